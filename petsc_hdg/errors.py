@@ -1,0 +1,49 @@
+"""Errors of petsc_hdg: one clear sentence each (what was given, what is accepted, what to do), raised on all ranks."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+
+class PetscHdgError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class OptionError(PetscHdgError):
+    """An option has a value that is not accepted."""
+
+
+class MeshError(PetscHdgError):
+    """A mesh, a label or a geometry cannot be used."""
+
+
+class PhysicsError(PetscHdgError):
+    """The user's pointwise functions cannot be parsed, differentiated, compiled or evaluated."""
+
+
+class DeviceError(PetscHdgError):
+    """No fitting OpenCL device, or a kernel does not fit on it."""
+
+
+class SolveError(PetscHdgError):
+    """A solver failed or is set up in a way that cannot work."""
+
+
+@contextmanager
+def collectively(comm):
+    """Raise on every rank of `comm` (mpi4py) the error that any rank raises inside the block.
+
+    Every rank must enter the block, and the block must hold no collective call, since a rank that raises leaves it early.
+    The lowest rank's error is the one the others see.
+    """
+    error = None
+    try:
+        yield
+    except PetscHdgError as caught:
+        error = caught
+    found = comm.allgather(None if error is None else (type(error), str(error)))
+    if error is not None:
+        raise error
+    for other in found:
+        if other is not None:
+            raise other[0](other[1])
