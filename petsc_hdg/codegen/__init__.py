@@ -1,0 +1,6 @@
+"""Programs in OpenCL C as data: a preamble, the user's physics and kernel files laid end to end (see `spec.KernelSpec`)."""
+
+from petsc_hdg.codegen.library import kernel_folder, kernel_text
+from petsc_hdg.codegen.spec import KernelSpec
+
+__all__ = ["KernelSpec", "kernel_folder", "kernel_text"]

@@ -1,0 +1,45 @@
+"""The kernel files shipped with the package: where they are, their text, and the names each of them needs."""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+from importlib import resources
+from pathlib import Path
+
+from petsc_hdg.errors import DeviceError
+
+_NEEDS = re.compile(r"^//\s*needs:(.*)$", re.MULTILINE)
+
+
+@lru_cache(maxsize=1)
+def kernel_folder() -> Path:
+    """Folder of the `.cl` and `.clh` files: inside an installed package, beside it in a checkout."""
+    package = Path(str(resources.files("petsc_hdg")))
+    for folder in (package / "kernels_cl", package.parent / "kernels_cl"):
+        if (folder / "common.clh").is_file():
+            return folder
+    raise DeviceError(f"the kernel files are missing beside {package}: install the package again with pip")
+
+
+@cache
+def kernel_text(name: str) -> str:
+    """Text of the kernel file `name`."""
+    path = kernel_folder() / name
+    if not path.is_file():
+        known = ", ".join(kernel_names())
+        raise DeviceError(f"no kernel file '{name}' in {kernel_folder()}; it has {known}")
+    return path.read_text(encoding="utf-8")
+
+
+def kernel_names() -> list[str]:
+    """Names of all kernel files, sorted."""
+    return sorted(path.name for path in kernel_folder().iterdir() if path.suffix in (".cl", ".clh"))
+
+
+def needed_names(text: str) -> list[str] | None:
+    """Names on the `// needs:` lines of a kernel file (`none` for no names), or None where there is no such line."""
+    lines = _NEEDS.findall(text)
+    if not lines:
+        return None
+    return [name for line in lines for name in line.replace(",", " ").split() if name != "none"]

@@ -1,0 +1,111 @@
+"""A kernel as pure data: its text, its sizes and its launch shape, without a device."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from petsc_hdg.codegen.library import kernel_names, kernel_text, needed_names
+from petsc_hdg.codegen.preamble import REAL_BYTES, preamble_text, table_bytes
+from petsc_hdg.errors import DeviceError
+
+_COMMON = "common.clh"
+_PETSC = "petsc.clh"
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSpec:
+    """One kernel of a program.
+
+    The program is common.clh, petsc.clh and the physics, then the macros and tables, then the source files: the
+    user's text stands before the macros, so that a variable in it cannot collide with one of them.
+    Specs that differ in `name`, `local_size` and `local_bytes` alone share one program, compiled once.
+
+    name        kernel function in the program
+    sources     file names in kernels_cl, laid end to end
+    macros      name -> number or text
+    tables      name -> array, flat and row-major in the program (`__constant real` or `__constant int`)
+    physics     text of `Physics.device_source`, or ""
+    precision   "double" or "single"
+    local_size  work-items of a work-group
+    local_bytes local memory of a work-group
+    """
+
+    name: str
+    sources: tuple[str, ...]
+    macros: Mapping[str, int | float | str] = field(default_factory=dict)
+    tables: Mapping[str, np.ndarray] = field(default_factory=dict)
+    physics: str = ""
+    precision: str = "double"
+    local_size: int = 64
+    local_bytes: int = 0
+
+    def __post_init__(self):
+        if self.precision not in REAL_BYTES:
+            raise DeviceError(
+                f"kernel '{self.name}': precision '{self.precision}' is not one of {', '.join(REAL_BYTES)}"
+            )
+        if self.local_size < 1 or self.local_bytes < 0:
+            raise DeviceError(
+                f"kernel '{self.name}': local_size {self.local_size} and local_bytes {self.local_bytes} cannot be"
+            )
+
+    @property
+    def real_bytes(self) -> int:
+        """Bytes of one `real`."""
+        return REAL_BYTES[self.precision]
+
+    @property
+    def constant_bytes(self) -> int:
+        """Bytes of constant memory the tables take."""
+        return table_bytes(self.tables, self.precision)
+
+    @cached_property
+    def digest(self) -> str:
+        """Hexadecimal digest of the program text and the precision it is built with."""
+        return hashlib.sha256(self.program_source().encode()).hexdigest()
+
+    def program_source(self) -> str:
+        """The whole program; raises DeviceError if a source needs a name that nothing provides."""
+        return self._source
+
+    @cached_property
+    def _source(self) -> str:
+        parts = [f"#define REAL_BYTES {self.real_bytes}\n", _located(_COMMON, kernel_text(_COMMON))]
+        if self.physics:
+            if _PETSC in kernel_names():
+                parts.append(_located(_PETSC, kernel_text(_PETSC)))
+            parts.append(_located("physics", self.physics))
+        parts.append(_located("sizes", preamble_text(self.macros, self.tables, self.precision)))
+        for source in self.sources:
+            text = kernel_text(source)
+            self._check_needs(source, text, "".join(parts))
+            parts.append(_located(source, text))
+        return "".join(parts)
+
+    def _check_needs(self, source: str, text: str, before: str) -> None:
+        needs = needed_names(text)
+        if needs is None:
+            raise DeviceError(
+                f"kernel file {source} has no '// needs:' line in its header comment; write '// needs: none' if so"
+            )
+        provided = set(re.findall(r"[A-Za-z_]\w*", _without_comments(before)))
+        missing = [name for name in needs if name not in provided]
+        if missing:
+            raise DeviceError(
+                f"kernel '{self.name}': {source} needs {', '.join(missing)}, which the spec does not provide"
+            )
+
+
+def _located(name: str, text: str) -> str:
+    """`text` under a #line directive, so that compiler messages name `name` and its own line numbers."""
+    return f'#line 1 "{name}"\n{text}' + ("" if text.endswith("\n") else "\n")
+
+
+def _without_comments(text: str) -> str:
+    return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)

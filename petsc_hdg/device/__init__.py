@@ -1,0 +1,8 @@
+"""OpenCL devices, programs, kernels and arrays: the only package that imports pyopencl."""
+
+from petsc_hdg.device.arrays import Arrays
+from petsc_hdg.device.context import Device
+from petsc_hdg.device.kernel import Kernel
+from petsc_hdg.device.vecs import VecAccess
+
+__all__ = ["Arrays", "Device", "Kernel", "VecAccess"]

@@ -1,0 +1,133 @@
+"""The only file that copies between host and device: it allocates, copies, and counts the bytes by name and by callback."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import numpy as np
+
+from petsc_hdg.codegen.preamble import REAL_TYPE
+from petsc_hdg.device.context import Device
+from petsc_hdg.device.platforms import opencl
+from petsc_hdg.errors import DeviceError
+
+
+class Arrays:
+    """Buffers of one device, with counts of what crosses between host and device.
+
+    precision is that of `real` in the kernels; float arrays are converted to it on their way.
+    h2d, d2h  name -> bytes
+    callbacks callback -> {"calls", "h2d", "d2h"}
+    """
+
+    def __init__(self, device: Device, precision: str = "double"):
+        self.device = device
+        self.precision = precision
+        self.real = np.dtype(REAL_TYPE[precision])
+        self.h2d: dict[str, int] = {}
+        self.d2h: dict[str, int] = {}
+        self.callbacks: dict[str, dict[str, int]] = {}
+        self._callback: dict[str, int] | None = None
+
+    def empty(self, count: int, dtype=None):
+        """An uninitialised buffer of `count` values (of `real` unless dtype is given); never of zero bytes."""
+        itemsize = self.real.itemsize if dtype is None else np.dtype(dtype).itemsize
+        return self._allocate(int(count) * itemsize)
+
+    def zeros(self, count: int, dtype=None):
+        """A buffer of `count` zeros."""
+        buffer = self.empty(count, dtype)
+        self.fill(buffer, 0)
+        return buffer
+
+    def fill(self, buffer, byte: int = 0) -> None:
+        """Set every byte of a buffer, on the device."""
+        opencl().enqueue_fill_buffer(self.device.queue, buffer, np.uint8(byte), 0, buffer.size)
+
+    def to_device(self, array, name: str = "tables"):
+        """A buffer holding `array`, its shape flattened: floats as `real`, integers as int (int64 must fit)."""
+        array = self._device_form(np.asarray(array), name)
+        buffer = self._allocate(array.nbytes)
+        self.upload(buffer, array, name)
+        return buffer
+
+    def upload(self, buffer, array: np.ndarray, name: str, wait: bool = True):
+        """Copy a contiguous host array into a buffer; the array must stay as it is until the returned event is done."""
+        if not array.nbytes:
+            return None
+        self._count(self.h2d, "h2d", name, array.nbytes)
+        return opencl().enqueue_copy(self.device.queue, buffer, array, is_blocking=wait)
+
+    def to_host(self, buffer, shape, dtype=None, name: str = "results") -> np.ndarray:
+        """A new host array of `shape` with the start of a buffer (of `real` unless dtype is given)."""
+        array = np.empty(shape, dtype=self.real if dtype is None else dtype)
+        self.download(buffer, array, name)
+        return array
+
+    def download(self, buffer, array: np.ndarray, name: str) -> None:
+        """Copy the start of a buffer into a contiguous host array, and wait."""
+        if not array.nbytes:
+            return
+        self._count(self.d2h, "d2h", name, array.nbytes)
+        opencl().enqueue_copy(self.device.queue, array, buffer, is_blocking=True)
+
+    def pinned(self, count: int, dtype=None) -> np.ndarray:
+        """Host memory of `count` values that a GPU copies from and to at full speed; ordinary memory on CPUs."""
+        dtype = self.real if dtype is None else np.dtype(dtype)
+        if not self.device.is_gpu or count == 0:
+            return np.zeros(count, dtype)
+        cl = opencl()
+        flags, access = cl.mem_flags, cl.map_flags
+        buffer = self._allocate(count * dtype.itemsize, flags.READ_WRITE | flags.ALLOC_HOST_PTR)
+        both = access.READ | access.WRITE
+        array, _ = cl.enqueue_map_buffer(self.device.queue, buffer, both, 0, (count,), dtype, is_blocking=True)
+        array[:] = 0
+        return array
+
+    @contextmanager
+    def callback(self, name: str):
+        """Count what is copied inside the block under the callback `name` too (not nested)."""
+        previous = self._callback
+        self._callback = self.callbacks.setdefault(name, {"calls": 0, "h2d": 0, "d2h": 0})
+        self._callback["calls"] += 1
+        try:
+            yield
+        finally:
+            self._callback = previous
+
+    def total(self) -> tuple[int, int]:
+        """Bytes copied so far: (to the device, to the host)."""
+        return sum(self.h2d.values()), sum(self.d2h.values())
+
+    def view(self) -> str:
+        """A table of the bytes copied, by name and by callback."""
+        lines = [f"copies: {self.total()[0]} bytes to the device, {self.total()[1]} to the host"]
+        for name in sorted(self.h2d.keys() | self.d2h.keys()):
+            lines.append(f"  {name}: {self.h2d.get(name, 0)} to the device, {self.d2h.get(name, 0)} to the host")
+        for name, counts in self.callbacks.items():
+            calls = max(counts["calls"], 1)
+            each = f"{counts['h2d'] // calls} to the device, {counts['d2h'] // calls} to the host"
+            lines.append(f"  {name}, each of {counts['calls']} calls: {each}")
+        return "\n".join(lines)
+
+    def _allocate(self, nbytes: int, flags=None):
+        cl = opencl()
+        try:
+            return cl.Buffer(self.device.context, cl.mem_flags.READ_WRITE if flags is None else flags, max(nbytes, 8))
+        except cl.Error as error:
+            raise DeviceError(
+                f"{self.device.name} has no room for {nbytes / 1e6:.1f} MB more: use more ranks, a coarser mesh or a lower -fe_degree"
+            ) from error
+
+    def _device_form(self, array: np.ndarray, name: str) -> np.ndarray:
+        if array.dtype.kind == "f":
+            return np.ascontiguousarray(array, dtype=self.real)
+        limits = np.iinfo(np.int32)
+        if array.size and (array.min() < limits.min or array.max() > limits.max):
+            raise DeviceError(f"array '{name}' holds integers beyond 32 bits: use more ranks")
+        return np.ascontiguousarray(array, dtype=np.int32)
+
+    def _count(self, table: dict[str, int], direction: str, name: str, nbytes: int) -> None:
+        table[name] = table.get(name, 0) + nbytes
+        if self._callback is not None:
+            self._callback[direction] += nbytes

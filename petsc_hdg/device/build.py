@@ -1,0 +1,106 @@
+"""Programs compiled once per digest of device, driver, options and text, kept on disk and in the device."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import warnings
+
+from petsc_hdg.device.cache import Entry
+from petsc_hdg.device.platforms import opencl
+from petsc_hdg.errors import DeviceError, PhysicsError
+
+_USER = "physics: "
+# clang writes "file:line:column: error: text", PoCL "error: file:line:column: text".
+_MESSAGE = re.compile(
+    r"^\s*(?:error: )?<?(?P<file>[^<>\n]*?)>?:(?P<line>\d+):(?P<column>\d+): (?:(?:fatal )?error: )?(?P<text>.*)$",
+    re.MULTILINE,
+)
+
+
+def build_options(precision: str) -> list[str]:
+    """Compiler options: the language, and nothing that trades accuracy for speed."""
+    return ["-cl-std=CL1.2"] + (["-cl-single-precision-constant"] if precision == "single" else [])
+
+
+def program_digest(device, spec) -> str:
+    """Digest of everything that a binary depends on."""
+    cl_device = device.cl_device
+    parts = (device.platform, device.name, str(cl_device.version), device.driver, *build_options(spec.precision))
+    return hashlib.sha256("\n".join((*parts, spec.digest)).encode()).hexdigest()[:40]
+
+
+def built_program(device, spec):
+    """(pyopencl.Program, Entry) for `spec`: from the device's memory, else from disk, else compiled.
+
+    Processes that want the same program take turns: the first compiles, the others load what it wrote.
+    """
+    digest = program_digest(device, spec)
+    if digest not in device.programs:
+        entry = Entry(digest)
+        program = _loaded(device, entry)
+        if program is None:
+            with entry.locked():
+                program = _loaded(device, entry) or _compiled(device, spec, entry)
+        device.programs[digest] = (program, entry)
+    return device.programs[digest]
+
+
+def _loaded(device, entry: Entry):
+    cl = opencl()
+    binary = entry.read_binary()
+    if binary is None:
+        return None
+    try:
+        return cl.Program(device.context, [device.cl_device], [binary]).build(
+            devices=[device.cl_device], cache_dir=False
+        )
+    except cl.Error:
+        return None
+
+
+def _compiled(device, spec, entry: Entry):
+    cl = opencl()
+    source = spec.program_source()
+    entry.write("program.cl", source.encode())
+    program = cl.Program(device.context, source)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _ = program.int_ptr  # creates the program now: pyopencl's own cache of binaries is then left out
+        try:
+            program.build(build_options(spec.precision), devices=[device.cl_device], cache_dir=False)
+        except cl.Error as error:
+            log = program.get_build_info(device.cl_device, cl.program_build_info.LOG) or str(error)
+            raise _build_error(device, spec, entry, source, log) from error
+    binaries = program.get_info(cl.program_info.BINARIES)
+    if binaries and binaries[0]:
+        entry.write_binary(bytes(binaries[0]))
+    return program
+
+
+def _build_error(device, spec, entry: Entry, source: str, log: str) -> DeviceError | PhysicsError:
+    kept = f" (log: {entry.path('build.log')})" if entry.write("build.log", log.encode()) else ""
+    found = [match for match in _MESSAGE.finditer(log) if "error: " in match[0]]
+    for match in found:
+        if match["file"].startswith(_USER):
+            quoted = source_line(source, match["file"], int(match["line"]))
+            return PhysicsError(
+                f"{match['file']}:{match['line']}:{match['column']}: {match['text']}\n    {quoted}{kept}"
+            )
+    first = f"{found[0]['file']}:{found[0]['line']}: {found[0]['text']}" if found else log.strip()[:300]
+    return DeviceError(f"kernel '{spec.name}' does not compile on {device.name}: {first}{kept}")
+
+
+def source_line(source: str, name: str, number: int) -> str:
+    """Line `number` of the part of `source` that its #line directives call `name`."""
+    current, line = "", 0
+    for text in source.splitlines():
+        directive = re.match(r'#line (\d+)(?: "(.*)")?', text)
+        if directive:
+            line = int(directive[1])
+            current = directive[2] if directive[2] is not None else current
+            continue
+        if current == name and line == number:
+            return text.strip()
+        line += 1
+    return ""

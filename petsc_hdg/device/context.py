@@ -1,0 +1,155 @@
+"""An OpenCL device with its context and queue."""
+
+from __future__ import annotations
+
+from petsc_hdg.device.platforms import REMEDY, choose, describe, is_gpu, opencl
+from petsc_hdg.errors import DeviceError, collectively
+
+
+class Device:
+    """One OpenCL device, the context and in-order queue that everything of a problem shares, and its limits.
+
+    context, queue   pyopencl objects
+    name, driver     text
+    is_gpu, has_fp64 bool
+    local_bytes      local memory a work-group can have
+    constant_bytes   constant memory a program can have
+    max_work_group   work-items a work-group can have
+    from_petsc       whether context and queue are those of PETSc's ViennaCL vectors
+    """
+
+    def __init__(self, cl_device, context=None, queue=None, note: str = ""):
+        cl = opencl()
+        self.cl_device = cl_device
+        self.from_petsc = queue is not None
+        self.context = context or cl.Context([cl_device])
+        self.queue = queue or cl.CommandQueue(self.context, cl_device)
+        self.note = note
+        self.name = cl_device.name.strip()
+        self.platform = f"{cl_device.platform.name.strip()} {cl_device.platform.version.strip()}"
+        self.driver = cl_device.driver_version.strip()
+        self.is_gpu = is_gpu(cl_device)
+        self.has_fp64 = "cl_khr_fp64" in cl_device.extensions.split()
+        self.local_bytes = int(cl_device.local_mem_size)
+        self.constant_bytes = int(cl_device.max_constant_buffer_size)
+        self.max_work_group = int(cl_device.max_work_group_size)
+        self.programs: dict = {}
+        self._profile = False
+        self._events: list = []
+        self._seconds: dict[str, list] = {}
+
+    @classmethod
+    def select(cls, choice: str = "any", comm=None) -> Device:
+        """Device by `choice` (gpu, cpu, any, an index, a part of a name) and this rank's place on its node.
+
+        comm is an mpi4py communicator, on which this is collective. Raises DeviceError on all ranks.
+        """
+        if comm is None or comm.size == 1:
+            return cls(*_choice(choice, 0, 1))
+        from mpi4py import MPI
+
+        node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+        rank, size = node.rank, node.size
+        node.Free()
+        with collectively(comm):
+            device = cls(*_choice(choice, rank, size))
+        return device
+
+    @classmethod
+    def from_vec(cls, vec) -> Device:
+        """Device, context and queue of a ViennaCL vector, whose buffers our kernels can then use without copies."""
+        cl = opencl()
+        if not is_viennacl(vec):
+            raise DeviceError(
+                f"a vector of type '{vec.getType()}' has no OpenCL context: use '-dm_vec_type viennacl' with a PETSc "
+                "configured with OpenCL and ViennaCL (scripts/build_petsc.sh builds one)"
+            )
+        context = cl.Context.from_int_ptr(vec.getCLContextHandle(), False)
+        queue = cl.CommandQueue.from_int_ptr(vec.getCLQueueHandle(), False)
+        return cls(queue.device, context, queue, note="context of PETSc's ViennaCL vectors")
+
+    def require(self, spec) -> None:
+        """Raise DeviceError if the kernel of `spec` cannot run here."""
+        where = f"kernel '{spec.name}' cannot run on {self.name}: it needs"
+        if spec.precision == "double" and not self.has_fp64:
+            raise DeviceError(
+                f"{where} double precision, which the device lacks; use -fe_precision single or another -fe_device"
+            )
+        for what, needed, limit in (
+            ("bytes of local memory", spec.local_bytes, self.local_bytes),
+            ("work-items in a work-group", spec.local_size, self.max_work_group),
+            ("bytes of constant memory", spec.constant_bytes, self.constant_bytes),
+        ):
+            if needed > limit:
+                raise DeviceError(
+                    f"{where} {needed} {what}, the device has {limit}; lower -fe_num_blocks or -fe_degree"
+                )
+
+    @property
+    def profile(self) -> bool:
+        """Whether seconds are collected for each kernel; setting it needs an idle queue and gives our own queue timestamps."""
+        return self._profile
+
+    @profile.setter
+    def profile(self, wanted: bool) -> None:
+        cl = opencl()
+        self.queue.finish()
+        if wanted and not self.from_petsc:
+            self.queue = cl.CommandQueue(
+                self.context, self.cl_device, properties=cl.command_queue_properties.PROFILING_ENABLE
+            )
+        self._profile = bool(wanted)
+
+    def add_event(self, name: str, event) -> None:
+        """Remember a launch of kernel `name`; its seconds are read when asked for."""
+        self._events.append((name, event))
+        if len(self._events) > 4096:
+            self._read_events()
+
+    def add_seconds(self, name: str, seconds: float) -> None:
+        """Count one launch of kernel `name` that took `seconds`."""
+        entry = self._seconds.setdefault(name, [0, 0.0])
+        entry[0] += 1
+        entry[1] += seconds
+
+    def seconds(self) -> dict[str, tuple[int, float]]:
+        """Launches and seconds on the device for each kernel, while `profile` was on."""
+        self._read_events()
+        return {name: (calls, total) for name, (calls, total) in self._seconds.items()}
+
+    def _read_events(self) -> None:
+        if self._events:
+            self.queue.finish()
+        for name, event in self._events:
+            self.add_seconds(name, 1e-9 * (event.profile.end - event.profile.start))
+        self._events.clear()
+
+    def finish(self) -> None:
+        """Wait until everything launched is done."""
+        self.queue.finish()
+
+    def view(self) -> str:
+        """Two lines that say what the device is."""
+        note = f", {self.note}" if self.note else ""
+        precision = "FP64" if self.has_fp64 else "no FP64"
+        return (
+            f"device: {self.name} ({self.cl_device.platform.name.strip()}, driver {self.driver}){note}\n"
+            f"  {'GPU' if self.is_gpu else 'CPU'}, {precision}, local memory {self.local_bytes // 1024} KiB, "
+            f"work-groups up to {self.max_work_group}"
+        )
+
+
+def is_viennacl(vec) -> bool:
+    """Whether a PETSc Vec keeps its values in an OpenCL buffer."""
+    return "viennacl" in (vec.getType() or "")
+
+
+def _choice(choice: str, rank: int, size: int):
+    cl = opencl()
+    device, note = choose(choice, rank, size)
+    try:
+        return device, cl.Context([device]), None, note
+    except cl.Error as error:
+        raise DeviceError(
+            f"{describe(device)} cannot be used ({error}); choose another with -fe_device, or {REMEDY}"
+        ) from error

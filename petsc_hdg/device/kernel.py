@@ -1,0 +1,103 @@
+"""A kernel of a spec on a device, bound once and launched many times."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from petsc_hdg.codegen import KernelSpec
+from petsc_hdg.codegen.preamble import REAL_TYPE
+from petsc_hdg.device.build import built_program
+from petsc_hdg.device.context import Device
+from petsc_hdg.device.platforms import opencl
+from petsc_hdg.errors import DeviceError
+
+
+class Kernel:
+    """`kernel(global_size, *arguments)` launches without waiting.
+
+    global_size is the number of work-items that have something to do; it is rounded up to whole work-groups, and with
+    0 nothing is launched. Arguments are buffers, None (no buffer), ints (int in C), floats (real), numpy scalars of
+    the type the kernel declares, or pyopencl.LocalMemory.
+    """
+
+    def __init__(self, spec: KernelSpec, device: Device):
+        cl = opencl()
+        device.require(spec)
+        self.spec = spec
+        self.device = device
+        self.program, self.entry = built_program(device, spec)
+        try:
+            self.handle = cl.Kernel(self.program, spec.name)
+            self.num_args = self.handle.num_args
+        except cl.Error as error:
+            raise DeviceError(f"the program of {', '.join(spec.sources)} has no kernel '{spec.name}'") from error
+        self._check_limits(cl)
+        self._real = REAL_TYPE[spec.precision]
+        self._enqueue = cl.enqueue_nd_range_kernel
+        self._local = (spec.local_size,)
+        self._arguments: tuple = (None,) * self.num_args
+        self._set = False
+
+    def _check_limits(self, cl) -> None:
+        info = cl.kernel_work_group_info
+        device = self.device.cl_device
+        for what, needed, limit in (
+            (
+                "work-items in a work-group",
+                self.spec.local_size,
+                self.handle.get_work_group_info(info.WORK_GROUP_SIZE, device),
+            ),
+            (
+                "bytes of local memory",
+                self.handle.get_work_group_info(info.LOCAL_MEM_SIZE, device),
+                self.device.local_bytes,
+            ),
+        ):
+            if needed > limit:
+                raise DeviceError(
+                    f"kernel '{self.spec.name}' cannot run on {self.device.name}: it needs {needed} {what}, the limit is "
+                    f"{limit}; lower -fe_num_blocks or -fe_degree"
+                )
+
+    def __call__(self, global_size: int, *arguments):
+        """Launch; returns the pyopencl event, or None where there is nothing to do."""
+        if global_size <= 0:
+            return None
+        self._set_arguments(arguments)
+        local = self._local[0]
+        groups = (-(-int(global_size) // local) * local,)
+        if self.device.profile:
+            return self._timed(groups)
+        return self._enqueue(self.device.queue, self.handle, groups, self._local)
+
+    def _set_arguments(self, arguments: tuple) -> None:
+        """Hand changed arguments to OpenCL; the tuple kept here keeps their buffers alive until the next launch."""
+        if len(arguments) != self.num_args:
+            raise DeviceError(f"kernel '{self.spec.name}' takes {self.num_args} arguments, {len(arguments)} were given")
+        if self._set and all(a is b for a, b in zip(arguments, self._arguments, strict=True)):
+            return
+        self._set = False
+        self.handle.set_args(*[self._converted(argument) for argument in arguments])
+        self._arguments, self._set = arguments, True
+
+    def _converted(self, argument):
+        if isinstance(argument, int):
+            return np.int32(argument)
+        if isinstance(argument, float):
+            return self._real(argument)
+        return argument
+
+    def _timed(self, groups: tuple):
+        queue = self.device.queue
+        if not self.device.from_petsc:
+            event = self._enqueue(queue, self.handle, groups, self._local)
+            self.device.add_event(self.spec.name, event)
+            return event
+        queue.finish()
+        start = time.perf_counter()
+        event = self._enqueue(queue, self.handle, groups, self._local)
+        queue.finish()
+        self.device.add_seconds(self.spec.name, time.perf_counter() - start)
+        return event

@@ -1,0 +1,84 @@
+"""The OpenCL platforms and devices of this machine, and the choice of one by option and node-local rank."""
+
+from __future__ import annotations
+
+from petsc_hdg.errors import DeviceError
+
+try:
+    import pyopencl as cl
+except ImportError as _error:
+    cl = None
+    _import_error = _error
+
+REMEDY = "install an OpenCL driver, for CPUs 'apt-get install pocl-opencl-icd' or 'conda install -c conda-forge pocl'"
+
+
+def opencl():
+    """The pyopencl module; raises DeviceError if it cannot be imported."""
+    if cl is None:
+        raise DeviceError(f"pyopencl cannot be imported ({_import_error}): 'pip install pyopencl', and {REMEDY}")
+    return cl
+
+
+def all_devices() -> list:
+    """All OpenCL devices, platform by platform; [] if there is none."""
+    opencl()
+    try:
+        platforms = cl.get_platforms()
+    except cl.Error:
+        return []
+    devices = []
+    for platform in platforms:
+        try:
+            devices.extend(platform.get_devices())
+        except cl.Error:
+            continue
+    return devices
+
+
+def describe(device) -> str:
+    """Name of a device and its platform."""
+    return f"{device.name.strip()} ({device.platform.name.strip()})"
+
+
+def listing(devices: list) -> str:
+    """The devices in one line, numbered as `-fe_device <index>` takes them."""
+    return "; ".join(f"{i}: {describe(device)}" for i, device in enumerate(devices)) or "none"
+
+
+def is_gpu(device) -> bool:
+    """Whether the device says it is a GPU."""
+    return bool(device.type & cl.device_type.GPU)
+
+
+def matching(choice: str, devices: list) -> list:
+    """Devices that `choice` (gpu, cpu, any, an index or a part of a name) allows; any prefers GPUs.
+
+    For gpu, cpu and any they are those of one platform, so that ranks do not mix drivers.
+    """
+    choice = str(choice).strip()
+    if choice.lstrip("-").isdigit():
+        return [devices[int(choice)]] if 0 <= int(choice) < len(devices) else []
+    gpus = [device for device in devices if is_gpu(device)]
+    others = [device for device in devices if not is_gpu(device)]
+    cpus = [device for device in others if device.type & cl.device_type.CPU]
+    named = {"gpu": gpus, "cpu": cpus, "any": gpus or cpus or others}
+    if choice.lower() in named:
+        found = named[choice.lower()]
+        return [device for device in found if device.platform == found[0].platform]
+    return [device for device in devices if choice and choice.lower() in describe(device).lower()]
+
+
+def choose(choice: str, local_rank: int, local_size: int) -> tuple[object, str]:
+    """The device for a rank of a node, and a note if ranks share it; raises DeviceError listing the devices."""
+    devices = all_devices()
+    if not devices:
+        raise DeviceError(f"no OpenCL device was found: {REMEDY}")
+    found = matching(choice, devices)
+    if not found:
+        raise DeviceError(
+            f"no OpenCL device matches '{choice}'; it may be gpu, cpu, any, an index or a part of a name of: {listing(devices)}"
+        )
+    mine = local_rank % len(found)
+    sharing = len(range(mine, local_size, len(found)))
+    return found[mine], f"shared by {sharing} ranks of this node" if sharing > 1 else ""

@@ -1,0 +1,139 @@
+"""PETSc vectors as device buffers: shared with ViennaCL without a copy, or staged through memory allocated once."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import numpy as np
+
+from petsc_hdg.codegen import KernelSpec
+from petsc_hdg.device.arrays import Arrays
+from petsc_hdg.device.context import is_viennacl
+from petsc_hdg.device.kernel import Kernel
+from petsc_hdg.device.platforms import opencl
+
+
+class VecAccess:
+    """Buffers of PETSc Vecs for kernels.
+
+        with access.read(x) as bx, access.write(y) as by:
+            kernel(n, bx, by, n)
+
+    A buffer holds the Vec's local values [n] as `real`, and belongs to the block. A Vec keeps its old values if the
+    block of `write` or `update` raises. Values of Vecs on the host are staged; those of ViennaCL Vecs are used in
+    place if the device came from `Device.from_vec` (in single precision they are converted on the device).
+    """
+
+    def __init__(self, arrays: Arrays, name: str = "vectors"):
+        self.arrays = arrays
+        self.name = name
+        self._free: dict[int, list[_Slot]] = {}
+        self._converters: dict[str, Kernel] = {}
+
+    @property
+    def mode(self) -> str:
+        """ "viennacl" if buffers are PETSc's own, "host" if values are staged."""
+        return "viennacl" if self.arrays.device.from_petsc else "host"
+
+    def read(self, vec):
+        """Context manager: buffer with the values of `vec`, not to be written."""
+        return self._access(vec, load=True, store=False)
+
+    def write(self, vec):
+        """Context manager: buffer whose values become those of `vec`; every value must be written."""
+        return self._access(vec, load=False, store=True)
+
+    def update(self, vec):
+        """Context manager: buffer with the values of `vec`, which become those of `vec` again."""
+        return self._access(vec, load=True, store=True)
+
+    def _access(self, vec, load: bool, store: bool):
+        if vec.getLocalSize() == 0:
+            return self._nothing()
+        if self.mode == "viennacl" and is_viennacl(vec):
+            if self.arrays.precision == "single":
+                return self._converted(vec, load, store)
+            return self._shared(vec, "rw" if load and store else "w" if store else "r")
+        return self._staged(vec, load, store)
+
+    @contextmanager
+    def _nothing(self):
+        with self._slot(1) as slot:
+            yield slot.buffer
+
+    @contextmanager
+    def _shared(self, vec, how: str):
+        buffer = opencl().Buffer.from_int_ptr(vec.getCLMemHandle(how), False)
+        try:
+            yield buffer
+        finally:
+            if how != "r":
+                vec.restoreCLMemHandle()
+
+    @contextmanager
+    def _converted(self, vec, load: bool, store: bool):
+        count = vec.getLocalSize()
+        with self._slot(count) as slot:
+            if load:
+                with self._shared(vec, "r") as wide:
+                    self._converter("convert_narrow")(count, wide, slot.buffer, count)
+            yield slot.buffer
+            if store:
+                with self._shared(vec, "w") as wide:
+                    self._converter("convert_widen")(count, slot.buffer, wide, count)
+
+    @contextmanager
+    def _staged(self, vec, load: bool, store: bool):
+        with self._slot(vec.getLocalSize()) as slot:
+            if load:
+                with vec.getBuffer(readonly=True) as values:
+                    slot.load(values)
+            yield slot.buffer
+            if store:
+                with vec.getBuffer() as values:
+                    slot.store(values)
+
+    @contextmanager
+    def _slot(self, count: int):
+        free = self._free.setdefault(count, [])
+        slot = free.pop() if free else _Slot(self.arrays, count, self.name)
+        try:
+            yield slot
+        finally:
+            free.append(slot)
+
+    def _converter(self, name: str) -> Kernel:
+        if name not in self._converters:
+            spec = KernelSpec(name, ("convert.cl",), precision="double", local_size=64)
+            self._converters[name] = Kernel(spec, self.arrays.device)
+        return self._converters[name]
+
+
+class _Slot:
+    """A buffer of `count` values and the host memory its values pass through, allocated once and used again."""
+
+    def __init__(self, arrays: Arrays, count: int, name: str):
+        self.arrays = arrays
+        self.name = name
+        self.buffer = arrays.empty(count)
+        direct = not arrays.device.is_gpu and arrays.precision == "double"
+        self.stage = None if direct else arrays.pinned(count)
+        self._event = None
+
+    def load(self, values: np.ndarray) -> None:
+        """Copy host values [count] to the buffer."""
+        if self.stage is None:
+            self.arrays.upload(self.buffer, values, self.name)
+            return
+        if self._event is not None:
+            self._event.wait()
+        np.copyto(self.stage, values, casting="same_kind")
+        self._event = self.arrays.upload(self.buffer, self.stage, self.name, wait=False)
+
+    def store(self, values: np.ndarray) -> None:
+        """Copy the buffer to host values [count]."""
+        if self.stage is None:
+            self.arrays.download(self.buffer, values, self.name)
+            return
+        self.arrays.download(self.buffer, self.stage, self.name)
+        np.copyto(values, self.stage, casting="same_kind")
