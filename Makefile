@@ -1,0 +1,59 @@
+# `make help` lists the targets. Set-up is done once: a stamp in each virtual environment remembers it.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-current-petsc lint doctor clean
+
+SYSTEM_PYTHON ?= /usr/bin/python3
+RANKS ?= 2
+DEMO_OPTIONS ?= -fe_backend cg_gpu -fe_degree 2 -ksp_type cg -pc_type gamg -snes_monitor -ksp_monitor -fe_view
+TEST_OPTIONS ?=
+PETSC_VERSION := 3.26.1
+PETSC_PREFIX ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/petsc_hdg/petsc-$(PETSC_VERSION)
+
+SETUP_FILES := setup.py pyproject.toml scripts/install_system.sh scripts/setup_venv.sh scripts/constraints-distribution.txt
+VENV := .venv
+READY := $(VENV)/.ready
+CURRENT_VENV := .venv-current
+CURRENT_READY := $(CURRENT_VENV)/.ready
+CURRENT := PYTHONPATH=$(PETSC_PREFIX)/site $(CURRENT_VENV)/bin/python
+PETSC_STAMP := $(PETSC_PREFIX)/.built-$(PETSC_VERSION)
+
+include scripts/mpi.mk
+
+help:                  ## list the targets
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 22
+
+setup: $(READY)        ## install the system packages and the virtual environment .venv
+
+demo: $(READY)         ## solve the main example on $(RANKS) ranks (DEMO_OPTIONS=..., RANKS=...)
+	mpiexec -n $(RANKS) $(VENV)/bin/python examples/demo.py $(DEMO_OPTIONS)
+
+test: $(READY)         ## run the tests (TEST_OPTIONS=...)
+	$(VENV)/bin/python -m pytest $(TEST_OPTIONS)
+
+test-current-petsc: $(CURRENT_READY)  ## run the tests with a current PETSc with ViennaCL, built once into the user's cache
+	$(CURRENT) -m pytest $(TEST_OPTIONS)
+
+lint: $(READY)         ## check the code's style
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+
+doctor: $(READY)       ## say what works on this machine and what is missing
+	$(VENV)/bin/python -m petsc_hdg doctor
+
+clean:                 ## remove what was made here (virtual environments, builds, outputs); the user's cache stays
+	rm -rf $(VENV) $(CURRENT_VENV) build dist output *.egg-info .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): $(SETUP_FILES)
+	scripts/install_system.sh run
+	scripts/setup_venv.sh $(SYSTEM_PYTHON) $(VENV) distribution
+	@touch $@
+
+$(PETSC_STAMP):
+	scripts/build_petsc.sh $(PETSC_PREFIX)
+
+$(CURRENT_READY): $(SETUP_FILES) | $(PETSC_STAMP)
+	scripts/install_system.sh build
+	scripts/setup_venv.sh $(SYSTEM_PYTHON) $(CURRENT_VENV) current
+	@touch $@

@@ -1,0 +1,20 @@
+"""Package petsc_hdg; its kernel files lie in kernels_cl and are shipped as package data."""
+
+from setuptools import find_packages, setup
+
+setup(
+    name="petsc_hdg",
+    version="0.1.0",
+    description="CG and hybridizable DG finite elements on OpenCL devices for PETSc, from pointwise functions",
+    python_requires=">=3.10",
+    packages=[*find_packages(include=["petsc_hdg", "petsc_hdg.*"]), "petsc_hdg.kernels_cl"],
+    package_dir={"petsc_hdg.kernels_cl": "kernels_cl"},
+    package_data={"petsc_hdg.kernels_cl": ["*.cl", "*.clh"]},
+    # petsc4py and mpi4py are left out: pip would build its own PETSc and MPI, where the user's are wanted.
+    install_requires=["numpy>=1.24", "pyopencl>=2022.3", "fenics-basix>=0.7", "pycparser>=2.21", "sympy", "meshio"],
+    extras_require={
+        "plot": ["matplotlib"],
+        "test": ["pytest", "scikit-fem", "scipy", "matplotlib", "ruff"],
+    },
+    entry_points={"console_scripts": ["petsc-hdg = petsc_hdg.__main__:main"]},
+)
