@@ -1,0 +1,5 @@
+"""Meshes: boxes, Gmsh and other files, arrays; distributed; their topology, geometry and names as bulk arrays."""
+
+from .mesh import Mesh
+
+__all__ = ["Mesh"]

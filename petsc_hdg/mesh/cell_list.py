@@ -1,0 +1,106 @@
+"""Meshes from arrays: cells by their vertices, points, named facets and regions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from petsc4py import PETSc
+
+from ..errors import MeshError
+from .labels import mark
+from .shapes import shape
+from .topology import Topology
+
+# Vertex order of DMPlexCreateFromCellList for a cell of positive volume, from basix' order.
+PLEX_ORDER = {
+    "triangle": (0, 1, 2),
+    "quadrilateral": (0, 1, 3, 2),
+    "tetrahedron": (1, 0, 2, 3),
+    "hexahedron": (0, 2, 3, 1, 4, 5, 7, 6),
+}
+
+
+@dataclass
+class CellList:
+    """A whole mesh on one rank.
+
+    cell: shape name.   cells [cell, vertex]: in basix' order (tensor order for quadrilaterals and hexahedra).
+    points [point, dim]: coordinates.   boundaries: name → facets [facet, vertex], in any vertex order.   regions: name → cells [n].
+    """
+
+    cell: str
+    cells: np.ndarray
+    points: np.ndarray
+    boundaries: dict[str, np.ndarray] = field(default_factory=dict)
+    regions: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def checked(self) -> CellList:
+        """This list with int32 cells and without unused points. Raises MeshError."""
+        nv, dim = shape(self.cell).num_vertices, shape(self.cell).dim
+        cells, points = np.asarray(self.cells), np.asarray(self.points, float)
+        if cells.ndim != 2 or cells.shape[1] != nv:
+            raise MeshError(f"Cells of shape {cells.shape} were given; a {self.cell} mesh takes an array [cell, {nv}].")
+        if points.ndim != 2 or points.shape[1] != dim:
+            raise MeshError(f"Points of shape {points.shape} were given; a {self.cell} mesh takes an array [point, {dim}].")
+        if cells.size and (cells.min() < 0 or cells.max() >= len(points)):
+            raise MeshError(f"The cells name point {cells.max()} (or a negative one), but there are {len(points)} points, counted from 0.")
+        if cells.size and not np.isfinite(points).all():
+            raise MeshError(f"Point {int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])} has coordinates that are not finite numbers.")
+        if (np.diff(np.sort(cells, axis=1), axis=1) == 0).any():
+            bad = int(np.flatnonzero((np.diff(np.sort(cells, axis=1), axis=1) == 0).any(axis=1))[0])
+            raise MeshError(f"Cell {bad} names the same point twice.")
+        used = np.zeros(len(points), bool)
+        used[cells.ravel()] = True
+        number = np.cumsum(used, dtype=np.int64) - 1
+        boundaries = {name: number[np.asarray(f)] for name, f in self.boundaries.items()}
+        return CellList(self.cell, number[cells].astype(PETSc.IntType), points[used], boundaries, dict(self.regions))
+
+
+def create(listed: CellList | None, cell: str, comm):
+    """DMPlex on `comm` with all cells on rank 0, from the list that rank 0 has (checked). Collective."""
+    s = shape(cell)
+    if listed is None:
+        cells, points = np.empty((0, s.num_vertices), PETSc.IntType), np.empty((0, s.dim))
+    else:
+        cells, points = listed.cells[:, PLEX_ORDER[cell]], listed.points
+    dm = PETSc.DMPlex().createFromCellList(s.dim, np.ascontiguousarray(cells), points, interpolate=True, comm=comm)
+    return dm
+
+
+def name_parts(dm, listed: CellList) -> dict[str, np.ndarray]:
+    """Plex facets of each named boundary of a list, on the one rank that has it. Raises MeshError if a facet is not in the mesh."""
+    s = shape(listed.cell)
+    facets = _facet_table(dm, s)
+    start = dm.getDepthStratum(s.dim - 1)[0]
+    return {name: start + _find(facets, np.sort(wanted, axis=1), name) for name, wanted in listed.boundaries.items()}
+
+
+def _facet_table(dm, s) -> np.ndarray:
+    """Sorted vertices of all facets [facet, vertex]; the plex keeps the list's vertex order."""
+    start, end = dm.getChart()
+    first, last = dm.getDepthStratum(0)
+    topology = Topology(dm, s, np.ones(end - start, bool), np.arange(last - first))
+    return np.sort(topology.entity_vertices[s.dim - 1], axis=1)
+
+
+def _find(table: np.ndarray, rows: np.ndarray, name: str) -> np.ndarray:
+    """Row numbers in `table` of each of `rows`. Raises MeshError."""
+    both = np.concatenate([table, rows])
+    order = np.lexsort(both.T[::-1])
+    same = (both[order][1:] == both[order][:-1]).all(axis=1)
+    group = np.empty(len(both), np.int64)
+    group[order] = np.concatenate([[0], np.cumsum(~same)]) if len(both) else []
+    place = np.full(len(both), -1, np.int64)
+    place[group[: len(table)]] = np.arange(len(table))
+    found = place[group[len(table) :]]
+    if (found < 0).any():
+        raise MeshError(f"Boundary '{name}' names a facet with points {rows[found < 0][0].tolist()}, which no cell has.")
+    return found
+
+
+def mark_all(dm, boundaries: dict[str, np.ndarray], regions: dict[str, np.ndarray], comm) -> None:
+    """Label facets and cells; `boundaries` and `regions` hold plex points where they are. Collective: names are agreed."""
+    for parts in (boundaries, regions):
+        for name in sorted(set().union(*comm.allgather(list(parts)))):
+            mark(dm, name, parts.get(name, np.empty(0, np.int64)))

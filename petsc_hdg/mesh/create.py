@@ -1,0 +1,105 @@
+"""Ways to a DMPlex: options, boxes, files, arrays. Each returns one with all cells on rank 0, to be prepared after."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from petsc4py import PETSc
+
+from ..errors import MeshError, OptionError, collectively
+from .box import box_cell, box_cells, side_facets
+from .cell_list import CellList, mark_all, name_parts
+from .cell_list import create as create_listed
+from .distribute import prepare as prepare
+from .shapes import CELLS, shape
+
+_BY_SIZE = {(2, 3): "triangle", (2, 4): "quadrilateral", (3, 4): "tetrahedron", (3, 8): "hexahedron"}
+
+
+def from_options(comm, prefix: str):
+    """The mesh of PETSc's own options. Raises OptionError or MeshError."""
+    options = PETSc.Options(prefix)
+    if options.hasName("dm_plex_filename"):
+        return from_file(options.getString("dm_plex_filename"), comm, prefix)
+    if options.getString("dm_plex_shape", "box") != "box":
+        dm = PETSc.DMPlex().create(comm)
+        dm.setOptionsPrefix(prefix)
+        return dm
+    with collectively(comm):
+        (dim,) = _numbers(options, prefix, "dm_plex_dim", int, [2])
+        simplex = options.getBool("dm_plex_simplex", True)
+        box_cell(dim, simplex)
+        faces = _numbers(options, prefix, "dm_plex_box_faces", int, [4 - dim] * dim)
+        lower = _numbers(options, prefix, "dm_plex_box_lower", float, [0.0] * dim)
+        upper = _numbers(options, prefix, "dm_plex_box_upper", float, [1.0] * dim)
+    return box(faces, simplex, lower, upper, comm)
+
+
+def _numbers(options, prefix: str, name: str, kind, default: list) -> list:
+    """As many numbers as `default` has, from a comma-separated option. Raises OptionError."""
+    if not options.hasName(name):
+        return default
+    text = options.getString(name, "")
+    try:
+        values = [kind(part) for part in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) != len(default):
+        what = "whole" if kind is int else "real"
+        raise OptionError(f"-{prefix}{name} is '{text}'; it takes {len(default)} {what} number(s), separated by commas without blanks.")
+    return values
+
+
+def box(faces, simplex: bool, lower, upper, comm):
+    """A box with named sides."""
+    listed = None
+    with collectively(comm):
+        cell = box_cell(len(faces), simplex)
+        if comm.rank == 0:
+            listed = box_cells(faces, simplex, lower, upper)
+            listed.cells = listed.cells.astype(PETSc.IntType)
+    dm = create_listed(listed, cell, comm)
+    sides = {}
+    if listed is not None:
+        s = shape(cell)
+        from .cell_list import _facet_table
+
+        facets = listed.points[_facet_table(dm, s)]
+        start = dm.getDepthStratum(s.dim - 1)[0]
+        sides = {name: start + found for name, found in side_facets(facets, lower, upper).items()}
+    mark_all(dm, sides, {}, comm)
+    return dm
+
+
+def from_cells(cells, points, boundaries, regions, cell, comm):
+    """A mesh from the arrays of rank 0."""
+    listed = None
+    with collectively(comm):
+        if comm.rank == 0:
+            if cell is None:
+                key = (np.shape(points)[-1], np.shape(cells)[-1])
+                cell = _BY_SIZE.get(key)
+                if cell is None:
+                    raise MeshError(f"Cells of {key[1]} points in {key[0]} dimensions were given; accepted shapes are {', '.join(CELLS)}.")
+            if cell not in CELLS:
+                raise MeshError(f"Cells of shape '{cell}' were asked for; accepted shapes are {', '.join(CELLS)}.")
+            listed = CellList(cell, cells, points, boundaries, regions).checked()
+    return from_list(listed, comm)
+
+
+def from_list(listed: CellList | None, comm):
+    """A mesh from a checked list that rank 0 has."""
+    cell = comm.bcast(listed.cell if listed else None)
+    dm = create_listed(listed, cell, comm)
+    boundaries, regions = {}, {}
+    with collectively(comm):
+        if listed is not None:
+            boundaries, regions = name_parts(dm, listed), listed.regions
+    mark_all(dm, boundaries, regions, comm)
+    return dm
+
+
+def from_file(path, comm, prefix: str):
+    """A mesh file. Raises MeshError."""
+    raise MeshError(f"Mesh file {Path(path)} cannot be read yet.")

@@ -1,0 +1,46 @@
+"""Agreement about mesh points that several ranks hold, through the DM's point star forest."""
+
+from __future__ import annotations
+
+import numpy as np
+from mpi4py import MPI
+
+
+class PointExchange:
+    """Sums and logical ors over all copies of each point of a DMPlex. Every method is collective.
+
+    Arrays have one entry for each point of the chart [point].
+    """
+
+    def __init__(self, dm, comm):
+        self.comm = comm
+        self.sf = dm.getPointSF()
+        self.chart = dm.getChart()
+        roots, self._leaves, _ = self.sf.getGraph() if comm.size > 1 else (-1, None, None)
+        self.active = bool(comm.allreduce(int(roots >= 0), MPI.MIN))
+
+    def sum(self, values: np.ndarray) -> np.ndarray:
+        """Sum over all copies [point] int32, the same on every rank that holds the point."""
+        values = np.ascontiguousarray(values, np.int32)
+        root = values.copy()
+        if not self.active:
+            return root
+        self.sf.reduceBegin(MPI.INT32_T, values, root, MPI.SUM)
+        self.sf.reduceEnd(MPI.INT32_T, values, root, MPI.SUM)
+        result = root.copy()
+        self.sf.bcastBegin(MPI.INT32_T, root, result, MPI.REPLACE)
+        self.sf.bcastEnd(MPI.INT32_T, root, result, MPI.REPLACE)
+        return result
+
+    def any(self, mask: np.ndarray) -> np.ndarray:
+        """Logical or over all copies [point] bool."""
+        return self.sum(mask) > 0 if self.active else np.array(mask, bool)
+
+    def owned(self) -> np.ndarray:
+        """Points that this rank owns [point] bool: those that are no leaf of the star forest."""
+        start, end = self.chart
+        mask = np.ones(end - start, bool)
+        if self.active:
+            leaves = self._leaves
+            mask[np.asarray(leaves) if leaves is not None else slice(None)] = False
+        return mask

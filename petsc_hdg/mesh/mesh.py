@@ -1,0 +1,210 @@
+"""The mesh: a DMPlex with its topology, geometry and names as bulk arrays."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from petsc4py import PETSc
+
+from ..errors import MeshError, collectively
+from . import create, petsc_c, quality
+from .exchange import PointExchange
+from .geometry import Geometry, local_degree, read_blocks
+from .labels import Labels
+from .shapes import CELLS, shape
+from .topology import Topology, global_vertices
+
+
+class Mesh:
+    """A mesh of one cell shape, distributed over the ranks of `comm`. Making one is collective.
+
+    dm: the DMPlex (interpolated).   comm: mpi4py communicator.   dim: 2 or 3.
+    cell: "triangle", "quadrilateral", "tetrahedron" or "hexahedron".
+    topology, geometry: bulk arrays, see their classes. Cells count from 0 on each rank, owned ones first.
+
+    Raises MeshError, on all ranks, for a mesh that cannot be used.
+    """
+
+    def __init__(self, dm):
+        """Take the user's own DMPlex; it is not changed (one that is not interpolated is interpolated as a clone)."""
+        self.comm = dm.comm.tompi4py()
+        self.dim, self.cell = _kind(dm, self.comm)
+        self.shape = shape(self.cell)
+        self.dm = _interpolated(dm, self.comm, self.dim)
+        self.exchange = PointExchange(self.dm, self.comm)
+        numbers = global_vertices(self.dm)
+        with collectively(self.comm):
+            self.topology = Topology(self.dm, self.shape, self.exchange.owned(), numbers)
+        self.geometry = self._geometry()
+        self.labels_table = Labels(self.dm, self.comm, self.exchange)
+        quality.check(self)
+
+    @classmethod
+    def from_options(cls, comm=None, prefix: str = "", overlap: int = 0) -> Mesh:
+        """The mesh of PETSc's options: -dm_plex_filename, or a box by -dm_plex_dim, -dm_plex_simplex, -dm_plex_box_faces …"""
+        return cls._finish(create.from_options(_mpi(comm), prefix), comm, prefix, overlap, None)
+
+    @classmethod
+    def box(cls, faces, simplex: bool = True, lower=0.0, upper=1.0, comm=None, overlap: int = 0, prefix: str = "", partition_seed=None) -> Mesh:
+        """A rectangle or box of faces[0] × faces[1] (× faces[2]) squares or cubes, each split into simplices if `simplex`.
+
+        Sides are called left, right (x), bottom, top (y), front, back (z), each with the lower one first.
+        """
+        return cls._finish(create.box(faces, simplex, lower, upper, _mpi(comm)), comm, prefix, overlap, partition_seed)
+
+    @classmethod
+    def from_file(cls, path, comm=None, overlap: int = 0, prefix: str = "", partition_seed=None) -> Mesh:
+        """A mesh file: Gmsh (.msh) through PETSc, other formats through meshio. Names in the file become names of the mesh."""
+        return cls._finish(create.from_file(path, _mpi(comm), prefix), comm, prefix, overlap, partition_seed)
+
+    @classmethod
+    def from_cells(
+        cls, cells, points, boundaries=None, regions=None, cell=None, comm=None, overlap: int = 0, prefix: str = "", partition_seed=None
+    ) -> Mesh:
+        """A mesh from arrays, read on rank 0 only (others may pass None).
+
+        cells [cell, vertex] in basix' vertex order (tensor order for quadrilaterals and hexahedra).   points [point, dim].
+        boundaries: name → facets [facet, vertex].   regions: name → cell numbers [n].   cell: shape name, or None to infer it.
+        """
+        dm = create.from_cells(cells, points, boundaries or {}, regions or {}, cell, _mpi(comm))
+        return cls._finish(dm, comm, prefix, overlap, partition_seed)
+
+    @classmethod
+    def _finish(cls, dm, comm, prefix, overlap, seed) -> Mesh:
+        mesh = cls(create.prepare(dm, _mpi(comm), prefix, overlap, seed))
+        mesh.dm.viewFromOptions("-dm_view")
+        return mesh
+
+    @property
+    def num_cells(self) -> int:
+        """Number of cells that this rank owns."""
+        return self.topology.num_owned
+
+    @property
+    def num_vertices(self) -> int:
+        """Number of vertices on this rank, shared ones included."""
+        return self.topology.num_entities(0)
+
+    @property
+    def num_facets(self) -> int:
+        """Number of facets on this rank, shared ones included."""
+        return self.topology.num_entities(self.dim - 1)
+
+    @property
+    def boundaries(self) -> tuple[str, ...]:
+        """Names of boundaries, the same on all ranks."""
+        return self.labels_table.boundaries
+
+    @property
+    def cell_regions(self) -> tuple[str, ...]:
+        """Names of cell regions, the same on all ranks."""
+        return self.labels_table.regions
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All names, of boundaries and of cell regions."""
+        return tuple(sorted({*self.boundaries, *self.cell_regions}))
+
+    @cached_property
+    def exterior(self) -> np.ndarray:
+        """Facets of one cell only, counted over all ranks [facet] bool. Collective at first use."""
+        return self.facet_counts == 1
+
+    @cached_property
+    def facet_counts(self) -> np.ndarray:
+        """Number of cells on each facet, over all ranks [facet] int32. Collective at first use."""
+        start, end = self.dm.getChart()
+        first, last = self.topology.stratum[self.dim - 1]
+        values = np.zeros(end - start, np.int32)
+        facets = self.topology.entity[self.dim - 1][: self.num_cells]
+        values[first - start : last - start] = np.bincount(facets.ravel(), minlength=last - first)
+        return self.exchange.sum(values)[first - start : last - start]
+
+    def facet_mask(self, label: str) -> np.ndarray:
+        """Facets of a named boundary [facet] bool, interior ones included if they carry the name. Collective. Raises MeshError."""
+        if label == "boundary" and label not in self.boundaries:
+            return self.exterior
+        with collectively(self.comm):
+            self.labels_table.resolve(label, 1)
+        return self.labels_table.points(label, 1)
+
+    def boundary_facets(self, label: str) -> tuple[np.ndarray, np.ndarray]:
+        """Exterior facets of owned cells on a named boundary ("boundary": all), each once over all ranks. Collective.
+
+        Returns cells [n] int32 and local facets [n] int32 in basix' order, by ascending cell, then facet. Raises MeshError.
+        """
+        mask = self.facet_mask(label) & self.exterior
+        cells, local = np.nonzero(mask[self.topology.entity[self.dim - 1][: self.num_cells]])
+        return cells.astype(np.int32), local.astype(np.int32)
+
+    def closure_mask(self, label: str) -> np.ndarray:
+        """Plex points in the closure of a boundary's facets [point of the chart] bool, agreed by all ranks. Collective. Raises MeshError."""
+        start, end = self.dm.getChart()
+        points = np.zeros(end - start, bool)
+        self.topology.closure(self.dim - 1, self.facet_mask(label), points)
+        return self.exchange.any(points)
+
+    def cell_mask(self, label: str) -> np.ndarray:
+        """Owned cells of a named region [num_cells] bool. Collective. Raises MeshError."""
+        with collectively(self.comm):
+            self.labels_table.resolve(label, 0)
+        start = self.topology.stratum[self.dim][0]
+        mask = self.labels_table.points(label, 0)
+        return mask[self.topology.cells[: self.num_cells] - start]
+
+    def _geometry(self) -> Geometry:
+        section, vector = self.dm.getCoordinateSection(), self.dm.getCoordinatesLocal()
+        embedding, periodic = self.dm.getCoordinateDim(), petsc_c.has_cell_coordinates(self.dm)
+        with collectively(self.comm):
+            if embedding != self.dim:
+                raise MeshError(
+                    f"The mesh has cells of dimension {self.dim} in a space of dimension {embedding}; give a mesh of full dimension."
+                )
+            if periodic:
+                raise MeshError("The mesh is periodic (its coordinates live on cells); periodic meshes are not accepted.")
+            values = np.asarray(vector.getArray(readonly=True)) if vector.handle else np.empty(0)
+            degree = local_degree(self.topology, section)
+        degree = max(self.comm.allgather(degree))
+        with collectively(self.comm):
+            return Geometry(self.topology, read_blocks(section, values, self.topology, degree))
+
+    def destroy(self) -> None:
+        """Free the DMPlex. Collective."""
+        self.dm.destroy()
+
+
+def _mpi(comm):
+    """An mpi4py communicator, from one of mpi4py, one of petsc4py, or None for PETSc's default."""
+    comm = PETSc.COMM_WORLD if comm is None else comm
+    return comm.tompi4py() if isinstance(comm, PETSc.Comm) else comm
+
+
+def _kind(dm, comm) -> tuple[int, str]:
+    """Dimension and cell shape. Raises MeshError on all ranks."""
+    with collectively(comm):
+        if dm.getType() != "plex":
+            raise MeshError(f"A DM of type '{dm.getType()}' was given; a DMPlex ('plex') is accepted.")
+        dim = dm.getDimension()
+        if dim not in (2, 3):
+            raise MeshError(f"The mesh has dimension {dim}; 2 and 3 are accepted.")
+    total: dict[str, int] = {}
+    for found in comm.allgather(petsc_c.cell_shapes(dm)):
+        for name, count in found.items():
+            total[name] = total.get(name, 0) + count
+    with collectively(comm):
+        if not total:
+            raise MeshError("The mesh has no cells.")
+        if len(total) > 1 or not set(total) <= set(CELLS):
+            listed = ", ".join(f"{count} of shape {name}" for name, count in sorted(total.items()))
+            raise MeshError(f"The mesh has cells {listed}; one shape is accepted, of {', '.join(CELLS)}.")
+    return dim, next(iter(total))
+
+
+def _interpolated(dm, comm, dim: int):
+    """The DM itself if it has edges and faces, else an interpolated clone. Collective."""
+    if max(comm.allgather(dm.getDepth())) == dim:
+        return dm
+    clone = dm.clone()
+    clone.interpolate()
+    return clone

@@ -1,0 +1,175 @@
+"""Calls into the PETSc C library that petsc4py lacks, and everything that differs between PETSc versions (3.18 to 3.26).
+
+The library is the one petsc4py has loaded; `obj.handle` of a petsc4py object is its C pointer.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from functools import cache
+
+import numpy as np
+from petsc4py import PETSc
+
+from ..errors import MeshError
+
+INT = np.dtype(PETSc.IntType)
+SCALAR = np.dtype(PETSc.ScalarType)
+_c_int = ctypes.c_int64 if INT.itemsize == 8 else ctypes.c_int32
+_INSERT_VALUES, _ADD_VALUES = 1, 2
+_POLYTOPES = {0: "point", 1: "segment", 2: "segment", 3: "triangle", 4: "quadrilateral", 6: "tetrahedron", 7: "hexahedron", 8: "prism"}
+
+
+def _candidates():
+    """Paths of shared libraries that may hold PETSc's symbols: petsc4py's extension first, then what the process has mapped."""
+    module = sys.modules.get("petsc4py.PETSc")
+    yield getattr(module, "__file__", None)
+    try:
+        with open("/proc/self/maps") as maps:
+            for line in maps:
+                path = line.split(maxsplit=5)[-1].strip()
+                if "petsc" in path.lower() and ".so" in path:
+                    yield path
+    except OSError:
+        return
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """The PETSc library that petsc4py uses. Raises MeshError if its symbols cannot be found."""
+    tried = []
+    for path in _candidates():
+        if not path or path in tried or path.endswith(".py"):
+            continue
+        tried.append(path)
+        try:
+            found = ctypes.CDLL(path)
+            found.DMPlexGetCones  # noqa: B018 (an attribute look-up is a symbol look-up)
+        except (OSError, AttributeError):
+            continue
+        return found
+    raise MeshError(
+        f"The PETSc C library behind petsc4py was not found (looked in: {', '.join(tried) or 'nothing loaded'}); "
+        "petsc_hdg needs a PETSc built as a shared library."
+    )
+
+
+def call(function: str, *arguments) -> None:
+    """Call `function`, which returns a PetscErrorCode. Raises PETSc.Error if the code is not 0, MeshError if it is absent."""
+    if not has(function):
+        raise MeshError(f"This PETSc ({'.'.join(map(str, PETSc.Sys.getVersion()))}) has no {function}; use PETSc 3.18 or later.")
+    entry = getattr(library(), function)
+    entry.restype = ctypes.c_int
+    code = entry(*arguments)
+    if code:
+        raise PETSc.Error(code)
+
+
+def has(function: str) -> bool:
+    """Whether the library has a function of this name."""
+    return hasattr(library(), function)
+
+
+def _pointer(obj) -> ctypes.c_void_p:
+    return ctypes.c_void_p(obj.handle)
+
+
+def _view(address, size: int, dtype) -> np.ndarray:
+    """Copy of `size` numbers at a C address [size]."""
+    if not size:
+        return np.empty(0, dtype)
+    kind = {4: ctypes.c_int32, 8: ctypes.c_int64}[np.dtype(dtype).itemsize]
+    return np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(kind)), (size,)).astype(dtype, copy=True)
+
+
+def section_offset(section: ctypes.c_void_p, point: int) -> int:
+    """Offset of a point in a C PetscSection."""
+    offset = _c_int()
+    call("PetscSectionGetOffset", section, _c_int(point), ctypes.byref(offset))
+    return int(offset.value)
+
+
+def cones(dm, start: int, end: int, size: int) -> np.ndarray:
+    """Cones of the points of one stratum, in which every point has a cone of `size` points.
+
+    Returns [point, size], plex points, PETSc's integer type (a copy). Raises MeshError if the cones differ in size.
+    """
+    if end <= start:
+        return np.empty((0, size), INT)
+    section, array, storage = ctypes.c_void_p(), ctypes.c_void_p(), _c_int()
+    call("DMPlexGetConeSection", _pointer(dm), ctypes.byref(section))
+    call("DMPlexGetCones", _pointer(dm), ctypes.byref(array))
+    call("PetscSectionGetStorageSize", section, ctypes.byref(storage))
+    first = section_offset(section, start)
+    last = section_offset(section, end - 1)
+    if last - first != (end - 1 - start) * size or first + (end - start) * size > storage.value:
+        raise MeshError("The mesh mixes cell shapes; give a mesh of one shape (triangle, quadrilateral, tetrahedron or hexahedron).")
+    address = array.value + first * INT.itemsize
+    return _view(address, (end - start) * size, INT).reshape(-1, size)
+
+
+def cell_shapes(dm) -> dict[str, int]:
+    """Shapes of this rank's cells: name → number of cells. Shapes without a name of ours are called 'other'."""
+    start, end = dm.getHeightStratum(0)
+    label = ctypes.c_void_p()
+    call("DMPlexGetCellTypeLabel", _pointer(dm), ctypes.byref(label))
+    shapes = {}
+    for value in dm.getLabelIdIS("celltype").getIndices() if dm.hasLabel("celltype") else ():
+        points = dm.getStratumIS("celltype", int(value)).getIndices()
+        count = int(np.count_nonzero((points >= start) & (points < end)))
+        if count:
+            name = _POLYTOPES.get(int(value), "other")
+            shapes[name] = shapes.get(name, 0) + count
+    return shapes
+
+
+def section_of(dm):
+    """The local section of a DM (petsc4py renamed the call after 3.18)."""
+    return dm.getLocalSection() if hasattr(dm, "getLocalSection") else dm.getSection()
+
+
+def set_section(dm, section) -> None:
+    """Set the local section of a DM."""
+    (dm.setLocalSection if hasattr(dm, "setLocalSection") else dm.setSection)(section)
+
+
+def has_cell_coordinates(dm) -> bool:
+    """Whether the coordinates live on cells (periodic meshes), without or beside those on vertices."""
+    vector = ctypes.c_void_p()
+    call("DMGetCellCoordinatesLocal", _pointer(dm), ctypes.byref(vector))
+    return bool(vector.value)
+
+
+def set_preallocation_coo(mat, i: np.ndarray, j: np.ndarray) -> None:
+    """Declare the matrix entries by rows `i` [entry] and columns `j` [entry], global numbers; negative ones are ignored. Collective."""
+    # PETSc may reorder the arrays that it is given: hand it copies.
+    i, j = np.array(i, INT, copy=True).ravel(), np.array(j, INT, copy=True).ravel()
+    call("MatSetPreallocationCOO", _pointer(mat), ctypes.c_ssize_t(i.size), i.ctypes.data_as(ctypes.c_void_p), j.ctypes.data_as(ctypes.c_void_p))
+
+
+def set_values_coo(mat, values: np.ndarray, add: bool = False) -> None:
+    """Fill the entries declared before with `values` [entry]; duplicates are summed. `add`: on top of what is there. Collective."""
+    values = np.ascontiguousarray(values, SCALAR)
+    call("MatSetValuesCOO", _pointer(mat), values.ctypes.data_as(ctypes.c_void_p), ctypes.c_int(_ADD_VALUES if add else _INSERT_VALUES))
+
+
+def set_function_domain_error(snes) -> None:
+    """Tell SNES that the residual cannot be evaluated at this state; its line search then takes a shorter step."""
+    call("SNESSetFunctionDomainError", _pointer(snes))
+
+
+def log_gpu_time_begin() -> bool:
+    """Start PETSc's GPU timer inside a log event; False if this PETSc has none."""
+    if not has("PetscLogGpuTimeBegin"):
+        return False
+    call("PetscLogGpuTimeBegin")
+    return True
+
+
+def log_gpu_time_end() -> bool:
+    """Stop PETSc's GPU timer; False if this PETSc has none."""
+    if not has("PetscLogGpuTimeEnd"):
+        return False
+    call("PetscLogGpuTimeEnd")
+    return True

@@ -1,0 +1,58 @@
+"""What a mesh needs to know of each cell shape: counts, and basix' numbering of sub-entities as look-up tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import basix
+import numpy as np
+
+CELLS = ("triangle", "quadrilateral", "tetrahedron", "hexahedron")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A cell shape with basix' numbering.
+
+    entities[d] [entity, vertex]: local vertices of the sub-entities of dimension d (0 … dim).
+    slots[d] [2**num_vertices] int8: the sub-entity whose vertices are the bits of the index, -1 if there is none.
+    points [vertex, dim]: reference vertices.
+    """
+
+    name: str
+    dim: int
+    is_simplex: bool
+    entities: tuple[np.ndarray, ...]
+    slots: tuple[np.ndarray, ...]
+    points: np.ndarray
+
+    @property
+    def num_vertices(self) -> int:
+        return len(self.points)
+
+    @property
+    def num_facets(self) -> int:
+        return len(self.entities[self.dim - 1])
+
+    def cone_size(self, d: int) -> int:
+        """Number of points in the cone of a sub-entity of dimension d."""
+        if d == 1:
+            return 2
+        if d == 2:
+            return 3 if self.is_simplex else 4
+        return self.num_facets
+
+
+@cache
+def shape(name: str) -> Shape:
+    """The shape called `name`, one of CELLS."""
+    kind = getattr(basix.CellType, name)
+    entities = tuple(np.array(e, np.int32) for e in basix.topology(kind))
+    points = basix.geometry(kind)
+    slots = []
+    for of_dim in entities:
+        table = np.full(1 << len(points), -1, np.int8)
+        table[(1 << of_dim).sum(axis=1)] = np.arange(len(of_dim))
+        slots.append(table)
+    return Shape(name, points.shape[1], name in ("triangle", "tetrahedron"), entities, tuple(slots), points)

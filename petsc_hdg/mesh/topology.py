@@ -1,0 +1,194 @@
+"""Bulk topology: which vertices, edges and faces each cell has, in an order that all ranks agree on.
+
+Only incidence is read from PETSc, never its cone orientations. Reference order of a cell's vertices:
+simplices by ascending global vertex number; tensor cells start at the smallest, whose neighbours follow in ascending order as
+v1, v2 (, v4), and adjacency fixes the others (basix' tensor order). So cells that share an entity agree on it up to
+the permutation that `vertex_global` tells, and a cell's orientation may be negative.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from . import petsc_c
+from .shapes import Shape
+
+CHUNK = 1 << 15  # cells worked on at a time: temporaries stay in the cache
+
+
+class Topology:
+    """Topology of one rank's part of a mesh; local numbers are int32 and count from 0 within each dimension.
+
+    cells [cell]: plex points, owned cells first, then overlap cells.   num_owned: number of owned cells.
+    cell_vertices [cell, vertex].   entity[d] [cell, entity]: for d = 0 … dim, basix sub-entity order.
+    entity_vertices[d] [entity, vertex]: for d = 1 … dim - 1 in the entity's own order (as for cells, on every rank the same).
+    facet_cells [facet, 2]: cells by ascending number, -1 if there is none on this rank.
+    vertex_global [vertex] int64: the same number on all ranks that hold the vertex.
+    stratum[d]: (start, end) of the plex points of dimension d.
+    """
+
+    def __init__(self, dm, shape: Shape, owned: np.ndarray, vertex_global: np.ndarray):
+        """`owned` [point] bool: points that this rank owns; `vertex_global` as above. Not collective. Raises MeshError."""
+        self.shape = shape
+        self.dim = shape.dim
+        self.stratum = tuple(_stratum(dm, d) for d in range(self.dim + 1))
+        self.vertex_global = vertex_global
+        self._cones = {d: _local_cones(dm, shape, self.stratum, d) for d in range(1, self.dim + 1)}
+        start, end = self.stratum[self.dim]
+        is_owned = owned[start:end]
+        order = np.concatenate([np.flatnonzero(is_owned), np.flatnonzero(~is_owned)])
+        self.num_owned = int(np.count_nonzero(is_owned))
+        self.cells = (order + start).astype(np.int32)
+        self._build(order)
+
+    @property
+    def num_cells(self) -> int:
+        """Number of cells on this rank, overlap cells included."""
+        return len(self.cells)
+
+    def num_entities(self, d: int) -> int:
+        """Number of points of dimension d on this rank."""
+        start, end = self.stratum[d]
+        return end - start
+
+    def _build(self, order: np.ndarray) -> None:
+        shape, dim = self.shape, self.dim
+        by_global = np.argsort(self.vertex_global, kind="stable").astype(np.int32)
+        rank = np.empty_like(by_global)
+        rank[by_global] = np.arange(len(rank), dtype=np.int32)
+        ranks = {1: np.sort(rank[self._cones[1]], axis=1)}  # entity vertices as positions in global order
+        if dim == 3:
+            ranks[2] = _face_vertices(ranks[1][self._cones[2]], shape.is_simplex)
+        n = len(order)
+        vertices = np.empty((n, shape.num_vertices), np.int32)
+        entity = {d: np.empty((n, len(shape.entities[d])), np.int32) for d in range(1, dim)}
+        for begin in range(0, n, CHUNK):
+            part = slice(begin, begin + CHUNK)
+            facets = self._cones[dim][order[part]]
+            members = {dim - 1: facets}
+            if dim == 3:
+                members[1] = _unique_rows(self._cones[2][facets].reshape(len(facets), -1), 2)
+            vertices[part] = _order_vertices(shape, {d: ranks[d][m] for d, m in members.items()})
+            for d, of_cell in members.items():
+                slot = _slots(vertices[part], ranks[d][of_cell], shape.slots[d])
+                np.put_along_axis(entity[d][part], slot, of_cell, axis=1)
+        self.cell_vertices = by_global[vertices] if n else vertices
+        self.entity = (self.cell_vertices, *(entity[d] for d in range(1, dim)), np.arange(n, dtype=np.int32)[:, None])
+        self.entity_vertices = {d: by_global[r] if len(r) else r for d, r in ranks.items()}
+        self.entity_vertices[0] = np.arange(len(rank), dtype=np.int32)[:, None]
+
+    @cached_property
+    def facet_cells(self) -> np.ndarray:
+        facets = self.entity[self.dim - 1]
+        cells = np.repeat(np.arange(len(facets), dtype=np.int32), facets.shape[1])
+        flat = facets.ravel()
+        result = np.full((self.num_entities(self.dim - 1), 2), -1, np.int32)
+        result[flat[::-1], 0] = cells[::-1]  # the last write wins: the smallest cell
+        result[flat, 1] = cells
+        result[result[:, 0] == result[:, 1], 1] = -1
+        return result
+
+    @cached_property
+    def facet_local(self) -> np.ndarray:
+        """Which facet of `facet_cells` each facet is [facet, 2] int8, -1 if there is no such cell."""
+        facets = self.entity[self.dim - 1]
+        count = facets.shape[1]
+        flat = facets.ravel()
+        local = np.tile(np.arange(count, dtype=np.int8), len(facets))
+        result = np.full((self.num_entities(self.dim - 1), 2), -1, np.int8)
+        result[flat[::-1], 0] = local[::-1]
+        result[flat, 1] = local
+        result[self.facet_cells < 0] = -1
+        return result
+
+    def closure(self, d: int, mask: np.ndarray, points: np.ndarray) -> None:
+        """Set in `points` [point of the chart] bool the closure of the entities of dimension d in `mask` [entity] bool."""
+        start, end = self.stratum[d]
+        points[start:end] |= mask
+        if d == 0:
+            return
+        below = np.zeros(self.num_entities(d - 1), bool)
+        below[self._cones[d][mask].ravel()] = True
+        self.closure(d - 1, below, points)
+
+
+def _stratum(dm, d: int) -> tuple[int, int]:
+    start, end = dm.getDepthStratum(d)
+    return (start, end) if end > start else (0, 0)
+
+
+def global_vertices(dm) -> np.ndarray:
+    """Global vertex numbers [vertex] int64; PETSc marks those of other ranks as -(number + 1). Collective."""
+    numbers = dm.getVertexNumbering().getIndices().astype(np.int64)
+    return np.where(numbers < 0, -numbers - 1, numbers)
+
+
+def _local_cones(dm, shape: Shape, stratum, d: int) -> np.ndarray:
+    """Cones of all points of dimension d [point, cone], numbered within their stratum, int32."""
+    cones = petsc_c.cones(dm, *stratum[d], shape.cone_size(d))
+    return (cones - stratum[d - 1][0]).astype(np.int32)
+
+
+def _unique_rows(rows: np.ndarray, times: int) -> np.ndarray:
+    """Distinct numbers of each row, ascending; each occurs `times` times in its row."""
+    return np.sort(rows, axis=1)[:, ::times]
+
+
+def _face_vertices(edges: np.ndarray, is_simplex: bool) -> np.ndarray:
+    """Vertices of faces [face, vertex] in reference order from those of their edges [face, edge, 2]."""
+    if is_simplex:
+        return _unique_rows(edges.reshape(len(edges), 6), 2)
+    return _order_quadrilateral(edges)
+
+
+def _order_vertices(shape: Shape, members: dict[int, np.ndarray]) -> np.ndarray:
+    """Vertices of cells in reference order [cell, vertex] from those of their sub-entities: members[d] [cell, entity, vertex]."""
+    if shape.is_simplex:
+        facets = members[shape.dim - 1]
+        return _unique_rows(facets.reshape(len(facets), -1), shape.dim)
+    if shape.dim == 2:
+        return _order_quadrilateral(members[1])
+    return _order_hexahedron(members[1], members[2])
+
+
+def _neighbours(edges: np.ndarray, vertex: np.ndarray, count: int) -> np.ndarray:
+    """The `count` vertices joined to `vertex` [cell] by the edges [cell, edge, 2], ascending [cell, count]."""
+    hit = (edges == vertex[:, None, None]).any(axis=2)
+    others = edges[hit].reshape(-1, count, 2).sum(axis=2) - vertex[:, None]
+    return np.sort(others, axis=1)
+
+
+def _order_quadrilateral(edges: np.ndarray) -> np.ndarray:
+    flat = edges.reshape(len(edges), 8)
+    first = flat.min(axis=1, initial=np.iinfo(np.int32).max)
+    near = _neighbours(edges, first, 2)
+    total = flat.sum(axis=1, dtype=np.int64) // 2
+    last = total - first - near.sum(axis=1, dtype=np.int64)
+    return np.stack([first, near[:, 0], near[:, 1], last], axis=1).astype(np.int32)
+
+
+def _order_hexahedron(edges: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    first = edges.reshape(len(edges), 24).min(axis=1, initial=np.iinfo(np.int32).max)
+    v1, v2, v4 = _neighbours(edges, first, 3).T
+    face_sum = faces.sum(axis=2, dtype=np.int64)
+
+    def opposite(a, b):
+        """The fourth vertex of the face that holds the first vertex, a and b."""
+        hit = (faces == a[:, None, None]).any(axis=2) & (faces == b[:, None, None]).any(axis=2)
+        hit &= (faces == first[:, None, None]).any(axis=2)
+        return face_sum[hit] - first - a - b
+
+    v3, v5, v6 = opposite(v1, v2), opposite(v1, v4), opposite(v2, v4)
+    total = face_sum.sum(axis=1) // 3
+    v7 = total - (first.astype(np.int64) + v1 + v2 + v3 + v4 + v5 + v6)
+    return np.stack([first, v1, v2, v3, v4, v5, v6, v7], axis=1).astype(np.int32)
+
+
+def _slots(vertices: np.ndarray, members: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """basix numbers [cell, entity] of sub-entities with vertices `members` [cell, entity, vertex] in cells `vertices`."""
+    code = np.zeros(members.shape[:2], np.int64)
+    for k in range(vertices.shape[1]):
+        code |= (members == vertices[:, k, None, None]).any(axis=2).astype(np.int64) << k
+    return table[code].astype(np.int64)
