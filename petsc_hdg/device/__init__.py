@@ -2,7 +2,9 @@
 
 from petsc_hdg.device.arrays import Arrays
 from petsc_hdg.device.context import Device
+from petsc_hdg.device.halo import Halo
+from petsc_hdg.device.halo_plan import HaloPlan
 from petsc_hdg.device.kernel import Kernel
 from petsc_hdg.device.vecs import VecAccess
 
-__all__ = ["Arrays", "Device", "Kernel", "VecAccess"]
+__all__ = ["Arrays", "Device", "Halo", "HaloPlan", "Kernel", "VecAccess"]

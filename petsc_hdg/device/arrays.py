@@ -1,4 +1,4 @@
-"""The only file that copies between host and device: it allocates, copies, and counts the bytes by name and by callback."""
+"""The only file that copies between host and device; it counts the bytes by name and by callback."""
 
 from __future__ import annotations
 
@@ -116,7 +116,8 @@ class Arrays:
             return cl.Buffer(self.device.context, cl.mem_flags.READ_WRITE if flags is None else flags, max(nbytes, 8))
         except cl.Error as error:
             raise DeviceError(
-                f"{self.device.name} has no room for {nbytes / 1e6:.1f} MB more: use more ranks, a coarser mesh or a lower -fe_degree"
+                f"{self.device.name} has no room for {nbytes / 1e6:.1f} MB more: use more ranks, a coarser mesh or a "
+                "lower -fe_degree"
             ) from error
 
     def _device_form(self, array: np.ndarray, name: str) -> np.ndarray:

@@ -87,7 +87,7 @@ class Device:
 
     @property
     def profile(self) -> bool:
-        """Whether seconds are collected for each kernel; setting it needs an idle queue and gives our own queue timestamps."""
+        """Whether seconds are collected for each kernel; setting it waits, and may replace the queue."""
         return self._profile
 
     @profile.setter

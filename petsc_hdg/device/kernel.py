@@ -57,8 +57,8 @@ class Kernel:
         ):
             if needed > limit:
                 raise DeviceError(
-                    f"kernel '{self.spec.name}' cannot run on {self.device.name}: it needs {needed} {what}, the limit is "
-                    f"{limit}; lower -fe_num_blocks or -fe_degree"
+                    f"kernel '{self.spec.name}' cannot run on {self.device.name}: it needs {needed} {what}, the limit "
+                    f"is {limit}; lower -fe_num_blocks or -fe_degree"
                 )
 
     def __call__(self, global_size: int, *arguments):

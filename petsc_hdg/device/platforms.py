@@ -77,7 +77,8 @@ def choose(choice: str, local_rank: int, local_size: int) -> tuple[object, str]:
     found = matching(choice, devices)
     if not found:
         raise DeviceError(
-            f"no OpenCL device matches '{choice}'; it may be gpu, cpu, any, an index or a part of a name of: {listing(devices)}"
+            f"no OpenCL device matches '{choice}'; it may be gpu, cpu, any, an index or a part of a name of: "
+            f"{listing(devices)}"
         )
     mine = local_rank % len(found)
     sharing = len(range(mine, local_size, len(found)))

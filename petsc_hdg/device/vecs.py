@@ -19,9 +19,9 @@ class VecAccess:
         with access.read(x) as bx, access.write(y) as by:
             kernel(n, bx, by, n)
 
-    A buffer holds the Vec's local values [n] as `real`, and belongs to the block. A Vec keeps its old values if the
-    block of `write` or `update` raises. Values of Vecs on the host are staged; those of ViennaCL Vecs are used in
-    place if the device came from `Device.from_vec` (in single precision they are converted on the device).
+    A buffer holds the Vec's local values [n] as `real`, and belongs to the block. Values of Vecs on the host are
+    staged, and such a Vec keeps its old values if the block of `write` or `update` raises. Values of ViennaCL Vecs are
+    used in place if the device came from `Device.from_vec` (in single precision they are converted on the device).
     """
 
     def __init__(self, arrays: Arrays, name: str = "vectors"):

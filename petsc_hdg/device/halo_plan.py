@@ -1,0 +1,122 @@
+"""Who sends which points to whom: the plan of a halo exchange, on the host, and the exchange of host arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from petsc_hdg.errors import DeviceError, collectively
+
+_TAG_PLAN = 7101
+_TAG_FORWARD = 7102
+_TAG_REVERSE = 7103
+
+
+class HaloPlan:
+    """Lists made from a graph of ghosts, ordered by neighbour; building it is collective on `comm` (mpi4py).
+
+    comm                the ranks
+    owned_size          points this rank owns
+    ghost_owner_rank    [ghost] rank that owns each ghost
+    ghost_owner_index   [ghost] number of the ghost among its owner's owned points
+
+    receive_ranks [r], receive_start [r + 1], receive_ghosts [slot]   ghosts, by owner and then by position
+    send_ranks [s], send_start [s + 1], send_points [slot]            owned points, in the order the receiver wants
+    targets [row], target_offsets [row + 1], target_slots [slot]      owned points that are ghosts elsewhere, and their
+                                                                      send slots, by ascending rank: the order of sums
+    """
+
+    def __init__(self, comm, owned_size: int, ghost_owner_rank, ghost_owner_index):
+        self.comm = comm
+        self.owned_size = int(owned_size)
+        ranks = np.asarray(ghost_owner_rank, dtype=np.int64).ravel()
+        indices = np.asarray(ghost_owner_index, dtype=np.int64).ravel()
+        with collectively(comm):
+            _check_ghosts(comm, ranks, indices)
+        order = np.argsort(ranks, kind="stable")
+        self.receive_ranks, self.receive_start = _groups(ranks[order])
+        self.receive_ghosts = order.astype(np.int32)
+        self._find_senders(indices[order])
+        with collectively(comm):
+            self._check_points()
+        self._order_sums()
+
+    @property
+    def active(self) -> bool:
+        """Whether this rank sends or receives anything."""
+        return bool(self.receive_ghosts.size or self.send_points.size)
+
+    def _find_senders(self, wanted: np.ndarray) -> None:
+        """Tell each owner which of its points are wanted here, and learn what the others want."""
+        counts = np.zeros(self.comm.size, dtype=np.int64)
+        counts[self.receive_ranks] = np.diff(self.receive_start)
+        asked = np.empty_like(counts)
+        self.comm.Alltoall(counts, asked)
+        self.send_ranks = np.flatnonzero(asked)
+        self.send_start = np.concatenate(([0], np.cumsum(asked[self.send_ranks])))
+        points = np.empty(self.send_start[-1], dtype=np.int64)
+        requests = self._messages("Irecv", points, self.send_ranks, self.send_start, _TAG_PLAN)
+        requests += self._messages("Isend", wanted, self.receive_ranks, self.receive_start, _TAG_PLAN)
+        _wait(requests)
+        self.send_points = points
+
+    def _check_points(self) -> None:
+        wrong = (self.send_points < 0) | (self.send_points >= self.owned_size)
+        if wrong.any():
+            point = int(self.send_points[np.argmax(wrong)])
+            raise DeviceError(f"a ghost refers to point {point} of rank {self.comm.rank}, which owns {self.owned_size}")
+        self.send_points = self.send_points.astype(np.int32)
+
+    def _order_sums(self) -> None:
+        self.target_slots = np.argsort(self.send_points, kind="stable").astype(np.int32)
+        self.targets, counts = np.unique(self.send_points, return_counts=True)
+        self.target_offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+
+    def forward_host(self, owned: np.ndarray, ghosts: np.ndarray) -> None:
+        """Fill `ghosts` [ghost, ...] with the owners' values of `owned` [point, ...]."""
+        packed = np.ascontiguousarray(owned[self.send_points])
+        received = np.empty((self.receive_ghosts.size, *ghosts.shape[1:]), ghosts.dtype)
+        requests = self._messages("Irecv", received, self.receive_ranks, self.receive_start, _TAG_FORWARD)
+        requests += self._messages("Isend", packed, self.send_ranks, self.send_start, _TAG_FORWARD)
+        _wait(requests)
+        ghosts[self.receive_ghosts] = received
+
+    def reverse_add_host(self, ghosts: np.ndarray, owned: np.ndarray) -> None:
+        """Add `ghosts` [ghost, ...] to their owners' values in `owned` [point, ...], by ascending rank."""
+        packed = np.ascontiguousarray(ghosts[self.receive_ghosts])
+        received = np.empty((self.send_points.size, *owned.shape[1:]), owned.dtype)
+        requests = self._messages("Irecv", received, self.send_ranks, self.send_start, _TAG_REVERSE)
+        requests += self._messages("Isend", packed, self.receive_ranks, self.receive_start, _TAG_REVERSE)
+        _wait(requests)
+        np.add.at(owned, self.send_points, received)
+
+    def persistent(self, packed: np.ndarray, received: np.ndarray, reverse: bool) -> list:
+        """Persistent requests between fixed host arrays [slot, component], one message a neighbour."""
+        send, receive = (self.send_ranks, self.send_start), (self.receive_ranks, self.receive_start)
+        tag = _TAG_FORWARD
+        if reverse:
+            send, receive, tag = receive, send, _TAG_REVERSE
+        requests = self._messages("Recv_init", received, *receive, tag)
+        return requests + self._messages("Send_init", packed, *send, tag)
+
+    def _messages(self, call: str, array: np.ndarray, ranks, start, tag: int) -> list:
+        launch = getattr(self.comm, call)
+        return [launch(array[start[i] : start[i + 1]], int(rank), tag) for i, rank in enumerate(ranks)]
+
+
+def _check_ghosts(comm, ranks: np.ndarray, indices: np.ndarray) -> None:
+    if ranks.shape != indices.shape:
+        raise DeviceError(f"{ranks.size} owner ranks were given for {indices.size} owner indices of ghosts")
+    wrong = (ranks < 0) | (ranks >= comm.size) | (ranks == comm.rank)
+    if wrong.any():
+        raise DeviceError(f"rank {comm.rank} has a ghost owned by rank {int(ranks[np.argmax(wrong)])} of {comm.size}")
+
+
+def _groups(sorted_values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct values [g] of a sorted array and the start of each group [g + 1]."""
+    values, start = np.unique(sorted_values, return_index=True)
+    return values, np.append(start, sorted_values.size)
+
+
+def _wait(requests: list) -> None:
+    for request in requests:
+        request.Wait()
