@@ -1,0 +1,75 @@
+"""Shared by all tests: runs under mpiexec, and reasons to skip."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+_MPI = {
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+    "POCL_MAX_PTHREAD_COUNT": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+if os.geteuid() == 0:
+    _MPI |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def pytest_collection_modifyitems(items):
+    """Skip what this machine or PETSc cannot run."""
+    for item in items:
+        for marker, reason in (("requires_viennacl", _no_viennacl), ("requires_gpu", _no_gpu)):
+            if item.get_closest_marker(marker) and reason():
+                item.add_marker(pytest.mark.skip(reason=reason()))
+
+
+def _no_viennacl() -> str:
+    from petsc4py import PETSc
+
+    return "" if PETSc.Sys.hasExternalPackage("viennacl") else "this PETSc is configured without ViennaCL"
+
+
+def _no_gpu() -> str:
+    from petsc_hdg.device.platforms import all_devices, is_gpu
+
+    return "" if any(is_gpu(device) for device in all_devices()) else "there is no OpenCL GPU"
+
+
+@pytest.fixture(scope="session")
+def mpirun():
+    """mpirun(ranks, *arguments, check=True, timeout=300, env={}) runs `python arguments` on `ranks` ranks.
+
+    It returns the finished process with stdout and stderr as text; a run that fails is an AssertionError that shows
+    both, unless check is False. A run past `timeout` seconds is an error too: ranks that wait for ever are a failure.
+    """
+
+    def run(ranks: int, *arguments, check: bool = True, timeout: float = 300, env: dict | None = None):
+        command = ["mpiexec", "-n", str(ranks), sys.executable, *map(str, arguments)]
+        environment = {**os.environ, **_MPI, **(env or {})}
+        done = _finished(command, timeout, environment)
+        if check:
+            assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
+        return done
+
+    return run
+
+
+def _finished(command: list[str], timeout: float, env: dict) -> subprocess.CompletedProcess:
+    # An explicit environment leaves out what MPI put into this process's own when PETSc was imported.
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=env, cwd=ROOT
+    )
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.terminate()  # mpiexec ends its ranks
+        out, err = process.communicate(timeout=30)
+        raise AssertionError(f"{' '.join(command)} did not end in {timeout} s\n{out}\n{err}") from None
+    return subprocess.CompletedProcess(command, process.returncode, out, err)

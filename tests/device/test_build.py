@@ -1,0 +1,174 @@
+"""Programs are compiled once, damaged entries are made again, errors quote the user."""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from petsc_hdg.device import Arrays, Device, Kernel, build, cache, verified
+from petsc_hdg.errors import DeviceError, PhysicsError
+
+PHYSICS = """#line 1 "physics: poisson.f0"
+static inline void f0(real *out) {
+  out[0] = 1;
+}
+#line 1 "physics: poisson.f1"
+static inline void f1(real *out) {
+  int d = 0;
+  out[d] = gradu[d];
+}
+"""
+
+
+def works(kernel, device) -> bool:
+    arrays = Arrays(device)
+    a, total = arrays.to_device(np.arange(10.0)), arrays.empty(10)
+    kernel(10, a, a, total, 10)
+    return bool(np.array_equal(arrays.to_host(total, 10), 2 * np.arange(10.0) + 0.25))
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """A list that grows by one with each compilation."""
+    done, original = [], build._compiled
+
+    def counted(*arguments):
+        done.append(1)
+        return original(*arguments)
+
+    monkeypatch.setattr(build, "_compiled", counted)
+    return done
+
+
+def test_second_device_loads_the_binary(fresh_cache, make_spec, compilations):
+    for _ in range(2):
+        device = Device.select()
+        assert works(Kernel(make_spec(), device), device)
+    assert len(compilations) == 1
+
+
+def test_digest_depends_on_driver_and_text(device, make_spec):
+    other = Device.select()
+    other.driver += " newer"
+    digests = {build.program_digest(d, make_spec(**c)) for d in (device, other) for c in ({}, {"precision": "single"})}
+    assert len(digests) == 4
+
+
+@pytest.mark.parametrize("damage", ["half", "empty", "other", "garbage with a right checksum"])
+def test_damaged_binary_is_made_again(fresh_cache, make_spec, compilations, damage):
+    device = Device.select()
+    entry = Kernel(make_spec(), device).entry
+    binary = entry.path("program.bin").read_bytes()
+    if damage == "garbage with a right checksum":
+        entry.write_binary(b"not a program")
+    else:
+        entry.path("program.bin").write_bytes({"half": binary[:100], "empty": b"", "other": binary[::-1]}[damage])
+    device = Device.select()
+    assert works(Kernel(make_spec(), device), device)
+    assert len(compilations) == 2
+    assert entry.read_binary() is not None
+
+
+def test_unwritable_cache_is_no_error(tmp_path, monkeypatch, make_spec):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("PETSC_HDG_CACHE", str(tmp_path / "file" / "below"))
+    device = Device.select()
+    kernel = Kernel(make_spec(), device)
+    assert works(kernel, device)
+    verified.record(kernel, True)
+    assert verified.needs_check(kernel)
+
+
+def test_cache_folder_by_environment(monkeypatch):
+    monkeypatch.delenv("PETSC_HDG_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    assert str(cache.cache_folder()) == "/somewhere/petsc_hdg/kernels"
+
+
+def test_user_error_names_the_users_line(fresh_cache, device, make_spec):
+    with pytest.raises(PhysicsError, match=r"physics: poisson\.f1:3:\d+: .*gradu") as caught:
+        Kernel(make_spec(physics=PHYSICS), device)
+    assert "out[d] = gradu[d];" in str(caught.value)
+    log = next(fresh_cache.glob("*/build.log"))
+    assert str(log) in str(caught.value) and "gradu" in log.read_text()
+
+
+def test_our_error_names_the_kernel(fresh_cache, device, make_spec):
+    with pytest.raises(DeviceError, match=r"kernel 'selftest_add' does not compile.*selftest\.cl:\d+"):
+        Kernel(make_spec(macros={"GROUP": "64 oops"}), device)
+
+
+def test_source_line():
+    assert build.source_line(PHYSICS, "physics: poisson.f0", 2) == "out[0] = 1;"
+    assert build.source_line(PHYSICS, "physics: poisson.f1", 3) == "out[d] = gradu[d];"
+    assert build.source_line(PHYSICS, "physics: poisson.f1", 30) == ""
+
+
+def test_clang_messages_are_understood():
+    clang = "<physics: poisson.f1>:3:23: error: use of undeclared identifier 'gradu'"
+    pocl = "error: physics: poisson.f1:3:23: use of undeclared identifier 'gradu'"
+    for log in (clang, pocl, "1 warning\n" + clang.replace("<", "").replace(">", "")):
+        found = build._MESSAGE.search(log)
+        assert (found["file"], found["line"], found["text"]) == (
+            "physics: poisson.f1",
+            "3",
+            "use of undeclared identifier 'gradu'",
+        )
+
+
+def test_verdicts_are_remembered_by_kernel(fresh_cache, make_spec):
+    device = Device.select()
+    add, reverse = Kernel(make_spec(), device), Kernel(make_spec(name="selftest_reverse"), device)
+    assert verified.needs_check(add) and verified.needs_check(reverse)
+    verified.record(add, True, "0")
+    verified.record(reverse, False, "off by one")
+    again = Device.select()
+    assert not verified.needs_check(Kernel(make_spec(), again))
+    assert verified.needs_check(Kernel(make_spec(name="selftest_reverse"), again))
+    assert verified.verdict(reverse)["detail"] == "off by one"
+
+
+def test_damaged_verdicts_are_forgotten(fresh_cache, device, make_spec):
+    kernel = Kernel(make_spec(shift=0.75), Device.select())
+    verified.record(kernel, True)
+    kernel.entry.path("verdicts.json").write_text("{")
+    assert verified.needs_check(kernel)
+
+
+def test_lock_of_a_dead_process_is_free(fresh_cache):
+    entry = cache.Entry("digest")
+    hold = "from petsc_hdg.device import cache; import time\nwith cache.Entry('digest').locked(): print(1, flush=True); time.sleep(60)"
+    process = subprocess.Popen([sys.executable, "-c", hold], stdout=subprocess.PIPE)
+    try:
+        assert process.stdout.readline().strip() == b"1"
+        start = time.monotonic()
+        with entry.locked(timeout=0.2):
+            assert 0.2 <= time.monotonic() - start < 5
+    finally:
+        process.kill()
+        process.wait()
+    start = time.monotonic()
+    with entry.locked(timeout=20):
+        assert time.monotonic() - start < 5
+
+
+def test_ranks_compile_once(mpirun, tmp_path):
+    script = tmp_path / "compile.py"
+    script.write_text(
+        "import numpy as np\n"
+        "from mpi4py import MPI\n"
+        "from petsc_hdg.codegen import KernelSpec\n"
+        "from petsc_hdg.device import Device, Kernel, build\n"
+        "done, original = [], build._compiled\n"
+        "build._compiled = lambda *a: (done.append(1), original(*a))[1]\n"
+        "device = Device.select('any', MPI.COMM_WORLD)\n"
+        "spec = KernelSpec('selftest_add', ('selftest.cl',), {'GROUP': 64}, {'SHIFT': np.array([1.0])})\n"
+        "MPI.COMM_WORLD.Barrier()\n"
+        "Kernel(spec, device)\n"
+        "count = MPI.COMM_WORLD.allreduce(len(done))\n"
+        "if MPI.COMM_WORLD.rank == 0: print('compilations', count)\n"
+    )
+    done = mpirun(3, script, env={"PETSC_HDG_CACHE": str(tmp_path / "kernels")})
+    assert "compilations 1\n" in done.stdout

@@ -1,0 +1,99 @@
+"""Choice of a device, and what it says about itself and its limits."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from petsc_hdg.device import Device, platforms
+from petsc_hdg.errors import DeviceError
+
+cl = pytest.importorskip("pyopencl")
+CPU, GPU = cl.device_type.CPU, cl.device_type.GPU
+
+
+def fake(name: str, kind: int, platform: str = "A"):
+    return SimpleNamespace(
+        name=name, type=kind, platform=_PLATFORMS.setdefault(platform, SimpleNamespace(name=platform))
+    )
+
+
+_PLATFORMS: dict = {}
+NODE = [fake("cpu", CPU, "PoCL"), fake("Tesla 0", GPU, "NV"), fake("Tesla 1", GPU, "NV"), fake("iGPU", GPU, "Intel")]
+
+
+@pytest.mark.parametrize(
+    ("choice", "found"),
+    [("any", [1, 2]), ("gpu", [1, 2]), ("GPU", [1, 2]), ("cpu", [0]), ("0", [0]), ("3", [3]), (2, [2]), ("4", [])]
+    + [("-1", []), ("tesla", [1, 2]), ("intel", [3]), ("radeon", []), ("", [])],
+)
+def test_choice(choice, found):
+    assert platforms.matching(choice, NODE) == [NODE[i] for i in found]
+
+
+def test_any_falls_back_to_the_cpu():
+    assert platforms.matching("any", NODE[:1]) == NODE[:1]
+    assert platforms.matching("gpu", NODE[:1]) == []
+
+
+@pytest.mark.parametrize(
+    ("rank", "size", "chosen", "note"),
+    [(0, 2, 1, ""), (1, 2, 2, ""), (0, 3, 1, "shared by 2 ranks"), (1, 3, 2, ""), (2, 3, 1, "shared by 2 ranks")],
+)
+def test_ranks_of_a_node_take_turns(monkeypatch, rank, size, chosen, note):
+    monkeypatch.setattr(platforms, "all_devices", lambda: NODE)
+    device, said = platforms.choose("gpu", rank, size)
+    assert device is NODE[chosen]
+    assert said.startswith(note) and bool(said) == bool(note)
+
+
+def test_unknown_device_lists_the_known(monkeypatch):
+    monkeypatch.setattr(platforms, "all_devices", lambda: NODE)
+    with pytest.raises(DeviceError, match=r"'radeon'.*gpu, cpu, any.*0: cpu \(PoCL\); 1: Tesla 0 \(NV\)"):
+        Device.select("radeon")
+
+
+def test_no_device_says_how_to_get_one(monkeypatch):
+    monkeypatch.setattr(platforms, "all_devices", lambda: [])
+    with pytest.raises(DeviceError, match="pocl-opencl-icd"):
+        Device.select()
+
+
+def test_missing_pyopencl_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(platforms, "cl", None)
+    monkeypatch.setattr(platforms, "_import_error", ImportError("none"), raising=False)
+    with pytest.raises(DeviceError, match="pip install pyopencl"):
+        Device.select()
+
+
+def test_view(device):
+    text = device.view()
+    assert device.name in text and "local memory" in text and device.driver in text
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (dict(local_bytes=10**9), "1000000000 bytes of local memory"),
+        (dict(local_size=10**6), "1000000 work-items"),
+        (dict(tables={"SHIFT": np.broadcast_to(0.0, 10**9)}), "8000000000 bytes of constant memory"),
+    ],
+)
+def test_limits_are_checked_before_anything_is_compiled(device, make_spec, change, message):
+    with pytest.raises(DeviceError, match=message):
+        device.require(make_spec(**change))
+
+
+def test_missing_fp64_is_said_in_words(make_spec):
+    device = Device.select()
+    device.has_fp64 = False
+    device.require(make_spec(precision="single"))
+    with pytest.raises(DeviceError, match="double precision.*-fe_precision single"):
+        device.require(make_spec())
+
+
+def test_a_host_vector_has_no_context():
+    from petsc4py import PETSc
+
+    with pytest.raises(DeviceError, match="-dm_vec_type viennacl"):
+        Device.from_vec(PETSc.Vec().createSeq(3))

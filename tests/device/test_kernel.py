@@ -1,0 +1,91 @@
+"""Launches: results, arguments, remainders, limits, times."""
+
+import numpy as np
+import pytest
+
+from petsc_hdg.device import Arrays, Device, Kernel
+from petsc_hdg.errors import DeviceError
+
+PRECISIONS = ("double", "single")
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 1000])
+def test_sum_is_exact(device, make_spec, precision, count):
+    arrays = Arrays(device, precision)
+    kernel = Kernel(make_spec(precision=precision), device)
+    rng = np.random.default_rng(count)
+    a, b = rng.integers(-1000, 1000, (2, count)).astype(float)
+    total = arrays.zeros(count + 1)
+    kernel(count, arrays.to_device(a), arrays.to_device(b), total, count)
+    result = arrays.to_host(total, count + 1)
+    assert result.dtype == arrays.real
+    np.testing.assert_array_equal(result, np.append(a + b + 0.25, 0))
+
+
+def test_local_memory_and_barriers(device, make_spec):
+    arrays = Arrays(device)
+    kernel = Kernel(make_spec(name="selftest_reverse"), device)
+    reversed_ = arrays.empty(128)
+    kernel(128, arrays.to_device(np.arange(128.0)), reversed_, 128)
+    expected = np.arange(128.0).reshape(2, 64)[:, ::-1].ravel()
+    np.testing.assert_array_equal(arrays.to_host(reversed_, 128), expected)
+
+
+def test_nothing_to_do_launches_nothing(device, make_spec):
+    assert Kernel(make_spec(), device)(0, None, None, None, 0) is None
+
+
+def test_changed_arguments_are_seen(device, make_spec):
+    arrays = Arrays(device)
+    kernel = Kernel(make_spec(shift=0.0), device)
+    one, two, total = arrays.to_device(np.ones(8)), arrays.to_device(np.full(8, 2.0)), arrays.zeros(8)
+    for count, (a, b), expected in [(8, (one, one), 2), (8, (one, one), 2), (3, (two, two), 4), (8, (one, two), 3)]:
+        arrays.fill(total)
+        kernel(8, a, b, total, count)
+        np.testing.assert_array_equal(arrays.to_host(total, 8), expected * (np.arange(8) < count))
+
+
+def test_one_program_for_kernels_of_one_text(device, make_spec):
+    assert Kernel(make_spec(), device).program is Kernel(make_spec(name="selftest_reverse"), device).program
+
+
+def test_wrong_number_of_arguments(device, make_spec):
+    with pytest.raises(DeviceError, match="takes 4 arguments, 2 were given"):
+        Kernel(make_spec(), device)(8, None, None)
+
+
+def test_unknown_kernel(device, make_spec):
+    with pytest.raises(DeviceError, match="no kernel 'absent'"):
+        Kernel(make_spec(name="absent"), device)
+
+
+def test_work_group_must_be_the_declared_one(device, make_spec):
+    arrays = Arrays(device)
+    a = arrays.zeros(64)
+    with pytest.raises(Exception, match="(?i)work.?group"):
+        Kernel(make_spec(local_size=32), device)(64, a, a, a, 64)
+
+
+def test_profile_counts_launches_and_seconds(make_spec):
+    device = Device.select()
+    device.profile = True
+    arrays = Arrays(device)
+    a = arrays.zeros(1000)
+    kernel = Kernel(make_spec(), device)
+    for _ in range(3):
+        kernel(1000, a, a, a, 1000)
+    calls, seconds = device.seconds()["selftest_add"]
+    assert calls == 3 and 0 < seconds < 1
+    device.profile = False
+    kernel(1000, a, a, a, 1000)
+    assert device.seconds()["selftest_add"][0] == 3
+
+
+def test_program_scope_table_of_32_kib(device, make_spec):
+    """PoCL and NVIDIA take tables of the size that the largest elements have."""
+    table = np.random.default_rng(0).random(4096)
+    arrays = Arrays(device)
+    a, total = arrays.zeros(8), arrays.empty(8)
+    Kernel(make_spec(tables={"SHIFT": table}), device)(8, a, a, total, 8)
+    np.testing.assert_array_equal(arrays.to_host(total, 8), table[0])
