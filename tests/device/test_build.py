@@ -139,7 +139,8 @@ def test_damaged_verdicts_are_forgotten(fresh_cache, device, make_spec):
 
 def test_lock_of_a_dead_process_is_free(fresh_cache):
     entry = cache.Entry("digest")
-    hold = "from petsc_hdg.device import cache; import time\nwith cache.Entry('digest').locked(): print(1, flush=True); time.sleep(60)"
+    hold = "import time\nwith cache.Entry('digest').locked():\n    print(1, flush=True)\n    time.sleep(60)"
+    hold = "from petsc_hdg.device import cache\n" + hold
     process = subprocess.Popen([sys.executable, "-c", hold], stdout=subprocess.PIPE)
     try:
         assert process.stdout.readline().strip() == b"1"

@@ -13,9 +13,8 @@ CPU, GPU = cl.device_type.CPU, cl.device_type.GPU
 
 
 def fake(name: str, kind: int, platform: str = "A"):
-    return SimpleNamespace(
-        name=name, type=kind, platform=_PLATFORMS.setdefault(platform, SimpleNamespace(name=platform))
-    )
+    owner = _PLATFORMS.setdefault(platform, SimpleNamespace(name=platform))
+    return SimpleNamespace(name=name, type=kind, platform=owner)
 
 
 _PLATFORMS: dict = {}
