@@ -8,6 +8,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..errors import MeshError, OptionError, collectively
+from . import gmsh, meshio_file
 from .box import box_cell, box_cells, side_facets
 from .cell_list import CellList, mark_all, name_parts
 from .cell_list import create as create_listed
@@ -101,5 +102,15 @@ def from_list(listed: CellList | None, comm):
 
 
 def from_file(path, comm, prefix: str):
-    """A mesh file. Raises MeshError."""
-    raise MeshError(f"Mesh file {Path(path)} cannot be read yet.")
+    """A mesh file: Gmsh through PETSc, other formats through meshio. Raises MeshError."""
+    path = Path(path)
+    with collectively(comm):
+        if comm.rank == 0 and not path.is_file():
+            raise MeshError(f"Mesh file {path} does not exist{' as a file' if path.exists() else ''}; give the path of a mesh file.")
+    if path.suffix.lower() == ".msh":
+        return gmsh.read(path, comm)
+    listed = None
+    with collectively(comm):
+        if comm.rank == 0:
+            listed = meshio_file.read(path).checked()
+    return from_list(listed, comm)

@@ -29,7 +29,7 @@ class Labels:
         for i in range(dm.getNumLabels()):
             name = dm.getLabelName(i)
             if name not in _INTERNAL:
-                local[name] = [int(v) for v in _values(dm, name)]
+                local[name] = [int(v) for v in values_of(dm, name)]
         self._known = self._agree(local)
         self.boundaries = self._having(1)
         self.regions = self._having(0)
@@ -49,7 +49,7 @@ class Labels:
         for name, values in self._known.items():
             sizes = []
             for value in values:
-                points = _stratum(self.dm, name, value)
+                points = stratum_points(self.dm, name, value)
                 sizes.append(int(np.count_nonzero((points >= start) & (points < end))))
             names.append(name)
             counts.append(sum(sizes))
@@ -78,19 +78,19 @@ class Labels:
         """Points of a height (0 cells, 1 facets) that carry the name [point of the stratum] bool. Collective. Raises MeshError."""
         mask = np.zeros(self.chart[1] - self.chart[0], bool)
         for label, value in self.resolve(name, height):
-            mask[_stratum(self.dm, label, value) - self.chart[0]] = True
+            mask[stratum_points(self.dm, label, value) - self.chart[0]] = True
         start, end = self._stratum[height]
         return self.exchange.any(mask)[start - self.chart[0] : end - self.chart[0]]
 
 
-def _values(dm, name: str) -> np.ndarray:
+def values_of(dm, name: str) -> np.ndarray:
     """Values of a label on this rank."""
     if not dm.hasLabel(name):
         return np.empty(0, np.int32)
     return dm.getLabelIdIS(name).getIndices()
 
 
-def _stratum(dm, name: str, value: int) -> np.ndarray:
+def stratum_points(dm, name: str, value: int) -> np.ndarray:
     """Plex points of one value of a label on this rank."""
     if not dm.hasLabel(name) or dm.getStratumSize(name, value) == 0:
         return np.empty(0, np.int32)
@@ -103,6 +103,6 @@ def mark(dm, name: str, points: np.ndarray, value: int = 1) -> None:
 
     dm.createLabel(name)
     if len(points):
-        present = _stratum(dm, name, value)
+        present = stratum_points(dm, name, value)
         merged = np.union1d(present, points).astype(PETSc.IntType)
         dm.getLabel(name).setStratumIS(value, PETSc.IS().createGeneral(merged, comm=PETSc.COMM_SELF))

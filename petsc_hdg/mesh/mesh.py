@@ -114,12 +114,16 @@ class Mesh:
     @cached_property
     def facet_counts(self) -> np.ndarray:
         """Number of cells on each facet, over all ranks [facet] int32. Collective at first use."""
+        facets = self.topology.entity[self.dim - 1][: self.num_cells]
+        return self.exchange_facets(np.bincount(facets.ravel(), minlength=self.num_facets))
+
+    def exchange_facets(self, values: np.ndarray) -> np.ndarray:
+        """Sum [facet] int32 over all ranks that hold a facet. Collective."""
         start, end = self.dm.getChart()
         first, last = self.topology.stratum[self.dim - 1]
-        values = np.zeros(end - start, np.int32)
-        facets = self.topology.entity[self.dim - 1][: self.num_cells]
-        values[first - start : last - start] = np.bincount(facets.ravel(), minlength=last - first)
-        return self.exchange.sum(values)[first - start : last - start]
+        points = np.zeros(end - start, np.int32)
+        points[first - start : last - start] = values
+        return self.exchange.sum(points)[first - start : last - start]
 
     def facet_mask(self, label: str) -> np.ndarray:
         """Facets of a named boundary [facet] bool, interior ones included if they carry the name. Collective. Raises MeshError."""

@@ -141,6 +141,21 @@ def has_cell_coordinates(dm) -> bool:
     return bool(vector.value)
 
 
+def has_discontinuous_nodes(dm) -> bool:
+    """Whether this rank's second-order coordinates are stored cell by cell, as PETSc 3.18's Gmsh reader does for simplices."""
+    section, (start, end) = dm.getCoordinateSection(), dm.getHeightStratum(0)
+    low, high = section.getChart()
+    if start == end or not (low <= start < high):
+        return False
+    vertex = dm.getDepthStratum(0)[0]
+    return section.getDof(start) > 0 and not (low <= vertex < high and section.getDof(vertex) > 0)
+
+
+def set_coordinate_dm(dm, coordinate_dm) -> None:
+    """Make a DM with a section the one that describes the coordinates of `dm`."""
+    call("DMSetCoordinateDM", _pointer(dm), _pointer(coordinate_dm))
+
+
 def set_preallocation_coo(mat, i: np.ndarray, j: np.ndarray) -> None:
     """Declare the matrix entries by rows `i` [entry] and columns `j` [entry], global numbers; negative ones are ignored. Collective."""
     # PETSc may reorder the arrays that it is given: hand it copies.

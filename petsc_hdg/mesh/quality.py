@@ -1,7 +1,123 @@
-"""Checks of a mesh when it is made."""
+"""Checks of a mesh when it is made: no degenerate cell, no inverted one, no facet of three cells."""
 
 from __future__ import annotations
 
+import basix
+import numpy as np
+
+from ..errors import MeshError, collectively
+
+CHUNK = 1 << 14
+
 
 def check(mesh) -> None:
-    """Raise MeshError, on all ranks, for cells that no scheme can use."""
+    """Raise MeshError, on all ranks, for cells that no scheme can use. Collective."""
+    numbers = mesh.dm.getCellNumbering().getIndices()
+    start = mesh.topology.stratum[mesh.dim][0]
+    numbers = numbers[mesh.topology.cells - start] if len(numbers) else numbers
+    with collectively(mesh.comm):
+        _check_vertices(mesh.topology)
+        sign = _signs(mesh.shape, mesh.geometry, mesh.num_cells, numbers)
+    with_sides = mesh.exchange_facets(_facet_sides(mesh.topology, sign))
+    counts = mesh.facet_counts
+    with collectively(mesh.comm):
+        _check_facets(mesh, with_sides, counts, numbers)
+
+
+def _name(geometry, numbers, cell: int) -> str:
+    centre = geometry.nodes[geometry.cell_nodes[cell]].mean(axis=0)
+    return f"Cell {numbers[cell]} (centroid {', '.join(f'{x:.6g}' for x in centre)})"
+
+
+def _check_vertices(topology) -> None:
+    used = np.bincount(topology.cell_vertices.ravel(), minlength=topology.num_entities(0))
+    if (used == 0).any():
+        raise MeshError(f"{np.count_nonzero(used == 0)} vertices of the mesh belong to no cell; remove them.")
+
+
+def _lattice(shape, degree: int) -> np.ndarray:
+    """Reference points where the determinant is looked at [point, dim]: the vertices, and a lattice if it is no constant."""
+    kind = getattr(basix.CellType, shape.name)
+    if degree == 1:
+        return shape.points if shape.dim == 2 else basix.create_lattice(kind, 2, basix.LatticeType.equispaced, True)
+    return basix.create_lattice(kind, 4, basix.LatticeType.equispaced, True)
+
+
+def jacobians(shape, geometry, cells: slice, points: np.ndarray) -> np.ndarray:
+    """Jacobians dx_i/dX_j of cells at reference points [cell, point, i, j]."""
+    kind = getattr(basix.CellType, shape.name)
+    element = basix.create_element(basix.ElementFamily.P, kind, geometry.degree, basix.LagrangeVariant.equispaced)
+    gradient = element.tabulate(1, points)[1:, :, :, 0]  # [j, point, n]
+    nodes = geometry.nodes[geometry.cell_nodes[cells]]
+    return np.einsum("cni,jpn->cpij", nodes, gradient, optimize=True)
+
+
+def _determinants(jacobian: np.ndarray) -> np.ndarray:
+    """Determinants of 2 × 2 or 3 × 3 matrices in the last two axes."""
+    j = jacobian
+    if j.shape[-1] == 2:
+        return j[..., 0, 0] * j[..., 1, 1] - j[..., 0, 1] * j[..., 1, 0]
+    return np.einsum("...i,...i->...", j[..., 0], np.cross(j[..., 1], j[..., 2]))
+
+
+def _signs(shape, geometry, count: int, numbers) -> np.ndarray:
+    """Orientation of each owned cell [cell] int8: 1 or -1. Raises MeshError for a cell without one."""
+    signs = np.empty(count, np.int8)
+    points = shape.points[:1] if geometry.is_affine else _lattice(shape, geometry.degree)
+    for begin in range(0, count, CHUNK):
+        cells = slice(begin, min(begin + CHUNK, count))
+        jacobian = jacobians(shape, geometry, cells, points)
+        size = np.abs(jacobian).max(axis=(1, 2, 3))
+        determinant = _determinants(jacobian)
+        low, high = determinant.min(axis=1), determinant.max(axis=1)
+        tolerance = 32 * np.finfo(float).eps * size**shape.dim
+        good = (low > tolerance) | (high < -tolerance)
+        if not good.all():
+            bad = int(np.flatnonzero(~good)[0])
+            what = f"its Jacobian determinant runs from {low[bad]:.3g} to {high[bad]:.3g}" if high[bad] > low[bad] else "it has no volume"
+            raise MeshError(f"{_name(geometry, numbers, begin + bad)} is degenerate or inverted: {what}; repair the mesh.")
+        signs[cells] = np.where(low > 0, 1, -1)
+    return signs
+
+
+def _facet_sides(topology, sign: np.ndarray) -> np.ndarray:
+    """Sum over owned cells of the side of each facet they lie on [facet] int32; the side is 1 or -1, the same way on all ranks."""
+    shape = topology.shape
+    total = np.zeros(topology.num_entities(shape.dim - 1), np.int32)
+    cells = topology.cell_vertices[: len(sign)]
+    for facet, vertices in enumerate(shape.entities[shape.dim - 1]):
+        side = sign * _outward(shape, vertices) * _flip(topology.vertex_global, cells, vertices)
+        np.add.at(total, topology.entity[shape.dim - 1][: len(sign), facet], side.astype(np.int32))
+    return total
+
+
+def _outward(shape, vertices) -> int:
+    """1 or -1: orientation of (outward normal, tangents of the facet) in the reference cell."""
+    points = shape.points[vertices]
+    normal = points.mean(axis=0) - shape.points.mean(axis=0)
+    return int(np.sign(np.linalg.det(np.stack([normal, *(points[1 : shape.dim] - points[0])]))))
+
+
+def _flip(vertex_global, cells, vertices) -> np.ndarray:
+    """1 or -1 [cell]: whether a facet's own direction is that of its vertices in the cell."""
+    if len(vertices) == 3:
+        return np.ones(len(cells), np.int8)
+    around = vertices if len(vertices) == 2 else vertices[[0, 1, 3, 2]]
+    numbers = vertex_global[cells[:, around]]
+    first = numbers.argmin(axis=1)
+    if len(vertices) == 2:
+        return np.where(first == 0, 1, -1)
+    row = np.arange(len(cells))
+    return np.where(numbers[row, (first + 1) % 4] < numbers[row, (first + 3) % 4], 1, -1)
+
+
+def _check_facets(mesh, sides, counts, numbers) -> None:
+    of_cell = mesh.topology.entity[mesh.dim - 1][: mesh.num_cells]
+    crowded, folded = counts > 2, (counts == 2) & (sides != 0)
+    for wrong, what in (
+        (crowded, "shares a facet with two or more other cells"),
+        (folded, "lies on the same side of a facet as its neighbour, so one of the two is inverted"),
+    ):
+        cells = np.flatnonzero(wrong[of_cell].any(axis=1))
+        if len(cells):
+            raise MeshError(f"{_name(mesh.geometry, numbers, int(cells[0]))} {what}; repair the mesh.")
