@@ -71,6 +71,11 @@ class Arrays:
         self._count(self.d2h, "d2h", name, array.nbytes)
         opencl().enqueue_copy(self.device.queue, array, buffer, is_blocking=True)
 
+    def copy(self, source, target, count: int) -> None:
+        """Copy the first `count` values of `real` from buffer to buffer, on the device."""
+        if count:
+            opencl().enqueue_copy(self.device.queue, target, source, byte_count=count * self.real.itemsize)
+
     def pinned(self, count: int, dtype=None) -> np.ndarray:
         """Host memory of `count` values that a GPU copies from and to at full speed; ordinary memory on CPUs."""
         dtype = self.real if dtype is None else np.dtype(dtype)

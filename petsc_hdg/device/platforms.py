@@ -51,6 +51,11 @@ def is_gpu(device) -> bool:
     return bool(device.type & cl.device_type.GPU)
 
 
+def kind(device) -> str:
+    """GPU, CPU or other."""
+    return "GPU" if is_gpu(device) else "CPU" if device.type & cl.device_type.CPU else "other"
+
+
 def matching(choice: str, devices: list) -> list:
     """Devices that `choice` (gpu, cpu, any, an index or a part of a name) allows; any prefers GPUs.
 

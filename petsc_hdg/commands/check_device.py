@@ -1,0 +1,65 @@
+"""The doctor's look at OpenCL devices, the kernel cache, and a small solve."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from petsc_hdg.commands.finding import Finding, Level
+
+
+def devices(_choice: str) -> Iterator[Finding]:
+    """All OpenCL platforms and devices."""
+    from petsc_hdg.device import platforms
+
+    found = platforms.all_devices()
+    if not found:
+        yield Finding(Level.MISSING, "OpenCL", "no device", platforms.REMEDY)
+    for index, device in enumerate(found):
+        precision = "FP64" if "cl_khr_fp64" in device.extensions.split() else "no FP64: -fe_precision single only"
+        memory = f"{device.global_mem_size / 2**30:.1f} GiB, local {device.local_mem_size // 1024} KiB"
+        yield Finding(
+            Level.OK,
+            f"device {index}",
+            f"{platforms.describe(device)}: {platforms.kind(device)}, {precision}, {memory}",
+        )
+
+
+def chosen(choice: str) -> Iterator[Finding]:
+    """The device that -fe_device takes, and a kernel on it against numpy in each precision."""
+    from petsc_hdg.device import Device, selftest
+
+    device = Device.select(choice)
+    yield Finding(Level.OK, "chosen device", device.name)
+    for precision in ("double", "single"):
+        if precision == "double" and not device.has_fp64:
+            continue
+        error = selftest.largest_error(device, precision)
+        right = error <= selftest.TOLERANCE[precision]
+        remedy = "" if right else "another driver, or another device with -fe_device"
+        text = f"kernels agree with numpy to {error:.1e} in {precision} precision"
+        yield Finding(Level.OK if right else Level.MISSING, "self-test", text, remedy)
+
+
+def cache(_choice: str) -> Iterator[Finding]:
+    """The folder of compiled kernels."""
+    from petsc_hdg.device.cache import cache_folder
+
+    folder = cache_folder()
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not os.access(existing, os.W_OK):
+        text = f"{folder} cannot be written: kernels are compiled in every run"
+        yield Finding(Level.NOTE, "kernel cache", text, "set PETSC_HDG_CACHE to a folder of yours")
+        return
+    binaries = list(folder.glob("*/program.bin"))
+    size = sum(path.stat().st_size for path in binaries)
+    yield Finding(Level.OK, "kernel cache", f"{folder}: {len(binaries)} programs, {size / 1e6:.1f} MB")
+
+
+def small_solve(choice: str) -> Iterator[Finding]:
+    """A Laplace problem with a linear solution, which linear elements reproduce."""
+    from petsc_hdg.commands.small_solve import largest_error
+
+    error, iterations = largest_error(choice)
+    text = f"Laplace's equation on 128 triangles: {iterations} iterations, error {error:.1e}"
+    yield Finding(Level.OK if error < 1e-8 else Level.MISSING, "small solve", text)

@@ -1,0 +1,102 @@
+"""The doctor's look at Python, its packages, MPI and PETSc."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module, metadata
+
+from petsc_hdg.commands.finding import Finding, Level
+
+# distribution, module, whether it is needed, what it is for
+PACKAGES = (
+    ("numpy", "numpy", True, "arrays"),
+    ("pyopencl", "pyopencl", True, "OpenCL"),
+    ("fenics-basix", "basix", True, "reference elements"),
+    ("pycparser", "pycparser", True, "pointwise functions in C"),
+    ("sympy", "sympy", True, "pointwise functions as formulas"),
+    ("meshio", "meshio", False, "meshes other than Gmsh's"),
+    ("matplotlib", "matplotlib", False, "pictures"),
+)
+_SYSTEM = "'make setup', or 'apt-get install python3-petsc4py python3-mpi4py openmpi-bin', or conda-env.yml"
+
+
+def python(_choice: str) -> Iterator[Finding]:
+    """The interpreter."""
+    yield Finding(Level.OK, "Python", f"{platform.python_version()} ({sys.executable})")
+
+
+def packages(_choice: str) -> Iterator[Finding]:
+    """The Python packages the code imports."""
+    for distribution, module, needed, purpose in PACKAGES:
+        try:
+            import_module(module)
+            version = metadata.version(distribution)
+        except Exception as error:  # a package may be there and broken: its import can raise anything
+            level = Level.MISSING if needed else Level.NOTE
+            text = f"cannot be imported, for {purpose} ({error})"
+            yield Finding(level, distribution, text, f"pip install {distribution}")
+        else:
+            yield Finding(Level.OK, distribution, version)
+
+
+def mpi(_choice: str) -> Iterator[Finding]:
+    """mpi4py, its MPI, and whether mpiexec starts ranks of the same MPI."""
+    try:
+        import mpi4py
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        yield Finding(Level.MISSING, "mpi4py", f"cannot be imported ({error})", _SYSTEM)
+        return
+    library = MPI.Get_library_version().split(",")[0].strip().splitlines()[0]
+    yield Finding(Level.OK, "mpi4py", f"{mpi4py.__version__} on {library}")
+    if MPI.COMM_WORLD.size == 1:
+        yield _mpiexec()
+
+
+def _mpiexec() -> Finding:
+    launcher = shutil.which("mpiexec")
+    if launcher is None:
+        return Finding(Level.MISSING, "mpiexec", "is not on the path", _SYSTEM)
+    script = "from mpi4py import MPI; print('ranks', MPI.COMM_WORLD.allreduce(1))"
+    # An explicit environment leaves out what MPI put into this process's own.
+    env = {**os.environ, "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    try:
+        done = subprocess.run(
+            [launcher, "-n", "2", sys.executable, "-c", script], capture_output=True, text=True, timeout=60, env=env
+        )
+    except subprocess.TimeoutExpired:
+        return Finding(Level.MISSING, "mpiexec", f"{launcher} does not start 2 ranks in 60 s", _SYSTEM)
+    if done.returncode == 0 and done.stdout.split() == ["ranks", "2"] * 2:
+        return Finding(Level.OK, "mpiexec", f"{launcher} starts 2 ranks")
+    if "ranks 1" in done.stdout:
+        return Finding(Level.MISSING, "mpiexec", f"{launcher} belongs to another MPI than mpi4py", _SYSTEM)
+    if "OMPI_ALLOW_RUN_AS_ROOT" in done.stderr:
+        remedy = "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 (make does), or run as a user"
+        return Finding(Level.NOTE, "mpiexec", f"{launcher} does not run as root by itself", remedy)
+    text = (done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}").splitlines()[-1]
+    return Finding(Level.MISSING, "mpiexec", f"{launcher} does not start 2 ranks: {text}", _SYSTEM)
+
+
+def petsc(_choice: str) -> Iterator[Finding]:
+    """petsc4py, the PETSc under it, and whether its vectors can live on an OpenCL device."""
+    try:
+        import petsc4py
+        from petsc4py import PETSc
+    except ImportError as error:
+        yield Finding(Level.MISSING, "petsc4py", f"cannot be imported ({error})", _SYSTEM)
+        return
+    version = ".".join(map(str, PETSc.Sys.getVersion()))
+    kinds = f"{PETSc.ScalarType.__name__}, {PETSc.IntType.__name__}"
+    yield Finding(Level.OK, "PETSc", f"{version} with petsc4py {petsc4py.__version__} ({kinds})")
+    if PETSc.ScalarType is not PETSc.RealType or PETSc.RealType().itemsize != 8:
+        yield Finding(Level.MISSING, "PETSc scalars", kinds, "a PETSc configured with real scalars in double precision")
+    if PETSc.Sys.hasExternalPackage("viennacl"):
+        yield Finding(Level.OK, "ViennaCL", "vectors can stay on the device: -dm_vec_type viennacl")
+    else:
+        remedy = "for vectors on the device, 'scripts/build_petsc.sh PREFIX' builds a PETSc with ViennaCL"
+        yield Finding(Level.NOTE, "ViennaCL", "not in this PETSc: vectors are staged through the host", remedy)

@@ -1,0 +1,46 @@
+"""`doctor`: what works on this machine, what is missing, and how to get it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable
+
+from petsc_hdg.commands import check_device, check_software
+from petsc_hdg.commands.finding import Finding, Level
+
+CHECKS: tuple[Callable[[str], Iterable[Finding]], ...] = (
+    check_software.python,
+    check_software.packages,
+    check_software.mpi,
+    check_software.petsc,
+    check_device.devices,
+    check_device.chosen,
+    check_device.cache,
+    check_device.small_solve,
+)
+
+
+def main(arguments: list[str]) -> int:
+    """Print a line for each thing looked at; 0 if nothing that is needed is missing."""
+    parser = argparse.ArgumentParser(prog="petsc_hdg doctor", description=__doc__)
+    parser.add_argument("-fe_device", default="any", help="device to try: gpu, cpu, any, an index, a part of a name")
+    choice = parser.parse_known_args(arguments)[0].fe_device
+    findings = []
+    for check in CHECKS:
+        for finding in found(check, choice):
+            print(finding, flush=True)
+            findings.append(finding)
+    missing = [finding.name for finding in findings if finding.level is Level.MISSING]
+    print(f"\nmissing or broken: {', '.join(missing)}" if missing else "\neverything that is needed works")
+    return 1 if missing else 0
+
+
+def found(check: Callable[[str], Iterable[Finding]], choice: str) -> list[Finding]:
+    """Findings of one check; a check that fails itself is a finding too, so that the others still run."""
+    findings = []
+    try:
+        findings.extend(check(choice))
+    except Exception as error:  # whatever is broken on this machine must not stop the report
+        text = f"{type(error).__name__}: {error}"
+        findings.append(Finding(Level.MISSING, check.__name__.replace("_", " "), text))
+    return findings

@@ -1,0 +1,158 @@
+"""House rules: the direction of imports, who talks to OpenCL and to the options, sizes of files, headers of kernels."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+
+from petsc_hdg.codegen.library import needed_names
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "petsc_hdg"
+
+# A module may import modules of lower levels and its own folder. `stages` is PETSc's log, open to all above it.
+LEVELS = {
+    "errors": 0,
+    "options": 0.5,
+    "stages": 0.5,
+    "reference": 1,
+    "physics": 1,
+    "codegen": 1,
+    "mesh": 2,
+    "device": 2,
+    "discretizations": 3,
+    "operators": 4,
+    "output": 4,
+    "fields": 4,
+    "problem": 5,
+    "commands": 6,
+    "__main__": 7,
+    "__init__": 8,
+}
+# Packages that only some modules may import.
+ONLY_IN = {
+    "pyopencl": {"device"},
+    "basix": {"reference", "mesh", "output", "commands", "discretizations"},
+    "meshio": {"mesh", "output", "commands"},
+    "matplotlib": {"output", "commands"},
+    "pycparser": {"physics", "commands"},
+    "sympy": {"physics", "commands"},
+}
+PURE = {"reference", "physics", "codegen"}  # numpy only: no PETSc, no MPI, no OpenCL
+READS_OPTIONS = {"options", "mesh"}  # the mesh reads PETSc's own -dm_plex_*
+WARN_LINES, MOST_LINES = 300, 400
+
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+KERNELS = sorted([*(ROOT / "kernels_cl").glob("*.cl"), *(ROOT / "kernels_cl").glob("*.clh")])
+CHECKED = sorted([*SOURCES, *KERNELS, *(ROOT / "tests").rglob("*.py"), *(ROOT / "examples").rglob("*.py")])
+
+
+def part(path: Path) -> str:
+    """Folder or module of the package that a source file belongs to."""
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def imported(path: Path) -> list[tuple[int, str]]:
+    """(line, full module name) of everything imported, also inside functions; relative names are resolved."""
+    package = ("petsc_hdg", *path.relative_to(PACKAGE).parent.parts)
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            base = ".".join([*base, *([node.module] if node.module else [])])
+            found += [(node.lineno, f"{base}.{alias.name}") for alias in node.names]
+    return found
+
+
+def petsc_hdg_part(name: str) -> str | None:
+    """Part of the package that a full module name lies in, None for other packages."""
+    parts = name.split(".")
+    if parts[0] != "petsc_hdg":
+        return None
+    return parts[1] if len(parts) > 1 and parts[1] in LEVELS else "__init__"
+
+
+def import_faults(path: Path) -> list[str]:
+    """Imports of a source file that point upwards, to a peer, or to a package it may not use."""
+    mine, faults = part(path), []
+    for line, name in imported(path):
+        other, package = petsc_hdg_part(name), name.split(".")[0]
+        if other is not None and other != mine and LEVELS[other] >= LEVELS[mine]:
+            faults.append(f"{path.name}:{line} ({mine}) imports {name} ({other})")
+        if mine not in ONLY_IN.get(package, {mine}):
+            faults.append(f"{path.name}:{line} ({mine}) imports {package}")
+        if mine in PURE and package in ("petsc4py", "mpi4py"):
+            faults.append(f"{path.name}:{line} ({mine}) imports {package}")
+    return faults
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_down(path):
+    assert part(path) in LEVELS, f"give '{part(path)}' a level in LEVELS"
+    assert import_faults(path) == []
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_only_options_reads_the_database(path):
+    if part(path) in READS_OPTIONS:
+        return
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    names = [ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute)]
+    assert "PETSc.Options" not in names
+
+
+def test_the_rules_can_be_broken(tmp_path, monkeypatch):
+    monkeypatch.setattr("test_house.PACKAGE", tmp_path)
+    (tmp_path / "physics").mkdir()
+    path = tmp_path / "physics" / "bad.py"
+    path.write_text("import pyopencl as cl\nfrom ..device import Kernel\nfrom .. import mesh\nfrom . import fine\n")
+    path.write_text(path.read_text() + "def f():\n    from petsc4py import PETSc\n    import petsc_hdg.reference\n")
+    assert [fault.split()[0] for fault in import_faults(path)] == [f"bad.py:{line}" for line in (1, 2, 3, 6, 7)]
+
+
+@pytest.mark.parametrize("path", CHECKED, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_are_short(path):
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    if lines > WARN_LINES:
+        warnings.warn(f"{path.relative_to(ROOT)} has {lines} lines, {WARN_LINES} are enough", stacklevel=1)
+    assert lines <= MOST_LINES
+
+
+def header(text: str) -> str:
+    """The comment lines a kernel file opens with."""
+    lines = text.splitlines()
+    length = next((i for i, line in enumerate(lines) if not line.startswith("//") and line.strip()), len(lines))
+    return "\n".join(lines[:length])
+
+
+def used_capitals(text: str) -> set[str]:
+    """Capital names a kernel file uses and does not define itself."""
+    code = re.sub(r'//[^\n]*|/\*.*?\*/|"[^"\n]*"', " ", text, flags=re.DOTALL)
+    code = re.sub(r"#\s*(?:pragma|error)[^\n]*", " ", code)
+    own = set(re.findall(r"#\s*define\s+(\w+)", code))
+    return set(re.findall(r"\b[A-Z][A-Z0-9_]+\b", code)) - own
+
+
+_OPENCL = re.compile(r"CLK_|M_|FLT_|DBL_|INT_MAX|INT_MIN|HUGE_VAL|NAN\b|INFINITY")
+_SHARED = {name for path in KERNELS for name in re.findall(r"#\s*define\s+(\w+)", path.read_text(encoding="utf-8"))}
+
+
+@pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.name)
+def test_kernels_say_what_they_need(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(header(text).splitlines()) >= 2, "the header says what the file computes"
+    needs = needed_names(header(text))
+    assert needs is not None, "the header has a line '// needs: NAME NAME ...', or '// needs: none'"
+    optional = set(" ".join(re.findall(r"^//\s*optional:(.*)$", header(text), re.MULTILINE)).split())
+    unsaid = {name for name in used_capitals(text) - set(needs) - optional - _SHARED if not _OPENCL.match(name)}
+    assert not unsaid, f"used but on no '// needs:' or '// optional:' line: {', '.join(sorted(unsaid))}"
+
+
+def test_some_kernels_and_sources_were_found():
+    assert len(KERNELS) >= 4 and len(SOURCES) >= 10
