@@ -1,0 +1,7 @@
+"""What a run leaves behind: a VTU file, a PNG picture, a JSON report."""
+
+from .plot import plot
+from .report import format_report, write_report
+from .vtu import write_vtu
+
+__all__ = ["format_report", "plot", "write_report", "write_vtu"]
