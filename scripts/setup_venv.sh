@@ -17,6 +17,17 @@ if [ "$lane" = distribution ]; then
 fi
 echo "setting up $folder"
 "$python" -m venv "${options[@]}" "$folder"
-pip=("$folder/bin/python" -m pip install -q --disable-pip-version-check --root-user-action=ignore)
+pip=("$folder/bin/python" -m pip install -qq --disable-pip-version-check --root-user-action=ignore)
 "${pip[@]}" "setuptools>=64" wheel
 "${pip[@]}" --no-build-isolation "${constraints[@]}" -e ".[plot,test]"
+
+if [ "$lane" = distribution ] && ! "$folder/bin/python" -c "import petsc4py" 2>/dev/null; then
+  # Without its development packages the distribution sets no link to its PETSc: name the folder itself.
+  found=$(ls -d /usr/lib/petscdir/petsc*/*-real/lib/python3/dist-packages 2>/dev/null | sort -V | tail -1)
+  site=$("$folder/bin/python" -c "import sysconfig; print(sysconfig.get_path('purelib'))")
+  [ -z "$found" ] || echo "$found" > "$site/distribution_petsc.pth"
+  "$folder/bin/python" -c "import petsc4py, mpi4py" || {
+    echo "petsc4py or mpi4py cannot be imported by $python: install python3-petsc4py and python3-mpi4py." >&2
+    exit 1
+  }
+fi

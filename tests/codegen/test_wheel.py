@@ -1,0 +1,38 @@
+"""The package as pip builds it ships its kernel files and finds them."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+from petsc_hdg.codegen.library import kernel_names
+
+ROOT = Path(__file__).resolve().parents[2]
+PRINT = (
+    "import petsc_hdg\n"
+    "from petsc_hdg.codegen.library import kernel_folder, kernel_names\n"
+    "print(petsc_hdg.__file__, kernel_folder(), *kernel_names(), sep='\\n')\n"
+)
+
+
+def test_wheel_ships_kernels(tmp_path):
+    source, site = tmp_path / "source", tmp_path / "site"
+    source.mkdir()
+    for name in ("setup.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, source)
+    for name in ("petsc_hdg", "kernels_cl"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), "."]
+    subprocess.run(pip, cwd=source, check=True, capture_output=True, timeout=120)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    env = {**os.environ, "PYTHONPATH": f"{site}:{os.environ.get('PYTHONPATH', '')}"}
+    done = subprocess.run(
+        [sys.executable, "-c", PRINT], cwd=tmp_path, env=env, capture_output=True, text=True, check=True
+    )
+    package, folder, *names = done.stdout.splitlines()
+    assert Path(package).is_relative_to(site) and Path(folder) == site / "petsc_hdg" / "kernels_cl"
+    assert names == kernel_names() and "common.clh" in names
