@@ -1,0 +1,19 @@
+// Sum of element-vector entries into vector entries: one thread a row of a compressed list, in a fixed order, no atomics.
+// needs: REAL_BYTES
+//
+// Arrays
+//   start   [num_rows + 1]  first entry of each row
+//   entry   [nnz]           positions in the element vectors
+//   element                 element vectors, cells then facets
+//   owned   [n_owned]       rows of this rank;  ghost [num_rows - n_owned] rows that belong to other ranks
+
+__kernel void assemble(int num_rows, int n_owned, __global const int *start, __global const int *entry,
+                       __global const real *element, __global real *owned, __global real *ghost)
+{
+  const int row = get_global_id(0);
+  if (row >= num_rows) return;
+  real sum = 0;
+  for (int k = start[row]; k < start[row + 1]; ++k) sum += element[entry[k]];
+  if (row < n_owned) owned[row] = sum;
+  else ghost[row - n_owned] = sum;
+}

@@ -1,0 +1,8 @@
+"""Schemes: how a physics on a mesh becomes numbering, tables and kernel specs. A new scheme is one line here."""
+
+from .base import Discretization
+from .cg import ContinuousGalerkin
+
+SCHEMES = {"cg_gpu": ContinuousGalerkin}
+
+__all__ = ["SCHEMES", "ContinuousGalerkin", "Discretization"]

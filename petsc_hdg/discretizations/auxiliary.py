@@ -1,0 +1,53 @@
+"""Auxiliary fields as rows of data a cell: one row where constant in the cell, one for each node where nodal."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import PhysicsError
+from ..reference import ReferenceElement
+
+
+class AuxiliaryRows:
+    """Where each component of each auxiliary field stands among the rows of auxiliary data.
+
+    starts [component + 1] first row of each component; nodal fields live in the scalar space of `element`.
+    """
+
+    def __init__(self, fields, element: ReferenceElement):
+        self.fields = tuple(fields)
+        self.element = element
+        rows = [self._rows(f) for f in self.fields for _ in range(f.components)]
+        self.starts = np.concatenate([[0], np.cumsum(rows)]).astype(np.int32)
+
+    def _rows(self, field) -> int:
+        return 1 if field.space == "cell" else self.element.num_basis
+
+    @property
+    def num_components(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def num_rows(self) -> int:
+        return int(self.starts[-1])
+
+    def field(self, name: str):
+        """The auxiliary field `name` and its first component. Raises PhysicsError for an unknown name."""
+        first = 0
+        for f in self.fields:
+            if f.name == name:
+                return f, first
+            first += f.components
+        known = ", ".join(f.name for f in self.fields) or "none"
+        raise PhysicsError(f"there is no auxiliary field '{name}'; the physics declares: {known}")
+
+    def points(self, field, mesh, nodes: np.ndarray, centroids: np.ndarray) -> np.ndarray:
+        """Where values of a field are wanted [cell, row, dim]: centroids if constant in the cell, else nodes."""
+        return centroids[:, None, :] if field.space == "cell" else nodes
+
+    def place(self, rows: np.ndarray, name: str, values: np.ndarray) -> None:
+        """Write values [cell, row, component] of a field into rows [row, stride]."""
+        field, first = self.field(name)
+        for c in range(field.components):
+            start = self.starts[first + c]
+            rows[start : self.starts[first + c + 1], : len(values)] = values[:, :, c].T

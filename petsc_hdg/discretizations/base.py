@@ -1,0 +1,87 @@
+"""What every scheme has in common: a mesh, a physics, options, essential conditions."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ..errors import OptionError, PhysicsError
+from ..options import Options
+
+PAD = 32  # cells are padded to this multiple, so that rows of cell-fastest arrays are aligned
+
+
+def padded(count: int) -> int:
+    """Row length of an array whose fastest axis has `count` items."""
+    return max(PAD, -(-count // PAD) * PAD)
+
+
+def cell_fastest(array: np.ndarray, stride: int) -> np.ndarray:
+    """[item, …] → [prod(…), stride] with the item fastest, padding repeated from zero."""
+    flat = array.reshape(len(array), int(np.prod(array.shape[1:])))
+    out = np.zeros((flat.shape[1], stride), dtype=array.dtype)
+    out[:, : len(flat)] = flat.T
+    return out
+
+
+class Discretization:
+    """A physics on a mesh by one scheme; subclasses give the numbering, the tables and the kernel specs.
+
+    Attributes: mesh, physics, options, dim, stride (padded number of cells), dofmap
+    """
+
+    name = "base"
+    degrees = (0, 16)
+
+    def __init__(self, mesh, physics, options: Options):
+        self.mesh = mesh
+        self.physics = physics
+        self.options = options
+        self.dim = mesh.dim
+        self.stride = padded(mesh.num_cells)
+        self._check_degree()
+
+    def _check_degree(self) -> None:
+        low, high = self.degrees
+        for f in self.physics.fields:
+            degree = self.options.degree + f.degree_offset
+            if not low <= degree <= high:
+                raise OptionError(
+                    f"-{self.options.prefix}fe_degree {self.options.degree} gives field '{f.name}' the degree {degree}; {self.name} takes {low} to {high}"
+                )
+
+    @cached_property
+    def constrained_components(self) -> tuple[np.ndarray, np.ndarray]:
+        """Essential components: mask [point, component] and the condition that sets each [point, component] (-1: none).
+
+        Where conditions meet, the first in the physics' list holds.
+        """
+        start, end = self.mesh.dm.getChart()
+        condition = np.full((end - start, self.physics.num_components), -1, dtype=np.int32)
+        for number, dirichlet in enumerate(self.physics.dirichlet):
+            mask = self.mesh.closure_mask(dirichlet.label)
+            for component in self._condition_components(dirichlet):
+                free = mask & (condition[:, component] < 0)
+                condition[free, component] = number
+        return condition >= 0, condition
+
+    def _condition_components(self, condition) -> list[int]:
+        """Components among all components that a condition speaks of."""
+        fields = [f for f in self.physics.fields if condition.field in (None, f.name)]
+        if not fields:
+            raise PhysicsError(f"a condition on '{condition.label}' names the field '{condition.field}', which physics '{self.physics.name}' lacks")
+        chosen = []
+        for f in fields:
+            wanted = range(f.components) if condition.components is None else condition.components
+            chosen += [f.offset + c for c in wanted]
+        return chosen
+
+    @cached_property
+    def natural_facets(self) -> np.ndarray:
+        """Facets of natural conditions [3, facet]: cell, facet of the reference cell, index of the condition."""
+        rows = [np.zeros((3, 0), dtype=np.int32)]
+        for number, condition in enumerate(self.physics.natural):
+            cells, facets = self.mesh.boundary_facets(condition.label)
+            rows.append(np.stack([cells, facets, np.full(len(cells), number)]).astype(np.int32))
+        return np.concatenate(rows, axis=1)

@@ -1,0 +1,233 @@
+"""Numbering of continuous Lagrange degrees of freedom: cell → local section → this rank's part of a PETSc vector."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import basix
+import numpy as np
+from petsc4py import PETSc
+
+from ..reference import ReferenceElement
+
+
+@dataclass(frozen=True)
+class FieldSpace:
+    """One field: its element, components, and where it stands among all components and cell degrees of freedom."""
+
+    name: str
+    element: ReferenceElement
+    components: int
+    first_component: int
+    first_dof: int
+    first_basis: int
+
+    @property
+    def num_dofs(self) -> int:
+        """Degrees of freedom of a cell: basis functions times components, component fastest."""
+        return self.element.num_basis * self.components
+
+
+def field_spaces(cell: str, fields, degree: int) -> tuple[FieldSpace, ...]:
+    """Spaces of the physics' fields on a cell shape; a field of degree_offset m has degree `degree + m`."""
+    spaces, component, dof, basis = [], 0, 0, 0
+    for f in fields:
+        element = ReferenceElement(cell, degree + f.degree_offset)
+        space = FieldSpace(f.name, element, f.components, component, dof, basis)
+        spaces.append(space)
+        component, dof, basis = component + f.components, dof + space.num_dofs, basis + element.num_basis
+    return tuple(spaces)
+
+
+@dataclass(frozen=True)
+class DofMap:
+    """Degrees of freedom of a cell and their places.
+
+    section      PETSc section with constrained degrees of freedom flagged
+    cell_dofs    [cell, dof] numbers in the local section (PETSc's L-vector)
+    compact      [local dof] owned: index in this rank's part of the PETSc vector (< num_owned); then ghosts; then constrained
+    num_owned, num_ghosts, num_constrained
+    ghost_rank, ghost_index  [ghost] owner of each ghost and its index there
+    constrained  [constrained] local dof numbers
+    global_numbers [num_owned + num_ghosts + num_constrained] PETSc's global number of a compact number, -1 if constrained
+    """
+
+    section: PETSc.Section
+    cell_dofs: np.ndarray
+    compact: np.ndarray
+    num_owned: int
+    num_ghosts: int
+    num_constrained: int
+    ghost_rank: np.ndarray
+    ghost_index: np.ndarray
+    constrained: np.ndarray
+    global_numbers: np.ndarray
+
+    @property
+    def num_tail(self) -> int:
+        """Ghost and constrained values, which stand behind the owned ones."""
+        return self.num_ghosts + self.num_constrained
+
+
+def build_dofmap(mesh, dm, spaces, constrained: np.ndarray) -> DofMap:
+    """Number the degrees of freedom of `spaces` on `mesh`, and give `dm`, a clone of the mesh's DM, its section.
+
+    constrained [point, component] bool: which components are essential at which plex point, the same on all ranks.
+    """
+    section = _create_section(mesh, dm, spaces, constrained)
+    offsets, field_offsets = _point_offsets(mesh, spaces)
+    cell_dofs = np.concatenate([_field_cell_dofs(mesh, s, offsets, field_offsets[k]) for k, s in enumerate(spaces)], axis=1)
+    num_local = int(section.getStorageSize())
+    owned, ghosts, ghost_rank, ghost_index, num_owned = _ownership(mesh, dm, num_local)
+    return _compact(mesh, section, cell_dofs.astype(np.int32), num_local, owned, ghosts, ghost_rank, ghost_index, num_owned)
+
+
+def _dofs_per_dimension(space: FieldSpace) -> list[int]:
+    return [n * space.components for n in space.element.dofs_per_entity]
+
+
+def _create_section(mesh, dm, spaces, constrained):
+    dim = mesh.dim
+    dm.setNumFields(len(spaces))
+    counts = [n for s in spaces for n in _dofs_per_dimension(s)]
+    fields, components, points = [], [], []
+    for k, space in enumerate(spaces):
+        mask = constrained[:, space.first_component : space.first_component + space.components]
+        mask = mask & (_point_counts(mesh, space) > 0)[:, None]
+        patterns, which = np.unique(mask, axis=0, return_inverse=True)
+        for row, pattern in enumerate(patterns):
+            if not pattern.any():
+                continue
+            fields.append(k)
+            components.append(PETSc.IS().createGeneral(np.flatnonzero(pattern).astype(np.int32), comm=PETSc.COMM_SELF))
+            points.append(PETSc.IS().createGeneral(np.flatnonzero(which.ravel() == row).astype(np.int32), comm=PETSc.COMM_SELF))
+    assert len(counts) == len(spaces) * (dim + 1)
+    section = dm.createSection([s.components for s in spaces], counts, fields or None, components or None, points or None)
+    for k, space in enumerate(spaces):
+        section.setFieldName(k, space.name)
+    (dm.setLocalSection if hasattr(dm, "setLocalSection") else dm.setSection)(section)
+    return section
+
+
+def _point_dimensions(mesh) -> np.ndarray:
+    """Dimension [point] of each plex point of the chart."""
+    start, end = mesh.dm.getChart()
+    dimension = np.zeros(end - start, dtype=np.int32)
+    for d in range(mesh.dim + 1):
+        first, last = mesh.topology.stratum[d]
+        dimension[first:last] = d
+    return dimension
+
+
+def _point_counts(mesh, space) -> np.ndarray:
+    return np.array(_dofs_per_dimension(space), dtype=np.int32)[_point_dimensions(mesh)]
+
+
+def _point_offsets(mesh, spaces):
+    """First local dof of each point [point], and for each field what it adds by dimension: PETSc lays fields in turn on a point."""
+    per_field = np.array([_dofs_per_dimension(s) for s in spaces])
+    total = per_field.sum(axis=0)[_point_dimensions(mesh)]
+    offsets = np.concatenate([[0], np.cumsum(total)[:-1]]) if len(total) else np.zeros(0, dtype=np.int64)
+    return offsets, np.cumsum(per_field, axis=0) - per_field
+
+
+def _field_cell_dofs(mesh, space, offsets, field_offset) -> np.ndarray:
+    """Local dof numbers [cell, basis * component] of one field."""
+    nodes = np.empty((mesh.num_cells, space.element.num_basis), dtype=np.int64)
+    for dimension, entities in enumerate(space.element.entity_dofs):
+        per_entity = len(entities[0])
+        if per_entity == 0:
+            continue
+        points = entity_points(mesh, dimension)
+        for number, basis in enumerate(entities):
+            order = _node_order(mesh, dimension, number, per_entity)
+            start = offsets[points[:, number]] + field_offset[dimension]
+            nodes[:, basis] = start[:, None] + order * space.components
+    return (nodes[:, :, None] + np.arange(space.components)).reshape(mesh.num_cells, -1)
+
+
+def entity_points(mesh, dimension) -> np.ndarray:
+    """Plex points [cell, sub-entity] of the sub-entities of one dimension."""
+    first = mesh.topology.stratum[dimension][0]
+    if dimension == 0:
+        return mesh.topology.cell_vertices[: mesh.num_cells] + first
+    if dimension == mesh.dim:
+        return mesh.topology.cells[: mesh.num_cells, None]
+    return mesh.topology.entity[dimension][: mesh.num_cells] + first
+
+
+def _node_order(mesh, dimension, number, count) -> np.ndarray:
+    """Place [cell, node] on the entity of the nodes that the reference element lists there, agreed by all cells around it."""
+    identity = np.broadcast_to(np.arange(count), (mesh.num_cells, count))
+    if dimension in (0, mesh.dim) or count == 1:
+        return identity
+    corners = basix.topology(basix.CellType[mesh.cell])[dimension][number]
+    ids = mesh.topology.vertex_global[mesh.topology.cell_vertices[: mesh.num_cells][:, corners]]
+    if dimension == 1:
+        return np.where((ids[:, 0] > ids[:, 1])[:, None], identity[:, ::-1], identity)
+    if len(corners) == 3:
+        return identity  # vertices of simplices ascend by global number, so faces agree as they are
+    return _quadrilateral_order(ids, round(count**0.5))
+
+
+def _quadrilateral_order(ids, side) -> np.ndarray:
+    """Place [cell, side * side] on a quadrilateral face of the nodes i + side j, in the frame at the corner of smallest
+    global number whose first axis points to the smaller neighbour. ids [cell, 4] in basix's tensor order."""
+    j, i = np.divmod(np.arange(side * side), side)
+    origin = np.argmin(ids, axis=1)
+    rows = np.arange(len(ids))
+    u = np.where((origin & 1 > 0)[:, None], side - 1 - i, i)
+    v = np.where((origin & 2 > 0)[:, None], side - 1 - j, j)
+    first = ids[rows, origin ^ 1] < ids[rows, origin ^ 2]
+    return np.where(first[:, None], u + side * v, v + side * u)
+
+
+def _ownership(mesh, dm, num_local):
+    """From the section's star forest: owned [owned] local dofs and their T-index, ghosts with owner rank and index."""
+    dm.getGlobalSection()  # builds the star forest that is asked for next
+    sf = dm.getSectionSF() if hasattr(dm, "getSectionSF") else dm.getDefaultSF()
+    num_owned, leaves, remote = sf.getGraph()
+    leaves = np.arange(len(remote)) if leaves is None else np.asarray(leaves)
+    remote = np.asarray(remote).reshape(-1, 2)
+    mine = remote[:, 0] == mesh.comm.rank
+    owned = np.full((num_owned,), -1, dtype=np.int64)
+    owned[remote[mine, 1]] = leaves[mine]
+    ghosts = leaves[~mine]
+    order = np.lexsort((remote[~mine, 1], remote[~mine, 0]))
+    return owned, ghosts[order], remote[~mine, 0][order], remote[~mine, 1][order], num_owned
+
+
+def _compact(mesh, section, cell_dofs, num_local, owned, ghosts, ghost_rank, ghost_index, num_owned) -> DofMap:
+    compact = np.full(num_local, -1, dtype=np.int32)
+    compact[owned] = np.arange(num_owned, dtype=np.int32)
+    compact[ghosts] = num_owned + np.arange(len(ghosts), dtype=np.int32)
+    constrained = np.flatnonzero(compact < 0)
+    compact[constrained] = num_owned + len(ghosts) + np.arange(len(constrained), dtype=np.int32)
+    starts = np.cumsum([0] + mesh.comm.allgather(num_owned))
+    numbers = np.concatenate(
+        [starts[mesh.comm.rank] + np.arange(num_owned), starts[:-1][ghost_rank] + ghost_index, np.full(len(constrained), -1)]
+    ).astype(PETSc.IntType)
+    return DofMap(
+        section=section,
+        cell_dofs=cell_dofs,
+        compact=compact,
+        num_owned=num_owned,
+        num_ghosts=len(ghosts),
+        num_constrained=len(constrained),
+        ghost_rank=ghost_rank.astype(np.int32),
+        ghost_index=ghost_index.astype(np.int32),
+        constrained=constrained,
+        global_numbers=numbers,
+    )
+
+
+def element_nodes(mesh, points: np.ndarray, cells=slice(None)) -> np.ndarray:
+    """Physical coordinates [cell, point, dim] of reference points [point, dim] in each owned cell."""
+    geometry = mesh.geometry
+    table = ReferenceElement(mesh.cell, geometry.degree).tabulate(points, 0)[0]
+    return np.einsum("bn,cnd->cbd", table, geometry.nodes[geometry.cell_nodes[: mesh.num_cells][cells]])
+
+
+def dof_nodes(mesh, space: FieldSpace, cells=slice(None)) -> np.ndarray:
+    """Physical coordinates [cell, basis, dim] of a field's interpolation nodes."""
+    return element_nodes(mesh, space.element.nodes, cells)

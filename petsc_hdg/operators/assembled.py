@@ -1,0 +1,24 @@
+"""The Jacobian as a PETSc AIJ matrix, filled from the device's element matrices through the COO interface."""
+
+from __future__ import annotations
+
+from petsc4py import PETSc
+
+from ..mesh import petsc_c
+
+
+class AssembledMatrix:
+    """An AIJ matrix and the order in which element matrices are handed to it. Collective."""
+
+    def __init__(self, operator, sizes, comm, mat_type: str = "aij"):
+        self.operator = operator
+        self.mat = PETSc.Mat().create(comm)
+        self.mat.setSizes((sizes, sizes))
+        self.mat.setType(mat_type)
+        rows, columns = operator.discretization.matrix_numbers()
+        petsc_c.set_preallocation_coo(self.mat, rows, columns)
+
+    def update(self) -> None:
+        """Fill the matrix at the state the operator was last linearized at. Collective."""
+        with self.operator.arrays.callback("Jacobian matrix"):
+            petsc_c.set_values_coo(self.mat, self.operator.matrices())

@@ -1,0 +1,50 @@
+"""Residual and Jacobian as PETSc's callbacks for SNES and TS, each inside its own log event."""
+
+from __future__ import annotations
+
+from petsc4py import PETSc
+
+
+class Callbacks:
+    """What SNES and TS call. One object serves `snes.setFunction`, `snes.setJacobian`, `ts.setIFunction`, `ts.setIJacobian`.
+
+    jacobian: the shell Mat.   assembled: AssembledMatrix for the preconditioner, or None.
+    """
+
+    def __init__(self, operator, access, jacobian: PETSc.Mat, assembled=None):
+        self.operator = operator
+        self.access = access
+        self.jacobian = jacobian
+        self.assembled = assembled
+        self.events = {name: PETSc.Log.Event(f"Fe{name}") for name in ("Residual", "Jacobian")}
+
+    def residual(self, snes, x, f) -> None:
+        """SNES function: f = F(x)"""
+        self._residual(0.0, x, None, f)
+
+    def ifunction(self, ts, t, x, x_t, f) -> None:
+        """TS implicit function: f = F(t, x, x_t)"""
+        self._residual(t, x, x_t, f)
+
+    def linearize(self, snes, x, jacobian, preconditioner) -> None:
+        """SNES Jacobian at x: the shell keeps the state, the assembled matrix is filled."""
+        self._linearize(0.0, x, None, 0.0, jacobian, preconditioner)
+
+    def ijacobian(self, ts, t, x, x_t, shift, jacobian, preconditioner) -> None:
+        """TS implicit Jacobian: dF/dx + shift dF/dx_t"""
+        self._linearize(t, x, x_t, shift, jacobian, preconditioner)
+
+    def _residual(self, t, x, x_t, f) -> None:
+        with self.events["Residual"], self.operator.arrays.callback("residual"):
+            with self.access.read(x) as u, self.access.read(x if x_t is None else x_t) as u_t, self.access.write(f) as out:
+                self.operator.residual(u, out, t, None if x_t is None else u_t)
+
+    def _linearize(self, t, x, x_t, shift, jacobian, preconditioner) -> None:
+        with self.events["Jacobian"], self.operator.arrays.callback("linearize"):
+            with self.access.read(x) as u, self.access.read(x if x_t is None else x_t) as u_t:
+                self.operator.linearize(u, t, None if x_t is None else u_t, shift)
+            if self.assembled is not None:
+                self.assembled.update()
+        jacobian.assemble()
+        if preconditioner != jacobian:
+            preconditioner.assemble()

@@ -1,0 +1,208 @@
+"""The CG operator on a device: residual, Jacobian action, diagonal and matrices, from and to owned values in buffers."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ..device import Kernel
+from ..device.halo import Halo
+from ..discretizations.transposition import DeviceLimits
+from .vectors import TailedVector
+
+
+class CGOperator:
+    """Kernels of a ContinuousGalerkin discretization bound to the buffers they work on.
+
+    arrays: device arrays (also says device and precision).   dofmap: the discretization's numbering.
+    All buffers of vectors hold this rank's owned values [num_owned] as `real`.
+    """
+
+    def __init__(self, discretization, arrays):
+        self.discretization = discretization
+        self.arrays = arrays
+        self.device = arrays.device
+        self.dofmap = discretization.dofmap
+        self.halo = Halo(
+            discretization.mesh.comm, self.dofmap.num_owned, self.dofmap.ghost_rank, self.dofmap.ghost_index, arrays
+        )
+        self.limits = DeviceLimits(self.device.local_bytes, self.device.max_work_group, self.device.is_gpu)
+        self.current, self.current_rate = TailedVector(self), TailedVector(self)
+        self.state, self.rate, self.direction = TailedVector(self), TailedVector(self), TailedVector(self)
+        self.time, self.shift = 0.0, 0.0
+        self._matrix_buffers: dict = {}
+        self._upload()
+
+    def _upload(self) -> None:
+        disc, to_device = self.discretization, self.arrays.to_device
+        self._dofs = to_device(disc.cell_dofs(), "cell dofs")
+        self._nodes = to_device(disc.mesh.geometry.nodes, "geometry")
+        self._cell_nodes = to_device(disc.cell_nodes(), "geometry")
+        start, entry = disc.assembly_rows()
+        self._row_start, self._row_entry = to_device(start, "assembly rows"), to_device(entry, "assembly rows")
+        self._facets = to_device(disc.facets, "facets") if disc.num_facets else None
+        self._element = self.arrays.empty(disc.num_dofs * (disc.stride + (disc.facet_stride if disc.num_facets else 0)))
+        self._ghost_sums = self.arrays.empty(max(1, self.dofmap.num_ghosts))
+        self.aux_rows = np.zeros((disc.auxiliary.num_rows, disc.stride))
+        self._aux = self.arrays.to_device(self.aux_rows if self.aux_rows.size else np.zeros(1), "auxiliary")
+        self.set_constants(list(disc.physics.constants.values()))
+
+    # Data that may change between solves -----------------------------------------------------------------------------
+
+    def set_constants(self, values) -> None:
+        """Replace the values of the named constants [constant]."""
+        self.constants = np.asarray(list(values) or [0.0], dtype=float)
+        self._constants = self.arrays.to_device(self.constants, "constants")
+        for vector in (self.current, self.state):
+            vector.essential_time = None
+
+    def set_auxiliary(self, name: str, values: np.ndarray) -> None:
+        """Replace an auxiliary field by values [cell, row, component], rows being one or the nodes of the cell."""
+        self.discretization.auxiliary.place(self.aux_rows, name, values)
+        self.arrays.upload(self._aux, np.ascontiguousarray(self.aux_rows, dtype=self.arrays.real), "auxiliary")
+
+    # Kernels, compiled at first use ------------------------------------------------------------------------------------
+
+    @cached_property
+    def kernels(self) -> dict[str, Kernel]:
+        """`cg_residual`, `cg_action`, `assemble`, and those of the boundary where there are natural conditions."""
+        disc = self.discretization
+        specs = {**disc.element_specs(self.limits), "assemble": disc.assemble_spec()}
+        if disc.physics.natural:
+            specs |= disc.facet_specs()
+        return {name: Kernel(spec, self.device) for name, spec in specs.items()}
+
+    @cached_property
+    def matrix_kernels(self) -> dict[str, Kernel]:
+        """`cg_matrix` and `cg_diagonal`."""
+        return {name: Kernel(spec, self.device) for name, spec in self.discretization.matrix_specs().items()}
+
+    @cached_property
+    def error_kernel(self) -> Kernel:
+        return Kernel(self.discretization.error_spec(), self.device)
+
+    @cached_property
+    def _essential_kernel(self) -> Kernel:
+        return Kernel(self.discretization.essential_spec(), self.device)
+
+    @cached_property
+    def _essential_points(self):
+        condition, component, x = self.discretization.constrained_points()
+        return [self.arrays.to_device(a, "essential conditions") for a in (condition, component, x)]
+
+    # Vectors -----------------------------------------------------------------------------------------------------------
+
+    def update_essential(self, vector: TailedVector, t: float) -> None:
+        """Evaluate the essential values at time t into the tail of a state (once for each t and set of constants)."""
+        count = self.dofmap.num_constrained
+        if vector.essential_time == t or not count:
+            return
+        args = (count, self.dofmap.num_ghosts, float(t), self._constants, *self._essential_points, vector.tail)
+        self._essential_kernel(count, *args)
+        vector.essential_time = t
+
+    def arguments(self, count: int, state=None, rate=None, du=None, t=None) -> tuple:
+        """Arguments that all CG kernels share (CG_ARGUMENTS in cg_point.clh); count: cells or facets.
+
+        state, rate: TailedVectors, those of `linearize` by default; a rate that is not set is not read by the kernels.
+        """
+        disc, state, rate = self.discretization, state or self.state, rate or self.rate
+        du = du or state
+        return (
+            count, disc.stride, self.dofmap.num_owned, float(self.time if t is None else t), float(self.shift), self._constants,
+            self._dofs, self._nodes, self._cell_nodes, None, self._aux,
+            state.owned, state.tail, rate.owned, rate.tail, du.owned, du.tail,
+        )  # fmt: skip
+
+    def residual(self, u, out, t: float = 0.0, u_t=None) -> None:
+        """out = F(t, u, u_t); all are buffers of owned values. Collective."""
+        self.update_essential(self.current, t)
+        self.current.use(u)
+        if u_t is not None:
+            self.current_rate.use(u_t)
+        where = {"state": self.current, "rate": self.current_rate, "t": t}
+        self.run_cells("cg_residual", self._element, **where)
+        self.run_facets("cg_facet_residual", self._element, **where)
+        self._assemble(out)
+
+    def linearize(self, u, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
+        """Keep the state at which `action`, `diagonal` and `matrices` differentiate. Collective."""
+        self.time, self.shift = t, shift
+        self.update_essential(self.state, t)
+        self.state.keep(u)
+        if u_t is not None:
+            self.rate.keep(u_t)
+
+    def action(self, du, out) -> None:
+        """out = J du at the state of `linearize`. Collective."""
+        self.direction.use(du)
+        self.run_cells("cg_action", self._element, du=self.direction)
+        self.run_facets("cg_facet_action", self._element, du=self.direction)
+        self._assemble(out)
+
+    def diagonal(self, out) -> None:
+        """out = diagonal of J. Collective."""
+        disc = self.discretization
+        self.matrix_kernels["cg_diagonal"](disc.num_dofs * disc.stride, *self.arguments(disc.mesh.num_cells), self._element)
+        self.run_facets("cg_facet_diagonal", self._element, columns=disc.num_dofs)
+        self._assemble(out)
+
+    def matrices(self) -> np.ndarray:
+        """Element matrices [dof, dof, stride] of cells, then of facets, flat: the values for `matrix_numbers`."""
+        disc = self.discretization
+        square = disc.num_dofs**2
+        cells = self._matrix_buffer("cells", square * disc.stride)
+        self.matrix_kernels["cg_matrix"](disc.num_dofs * disc.stride, *self.arguments(disc.mesh.num_cells), cells)
+        parts = [self.arrays.to_host(cells, square * disc.stride, name="matrices")]
+        if disc.num_facets:
+            facets = self._matrix_buffer("facets", square * disc.facet_stride)
+            self.run_facets("cg_facet_matrix", facets, first=0, columns=disc.num_dofs)
+            parts.append(self.arrays.to_host(facets, square * disc.facet_stride, name="matrices"))
+        return np.concatenate(parts)
+
+    def errors(self, u, t: float) -> np.ndarray:
+        """Squared errors [2, component] over this rank's cells: L2, then the gradient's. Collective."""
+        disc = self.discretization
+        count = 2 * disc.physics.num_components
+        self.update_essential(self.current, t)
+        self.current.use(u)
+        sums = self.arrays.zeros(count * disc.stride)
+        self.error_kernel(disc.mesh.num_cells, *self.arguments(disc.mesh.num_cells, self.current, t=t), sums)
+        rows = self.arrays.to_host(sums, (count, disc.stride), name="errors")
+        return rows[:, : disc.mesh.num_cells].sum(axis=1, dtype=float).reshape(2, -1)
+
+    def values(self, u, t: float) -> np.ndarray:
+        """Owned, ghost and essential values [compact number] of a vector, on the host. Collective."""
+        self.update_essential(self.current, t)
+        self.current.use(u)
+        parts = [(u, self.dofmap.num_owned), (self.current.tail, self.dofmap.num_tail)]
+        return np.concatenate([self.arrays.to_host(buffer, count, name="output") for buffer, count in parts]).astype(float)
+
+    # Steps -------------------------------------------------------------------------------------------------------------
+
+    def run_cells(self, name: str, out, **where) -> None:
+        """Launch an element kernel into `out` [dof, stride]; `where`: see `arguments`."""
+        kernel = self.kernels[name]
+        kernel(self.discretization.work_items(kernel.spec), *self.arguments(self.discretization.mesh.num_cells, **where), out)
+
+    def run_facets(self, name: str, out, first: int | None = None, columns: int = 1, **where) -> None:
+        """Launch a boundary kernel into `out` from `first` on (default: behind the cells' rows), if there are natural facets."""
+        disc = self.discretization
+        if not disc.num_facets:
+            return
+        first = disc.num_dofs * disc.stride if first is None else first
+        items = disc.num_facets if columns == 1 else columns * disc.facet_stride
+        self.kernels[name](items, *self.arguments(disc.num_facets, **where), disc.facet_stride, first, self._facets, out)
+
+    def _assemble(self, out) -> None:
+        rows = self.dofmap.num_owned + self.dofmap.num_ghosts
+        self.kernels["assemble"](
+            rows, rows, self.dofmap.num_owned, self._row_start, self._row_entry, self._element, out, self._ghost_sums
+        )
+        self.halo.reverse_add(self._ghost_sums, out)
+
+    def _matrix_buffer(self, name: str, count: int):
+        if name not in self._matrix_buffers:
+            self._matrix_buffers[name] = self.arrays.empty(count)
+        return self._matrix_buffers[name]

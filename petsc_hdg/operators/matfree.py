@@ -1,0 +1,48 @@
+"""The Jacobian as a PETSc shell matrix: every product is computed on the device, nothing is stored."""
+
+from __future__ import annotations
+
+from petsc4py import PETSc
+
+from ..errors import SolveError
+
+
+class JacobianContext:
+    """Context of a PETSc Python Mat: J at the state that the operator was last linearized at.
+
+    assembled: AssembledMatrix of the same Jacobian, which gives transposed products; None if there is none.
+    """
+
+    def __init__(self, operator, access, assembled=None):
+        self.operator = operator
+        self.access = access
+        self.assembled = assembled
+
+    def as_mat(self, sizes, comm, vec_type: str) -> PETSc.Mat:
+        """The Mat around this context, with vectors of type `vec_type`. Collective."""
+        mat = PETSc.Mat().createPython((sizes, sizes), self, comm=comm)
+        mat.setVecType(vec_type)
+        mat.setUp()
+        return mat
+
+    def mult(self, mat, x, y) -> None:
+        """y = J x"""
+        arrays = self.operator.arrays
+        with arrays.callback("Jacobian product"), self.access.read(x) as du, self.access.write(y) as out:
+            self.operator.action(du, out)
+
+    def multTranspose(self, mat, x, y) -> None:
+        """y = Jᵀ x, by the assembled matrix. Raises SolveError if there is none."""
+        if self.assembled is None:
+            raise SolveError("the transposed Jacobian needs the assembled matrix: use -fe_pmat aij, or a solver without transposes")
+        self.assembled.mat.multTranspose(x, y)
+
+    def getDiagonal(self, mat, diagonal) -> None:
+        """diagonal = diag(J)"""
+        with self.operator.arrays.callback("Jacobian diagonal"), self.access.write(diagonal) as out:
+            self.operator.diagonal(out)
+
+    def view(self, mat, viewer) -> None:
+        """Say what computes the products."""
+        disc = self.operator.discretization
+        viewer.printfASCII(f"  matrix-free Jacobian by {disc.name}, kernel variant '{disc.variant}', on {self.operator.device.name}\n")

@@ -1,0 +1,31 @@
+"""Vectors on the device as the kernels read them: owned values, and a tail of ghosts and essential values."""
+
+from __future__ import annotations
+
+
+class TailedVector:
+    """One vector's buffers: `owned` [num_owned] may be PETSc's own; `tail` [ghosts + constrained] is ours.
+
+    The constrained part of the tail is zero until essential values are written there.
+    """
+
+    def __init__(self, operator):
+        self.operator = operator
+        self.tail = operator.arrays.zeros(max(1, operator.dofmap.num_tail))
+        self.owned = None
+        self.essential_time = None
+        self._copy = None
+
+    def use(self, owned) -> "TailedVector":
+        """Take `owned` as the owned values and fetch the ghosts (collective)."""
+        self.owned = owned
+        self.operator.halo.forward(owned, self.tail)
+        return self
+
+    def keep(self, owned) -> "TailedVector":
+        """Like `use`, with a copy of `owned` on the device, for a state that outlives the caller's vector."""
+        arrays, count = self.operator.arrays, self.operator.dofmap.num_owned
+        if self._copy is None:
+            self._copy = arrays.zeros(max(1, count))
+        arrays.copy(owned, self._copy, count)
+        return self.use(self._copy)

@@ -1,0 +1,64 @@
+"""Data a user gives to a problem: auxiliary fields in the forms people write them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..discretizations.dofmap import element_nodes
+from ..errors import PhysicsError, collectively
+from ..reference import ReferenceElement
+
+
+def auxiliary_values(discretization, name: str, value) -> np.ndarray:
+    """Values [cell, row, component] of an auxiliary field from any of the forms `Problem.set_auxiliary` takes. Collective."""
+    mesh, auxiliary = discretization.mesh, discretization.auxiliary
+    with collectively(mesh.comm):
+        field, _ = auxiliary.field(name)
+    rows = 1 if field.space == "cell" else auxiliary.element.num_basis
+    shape = (mesh.num_cells, rows, field.components)
+    if isinstance(value, dict):
+        return _by_region(mesh, name, value, shape)
+    with collectively(mesh.comm):
+        if callable(value):
+            return _of_coordinates(mesh, auxiliary, field, value, shape)
+        array = np.asarray(value, dtype=float)
+        if array.ndim and len(array) == mesh.num_cells and array.size == mesh.num_cells * field.components:
+            return np.broadcast_to(array.reshape(mesh.num_cells, 1, field.components), shape)
+        if array.size == field.components:
+            return np.broadcast_to(array.reshape(field.components), shape)
+        raise PhysicsError(
+            f"auxiliary field '{name}' was given an array of shape {array.shape}; give {field.components} number(s), "
+            f"an array [{mesh.num_cells} cells, {field.components}], a dict of regions, or a function of x"
+        )
+
+
+def _by_region(mesh, name: str, value: dict, shape) -> np.ndarray:
+    out = np.full(shape, np.nan)
+    for region in sorted(value):
+        out[mesh.cell_mask(region)] = np.asarray(value[region], dtype=float)
+    with collectively(mesh.comm):
+        left = int(np.isnan(out[:, 0, 0]).sum()) if len(out) else 0
+        if left:
+            raise PhysicsError(
+                f"auxiliary field '{name}' has no value in {left} cells of this rank: the regions {', '.join(sorted(value))} do not "
+                f"cover the mesh, whose regions are {', '.join(mesh.cell_regions)}"
+            )
+    return out
+
+
+def _of_coordinates(mesh, auxiliary, field, function, shape) -> np.ndarray:
+    centre = np.mean(ReferenceElement(mesh.cell, 1).nodes, axis=0, keepdims=True)
+    x = element_nodes(mesh, centre if field.space == "cell" else auxiliary.element.nodes)
+    values = np.asarray(function(x), dtype=float)
+    if values.size != np.prod(shape) and values.size != np.prod(shape[:2]):
+        raise PhysicsError(
+            f"the function for auxiliary field '{field.name}' returned shape {values.shape} for coordinates of shape {x.shape}; "
+            f"it must return {x.shape[:-1]} or {(*x.shape[:-1], field.components)}"
+        )
+    return np.broadcast_to(values.reshape(*shape[:2], -1), shape)
+
+
+def require_exact(physics) -> None:
+    """Raise PhysicsError if the physics gives no exact solution."""
+    if not physics.has_exact:
+        raise PhysicsError(f"physics '{physics.name}' has no exact solution to compare with: give exact={{'{physics.fields[0].name}': 'u[0] = ...;'}}")

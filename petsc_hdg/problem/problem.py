@@ -1,0 +1,191 @@
+"""A physics on a mesh, discretized by the options, ready for PETSc's solvers."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from petsc4py import PETSc
+
+from .. import stages
+from ..device import Arrays, Device, VecAccess
+from ..device.context import is_viennacl
+from ..discretizations import SCHEMES
+from ..errors import SolveError, collectively
+from ..operators import AssembledMatrix, Callbacks, JacobianContext, create_operator
+from ..operators.check import check_kernels
+from ..options import Options
+from . import inputs, results, solvers
+
+
+class Problem:
+    """A physics on a mesh by the scheme of `-fe_backend`.
+
+        problem = Problem(mesh, physics)
+        u = problem.solve()
+
+    mesh     petsc_hdg.Mesh
+    physics  petsc_hdg.Physics
+    options  petsc_hdg.Options; read from PETSc's database (with `prefix`) if None
+    defaults values of options where the user gives none, for example degree=2
+
+    Building one is collective. Raises OptionError, MeshError, PhysicsError or DeviceError on all ranks.
+    """
+
+    def __init__(self, mesh, physics, options: Options | None = None, prefix: str = "", **defaults):
+        self.mesh = mesh
+        self.physics = physics
+        self.comm = mesh.comm
+        self.options = options or Options.from_petsc(prefix, **defaults)
+        self.prefix = self.options.prefix
+        self.newton_iterations = self.linear_iterations = None
+        self._unset = [f.name for f in physics.auxiliary]
+        with stages.stage("discretize"):
+            self.discretization = SCHEMES[self.options.backend](mesh, physics, self.options)
+            self.discretization.dofmap  # noqa: B018  numbering is collective: done here, on all ranks
+        with stages.stage("compile"):
+            self._create_operator()
+        if self.options.view:
+            PETSc.Sys.Print(self.view(), comm=mesh.dm.comm)
+
+    def _create_operator(self) -> None:
+        vector = self.dm.createGlobalVector()
+        viennacl = is_viennacl(vector)
+        self.device = Device.from_vec(vector) if viennacl else Device.select(self.options.device, self.comm)
+        self.device.profile = self.options.profile
+        self.vec_type = vector.getType()
+        vector.destroy()
+        self.arrays = Arrays(self.device, self.options.precision)
+        self.access = VecAccess(self.arrays)
+        self.operator = create_operator(self.discretization, self.arrays)
+        with collectively(self.comm):
+            self.operator.kernels  # noqa: B018  compiled here, so that an error is everyone's
+
+    @property
+    def dm(self) -> PETSc.DMPlex:
+        """The discretization's DM (a clone of the mesh's), whose section numbers the unknowns."""
+        return self.discretization.dm
+
+    @property
+    def vec_mode(self) -> str:
+        """`host` (staged) or `viennacl` (zero-copy)."""
+        return self.access.mode
+
+    @cached_property
+    def num_unknowns(self) -> int:
+        """Free degrees of freedom over all ranks."""
+        return self.comm.allreduce(self.discretization.dofmap.num_owned)
+
+    # Data ----------------------------------------------------------------------------------------------------------------
+
+    def set_constants(self, **values: float) -> None:
+        """Change named constants; nothing is compiled again. Raises PhysicsError for an unknown name."""
+        self.physics = self.discretization.physics = self.physics.with_constants(**values)
+        self.operator.set_constants(self.physics.constants.values())
+
+    def set_auxiliary(self, name: str, value) -> None:
+        """Give an auxiliary field its values (collective).
+
+        value: a number or a sequence of one number a component; a dict {region name: number}; a callable of coordinates
+        x [..., dim] that returns [...] or [..., component]; an array [cell] or [cell, component] for this rank's cells.
+        """
+        self.operator.set_auxiliary(name, inputs.auxiliary_values(self.discretization, name, value))
+        if name in self._unset:
+            self._unset.remove(name)
+
+    # PETSc ---------------------------------------------------------------------------------------------------------------
+
+    def create_vec(self) -> PETSc.Vec:
+        """A zero vector of unknowns, of the type `-dm_vec_type` asks for."""
+        return self.dm.createGlobalVector()
+
+    @cached_property
+    def callbacks(self) -> Callbacks:
+        """Residual and Jacobian callbacks with their matrices."""
+        if self._unset:
+            raise SolveError(f"auxiliary field '{self._unset[0]}' has no values yet: call problem.set_auxiliary('{self._unset[0]}', ...)")
+        if self.options.check_kernels:
+            with stages.stage("compile"), collectively(self.comm):
+                check_kernels(self.operator)
+        sizes = (self.discretization.dofmap.num_owned, self.num_unknowns)
+        comm = self.dm.comm
+        with stages.stage("discretize"):
+            assembled = AssembledMatrix(self.operator, sizes, comm) if self.options.pmat == "aij" else None
+            if assembled is not None:
+                solvers.set_near_nullspace(self.discretization, assembled.mat)
+        jacobian = JacobianContext(self.operator, self.access, assembled).as_mat(sizes, comm, self.vec_type)
+        return Callbacks(self.operator, self.access, jacobian, assembled)
+
+    def attach(self, solver) -> None:
+        """Set residual and Jacobian of the user's own SNES or TS."""
+        calls = self.callbacks
+        preconditioner = calls.jacobian if calls.assembled is None else calls.assembled.mat
+        if isinstance(solver, PETSc.TS):
+            solver.setIFunction(calls.ifunction, self.create_vec())
+            solver.setIJacobian(calls.ijacobian, calls.jacobian, preconditioner)
+        else:
+            solver.setFunction(calls.residual, self.create_vec())
+            solver.setJacobian(calls.linearize, calls.jacobian, preconditioner)
+
+    def create_snes(self) -> PETSc.SNES:
+        """A SNES with residual and Jacobian attached, our defaults, and the user's options on top.
+
+        Defaults: one linear solve if the physics is linear, else Newton; GAMG on the assembled matrix, or Jacobi without one.
+        """
+        snes = PETSc.SNES().create(self.dm.comm)
+        if self.prefix:
+            snes.setOptionsPrefix(self.prefix)
+        snes.setDM(self.dm)
+        self.attach(snes)
+        if self.physics.is_linear:
+            snes.setType("ksponly")
+        snes.getKSP().setTolerances(rtol=1e-10 if self.physics.is_linear else 1e-6)
+        snes.getKSP().getPC().setType("jacobi" if self.callbacks.assembled is None else "gamg")
+        snes.setFromOptions()
+        return snes
+
+    @cached_property
+    def snes(self) -> PETSc.SNES:
+        """The solver that `solve` uses."""
+        return self.create_snes()
+
+    def solve(self, guess: PETSc.Vec | None = None) -> PETSc.Vec:
+        """Solve F(u) = 0 from `guess` (zero if None) and return u. Raises SolveError on all ranks if the solver fails."""
+        u = self.create_vec() if guess is None else guess.copy()
+        with stages.stage("solve"):
+            self.snes.solve(None, u)
+        self.newton_iterations = self.snes.getIterationNumber()
+        self.linear_iterations = self.snes.getLinearSolveIterations()
+        solvers.check_converged(self.snes)
+        return u
+
+    # Results -------------------------------------------------------------------------------------------------------------
+
+    def errors(self, u: PETSc.Vec, t: float = 0.0) -> dict[str, float]:
+        """L2 norm and H1 seminorm of u - exact, over all components and ranks. Raises PhysicsError if no exact solution is given."""
+        inputs.require_exact(self.physics)
+        with stages.stage("output"), self.access.read(u) as buffer:
+            squares = self.comm.allreduce(self.operator.errors(buffer, t))
+        return {"L2": float(np.sqrt(squares[0].sum())), "H1": float(np.sqrt(squares[1].sum()))}
+
+    def cell_values(self, u: PETSc.Vec, t: float = 0.0) -> dict[str, np.ndarray]:
+        """Values [cell, node, component] of each field at its nodes, essential values included (collective)."""
+        return results.cell_values(self, u, t)
+
+    def write(self, path, u: PETSc.Vec, t: float = 0.0) -> None:
+        """Write a VTU file with all fields of u, high order where the fields are. Collective."""
+        with stages.stage("output"):
+            results.write_vtu(self, path, u, t)
+
+    def plot(self, path, u: PETSc.Vec, t: float = 0.0, **settings) -> None:
+        """Write a PNG picture of the first field of u. Collective."""
+        with stages.stage("output"):
+            results.write_png(self, path, u, t, **settings)
+
+    def report(self, u: PETSc.Vec | None = None) -> dict:
+        """What was run and how it went; written to the file of `-fe_report` if given. Collective."""
+        return results.report(self, u)
+
+    def view(self) -> str:
+        """Lines that describe discretization, device and Vec mode. Collective."""
+        return results.describe(self)

@@ -1,0 +1,94 @@
+"""What comes out of a problem: values in cells, files, pictures, the report."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import stages
+from ..discretizations.dofmap import element_nodes
+
+
+def cell_values(problem, u, t: float = 0.0) -> dict[str, np.ndarray]:
+    """Values [cell, node, component] of each field at its nodes, essential values included. Collective."""
+    dofmap = problem.discretization.dofmap
+    with problem.access.read(u) as owned:
+        values = problem.operator.values(owned, t)
+    dofs = values[dofmap.compact[dofmap.cell_dofs]]
+    return {
+        s.name: dofs[:, s.first_dof : s.first_dof + s.num_dofs].reshape(-1, s.element.num_basis, s.components)
+        for s in problem.discretization.spaces
+    }
+
+
+def _at_output_nodes(problem, u, t):
+    """Degree, points [cell, node, dim] and fields name → [cell, node, component], all at the nodes of the highest degree."""
+    spaces = problem.discretization.spaces
+    finest = max((s.element for s in spaces), key=lambda e: e.degree)
+    values = cell_values(problem, u, t)
+    fields = {s.name: np.einsum("nb,cbk->cnk", s.element.tabulate(finest.nodes, 0)[0], values[s.name]) for s in spaces}
+    return finest.degree, element_nodes(problem.mesh, finest.nodes), fields
+
+
+def write_vtu(problem, path, u, t: float = 0.0) -> None:
+    """Write all fields of u, with the auxiliary fields that are constant in the cell as cell data. Collective."""
+    degree, points, fields = _at_output_nodes(problem, u, t)
+    output.write_vtu(path, problem.comm, problem.mesh.cell, degree, points, fields, _cell_data(problem))
+
+
+def _cell_data(problem) -> dict[str, np.ndarray]:
+    auxiliary, data = problem.discretization.auxiliary, {}
+    for f in auxiliary.fields:
+        if f.space == "cell":
+            first = auxiliary.starts[auxiliary.field(f.name)[1]]
+            data[f.name] = problem.operator.aux_rows[first : first + f.components, : problem.mesh.num_cells].T.copy()
+    data["rank"] = np.full(problem.mesh.num_cells, problem.comm.rank, dtype=float)
+    return data
+
+
+def write_png(problem, path, u, t: float = 0.0, **settings) -> None:
+    """Write a picture of the first field. Collective."""
+    degree, points, fields = _at_output_nodes(problem, u, t)
+    name = problem.discretization.spaces[0].name
+    output.plot(path, problem.comm, problem.mesh.cell, degree, points, fields[name], **settings)
+
+
+def report(problem, u=None) -> dict:
+    """The run in numbers; written as JSON if `-fe_report FILE` is given. Collective."""
+    errors = problem.errors(u) if u is not None and problem.physics.has_exact else {"L2": None, "H1": None}
+    data = {
+        "backend": problem.discretization.name,
+        "degree": problem.options.degree,
+        "ranks": problem.comm.size,
+        "cells": problem.comm.allreduce(problem.mesh.num_cells),
+        "dofs": problem.num_unknowns,
+        "device": problem.device.name,
+        "precision": problem.options.precision,
+        "vec_mode": problem.vec_mode,
+        "newton_iterations": problem.newton_iterations,
+        "iterations": problem.linear_iterations,
+        "errors": errors,
+        "seconds": {name: round(value, 6) for name, value in stages.SECONDS.items()},
+        "bytes": {name: dict(counts) for name, counts in problem.arrays.callbacks.items()},
+    }
+    if problem.options.profile:
+        data["kernels"] = {name: {"calls": calls, "seconds": s} for name, (calls, s) in problem.device.seconds().items()}
+    if problem.options.report:
+        output.write_report(problem.options.report, problem.comm, data)
+    return data
+
+
+def describe(problem) -> str:
+    """Discretization, device and Vec mode in a few lines. Collective."""
+    disc, options = problem.discretization, problem.options
+    cells = problem.comm.allreduce(problem.mesh.num_cells)
+    names = ", ".join(f"{s.name} ({s.components} × degree {s.element.degree})" for s in disc.spaces)
+    kernel = problem.operator.kernels["cg_residual"].spec
+    shape = ", ".join(f"{k.lower()} {kernel.macros[k]}" for k in ("THREADS", "CELLS", "BATCHES") if k in kernel.macros)
+    lines = [
+        f"scheme: {disc.name}, physics '{problem.physics.name}', {cells} {problem.mesh.cell} cells (geometry of degree {problem.mesh.geometry.degree}) on {problem.comm.size} ranks",
+        f"  fields: {names}; {problem.num_unknowns} unknowns; quadrature of degree {disc.quadrature_degree}, {disc.quadrature.num_points} points",
+        f"  kernel: {disc.variant} ({shape or 'one thread a cell'}), {options.precision} precision, {'linear' if problem.physics.is_linear else 'nonlinear'}",
+        problem.device.view(),
+        f"  Vec mode: {problem.vec_mode} ({problem.vec_type} vectors)",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,70 @@
+"""What PETSc's solvers need to know beyond the operators: near null spaces, and reasons for failure in words."""
+
+from __future__ import annotations
+
+import numpy as np
+from petsc4py import PETSc
+
+from ..discretizations.dofmap import dof_nodes
+from ..errors import SolveError
+
+
+def set_near_nullspace(discretization, mat: PETSc.Mat) -> None:
+    """Give GAMG the rigid-body modes if the only field is a displacement (as many components as dimensions). Collective."""
+    space = discretization.spaces[0]
+    if len(discretization.spaces) != 1 or space.components != discretization.dim:
+        return
+    x, component = _owned_places(discretization, space)
+    modes = [(component == c).astype(float) for c in range(discretization.dim)]
+    pairs = [(0, 1)] if discretization.dim == 2 else [(0, 1), (1, 2), (2, 0)]
+    modes += [np.where(component == a, -x[:, b], np.where(component == b, x[:, a], 0.0)) for a, b in pairs]
+    vectors = _orthonormal(mat, modes)
+    mat.setNearNullSpace(PETSc.NullSpace().create(vectors=vectors, comm=mat.comm))
+    for v in vectors:
+        v.destroy()
+
+
+def _owned_places(discretization, space) -> tuple[np.ndarray, np.ndarray]:
+    """Coordinates [owned, dim] and component [owned] of this rank's degrees of freedom."""
+    dofmap = discretization.dofmap
+    numbers = dofmap.compact[dofmap.cell_dofs].reshape(-1, space.element.num_basis, space.components)
+    nodes = dof_nodes(discretization.mesh, space)
+    x, component = np.zeros((dofmap.num_owned, discretization.dim)), np.zeros(dofmap.num_owned, dtype=int)
+    for c in range(space.components):
+        inside = numbers[:, :, c] < dofmap.num_owned
+        x[numbers[:, :, c][inside]] = nodes[inside]
+        component[numbers[:, :, c][inside]] = c
+    return x, component
+
+
+def _orthonormal(mat, modes) -> list[PETSc.Vec]:
+    vectors = []
+    for mode in modes:
+        v = mat.createVecLeft()
+        v.setArray(mode)
+        for other in vectors:
+            v.axpy(-v.dot(other), other)
+        if v.normalize() > 1e-12:
+            vectors.append(v)
+    return vectors
+
+
+def check_converged(snes: PETSc.SNES) -> None:
+    """Raise SolveError, on all ranks, if the solver stopped without a solution."""
+    ksp = snes.getKSP()
+    if ksp.getConvergedReason() < 0:
+        why = _name(PETSc.KSP.ConvergedReason, ksp.getConvergedReason())
+        raise SolveError(
+            f"the linear solver stopped without a solution: {why} after {ksp.getIterationNumber()} iterations; "
+            "-ksp_monitor_true_residual shows its course, -ksp_type and -pc_type choose another"
+        )
+    if snes.getConvergedReason() < 0:
+        why = _name(PETSc.SNES.ConvergedReason, snes.getConvergedReason())
+        raise SolveError(
+            f"the nonlinear solver stopped without a solution: {why} after {snes.getIterationNumber()} steps; "
+            "-snes_monitor shows its course, a better first guess or -snes_linesearch_type may help"
+        )
+
+
+def _name(reasons, value: int) -> str:
+    return next((name for name in dir(reasons) if getattr(reasons, name) == value and name.startswith("DIVERGED")), str(value))

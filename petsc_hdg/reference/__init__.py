@@ -1,0 +1,18 @@
+"""Reference cells, their elements and quadrature, over fenics-basix."""
+
+from .element import CELLS, ReferenceElement, cell_dim, facet_cell, facet_count
+from .quadrature import Quadrature, cell_quadrature, facet_quadrature
+from .tabulation import Tabulation, tabulate
+
+__all__ = [
+    "CELLS",
+    "Quadrature",
+    "ReferenceElement",
+    "Tabulation",
+    "cell_dim",
+    "cell_quadrature",
+    "facet_cell",
+    "facet_count",
+    "facet_quadrature",
+    "tabulate",
+]
