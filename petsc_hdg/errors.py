@@ -34,16 +34,23 @@ def collectively(comm):
     """Raise on every rank of `comm` (mpi4py) the error that any rank raises inside the block.
 
     Every rank must enter the block, and the block must hold no collective call, since a rank that raises leaves it early.
-    The lowest rank's error is the one the others see.
+    The lowest rank's error is the one the others see; what is not a PetscHdgError reaches them as one that quotes it.
     """
     error = None
     try:
         yield
-    except PetscHdgError as caught:
+    except Exception as caught:  # any error, or the other ranks would wait for ever
         error = caught
-    found = comm.allgather(None if error is None else (type(error), str(error)))
+    found = comm.allgather(None if error is None else _portable(error, comm.rank))
     if error is not None:
         raise error
     for other in found:
         if other is not None:
             raise other[0](other[1])
+
+
+def _portable(error: Exception, rank: int) -> tuple[type, str]:
+    """Class and text under which an error is raised on the other ranks."""
+    if isinstance(error, PetscHdgError):
+        return type(error), str(error)
+    return PetscHdgError, f"rank {rank} failed with {type(error).__name__}: {error}"
