@@ -21,18 +21,25 @@ def box_cell(dim: int, simplex: bool) -> str:
 
 
 def box_cells(faces, simplex: bool, lower, upper) -> CellList:
-    """A box of faces[0] × faces[1] (× faces[2]) squares or cubes; simplices split each along its main diagonal (Kuhn)."""
+    """A box of faces[0] × faces[1] (× faces[2]) squares or cubes; simplices split each along its diagonal (Kuhn)."""
     faces = tuple(int(n) for n in faces)
     cell = box_cell(len(faces), simplex)
-    lower, upper = np.broadcast_to(np.asarray(lower, float), len(faces)), np.broadcast_to(np.asarray(upper, float), len(faces))
+    lower, upper = (
+        np.broadcast_to(np.asarray(lower, float), len(faces)),
+        np.broadcast_to(np.asarray(upper, float), len(faces)),
+    )
     if min(faces) < 1:
         raise MeshError(f"A box of {faces} cells was asked for; each direction takes 1 or more.")
     if not (lower < upper).all():
-        raise MeshError(f"A box from {lower.tolist()} to {upper.tolist()} was asked for; each upper corner must exceed the lower one.")
+        raise MeshError(
+            f"A box from {lower.tolist()} to {upper.tolist()} was asked for; give an upper corner above the lower one."
+        )
     axes = [np.linspace(a, b, n + 1) for a, b, n in zip(lower, upper, faces, strict=True)]
     points = np.stack([x.ravel() for x in np.meshgrid(*axes, indexing="ij")], axis=1)
     strides = np.array([int(np.prod([n + 1 for n in faces[k + 1 :]])) for k in range(len(faces))])
-    corner = sum(np.arange(n).reshape([-1 if k == m else 1 for m in range(len(faces))]) * strides[k] for k, n in enumerate(faces))
+    corner = sum(
+        np.arange(n).reshape([-1 if k == m else 1 for m in range(len(faces))]) * strides[k] for k, n in enumerate(faces)
+    )
     offsets = _kuhn(strides) if simplex else _tensor(strides)
     cells = (corner.reshape(-1, 1, 1) + offsets).reshape(-1, offsets.shape[1])
     return CellList(cell, cells, points)
@@ -40,7 +47,14 @@ def box_cells(faces, simplex: bool, lower, upper) -> CellList:
 
 def _tensor(strides) -> np.ndarray:
     """Vertex offsets of a square or cube in basix' order [1, vertex]: the first axis runs fastest."""
-    return np.array([[sum(s for s, bit in zip(strides, bits[::-1], strict=True) if bit) for bits in product((0, 1), repeat=len(strides))]])
+    return np.array(
+        [
+            [
+                sum(s for s, bit in zip(strides, bits[::-1], strict=True) if bit)
+                for bits in product((0, 1), repeat=len(strides))
+            ]
+        ]
+    )
 
 
 def _kuhn(strides) -> np.ndarray:
@@ -56,7 +70,10 @@ def _kuhn(strides) -> np.ndarray:
 
 
 def side_facets(facet_points: np.ndarray, lower, upper) -> dict[str, np.ndarray]:
-    """Facets on each side of a box, from their vertices' coordinates [facet, vertex, dim]: name → facet numbers, and all as 'boundary'."""
+    """Facets on each side of a box: name → facet numbers, and all of them as "boundary".
+
+    facet_points [facet, vertex, dim]: coordinates of the facets' vertices.
+    """
     sides = {}
     dim = facet_points.shape[2]
     lower, upper = np.broadcast_to(np.asarray(lower, float), dim), np.broadcast_to(np.asarray(upper, float), dim)

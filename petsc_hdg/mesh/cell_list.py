@@ -26,7 +26,8 @@ class CellList:
     """A whole mesh on one rank.
 
     cell: shape name.   cells [cell, vertex]: in basix' order (tensor order for quadrilaterals and hexahedra).
-    points [point, dim]: coordinates.   boundaries: name → facets [facet, vertex], in any vertex order.   regions: name → cells [n].
+    points [point, dim]: coordinates.
+    boundaries: name → facets [facet, vertex], in any vertex order.   regions: name → cells [n].
     """
 
     cell: str
@@ -42,14 +43,15 @@ class CellList:
         if cells.ndim != 2 or cells.shape[1] != nv:
             raise MeshError(f"Cells of shape {cells.shape} were given; a {self.cell} mesh takes an array [cell, {nv}].")
         if points.ndim != 2 or points.shape[1] != dim:
-            raise MeshError(f"Points of shape {points.shape} were given; a {self.cell} mesh takes an array [point, {dim}].")
+            raise MeshError(
+                f"Points of shape {points.shape} were given; a {self.cell} mesh takes an array [point, {dim}]."
+            )
         if cells.size and (cells.min() < 0 or cells.max() >= len(points)):
-            raise MeshError(f"The cells name point {cells.max()} (or a negative one), but there are {len(points)} points, counted from 0.")
-        if cells.size and not np.isfinite(points).all():
-            raise MeshError(f"Point {int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])} has coordinates that are not finite numbers.")
-        if (np.diff(np.sort(cells, axis=1), axis=1) == 0).any():
-            bad = int(np.flatnonzero((np.diff(np.sort(cells, axis=1), axis=1) == 0).any(axis=1))[0])
-            raise MeshError(f"Cell {bad} names the same point twice.")
+            raise MeshError(
+                f"The cells name points {cells.min()} to {cells.max()}; there are {len(points)} points, counted from 0."
+            )
+        _refuse(~np.isfinite(points).all(axis=1), "Point {} has coordinates that are not finite numbers.")
+        _refuse((np.diff(np.sort(cells, axis=1), axis=1) == 0).any(axis=1), "Cell {} names the same point twice.")
         used = np.zeros(len(points), bool)
         used[cells.ravel()] = True
         number = np.cumsum(used, dtype=np.int64) - 1
@@ -57,27 +59,32 @@ class CellList:
         return CellList(self.cell, number[cells].astype(PETSc.IntType), points[used], boundaries, dict(self.regions))
 
 
-def create(listed: CellList | None, cell: str, comm):
+def _refuse(wrong: np.ndarray, message: str) -> None:
+    """Raise MeshError with the number of the first row that is wrong."""
+    if wrong.any():
+        raise MeshError(message.format(int(np.flatnonzero(wrong)[0])))
+
+
+def create_plex(listed: CellList | None, cell: str, comm):
     """DMPlex on `comm` with all cells on rank 0, from the list that rank 0 has (checked). Collective."""
     s = shape(cell)
     if listed is None:
         cells, points = np.empty((0, s.num_vertices), PETSc.IntType), np.empty((0, s.dim))
     else:
         cells, points = listed.cells[:, PLEX_ORDER[cell]], listed.points
-    dm = PETSc.DMPlex().createFromCellList(s.dim, np.ascontiguousarray(cells), points, interpolate=True, comm=comm)
-    return dm
+    return PETSc.DMPlex().createFromCellList(s.dim, np.ascontiguousarray(cells), points, interpolate=True, comm=comm)
 
 
 def name_parts(dm, listed: CellList) -> dict[str, np.ndarray]:
-    """Plex facets of each named boundary of a list, on the one rank that has it. Raises MeshError if a facet is not in the mesh."""
+    """Plex facets of each named boundary of a list, on the one rank that has it. Raises MeshError if one is missing."""
     s = shape(listed.cell)
-    facets = _facet_table(dm, s)
+    facets = facet_table(dm, s)
     start = dm.getDepthStratum(s.dim - 1)[0]
     return {name: start + _find(facets, np.sort(wanted, axis=1), name) for name, wanted in listed.boundaries.items()}
 
 
-def _facet_table(dm, s) -> np.ndarray:
-    """Sorted vertices of all facets [facet, vertex]; the plex keeps the list's vertex order."""
+def facet_table(dm, s) -> np.ndarray:
+    """Sorted vertices of all facets [facet, vertex], on the one rank that has cells; vertices count as in the list."""
     start, end = dm.getChart()
     first, last = dm.getDepthStratum(0)
     topology = Topology(dm, s, np.ones(end - start, bool), np.arange(last - first))
@@ -95,12 +102,14 @@ def _find(table: np.ndarray, rows: np.ndarray, name: str) -> np.ndarray:
     place[group[: len(table)]] = np.arange(len(table))
     found = place[group[len(table) :]]
     if (found < 0).any():
-        raise MeshError(f"Boundary '{name}' names a facet with points {rows[found < 0][0].tolist()}, which no cell has.")
+        raise MeshError(
+            f"Boundary '{name}' names a facet with points {rows[found < 0][0].tolist()}, which no cell has."
+        )
     return found
 
 
 def mark_all(dm, boundaries: dict[str, np.ndarray], regions: dict[str, np.ndarray], comm) -> None:
-    """Label facets and cells; `boundaries` and `regions` hold plex points where they are. Collective: names are agreed."""
+    """Label facets and cells: name → plex points, on the rank that has them. Collective: names are agreed."""
     for parts in (boundaries, regions):
         for name in sorted(set().union(*comm.allgather(list(parts)))):
             mark(dm, name, parts.get(name, np.empty(0, np.int64)))

@@ -10,8 +10,7 @@ from petsc4py import PETSc
 from ..errors import MeshError, OptionError, collectively
 from . import gmsh, meshio_file
 from .box import box_cell, box_cells, side_facets
-from .cell_list import CellList, mark_all, name_parts
-from .cell_list import create as create_listed
+from .cell_list import CellList, create_plex, facet_table, mark_all, name_parts
 from .distribute import prepare as prepare
 from .shapes import CELLS, shape
 
@@ -48,7 +47,8 @@ def _numbers(options, prefix: str, name: str, kind, default: list) -> list:
         values = []
     if len(values) != len(default):
         what = "whole" if kind is int else "real"
-        raise OptionError(f"-{prefix}{name} is '{text}'; it takes {len(default)} {what} number(s), separated by commas without blanks.")
+        count = len(default)
+        raise OptionError(f"-{prefix}{name} is '{text}'; it takes {count} {what} number(s), with commas and no blanks.")
     return values
 
 
@@ -60,13 +60,11 @@ def box(faces, simplex: bool, lower, upper, comm):
         if comm.rank == 0:
             listed = box_cells(faces, simplex, lower, upper)
             listed.cells = listed.cells.astype(PETSc.IntType)
-    dm = create_listed(listed, cell, comm)
+    dm = create_plex(listed, cell, comm)
     sides = {}
     if listed is not None:
         s = shape(cell)
-        from .cell_list import _facet_table
-
-        facets = listed.points[_facet_table(dm, s)]
+        facets = listed.points[facet_table(dm, s)]
         start = dm.getDepthStratum(s.dim - 1)[0]
         sides = {name: start + found for name, found in side_facets(facets, lower, upper).items()}
     mark_all(dm, sides, {}, comm)
@@ -82,7 +80,9 @@ def from_cells(cells, points, boundaries, regions, cell, comm):
                 key = (np.shape(points)[-1], np.shape(cells)[-1])
                 cell = _BY_SIZE.get(key)
                 if cell is None:
-                    raise MeshError(f"Cells of {key[1]} points in {key[0]} dimensions were given; accepted shapes are {', '.join(CELLS)}.")
+                    raise MeshError(
+                        f"Cells of {key[1]} points in {key[0]} dimensions were given; accepted are {', '.join(CELLS)}."
+                    )
             if cell not in CELLS:
                 raise MeshError(f"Cells of shape '{cell}' were asked for; accepted shapes are {', '.join(CELLS)}.")
             listed = CellList(cell, cells, points, boundaries, regions).checked()
@@ -92,7 +92,7 @@ def from_cells(cells, points, boundaries, regions, cell, comm):
 def from_list(listed: CellList | None, comm):
     """A mesh from a checked list that rank 0 has."""
     cell = comm.bcast(listed.cell if listed else None)
-    dm = create_listed(listed, cell, comm)
+    dm = create_plex(listed, cell, comm)
     boundaries, regions = {}, {}
     with collectively(comm):
         if listed is not None:
@@ -106,7 +106,9 @@ def from_file(path, comm, prefix: str):
     path = Path(path)
     with collectively(comm):
         if comm.rank == 0 and not path.is_file():
-            raise MeshError(f"Mesh file {path} does not exist{' as a file' if path.exists() else ''}; give the path of a mesh file.")
+            raise MeshError(
+                f"Mesh file {path} does not exist{' as a file' if path.exists() else ''}; give the path of a mesh file."
+            )
     if path.suffix.lower() == ".msh":
         return gmsh.read(path, comm)
     listed = None

@@ -62,7 +62,9 @@ def _edge_nodes(dm, dim: int, nodes: np.ndarray, points: np.ndarray) -> np.ndarr
     corners = points[topology.cell_vertices]
     match = (nodes[:, _VERTICES[dim], None, :] == corners[:, None, :, :]).all(axis=3)  # [cell, position, vertex]
     if not (match.sum(axis=2) == 1).all():
-        raise MeshError("The second-order nodes of the mesh do not fit its vertices; write the file again with Gmsh as MSH 4.1.")
+        raise MeshError(
+            "The second-order nodes of the mesh do not fit its vertices; write the file again with Gmsh as MSH 4.1."
+        )
     local = match.argmax(axis=2)
     result = np.full((topology.num_entities(1), dim), np.nan)
     position = {lexicographic: i for i, lexicographic in enumerate(_VERTICES[dim])}

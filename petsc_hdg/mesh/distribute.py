@@ -5,6 +5,10 @@ from __future__ import annotations
 import numpy as np
 from petsc4py import PETSc
 
+from ..errors import MeshError
+
+REFINEMENTS = ("dm_refine", "dm_refine_pre", "dm_refine_hierarchy")
+
 
 def prepare(dm, comm, prefix: str, overlap: int, partition_seed: int | None):
     """Apply PETSc's options (-dm_refine, -dm_distribute, -petscpartitioner_type …), then grow the overlap. Collective.
@@ -12,13 +16,42 @@ def prepare(dm, comm, prefix: str, overlap: int, partition_seed: int | None):
     `partition_seed`: deal the cells out at random, for tests of independence from the partition.
     """
     dm.setOptionsPrefix(prefix)
-    if partition_seed is not None:
+    _refuse_curved_refinement(dm, comm, prefix)
+    if partition_seed is not None and dm.getDimension() > 0:
         _deal_at_random(dm, comm, partition_seed)
-    dm.setFromOptions()
+    try:
+        dm.setFromOptions()
+    except PETSc.Error as error:
+        raise MeshError(
+            f"PETSc cannot set up this mesh (PETSc error {error.ierr}); check the options that begin with -{prefix}dm_."
+        ) from None
     missing = overlap - overlap_of(dm, comm)
     if missing > 0 and comm.size > 1:
         dm.distributeOverlap(missing)
     return dm
+
+
+def _refuse_curved_refinement(dm, comm, prefix: str) -> None:
+    """Raise MeshError for second-order cells with -dm_refine: PETSc (3.18 to 3.26) would straighten them or fail."""
+    options = PETSc.Options(prefix)
+    asked = [name for name in REFINEMENTS if options.hasName(name) and options.getString(name) != "0"]
+    if asked and any(comm.allgather(is_curved(dm))):
+        raise MeshError(
+            f"The mesh has curved cells, which PETSc cannot refine (-{prefix}{asked[0]} was given); refine it in Gmsh, "
+            "or add -dm_plex_gmsh_highorder 0 to refine straight cells."
+        )
+
+
+def is_curved(dm) -> bool:
+    """Whether this rank's coordinates have more nodes than the vertices."""
+    if dm.getDimension() < 2 or dm.getDepth() < 1:
+        return False
+    section = dm.getCoordinateSection()
+    low, high = section.getChart()
+    return any(
+        low <= start < end <= high and section.getDof(start) > 0
+        for start, end in (dm.getDepthStratum(1), dm.getHeightStratum(0))
+    )
 
 
 def overlap_of(dm, comm) -> int:

@@ -11,13 +11,14 @@ from .topology import Topology
 class Geometry:
     """Geometry of one rank's part of a mesh.
 
-    degree: 1 (vertices only) or 2.   nodes [node, dim] float64, in the mesh's own length unit, the first ones are the vertices.
+    degree: 1 (vertices only) or 2.
+    nodes [node, dim] float64: in the mesh's own length unit, the vertices first.
     cell_nodes [cell, n] int32: nodes of basix' Lagrange element of this degree (vertices, edges, faces, interior).
     is_affine: whether every cell is an affine image of the reference cell.
     """
 
     def __init__(self, topology: Topology, blocks: dict[int, np.ndarray]):
-        """`blocks[d]` [entity, dim]: the node inside each entity of dimension d, for those dimensions that have nodes."""
+        """`blocks[d]` [entity, dim]: the node inside each entity of dimension d, where that dimension has nodes."""
         shape = topology.shape
         self.degree = 2 if len(blocks) > 1 else 1
         self.nodes = np.ascontiguousarray(np.concatenate(list(blocks.values())))
@@ -52,7 +53,7 @@ def read_blocks(section, values: np.ndarray, topology: Topology, degree: int) ->
 
 
 def local_degree(topology: Topology, section) -> int:
-    """Order 1 or 2 of this rank's cells, from how many coordinates the first edge has. Raises MeshError for anything else."""
+    """Order 1 or 2 of this rank's cells, from how many coordinates the first edge has. Raises MeshError for others."""
     dim, (start, end) = topology.dim, topology.stratum[1]
     low, high = section.getChart()
     if start == end or not (low <= start < high):
@@ -62,7 +63,9 @@ def local_degree(topology: Topology, section) -> int:
         return 1
     if on_edge == dim:
         return 2
-    raise MeshError(f"The mesh has cells of geometric order {on_edge // dim + 1}; order 1 or 2 is accepted (Gmsh: -order 2).")
+    raise MeshError(
+        f"The mesh has cells of geometric order {on_edge // dim + 1}; order 1 or 2 is accepted (Gmsh: -order 2)."
+    )
 
 
 def _stratum_values(section, values: np.ndarray, start: int, end: int, dim: int) -> np.ndarray:
@@ -71,5 +74,7 @@ def _stratum_values(section, values: np.ndarray, start: int, end: int, dim: int)
         return np.empty((0, dim))
     first, last = section.getOffset(start), section.getOffset(end - 1)
     if section.getDof(start) != dim or last - first != (end - 1 - start) * dim:
-        raise MeshError("The coordinates of the mesh are not one node a point; give straight or second-order cells that are not periodic.")
+        raise MeshError(
+            "The coordinates of the mesh are not one node a point; give straight or second-order cells, not periodic."
+        )
     return values[first : first + (end - start) * dim].reshape(-1, dim).astype(np.float64)

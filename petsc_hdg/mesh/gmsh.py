@@ -17,13 +17,13 @@ _HEADER_LINES = 100_000
 
 
 def read(path: Path, comm):
-    """DMPlex with all cells on rank 0. Labels: physical names, or the group's number where it has none. Raises MeshError."""
+    """DMPlex with all cells on rank 0, labels by physical names, or numbers of groups without one. Raises MeshError."""
     version, names = 0.0, {}
     with collectively(comm):
         if comm.rank == 0:
             version, names = _read_header(path)
             if comm.size > 1:
-                # PETSc reads on rank 0 while the others wait: an error there would hang them. So rank 0 tries alone first.
+                # PETSc reads on rank 0 while the others wait: an error would hang them. So rank 0 tries alone first.
                 with _options(version):
                     _create(path, PETSc.COMM_SELF).destroy()
     version, names = comm.bcast((version, names))
@@ -46,7 +46,10 @@ def _read_header(path: Path) -> tuple[float, dict[tuple[int, int], str]]:
     try:
         with open(path, "rb") as file:
             if file.readline().strip() != b"$MeshFormat":
-                raise MeshError(f"Mesh file {path} is not a Gmsh mesh: it does not begin with $MeshFormat; write it with Gmsh as MSH 4.1 or 2.2.")
+                raise MeshError(
+                    f"Mesh file {path} is not a Gmsh mesh: it does not begin with $MeshFormat; "
+                    "write it with Gmsh as MSH 4.1 or 2.2."
+                )
             version = float(file.readline().split()[0])
             inside = False
             for _, line in zip(range(_HEADER_LINES), file, strict=False):
@@ -60,13 +63,18 @@ def _read_header(path: Path) -> tuple[float, dict[tuple[int, int], str]]:
     except OSError as error:
         raise MeshError(f"Mesh file {path} cannot be read: {error.strerror}.") from None
     except (ValueError, IndexError):
-        raise MeshError(f"Mesh file {path} has a damaged Gmsh header; write it again with Gmsh as MSH 4.1 or 2.2.") from None
+        raise MeshError(
+            f"Mesh file {path} has a damaged Gmsh header; write it again with Gmsh as MSH 4.1 or 2.2."
+        ) from None
     return version, names
 
 
 @contextmanager
 def _options(version: float, **more):
-    """PETSc options of the reader, set where the user has not set them. MSH 2 lists an element's geometric entity as a further tag."""
+    """PETSc options of the reader, set where the user has not set them; `more` are set in any case.
+
+    All tags of an element are physical groups in MSH 4, but only the first one in MSH 2.
+    """
     options = PETSc.Options()
     wanted = {"dm_plex_gmsh_multiple_tags": version >= 4, "dm_plex_gmsh_use_generic": True}
     mine = {name: value for name, value in wanted.items() if not options.hasName(name)}

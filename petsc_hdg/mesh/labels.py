@@ -8,17 +8,16 @@ A name is accepted if it is
 from __future__ import annotations
 
 import numpy as np
+from petsc4py import PETSc
 
 from ..errors import MeshError
 
+EXTERIOR = "boundary"  # the name of all exterior facets, in every mesh
 _INTERNAL = {"celltype", "depth", "dim", "pointSF"}
 
 
 class Labels:
-    """Label look-up on a DMPlex. Making it is collective, and so is `points`.
-
-    `stratum[h]`-wise masks are bool arrays [point of the stratum], agreed by all ranks that hold a point.
-    """
+    """Label look-up on a DMPlex, agreed by all ranks. Making it is collective, and so is `points`."""
 
     def __init__(self, dm, comm, exchange):
         self.dm, self.comm, self.exchange = dm, comm, exchange
@@ -31,8 +30,7 @@ class Labels:
             if name not in _INTERNAL:
                 local[name] = [int(v) for v in values_of(dm, name)]
         self._known = self._agree(local)
-        self.boundaries = self._having(1)
-        self.regions = self._having(0)
+        self._names = {height: self._having(height) for height in (0, 1)}
 
     def _agree(self, local: dict[str, list[int]]) -> dict[str, tuple[int, ...]]:
         """All label names of all ranks with all their values, in the same order everywhere."""
@@ -42,45 +40,58 @@ class Labels:
                 merged.setdefault(name, set()).update(values)
         return {name: tuple(sorted(merged[name])) for name in sorted(merged)}
 
-    def _having(self, height: int) -> tuple[str, ...]:
-        """Names (label, and label:value if it has several) that mark points of this height on some rank."""
-        names, counts = [], []
+    def _having(self, height: int) -> dict[str, list[tuple[str, int]]]:
+        """(label, value) pairs that mark points of this height on some rank, by the names that stand for them."""
+        pairs = [(label, value) for label, values in self._known.items() for value in values]
         start, end = self._stratum[height]
-        for name, values in self._known.items():
-            sizes = []
-            for value in values:
-                points = stratum_points(self.dm, name, value)
-                sizes.append(int(np.count_nonzero((points >= start) & (points < end))))
-            names.append(name)
-            counts.append(sum(sizes))
-            if len(values) > 1 or name.endswith(" Sets"):
-                names += [f"{name}:{value}" for value in values]
-                counts += sizes
-        totals = np.array(counts, np.int64)
-        self.comm.Allreduce(totals.copy(), totals)
-        return tuple(name for name, total in zip(names, totals, strict=True) if total)
+        counts = np.zeros(len(pairs), np.int64)
+        for i, (label, value) in enumerate(pairs):
+            points = stratum_points(self.dm, label, value)
+            counts[i] = np.count_nonzero((points >= start) & (points < end))
+        total = self.comm.allreduce(counts)
+        names: dict[str, list[tuple[str, int]]] = {}
+        for (label, value), count in zip(pairs, total, strict=True):
+            if count:
+                names.setdefault(label, []).append((label, value))
+                names[f"{label}:{value}"] = [(label, value)]
+        return names
+
+    @property
+    def boundaries(self) -> tuple[str, ...]:
+        """Names of boundaries for people, "boundary" (all exterior facets) among them."""
+        return tuple(sorted({*_spoken(self._names[1]), EXTERIOR}))
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        """Names of cell regions for people."""
+        return tuple(sorted(_spoken(self._names[0])))
+
+    def has(self, name: str, height: int) -> bool:
+        """Whether points of this height (0 cells, 1 facets) carry the name, on any rank."""
+        return name in self._names[height]
 
     def resolve(self, name: str, height: int) -> list[tuple[str, int]]:
         """(label, value) pairs that `name` stands for. Raises MeshError that lists the known names."""
-        known = self.boundaries if height else self.regions
-        what = "boundary" if height else "cell region"
-        if name in known and name in self._known:
-            return [(name, value) for value in self._known[name]]
-        label, _, value = name.rpartition(":")
-        if name in known:
-            return [(label, int(value))]
-        other = self.regions if height else self.boundaries
-        hint = f" ('{name}' is a {'cell region' if height else 'boundary'})" if name in other else ""
-        listed = ", ".join(f"'{n}'" for n in known) or "none"
+        if self.has(name, height):
+            return self._names[height][name]
+        what, other = ("boundary", "cell region") if height else ("cell region", "boundary")
+        hint = f" ('{name}' is a {other})" if self.has(name, 1 - height) else ""
+        listed = ", ".join(f"'{known}'" for known in (self.boundaries if height else self.regions)) or "none"
         raise MeshError(f"The mesh has no {what} called '{name}'{hint}; known here: {listed}.")
 
     def points(self, name: str, height: int) -> np.ndarray:
-        """Points of a height (0 cells, 1 facets) that carry the name [point of the stratum] bool. Collective. Raises MeshError."""
+        """Points of a height (0 cells, 1 facets) with the name [point] bool. Collective. Raises MeshError."""
         mask = np.zeros(self.chart[1] - self.chart[0], bool)
         for label, value in self.resolve(name, height):
             mask[stratum_points(self.dm, label, value) - self.chart[0]] = True
         start, end = self._stratum[height]
         return self.exchange.any(mask)[start - self.chart[0] : end - self.chart[0]]
+
+
+def _spoken(names: dict[str, list[tuple[str, int]]]) -> list[str]:
+    """Names worth listing: labels, but PETSc's numbered sets ("Face Sets:3") only where nothing else has a name."""
+    labels = [name for name, pairs in names.items() if name == pairs[0][0] and not name.endswith(" Sets")]
+    return labels or [name for name, pairs in names.items() if name != pairs[0][0]]
 
 
 def values_of(dm, name: str) -> np.ndarray:
@@ -99,8 +110,6 @@ def stratum_points(dm, name: str, value: int) -> np.ndarray:
 
 def mark(dm, name: str, points: np.ndarray, value: int = 1) -> None:
     """Add points [n] to a value of a label, which is made if need be."""
-    from petsc4py import PETSc
-
     dm.createLabel(name)
     if len(points):
         present = stratum_points(dm, name, value)

@@ -11,7 +11,7 @@ from ..errors import MeshError, collectively
 from . import create, petsc_c, quality
 from .exchange import PointExchange
 from .geometry import Geometry, local_degree, read_blocks
-from .labels import Labels
+from .labels import EXTERIOR, Labels
 from .shapes import CELLS, shape
 from .topology import Topology, global_vertices
 
@@ -41,13 +41,29 @@ class Mesh:
         quality.check(self)
 
     @classmethod
-    def from_options(cls, comm=None, prefix: str = "", overlap: int = 0) -> Mesh:
-        """The mesh of PETSc's options: -dm_plex_filename, or a box by -dm_plex_dim, -dm_plex_simplex, -dm_plex_box_faces …"""
-        return cls._finish(create.from_options(_mpi(comm), prefix), comm, prefix, overlap, None)
+    def from_options(cls, comm=None, prefix: str = "", overlap: int = 0, partition_seed=None) -> Mesh:
+        """The mesh of PETSc's options: -dm_plex_filename, or a box by -dm_plex_dim, -dm_plex_simplex, -dm_plex_box_…
+
+        -mesh_partition_seed deals the cells out at random, for tests.
+        """
+        options = PETSc.Options(prefix)
+        if partition_seed is None and options.hasName("mesh_partition_seed"):
+            partition_seed = options.getInt("mesh_partition_seed")
+        return cls._finish(create.from_options(_mpi(comm), prefix), comm, prefix, overlap, partition_seed)
 
     @classmethod
-    def box(cls, faces, simplex: bool = True, lower=0.0, upper=1.0, comm=None, overlap: int = 0, prefix: str = "", partition_seed=None) -> Mesh:
-        """A rectangle or box of faces[0] × faces[1] (× faces[2]) squares or cubes, each split into simplices if `simplex`.
+    def box(
+        cls,
+        faces,
+        simplex: bool = True,
+        lower=0.0,
+        upper=1.0,
+        comm=None,
+        overlap: int = 0,
+        prefix: str = "",
+        partition_seed=None,
+    ) -> Mesh:
+        """A rectangle or box of faces[0] × faces[1] (× faces[2]) squares or cubes, split into simplices if `simplex`.
 
         Sides are called left, right (x), bottom, top (y), front, back (z), each with the lower one first.
         """
@@ -55,17 +71,27 @@ class Mesh:
 
     @classmethod
     def from_file(cls, path, comm=None, overlap: int = 0, prefix: str = "", partition_seed=None) -> Mesh:
-        """A mesh file: Gmsh (.msh) through PETSc, other formats through meshio. Names in the file become names of the mesh."""
+        """A mesh file with its names: Gmsh (.msh) through PETSc, other formats through meshio."""
         return cls._finish(create.from_file(path, _mpi(comm), prefix), comm, prefix, overlap, partition_seed)
 
     @classmethod
     def from_cells(
-        cls, cells, points, boundaries=None, regions=None, cell=None, comm=None, overlap: int = 0, prefix: str = "", partition_seed=None
+        cls,
+        cells,
+        points,
+        boundaries=None,
+        regions=None,
+        cell=None,
+        comm=None,
+        overlap: int = 0,
+        prefix: str = "",
+        partition_seed=None,
     ) -> Mesh:
         """A mesh from arrays, read on rank 0 only (others may pass None).
 
-        cells [cell, vertex] in basix' vertex order (tensor order for quadrilaterals and hexahedra).   points [point, dim].
-        boundaries: name → facets [facet, vertex].   regions: name → cell numbers [n].   cell: shape name, or None to infer it.
+        cells [cell, vertex] in basix' vertex order (tensor order for quadrilaterals and hexahedra).
+        points [point, dim].   boundaries: name → facets [facet, vertex].   regions: name → cell numbers [n].
+        cell: shape name, or None to infer it.
         """
         dm = create.from_cells(cells, points, boundaries or {}, regions or {}, cell, _mpi(comm))
         return cls._finish(dm, comm, prefix, overlap, partition_seed)
@@ -126,8 +152,8 @@ class Mesh:
         return self.exchange.sum(points)[first - start : last - start]
 
     def facet_mask(self, label: str) -> np.ndarray:
-        """Facets of a named boundary [facet] bool, interior ones included if they carry the name. Collective. Raises MeshError."""
-        if label == "boundary" and label not in self.boundaries:
+        """Facets of a named boundary [facet] bool, also interior ones with that name. Collective. Raises MeshError."""
+        if label == EXTERIOR and not self.labels_table.has(label, 1):
             return self.exterior
         with collectively(self.comm):
             self.labels_table.resolve(label, 1)
@@ -136,14 +162,15 @@ class Mesh:
     def boundary_facets(self, label: str) -> tuple[np.ndarray, np.ndarray]:
         """Exterior facets of owned cells on a named boundary ("boundary": all), each once over all ranks. Collective.
 
-        Returns cells [n] int32 and local facets [n] int32 in basix' order, by ascending cell, then facet. Raises MeshError.
+        Returns cells [n] int32, ascending, and local facets [n] int32, in basix' order. Raises MeshError.
         """
         mask = self.facet_mask(label) & self.exterior
         cells, local = np.nonzero(mask[self.topology.entity[self.dim - 1][: self.num_cells]])
         return cells.astype(np.int32), local.astype(np.int32)
 
     def closure_mask(self, label: str) -> np.ndarray:
-        """Plex points in the closure of a boundary's facets [point of the chart] bool, agreed by all ranks. Collective. Raises MeshError."""
+        """Plex points in the closure of a boundary's facets [point of the chart] bool, the same on all ranks that hold
+        a point, also if the facet is on another rank. Collective. Raises MeshError."""
         start, end = self.dm.getChart()
         points = np.zeros(end - start, bool)
         self.topology.closure(self.dim - 1, self.facet_mask(label), points)
@@ -163,10 +190,12 @@ class Mesh:
         with collectively(self.comm):
             if embedding != self.dim:
                 raise MeshError(
-                    f"The mesh has cells of dimension {self.dim} in a space of dimension {embedding}; give a mesh of full dimension."
+                    f"The mesh has cells of dimension {self.dim} in a space of dimension {embedding}; give a flat mesh."
                 )
             if periodic:
-                raise MeshError("The mesh is periodic (its coordinates live on cells); periodic meshes are not accepted.")
+                raise MeshError(
+                    "The mesh is periodic (its coordinates live on cells); periodic meshes are not accepted."
+                )
             values = np.asarray(vector.getArray(readonly=True)) if vector.handle else np.empty(0)
             degree = local_degree(self.topology, section)
         degree = max(self.comm.allgather(degree))
@@ -200,8 +229,10 @@ def _kind(dm, comm) -> tuple[int, str]:
         if not total:
             raise MeshError("The mesh has no cells.")
         if len(total) > 1 or not set(total) <= set(CELLS):
-            listed = ", ".join(f"{count} of shape {name}" for name, count in sorted(total.items()))
-            raise MeshError(f"The mesh has cells {listed}; one shape is accepted, of {', '.join(CELLS)}.")
+            listed = ", ".join(sorted(total))
+            raise MeshError(
+                f"The mesh has cells of shape {listed}; one shape in a mesh is accepted: {', '.join(CELLS)}."
+            )
     return dim, next(iter(total))
 
 

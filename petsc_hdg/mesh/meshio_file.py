@@ -23,7 +23,9 @@ def read(path: Path) -> CellList:
 
     if path.suffix.lower() not in meshio.extension_to_filetypes:
         known = " ".join(sorted(meshio.extension_to_filetypes))
-        raise MeshError(f"Mesh file {path} has the unknown format '{path.suffix}'; known are .msh (Gmsh) and, through meshio, {known}.")
+        raise MeshError(
+            f"Mesh file {path} has the unknown format '{path.suffix}'; known are .msh (Gmsh) and, by meshio, {known}."
+        )
     try:
         found = meshio.read(path)
     except (Exception, SystemExit) as error:  # meshio lets errors of many kinds pass, and one reader exits
@@ -38,12 +40,15 @@ def from_meshio(found, path) -> CellList:
     unknown = sorted({kind for kind in kinds if kind not in _DIM})
     if unknown:
         raise MeshError(
-            f"Mesh file {path} has cells of type {', '.join(unknown)}; straight {', '.join(_CELL)} are accepted (curved cells: Gmsh files)."
+            f"Mesh file {path} has cells of type {', '.join(unknown)}; straight {', '.join(_CELL)} are accepted "
+            "(curved ones: in Gmsh files)."
         )
     dim = max((_DIM[kind] for kind in kinds), default=0)
     shapes = sorted({kind for kind in kinds if _DIM[kind] == dim})
     if dim < 2 or len(shapes) > 1 or shapes[0] not in _CELL:
-        raise MeshError(f"Mesh file {path} has cells of type {', '.join(shapes) or 'none'}; one of {', '.join(_CELL)} is accepted.")
+        raise MeshError(
+            f"Mesh file {path} has cells of type {', '.join(shapes) or 'none'}; one of {', '.join(_CELL)} is accepted."
+        )
     kind = shapes[0]
     blocks = [block.data if block.type == kind else None for block in found.cells]
     cells = np.concatenate([data for data in blocks if data is not None])
@@ -68,7 +73,9 @@ def _flat(points: np.ndarray, dim: int, path) -> np.ndarray:
     """Points without the coordinates that a plane mesh does not use [point, dim]."""
     extra = points[:, dim:]
     if extra.size and np.ptp(extra, axis=0).max() > 1e-12 * max(np.ptp(points, axis=0).max(), 1e-300):
-        raise MeshError(f"Mesh file {path} has cells of dimension {dim} in a space of dimension {points.shape[1]}; give a plane mesh.")
+        raise MeshError(
+            f"Mesh file {path} has cells of dimension {dim} in space of dimension {points.shape[1]}; give a flat mesh."
+        )
     return np.ascontiguousarray(points[:, :dim])
 
 
@@ -78,7 +85,11 @@ def _named(found):
         for block, rows in enumerate(parts):
             if rows is not None and len(rows):
                 yield name, block, np.asarray(rows, np.int64)
-    names = {(int(d), int(tag)): name for name, (tag, d) in getattr(found, "field_data", {}).items() if np.shape((tag, d)) == (2,)}
+    names = {
+        (int(d), int(tag)): name
+        for name, (tag, d) in getattr(found, "field_data", {}).items()
+        if np.shape((tag, d)) == (2,)
+    }
     for key, parts in found.cell_data.items():
         for block, values in enumerate(parts):
             values = np.asarray(values)

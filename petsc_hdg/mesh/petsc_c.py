@@ -1,4 +1,4 @@
-"""Calls into the PETSc C library that petsc4py lacks, and everything that differs between PETSc versions (3.18 to 3.26).
+"""Calls into PETSc's C library that petsc4py lacks, and everything that differs between PETSc 3.18 and 3.26.
 
 The library is the one petsc4py has loaded; `obj.handle` of a petsc4py object is its C pointer.
 """
@@ -18,11 +18,20 @@ INT = np.dtype(PETSc.IntType)
 SCALAR = np.dtype(PETSc.ScalarType)
 _c_int = ctypes.c_int64 if INT.itemsize == 8 else ctypes.c_int32
 _INSERT_VALUES, _ADD_VALUES = 1, 2
-_POLYTOPES = {0: "point", 1: "segment", 2: "segment", 3: "triangle", 4: "quadrilateral", 6: "tetrahedron", 7: "hexahedron", 8: "prism"}
+_POLYTOPES = {
+    0: "point",
+    1: "segment",
+    2: "segment",
+    3: "triangle",
+    4: "quadrilateral",
+    6: "tetrahedron",
+    7: "hexahedron",
+    8: "prism",
+}
 
 
 def _candidates():
-    """Paths of shared libraries that may hold PETSc's symbols: petsc4py's extension first, then what the process has mapped."""
+    """Paths of libraries that may hold PETSc's symbols: petsc4py's extension, then what the process has mapped."""
     module = sys.modules.get("petsc4py.PETSc")
     yield getattr(module, "__file__", None)
     try:
@@ -56,9 +65,11 @@ def library() -> ctypes.CDLL:
 
 
 def call(function: str, *arguments) -> None:
-    """Call `function`, which returns a PetscErrorCode. Raises PETSc.Error if the code is not 0, MeshError if it is absent."""
+    """Call `function`. Raises PETSc.Error if it returns an error code, MeshError if this PETSc lacks it."""
     if not has(function):
-        raise MeshError(f"This PETSc ({'.'.join(map(str, PETSc.Sys.getVersion()))}) has no {function}; use PETSc 3.18 or later.")
+        raise MeshError(
+            f"This PETSc ({'.'.join(map(str, PETSc.Sys.getVersion()))}) has no {function}; use PETSc 3.18 or later."
+        )
     entry = getattr(library(), function)
     entry.restype = ctypes.c_int
     code = entry(*arguments)
@@ -104,7 +115,9 @@ def cones(dm, start: int, end: int, size: int) -> np.ndarray:
     first = section_offset(section, start)
     last = section_offset(section, end - 1)
     if last - first != (end - 1 - start) * size or first + (end - start) * size > storage.value:
-        raise MeshError("The mesh mixes cell shapes; give a mesh of one shape (triangle, quadrilateral, tetrahedron or hexahedron).")
+        raise MeshError(
+            "The mesh mixes cell shapes; give a mesh of one shape (triangle, quadrilateral, tetrahedron or hexahedron)."
+        )
     address = array.value + first * INT.itemsize
     return _view(address, (end - start) * size, INT).reshape(-1, size)
 
@@ -142,7 +155,7 @@ def has_cell_coordinates(dm) -> bool:
 
 
 def has_discontinuous_nodes(dm) -> bool:
-    """Whether this rank's second-order coordinates are stored cell by cell, as PETSc 3.18's Gmsh reader does for simplices."""
+    """Whether this rank's coordinates are stored cell by cell, as PETSc 3.18 reads second-order simplices."""
     section, (start, end) = dm.getCoordinateSection(), dm.getHeightStratum(0)
     low, high = section.getChart()
     if start == end or not (low <= start < high):
@@ -157,16 +170,27 @@ def set_coordinate_dm(dm, coordinate_dm) -> None:
 
 
 def set_preallocation_coo(mat, i: np.ndarray, j: np.ndarray) -> None:
-    """Declare the matrix entries by rows `i` [entry] and columns `j` [entry], global numbers; negative ones are ignored. Collective."""
+    """Declare matrix entries by global rows `i` and columns `j` [entry]; negative ones are ignored. Collective."""
     # PETSc may reorder the arrays that it is given: hand it copies.
     i, j = np.array(i, INT, copy=True).ravel(), np.array(j, INT, copy=True).ravel()
-    call("MatSetPreallocationCOO", _pointer(mat), ctypes.c_ssize_t(i.size), i.ctypes.data_as(ctypes.c_void_p), j.ctypes.data_as(ctypes.c_void_p))
+    call(
+        "MatSetPreallocationCOO",
+        _pointer(mat),
+        ctypes.c_ssize_t(i.size),
+        i.ctypes.data_as(ctypes.c_void_p),
+        j.ctypes.data_as(ctypes.c_void_p),
+    )
 
 
 def set_values_coo(mat, values: np.ndarray, add: bool = False) -> None:
-    """Fill the entries declared before with `values` [entry]; duplicates are summed. `add`: on top of what is there. Collective."""
+    """Fill the declared entries with `values` [entry], duplicates summed; `add`: to what is there. Collective."""
     values = np.ascontiguousarray(values, SCALAR)
-    call("MatSetValuesCOO", _pointer(mat), values.ctypes.data_as(ctypes.c_void_p), ctypes.c_int(_ADD_VALUES if add else _INSERT_VALUES))
+    call(
+        "MatSetValuesCOO",
+        _pointer(mat),
+        values.ctypes.data_as(ctypes.c_void_p),
+        ctypes.c_int(_ADD_VALUES if add else _INSERT_VALUES),
+    )
 
 
 def set_function_domain_error(snes) -> None:

@@ -36,7 +36,7 @@ def _check_vertices(topology) -> None:
 
 
 def _lattice(shape, degree: int) -> np.ndarray:
-    """Reference points where the determinant is looked at [point, dim]: the vertices, and a lattice if it is no constant."""
+    """Reference points where the determinant is looked at [point, dim]: the vertices, and more where they do not do."""
     kind = getattr(basix.CellType, shape.name)
     if degree == 1:
         return shape.points if shape.dim == 2 else basix.create_lattice(kind, 2, basix.LatticeType.equispaced, True)
@@ -57,7 +57,8 @@ def _determinants(jacobian: np.ndarray) -> np.ndarray:
     j = jacobian
     if j.shape[-1] == 2:
         return j[..., 0, 0] * j[..., 1, 1] - j[..., 0, 1] * j[..., 1, 0]
-    return np.einsum("...i,...i->...", j[..., 0], np.cross(j[..., 1], j[..., 2]))
+    minor = [j[..., 1, a] * j[..., 2, b] - j[..., 1, b] * j[..., 2, a] for a, b in ((1, 2), (2, 0), (0, 1))]
+    return j[..., 0, 0] * minor[0] + j[..., 0, 1] * minor[1] + j[..., 0, 2] * minor[2]
 
 
 def _signs(shape, geometry, count: int, numbers) -> np.ndarray:
@@ -67,21 +68,25 @@ def _signs(shape, geometry, count: int, numbers) -> np.ndarray:
     for begin in range(0, count, CHUNK):
         cells = slice(begin, min(begin + CHUNK, count))
         jacobian = jacobians(shape, geometry, cells, points)
-        size = np.abs(jacobian).max(axis=(1, 2, 3))
+        size = np.abs(jacobian).reshape(len(jacobian), -1).max(axis=1)
         determinant = _determinants(jacobian)
         low, high = determinant.min(axis=1), determinant.max(axis=1)
         tolerance = 32 * np.finfo(float).eps * size**shape.dim
         good = (low > tolerance) | (high < -tolerance)
         if not good.all():
             bad = int(np.flatnonzero(~good)[0])
-            what = f"its Jacobian determinant runs from {low[bad]:.3g} to {high[bad]:.3g}" if high[bad] > low[bad] else "it has no volume"
-            raise MeshError(f"{_name(geometry, numbers, begin + bad)} is degenerate or inverted: {what}; repair the mesh.")
+            what = "it has no volume"
+            if high[bad] > low[bad]:
+                what = f"its Jacobian determinant runs from {low[bad]:.3g} to {high[bad]:.3g}"
+            raise MeshError(
+                f"{_name(geometry, numbers, begin + bad)} is degenerate or inverted: {what}; repair the mesh."
+            )
         signs[cells] = np.where(low > 0, 1, -1)
     return signs
 
 
 def _facet_sides(topology, sign: np.ndarray) -> np.ndarray:
-    """Sum over owned cells of the side of each facet they lie on [facet] int32; the side is 1 or -1, the same way on all ranks."""
+    """Sum over owned cells of the side (1 or -1, alike on all ranks) of each facet that they lie on [facet] int32."""
     shape = topology.shape
     total = np.zeros(topology.num_entities(shape.dim - 1), np.int32)
     cells = topology.cell_vertices[: len(sign)]
@@ -100,7 +105,7 @@ def _outward(shape, vertices) -> int:
 
 def _flip(vertex_global, cells, vertices) -> np.ndarray:
     """1 or -1 [cell]: whether a facet's own direction is that of its vertices in the cell."""
-    if len(vertices) == 3:
+    if len(vertices) == 3:  # simplices: ascending numbers in the cell and in the facet
         return np.ones(len(cells), np.int8)
     around = vertices if len(vertices) == 2 else vertices[[0, 1, 3, 2]]
     numbers = vertex_global[cells[:, around]]

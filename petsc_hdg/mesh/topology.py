@@ -1,9 +1,9 @@
 """Bulk topology: which vertices, edges and faces each cell has, in an order that all ranks agree on.
 
 Only incidence is read from PETSc, never its cone orientations. Reference order of a cell's vertices:
-simplices by ascending global vertex number; tensor cells start at the smallest, whose neighbours follow in ascending order as
-v1, v2 (, v4), and adjacency fixes the others (basix' tensor order). So cells that share an entity agree on it up to
-the permutation that `vertex_global` tells, and a cell's orientation may be negative.
+simplices by ascending global vertex number; tensor cells start at the smallest, whose neighbours follow in ascending
+order as v1, v2 (, v4), and adjacency fixes the others (basix' tensor order). So cells that share an entity agree on it
+up to the permutation that `vertex_global` tells, and a cell's orientation may be negative.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ class Topology:
 
     cells [cell]: plex points, owned cells first, then overlap cells.   num_owned: number of owned cells.
     cell_vertices [cell, vertex].   entity[d] [cell, entity]: for d = 0 … dim, basix sub-entity order.
-    entity_vertices[d] [entity, vertex]: for d = 1 … dim - 1 in the entity's own order (as for cells, on every rank the same).
+    entity_vertices[d] [entity, vertex]: for d = 0 … dim - 1, in an order made as for cells, the same on every rank.
     facet_cells [facet, 2]: cells by ascending number, -1 if there is none on this rank.
     vertex_global [vertex] int64: the same number on all ranks that hold the vertex.
     stratum[d]: (start, end) of the plex points of dimension d.
     """
 
     def __init__(self, dm, shape: Shape, owned: np.ndarray, vertex_global: np.ndarray):
-        """`owned` [point] bool: points that this rank owns; `vertex_global` as above. Not collective. Raises MeshError."""
+        """`owned` [point] bool: points of this rank; vertex_global as above. Not collective. Raises MeshError."""
         self.shape = shape
         self.dim = shape.dim
         self.stratum = tuple(_stratum(dm, d) for d in range(self.dim + 1))
@@ -104,7 +104,7 @@ class Topology:
         return result
 
     def closure(self, d: int, mask: np.ndarray, points: np.ndarray) -> None:
-        """Set in `points` [point of the chart] bool the closure of the entities of dimension d in `mask` [entity] bool."""
+        """Set in `points` [point of the chart] bool the closure of the entities of dimension d in `mask` [entity]."""
         start, end = self.stratum[d]
         points[start:end] |= mask
         if d == 0:
@@ -144,7 +144,7 @@ def _face_vertices(edges: np.ndarray, is_simplex: bool) -> np.ndarray:
 
 
 def _order_vertices(shape: Shape, members: dict[int, np.ndarray]) -> np.ndarray:
-    """Vertices of cells in reference order [cell, vertex] from those of their sub-entities: members[d] [cell, entity, vertex]."""
+    """Vertices of cells in reference order [cell, vertex], from members[d] [cell, entity, vertex] of sub-entities."""
     if shape.is_simplex:
         facets = members[shape.dim - 1]
         return _unique_rows(facets.reshape(len(facets), -1), shape.dim)
@@ -155,8 +155,9 @@ def _order_vertices(shape: Shape, members: dict[int, np.ndarray]) -> np.ndarray:
 
 def _neighbours(edges: np.ndarray, vertex: np.ndarray, count: int) -> np.ndarray:
     """The `count` vertices joined to `vertex` [cell] by the edges [cell, edge, 2], ascending [cell, count]."""
-    hit = (edges == vertex[:, None, None]).any(axis=2)
-    others = edges[hit].reshape(-1, count, 2).sum(axis=2) - vertex[:, None]
+    hit = _holds(edges, vertex)
+    ends = edges[hit].reshape(-1, count, 2)
+    others = ends[:, :, 0] + (ends[:, :, 1] - vertex[:, None])
     return np.sort(others, axis=1)
 
 
@@ -173,12 +174,11 @@ def _order_hexahedron(edges: np.ndarray, faces: np.ndarray) -> np.ndarray:
     first = edges.reshape(len(edges), 24).min(axis=1, initial=np.iinfo(np.int32).max)
     v1, v2, v4 = _neighbours(edges, first, 3).T
     face_sum = faces.sum(axis=2, dtype=np.int64)
+    with_first = _holds(faces, first)
 
     def opposite(a, b):
         """The fourth vertex of the face that holds the first vertex, a and b."""
-        hit = (faces == a[:, None, None]).any(axis=2) & (faces == b[:, None, None]).any(axis=2)
-        hit &= (faces == first[:, None, None]).any(axis=2)
-        return face_sum[hit] - first - a - b
+        return face_sum[with_first & _holds(faces, a) & _holds(faces, b)] - first - a - b
 
     v3, v5, v6 = opposite(v1, v2), opposite(v1, v4), opposite(v2, v4)
     total = face_sum.sum(axis=1) // 3
@@ -187,8 +187,17 @@ def _order_hexahedron(edges: np.ndarray, faces: np.ndarray) -> np.ndarray:
 
 
 def _slots(vertices: np.ndarray, members: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """basix numbers [cell, entity] of sub-entities with vertices `members` [cell, entity, vertex] in cells `vertices`."""
-    code = np.zeros(members.shape[:2], np.int64)
+    """basix numbers [cell, entity] of sub-entities with vertices `members` [cell, entity, vertex] in `vertices`."""
+    code = np.zeros(members.shape[:2], np.uint8)
     for k in range(vertices.shape[1]):
-        code |= (members == vertices[:, k, None, None]).any(axis=2).astype(np.int64) << k
+        code |= _holds(members, vertices[:, k]).view(np.uint8) << np.uint8(k)
     return table[code].astype(np.int64)
+
+
+def _holds(members: np.ndarray, vertex: np.ndarray) -> np.ndarray:
+    """Which sub-entities `members` [cell, entity, vertex] hold `vertex` [cell]: [cell, entity] bool."""
+    # One comparison a column: numpy reduces over a short last axis many times slower.
+    found = members[:, :, 0] == vertex[:, None]
+    for j in range(1, members.shape[2]):
+        found |= members[:, :, j] == vertex[:, None]
+    return found

@@ -1,8 +1,9 @@
 """Makes the small Gmsh meshes of the tests: `python make_meshes.py` (needs `pip install gmsh`).
 
-disk_*: the unit disk, ball_*: the unit ball, second order, boundary "rim".  regions.msh: the unit square with named regions
-"west" and "east", named boundaries "inlet", "wall" and an unnamed group 7; the same as MSH 2.2 in regions_v2.msh and binary in
-regions_bin.msh.  Meshes that must be refused: mixed.msh (triangles and quadrilaterals), line.msh (1D), cubic.msh (third order).
+disk_*: the unit disk, ball_*: the unit ball, second order, boundary "rim".
+regions.msh: the unit square with regions "west" and "east", boundaries "inlet", "wall", "sides" (over the others) and a
+group 7 without a name; the same as MSH 2.2 in regions_v2.msh (no "sides") and in binary in regions_bin.msh.
+Meshes that must be refused: mixed.msh (triangles and quadrilaterals), line.msh (1D), cubic.msh (third order).
 """
 
 from pathlib import Path
@@ -74,11 +75,13 @@ def regions() -> None:
     gmsh.model.addPhysicalGroup(1, sides(0, 0, 0, 1), 3, "inlet")
     gmsh.model.addPhysicalGroup(1, sides(0, 0, 1, 0) + sides(0, 1, 1, 1), 5, "wall")
     gmsh.model.addPhysicalGroup(1, sides(1, 0, 1, 1), 7)
+    outer = sides(0, 0, 0, 1) + sides(1, 0, 1, 1)
     gmsh.model.addPhysicalGroup(2, [west], 3, "west")
     gmsh.model.addPhysicalGroup(2, [east], 4, "east")
     gmsh.model.mesh.generate(2)
-    write("regions.msh")
     write("regions_v2.msh", 2.2)
+    gmsh.model.addPhysicalGroup(1, outer, 8, "sides")
+    write("regions.msh")
     write("regions_bin.msh", 4.1, 1)
 
 
