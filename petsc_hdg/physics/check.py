@@ -1,0 +1,48 @@
+"""A first run of every function of a physics at some state: finds indices outside arrays and variables that are never set."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from petsc_hdg.physics.closures import UNSET, EndlessLoop, OutOfBounds, View
+from petsc_hdg.physics.instance import Instance
+from petsc_hdg.physics.interpret import compiled
+from petsc_hdg.physics.terms import Form
+
+_TURNS = 10_000
+_SEED = 20231
+
+
+def first_run(physics: str, instance: Instance, constants: np.ndarray) -> None:
+    """Run every function of `instance` once; values that are not finite are no error here."""
+    for form in instance.all():
+        _run(form, constants)
+    for condition, form in zip(instance.terms.dirichlet, instance.dirichlet):
+        _check_written(condition, form, _run(form, constants, UNSET))
+
+
+def _run(form: Form, constants: np.ndarray, start=0.0) -> list:
+    """What the function writes over values `start`, at random inputs between 0 and 1."""
+    main, random = form.program.main, np.random.default_rng(_SEED)
+    output = next(iter(main.outputs))
+    written = [start] * form.setting.sizes[output]
+    values = {name: View(list(array)) for name, array in form.setting.arrays.items()} | dict(form.setting.ints)
+    for name, size in form.setting.sizes.items():
+        values[name] = View(random.random(size).tolist())
+    values |= {"t": 0.5, "u_tShift": 0.5, "constants": View(constants.tolist()), output: View(written)}
+    code = compiled(form.program, form.setting.ints["dim"], form.setting.arrays, most_turns=_TURNS)
+    try:
+        code(*[values[parameter.name] for parameter in main.parameters])
+    except EndlessLoop:
+        pass
+    except OutOfBounds as error:
+        if not error.data_dependent:
+            raise
+    return written
+
+
+def _check_written(condition, form: Form, written: list) -> None:
+    for component in condition.components:
+        if written[component] is UNSET:
+            source = form.program.source
+            raise source.error(None, f"g[{component}] is never assigned, and component {component} is constrained; write g[{component}] = …;")

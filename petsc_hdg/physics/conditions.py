@@ -1,0 +1,38 @@
+"""Boundary conditions, by label name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Dirichlet:
+    """u = g on `label`. `g` writes g[c] for each component c of the field; "exact" takes the physics' exact solution.
+
+    field       name of the field; may be left out if there is one
+    components  numbers of the constrained components; all if None
+    """
+
+    label: str
+    g: object
+    field: str | None = None
+    components: Sequence[int] | None = None
+
+
+@dataclass(frozen=True)
+class Neumann:
+    """f1·n = g on `label`, so f0_bd = -g. `g` writes g[c] and may use x, t, n, a, a_x and constants."""
+
+    label: str
+    g: object
+    field: str | None = None
+
+
+@dataclass(frozen=True)
+class Robin:
+    """f1·n = -f0 on `label`, f0 being PETSc's boundary function f0_bd: it writes f0[c] and may use the solution as well."""
+
+    label: str
+    f0: object
+    field: str | None = None

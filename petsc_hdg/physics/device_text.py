@@ -1,0 +1,160 @@
+"""C text of a physics in one dimension: the user's functions, their derivatives, and the pw_* functions that kernels call."""
+
+from __future__ import annotations
+
+from petsc_hdg.physics import ir
+from petsc_hdg.physics.derivative import derivative_name
+from petsc_hdg.physics.emit import Emitter
+from petsc_hdg.physics.instance import Instance
+from petsc_hdg.physics.ir import REAL, Function
+from petsc_hdg.physics.lower import Program
+from petsc_hdg.physics.terms import Form
+
+_INPUTS = "const real *u, const real *u_t, const real *u_x"
+_RATES = "const real *du, const real *du_t, const real *du_x"
+_POINT = "const real *a, const real *a_x, real t"
+_END = "const real *x, const real *constants"
+_BOUNDARY_END = "const real *x, const real *n, const real *constants"
+
+
+def device_text(instance: Instance) -> str:
+    """The whole text; shapes are [C], [C, dim] with C all components of all fields."""
+    emitter = Emitter(next((form.setting for form in instance.all()), None))
+    written: set[str] = set()
+    for form in instance.all():
+        emitter.setting = form.setting
+        for program in (form.program, form.derivative):
+            _write(emitter, program, written)
+    writers = [_residual, _jacobian, _boundary, _boundary_jacobian, _dirichlet] + ([_exact] if instance.exact else [])
+    wrappers = "\n".join(writer(instance) for writer in writers)
+    return f'{emitter.text()}#line 1 "pointwise functions"\n{wrappers}'
+
+
+def _write(emitter: Emitter, program: Program | None, written: set[str]) -> None:
+    if program is None:
+        return
+    for function in (*program.helpers, _trimmed(program.main)):
+        if function.name not in written:
+            written.add(function.name)
+            emitter.function(function)
+
+
+def _trimmed(function: Function) -> Function:
+    """`function` with the parameters it uses."""
+    used = ir.names_used(*function.body) | function.outputs
+    parameters = tuple(p for p in function.parameters if p.name in used and p.type == REAL)
+    return Function(function.name, function.origin, function.result, parameters, function.body, function.line, function.outputs)
+
+
+def _call(program: Program, output: str) -> str:
+    """A call with arguments called as the parameters are, but for what is written."""
+    names = {"u_tShift": "u_tshift"} | dict.fromkeys(program.main.outputs, output)
+    arguments = ", ".join(names.get(p.name, p.name) for p in _trimmed(program.main).parameters)
+    return f"{program.main.name}({arguments});"
+
+
+def _zero(name: str, size: int) -> str:
+    return f"    for (int i = 0; i < {size}; ++i) {name}[i] = 0;"
+
+
+def _at(name: str, offset: int) -> str:
+    return f"{name} + {offset}" if offset else name
+
+
+def _function(head: str, lines: list[str]) -> str:
+    return f"static inline void {head} {{\n" + "\n".join(lines) + "\n}\n"
+
+
+def _residual(instance: Instance) -> str:
+    lines = [_zero("f0", instance.num_components), _zero("f1", instance.num_components * instance.dim)]
+    lines += [f"    {_call(form.program, _place(form, instance.dim))}" for form in instance.residual]
+    return _function(f"pw_residual({_INPUTS}, {_POINT}, {_END}, real *f0, real *f1)", lines)
+
+
+def _place(form: Form, dim: int, prefix: str = "") -> str:
+    kind, offset = form.term.kind, form.term.field.offset
+    return _at(prefix + kind, offset * dim if kind == "f1" else offset)
+
+
+def _jacobian(instance: Instance) -> str:
+    lines = [_zero("df0", instance.num_components), _zero("df1", instance.num_components * instance.dim)]
+    if instance.jacobian is None:
+        derivatives = [form for form in instance.residual if form.derivative]
+        lines += [f"    {_call(form.derivative, _place(form, instance.dim, 'd'))}" for form in derivatives]
+    else:
+        lines += [line for form in instance.jacobian for line in _block(form, instance.dim)]
+    head = f"pw_jacobian({_INPUTS}, {_RATES}, {_POINT}, real u_tshift, {_END}, real *df0, real *df1)"
+    return _function(head, lines)
+
+
+def _block(form: Form, dim: int) -> list[str]:
+    """A hand-written block: df[fc, df] += g[fc, gc, df, dg] du[gc, dg] with the indices that the block has."""
+    term = form.term
+    row_dim = dim if term.kind in ("g2", "g3") else 1
+    column_dim = dim if term.kind in ("g1", "g3") else 1
+    rows, columns = term.field.components, term.trial.components
+    target = _at(f"df{1 if row_dim > 1 or term.kind in ('g2', 'g3') else 0}", term.field.offset * row_dim)
+    source = _at("du_x" if term.kind in ("g1", "g3") else "du", term.trial.offset * column_dim)
+    return [
+        "    {",
+        f"        real g[{term.size(dim)}] = {{0}};",
+        f"        {_call(form.program, 'g')}",
+        f"        for (int i = 0; i < {rows}; ++i)",
+        f"            for (int j = 0; j < {columns}; ++j)",
+        f"                for (int d = 0; d < {row_dim}; ++d)",
+        f"                    for (int e = 0; e < {column_dim}; ++e)",
+        f"                        ({target})[i * {row_dim} + d] +=",
+        f"                            g[((i * {columns} + j) * {row_dim} + d) * {column_dim} + e] * ({source})[j * {column_dim} + e];",
+        "    }",
+    ]
+
+
+def _branches(cases: list[list[str]]) -> list[str]:
+    lines = []
+    for number, case in enumerate(cases):
+        lines += [f"    if (condition == {number}) {{", *(f"        {line}" for line in case), "    }"]
+    return lines
+
+
+def _boundary(instance: Instance) -> str:
+    lines = [_zero("f0", instance.num_components), *_branches([_natural(form) for form in instance.natural])]
+    return _function(f"pw_boundary(int condition, {_INPUTS}, {_POINT}, {_BOUNDARY_END}, real *f0)", lines)
+
+
+def _natural(form: Form) -> list[str]:
+    offset, components = form.term.field.offset, form.term.field.components
+    if form.term.kind == "f0":
+        return [_call(form.program, _at("f0", offset))]
+    subtract = f"for (int i = 0; i < {components}; ++i) f0[{offset} + i] = -g[i];"
+    return [f"real g[{components}] = {{0}};", _call(form.program, "g"), subtract]
+
+
+def _boundary_jacobian(instance: Instance) -> str:
+    cases = [[_call(form.derivative, _at("df0", form.term.field.offset))] if form.derivative else [] for form in instance.natural]
+    head = f"pw_boundary_jacobian(int condition, {_INPUTS}, {_RATES}, {_POINT}, real u_tshift, {_BOUNDARY_END}, real *df0)"
+    return _function(head, [_zero("df0", instance.num_components), *_branches(cases)])
+
+
+def _dirichlet(instance: Instance) -> str:
+    cases = [[_call(form.program, _at("g", form.term.field.offset))] for form in instance.dirichlet]
+    lines = [_zero("g", instance.num_components), *_branches(cases)]
+    return _function(f"pw_dirichlet(int condition, real t, {_END}, real *g)", lines)
+
+
+def _exact(instance: Instance) -> str:
+    dim = instance.dim
+    lines = [_zero("u", instance.num_components), _zero("u_x", instance.num_components * dim)]
+    for form in instance.exact:
+        offset, components = form.term.field.offset, form.term.field.components
+        lines.append(f"    {_call(form.program, _at('u', offset))}")
+        if form.derivative:
+            lines += [
+                f"    for (int d = 0; d < {dim}; ++d) {{",
+                f"        real {derivative_name('x')}[{dim}] = {{0}};",
+                f"        real du[{components}] = {{0}};",
+                "        dx[d] = 1;",
+                f"        {_call(form.derivative, 'du')}",
+                f"        for (int i = 0; i < {components}; ++i) u_x[({offset} + i) * {dim} + d] = du[i];",
+                "    }",
+            ]
+    return _function(f"pw_exact(real t, {_END}, real *u, real *u_x)", lines)

@@ -1,0 +1,292 @@
+"""Expressions of the user's text: from pycparser's nodes to the checked tree of ir.py."""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+from pycparser import c_ast
+
+from petsc_hdg.physics import functions
+from petsc_hdg.physics.ir import INT, REAL, Binary, Call, Element, Expr, HelperCall, Name, Num, Ref, Select, Symbol, Unary
+from petsc_hdg.physics.parse import INT_TYPES, REAL_TYPES, line_of
+from petsc_hdg.physics.scope import Scope
+
+_COMPARISONS = ("<", ">", "<=", ">=", "==", "!=", "&&", "||")
+_INT_ONLY = ("%", "<<", ">>", "&", "|", "^")
+_SUFFIX = re.compile(r"[fFlLuU]+\Z")
+_NO_SIDE_EFFECT = "changes a variable inside an expression; write it as a statement of its own"
+
+
+def real(expr: Expr) -> Expr:
+    """`expr` as a real, so that no overloaded function of OpenCL C is called with an integer."""
+    if expr.type == REAL:
+        return expr
+    return Num(f"{expr.value}.0", REAL) if isinstance(expr, Num) else Unary("(real)", expr, REAL)
+
+
+class Expressions:
+    """Reads expressions in a scope. `helpers` finds the user's functions; `constants` maps names of constants to their numbers."""
+
+    def __init__(self, scope: Scope, helpers, constants: dict[str, int]):
+        self.scope, self.source, self.helpers, self.constants = scope, scope.source, helpers, constants
+
+    def read(self, node) -> Expr:
+        """The value of an expression."""
+        method = getattr(self, f"_{type(node).__name__.lower()}", None)
+        if method is None:
+            raise self.source.error(line_of(node), f"{_word(node)} is not supported in an expression")
+        return method(node)
+
+    def condition(self, node) -> Expr:
+        """An expression whose truth is asked."""
+        return self.read(node)
+
+    def place(self, node) -> Name | Element:
+        """What stands left of an assignment."""
+        if not isinstance(node, (c_ast.ID, c_ast.ArrayRef)) and not (isinstance(node, c_ast.UnaryOp) and node.op == "*"):
+            raise self.source.error(line_of(node), "only a variable or an element of an array can be assigned to")
+        place = self._id(node, constants=False) if isinstance(node, c_ast.ID) else self.read(node)
+        symbol = self.scope.symbols[place.name]
+        if symbol.const:
+            raise self.source.error(line_of(node), f"'{_base(node)}' is an input or const and cannot be written")
+        return place
+
+    def reference(self, node) -> Ref:
+        """The address that is passed to a helper function, or that a pointer is bound to."""
+        line = line_of(node)
+        if isinstance(node, c_ast.Cast):
+            return self.reference(node.expr)
+        if isinstance(node, c_ast.UnaryOp) and node.op == "&":
+            place = self.read(node.expr)
+            if isinstance(place, Name):
+                return Ref(place.name, None, line)
+            if isinstance(place, Element):
+                return Ref(place.name, place.index, line)
+        if isinstance(node, c_ast.BinaryOp) and node.op == "+":
+            start = self.reference(node.left)
+            return Ref(start.name, Binary("+", start.offset, self._integer(node.right, "an offset"), INT), line)
+        if isinstance(node, (c_ast.ID, c_ast.ArrayRef)):
+            symbol, indices = self._chain(node)
+            if symbol is not None and len(indices) < len(symbol.extents):
+                return Ref(symbol.name, _flatten(symbol, indices), line)
+        raise self.source.error(line, "an array is needed here: its name, &name[i] or &name")
+
+    # One method for each kind of node that pycparser makes.
+
+    def _constant(self, node) -> Num:
+        if node.type in ("char", "string"):
+            raise self.source.error(line_of(node), f"the text {node.value} is not supported; only numbers are")
+        hexadecimal = node.value.lower().startswith("0x")
+        text = re.sub(r"[lLuU]+\Z", "", node.value) if hexadecimal else _SUFFIX.sub("", node.value)
+        is_real = not hexadecimal and any(character in text for character in ".eE") or "p" in text.lower()
+        return Num(text, REAL if is_real else INT)
+
+    def _id(self, node, constants: bool = True) -> Expr:
+        symbol, line = self.scope.find(node.name), line_of(node)
+        if symbol is not None:
+            if symbol.extents:
+                raise self.source.error(line, f"'{node.name}' is an array; write {node.name}[i]")
+            return Name(symbol.name, symbol.type)
+        if node.name in self.constants:
+            return self._named_constant(node.name, line)
+        number = _number(node.name)
+        if number is None:
+            raise self._unknown(node.name, line)
+        return number
+
+    def _named_constant(self, name: str, line: int) -> Element:
+        if self.scope.find("constants") is None:
+            raise self.source.error(line, f"a helper function does not see the constant '{name}'; pass it as an argument")
+        return Element("constants", Num(str(self.constants[name]), INT), REAL, line)
+
+    def _arrayref(self, node) -> Expr:
+        symbol, indices = self._chain(node)
+        line = line_of(node)
+        if symbol is None:
+            raise self.source.error(line, "only a named array can be indexed")
+        if not symbol.extents:
+            raise self.source.error(line, f"'{_base(node)}' is one number and has no elements; leave out the [ ]")
+        if len(indices) != len(symbol.extents):
+            raise self.source.error(line, f"'{_base(node)}' takes {len(symbol.extents)} indices, here it has {len(indices)}")
+        bounds = tuple(zip(indices, symbol.extents)) if len(indices) > 1 else ()
+        return Element(symbol.name, _flatten(symbol, indices), symbol.type, line, bounds)
+
+    def _chain(self, node) -> tuple[Symbol | None, tuple]:
+        """The array at the root of `a[i][j]`, and its indices."""
+        indices = []
+        while isinstance(node, c_ast.ArrayRef):
+            indices.insert(0, self._integer(node.subscript, "an index"))
+            node = node.name
+        if not isinstance(node, c_ast.ID):
+            return None, ()
+        symbol = self.scope.find(node.name)
+        if symbol is None:
+            raise self._unknown(node.name, line_of(node))
+        return symbol, tuple(indices)
+
+    def _integer(self, node, what: str) -> Expr:
+        expr = self.read(node)
+        if expr.type != INT:
+            raise self.source.error(line_of(node), f"{what} must be an integer, this one is real")
+        return expr
+
+    def _unaryop(self, node) -> Expr:
+        op, line = node.op, line_of(node)
+        if op in ("++", "--", "p++", "p--"):
+            raise self.source.error(line, f"{op.strip('p')} {_NO_SIDE_EFFECT}")
+        if op == "sizeof":
+            raise self.source.error(line, "sizeof is not supported")
+        if op == "*":
+            ref = self.reference(node.expr)
+            symbol = self.scope.symbols[ref.name]
+            if isinstance(node.expr, c_ast.BinaryOp):
+                raise self.source.error(line, "pointer arithmetic is not supported; write p[i] for *(p + i)")
+            return Element(ref.name, ref.offset, symbol.type, line)
+        if op == "&":
+            raise self.source.error(line, "an address can only be passed to a helper function")
+        operand = self.read(node.expr)
+        if op == "~" and operand.type != INT:
+            raise self.source.error(line, "'~' needs an integer")
+        return Unary(op, operand, INT if op == "!" else operand.type)
+
+    def _binaryop(self, node) -> Expr:
+        left, right, line = self.read(node.left), self.read(node.right), line_of(node)
+        if node.op in _INT_ONLY and REAL in (left.type, right.type):
+            raise self.source.error(line, f"'{node.op}' needs integers; use pow or fmod for reals")
+        if node.op == "/" and isinstance(left, Num) and isinstance(right, Num) and INT == left.type == right.type:
+            if right.value == 0 or left.value % right.value:
+                raise self.source.error(line, f"{left.text}/{right.text} is a division of integers in C; write {left.text}.0/{right.text}")
+        common = REAL if REAL in (left.type, right.type) else INT
+        return Binary(node.op, left, right, INT if node.op in _COMPARISONS else common)
+
+    def _ternaryop(self, node) -> Expr:
+        then, other = self.read(node.iftrue), self.read(node.iffalse)
+        common = REAL if REAL in (then.type, other.type) else INT
+        if common == REAL:
+            then, other = real(then), real(other)
+        return Select(self.condition(node.cond), then, other, common)
+
+    def _cast(self, node) -> Expr:
+        operand, line = self.read(node.expr), line_of(node)
+        words = getattr(getattr(node.to_type.type, "type", None), "names", None)
+        if words is None:
+            raise self.source.error(line, "a cast to a pointer is not supported")
+        kind = scalar_type(words)
+        if kind is None:
+            raise self.source.error(line, f"a cast to {' '.join(words)} is not supported; cast to PetscReal or PetscInt")
+        return operand if operand.type == kind else real(operand) if kind == REAL else Unary("(int)", operand, INT)
+
+    def _assignment(self, node) -> Expr:
+        raise self.source.error(line_of(node), f"'{node.op}' {_NO_SIDE_EFFECT} (or did you mean '=='?)")
+
+    def _exprlist(self, node) -> Expr:
+        raise self.source.error(line_of(node), "a comma between expressions is not supported here")
+
+    def _funccall(self, node) -> Expr:
+        name, line = _called(self.source, node), line_of(node)
+        arguments = node.args.exprs if node.args else []
+        if self.helpers.has(name):
+            return self.helper_call(name, arguments, line)
+        if name in functions.IDENTITIES and len(arguments) == 1:
+            return real(self.read(arguments[0]))
+        values = [self.read(argument) for argument in arguments]
+        if name in functions.GENERIC:
+            all_int = all(value.type == INT for value in values)
+            builtin = functions.GENERIC[name][0 if all_int else 1]
+        else:
+            builtin = functions.canonical(name)
+        if builtin is None:
+            raise self._unknown_function(name, line)
+        return self._builtin(name, builtin, values, line)
+
+    def _builtin(self, name: str, builtin: str, values: list, line: int) -> Call:
+        row = functions.BUILTINS[builtin]
+        if len(values) != len(row.arguments):
+            raise self.source.error(line, f"{name} takes {len(row.arguments)} argument(s), here it has {len(values)}")
+        for position, (kind, value) in enumerate(zip(row.arguments, values), 1):
+            if kind == "i" and value.type != INT:
+                hint = "; use fabs or PetscAbsReal for reals" if builtin == "abs" else ""
+                raise self.source.error(line, f"argument {position} of {name} must be an integer{hint}")
+        arguments = tuple(real(value) if kind == "r" else value for kind, value in zip(row.arguments, values))
+        return Call(builtin, arguments, row.result)
+
+    def helper_call(self, name: str, arguments: list, line: int) -> HelperCall:
+        """A call of the user's function `name`."""
+        function = self.helpers.get(name, self.source, line)
+        if len(arguments) != len(function.parameters):
+            raise self.source.error(line, f"{name} takes {len(function.parameters)} argument(s), here it has {len(arguments)}")
+        values = tuple(self._argument(function, parameter, node) for parameter, node in zip(function.parameters, arguments))
+        return HelperCall(function.name, values, function.result or "", line)
+
+    def _argument(self, function, parameter: Symbol, node):
+        line = line_of(node)
+        if not parameter.extents:
+            value = self.read(node)
+            if parameter.type == INT and value.type == REAL:
+                raise self.source.error(line, f"'{parameter.name.rstrip('_')}' of helper '{function.name}' must be an integer")
+            return real(value) if parameter.type == REAL else value
+        ref = self.reference(node)
+        symbol = self.scope.symbols[ref.name]
+        if symbol.type != parameter.type:
+            raise self.source.error(line, f"an array of {symbol.type} is passed where one of {parameter.type} is needed")
+        if parameter.name in function.outputs and symbol.const:
+            raise self.source.error(line, f"'{_base(node)}' is an input or const, and the helper function writes to it")
+        return ref
+
+    def _unknown(self, name: str, line: int) -> Exception:
+        if self.helpers.has(name) or functions.canonical(name):
+            return self.source.error(line, f"'{name}' is a function; call it with ( )")
+        return self.scope.unknown(name, line, [*self.constants, "PETSC_PI"])
+
+    def _unknown_function(self, name: str, line: int) -> Exception:
+        if name in functions.NOT_OFFERED:
+            return self.source.error(line, f"{name} is not offered: {functions.NOT_OFFERED[name]}")
+        known = [*self.helpers.names(), *functions.known_functions()]
+        close = difflib.get_close_matches(name, known, n=1)
+        remedy = f"did you mean '{close[0]}'?" if close else "define it in `helpers`, or use the math functions of PETSc or OpenCL C"
+        if self.scope.find(name) is not None:
+            remedy = f"it is a variable; write {name}[i] or leave out the ( )"
+        return self.source.error(line, f"unknown function '{name}'; {remedy}")
+
+
+def scalar_type(words: list[str]) -> str | None:
+    """int or real for the words of a C type; None for others."""
+    words = [word for word in words if word not in ("signed", "unsigned", "long", "short")] or ["int"]
+    if len(words) != 1:
+        return None
+    return REAL if words[0] in REAL_TYPES else INT if words[0] in INT_TYPES else None
+
+
+def _number(name: str) -> Num | Name | None:
+    if name in functions.CONSTANTS:
+        return Num(functions.CONSTANTS[name], REAL)
+    if name in functions.INT_CONSTANTS:
+        return Num(str(functions.INT_CONSTANTS[name]), INT)
+    return Name(name, REAL) if name in functions.PRECISION_CONSTANTS else None
+
+
+def _flatten(symbol: Symbol, indices: tuple) -> Expr:
+    """Flat index of `indices` (those missing at the end are 0) in an array of `symbol`'s extents."""
+    flat = Num("0", INT)
+    for position, extent in enumerate(symbol.extents):
+        index = indices[position] if position < len(indices) else Num("0", INT)
+        flat = index if position == 0 else Binary("+", Binary("*", flat, extent, INT), index, INT)
+    return flat
+
+
+def _base(node) -> str:
+    while not isinstance(node, c_ast.ID):
+        node = getattr(node, "name", None) or getattr(node, "expr", None) or node.left
+    return node.name
+
+
+def _called(source, node) -> str:
+    if not isinstance(node.name, c_ast.ID):
+        raise source.error(line_of(node), "a function can only be called by its name")
+    return node.name.name
+
+
+def _word(node) -> str:
+    words = {"StructRef": "a member of a structure", "CompoundLiteral": "a compound literal", "InitList": "a list in braces"}
+    return words.get(type(node).__name__, f"'{type(node).__name__}'")

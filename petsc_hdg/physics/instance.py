@@ -1,0 +1,61 @@
+"""A physics in one dimension: every function with its numbers put in, its derivative, and a first run of it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from petsc_hdg.physics.terms import STATE, Form, Term, Terms, form
+
+_X = frozenset({"x"})
+
+
+class Instance:
+    """The functions of a physics in `dim` dimensions.
+
+    residual, jacobian (None: by differentiation), dirichlet, natural, exact: tuples of Form in the order of `terms`.
+    """
+
+    def __init__(self, terms: Terms, fields: tuple, auxiliary: tuple, constants: int, dim: int):
+        self.terms, self.fields, self.auxiliary, self.num_constants, self.dim = terms, fields, auxiliary, constants, dim
+        self.num_components = sum(field.components for field in fields)
+        self.num_auxiliary = sum(field.components for field in auxiliary)
+
+    def _form(self, term: Term, active: frozenset = frozenset()) -> Form:
+        return form(term, self.dim, self.fields, self.auxiliary, self.num_constants, active)
+
+    @cached_property
+    def residual(self) -> tuple[Form, ...]:
+        """Terms f0 and f1, differentiated unless the Jacobian is hand-written."""
+        active = STATE if self.terms.jacobian is None else frozenset()
+        return tuple(self._form(term, active) for term in self.terms.residual)
+
+    @cached_property
+    def jacobian(self) -> tuple[Form, ...] | None:
+        """Hand-written g0 … g3."""
+        return None if self.terms.jacobian is None else tuple(self._form(term) for term in self.terms.jacobian)
+
+    @cached_property
+    def natural(self) -> tuple[Form, ...]:
+        """Neumann and Robin conditions; Robin's are differentiated."""
+        kinds = self.terms.natural
+        return tuple(self._form(c.term, STATE if c.kind == "Robin" else frozenset()) for c in kinds)
+
+    @cached_property
+    def dirichlet(self) -> tuple[Form, ...]:
+        """Dirichlet data."""
+        return tuple(self._form(condition.term) for condition in self.terms.dirichlet)
+
+    @cached_property
+    def exact(self) -> tuple[Form, ...]:
+        """Exact solution, differentiated by x."""
+        return tuple(self._form(term, _X) for term in self.terms.exact)
+
+    def all(self) -> tuple[Form, ...]:
+        """Every form."""
+        return self.residual + (self.jacobian or ()) + self.natural + self.dirichlet + self.exact
+
+    @cached_property
+    def is_linear(self) -> bool:
+        """Whether no derivative of the residual or of a boundary term reads the solution (so the residual is affine in it)."""
+        derivatives = [entry.derivative for entry in self.residual + self.natural] + [entry.program for entry in self.jacobian or ()]
+        return not any(program.inputs & STATE for program in derivatives if program is not None)

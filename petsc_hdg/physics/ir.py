@@ -1,0 +1,250 @@
+"""The checked form of a user's function: a small tree with resolved names and types, free of C's declarations and scopes.
+
+Every consumer (C text, derivative, interpreter) reads this tree and never the C parser's. Arrays are flat here: an element
+of a two-dimensional array carries the flattened index, row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+
+INT, REAL = "int", "real"
+
+
+@dataclass(frozen=True)
+class Num:
+    """A literal; `text` is C."""
+
+    text: str
+    type: str
+
+    @property
+    def value(self) -> int | float:
+        return int(self.text, 0) if self.type == INT else (float.fromhex if "0x" in self.text else float)(self.text)
+
+
+@dataclass(frozen=True)
+class Name:
+    """A scalar variable."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Element:
+    """One element of array `name`; `index` is flat. `bounds` are (index, extent) pairs of each dimension that is known."""
+
+    name: str
+    index: "Expr"
+    type: str
+    line: int
+    bounds: tuple = ()
+
+
+@dataclass(frozen=True)
+class Unary:
+    """`op` is one of + - ! ~ (int) (real)."""
+
+    op: str
+    operand: "Expr"
+    type: str
+
+
+@dataclass(frozen=True)
+class Binary:
+    """An arithmetic, comparison, logical or bit operation of C."""
+
+    op: str
+    left: "Expr"
+    right: "Expr"
+    type: str
+
+
+@dataclass(frozen=True)
+class Select:
+    """`condition ? then : other`."""
+
+    condition: "Expr"
+    then: "Expr"
+    other: "Expr"
+    type: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """A built-in function of functions.py, by its canonical name; in derivatives also one of petsc.clh (`d0_pow`)."""
+
+    function: str
+    arguments: tuple
+    type: str
+
+
+@dataclass(frozen=True)
+class Ref:
+    """The address of element `offset` of `name`, or of a scalar (offset None)."""
+
+    name: str
+    offset: "Expr | None"
+    line: int
+
+
+@dataclass(frozen=True)
+class HelperCall:
+    """A call of the user's helper function; arguments are expressions or Refs."""
+
+    function: str
+    arguments: tuple
+    type: str
+    line: int
+
+
+Expr = Num | Name | Element | Unary | Binary | Select | Call | HelperCall
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A variable: `extents` is () for a scalar, the tuple of its sizes for an array (None where unknown, as in `a[]`)."""
+
+    name: str
+    type: str
+    extents: tuple = ()
+    const: bool = False
+    pointer: bool = False
+
+
+@dataclass(frozen=True)
+class Declare:
+    """A local variable, without a value, with one, or with a tuple of values for an array."""
+
+    symbol: Symbol
+    init: "Expr | tuple | None"
+    line: int
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A pointer bound once, at its declaration."""
+
+    symbol: Symbol
+    target: Ref
+    line: int
+
+
+@dataclass(frozen=True)
+class Assign:
+    """`target op value` with op one of = += -= *= /= %= and the bit operations."""
+
+    target: Name | Element
+    op: str
+    value: Expr
+    line: int
+
+
+@dataclass(frozen=True)
+class Invoke:
+    """A helper function called for its effect on its arguments."""
+
+    call: HelperCall
+    line: int
+
+
+@dataclass(frozen=True)
+class If:
+    condition: Expr
+    then: tuple
+    other: tuple
+    line: int
+
+
+@dataclass(frozen=True)
+class Loop:
+    """for (step may be empty), while, or do-while (test_last). What stands in a for's head before the first ; precedes the loop."""
+
+    condition: Expr | None
+    step: tuple
+    body: tuple
+    test_last: bool
+    line: int
+
+
+@dataclass(frozen=True)
+class Jump:
+    """break or continue."""
+
+    word: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Return:
+    value: Expr | None
+    line: int
+
+
+Stmt = Declare | Alias | Assign | Invoke | If | Loop | Jump | Return
+
+
+@dataclass(frozen=True)
+class Function:
+    """One function. `origin` is the Source it came from, for messages; `outputs` are the parameters it writes."""
+
+    name: str
+    origin: object
+    result: str | None
+    parameters: tuple
+    body: tuple
+    line: int
+    outputs: frozenset = frozenset()
+
+
+def children(node) -> Iterator:
+    """The nodes directly below `node`."""
+    for item in fields(node):
+        value = getattr(node, item.name)
+        if isinstance(value, Symbol):
+            continue
+        yield from _nodes(value)
+
+
+def _nodes(value) -> Iterator:
+    if isinstance(value, tuple):
+        for entry in value:
+            yield from _nodes(entry)
+    elif isinstance(value, NODES):
+        yield value
+
+
+NODES = (Num, Name, Element, Unary, Binary, Select, Call, Ref, HelperCall, Declare, Alias, Assign, Invoke, If, Loop, Jump, Return)
+
+
+def walk(*nodes) -> Iterator:
+    """Every node at or below `nodes`, parents first; tuples are entered."""
+    stack = list(_nodes(tuple(nodes)))[::-1]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(list(children(node))[::-1])
+
+
+def rebuild(node, change: Callable):
+    """A copy of `node` with `change` applied to each node directly below it."""
+
+    def changed(value):
+        if isinstance(value, tuple):
+            return tuple(changed(entry) for entry in value)
+        return change(value) if isinstance(value, NODES) else value
+
+    new = {item.name: changed(getattr(node, item.name)) for item in fields(node)}
+    return replace(node, **{name: value for name, value in new.items() if value is not getattr(node, name)})
+
+
+def names_used(*nodes) -> set[str]:
+    """Names that are read, written or passed on at or below `nodes`."""
+    return {node.name for node in walk(*nodes) if isinstance(node, (Name, Element, Ref))}
+
+
+def functions_called(*nodes) -> set[str]:
+    """Names of the user's helper functions called at or below `nodes`."""
+    return {node.function for node in walk(*nodes) if isinstance(node, HelperCall)}

@@ -1,0 +1,181 @@
+"""The physics contract: what a user writes once, and every scheme reads."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+
+from petsc_hdg.errors import PhysicsError
+from petsc_hdg.physics.check import first_run
+from petsc_hdg.physics.device_text import device_text
+from petsc_hdg.physics.instance import Instance
+from petsc_hdg.physics.interpret import Interpreter
+from petsc_hdg.physics.layout import Auxiliary, Field, make_fields
+from petsc_hdg.physics.reader import Reader, check_constants
+from petsc_hdg.physics.terms import Condition, Terms
+
+
+@dataclass(frozen=True, eq=False)
+class Physics:
+    """Pointwise functions of  ∫ φ·f0 + ∇φ:f1 dx + ∫_Γ φ·f0_bd ds = 0  for all φ (PETSc's convention), checked when made.
+
+    fields     name -> number of components or Field(components, degree_offset), in the order of field numbers
+    f0, f1     C text (a body, or a whole function in PETSc's signature), pathlib.Path or CFile of a C file, sympy expressions,
+               or a mapping of field names to one of these; None is zero
+    auxiliary  name -> number of components or Auxiliary(components, space)
+    constants  name -> number; in the text `constants[i]`, or the name itself
+    boundary   Dirichlet, Neumann and Robin conditions
+    jacobian   hand-written {"g0": text, …}, or {(test field, trial field): {"g0": text, …}}; replaces differentiation
+    helpers    C text of functions the others may call
+    exact      name of field -> text that writes u[c] of x, t and constants
+    name       used in messages
+
+    Raises PhysicsError, naming the function and the line, for what cannot be read, checked or differentiated.
+    """
+
+    fields: Mapping | tuple
+    f0: object = None
+    f1: object = None
+    auxiliary: Mapping | tuple = field(default=(), kw_only=True)
+    constants: Mapping[str, float] | None = field(default=None, kw_only=True)
+    boundary: Sequence = field(default=(), kw_only=True)
+    jacobian: Mapping | None = field(default=None, kw_only=True)
+    helpers: object = field(default="", kw_only=True)
+    name: str = field(default="physics", kw_only=True)
+    exact: object = field(default=None, kw_only=True)
+
+    def __post_init__(self):
+        if not isinstance(self.name, str) or not self.name or any(c in self.name for c in '"\\\n'):
+            raise PhysicsError(f"a physics cannot be called {self.name!r}; give a short text without quotes")
+        fields = make_fields(self.name, self.fields, Field)
+        if not fields:
+            raise PhysicsError(f"physics '{self.name}' has no fields; give at least one, e.g. {{'u': 1}}")
+        auxiliary = make_fields(self.name, self.auxiliary, Auxiliary)
+        constants = check_constants(self.name, self.constants, [f.name for f in fields])
+        given = {"fields": fields, "auxiliary": auxiliary, "constants": MappingProxyType(constants)}
+        for key, value in given.items():
+            object.__setattr__(self, key, value)
+        reader = Reader(self.name, fields, tuple(constants), self.helpers)
+        terms = reader.read(self.f0, self.f1, self.boundary, self.jacobian, self.exact)
+        object.__setattr__(self, "terms", terms)
+        object.__setattr__(self, "_texts", tuple(reader.texts))
+
+    terms: Terms = field(init=False, repr=False)
+
+    @property
+    def num_components(self) -> int:
+        """Components of all fields."""
+        return sum(entry.components for entry in self.fields)
+
+    @property
+    def num_auxiliary(self) -> int:
+        """Components of all auxiliary fields."""
+        return sum(entry.components for entry in self.auxiliary)
+
+    @property
+    def constant_names(self) -> tuple[str, ...]:
+        """Names of the constants, in the order of `constants[i]`."""
+        return tuple(self.constants)
+
+    @property
+    def constant_values(self) -> np.ndarray:
+        """Values of the constants [name]."""
+        return np.array(list(self.constants.values()), float)
+
+    @property
+    def dirichlet(self) -> tuple[Condition, ...]:
+        """Dirichlet conditions; their place is the `condition` of pw_dirichlet."""
+        return self.terms.dirichlet
+
+    @property
+    def natural(self) -> tuple[Condition, ...]:
+        """Neumann and Robin conditions; their place is the `condition` of pw_boundary."""
+        return self.terms.natural
+
+    @property
+    def has_exact(self) -> bool:
+        """Whether an exact solution is given."""
+        return bool(self.terms.exact)
+
+    @property
+    def has_jacobian(self) -> bool:
+        """Whether the Jacobian is hand-written."""
+        return self.terms.jacobian is not None
+
+    @cached_property
+    def uses_time_derivative(self) -> bool:
+        """Whether any function reads u_t."""
+        return any("u_t" in term.program.inputs for term in self.terms.all())
+
+    @cached_property
+    def is_linear(self) -> bool:
+        """Whether the residual is surely affine in the solution (in 1, 2 and 3 dimensions, where it is defined)."""
+        return all(instance.is_linear for instance in self._valid_instances())
+
+    def _valid_instances(self) -> list[Instance]:
+        found, errors = [], []
+        for dim in (1, 2, 3):
+            try:
+                instance = self._instance(dim)
+                instance.is_linear  # noqa: B018  (differentiates)
+                found.append(instance)
+            except PhysicsError as error:
+                errors.append(error)
+        if not found:
+            raise errors[-1]
+        return found
+
+    @cached_property
+    def digest(self) -> str:
+        """Hexadecimal digest of everything but the values of constants."""
+        fields = [(f.name, f.components, f.degree_offset) for f in self.fields]
+        auxiliary = [(a.name, a.components, a.space) for a in self.auxiliary]
+        content = repr((self.name, fields, auxiliary, self.constant_names, self._texts))
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    @cached_property
+    def _instances(self) -> dict[int, Instance]:
+        return {}
+
+    def _instance(self, dim: int) -> Instance:
+        if dim not in (1, 2, 3):
+            raise PhysicsError(f"physics '{self.name}' was asked for in {dim} dimensions; 1, 2 and 3 are possible")
+        if dim not in self._instances:
+            self._instances[dim] = Instance(self.terms, self.fields, self.auxiliary, len(self.constants), dim)
+        return self._instances[dim]
+
+    def check(self, dim: int) -> None:
+        """Run every function once in `dim` dimensions: PhysicsError for indices outside arrays and unset variables."""
+        first_run(self.name, self._instance(dim), self.constant_values)
+
+    def device_source(self, dim: int) -> str:
+        """C text (OpenCL C 1.2 and C99) of the pw_* functions in `dim` dimensions, after `check`."""
+        self.check(dim)
+        return device_text(self._instance(dim))
+
+    def interpreter(self, dim: int) -> Interpreter:
+        """The pw_* functions on numpy arrays, interpreted."""
+        self.check(dim)
+        return Interpreter(self._instance(dim), self.constant_values)
+
+    def with_constants(self, **values: float) -> "Physics":
+        """The same physics with other values of named constants; its text and digest are the same."""
+        unknown = [name for name in values if name not in self.constants]
+        if unknown:
+            known = ", ".join(self.constants) or "none"
+            raise PhysicsError(f"physics '{self.name}' has no constant '{unknown[0]}'; its constants are: {known}")
+        bad = [name for name, value in values.items() if not math.isfinite(value)]
+        if bad:
+            raise PhysicsError(f"physics '{self.name}': constant '{bad[0]}' is {values[bad[0]]}; give a finite number")
+        new = object.__new__(Physics)
+        new.__dict__.update(self.__dict__)
+        object.__setattr__(new, "constants", MappingProxyType(dict(self.constants) | {n: float(v) for n, v in values.items()}))
+        return new
+
+

@@ -1,0 +1,184 @@
+"""From what the user gave to a Physics, to checked terms."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+from petsc_hdg.errors import PhysicsError
+from petsc_hdg.physics import functions, signatures
+from petsc_hdg.physics.conditions import Dirichlet, Neumann, Robin
+from petsc_hdg.physics.layout import Field
+from petsc_hdg.physics.lower import ALL_INPUTS, lower, shared_helpers
+from petsc_hdg.physics.parse import INT_TYPES, REAL_TYPES
+from petsc_hdg.physics.source import make_source
+from petsc_hdg.physics.terms import Condition, Term, Terms
+
+_IDENTIFIER = re.compile(r"[A-Za-z]\w*\Z")
+_C_WORDS = "if else for while do switch case default break continue return const static void struct union enum sizeof goto inline"
+_RESERVED = {
+    *ALL_INPUTS, *functions.BUILTINS, *functions.CONSTANTS, *functions.INT_CONSTANTS, *REAL_TYPES, *INT_TYPES, *_C_WORDS.split(),
+    "dim", "Nf", "NfAux", "Nc", "uOff", "uOff_x", "aOff", "aOff_x", "a_t", "time", "numConstants", "constants", "g0", "g1", "g2", "g3",
+}  # fmt: skip
+_BLOCKS = ("g0", "g1", "g2", "g3")
+
+
+def check_constants(physics: str, given, fields: Sequence[str]) -> dict[str, float]:
+    """Named constants as finite floats."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise PhysicsError(f"physics '{physics}': constants are given as a {type(given).__name__}; give a mapping of names to numbers")
+    checked = {}
+    for name, value in given.items():
+        if not isinstance(name, str) or not _IDENTIFIER.match(name):
+            raise PhysicsError(f"physics '{physics}': a constant cannot be called '{name}'; use letters, digits and underscores")
+        if name in _RESERVED:
+            raise PhysicsError(f"physics '{physics}': a constant cannot be called '{name}', which means something else in a physics; rename it")
+        try:
+            checked[name] = float(value)
+        except (TypeError, ValueError):
+            raise PhysicsError(f"physics '{physics}': constant '{name}' is {value!r}; give a number") from None
+        if not math.isfinite(checked[name]):
+            raise PhysicsError(f"physics '{physics}': constant '{name}' is {value}; give a finite number")
+    return checked
+
+
+class Reader:
+    """Reads everything a user gave. `texts` collects what distinguishes one physics from another."""
+
+    def __init__(self, physics: str, fields: tuple[Field, ...], constants: tuple[str, ...], helpers):
+        self.physics, self.fields = physics, fields
+        self.constants = {name: number for number, name in enumerate(constants)}
+        self.texts: list = []
+        self.macros: dict[str, str] = {}
+        empty = helpers is None or helpers == ""
+        source = None if empty else make_source(physics, "helpers", helpers, "", 0, ())
+        self.helpers = shared_helpers(source, self.macros)
+        if source:
+            self.texts.append(("helpers", source.text))
+
+    def read(self, f0, f1, boundary, jacobian, exact) -> Terms:
+        """All terms."""
+        residual = self._volume("f0", f0, signatures.F0) + self._volume("f1", f1, signatures.F1)
+        if not residual:
+            raise PhysicsError(f"physics '{self.physics}' has neither f0 nor f1; give at least one of them")
+        exact_terms = self._exact(exact)
+        self._exact_given = self._by_field("exact", exact)
+        if isinstance(boundary, (Dirichlet, Neumann, Robin)):
+            boundary = (boundary,)
+        conditions = [self._condition(number, entry) for number, entry in enumerate(boundary or ())]
+        dirichlet = tuple(condition for condition in conditions if condition.kind == "Dirichlet")
+        natural = tuple(condition for condition in conditions if condition.kind != "Dirichlet")
+        return Terms(residual, self._jacobian(jacobian), dirichlet, natural, exact_terms)
+
+    def _term(self, slot: str, key: str, kind: str, given, signature, field: Field, shape: tuple, trial: Field | None = None) -> Term:
+        source = make_source(self.physics, slot, given, signature.output, field.components, shape)
+        self.texts.append((slot, kind, field.name, source.text, source.function))
+        return Term(lower(source, signature, self.helpers, self.macros, self.constants, key), kind, field, trial)
+
+    def _slot(self, kind: str, field: Field) -> str:
+        return kind if len(self.fields) == 1 else f"{kind}[{field.name}]"
+
+    def _by_field(self, what: str, given) -> dict[str, object]:
+        """What is given for each field."""
+        if given is None:
+            return {}
+        if not isinstance(given, Mapping):
+            if len(self.fields) > 1:
+                names = ", ".join(f"'{field.name}'" for field in self.fields)
+                raise PhysicsError(f"physics '{self.physics}' has several fields, so {what} must be a mapping with keys among {names}")
+            given = {self.fields[0].name: given}
+        for name in given:
+            self._field(what, name)
+        return {name: value for name, value in given.items() if value is not None}
+
+    def _field(self, what: str, name) -> Field:
+        for field in self.fields:
+            if field.name == name:
+                return field
+        if name is None and len(self.fields) == 1:
+            return self.fields[0]
+        known = [field.name for field in self.fields]
+        start = f"physics '{self.physics}', {what}: "
+        if name is None:
+            raise PhysicsError(f"{start}say which field it is for, field= one of {', '.join(known)}")
+        close = difflib.get_close_matches(str(name), known, n=1)
+        hint = f"; did you mean '{close[0]}'?" if close else ""
+        raise PhysicsError(f"{start}there is no field '{name}'{hint} (fields: {', '.join(known)})")
+
+    def _volume(self, kind: str, given, signature) -> tuple[Term, ...]:
+        texts, terms = self._by_field(kind, given), []
+        for field in self.fields:
+            if field.name in texts:
+                shape = (field.components,) if kind == "f0" else (field.components, None)
+                key = f"{kind}_{field.name}"
+                terms.append(self._term(self._slot(kind, field), key, kind, texts[field.name], signature, field, shape))
+        return tuple(terms)
+
+    def _exact(self, given) -> tuple[Term, ...]:
+        texts = self._by_field("exact", given)
+        fields = [field for field in self.fields if field.name in texts]
+        return tuple(
+            self._term(self._slot("exact", f), f"exact_{f.name}", "u", texts[f.name], signatures.EXACT, f, (f.components,)) for f in fields
+        )
+
+    def _jacobian(self, given) -> tuple[Term, ...] | None:
+        if given is None:
+            return None
+        start = f"physics '{self.physics}', jacobian: "
+        if not isinstance(given, Mapping):
+            raise PhysicsError(f"{start}is a {type(given).__name__}; give a mapping of g0, g1, g2, g3 to texts")
+        if len(self.fields) == 1 and all(isinstance(key, str) for key in given):
+            given = {(self.fields[0].name, self.fields[0].name): given}
+        terms = []
+        for pair, blocks in given.items():
+            if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(blocks, Mapping):
+                raise PhysicsError(f"{start}'{pair}' is no pair of fields; give {{(test field, trial field): {{'g3': text}}}}")
+            test, trial = (self._field("jacobian", name) for name in pair)
+            for kind, text in blocks.items():
+                if kind not in _BLOCKS:
+                    raise PhysicsError(f"{start}there is no block '{kind}'; the blocks are {', '.join(_BLOCKS)}")
+                slot = kind if len(self.fields) == 1 else f"{kind}[{test.name},{trial.name}]"
+                key = f"{kind}_{test.name}_{trial.name}"
+                shape = (test.components * trial.components,) if kind == "g0" else (test.components * trial.components, None)
+                terms.append(self._term(slot, key, kind, text, signatures.JACOBIANS[kind], test, shape, trial))
+        return tuple(terms)
+
+    def _condition(self, number: int, entry) -> Condition:
+        if not isinstance(entry, (Dirichlet, Neumann, Robin)):
+            message = f"boundary condition {number} is a {type(entry).__name__}; give Dirichlet(…), Neumann(…) or Robin(…)"
+            raise PhysicsError(f"physics '{self.physics}': {message}")
+        kind = type(entry).__name__
+        if not isinstance(entry.label, str) or not entry.label:
+            raise PhysicsError(f"physics '{self.physics}': a {kind} condition has label {entry.label!r}; give the name of a boundary")
+        what = f"{kind} condition on '{entry.label}'"
+        field = self._field(what, entry.field)
+        signature = {"Dirichlet": signatures.DIRICHLET, "Neumann": signatures.NEUMANN, "Robin": signatures.ROBIN}[kind]
+        given = entry.f0 if kind == "Robin" else entry.g
+        if kind == "Dirichlet" and isinstance(given, str) and given.strip() == "exact":
+            given, signature = self._exact_of(what, field), signatures.DIRICHLET_EXACT
+        term_kind = "f0" if kind == "Robin" else "g"
+        term = self._term(what, f"{kind.lower()}{number}", term_kind, given, signature, field, (field.components,))
+        return Condition(kind, entry.label, field, term, self._components(what, field, entry))
+
+    def _exact_of(self, what: str, field: Field):
+        given = self._exact_given.get(field.name)
+        if given is None:
+            raise PhysicsError(f"physics '{self.physics}', {what}: g is \"exact\", but no exact solution of '{field.name}' is given")
+        return given
+
+    def _components(self, what: str, field: Field, entry) -> tuple[int, ...]:
+        chosen = getattr(entry, "components", None)
+        if chosen is None:
+            return tuple(range(field.components))
+        chosen = (chosen,) if isinstance(chosen, int) else tuple(chosen)
+        for component in chosen:
+            if not isinstance(component, int) or not 0 <= component < field.components:
+                message = f"component {component!r} does not exist; field '{field.name}' has components 0 to {field.components - 1}"
+                raise PhysicsError(f"physics '{self.physics}', {what}: {message}")
+        return chosen
+
+

@@ -1,0 +1,86 @@
+"""The user's text of one pointwise function, from whatever it was given as: text, file, numbers or sympy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from pathlib import Path
+
+import sympy
+
+from petsc_hdg.errors import PhysicsError
+from petsc_hdg.physics.symbolic import array_code
+
+
+@dataclass(frozen=True)
+class CFile:
+    """One function of a C file that holds several: `CFile("ex12.c", "f1_u")`. The others may serve as its helpers."""
+
+    path: str | Path
+    function: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """Text of one pointwise function.
+
+    physics   name of the physics
+    slot      what it is: f1, f0[pressure], g of Dirichlet 'wall'
+    text      C, as the user wrote it
+    file      where it was read from, or ""
+    function  name of the function to take, or ""
+    """
+
+    physics: str
+    slot: str
+    text: str
+    file: str = ""
+    function: str = ""
+
+    @property
+    def where(self) -> str:
+        """The start of every message about this text."""
+        return f"physics '{self.physics}', {self.slot}" + (f" ({self.file})" if self.file else "")
+
+    def error(self, line: int | None, message: str) -> PhysicsError:
+        """An error that names this text and, where known, a line of it."""
+        return PhysicsError(f"{self.where}{f', line {line}' if line else ''}: {message}")
+
+
+def make_source(physics: str, slot: str, given, output: str, components: int, shape: tuple) -> Source:
+    """The Source of `given`; numbers and sympy expressions become assignments to `output`, which has `shape` [component, …]."""
+    source = Source(physics, slot, "")
+    if isinstance(given, CFile):
+        return Source(physics, slot, _read(source, Path(given.path)), str(given.path), given.function)
+    if isinstance(given, Path):
+        return Source(physics, slot, _read(source, given), str(given))
+    if isinstance(given, str):
+        return Source(physics, slot, _checked(source, given))
+    if isinstance(given, Real) and not isinstance(given, bool):
+        given = [sympy.Float(float(given))] * components
+    if isinstance(given, (sympy.Basic, sympy.MatrixBase)) or _is_sequence(given):
+        return Source(physics, slot, array_code(source, given, output, shape))
+    raise source.error(
+        None, f"is a {type(given).__name__}; give C text, a pathlib.Path of a C file, numbers or sympy expressions"
+    )
+
+
+def _is_sequence(given) -> bool:
+    return (isinstance(given, Sequence) or hasattr(given, "__array__")) and not isinstance(given, (bytes, Mapping))
+
+
+def _read(source: Source, path: Path) -> str:
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text"
+        raise source.error(None, f"the file {path} cannot be read ({reason}); give the path of a C file") from error
+    return _checked(source, text)
+
+
+def _checked(source: Source, text: str) -> str:
+    if not re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL).strip():
+        raise source.error(None, "the text is empty; leave the function out (None) if it is zero")
+    return text

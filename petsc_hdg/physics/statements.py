@@ -1,0 +1,274 @@
+"""Statements of the user's text: from pycparser's nodes to the checked tree of ir.py."""
+
+from __future__ import annotations
+
+from pycparser import c_ast
+
+from petsc_hdg.physics import ir
+from petsc_hdg.physics.expressions import Expressions, real, scalar_type
+from petsc_hdg.physics.ir import INT, REAL, Num, Symbol
+from petsc_hdg.physics.parse import line_of
+
+# Macros of PETSc that mean nothing on a device.
+_IGNORED = frozenset({"PetscFunctionBegin", "PetscFunctionBeginUser", "PetscFunctionBeginHot"})
+_REFUSED = {
+    "Goto": "goto is not supported; use a loop or an if",
+    "Label": "labels are not supported; use a loop or an if",
+    "Case": "case outside a switch",
+    "Default": "default outside a switch",
+    "Struct": "structures are not supported",
+    "Typedef": "typedef is not supported",
+    "Pragma": "pragmas are not supported",
+}
+
+
+class Statements:
+    """Reads statements in the scope of `expressions`; `result` is the type the function returns (None: nothing)."""
+
+    def __init__(self, expressions: Expressions, result: str | None):
+        self.expressions, self.scope, self.source, self.result = expressions, expressions.scope, expressions.source, result
+
+    def block(self, node) -> tuple:
+        """The statements of a block, or of a single statement, in a scope of their own."""
+        self.scope.push()
+        items = (node.block_items or []) if isinstance(node, c_ast.Compound) else [node]
+        statements = self.sequence(items)
+        self.scope.pop()
+        return statements
+
+    def sequence(self, items: list) -> tuple:
+        """Statements one after another, in the present scope."""
+        return tuple(statement for item in items for statement in self.read(item))
+
+    def read(self, node) -> tuple:
+        """The statements that one statement of C becomes."""
+        if node is None or isinstance(node, c_ast.EmptyStatement):
+            return ()
+        kind = type(node).__name__
+        if kind in _REFUSED:
+            raise self.source.error(line_of(node), _REFUSED[kind])
+        method = getattr(self, f"_{kind.lower()}", None)
+        if method is None:
+            raise self.source.error(line_of(node), "this statement has no effect; assign to a variable or call a helper function")
+        return method(node)
+
+    def _compound(self, node) -> tuple:
+        return self.block(node)
+
+    def _id(self, node) -> tuple:
+        if node.name in _IGNORED:
+            return ()
+        raise self.source.error(line_of(node), f"the statement '{node.name}' has no effect")
+
+    def _cast(self, node) -> tuple:
+        words = getattr(getattr(node.to_type.type, "type", None), "names", None)
+        if words == ["void"]:
+            return ()
+        raise self.source.error(line_of(node), "this statement has no effect")
+
+    def _decllist(self, node) -> tuple:
+        return self.sequence(node.decls)
+
+    def _exprlist(self, node) -> tuple:
+        return self.sequence(node.exprs)
+
+    def _decl(self, node) -> tuple:
+        return self.declaration(node, self.scope.bind)
+
+    def declaration(self, node, bind) -> tuple:
+        """A local variable; `bind(name, symbol)` makes it visible."""
+        line = line_of(node)
+        if isinstance(node.type, c_ast.FuncDecl):
+            raise self.source.error(line, f"'{node.name}' declares a function; define it in `helpers`")
+        if bind == self.scope.bind and self.scope.in_this_block(node.name):
+            raise self.source.error(line, f"'{node.name}' is declared twice")
+        kind, extents, pointer = self._type(node)
+        if node.storage and "static" in node.storage and "const" not in node.quals:
+            raise self.source.error(line, f"'{node.name}' is static: a pointwise function cannot remember values between points")
+        if pointer:
+            return self._alias(node, kind, bind)
+        init = self._initialiser(node, kind, extents)
+        if extents == (None,):
+            if init is None:
+                raise self.source.error(line, f"the array '{node.name}' needs a size")
+            extents = (Num(str(len(init)), INT),)
+        symbol = Symbol(self.scope.fresh(node.name), kind, extents, const="const" in node.quals)
+        bind(node.name, symbol)
+        return (ir.Declare(symbol, init, line),)
+
+    def _type(self, node) -> tuple:
+        """(int or real, extents, whether it is a pointer) of a declared variable."""
+        inner, extents, pointer = node.type, [], False
+        while not isinstance(inner, c_ast.TypeDecl):
+            if isinstance(inner, c_ast.PtrDecl) and not pointer and not extents:
+                pointer = True
+            elif isinstance(inner, c_ast.ArrayDecl) and not pointer:
+                extents.append(None if inner.dim is None else self._extent(inner.dim))
+            else:
+                raise self.source.error(line_of(node), f"the type of '{node.name}' is not supported; use numbers, arrays or a plain pointer")
+            inner = inner.type
+        kind = scalar_type(inner.type.names) if isinstance(inner.type, c_ast.IdentifierType) else None
+        if kind is None:
+            raise self.source.error(line_of(node), f"the type of '{node.name}' is not supported; use PetscReal, PetscScalar or PetscInt")
+        return kind, tuple(extents), pointer
+
+    def _extent(self, node):
+        extent = self.expressions.read(node)
+        if extent.type != INT:
+            raise self.source.error(line_of(node), "the size of an array must be an integer")
+        return extent
+
+    def _alias(self, node, kind: str, bind) -> tuple:
+        line = line_of(node)
+        if node.init is None:
+            raise self.source.error(line, f"the pointer '{node.name}' must be set where it is declared, e.g. = &u[uOff[1]]")
+        target = self.expressions.reference(node.init)
+        pointed = self.scope.symbols[target.name]
+        if pointed.type != kind:
+            raise self.source.error(line, f"the pointer '{node.name}' is to {kind}, and what it points to is {pointed.type}")
+        const = pointed.const or "const" in node.quals or "const" in getattr(node.type.type, "quals", ())
+        symbol = Symbol(self.scope.fresh(node.name), kind, (None,), const=const, pointer=True)
+        bind(node.name, symbol)
+        return (ir.Alias(symbol, target, line),)
+
+    def _initialiser(self, node, kind: str, extents: tuple):
+        if node.init is None:
+            return None
+        if not isinstance(node.init, c_ast.InitList):
+            if extents:
+                raise self.source.error(line_of(node), f"the array '{node.name}' needs its values in braces")
+            return self._converted(self.expressions.read(node.init), kind, node.name, line_of(node))
+        if not extents:
+            raise self.source.error(line_of(node), f"'{node.name}' is one number and cannot be set to a list")
+        return tuple(self._flat_list(node.init, kind, node.name, extents))
+
+    def _flat_list(self, node, kind: str, name: str, extents: tuple) -> list:
+        values = []
+        for entry in node.exprs:
+            if isinstance(entry, c_ast.InitList):
+                inner = self._flat_list(entry, kind, name, extents[1:])
+                width = extents[1] if len(extents) > 1 else None
+                if isinstance(width, Num):
+                    inner += [Num("0.0" if kind == REAL else "0", kind)] * (width.value - len(inner))
+                values += inner
+            elif isinstance(entry, c_ast.NamedInitializer):
+                raise self.source.error(line_of(node), f"named initialisers are not supported; list the values of '{name}' in order")
+            else:
+                values.append(self._converted(self.expressions.read(entry), kind, name, line_of(node)))
+        return values
+
+    def _converted(self, value, kind: str, name: str, line: int):
+        if kind == INT and value.type == REAL:
+            message = f"'{name}' is an integer and would cut off a real value; declare it PetscReal, or cast with (PetscInt)"
+            raise self.source.error(line, message)
+        return real(value) if kind == REAL and isinstance(value, Num) else value
+
+    def _assignment(self, node) -> tuple:
+        before, rvalue = (), node.rvalue
+        if isinstance(rvalue, c_ast.Assignment):
+            before, value = self._assignment(rvalue), self.expressions.read(rvalue.lvalue)
+        else:
+            value = self.expressions.read(rvalue)
+        target = self.expressions.place(node.lvalue)
+        if node.op in ("%=", "<<=", ">>=", "&=", "|=", "^=") and target.type == REAL:
+            raise self.source.error(line_of(node), f"'{node.op}' needs integers")
+        value = self._converted(value, target.type, target.name.rstrip("_"), line_of(node))
+        return (*before, ir.Assign(target, node.op, value, line_of(node)))
+
+    def _unaryop(self, node) -> tuple:
+        if node.op.strip("p") not in ("++", "--"):
+            raise self.source.error(line_of(node), "this statement has no effect")
+        target = self.expressions.place(node.expr)
+        one = Num("1.0" if target.type == REAL else "1", target.type)
+        return (ir.Assign(target, node.op.strip("p")[0] + "=", one, line_of(node)),)
+
+    def _funccall(self, node) -> tuple:
+        name, line = getattr(node.name, "name", ""), line_of(node)
+        arguments = node.args.exprs if node.args else []
+        if name in ("PetscCall", "PetscCallVoid") and len(arguments) == 1:
+            return self.read(arguments[0])
+        if name in ("PetscFunctionReturn", "PetscFunctionReturnVoid"):
+            return self._returned(arguments[0] if arguments else None, line)
+        if not self.expressions.helpers.has(name):
+            self.expressions.read(node)
+            raise self.source.error(line, f"the value of {name} is not used")
+        call = self.expressions.helper_call(name, arguments, line)
+        return (ir.Invoke(call, line),)
+
+    def _if(self, node) -> tuple:
+        condition = self.expressions.condition(node.cond)
+        then = self.block(node.iftrue) if node.iftrue else ()
+        return (ir.If(condition, then, self.block(node.iffalse) if node.iffalse else (), line_of(node)),)
+
+    def _for(self, node) -> tuple:
+        self.scope.push()
+        init = self.read(node.init)
+        condition = self.expressions.condition(node.cond) if node.cond else None
+        step = self.read(node.next)
+        if not all(isinstance(statement, ir.Assign) for statement in step):
+            raise self.source.error(line_of(node), "the last part of a for may only assign to variables")
+        loop = ir.Loop(condition, step, self.block(node.stmt), False, line_of(node))
+        self.scope.pop()
+        return (*init, loop)
+
+    def _while(self, node) -> tuple:
+        return (ir.Loop(self.expressions.condition(node.cond), (), self.block(node.stmt), False, line_of(node)),)
+
+    def _dowhile(self, node) -> tuple:
+        return (ir.Loop(self.expressions.condition(node.cond), (), self.block(node.stmt), True, line_of(node)),)
+
+    def _break(self, node) -> tuple:
+        return (ir.Jump("break", line_of(node)),)
+
+    def _continue(self, node) -> tuple:
+        return (ir.Jump("continue", line_of(node)),)
+
+    def _return(self, node) -> tuple:
+        return self._returned(node.expr, line_of(node))
+
+    def _returned(self, node, line: int) -> tuple:
+        if self.result is None:
+            return (ir.Return(None, line),)
+        if node is None:
+            raise self.source.error(line, "this function must return a value")
+        value = self._converted(self.expressions.read(node), self.result, "the result", line)
+        return (ir.Return(real(value) if self.result == REAL else value, line),)
+
+    def _switch(self, node) -> tuple:
+        """A switch whose cases each end in break or return becomes a chain of ifs."""
+        value, line = self.expressions.read(node.cond), line_of(node)
+        if not isinstance(value, (ir.Name, ir.Element, Num)):
+            raise self.source.error(line, "switch needs a variable; put the value into one first")
+        chain, labels = (), []
+        cases = []
+        for case in node.stmt.block_items or []:
+            if not isinstance(case, (c_ast.Case, c_ast.Default)):
+                raise self.source.error(line_of(case), "every statement of a switch must stand under a case")
+            labels.append(None if isinstance(case, c_ast.Default) else self.expressions.read(case.expr))
+            if case.stmts:
+                cases.append((labels, self._case(case), line_of(case)))
+                labels = []
+        for labels, body, at in sorted(cases, key=lambda case: None not in case[0]):
+            tests = [ir.Binary("==", value, label, INT) for label in labels if label is not None]
+            if None in labels:
+                chain = body
+            else:
+                condition = tests[0]
+                for test in tests[1:]:
+                    condition = ir.Binary("||", condition, test, INT)
+                chain = (ir.If(condition, body, chain, at),)
+        return chain
+
+    def _case(self, case) -> tuple:
+        *before, last = case.stmts
+        if isinstance(last, c_ast.Compound) and len(case.stmts) == 1:
+            *before, last = last.block_items or [c_ast.EmptyStatement()]
+        jumps = isinstance(last, (c_ast.Break, c_ast.Return))
+        if not jumps and isinstance(last, c_ast.FuncCall):
+            jumps = getattr(last.name, "name", "").startswith("PetscFunctionReturn")
+        if not jumps:
+            raise self.source.error(line_of(case), "each case of a switch must end in break or return")
+        self.scope.push()
+        statements = self.sequence(before if isinstance(last, c_ast.Break) else [*before, last])
+        self.scope.pop()
+        return statements

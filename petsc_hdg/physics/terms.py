@@ -1,0 +1,90 @@
+"""The pointwise functions of a physics, checked: what they are terms of, and their form in one dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from petsc_hdg.physics.derivative import differentiate
+from petsc_hdg.physics.layout import Field, setting
+from petsc_hdg.physics.lower import Program
+from petsc_hdg.physics.specialise import Setting, specialise
+
+STATE = frozenset({"u", "u_t", "u_x"})
+
+
+@dataclass(frozen=True)
+class Term:
+    """One pointwise function.
+
+    program  checked text
+    kind     f0, f1, g (a condition), u (exact), or g0 … g3
+    field    field it tests
+    trial    field a hand-written Jacobian acts on
+    """
+
+    program: Program
+    kind: str
+    field: Field
+    trial: Field | None = None
+
+    def size(self, dim: int) -> int:
+        """Number of values the function writes."""
+        per_component = {"f1": dim, "g1": dim, "g2": dim, "g3": dim * dim}.get(self.kind, 1)
+        return self.field.components * (self.trial.components if self.trial else 1) * per_component
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A boundary condition with its term. `kind` is Dirichlet, Neumann or Robin.
+
+    label       name of the boundary
+    field       the Field it is about
+    components  numbers of the components of the field it constrains (Dirichlet)
+    """
+
+    kind: str
+    label: str
+    field: Field
+    term: Term
+    components: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Everything the user wrote, checked: terms of the residual, the hand-written Jacobian, conditions, exact solution."""
+
+    residual: tuple[Term, ...]
+    jacobian: tuple[Term, ...] | None
+    dirichlet: tuple[Condition, ...]
+    natural: tuple[Condition, ...]
+    exact: tuple[Term, ...]
+
+    def all(self) -> tuple[Term, ...]:
+        """Every term."""
+        conditions = tuple(condition.term for condition in self.dirichlet + self.natural)
+        return self.residual + (self.jacobian or ()) + conditions + self.exact
+
+
+@dataclass(frozen=True)
+class Form:
+    """A term in one dimension: its program with numbers put in, and its derivative (None: zero, or not asked)."""
+
+    term: Term
+    setting: Setting
+    program: Program
+    derivative: Program | None
+
+
+def form(term: Term, dim: int, fields: tuple, auxiliary: tuple, constants: int, active: frozenset = frozenset()) -> Form:
+    """`term` in `dim` dimensions with its derivative along `active` inputs."""
+    output = next(iter(term.program.main.outputs))
+    known = setting(dim, fields, auxiliary, constants, {output: term.size(dim)}, term.field.components)
+    program = specialise(term.program, known)
+    derivative = differentiate(program, active, known.sizes) if active else None
+    return Form(term, known, program, derivative)
+
+
+def forms(terms: tuple, make, active: Mapping | frozenset = frozenset()) -> tuple[Form, ...]:
+    """`make(term, active)` of each term."""
+    return tuple(make(term, active) for term in terms)
