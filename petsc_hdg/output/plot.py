@@ -1,5 +1,126 @@
-"""Pictures of solutions."""
+"""Pictures of solutions: in 2D shaded values with contour lines, in 3D the lit outer surface."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import OptionError, collectively
+from .arrays import cellwise, coordinates, element_for, nodal
+from .atomic import atomic_file, check_target
+from .facets import FacetSet
+from .plane import collect_plane, draw_plane
+from .style import matplotlib, type_settings
+from .surface import collect_surface, draw_surface
 
 
-def plot(path, comm, cell, degree, points, values, **options) -> None:
-    """Placeholder until the renderer stands."""
+@dataclass(frozen=True)
+class Picture:
+    """What the caller wants to see; see `plot`."""
+
+    title: str = ""
+    subtitle: str = ""
+    label: str = ""
+    mesh_lines: bool = False
+    inset: bool | tuple = False
+    contours: int = 12
+    scale: float | None = None
+    colour_map: str | None = None
+    view: tuple[float, float] = (-58.0, 24.0)
+    dpi: int = 200
+
+
+def plot(
+    path,
+    comm,
+    cell: str,
+    degree: int,
+    points,
+    values=None,
+    *,
+    cell_regions=None,
+    boundaries: Mapping | None = None,
+    displacement=None,
+    **picture,
+) -> Path:
+    """Write a PNG picture of a field. Collective over `comm` (mpi4py); rank 0 draws. Returns the path.
+
+    cell, degree, points [cell, node, dim]: cells and places of their nodes as for `write_vtu`.
+    values [cell, node] or [cell, node, component]: colours; several components show their magnitude.
+    cell_regions [cell] int: thin lines are drawn between regions (2D).
+    boundaries: name → (cells [n], local facets [n]), as Mesh.boundary_facets gives: coloured lines with a legend (2D).
+    displacement [cell, node, dim]: the shape is drawn deformed by `scale` times this, with its first outline; `values`
+        may be left out: the displacement's magnitude.
+    scale: factor on the displacement (None: the largest becomes a tenth of the mesh's size).
+    title, subtitle, label (of the colour bar): text.   contours: about how many contour lines (2D; 0: none).
+    mesh_lines: draw the cells' edges.   inset: a magnified disc with the mesh (2D), True or (x, y) or (x, y, radius).
+    colour_map: a name of matplotlib's (None: dark to light, or blue to red about 0 for values of both signs).
+    view: azimuth and elevation in degrees (3D).   dpi: pixels per inch, the picture being some 8 inches wide.
+    Very large meshes are drawn as dots, one for several cells; the picture says so.
+    Raises OptionError on all ranks for arrays that do not fit, a missing matplotlib, or a path that cannot be written.
+    """
+    path, element, tags = Path(path), None, None
+    with collectively(comm):
+        wish = _picture(picture)
+        matplotlib()
+        if comm.rank == 0:
+            check_target(path)
+        element = element_for(cell, degree)
+        points = coordinates(points, element)
+        if displacement is not None:
+            displacement = coordinates(displacement, element)
+            displacement = nodal("displacement", displacement, element, len(points))
+        if values is None and displacement is None:
+            raise OptionError("There is nothing to draw; give values, a displacement, or both.")
+        values = _scalar(nodal("values", displacement if values is None else values, element, len(points)))
+        tags = _tags(cell_regions, len(points))
+        boundaries = _facet_sets(boundaries or {})
+    _check_cells(comm, len(points), values)
+    collect, draw = (collect_plane, draw_plane) if element.dim == 2 else (collect_surface, draw_surface)
+    scene = collect(comm, element, points, values, tags, boundaries, displacement, wish)
+    with collectively(comm):
+        if comm.rank == 0:
+            with matplotlib().rc_context(type_settings()):
+                figure = draw(scene, wish)
+                with atomic_file(path) as file:
+                    figure.savefig(file, format="png", dpi=wish.dpi)
+    return path
+
+
+def _picture(given: dict) -> Picture:
+    known = Picture.__dataclass_fields__
+    for name in given:
+        if name not in known:
+            raise OptionError(f"plot has no option '{name}'; known are {', '.join(known)}.")
+    return Picture(**given)
+
+
+def _scalar(values: np.ndarray) -> np.ndarray:
+    """Values [cell, node, 1]: the magnitude of several components."""
+    return values if values.shape[2] == 1 else np.linalg.norm(values, axis=2, keepdims=True)
+
+
+def _tags(cell_regions, num_cells: int) -> np.ndarray:
+    if cell_regions is None:
+        return np.zeros(num_cells, np.int64)
+    return cellwise("cell_regions", cell_regions, num_cells)[:, 0].astype(np.int64)
+
+
+def _facet_sets(boundaries: Mapping) -> dict[str, FacetSet]:
+    return {name: FacetSet(np.asarray(cells), np.asarray(local)) for name, (cells, local) in boundaries.items()}
+
+
+def _check_cells(comm, num_cells: int, values: np.ndarray) -> None:
+    """Raise OptionError on all ranks if there are no cells at all, or values that are not finite."""
+    total = comm.allreduce(num_cells)
+    with collectively(comm):
+        if total == 0:
+            raise OptionError("There is nothing to draw: the mesh has no cells.")
+        bad = np.count_nonzero(~np.isfinite(values))
+        if bad:
+            raise OptionError(
+                f"'values' has {bad} entries on rank {comm.rank} that are not finite; a picture needs finite ones."
+            )

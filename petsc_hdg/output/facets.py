@@ -1,0 +1,99 @@
+"""Facets of a mesh given by its cells' nodes: the outer ones, and those between regions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..reference import ReferenceElement
+from .subdivide import facet_points
+from .transfer import gather_rows
+
+_GRID = 1e-8  # spacing of the grid that tells facets apart, relative to the mesh's size
+_SHIFT = 0.6180339887498949  # grid points are off the round numbers that nodes like to have
+_FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
+
+
+@dataclass(frozen=True)
+class FacetSet:
+    """Facets of this rank's cells. cells [n]: cell numbers.   local [n]: facet of the cell, in basix' order."""
+
+    cells: np.ndarray
+    local: np.ndarray
+
+    def sample(self, element: ReferenceElement, n: int, values: np.ndarray) -> np.ndarray:
+        """Values [facet, lattice point, component] on the lattice of n steps, from [cell, node, component]."""
+        places = facet_points(element.cell, n)
+        table = element.tabulate(places.reshape(-1, element.dim), 0)[0].reshape(*places.shape[:2], -1)
+        found = np.empty((len(self.cells), places.shape[1], values.shape[2]))
+        for facet, matrix in enumerate(table):
+            on = self.local == facet
+            found[on] = matrix @ values[self.cells[on]]
+        return found
+
+
+def all_facets(element: ReferenceElement, points: np.ndarray, cells: np.ndarray) -> FacetSet:
+    """The facets of the given cells [n] of this rank, those between two of them once."""
+    keys = _keys(element, points[cells], points.reshape(-1, element.dim).min(axis=0, initial=0.0), 1.0)
+    first = np.unique(keys, return_index=True)[1]
+    return FacetSet(cells[first // keys.shape[1]], first % keys.shape[1])
+
+
+def skin(comm, element: ReferenceElement, points: np.ndarray, tags: np.ndarray) -> tuple[FacetSet, FacetSet]:
+    """Exterior facets, and facets between cells of different tags (each on one of its ranks). Collective.
+
+    points [cell, node, dim]; tags [cell] int. Facets are one if their centres agree to 1e-8 of the mesh's size.
+    """
+    lower, size = _box(comm, points)
+    keys = _keys(element, points, lower, size).ravel()
+    count = len(keys) // max(1, len(points))
+    order = np.argsort(keys, kind="stable")
+    paired = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
+    first, second = order[paired], order[paired + 1]
+    alone = np.ones(len(keys), bool)
+    alone[first] = alone[second] = False
+    alone = np.flatnonzero(alone)
+    status = _across_ranks(comm, keys[alone], tags[alone // count] if count else tags[:0])
+    between = first[tags[first // count] != tags[second // count]] if count else first
+    between = np.concatenate((between, alone[status == 2]))
+    exterior = alone[status == 1]
+    count = max(1, count)
+    return FacetSet(exterior // count, exterior % count), FacetSet(between // count, between % count)
+
+
+def _across_ranks(comm, keys: np.ndarray, tags: np.ndarray) -> np.ndarray:
+    """Of facets with one cell on this rank: 1 exterior, 2 between tags (on the first of its ranks), 0 neither."""
+    sizes = comm.gather(len(keys))
+    keys, tags = gather_rows(comm, keys), gather_rows(comm, tags.astype(np.int64))
+    parts = None
+    if comm.rank == 0:
+        order = np.argsort(keys, kind="stable")
+        paired = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
+        first, second = order[paired], order[paired + 1]
+        status = np.ones(len(keys), np.int8)
+        status[first] = np.where(tags[first] != tags[second], 2, 0)
+        status[second] = 0
+        parts = np.split(status, np.cumsum(sizes)[:-1])
+    return comm.scatter(parts)
+
+
+def _box(comm, points: np.ndarray) -> tuple[np.ndarray, float]:
+    """Lower corner [dim] and largest side of the box around all nodes. Collective."""
+    flat = points.reshape(-1, points.shape[-1])
+    lower, upper = flat.min(axis=0, initial=np.inf), flat.max(axis=0, initial=-np.inf)
+    found = comm.allgather((lower, upper))
+    lower, upper = np.min([f[0] for f in found], axis=0), np.max([f[1] for f in found], axis=0)
+    return lower, max(float((upper - lower).max()), np.finfo(float).tiny)
+
+
+def _keys(element: ReferenceElement, points: np.ndarray, lower: np.ndarray, size: float) -> np.ndarray:
+    """A number [cell, facet] uint64 for the place of each facet's centre."""
+    centres = facet_points(element.cell, 1).mean(axis=1)
+    return place_keys(element.tabulate(centres, 0)[0] @ points, lower, size)
+
+
+def place_keys(places: np.ndarray, lower: np.ndarray, size: float) -> np.ndarray:
+    """A number [...] uint64 for each place [..., dim] in a box: equal for places that agree to 1e-8 of its size."""
+    whole = np.floor((places - lower) / (size * _GRID) + _SHIFT).astype(np.int64).astype(np.uint64)
+    return (whole * _FACTORS[: places.shape[-1]]).sum(axis=-1, dtype=np.uint64)

@@ -1,0 +1,116 @@
+"""Pictures of 3D fields: the outer surface, lit, seen from outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..reference import ReferenceElement, facet_cell
+from .facets import place_keys, skin
+from .painter import Painted
+from .plane import automatic_scale
+from .style import FAINT, colour_bar, colours, new_figure
+from .subdivide import lattice, outline_points, steps
+from .transfer import gather_rows
+
+_TRIANGLES = 200_000  # how many are worth drawing; each has one colour
+_MOST_STEPS = 40
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The outer facets, on rank 0. points [facet, lattice point, 3], values [facet, lattice point].
+
+    pieces [t, 3] and outline [edge, n + 1]: triangles and edges of one facet's lattice.   turned [facet] bool: whether
+    the lattice's normal points inwards.
+    """
+
+    points: np.ndarray
+    values: np.ndarray
+    pieces: np.ndarray
+    outline: np.ndarray
+    turned: np.ndarray
+    note: str = ""
+
+    def normals(self) -> np.ndarray:
+        """Outward unit normals [facet, piece, 3]."""
+        found = _normals(self.points[:, self.pieces]) * np.where(self.turned, -1.0, 1.0)[:, None, None]
+        return found / np.maximum(np.linalg.norm(found, axis=2, keepdims=True), np.finfo(float).tiny)
+
+    @property
+    def beside(self) -> np.ndarray:
+        """The piece [edge] that lies at the middle of each edge of a facet."""
+        middle = self.outline.shape[1] // 2
+        pairs = self.outline[:, [middle - 1, middle]]
+        return np.array([np.flatnonzero(np.isin(self.pieces, pair).sum(axis=1) == 2)[0] for pair in pairs])
+
+    def edge_keys(self) -> np.ndarray:
+        """Numbers [facet, edge] for the places of the edges: the same for two facets that share an edge."""
+        lower, size = self.points.min(axis=(0, 1)), np.ptp(self.points, axis=(0, 1)).max()
+        ends = self.points[:, self.outline[:, [0, -1]]]
+        return place_keys(ends.mean(axis=2), lower, size)
+
+
+def collect_surface(
+    comm, element: ReferenceElement, points, values, tags, boundaries, displacement, wish
+) -> Surface | None:
+    """Sample the outer facets on each rank and gather them: a Surface on rank 0, None elsewhere. Collective."""
+    exterior, _ = skin(comm, element, points, np.zeros_like(tags))
+    shape, note = points, ""
+    if displacement is not None:
+        scale = wish.scale if wish.scale is not None else automatic_scale(comm, points, displacement)
+        shape, note = points + scale * displacement, f"displacement × {scale:.3g}"
+    kind = facet_cell(element.cell)
+    n = steps(kind, _MOST_STEPS, comm.allreduce(len(exterior.cells)), _TRIANGLES)
+    found = exterior.sample(element, n, shape)
+    pieces, outline = lattice(kind, n)[1], outline_points(kind, n)
+    outwards = found.mean(axis=1) - shape.mean(axis=1)[exterior.cells]
+    turned = np.einsum("fd,fd->f", _normals(found[:, pieces]).sum(axis=1), outwards) < 0
+    shown, colour = gather_rows(comm, found), gather_rows(comm, exterior.sample(element, n, values)[..., 0])
+    turned = gather_rows(comm, turned)
+    return Surface(shown, colour, pieces, outline, turned, note) if comm.rank == 0 else None
+
+
+def _normals(corners: np.ndarray) -> np.ndarray:
+    """Normals [..., 3] of triangles [..., 3, 3], their length twice the area."""
+    return np.cross(corners[..., 1, :] - corners[..., 0, :], corners[..., 2, :] - corners[..., 0, :])
+
+
+def draw_surface(scene: Surface, wish):
+    """The figure: an orthographic view, far pieces first."""
+    from matplotlib.cm import ScalarMappable
+
+    right, up, eye = view_axes(*wish.view)
+    flat = scene.points @ np.stack((right, up), axis=1)
+    lower, upper = flat.min(axis=(0, 1)), flat.max(axis=(0, 1))
+    margin = 0.04 * (upper - lower).max()
+    (x0, y0), (x1, y1) = lower - margin, upper + margin
+    subtitle = "   ".join(text for text in (wish.subtitle, scene.note) if text)
+    figure, axes, bar_axes = new_figure((y1 - y0) / (x1 - x0), wish.title, subtitle, False)
+    axes.set_xlim(x0, x1), axes.set_ylim(y0, y1)
+    axes.set_aspect("equal")
+    axes.axis("off")
+    colour_map, norm = colours(scene.values, wish.colour_map)
+    painted = Painted.of(scene, np.stack((right, up, eye), axis=1), colour_map(norm(scene.values)), wish.mesh_lines)
+    axes.add_collection(painted.collection())
+    _triad(axes, right, up, (x0, y0), 0.07 * (upper - lower).max())
+    colour_bar(figure, bar_axes, ScalarMappable(norm, colour_map), wish.label)
+    return figure
+
+
+def view_axes(azimuth: float, elevation: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Unit vectors [3] to the right, up, and towards the eye; angles in degrees, the third axis is up."""
+    a, e = np.radians((azimuth, elevation))
+    eye = np.array((np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)))
+    right = np.array((-np.sin(a), np.cos(a), 0.0))
+    return right, np.cross(eye, right), eye
+
+
+def _triad(axes, right, up, corner, length: float) -> None:
+    """The directions of x, y, z in the lower left corner."""
+    origin = np.array(corner) + 1.1 * length
+    for name, along in zip("xyz", np.stack((right, up), axis=1), strict=True):
+        tip = origin + length * along
+        axes.plot(*zip(origin, tip, strict=True), color=FAINT, linewidth=0.9, solid_capstyle="round", clip_on=False)
+        axes.text(*(origin + 1.3 * length * along), name, size=8, color=FAINT, ha="center", va="center")
