@@ -85,7 +85,10 @@ class Options:
 def _given(database, prefix: str) -> dict[str, str]:
     """Options `-<prefix>fe_<name>` of the database as {name: text}."""
     start = f"{prefix}fe_"
-    return {key[len(start) :]: text or "" for key, text in database.getAll().items() if key.startswith(start)}
+    found = {key: text or "" for key, text in database.getAll().items() if key.startswith(start)}
+    for key in found:
+        database.hasName(key)  # tells PETSc that the option is used
+    return {key[len(start) :]: text for key, text in found.items()}
 
 
 def _parse(f, prefix: str, text: str):

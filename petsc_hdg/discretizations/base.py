@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..errors import OptionError, PhysicsError
+from ..errors import OptionError
 from ..options import Options
 
 PAD = 32  # cells are padded to this multiple, so that rows of cell-fastest arrays are aligned
@@ -61,21 +61,10 @@ class Discretization:
         condition = np.full((end - start, self.physics.num_components), -1, dtype=np.int32)
         for number, dirichlet in enumerate(self.physics.dirichlet):
             mask = self.mesh.closure_mask(dirichlet.label)
-            for component in self._condition_components(dirichlet):
+            for component in (dirichlet.field.offset + c for c in dirichlet.components):
                 free = mask & (condition[:, component] < 0)
                 condition[free, component] = number
         return condition >= 0, condition
-
-    def _condition_components(self, condition) -> list[int]:
-        """Components among all components that a condition speaks of."""
-        fields = [f for f in self.physics.fields if condition.field in (None, f.name)]
-        if not fields:
-            raise PhysicsError(f"a condition on '{condition.label}' names the field '{condition.field}', which physics '{self.physics.name}' lacks")
-        chosen = []
-        for f in fields:
-            wanted = range(f.components) if condition.components is None else condition.components
-            chosen += [f.offset + c for c in wanted]
-        return chosen
 
     @cached_property
     def natural_facets(self) -> np.ndarray:

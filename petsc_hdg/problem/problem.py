@@ -49,7 +49,7 @@ class Problem:
             PETSc.Sys.Print(self.view(), comm=mesh.dm.comm)
 
     def _create_operator(self) -> None:
-        vector = self.dm.createGlobalVector()
+        vector = self.dm.createGlobalVec()
         viennacl = is_viennacl(vector)
         self.device = Device.from_vec(vector) if viennacl else Device.select(self.options.device, self.comm)
         self.device.profile = self.options.profile
@@ -97,7 +97,7 @@ class Problem:
 
     def create_vec(self) -> PETSc.Vec:
         """A zero vector of unknowns, of the type `-dm_vec_type` asks for."""
-        return self.dm.createGlobalVector()
+        return self.dm.createGlobalVec()
 
     @cached_property
     def callbacks(self) -> Callbacks:
@@ -185,6 +185,10 @@ class Problem:
     def report(self, u: PETSc.Vec | None = None) -> dict:
         """What was run and how it went; written to the file of `-fe_report` if given. Collective."""
         return results.report(self, u)
+
+    def summary(self, report: dict | None = None, u: PETSc.Vec | None = None) -> str:
+        """The report as a table for the terminal. Collective."""
+        return results.summary(report or self.report(u))
 
     def view(self) -> str:
         """Lines that describe discretization, device and Vec mode. Collective."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import stages
+from .. import output, stages
 from ..discretizations.dofmap import element_nodes
 
 
@@ -75,6 +75,11 @@ def report(problem, u=None) -> dict:
     if problem.options.report:
         output.write_report(problem.options.report, problem.comm, data)
     return data
+
+
+def summary(data: dict) -> str:
+    """A report as a table for the terminal."""
+    return output.format_report(data)
 
 
 def describe(problem) -> str:
