@@ -26,7 +26,12 @@ class Statements:
     """Reads statements in the scope of `expressions`; `result` is the type the function returns (None: nothing)."""
 
     def __init__(self, expressions: Expressions, result: str | None):
-        self.expressions, self.scope, self.source, self.result = expressions, expressions.scope, expressions.source, result
+        self.expressions, self.scope, self.source, self.result = (
+            expressions,
+            expressions.scope,
+            expressions.source,
+            result,
+        )
 
     def block(self, node) -> tuple:
         """The statements of a block, or of a single statement, in a scope of their own."""
@@ -49,7 +54,9 @@ class Statements:
             raise self.source.error(line_of(node), _REFUSED[kind])
         method = getattr(self, f"_{kind.lower()}", None)
         if method is None:
-            raise self.source.error(line_of(node), "this statement has no effect; assign to a variable or call a helper function")
+            raise self.source.error(
+                line_of(node), "this statement has no effect; assign to a variable or call a helper function"
+            )
         return method(node)
 
     def _compound(self, node) -> tuple:
@@ -84,7 +91,9 @@ class Statements:
             raise self.source.error(line, f"'{node.name}' is declared twice")
         kind, extents, pointer = self._type(node)
         if node.storage and "static" in node.storage and "const" not in node.quals:
-            raise self.source.error(line, f"'{node.name}' is static: a pointwise function cannot remember values between points")
+            raise self.source.error(
+                line, f"'{node.name}' is static: a pointwise function cannot remember values between points"
+            )
         if pointer:
             return self._alias(node, kind, bind)
         init = self._initialiser(node, kind, extents)
@@ -105,11 +114,15 @@ class Statements:
             elif isinstance(inner, c_ast.ArrayDecl) and not pointer:
                 extents.append(None if inner.dim is None else self._extent(inner.dim))
             else:
-                raise self.source.error(line_of(node), f"the type of '{node.name}' is not supported; use numbers, arrays or a plain pointer")
+                raise self.source.error(
+                    line_of(node), f"the type of '{node.name}' is not supported; use numbers, arrays or a plain pointer"
+                )
             inner = inner.type
         kind = scalar_type(inner.type.names) if isinstance(inner.type, c_ast.IdentifierType) else None
         if kind is None:
-            raise self.source.error(line_of(node), f"the type of '{node.name}' is not supported; use PetscReal, PetscScalar or PetscInt")
+            raise self.source.error(
+                line_of(node), f"the type of '{node.name}' is not supported; use PetscReal, PetscScalar or PetscInt"
+            )
         return kind, tuple(extents), pointer
 
     def _extent(self, node):
@@ -121,11 +134,15 @@ class Statements:
     def _alias(self, node, kind: str, bind) -> tuple:
         line = line_of(node)
         if node.init is None:
-            raise self.source.error(line, f"the pointer '{node.name}' must be set where it is declared, e.g. = &u[uOff[1]]")
+            raise self.source.error(
+                line, f"the pointer '{node.name}' must be set where it is declared, e.g. = &u[uOff[1]]"
+            )
         target = self.expressions.reference(node.init)
         pointed = self.scope.symbols[target.name]
         if pointed.type != kind:
-            raise self.source.error(line, f"the pointer '{node.name}' is to {kind}, and what it points to is {pointed.type}")
+            raise self.source.error(
+                line, f"the pointer '{node.name}' is to {kind}, and what it points to is {pointed.type}"
+            )
         const = pointed.const or "const" in node.quals or "const" in getattr(node.type.type, "quals", ())
         symbol = Symbol(self.scope.fresh(node.name), kind, (None,), const=const, pointer=True)
         bind(node.name, symbol)
@@ -152,14 +169,18 @@ class Statements:
                     inner += [Num("0.0" if kind == REAL else "0", kind)] * (width.value - len(inner))
                 values += inner
             elif isinstance(entry, c_ast.NamedInitializer):
-                raise self.source.error(line_of(node), f"named initialisers are not supported; list the values of '{name}' in order")
+                raise self.source.error(
+                    line_of(node), f"named initialisers are not supported; list the values of '{name}' in order"
+                )
             else:
                 values.append(self._converted(self.expressions.read(entry), kind, name, line_of(node)))
         return values
 
     def _converted(self, value, kind: str, name: str, line: int):
         if kind == INT and value.type == REAL:
-            message = f"'{name}' is an integer and would cut off a real value; declare it PetscReal, or cast with (PetscInt)"
+            message = (
+                f"'{name}' is an integer and would cut off a real value; declare it PetscReal, or cast with (PetscInt)"
+            )
             raise self.source.error(line, message)
         return real(value) if kind == REAL and isinstance(value, Num) else value
 
@@ -202,7 +223,7 @@ class Statements:
 
     def _for(self, node) -> tuple:
         self.scope.push()
-        init = self.read(node.init)
+        init = self.read(self._loop_start(node.init))
         condition = self.expressions.condition(node.cond) if node.cond else None
         step = self.read(node.next)
         if not all(isinstance(statement, ir.Assign) for statement in step):
@@ -210,6 +231,15 @@ class Statements:
         loop = ir.Loop(condition, step, self.block(node.stmt), False, line_of(node))
         self.scope.pop()
         return (*init, loop)
+
+    def _loop_start(self, init):
+        """The first part of a for; `for (d = 0; …)` declares an unknown d as PetscInt, so that short bodies need no declarations."""
+        starts = init.exprs if isinstance(init, c_ast.ExprList) else [init]
+        if not all(isinstance(s, c_ast.Assignment) and s.op == "=" and isinstance(s.lvalue, c_ast.ID) for s in starts):
+            return init
+        if any(self.scope.find(s.lvalue.name) for s in starts):
+            return init
+        return c_ast.DeclList([_integer_declaration(s) for s in starts], init.coord)
 
     def _while(self, node) -> tuple:
         return (ir.Loop(self.expressions.condition(node.cond), (), self.block(node.stmt), False, line_of(node)),)
@@ -272,3 +302,9 @@ class Statements:
         statements = self.sequence(before if isinstance(last, c_ast.Break) else [*before, last])
         self.scope.pop()
         return statements
+
+
+def _integer_declaration(start: c_ast.Assignment) -> c_ast.Decl:
+    """`PetscInt d = …` for the assignment `d = …`."""
+    kind = c_ast.TypeDecl(start.lvalue.name, [], None, c_ast.IdentifierType(["int"]))
+    return c_ast.Decl(start.lvalue.name, [], [], [], [], kind, start.rvalue, None, start.coord)
