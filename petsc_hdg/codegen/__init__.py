@@ -1,4 +1,4 @@
-"""Programs in OpenCL C as data: a preamble, the user's physics and kernel files laid end to end (see `spec.KernelSpec`)."""
+"""OpenCL C programs as data: sizes, tables, the user's physics and kernel files laid end to end (`KernelSpec`)."""
 
 from petsc_hdg.codegen.library import kernel_folder, kernel_text
 from petsc_hdg.codegen.spec import KernelSpec

@@ -117,12 +117,15 @@ class Arrays:
 
     def _allocate(self, nbytes: int, flags=None):
         cl = opencl()
+        limit = self.device.memory_bytes
         try:
+            if nbytes > limit:  # some drivers allocate at first use, and accept anything before
+                raise cl.MemoryError(f"the device has {limit / 1e6:.1f} MB")
             return cl.Buffer(self.device.context, cl.mem_flags.READ_WRITE if flags is None else flags, max(nbytes, 8))
         except cl.Error as error:
             raise DeviceError(
-                f"{self.device.name} has no room for {nbytes / 1e6:.1f} MB more: use more ranks, a coarser mesh or a "
-                "lower -fe_degree"
+                f"{self.device.name} has no room for {nbytes / 1e6:.1f} MB more ({error}): use more ranks, a coarser "
+                "mesh or a lower -fe_degree"
             ) from error
 
     def _device_form(self, array: np.ndarray, name: str) -> np.ndarray:

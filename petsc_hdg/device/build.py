@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import warnings
 
 from petsc_hdg.device.cache import Entry
+from petsc_hdg.device.messages import errors
 from petsc_hdg.device.platforms import opencl
 from petsc_hdg.errors import DeviceError, PhysicsError
-
-_USER = "physics: "
-# clang writes "file:line:column: error: text", PoCL "error: file:line:column: text".
-_MESSAGE = re.compile(
-    r"^\s*(?:error: )?<?(?P<file>[^<>\n]*?)>?:(?P<line>\d+):(?P<column>\d+): (?:(?:fatal )?error: )?(?P<text>.*)$",
-    re.MULTILINE,
-)
 
 
 def build_options(precision: str) -> list[str]:
@@ -80,27 +73,9 @@ def _compiled(device, spec, entry: Entry):
 
 def _build_error(device, spec, entry: Entry, source: str, log: str) -> DeviceError | PhysicsError:
     kept = f" (log: {entry.path('build.log')})" if entry.write("build.log", log.encode()) else ""
-    found = [match for match in _MESSAGE.finditer(log) if "error: " in match[0]]
-    for match in found:
-        if match["file"].startswith(_USER):
-            quoted = source_line(source, match["file"], int(match["line"]))
-            return PhysicsError(
-                f"{match['file']}:{match['line']}:{match['column']}: {match['text']}\n    {quoted}{kept}"
-            )
-    first = f"{found[0]['file']}:{found[0]['line']}: {found[0]['text']}" if found else log.strip()[:300]
+    found = errors(log, source)
+    for message in found:
+        if message.is_users:
+            return PhysicsError(f"{message}{kept}")
+    first = found[0] if found else log.strip()[:300]
     return DeviceError(f"kernel '{spec.name}' does not compile on {device.name}: {first}{kept}")
-
-
-def source_line(source: str, name: str, number: int) -> str:
-    """Line `number` of the part of `source` that its #line directives call `name`."""
-    current, line = "", 0
-    for text in source.splitlines():
-        directive = re.match(r'#line (\d+)(?: "(.*)")?', text)
-        if directive:
-            line = int(directive[1])
-            current = directive[2] if directive[2] is not None else current
-            continue
-        if current == name and line == number:
-            return text.strip()
-        line += 1
-    return ""

@@ -12,6 +12,7 @@ class Device:
     context, queue   pyopencl objects
     name, driver     text
     is_gpu, has_fp64 bool
+    memory_bytes     memory of the device
     local_bytes      local memory a work-group can have
     constant_bytes   constant memory a program can have
     max_work_group   work-items a work-group can have
@@ -30,6 +31,7 @@ class Device:
         self.driver = cl_device.driver_version.strip()
         self.is_gpu = is_gpu(cl_device)
         self.has_fp64 = "cl_khr_fp64" in cl_device.extensions.split()
+        self.memory_bytes = int(cl_device.global_mem_size)
         self.local_bytes = int(cl_device.local_mem_size)
         self.constant_bytes = int(cl_device.max_constant_buffer_size)
         self.max_work_group = int(cl_device.max_work_group_size)

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from petsc_hdg.device import Arrays, Device, Kernel, build, cache, verified
+from petsc_hdg.device import Arrays, Device, Kernel, build, cache, messages, verified
 from petsc_hdg.errors import DeviceError, PhysicsError
 
 PHYSICS = """#line 1 "physics: poisson.f0"
@@ -100,22 +100,25 @@ def test_our_error_names_the_kernel(fresh_cache, device, make_spec):
         Kernel(make_spec(macros={"GROUP": "64 oops"}), device)
 
 
-def test_source_line():
-    assert build.source_line(PHYSICS, "physics: poisson.f0", 2) == "out[0] = 1;"
-    assert build.source_line(PHYSICS, "physics: poisson.f1", 3) == "out[d] = gradu[d];"
-    assert build.source_line(PHYSICS, "physics: poisson.f1", 30) == ""
+@pytest.mark.parametrize(
+    "log",
+    [
+        "<physics: poisson.f1>:3:12: error: use of undeclared identifier 'gradu'",
+        "error: physics: poisson.f1:3:12: use of undeclared identifier 'gradu'",
+        "1 warning\nphysics: poisson.f1:3:12: error: use of undeclared identifier 'gradu'\n  out[d]\n  ^",
+        "<kernel>:2:1: warning: unused\n<kernel>:8:12: error: use of undeclared identifier 'gradu'",
+        "<program source>:8:12: fatal error: use of undeclared identifier 'gradu'",
+    ],
+)
+def test_messages_of_compilers_are_understood(log):
+    (message,) = messages.errors(log, PHYSICS)
+    assert message.is_users
+    assert str(message) == ("physics: poisson.f1:3:12: use of undeclared identifier 'gradu'\n    out[d] = gradu[d];")
 
 
-def test_clang_messages_are_understood():
-    clang = "<physics: poisson.f1>:3:23: error: use of undeclared identifier 'gradu'"
-    pocl = "error: physics: poisson.f1:3:23: use of undeclared identifier 'gradu'"
-    for log in (clang, pocl, "1 warning\n" + clang.replace("<", "").replace(">", "")):
-        found = build._MESSAGE.search(log)
-        assert (found["file"], found["line"], found["text"]) == (
-            "physics: poisson.f1",
-            "3",
-            "use of undeclared identifier 'gradu'",
-        )
+def test_messages_beyond_the_program_are_kept():
+    (message,) = messages.errors("<kernel>:800:1: error: end of file", PHYSICS)
+    assert not message.is_users and str(message).startswith("kernel:800:1: end of file")
 
 
 def test_verdicts_are_remembered_by_kernel(fresh_cache, make_spec):
