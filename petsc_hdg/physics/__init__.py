@@ -8,5 +8,6 @@ from petsc_hdg.physics.interpret import Interpreter
 from petsc_hdg.physics.layout import Auxiliary, Field
 from petsc_hdg.physics.pointwise import Physics
 from petsc_hdg.physics.source import CFile
+from petsc_hdg.physics.symbols import Symbols, manufactured
 
-__all__ = ["Auxiliary", "CFile", "Dirichlet", "Field", "Interpreter", "Neumann", "Physics", "Robin"]
+__all__ = ["Auxiliary", "CFile", "Dirichlet", "Field", "Interpreter", "Neumann", "Physics", "Robin", "Symbols", "manufactured"]

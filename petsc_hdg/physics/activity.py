@@ -50,9 +50,13 @@ class Activity:
     def mask(self, call: ir.HelperCall) -> frozenset:
         """Names of the parameters that are active in a call."""
         parameters = self.helpers[call.function].parameters
-        return frozenset(p.name for p, argument in zip(parameters, call.arguments) if p.type == REAL and self.depends(argument))
+        return frozenset(
+            p.name
+            for p, argument in zip(parameters, call.arguments, strict=False)
+            if p.type == REAL and self.depends(argument)
+        )
 
-    def summary(self, call: ir.HelperCall) -> "Activity":
+    def summary(self, call: ir.HelperCall) -> Activity:
         """Activity inside the helper that `call` calls."""
         key = call.function, self.mask(call)
         if key not in self.cache:
@@ -70,6 +74,6 @@ class Activity:
             self.result = self.result or self.depends(node.value)
         elif isinstance(node, ir.HelperCall):
             inside = self.summary(node).names
-            for parameter, argument in zip(self.helpers[node.function].parameters, node.arguments):
+            for parameter, argument in zip(self.helpers[node.function].parameters, node.arguments, strict=False):
                 if isinstance(argument, ir.Ref) and parameter.name in inside:
                     self.names.add(self.root(argument.name))

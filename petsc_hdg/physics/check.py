@@ -17,7 +17,7 @@ def first_run(physics: str, instance: Instance, constants: np.ndarray) -> None:
     """Run every function of `instance` once; values that are not finite are no error here."""
     for form in instance.all():
         _run(form, constants)
-    for condition, form in zip(instance.terms.dirichlet, instance.dirichlet):
+    for condition, form in zip(instance.terms.dirichlet, instance.dirichlet, strict=False):
         _check_written(condition, form, _run(form, constants, UNSET))
 
 
@@ -45,4 +45,7 @@ def _check_written(condition, form: Form, written: list) -> None:
     for component in condition.components:
         if written[component] is UNSET:
             source = form.program.source
-            raise source.error(None, f"g[{component}] is never assigned, and component {component} is constrained; write g[{component}] = …;")
+            raise source.error(
+                None,
+                f"g[{component}] is never assigned, and component {component} is constrained; write g[{component}] = …;",
+            )

@@ -54,7 +54,14 @@ _OPS = {
 class Closures:
     """Compiles one function. `known` holds the compiled helpers; `most_turns` bounds every loop."""
 
-    def __init__(self, function: Function, known: Mapping[str, Callable], dim: int, arrays: Mapping, most_turns: int = _MOST_TURNS):
+    def __init__(
+        self,
+        function: Function,
+        known: Mapping[str, Callable],
+        dim: int,
+        arrays: Mapping,
+        most_turns: int = _MOST_TURNS,
+    ):
         self.function, self.source, self.known, self.dim, self.arrays = function, function.origin, known, dim, arrays
         self.most_turns = most_turns
         self.slots: dict[str, int] = {}
@@ -76,7 +83,7 @@ class Closures:
             frame = [UNSET] * count
             for slot, view in fixed:
                 frame[slot] = view
-            for slot, box, argument in zip(positions, boxed, arguments):
+            for slot, box, argument in zip(positions, boxed, arguments, strict=False):
                 frame[slot] = View([argument]) if box else argument
             return frame[0] if body(frame) is _RETURN else None
 
@@ -162,7 +169,13 @@ class Closures:
 
     def _loop(self, node: ir.Loop) -> Callable:
         condition = self.expression(node.condition) if node.condition is not None else lambda frame: True
-        step, body, first, most, error = self.block(node.step), self.block(node.body), node.test_last, self.most_turns, self._endless(node)
+        step, body, first, most, error = (
+            self.block(node.step),
+            self.block(node.body),
+            node.test_last,
+            self.most_turns,
+            self._endless(node),
+        )
 
         def run(frame):
             turns = 0
@@ -181,7 +194,9 @@ class Closures:
         return run
 
     def _endless(self, node: ir.Loop) -> Callable:
-        return lambda: EndlessLoop(str(self.source.error(node.line, f"this loop did not end after {self.most_turns} turns")))
+        return lambda: EndlessLoop(
+            str(self.source.error(node.line, f"this loop did not end after {self.most_turns} turns"))
+        )
 
     def _jump(self, node: ir.Jump) -> Callable:
         left = _BREAK if node.word == "break" else _CONTINUE
@@ -288,7 +303,11 @@ class Closures:
         return lambda frame: function(left(frame), right(frame))
 
     def _of_select(self, node: ir.Select) -> Callable:
-        condition, then, other = self.expression(node.condition), self.expression(node.then), self.expression(node.other)
+        condition, then, other = (
+            self.expression(node.condition),
+            self.expression(node.then),
+            self.expression(node.other),
+        )
         return lambda frame: then(frame) if condition(frame) else other(frame)
 
     def _of_call(self, node: ir.Call) -> Callable:
@@ -325,7 +344,13 @@ def _ints_from_reals(body: tuple) -> frozenset:
     while size != len(found):
         size = len(found)
         for node in ir.walk(*body):
-            name = node.target.name if isinstance(node, ir.Assign) else node.symbol.name if isinstance(node, ir.Declare) else None
+            name = (
+                node.target.name
+                if isinstance(node, ir.Assign)
+                else node.symbol.name
+                if isinstance(node, ir.Declare)
+                else None
+            )
             value = node.value if isinstance(node, ir.Assign) else getattr(node, "init", None)
             if name and value is not None and (_has_cast(value) or ir.names_used(value) & found):
                 found.add(name)

@@ -13,7 +13,22 @@ from dataclasses import replace
 from petsc_hdg.physics import ir
 from petsc_hdg.physics.activity import Activity
 from petsc_hdg.physics.functions import BUILTINS
-from petsc_hdg.physics.ir import INT, REAL, Binary, Call, Declare, Element, Function, HelperCall, Name, Num, Ref, Select, Symbol, Unary
+from petsc_hdg.physics.ir import (
+    INT,
+    REAL,
+    Binary,
+    Call,
+    Declare,
+    Element,
+    Function,
+    HelperCall,
+    Name,
+    Num,
+    Ref,
+    Select,
+    Symbol,
+    Unary,
+)
 from petsc_hdg.physics.liveness import prune
 from petsc_hdg.physics.lower import Program
 
@@ -169,7 +184,9 @@ class Tangent:
             return add(multiply(left, node.right), multiply(node.left, right))
         if node.op == "/":
             return self._quotient(node.left, node.right, left, right)
-        raise self.source.error(self.line, f"'{node.op}' of values that depend on the solution cannot be differentiated")
+        raise self.source.error(
+            self.line, f"'{node.op}' of values that depend on the solution cannot be differentiated"
+        )
 
     def _quotient(self, top, bottom, top_rate, bottom_rate):
         """(a/b)' = (a' - (a/b) b') / b."""
@@ -206,8 +223,8 @@ class Tangent:
         """The call of the helper's derivative, and whether the helper itself must be called after it."""
         function = self.made[call.function]
         derived, alone = self._derived(function, mask)
-        values = {p.name: argument for p, argument in zip(function.parameters, call.arguments)}
-        for parameter, argument in zip(function.parameters, call.arguments):
+        values = {p.name: argument for p, argument in zip(function.parameters, call.arguments, strict=False)}
+        for parameter, argument in zip(function.parameters, call.arguments, strict=False):
             if parameter.name in mask:
                 rate = self._ref(argument) if isinstance(argument, Ref) else self.of(argument)
                 values[derivative_name(parameter.name)] = rate

@@ -43,7 +43,9 @@ def _trimmed(function: Function) -> Function:
     """`function` with the parameters it uses."""
     used = ir.names_used(*function.body) | function.outputs
     parameters = tuple(p for p in function.parameters if p.name in used and p.type == REAL)
-    return Function(function.name, function.origin, function.result, parameters, function.body, function.line, function.outputs)
+    return Function(
+        function.name, function.origin, function.result, parameters, function.body, function.line, function.outputs
+    )
 
 
 def _call(program: Program, output: str) -> str:
@@ -130,8 +132,13 @@ def _natural(form: Form) -> list[str]:
 
 
 def _boundary_jacobian(instance: Instance) -> str:
-    cases = [[_call(form.derivative, _at("df0", form.term.field.offset))] if form.derivative else [] for form in instance.natural]
-    head = f"pw_boundary_jacobian(int condition, {_INPUTS}, {_RATES}, {_POINT}, real u_tshift, {_BOUNDARY_END}, real *df0)"
+    cases = [
+        [_call(form.derivative, _at("df0", form.term.field.offset))] if form.derivative else []
+        for form in instance.natural
+    ]
+    head = (
+        f"pw_boundary_jacobian(int condition, {_INPUTS}, {_RATES}, {_POINT}, real u_tshift, {_BOUNDARY_END}, real *df0)"
+    )
     return _function(head, [_zero("df0", instance.num_components), *_branches(cases)])
 
 

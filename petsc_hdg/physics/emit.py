@@ -52,7 +52,11 @@ class Emitter:
     def _declare(self, node: ir.Declare, depth: int, file: str) -> None:
         symbol = node.symbol
         size = f"[{symbol.extents[0].text}]" if symbol.extents else ""
-        value = "{" + ", ".join(map(expression, node.init)) + "}" if isinstance(node.init, tuple) else node.init and expression(node.init)
+        value = (
+            "{" + ", ".join(map(expression, node.init)) + "}"
+            if isinstance(node.init, tuple)
+            else node.init and expression(node.init)
+        )
         self._write(depth, f"{symbol.type} {symbol.name}{size}" + (f" = {value};" if value else ";"))
 
     def _alias(self, node: ir.Alias, depth: int, file: str) -> None:

@@ -8,13 +8,29 @@ import re
 from pycparser import c_ast
 
 from petsc_hdg.physics import functions
-from petsc_hdg.physics.ir import INT, REAL, Binary, Call, Element, Expr, HelperCall, Name, Num, Ref, Select, Symbol, Unary
+from petsc_hdg.physics.ir import (
+    INT,
+    REAL,
+    Binary,
+    Call,
+    Element,
+    Expr,
+    HelperCall,
+    Name,
+    Num,
+    Ref,
+    Select,
+    Symbol,
+    Unary,
+)
 from petsc_hdg.physics.parse import INT_TYPES, REAL_TYPES, line_of
 from petsc_hdg.physics.scope import Scope
 
 _COMPARISONS = ("<", ">", "<=", ">=", "==", "!=", "&&", "||")
 _INT_ONLY = ("%", "<<", ">>", "&", "|", "^")
 _SUFFIX = re.compile(r"[fFlLuU]+\Z")
+# Powers that are cheaper, and at zero more accurate, without pow.
+_POWERS = {"pow": {1: "", 2: "sqr", 0.5: "sqrt"}, "powr": {1: "", 2: "sqr"}, "pown": {1: "", 2: "sqr"}}
 _NO_SIDE_EFFECT = "changes a variable inside an expression; write it as a statement of its own"
 
 
@@ -44,7 +60,9 @@ class Expressions:
 
     def place(self, node) -> Name | Element:
         """What stands left of an assignment."""
-        if not isinstance(node, (c_ast.ID, c_ast.ArrayRef)) and not (isinstance(node, c_ast.UnaryOp) and node.op == "*"):
+        if not isinstance(node, (c_ast.ID, c_ast.ArrayRef)) and not (
+            isinstance(node, c_ast.UnaryOp) and node.op == "*"
+        ):
             raise self.source.error(line_of(node), "only a variable or an element of an array can be assigned to")
         place = self._id(node, constants=False) if isinstance(node, c_ast.ID) else self.read(node)
         symbol = self.scope.symbols[place.name]
@@ -97,7 +115,9 @@ class Expressions:
 
     def _named_constant(self, name: str, line: int) -> Element:
         if self.scope.find("constants") is None:
-            raise self.source.error(line, f"a helper function does not see the constant '{name}'; pass it as an argument")
+            raise self.source.error(
+                line, f"a helper function does not see the constant '{name}'; pass it as an argument"
+            )
         return Element("constants", Num(str(self.constants[name]), INT), REAL, line)
 
     def _arrayref(self, node) -> Expr:
@@ -108,8 +128,10 @@ class Expressions:
         if not symbol.extents:
             raise self.source.error(line, f"'{_base(node)}' is one number and has no elements; leave out the [ ]")
         if len(indices) != len(symbol.extents):
-            raise self.source.error(line, f"'{_base(node)}' takes {len(symbol.extents)} indices, here it has {len(indices)}")
-        bounds = tuple(zip(indices, symbol.extents)) if len(indices) > 1 else ()
+            raise self.source.error(
+                line, f"'{_base(node)}' takes {len(symbol.extents)} indices, here it has {len(indices)}"
+            )
+        bounds = tuple(zip(indices, symbol.extents, strict=False)) if len(indices) > 1 else ()
         return Element(symbol.name, _flatten(symbol, indices), symbol.type, line, bounds)
 
     def _chain(self, node) -> tuple[Symbol | None, tuple]:
@@ -156,7 +178,9 @@ class Expressions:
             raise self.source.error(line, f"'{node.op}' needs integers; use pow or fmod for reals")
         if node.op == "/" and isinstance(left, Num) and isinstance(right, Num) and INT == left.type == right.type:
             if right.value == 0 or left.value % right.value:
-                raise self.source.error(line, f"{left.text}/{right.text} is a division of integers in C; write {left.text}.0/{right.text}")
+                raise self.source.error(
+                    line, f"{left.text}/{right.text} is a division of integers in C; write {left.text}.0/{right.text}"
+                )
         common = REAL if REAL in (left.type, right.type) else INT
         return Binary(node.op, left, right, INT if node.op in _COMPARISONS else common)
 
@@ -174,7 +198,9 @@ class Expressions:
             raise self.source.error(line, "a cast to a pointer is not supported")
         kind = scalar_type(words)
         if kind is None:
-            raise self.source.error(line, f"a cast to {' '.join(words)} is not supported; cast to PetscReal or PetscInt")
+            raise self.source.error(
+                line, f"a cast to {' '.join(words)} is not supported; cast to PetscReal or PetscInt"
+            )
         return operand if operand.type == kind else real(operand) if kind == REAL else Unary("(int)", operand, INT)
 
     def _assignment(self, node) -> Expr:
@@ -200,23 +226,35 @@ class Expressions:
             raise self._unknown_function(name, line)
         return self._builtin(name, builtin, values, line)
 
-    def _builtin(self, name: str, builtin: str, values: list, line: int) -> Call:
+    def _builtin(self, name: str, builtin: str, values: list, line: int) -> Expr:
         row = functions.BUILTINS[builtin]
         if len(values) != len(row.arguments):
             raise self.source.error(line, f"{name} takes {len(row.arguments)} argument(s), here it has {len(values)}")
-        for position, (kind, value) in enumerate(zip(row.arguments, values), 1):
+        for position, (kind, value) in enumerate(zip(row.arguments, values, strict=False), 1):
             if kind == "i" and value.type != INT:
                 hint = "; use fabs or PetscAbsReal for reals" if builtin == "abs" else ""
                 raise self.source.error(line, f"argument {position} of {name} must be an integer{hint}")
-        arguments = tuple(real(value) if kind == "r" else value for kind, value in zip(row.arguments, values))
-        return Call(builtin, arguments, row.result)
+        arguments = tuple(
+            real(value) if kind == "r" else value for kind, value in zip(row.arguments, values, strict=False)
+        )
+        if builtin in _POWERS and isinstance(values[1], Num) and values[1].value in _POWERS[builtin]:
+            short = _POWERS[builtin][values[1].value]
+            return Call(short, arguments[:1], REAL) if short else arguments[0]
+        value = Call(builtin, arguments, row.result)
+        is_test = row.result == INT and "r" in row.arguments  # C says "not 0" where it is true, OpenCL C says 1
+        return Binary("!=", value, Num("0", INT), INT) if is_test else value
 
     def helper_call(self, name: str, arguments: list, line: int) -> HelperCall:
         """A call of the user's function `name`."""
         function = self.helpers.get(name, self.source, line)
         if len(arguments) != len(function.parameters):
-            raise self.source.error(line, f"{name} takes {len(function.parameters)} argument(s), here it has {len(arguments)}")
-        values = tuple(self._argument(function, parameter, node) for parameter, node in zip(function.parameters, arguments))
+            raise self.source.error(
+                line, f"{name} takes {len(function.parameters)} argument(s), here it has {len(arguments)}"
+            )
+        values = tuple(
+            self._argument(function, parameter, node)
+            for parameter, node in zip(function.parameters, arguments, strict=False)
+        )
         return HelperCall(function.name, values, function.result or "", line)
 
     def _argument(self, function, parameter: Symbol, node):
@@ -224,12 +262,16 @@ class Expressions:
         if not parameter.extents:
             value = self.read(node)
             if parameter.type == INT and value.type == REAL:
-                raise self.source.error(line, f"'{parameter.name.rstrip('_')}' of helper '{function.name}' must be an integer")
+                raise self.source.error(
+                    line, f"'{parameter.name.rstrip('_')}' of helper '{function.name}' must be an integer"
+                )
             return real(value) if parameter.type == REAL else value
         ref = self.reference(node)
         symbol = self.scope.symbols[ref.name]
         if symbol.type != parameter.type:
-            raise self.source.error(line, f"an array of {symbol.type} is passed where one of {parameter.type} is needed")
+            raise self.source.error(
+                line, f"an array of {symbol.type} is passed where one of {parameter.type} is needed"
+            )
         if parameter.name in function.outputs and symbol.const:
             raise self.source.error(line, f"'{_base(node)}' is an input or const, and the helper function writes to it")
         return ref
@@ -244,7 +286,11 @@ class Expressions:
             return self.source.error(line, f"{name} is not offered: {functions.NOT_OFFERED[name]}")
         known = [*self.helpers.names(), *functions.known_functions()]
         close = difflib.get_close_matches(name, known, n=1)
-        remedy = f"did you mean '{close[0]}'?" if close else "define it in `helpers`, or use the math functions of PETSc or OpenCL C"
+        remedy = (
+            f"did you mean '{close[0]}'?"
+            if close
+            else "define it in `helpers`, or use the math functions of PETSc or OpenCL C"
+        )
         if self.scope.find(name) is not None:
             remedy = f"it is a variable; write {name}[i] or leave out the ( )"
         return self.source.error(line, f"unknown function '{name}'; {remedy}")
@@ -288,5 +334,9 @@ def _called(source, node) -> str:
 
 
 def _word(node) -> str:
-    words = {"StructRef": "a member of a structure", "CompoundLiteral": "a compound literal", "InitList": "a list in braces"}
+    words = {
+        "StructRef": "a member of a structure",
+        "CompoundLiteral": "a compound literal",
+        "InitList": "a list in braces",
+    }
     return words.get(type(node).__name__, f"'{type(node).__name__}'")

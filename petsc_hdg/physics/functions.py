@@ -115,14 +115,20 @@ BUILTINS: dict[str, Builtin] = {
     "log2": Builtin("r", _log(math.log2), (lambda x: _inverse(x) / math.log(2),)),
     "log10": Builtin("r", _log(math.log10), (lambda x: _inverse(x) / math.log(10),)),
     "log1p": Builtin("r", math.log1p, (lambda x: _inverse(1 + x),)),
-    "pow": Builtin("rr", power, (lambda x, y: y and y * power(x, y - 1), lambda x, y: power(x, y) * math.log(x) if x else 0.0)),
-    "powr": Builtin("rr", power, (lambda x, y: y and y * power(x, y - 1), lambda x, y: power(x, y) * math.log(x) if x else 0.0)),
+    "pow": Builtin(
+        "rr", power, (lambda x, y: y and y * power(x, y - 1), lambda x, y: power(x, y) * math.log(x) if x else 0.0)
+    ),
+    "powr": Builtin(
+        "rr", power, (lambda x, y: y and y * power(x, y - 1), lambda x, y: power(x, y) * math.log(x) if x else 0.0)
+    ),
     "pown": Builtin("ri", power, (lambda x, n: n and n * power(x, n - 1),)),
     "rootn": Builtin("ri", _rootn, (lambda x, n: _rootn(x, n) * _inverse(n * x),)),
     "sqrt": Builtin("r", math.sqrt, (lambda x: 0.5 * _inverse(math.sqrt(x)),)),
     "cbrt": Builtin("r", _cbrt, (lambda x: _inverse(3 * _cbrt(x) ** 2),)),
     "rsqrt": Builtin("r", lambda x: _inverse(math.sqrt(x)), (lambda x: -0.5 * _inverse(x * math.sqrt(x)),)),
-    "hypot": Builtin("rr", math.hypot, (lambda x, y: x and x / math.hypot(x, y), lambda x, y: y and y / math.hypot(x, y))),
+    "hypot": Builtin(
+        "rr", math.hypot, (lambda x, y: x and x / math.hypot(x, y), lambda x, y: y and y / math.hypot(x, y))
+    ),
     "sin": Builtin("r", math.sin, (math.cos,)),
     "cos": Builtin("r", math.cos, (lambda x: -math.sin(x),)),
     "tan": Builtin("r", math.tan, (lambda x: 1 + math.tan(x) ** 2,)),
@@ -130,7 +136,12 @@ BUILTINS: dict[str, Builtin] = {
     "acos": Builtin("r", math.acos, (lambda x: -_inverse(math.sqrt(1 - x * x)),)),
     "atan": Builtin("r", math.atan, (lambda x: 1 / (1 + x * x),)),
     "atan2": Builtin(
-        "rr", math.atan2, (lambda y, x: x * _inverse(x * x + y * y) if x else 0.0, lambda y, x: -y * _inverse(x * x + y * y) if y else 0.0)
+        "rr",
+        math.atan2,
+        (
+            lambda y, x: x * _inverse(x * x + y * y) if x else 0.0,
+            lambda y, x: -y * _inverse(x * x + y * y) if y else 0.0,
+        ),
     ),
     "sinpi": Builtin("r", lambda x: math.sin(_PI * x), (lambda x: _PI * math.cos(_PI * x),)),
     "cospi": Builtin("r", lambda x: math.cos(_PI * x), (lambda x: -_PI * math.sin(_PI * x),)),
@@ -164,7 +175,9 @@ BUILTINS: dict[str, Builtin] = {
         lambda x, low, high: min(max(x, low), high),
         (lambda x, l, h: float(l <= x <= h), lambda x, l, h: float(x < l), lambda x, l, h: float(x > h and x >= l)),
     ),
-    "mix": Builtin("rrr", lambda x, y, s: x + (y - x) * s, (lambda x, y, s: 1 - s, lambda x, y, s: s, lambda x, y, s: y - x)),
+    "mix": Builtin(
+        "rrr", lambda x, y, s: x + (y - x) * s, (lambda x, y, s: 1 - s, lambda x, y, s: s, lambda x, y, s: y - x)
+    ),
     "smoothstep": Builtin("rrr", _smoothstep, _smoothstep_partials()),
     "degrees": Builtin("r", math.degrees, (lambda x: 180 / _PI,)),
     "radians": Builtin("r", math.radians, (lambda x: _PI / 180,)),
@@ -216,7 +229,13 @@ ALIASES |= {
     "PetscAbsInt": "abs", "PetscMaxInt": "max", "PetscMinInt": "min",
 }  # fmt: skip
 # PETSc's macros that take integers as well as reals: the function for all integers, the function otherwise.
-GENERIC = {"PetscMax": ("max", "fmax"), "PetscMin": ("min", "fmin"), "PetscAbs": ("abs", "fabs"), "max": ("max", "fmax"), "min": ("min", "fmin")}
+GENERIC = {
+    "PetscMax": ("max", "fmax"),
+    "PetscMin": ("min", "fmin"),
+    "PetscAbs": ("abs", "fabs"),
+    "max": ("max", "fmax"),
+    "min": ("min", "fmin"),
+}
 # Functions that return their argument, since a PetscScalar is real here, or zero.
 IDENTITIES = frozenset({"PetscRealPart", "PetscConj", "PetscRealPartComponent"})
 
@@ -239,7 +258,15 @@ CONSTANTS = {
 }
 INT_CONSTANTS = {"PETSC_TRUE": 1, "PETSC_FALSE": 0, "PETSC_SUCCESS": 0, "true": 1, "false": 0}
 # Constants whose value depends on the precision; petsc.clh defines them.
-PRECISION_CONSTANTS = {"PETSC_MACHINE_EPSILON": 2.0**-52, "PETSC_SQRT_MACHINE_EPSILON": 2.0**-26, "PETSC_SMALL": 1e-10, "PETSC_MAX_REAL": 1.7976931348623157e308, "PETSC_MIN_REAL": -1.7976931348623157e308, "PETSC_INFINITY": 4.4942328371557893e307, "PETSC_NINFINITY": -4.4942328371557893e307}
+PRECISION_CONSTANTS = {
+    "PETSC_MACHINE_EPSILON": 2.0**-52,
+    "PETSC_SQRT_MACHINE_EPSILON": 2.0**-26,
+    "PETSC_SMALL": 1e-10,
+    "PETSC_MAX_REAL": 1.7976931348623157e308,
+    "PETSC_MIN_REAL": -1.7976931348623157e308,
+    "PETSC_INFINITY": 4.4942328371557893e307,
+    "PETSC_NINFINITY": -4.4942328371557893e307,
+}
 
 
 def canonical(name: str) -> str | None:

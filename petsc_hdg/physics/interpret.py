@@ -39,7 +39,15 @@ class Interpreter:
         self._instance, self._constants, self.dim = instance, np.asarray(constants, float), instance.dim
         self._codes: dict[int, Callable] = {}
         num_u, num_a, dim = instance.num_components, instance.num_auxiliary, instance.dim
-        self._shapes = {"u": (num_u,), "u_t": (num_u,), "u_x": (num_u, dim), "a": (num_a,), "a_x": (num_a, dim), "x": (dim,), "n": (dim,)}
+        self._shapes = {
+            "u": (num_u,),
+            "u_t": (num_u,),
+            "u_x": (num_u, dim),
+            "a": (num_a,),
+            "a_x": (num_a, dim),
+            "x": (dim,),
+            "n": (dim,),
+        }
 
     def pw_residual(self, u, u_t, u_x, a, a_x, t, x, constants=None) -> tuple[np.ndarray, np.ndarray]:
         """f0 [C], f1 [C, dim]."""
@@ -50,7 +58,9 @@ class Interpreter:
             target[field.offset : field.offset + field.components] = self._values(form, inputs, target.shape[1:])
         return f0, f1
 
-    def pw_jacobian(self, u, u_t, u_x, du, du_t, du_x, a, a_x, t, u_tshift, x, constants=None) -> tuple[np.ndarray, np.ndarray]:
+    def pw_jacobian(
+        self, u, u_t, u_x, du, du_t, du_x, a, a_x, t, u_tshift, x, constants=None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """df0 [C], df1 [C, dim] along du, du_t, du_x; with hand-written g0 … g3, u_tshift is theirs and du_t is not used."""
         inputs = self._inputs(constants, t=t, u=u, u_t=u_t, u_x=u_x, a=a, a_x=a_x, x=x)
         rates = self._checked(u=du, u_t=du_t, u_x=du_x)
@@ -62,7 +72,9 @@ class Interpreter:
         f0, f1 = self._zeros()
         for form in self._instance.residual:
             target, field = (f0 if form.term.kind == "f0" else f1), form.term.field
-            target[field.offset : field.offset + field.components] = self._rates(form, dual, 1)[:, 0].reshape(-1, *target.shape[1:])
+            target[field.offset : field.offset + field.components] = self._rates(form, dual, 1)[:, 0].reshape(
+                -1, *target.shape[1:]
+            )
         return f0, f1
 
     def g_blocks(self, u, u_t, u_x, a, a_x, t, u_tshift, x, constants=None) -> tuple[np.ndarray, ...]:
@@ -93,7 +105,9 @@ class Interpreter:
         self._part(f0, form)[:] = values if form.term.kind == "f0" else -values
         return f0
 
-    def pw_boundary_jacobian(self, condition: int, u, u_t, u_x, du, du_t, du_x, a, a_x, t, u_tshift, x, n, constants=None) -> np.ndarray:
+    def pw_boundary_jacobian(
+        self, condition: int, u, u_t, u_x, du, du_t, du_x, a, a_x, t, u_tshift, x, n, constants=None
+    ) -> np.ndarray:
         """df0 [C] of natural condition number `condition` along du, du_t, du_x."""
         inputs = self._inputs(constants, t=t, u=u, u_t=u_t, u_x=u_x, a=a, a_x=a_x, x=x, n=n)
         rates = self._checked(u=du, u_t=du_t, u_x=du_x)
@@ -144,7 +158,10 @@ class Interpreter:
 
     def _hand_blocks(self, inputs: dict, u_tshift: float) -> tuple[np.ndarray, ...]:
         num, dim = self._instance.num_components, self.dim
-        blocks = {kind: np.zeros((num, num, *(dim,) * (kind in ("g1", "g2") or 2 * (kind == "g3")))) for kind in ("g0", "g1", "g2", "g3")}
+        blocks = {
+            kind: np.zeros((num, num, *(dim,) * (kind in ("g1", "g2") or 2 * (kind == "g3"))))
+            for kind in ("g0", "g1", "g2", "g3")
+        }
         for form in self._instance.jacobian:
             term = form.term
             rows = slice(term.field.offset, term.field.offset + term.field.components)
@@ -162,7 +179,11 @@ class Interpreter:
         output = next(iter(main.outputs))
         written = [0.0] * form.setting.sizes[output]
         values = {name: View(value) if isinstance(value, list) else value for name, value in inputs.items()}
-        values |= form.setting.ints | {name: View(list(array)) for name, array in form.setting.arrays.items()} | {output: View(written)}
+        values |= (
+            form.setting.ints
+            | {name: View(list(array)) for name, array in form.setting.arrays.items()}
+            | {output: View(written)}
+        )
         code(*[values[parameter.name] for parameter in main.parameters])
         return written
 
@@ -176,6 +197,4 @@ class Interpreter:
 
 
 def _duals(values: list, rates: np.ndarray) -> list:
-    return [Dual(value, rate) for value, rate in zip(values, rates)]
-
-
+    return [Dual(value, rate) for value, rate in zip(values, rates, strict=False)]

@@ -37,7 +37,7 @@ class Element:
     """One element of array `name`; `index` is flat. `bounds` are (index, extent) pairs of each dimension that is known."""
 
     name: str
-    index: "Expr"
+    index: Expr
     type: str
     line: int
     bounds: tuple = ()
@@ -48,7 +48,7 @@ class Unary:
     """`op` is one of + - ! ~ (int) (real)."""
 
     op: str
-    operand: "Expr"
+    operand: Expr
     type: str
 
 
@@ -57,8 +57,8 @@ class Binary:
     """An arithmetic, comparison, logical or bit operation of C."""
 
     op: str
-    left: "Expr"
-    right: "Expr"
+    left: Expr
+    right: Expr
     type: str
 
 
@@ -66,9 +66,9 @@ class Binary:
 class Select:
     """`condition ? then : other`."""
 
-    condition: "Expr"
-    then: "Expr"
-    other: "Expr"
+    condition: Expr
+    then: Expr
+    other: Expr
     type: str
 
 
@@ -86,7 +86,7 @@ class Ref:
     """The address of element `offset` of `name`, or of a scalar (offset None)."""
 
     name: str
-    offset: "Expr | None"
+    offset: Expr | None
     line: int
 
 
@@ -119,7 +119,7 @@ class Declare:
     """A local variable, without a value, with one, or with a tuple of values for an array."""
 
     symbol: Symbol
-    init: "Expr | tuple | None"
+    init: Expr | tuple | None
     line: int
 
 
@@ -216,7 +216,25 @@ def _nodes(value) -> Iterator:
         yield value
 
 
-NODES = (Num, Name, Element, Unary, Binary, Select, Call, Ref, HelperCall, Declare, Alias, Assign, Invoke, If, Loop, Jump, Return)
+NODES = (
+    Num,
+    Name,
+    Element,
+    Unary,
+    Binary,
+    Select,
+    Call,
+    Ref,
+    HelperCall,
+    Declare,
+    Alias,
+    Assign,
+    Invoke,
+    If,
+    Loop,
+    Jump,
+    Return,
+)
 
 
 def walk(*nodes) -> Iterator:

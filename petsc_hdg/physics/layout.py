@@ -45,7 +45,9 @@ def make_fields(physics: str, given, kind: type) -> tuple:
     if not isinstance(given, Mapping):
         if given == ():
             return ()
-        raise PhysicsError(f"physics '{physics}': {word}s are given as a {type(given).__name__}; give a mapping of names, e.g. {{'u': 1}}")
+        raise PhysicsError(
+            f"physics '{physics}': {word}s are given as a {type(given).__name__}; give a mapping of names, e.g. {{'u': 1}}"
+        )
     found, offset = [], 0
     for name, entry in given.items():
         field = kind(components=entry) if isinstance(entry, int) and not isinstance(entry, bool) else entry
@@ -58,16 +60,22 @@ def make_fields(physics: str, given, kind: type) -> tuple:
 def _check(physics: str, word: str, name, field, kind: type) -> None:
     start = f"physics '{physics}': {word} '{name}'"
     if not isinstance(name, str) or not _IDENTIFIER.match(name):
-        raise PhysicsError(f"{start} cannot be named so; a name has letters, digits and underscores and begins with a letter")
+        raise PhysicsError(
+            f"{start} cannot be named so; a name has letters, digits and underscores and begins with a letter"
+        )
     if not isinstance(field, kind):
-        raise PhysicsError(f"{start} is a {type(field).__name__}; give its number of components or a {kind.__name__}(…)")
+        raise PhysicsError(
+            f"{start} is a {type(field).__name__}; give its number of components or a {kind.__name__}(…)"
+        )
     if not isinstance(field.components, int) or isinstance(field.components, bool) or field.components < 1:
         raise PhysicsError(f"{start} has {field.components} components; it needs an integer of at least 1")
     if kind is Auxiliary and field.space not in SPACES:
         raise PhysicsError(f"{start} has space '{field.space}'; the spaces are {', '.join(SPACES)}")
 
 
-def setting(dim: int, fields: tuple, auxiliary: tuple, constants: int, outputs: Mapping[str, int], components: int) -> Setting:
+def setting(
+    dim: int, fields: tuple, auxiliary: tuple, constants: int, outputs: Mapping[str, int], components: int
+) -> Setting:
     """The numbers of a physics in `dim` dimensions; `outputs` gives the size of what is written, `components` is Nc."""
     u_offsets = (0, *accumulate(field.components for field in fields))
     a_offsets = (0, *accumulate(field.components for field in auxiliary))
@@ -79,5 +87,14 @@ def setting(dim: int, fields: tuple, auxiliary: tuple, constants: int, outputs: 
         "aOff": a_offsets,
         "aOff_x": tuple(offset * dim for offset in a_offsets),
     }
-    sizes = {"u": num_u, "u_t": num_u, "u_x": num_u * dim, "a": num_a, "a_x": num_a * dim, "x": dim, "n": dim, "constants": constants}
+    sizes = {
+        "u": num_u,
+        "u_t": num_u,
+        "u_x": num_u * dim,
+        "a": num_a,
+        "a_x": num_a * dim,
+        "x": dim,
+        "n": dim,
+        "constants": constants,
+    }
     return Setting(ints, arrays, sizes | dict(outputs))

@@ -33,8 +33,12 @@ def written(code: tuple, helpers: Mapping[str, Function]) -> set[str]:
 def written_by(call: ir.HelperCall, helpers: Mapping[str, Function]) -> set[str]:
     """Names whose elements a call of a helper writes."""
     function = helpers[call.function]
-    pairs = zip(function.parameters, call.arguments)
-    return {argument.name for parameter, argument in pairs if isinstance(argument, ir.Ref) and parameter.name in function.outputs}
+    pairs = zip(function.parameters, call.arguments, strict=False)
+    return {
+        argument.name
+        for parameter, argument in pairs
+        if isinstance(argument, ir.Ref) and parameter.name in function.outputs
+    }
 
 
 def prune(function: Function, wanted: set[str], helpers: Mapping[str, Function]) -> Function:

@@ -9,7 +9,7 @@ from pycparser import c_ast
 
 from petsc_hdg.physics import ir
 from petsc_hdg.physics.expressions import Expressions, scalar_type
-from petsc_hdg.physics.ir import INT, REAL, Function, Num, Symbol
+from petsc_hdg.physics.ir import REAL, Function, Symbol
 from petsc_hdg.physics.liveness import written
 from petsc_hdg.physics.parse import Parsed, line_of, parse
 from petsc_hdg.physics.scope import Scope
@@ -43,7 +43,7 @@ class Helpers:
     parsed: Parsed | None
     prefix: str
     main: str = ""
-    shared: "Helpers | None" = None
+    shared: Helpers | None = None
     done: dict = field(default_factory=dict)
     open: list = field(default_factory=list)
 
@@ -85,7 +85,14 @@ def shared_helpers(source: Source | None, macros: dict[str, str]) -> Helpers:
     return helpers
 
 
-def lower(source: Source, signature: Signature, shared: Helpers, macros: Mapping[str, str], constants: Mapping[str, int], key: str) -> Program:
+def lower(
+    source: Source,
+    signature: Signature,
+    shared: Helpers,
+    macros: Mapping[str, str],
+    constants: Mapping[str, int],
+    key: str,
+) -> Program:
     """Check `source` as a pointwise function with `signature`; `key` names its C functions."""
     parsed = parse(source, dict(macros))
     if parsed.is_body:
@@ -97,7 +104,9 @@ def lower(source: Source, signature: Signature, shared: Helpers, macros: Mapping
 def _lower_body(parsed: Parsed, signature: Signature, shared: Helpers, constants, key: str) -> Program:
     inputs = [symbol(name) for name in sorted(signature.readable)] + [Symbol(signature.output, REAL, (None,))]
     helpers = Helpers(None, f"ph_{key}_", shared=shared)
-    reasons = UNAVAILABLE | {name: signature.reason for name in ALL_INPUTS if signature.reason and name not in signature.readable}
+    reasons = UNAVAILABLE | {
+        name: signature.reason for name in ALL_INPUTS if signature.reason and name not in signature.readable
+    }
     reasons.pop(signature.output, None)
     scope = Scope(parsed.source, inputs, reasons)
     if signature.meanings(6):
@@ -117,7 +126,7 @@ def _lower_whole(parsed: Parsed, node, signature: Signature, shared: Helpers, co
         raise parsed.source.error(line_of(node), message)
     inputs, reasons = [], {}
     scope = Scope(parsed.source, (), reasons, _late(parsed, lambda: scope))
-    for parameter, meaning in zip(parameters, meanings):
+    for parameter, meaning in zip(parameters, meanings, strict=False):
         if parameter.name is None:
             continue
         bound = Symbol(meaning, REAL, (None,)) if meaning == signature.output else symbol(meaning)
@@ -244,7 +253,9 @@ def _main_function(parsed: Parsed, signature: Signature):
         if len(names) == 1:
             return functions[names[0]]
     choice = ", ".join(named or fitting or functions)
-    raise source.error(None, f"which of the functions {choice} is meant? name it with CFile(path, function), or give one alone")
+    raise source.error(
+        None, f"which of the functions {choice} is meant? name it with CFile(path, function), or give one alone"
+    )
 
 
 def _count(node) -> int:

@@ -23,7 +23,9 @@ _PRELUDE = "".join(
 _FUNCTION = re.compile(r"[A-Za-z_][\w\s*]*[\s*]([A-Za-z_]\w*)\s*\([^;{}]*\)\s*\{")
 _KEYWORDS = frozenset({"if", "for", "while", "switch", "else", "do", "return"})
 # Qualifiers of PETSc, CUDA and OpenCL that mean nothing here.
-_QUALIFIERS = re.compile(r"\b(PETSC_UNUSED|PETSC_EXTERN|PETSC_INTERN|PETSC_STATIC_INLINE|PETSC_RESTRICT|restrict|__restrict__|__kernel|__private|__inline__|register|volatile)\b")
+_QUALIFIERS = re.compile(
+    r"\b(PETSC_UNUSED|PETSC_EXTERN|PETSC_INTERN|PETSC_STATIC_INLINE|PETSC_RESTRICT|restrict|__restrict__|__kernel|__private|__inline__|register|volatile)\b"
+)
 _POSITION = re.compile(r"physics:(\d+):(\d+): ?(.*)", re.DOTALL)
 
 
@@ -59,7 +61,11 @@ def parse(source: Source, macros: dict[str, str], library: bool = False) -> Pars
     text = _QUALIFIERS.sub(lambda match: " " * len(match.group()), text)
     _check_brackets(source, text)
     is_body = not library and not is_whole_function(text)
-    whole = f'{_PRELUDE}\nvoid body_(void) {{\n#line 1 "physics"\n{text}\n}}' if is_body else f'{_PRELUDE}\n#line 1 "physics"\n{text}'
+    whole = (
+        f'{_PRELUDE}\nvoid body_(void) {{\n#line 1 "physics"\n{text}\n}}'
+        if is_body
+        else f'{_PRELUDE}\n#line 1 "physics"\n{text}'
+    )
     try:
         tree = c_parser.CParser().parse(whole, "prelude")
     except c_parser.ParseError as error:

@@ -164,7 +164,7 @@ class Physics:
         self.check(dim)
         return Interpreter(self._instance(dim), self.constant_values)
 
-    def with_constants(self, **values: float) -> "Physics":
+    def with_constants(self, **values: float) -> Physics:
         """The same physics with other values of named constants; its text and digest are the same."""
         unknown = [name for name in values if name not in self.constants]
         if unknown:
@@ -175,7 +175,7 @@ class Physics:
             raise PhysicsError(f"physics '{self.name}': constant '{bad[0]}' is {values[bad[0]]}; give a finite number")
         new = object.__new__(Physics)
         new.__dict__.update(self.__dict__)
-        object.__setattr__(new, "constants", MappingProxyType(dict(self.constants) | {n: float(v) for n, v in values.items()}))
+        object.__setattr__(
+            new, "constants", MappingProxyType(dict(self.constants) | {n: float(v) for n, v in values.items()})
+        )
         return new
-
-

@@ -47,7 +47,9 @@ def _obey(source: Source, line: int, word: str, rest: str, macros: dict[str, str
     elif word == "undef":
         macros.pop(rest, None)
     elif word not in ("pragma", ""):
-        raise source.error(line, f"#{word} is not read here; only #define of constants and #include of PETSc's headers are")
+        raise source.error(
+            line, f"#{word} is not read here; only #define of constants and #include of PETSc's headers are"
+        )
 
 
 def _expand(source: Source, number: int, line: str, macros: dict[str, str]) -> str:

@@ -30,13 +30,19 @@ def check_constants(physics: str, given, fields: Sequence[str]) -> dict[str, flo
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise PhysicsError(f"physics '{physics}': constants are given as a {type(given).__name__}; give a mapping of names to numbers")
+        raise PhysicsError(
+            f"physics '{physics}': constants are given as a {type(given).__name__}; give a mapping of names to numbers"
+        )
     checked = {}
     for name, value in given.items():
         if not isinstance(name, str) or not _IDENTIFIER.match(name):
-            raise PhysicsError(f"physics '{physics}': a constant cannot be called '{name}'; use letters, digits and underscores")
+            raise PhysicsError(
+                f"physics '{physics}': a constant cannot be called '{name}'; use letters, digits and underscores"
+            )
         if name in _RESERVED:
-            raise PhysicsError(f"physics '{physics}': a constant cannot be called '{name}', which means something else in a physics; rename it")
+            raise PhysicsError(
+                f"physics '{physics}': a constant cannot be called '{name}', which means something else in a physics; rename it"
+            )
         try:
             checked[name] = float(value)
         except (TypeError, ValueError):
@@ -74,7 +80,9 @@ class Reader:
         natural = tuple(condition for condition in conditions if condition.kind != "Dirichlet")
         return Terms(residual, self._jacobian(jacobian), dirichlet, natural, exact_terms)
 
-    def _term(self, slot: str, key: str, kind: str, given, signature, field: Field, shape: tuple, trial: Field | None = None) -> Term:
+    def _term(
+        self, slot: str, key: str, kind: str, given, signature, field: Field, shape: tuple, trial: Field | None = None
+    ) -> Term:
         source = make_source(self.physics, slot, given, signature.output, field.components, shape)
         self.texts.append((slot, kind, field.name, source.text, source.function))
         return Term(lower(source, signature, self.helpers, self.macros, self.constants, key), kind, field, trial)
@@ -89,7 +97,9 @@ class Reader:
         if not isinstance(given, Mapping):
             if len(self.fields) > 1:
                 names = ", ".join(f"'{field.name}'" for field in self.fields)
-                raise PhysicsError(f"physics '{self.physics}' has several fields, so {what} must be a mapping with keys among {names}")
+                raise PhysicsError(
+                    f"physics '{self.physics}' has several fields, so {what} must be a mapping with keys among {names}"
+                )
             given = {self.fields[0].name: given}
         for name in given:
             self._field(what, name)
@@ -122,7 +132,10 @@ class Reader:
         texts = self._by_field("exact", given)
         fields = [field for field in self.fields if field.name in texts]
         return tuple(
-            self._term(self._slot("exact", f), f"exact_{f.name}", "u", texts[f.name], signatures.EXACT, f, (f.components,)) for f in fields
+            self._term(
+                self._slot("exact", f), f"exact_{f.name}", "u", texts[f.name], signatures.EXACT, f, (f.components,)
+            )
+            for f in fields
         )
 
     def _jacobian(self, given) -> tuple[Term, ...] | None:
@@ -136,24 +149,34 @@ class Reader:
         terms = []
         for pair, blocks in given.items():
             if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(blocks, Mapping):
-                raise PhysicsError(f"{start}'{pair}' is no pair of fields; give {{(test field, trial field): {{'g3': text}}}}")
+                raise PhysicsError(
+                    f"{start}'{pair}' is no pair of fields; give {{(test field, trial field): {{'g3': text}}}}"
+                )
             test, trial = (self._field("jacobian", name) for name in pair)
             for kind, text in blocks.items():
                 if kind not in _BLOCKS:
                     raise PhysicsError(f"{start}there is no block '{kind}'; the blocks are {', '.join(_BLOCKS)}")
                 slot = kind if len(self.fields) == 1 else f"{kind}[{test.name},{trial.name}]"
                 key = f"{kind}_{test.name}_{trial.name}"
-                shape = (test.components * trial.components,) if kind == "g0" else (test.components * trial.components, None)
+                shape = (
+                    (test.components * trial.components,)
+                    if kind == "g0"
+                    else (test.components * trial.components, None)
+                )
                 terms.append(self._term(slot, key, kind, text, signatures.JACOBIANS[kind], test, shape, trial))
         return tuple(terms)
 
     def _condition(self, number: int, entry) -> Condition:
         if not isinstance(entry, (Dirichlet, Neumann, Robin)):
-            message = f"boundary condition {number} is a {type(entry).__name__}; give Dirichlet(…), Neumann(…) or Robin(…)"
+            message = (
+                f"boundary condition {number} is a {type(entry).__name__}; give Dirichlet(…), Neumann(…) or Robin(…)"
+            )
             raise PhysicsError(f"physics '{self.physics}': {message}")
         kind = type(entry).__name__
         if not isinstance(entry.label, str) or not entry.label:
-            raise PhysicsError(f"physics '{self.physics}': a {kind} condition has label {entry.label!r}; give the name of a boundary")
+            raise PhysicsError(
+                f"physics '{self.physics}': a {kind} condition has label {entry.label!r}; give the name of a boundary"
+            )
         what = f"{kind} condition on '{entry.label}'"
         field = self._field(what, entry.field)
         signature = {"Dirichlet": signatures.DIRICHLET, "Neumann": signatures.NEUMANN, "Robin": signatures.ROBIN}[kind]
@@ -167,7 +190,9 @@ class Reader:
     def _exact_of(self, what: str, field: Field):
         given = self._exact_given.get(field.name)
         if given is None:
-            raise PhysicsError(f"physics '{self.physics}', {what}: g is \"exact\", but no exact solution of '{field.name}' is given")
+            raise PhysicsError(
+                f"physics '{self.physics}', {what}: g is \"exact\", but no exact solution of '{field.name}' is given"
+            )
         return given
 
     def _components(self, what: str, field: Field, entry) -> tuple[int, ...]:
@@ -180,5 +205,3 @@ class Reader:
                 message = f"component {component!r} does not exist; field '{field.name}' has components 0 to {field.components - 1}"
                 raise PhysicsError(f"physics '{self.physics}', {what}: {message}")
         return chosen
-
-

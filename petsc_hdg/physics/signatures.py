@@ -74,7 +74,9 @@ DIRICHLET = _data("g", "Dirichlet data may depend on x, t and constants alone")
 DIRICHLET_EXACT = _data("u", "an exact solution may depend on x, t and constants alone")
 EXACT = _data("u", "an exact solution may depend on x, t and constants alone")
 
-_flux_names = frozenset({"dim", "t", "x", "n", "Nc", "Nf", "NfAux", "aOff", "aOff_x", "a", "a_x", "numConstants", "constants"})
+_flux_names = frozenset(
+    {"dim", "t", "x", "n", "Nc", "Nf", "NfAux", "aOff", "aOff_x", "a", "a_x", "numConstants", "constants"}
+)
 NEUMANN = Signature(
     "g",
     ((*_STATE, *_BOUNDARY_END, "g"), ("dim", "t", "x", "Nc", "g", "ctx")),

@@ -81,7 +81,11 @@ class _Specialiser:
 
     def _declare(self, node: ir.Declare) -> tuple:
         symbol = node.symbol
-        init = tuple(self.fold(v, node.line) for v in node.init) if isinstance(node.init, tuple) else node.init and self.fold(node.init, node.line)
+        init = (
+            tuple(self.fold(v, node.line) for v in node.init)
+            if isinstance(node.init, tuple)
+            else node.init and self.fold(node.init, node.line)
+        )
         if not symbol.extents:
             if symbol.type == INT and isinstance(init, Num) and symbol.name not in self.changing:
                 self.ints[symbol.name] = init.value
@@ -91,12 +95,16 @@ class _Specialiser:
         for extent in extents:
             if not isinstance(extent, Num) or extent.value < 1:
                 name = symbol.name.rstrip("_")
-                raise self.source.error(node.line, f"the size of '{name}' must be a positive number known from dim and the fields")
+                raise self.source.error(
+                    node.line, f"the size of '{name}' must be a positive number known from dim and the fields"
+                )
         size = 1
         for extent in extents:
             size *= extent.value
         if isinstance(init, tuple) and len(init) > size:
-            raise self.source.error(node.line, f"'{symbol.name.rstrip('_')}' has {size} elements and is given {len(init)} values")
+            raise self.source.error(
+                node.line, f"'{symbol.name.rstrip('_')}' has {size} elements and is given {len(init)} values"
+            )
         self.sizes[symbol.name] = size
         return (ir.Declare(replace(symbol, extents=(_int(size),)), init, node.line),)
 
@@ -115,7 +123,11 @@ class _Specialiser:
             return Num(f"{node.operand.value}.0", ir.REAL)
         if isinstance(node, Select) and isinstance(node.condition, Num):
             return node.then if node.condition.value else node.other
-        if isinstance(node, Call) and node.type == INT and all(isinstance(a, Num) and a.type == INT for a in node.arguments):
+        if (
+            isinstance(node, Call)
+            and node.type == INT
+            and all(isinstance(a, Num) and a.type == INT for a in node.arguments)
+        ):
             return _int({"abs": abs, "max": max, "min": min}[node.function](*(a.value for a in node.arguments)))
         return node
 

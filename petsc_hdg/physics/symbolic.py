@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import sympy
 from sympy.printing.c import C99CodePrinter
 
@@ -33,7 +31,9 @@ def array_code(source, given, output: str, shape: tuple) -> str:
     if len(shape) == 1 and len(entries) != components:
         raise source.error(None, f"has {len(entries)} expression(s), the field has {components} component(s)")
     if len(shape) == 2 and (len(entries) % components or len(entries) // components not in (1, 2, 3)):
-        message = f"has {len(entries)} expression(s); a flux of {components} component(s) has {components} × dim, that is "
+        message = (
+            f"has {len(entries)} expression(s); a flux of {components} component(s) has {components} × dim, that is "
+        )
         raise source.error(None, message + f"{components}, {2 * components} or {3 * components}")
     temporaries, reduced = sympy.cse(entries, symbols=sympy.numbered_symbols("s_"))
     lines = [f"const PetscReal {name} = {_code(source, value)};" for name, value in temporaries]
@@ -43,7 +43,9 @@ def array_code(source, given, output: str, shape: tuple) -> str:
 
 def _entries(source, given) -> list:
     """The entries of a number, an expression, a matrix or nested lists, row by row."""
-    if isinstance(given, (sympy.MatrixBase, sympy.NDimArray)) or (hasattr(given, "tolist") and not isinstance(given, sympy.Basic)):
+    if isinstance(given, (sympy.MatrixBase, sympy.NDimArray)) or (
+        hasattr(given, "tolist") and not isinstance(given, sympy.Basic)
+    ):
         given = given.tolist()
     if isinstance(given, (list, tuple, sympy.Tuple)):
         return [expression for entry in given for expression in _entries(source, entry)]

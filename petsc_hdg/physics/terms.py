@@ -76,7 +76,9 @@ class Form:
     derivative: Program | None
 
 
-def form(term: Term, dim: int, fields: tuple, auxiliary: tuple, constants: int, active: frozenset = frozenset()) -> Form:
+def form(
+    term: Term, dim: int, fields: tuple, auxiliary: tuple, constants: int, active: frozenset = frozenset()
+) -> Form:
     """`term` in `dim` dimensions with its derivative along `active` inputs."""
     output = next(iter(term.program.main.outputs))
     known = setting(dim, fields, auxiliary, constants, {output: term.size(dim)}, term.field.components)
