@@ -6,6 +6,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..errors import MeshError
+from .petsc_c import reason, shared_points
 
 REFINEMENTS = ("dm_refine", "dm_refine_pre", "dm_refine_hierarchy")
 
@@ -23,7 +24,7 @@ def prepare(dm, comm, prefix: str, overlap: int, partition_seed: int | None):
         dm.setFromOptions()
     except PETSc.Error as error:
         raise MeshError(
-            f"PETSc cannot set up this mesh (PETSc error {error.ierr}); check the options that begin with -{prefix}dm_."
+            f"PETSc cannot set up this mesh ({reason(error)}); check the options that begin with -{prefix}dm_."
         ) from None
     missing = overlap - overlap_of(dm, comm)
     if missing > 0 and comm.size > 1:
@@ -58,10 +59,9 @@ def overlap_of(dm, comm) -> int:
     """1 if some rank holds cells of another one, else 0. Collective."""
     if comm.size == 1:
         return 0
-    _, leaves, _ = dm.getPointSF().getGraph()
-    start, end = dm.getHeightStratum(0)
-    leaves = np.asarray(leaves if leaves is not None else [])
-    return int(comm.allreduce(bool(np.any((leaves >= start) & (leaves < end)))))
+    leaves, (start, end) = shared_points(dm), dm.getHeightStratum(0)
+    found = leaves is not None and bool(np.any((leaves >= start) & (leaves < end)))
+    return int(max(comm.allgather(found)))
 
 
 def _deal_at_random(dm, comm, seed: int) -> None:

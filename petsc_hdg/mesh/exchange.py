@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from mpi4py import MPI
 
+from . import petsc_c
+
 
 class PointExchange:
     """Sums and logical ors over all copies of each point of a DMPlex. Every method is collective.
@@ -16,8 +18,8 @@ class PointExchange:
         self.comm = comm
         self.sf = dm.getPointSF()
         self.chart = dm.getChart()
-        roots, self._leaves, _ = self.sf.getGraph() if comm.size > 1 else (-1, None, None)
-        self.active = bool(comm.allreduce(int(roots >= 0), MPI.MIN))
+        self._leaves = petsc_c.shared_points(dm) if comm.size > 1 else None
+        self.active = bool(comm.allreduce(int(self._leaves is not None), MPI.MIN))
 
     def sum(self, values: np.ndarray) -> np.ndarray:
         """Sum over all copies [point] int32, the same on every rank that holds the point."""
@@ -41,6 +43,5 @@ class PointExchange:
         start, end = self.chart
         mask = np.ones(end - start, bool)
         if self.active:
-            leaves = self._leaves
-            mask[np.asarray(leaves) if leaves is not None else slice(None)] = False
+            mask[self._leaves - start] = False
         return mask

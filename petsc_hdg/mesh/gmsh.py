@@ -98,7 +98,7 @@ def _create(path: Path, comm):
         return PETSc.DMPlex().createFromFile(str(path), interpolate=True, comm=comm)
     except PETSc.Error as error:
         raise MeshError(
-            f"Mesh file {path} cannot be read as a Gmsh mesh (PETSc error {error.ierr}); "
+            f"Mesh file {path} cannot be read as a Gmsh mesh ({petsc_c.reason(error)}); "
             "write it again with Gmsh as MSH 4.1 or 2.2, with cells of one shape."
         ) from None
 

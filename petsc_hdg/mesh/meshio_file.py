@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -26,10 +28,13 @@ def read(path: Path) -> CellList:
         raise MeshError(
             f"Mesh file {path} has the unknown format '{path.suffix}'; known are .msh (Gmsh) and, by meshio, {known}."
         )
+    said = StringIO()
     try:
-        found = meshio.read(path)
-    except (Exception, SystemExit) as error:  # meshio lets errors of many kinds pass, and one reader exits
-        reason = " ".join(str(error).split()) or type(error).__name__
+        with redirect_stderr(said):
+            found = meshio.read(path)
+    except (Exception, SystemExit) as error:  # meshio lets errors of many kinds pass, or prints them and exits
+        reason = " ".join((said.getvalue() if isinstance(error, SystemExit) else str(error)).split())
+        reason = reason[:300].rstrip(".") or type(error).__name__
         raise MeshError(f"Mesh file {path} cannot be read by meshio as '{path.suffix}': {reason}.") from None
     return from_meshio(found, path)
 

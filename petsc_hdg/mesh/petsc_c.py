@@ -77,6 +77,12 @@ def call(function: str, *arguments) -> None:
         raise PETSc.Error(code)
 
 
+def reason(error: PETSc.Error) -> str:
+    """What PETSc says of an error, in one line: its last and most exact remark, and the number."""
+    lines = [line.split("] ", 1)[-1].strip() for line in str(error).splitlines()[1:]]
+    return f"PETSc error {error.ierr}" + (f": {lines[-1].rstrip('.')}" if lines else "")
+
+
 def has(function: str) -> bool:
     """Whether the library has a function of this name."""
     return hasattr(library(), function)
@@ -135,6 +141,17 @@ def cell_shapes(dm) -> dict[str, int]:
             name = _POLYTOPES.get(int(value), "other")
             shapes[name] = shapes.get(name, 0) + count
     return shapes
+
+
+def shared_points(dm) -> np.ndarray | None:
+    """Points of this rank that others own [n], from the point star forest; None if it was never set up."""
+    roots, leaves = _c_int(), _c_int()
+    local, remote = ctypes.c_void_p(), ctypes.c_void_p()
+    sf = dm.getPointSF()
+    call("PetscSFGetGraph", _pointer(sf), *map(ctypes.byref, (roots, leaves, local, remote)))
+    if roots.value < 0:
+        return None
+    return _view(local, leaves.value, INT) if local.value or not leaves.value else np.arange(leaves.value, dtype=INT)
 
 
 def section_of(dm):

@@ -52,7 +52,7 @@ def jacobians(shape, geometry, cells: slice, points: np.ndarray) -> np.ndarray:
     return np.einsum("cni,jpn->cpij", nodes, gradient, optimize=True)
 
 
-def _determinants(jacobian: np.ndarray) -> np.ndarray:
+def determinants(jacobian: np.ndarray) -> np.ndarray:
     """Determinants of 2 × 2 or 3 × 3 matrices in the last two axes."""
     j = jacobian
     if j.shape[-1] == 2:
@@ -69,7 +69,7 @@ def _signs(shape, geometry, count: int, numbers) -> np.ndarray:
         cells = slice(begin, min(begin + CHUNK, count))
         jacobian = jacobians(shape, geometry, cells, points)
         size = np.abs(jacobian).reshape(len(jacobian), -1).max(axis=1)
-        determinant = _determinants(jacobian)
+        determinant = determinants(jacobian)
         low, high = determinant.min(axis=1), determinant.max(axis=1)
         tolerance = 32 * np.finfo(float).eps * size**shape.dim
         good = (low > tolerance) | (high < -tolerance)

@@ -1,0 +1,175 @@
+"""Meshes that must be refused: name → (what to call with a communicator and a folder, pattern of the message)."""
+
+import meshio
+import numpy as np
+from conftest import MESHES
+from petsc4py import PETSc
+
+from petsc_hdg.mesh import Mesh
+
+SQUARE = [[0.0, 0], [1, 0], [0, 1], [1, 1]]
+CUBE = [[x, y, z] for z in (0.0, 1) for y in (0.0, 1) for x in (0.0, 1)]
+
+
+def written(folder, name: str, content: bytes):
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def cut(folder, name: str, keep: float):
+    content = (MESHES / name).read_bytes()
+    return written(folder, name, content[: int(len(content) * keep)])
+
+
+def wedge(folder):
+    points = [[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1]]
+    path = folder / "wedge.vtu"
+    meshio.Mesh(points, [("wedge", [[0, 1, 2, 3, 4, 5]])]).write(path)
+    return path
+
+
+def bent(folder):
+    path = folder / "bent.vtu"
+    meshio.Mesh([[0.0, 0, 0], [1, 0, 0], [0, 1, 0.5], [1, 1, 0]], [("triangle", [[0, 1, 2], [1, 2, 3]])]).write(path)
+    return path
+
+
+def second_order(folder):
+    path = folder / "p2.vtu"
+    points = [[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0.5, 0, 0], [0.5, 0.5, 0], [0, 0.5, 0]]
+    meshio.Mesh(points, [("triangle6", [[0, 1, 2, 3, 4, 5]])]).write(path)
+    return path
+
+
+def with_options(comm, **values):
+    database = PETSc.Options()
+    for name, value in values.items():
+        database[name] = value
+    try:
+        return Mesh.from_options(comm)
+    finally:
+        for name in values:
+            database.delValue(name)
+
+
+def own_plex(comm, dim: int):
+    dm = PETSc.DMPlex().create(comm=PETSc.Comm(comm))
+    dm.setDimension(dim)
+    dm.setChart(0, 0)
+    dm.setUp()
+    return dm
+
+
+def surface(comm):
+    """Two triangles in space."""
+    cells = [[0, 1, 2], [1, 2, 3]] if comm.rank == 0 else np.empty((0, 3))
+    points = np.c_[SQUARE, [0, 0, 0, 1.0]] if comm.rank == 0 else np.empty((0, 3))
+    return PETSc.DMPlex().createFromCellList(2, np.array(cells, PETSc.IntType), points, comm=PETSc.Comm(comm))
+
+
+def cells(comm, rows, points, **more):
+    return Mesh.from_cells(rows, points, comm=comm, **more)
+
+
+BAD = {
+    "missing file": (lambda c, f: Mesh.from_file(f / "none.msh", c), "none.msh does not exist"),
+    "folder as file": (lambda c, f: Mesh.from_file(f, c), "does not exist as a file"),
+    "empty Gmsh file": (lambda c, f: Mesh.from_file(written(f, "empty.msh", b""), c), "not a Gmsh mesh"),
+    "text as Gmsh file": (lambda c, f: Mesh.from_file(written(f, "text.msh", b"hello\n"), c), "not a Gmsh mesh"),
+    "bytes as Gmsh file": (lambda c, f: Mesh.from_file(written(f, "raw.msh", bytes(range(256))), c), "not a Gmsh mesh"),
+    "bad header": (lambda c, f: Mesh.from_file(written(f, "h.msh", b"$MeshFormat\nx y\n"), c), "damaged Gmsh header"),
+    "no nodes": (
+        lambda c, f: Mesh.from_file(written(f, "n.msh", b"$MeshFormat\n4.1 0 8\n$EndMeshFormat\n"), c),
+        "n.msh",
+    ),
+    "cut Gmsh file": (
+        lambda c, f: Mesh.from_file(cut(f, "regions.msh", 0.6), c),
+        "regions.msh cannot be read as a Gmsh",
+    ),
+    "cut binary file": (lambda c, f: Mesh.from_file(cut(f, "regions_bin.msh", 0.6), c), "cannot be read as a Gmsh"),
+    "unknown format": (
+        lambda c, f: Mesh.from_file(written(f, "a.blah", b"x"), c),
+        "unknown format '.blah'; known are .msh",
+    ),
+    "broken VTU": (lambda c, f: Mesh.from_file(written(f, "a.vtu", b"<VTK"), c), "cannot be read by meshio as '.vtu'"),
+    "mixed cells": (lambda c, f: Mesh.from_file(MESHES / "mixed.msh", c), "cells of shape quadrilateral, triangle"),
+    "a line": (lambda c, f: Mesh.from_file(MESHES / "line.msh", c), "dimension 1; 2 and 3 are accepted"),
+    "third order": (lambda c, f: Mesh.from_file(MESHES / "cubic.msh", c), "geometric order 3"),
+    "wedges": (lambda c, f: Mesh.from_file(wedge(f), c), "cells of type wedge; one of triangle"),
+    "second order elsewhere": (lambda c, f: Mesh.from_file(second_order(f), c), "type triangle6; straight"),
+    "bent surface": (lambda c, f: Mesh.from_file(bent(f), c), "cells of dimension 2 in space of dimension 3"),
+    "surface in space": (lambda c, f: Mesh(surface(c)), "cells of dimension 2 in a space of dimension 3"),
+    "empty plex": (lambda c, f: Mesh(own_plex(c, 2)), "has no cells"),
+    "1D plex": (lambda c, f: Mesh(own_plex(c, 1)), "dimension 1"),
+    "other DM": (
+        lambda c, f: Mesh(PETSc.DMDA().create([4, 4], comm=PETSc.Comm(c))),
+        "of type 'da' was given; a DMPlex",
+    ),
+    "curved, refined": (
+        lambda c, f: with_options(c, dm_plex_filename=str(MESHES / "disk_quad.msh"), dm_refine=1),
+        "PETSc cannot refine .-dm_refine was given",
+    ),
+    "1D box": (lambda c, f: with_options(c, dm_plex_dim=1), "dimension 1 was asked for; 2 and 3"),
+    "4D box": (lambda c, f: with_options(c, dm_plex_dim=4), "dimension 4 was asked for; 2 and 3"),
+    "wrong number of faces": (
+        lambda c, f: with_options(c, dm_plex_box_faces="4"),
+        "dm_plex_box_faces is '4'; it takes 2",
+    ),
+    "no number of faces": (lambda c, f: with_options(c, dm_plex_box_faces="4,x"), "dm_plex_box_faces is '4,x'"),
+    "no faces": (lambda c, f: with_options(c, dm_plex_box_faces="4,0"), "each direction takes 1 or more"),
+    "corners swapped": (lambda c, f: with_options(c, dm_plex_box_lower="2,2"), "give an upper corner above"),
+    "unknown shape": (lambda c, f: with_options(c, dm_plex_shape="egg"), "PETSc cannot set up this mesh"),
+    "no volume": (
+        lambda c, f: cells(c, [[0, 1, 2], [1, 2, 3]], [[0.0, 0], [1, 0], [0, 1], [2, -1]]),
+        r"Cell \d \(centroid 1, 0\) is degenerate or inverted: it has no volume",
+    ),
+    "flat tetrahedron": (lambda c, f: cells(c, [[0, 1, 2, 3]], np.c_[SQUARE, np.zeros(4)]), "it has no volume"),
+    "folded triangle": (
+        lambda c, f: cells(c, [[0, 1, 2], [1, 2, 3]], [[0.0, 0], [1, 0], [0, 1], [0.2, 0.2]]),
+        "same side of a facet as its neighbour, so one of the two is inverted",
+    ),
+    "folded tetrahedron": (
+        lambda c, f: cells(
+            c, [[0, 1, 2, 3], [1, 2, 3, 4]], [[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0.1, 0.1, 0.1]]
+        ),
+        "same side of a facet",
+    ),
+    "folded squares": (
+        lambda c, f: cells(c, [[0, 1, 2, 3], [2, 3, 4, 5]], [*SQUARE, [0.1, 0.5], [0.9, 0.5]]),
+        "same side of a facet",
+    ),
+    "folded cubes": (
+        lambda c, f: cells(
+            c, [range(8), [4, 5, 6, 7, 8, 9, 10, 11]], [*CUBE, *(np.array(CUBE[:4]) * 0.5 + [0.25, 0.25, 0.2])]
+        ),
+        "same side of a facet",
+    ),
+    "crossed square": (lambda c, f: cells(c, [[0, 1, 3, 2]], SQUARE), "Jacobian determinant runs from -"),
+    "dented square": (lambda c, f: cells(c, [[0, 1, 2, 3]], [*SQUARE[:3], [0.2, 0.2]]), "determinant runs from -"),
+    "twisted cube": (
+        lambda c, f: cells(c, [[0, 1, 2, 3, 7, 6, 5, 4]], np.array(CUBE) * [1, 1, 0.2]),
+        "determinant runs from -",
+    ),
+    "three cells on an edge": (
+        lambda c, f: cells(c, [[0, 1, 2], [0, 1, 3], [0, 1, 4]], [*SQUARE, [0.4, -1.0]]),
+        "two or more other cells",
+    ),
+    "point out of range": (lambda c, f: cells(c, [[0, 1, 7]], SQUARE), "name points 0 to 7; there are 4 points"),
+    "point twice": (lambda c, f: cells(c, [[0, 1, 1]], SQUARE), "Cell 0 names the same point twice"),
+    "point not finite": (lambda c, f: cells(c, [[0, 1, 2]], [[0, 0], [1, np.nan], [0, 1]]), "Point 1 has coordinates"),
+    "five points a cell": (lambda c, f: cells(c, [[0, 1, 2, 3, 0]], SQUARE), "Cells of 5 points in 2 dimensions"),
+    "unknown shape name": (lambda c, f: cells(c, [[0, 1, 2]], SQUARE, cell="wedge"), "Cells of shape 'wedge'"),
+    "facet of no cell": (
+        lambda c, f: cells(c, [[0, 1, 2], [1, 2, 3]], SQUARE, boundaries={"cut": [[0, 3]]}),
+        r"Boundary 'cut' names a facet with points \[0, 3\], which no cell has",
+    ),
+    "unknown boundary": (
+        lambda c, f: Mesh.box((2, 2), comm=c).boundary_facets("lid"),
+        "no boundary called 'lid'; known here: 'bottom'",
+    ),
+    "unknown region": (
+        lambda c, f: Mesh.box((2, 2), comm=c).cell_mask("iron"),
+        "no cell region called 'iron'; known here: none",
+    ),
+}

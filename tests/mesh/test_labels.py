@@ -1,0 +1,103 @@
+"""Names of boundaries and regions, from files, boxes and the user's own labels."""
+
+import numpy as np
+import pytest
+from conftest import MESHES
+from petsc4py import PETSc
+
+from petsc_hdg.errors import MeshError
+from petsc_hdg.mesh import Mesh
+
+SIDES = {"left": (0, 0), "right": (0, 1), "bottom": (1, 0), "top": (1, 1), "front": (2, 0), "back": (2, 1)}
+
+
+def facet_points(mesh: Mesh, label: str) -> np.ndarray:
+    """Vertices of a boundary's facets [facet, vertex, dim]."""
+    cells, local = mesh.boundary_facets(label)
+    vertices = np.take_along_axis(mesh.topology.cell_vertices[cells], mesh.shape.entities[mesh.dim - 1][local], axis=1)
+    return mesh.geometry.nodes[vertices]
+
+
+@pytest.mark.parametrize("simplex", [True, False])
+@pytest.mark.parametrize("faces", [(4, 3), (2, 3, 4)])
+def test_sides_of_boxes(faces, simplex):
+    lower, upper = [-1.0, 0.5, 2.0][: len(faces)], [1.5, 0.75, 4.0][: len(faces)]
+    mesh = Mesh.box(faces, simplex, lower, upper)
+    assert set(mesh.boundaries) == {*list(SIDES)[: 2 * mesh.dim], "boundary"}
+    total = 0
+    for name in list(SIDES)[: 2 * mesh.dim]:
+        axis, end = SIDES[name]
+        points = facet_points(mesh, name)
+        assert (points[:, :, axis] == (lower, upper)[end][axis]).all()
+        per_square = 2 if simplex and mesh.dim == 3 else 1
+        assert len(points) == per_square * np.prod(faces) // faces[axis]
+        total += len(points)
+    assert len(facet_points(mesh, "boundary")) == total
+
+
+@pytest.mark.parametrize("file", ["regions.msh", "regions_v2.msh", "regions_bin.msh"])
+def test_gmsh_names(file):
+    mesh = Mesh.from_file(MESHES / file)
+    sides = () if "v2" in file else ("sides",)
+    assert mesh.boundaries == tuple(sorted(("7", "boundary", "inlet", "wall", *sides)))
+    assert mesh.cell_regions == ("east", "west")
+    assert (facet_points(mesh, "inlet")[:, :, 0] == 0).all()
+    assert (facet_points(mesh, "7")[:, :, 0] == 1).all()
+    assert np.isin(facet_points(mesh, "wall")[:, :, 1], (0, 1)).all()
+    sizes = {name: len(mesh.boundary_facets(name)[0]) for name in mesh.boundaries}
+    assert (sizes["inlet"], sizes["7"], sizes["wall"], sizes["boundary"]) == (4, 4, 8, 16)
+    if sides:
+        assert sizes["sides"] == 8
+    centres = mesh.geometry.nodes[mesh.geometry.cell_nodes].mean(axis=1)
+    assert (mesh.cell_mask("west") == (centres[:, 0] < 0.5)).all()
+    assert (mesh.cell_mask("east") == (centres[:, 0] > 0.5)).all()
+
+
+def test_numbers_of_sets_are_names():
+    mesh = Mesh.from_file(MESHES / "regions.msh")
+    for number, name in (("Face Sets:3", "inlet"), ("Face Sets:7", "7"), ("inlet:3", "inlet")):
+        assert [a.tolist() for a in mesh.boundary_facets(number)] == [a.tolist() for a in mesh.boundary_facets(name)]
+    assert (mesh.cell_mask("Cell Sets:3") == mesh.cell_mask("west")).all()
+
+
+def test_unknown_names_list_the_known_ones():
+    mesh = Mesh.from_file(MESHES / "regions.msh")
+    with pytest.raises(MeshError, match="no boundary called 'outlet'; known here: '7', 'boundary', 'inlet', 'sides'"):
+        mesh.boundary_facets("outlet")
+    with pytest.raises(MeshError, match=r"no boundary called 'west' \('west' is a cell region\)"):
+        mesh.closure_mask("west")
+    with pytest.raises(
+        MeshError, match=r"no cell region called 'wall' \('wall' is a boundary\); known here: 'east', 'west'"
+    ):
+        mesh.cell_mask("wall")
+
+
+def test_users_own_label():
+    dm = PETSc.DMPlex().createBoxMesh([3, 2], simplex=False, interpolate=True, comm=PETSc.COMM_SELF)
+    dm.createLabel("mine")
+    dm.markBoundaryFaces("mine", 4)
+    mesh = Mesh(dm)
+    assert "mine" in mesh.boundaries
+    for name in ("mine", "mine:4", "boundary"):
+        assert len(mesh.boundary_facets(name)[0]) == 10
+    with pytest.raises(MeshError, match="'mine:5'"):
+        mesh.boundary_facets("mine:5")
+
+
+def test_closure_mask_is_the_closure():
+    mesh = Mesh.box((2, 2, 2), simplex=True)
+    wanted = np.zeros(mesh.dm.getChart()[1], bool)
+    start = mesh.topology.stratum[2][0]
+    cells, local = mesh.boundary_facets("top")
+    for facet in mesh.topology.entity[2][cells, local]:
+        wanted[mesh.dm.getTransitiveClosure(int(facet) + start)[0]] = True
+    mask = mesh.closure_mask("top")
+    assert (mask == wanted).all() and mask.sum() == 9 + 16 + 8
+
+
+def test_interior_facets_of_a_label_are_in_its_closure_only():
+    mesh = Mesh.from_cells(
+        [[0, 1, 2], [1, 2, 3]], [[0.0, 0], [1, 0], [0, 1], [1, 1]], boundaries={"cut": [[2, 1]], "low": [[0, 1]]}
+    )
+    assert len(mesh.boundary_facets("cut")[0]) == 0 and len(mesh.boundary_facets("low")[0]) == 1
+    assert mesh.closure_mask("cut").sum() == 3
