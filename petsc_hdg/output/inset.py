@@ -8,10 +8,10 @@ import numpy as np
 
 from ..errors import OptionError, collectively
 from ..reference import ReferenceElement
-from .style import INK, INTERFACE, PAPER
+from .style import INK, PAPER
 
-_SIZE = 0.19  # radius of the magnified disc, relative to the root of the box's area
-_CELLS_ACROSS = 9
+_SIZE = 0.2  # radius of the magnified disc, relative to the root of an area
+_CELLS_ACROSS = 12  # each as wide as the root of its area
 
 
 @dataclass(frozen=True)
@@ -38,22 +38,43 @@ class PlacedLens(Lens):
         return self.centre + self.zoom * (points - self.focus)
 
 
-def pick_focus(comm, element: ReferenceElement, points: np.ndarray, wish) -> Lens:
-    """The lens of `wish` (True, (x, y) or (x, y, radius)); by itself it looks at the smallest cells. Collective."""
+def pick_focus(comm, element: ReferenceElement, points: np.ndarray, wish) -> Lens | None:
+    """The lens of `wish`: True, (x, y) or (x, y, radius); True looks at the smallest cells. Collective.
+
+    None if the cells are so large that nothing is to be magnified. Raises OptionError on all ranks.
+    """
     given = np.empty(0)
     with collectively(comm):
         if wish is not True:
             given = np.atleast_1d(np.asarray(wish, float))
             if given.shape not in ((2,), (3,)):
                 raise OptionError(f"inset is {wish!r}; True, (x, y) or (x, y, radius) is accepted.")
-    centres = points.mean(axis=1)
-    sizes = np.sqrt(_areas(element, points))
-    score = sizes if len(given) == 0 else np.linalg.norm(centres - given[:2], axis=1)
-    best = int(np.argmin(score)) if len(score) else -1
-    mine = (float(score[best]), centres[best], float(sizes[best])) if best >= 0 else (np.inf, np.zeros(2), 1.0)
-    _, focus, size = min(comm.allgather(mine), key=lambda found: found[0])
-    focus = given[:2] if len(given) else focus
-    return Lens(focus, float(given[2]) if len(given) == 3 else 0.5 * _CELLS_ACROSS * size)
+    if len(given) == 3:
+        return Lens(given[:2], float(given[2]))
+    centres, sizes = points.mean(axis=1), np.sqrt(_areas(element, points))
+    score = np.linalg.norm(centres - given, axis=1) if len(given) else sizes
+    focus, size = _best(comm, score, centres, sizes)
+    usual = comm.allreduce(float(sizes.sum())) / max(1, comm.allreduce(len(sizes)))
+    radius = 0.5 * _CELLS_ACROSS * min(usual, 2.5 * size)
+    if 1.8 * radius > _SIZE * np.sqrt(comm.allreduce(float((sizes**2).sum()))):
+        return None
+    return Lens(given, radius) if len(given) else Lens(_centred(comm, centres, focus, radius), radius)
+
+
+def _best(comm, score, centres, sizes) -> tuple[np.ndarray, float]:
+    """Centre and size of the cell with the lowest score of all ranks. Collective."""
+    i = int(np.argmin(score)) if len(score) else -1
+    mine = (float(score[i]), centres[i], float(sizes[i])) if i >= 0 else (np.inf, np.zeros(2), 1.0)
+    return min(comm.allgather(mine), key=lambda found: found[0])[1:]
+
+
+def _centred(comm, centres, focus, radius: float) -> np.ndarray:
+    """The focus moved to the middle of the cells around it, so that the disc is filled. Collective."""
+    for _ in range(3):
+        near = centres[np.linalg.norm(centres - focus, axis=1) < radius]
+        total, count = comm.allreduce(near.sum(axis=0)), comm.allreduce(len(near))
+        focus = total / count if count else focus
+    return focus
 
 
 def _areas(element: ReferenceElement, points: np.ndarray) -> np.ndarray:
@@ -62,60 +83,61 @@ def _areas(element: ReferenceElement, points: np.ndarray) -> np.ndarray:
     return half * np.abs(np.linalg.det(gradients @ points))
 
 
-def place_lens(lens: Lens, outline, points, lower, upper) -> PlacedLens | None:
-    """Put the magnified disc where the picture is empty, or beside it; None if it would magnify too little.
+def place_lens(lens: Lens, points, lower, upper) -> PlacedLens:
+    """Put the magnified disc where the picture is empty, near its place.
 
-    outline [n, 2] and points [n, 2] cover the domain; lower and upper [2] are the corners of the box around it.
+    points [n, 2] cover the domain; lower and upper [2] are the corners of the box around it. The disc may lie outside
+    the box: the cost of a place weighs how much the picture grows, and how far the disc is from what it shows.
     """
     extent = upper - lower
-    size = _SIZE * np.sqrt(extent.prod())
-    if size < 1.8 * lens.radius:
-        return None
-    filled = np.concatenate((outline[:: max(1, len(outline) // 2000)], points[:: max(1, len(points) // 4000)]))
-    x = np.linspace(lower[0] + size, upper[0] + 1.35 * size, 60)
-    y = (
-        np.linspace(lower[1] + size, upper[1] - size, 40)
-        if extent[1] > 2 * size
-        else np.array([(lower + upper)[1] / 2])
-    )
-    candidates = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-    clear = np.min(
-        [np.linalg.norm(part[:, None] - candidates, axis=2).min(axis=0) for part in np.array_split(filled, 40)], axis=0
-    )
-    beyond = np.maximum(0, candidates[:, 0] + size - upper[0])
-    cost = 1e3 * np.maximum(0, 1.12 * size - clear) + 3 * beyond + 0.2 * np.linalg.norm(candidates - lens.focus, axis=1)
-    cost -= np.minimum(clear, 1.4 * size)
-    return PlacedLens(lens.focus, lens.radius, candidates[np.argmin(cost)], float(size))
+    length = np.sqrt(extent.prod())
+    size = _SIZE * length
+    axes = [np.linspace(low - 1.3 * size, high + 1.3 * size, 60) for low, high in zip(lower, upper, strict=True)]
+    centres = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
+    clear = _clearance(centres, points[:: max(1, len(points) // 6000)])
+    grown = np.maximum(upper, centres + size) - np.minimum(lower, centres - size)
+    growth = grown.prod(axis=1) / extent.prod() - 1
+    distance = np.linalg.norm(centres - lens.focus, axis=1) / length
+    cost = growth + 0.5 * distance + 1e3 * np.maximum(0, 1.2 - clear / size) - 0.1 * np.minimum(clear / size, 1.6)
+    return PlacedLens(lens.focus, lens.radius, centres[np.argmin(cost)], float(size))
 
 
-def draw_lens(axes, scene, placed: PlacedLens, colour_map, norm, edge_colours) -> None:
-    """Draw the disc, what is seen through it, and the lines that tie it to its place."""
-    from matplotlib.collections import LineCollection
+def _clearance(centres: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Distance [centre] to the nearest of the points."""
+    parts = np.array_split(points, -(-len(points) // 200))
+    return np.min([np.linalg.norm(part[:, None] - centres, axis=2).min(axis=0) for part in parts], axis=0)
+
+
+def draw_lens(axes, scene, placed: PlacedLens, shades) -> None:
+    """Draw the disc, what is seen of the Plane through it, and the lines that tie it to its place."""
     from matplotlib.patches import Circle
-    from matplotlib.tri import Triangulation
 
     for circle, width in (((placed.focus, placed.radius), 0.9), ((placed.centre, placed.size), 1.2)):
         axes.add_patch(Circle(*circle, fill=False, edgecolor=INK, linewidth=width, zorder=8))
     disc = Circle(placed.centre, placed.size, facecolor=PAPER, edgecolor="none", zorder=4)
     axes.add_patch(disc)
     _tie(axes, placed)
+    drawn = [
+        scene.edges.drawn(axes, 0.5, shades, 0.8, placed.magnified, zorder=6),
+        scene.interfaces.drawn(axes, 1.6, shades, None, placed.magnified, zorder=6),
+        scene.outline.drawn(axes, 1.3, INK, None, placed.magnified, zorder=6),
+    ]
     if scene.triangles is not None:
-        near = np.linalg.norm(scene.points - placed.focus, axis=1) < 1.6 * placed.radius
-        seen = scene.triangles[near[scene.triangles].any(axis=1)]
-        if len(seen):
-            mesh = Triangulation(*placed.magnified(scene.points).T, seen)
-            shaded = axes.tripcolor(mesh, scene.values, shading="gouraud", cmap=colour_map, norm=norm, zorder=5)
-            shaded.set_clip_path(disc)
-    for curves, colour, width, alpha in (
-        (scene.edges, edge_colours, 0.5, 0.8),
-        *((scene.interfaces, colour, 1.4 * width, None) for colour, width in INTERFACE),
-        (scene.outline, INK, 1.3, None),
-    ):
-        lines = LineCollection(
-            placed.magnified(curves), colors=colour, linewidths=width, alpha=alpha, capstyle="round", zorder=6
-        )
-        axes.add_collection(lines)
-        lines.set_clip_path(disc)
+        drawn += _shaded(axes, scene, placed, shades)
+    for artist in drawn:
+        artist.set_clip_path(disc)
+
+
+def _shaded(axes, scene, placed: PlacedLens, shades) -> list:
+    """The shaded triangles near the focus."""
+    from matplotlib.tri import Triangulation
+
+    near = np.linalg.norm(scene.points - placed.focus, axis=1) < 1.6 * placed.radius
+    seen = scene.triangles[near[scene.triangles].any(axis=1)]
+    if len(seen) == 0:
+        return []
+    mesh = Triangulation(*placed.magnified(scene.points).T, seen)
+    return [axes.tripcolor(mesh, scene.values, shading="gouraud", cmap=shades[0], norm=shades[1], zorder=5)]
 
 
 def _tie(axes, placed: PlacedLens) -> None:

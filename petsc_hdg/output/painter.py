@@ -57,8 +57,9 @@ class Painted:
             facecolors=self.fill,
             edgecolors=self.stroke,
             linewidths=self.width,
-            joinstyle="round",
-            capstyle="round",
+            joinstyle="bevel",
+            capstyle="butt",
+            snap=False,
         )
 
 

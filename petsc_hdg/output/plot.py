@@ -12,7 +12,8 @@ from ..errors import OptionError, collectively
 from .arrays import cellwise, coordinates, element_for, nodal
 from .atomic import atomic_file, check_target
 from .facets import FacetSet
-from .plane import collect_plane, draw_plane
+from .plane import collect_plane
+from .plane_picture import draw_plane
 from .style import matplotlib, type_settings
 from .surface import collect_surface, draw_surface
 

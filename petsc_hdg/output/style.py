@@ -12,7 +12,6 @@ PAPER = "#ffffff"
 _DUSK = ["#161d52", "#38297c", "#70328c", "#b23f86", "#e4606d", "#f79a62", "#fdd892", "#fffbe0"]
 _BALANCE = ["#123f6d", "#2f7fb5", "#8cc3dc", "#f5f3ee", "#f0a98a", "#cc5146", "#7a1528"]
 _TYPE = {"font.family": "DejaVu Sans", "font.size": 9, "mathtext.fontset": "dejavusans", "axes.unicode_minus": True}
-INTERFACE = (("#ffffffd0", 1.8), (INK, 0.6))  # a dark line in a light one is seen on all colours
 BOUNDARY_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#6a3d9a", "#4d4d4d")
 
 
@@ -98,13 +97,15 @@ def colour_bar(figure, axes, mappable, label: str) -> None:
     bar.ax.set_title(label, size=9, color=INK, loc="left", pad=7)
 
 
-def quiet_axes(axes) -> None:
-    """Equal scales, no frame, few small ticks."""
+def quiet_axes(axes, lower, upper) -> None:
+    """Equal scales, no frame, few small ticks between the corners [2] lower and upper."""
     from matplotlib.ticker import MaxNLocator
 
     axes.set_aspect("equal")
     for spine in axes.spines.values():
         spine.set_visible(False)
     axes.tick_params(length=2.5, width=0.6, color=FAINT, labelcolor=FAINT, labelsize=7.5)
-    axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    for axis, low, high in zip((axes.xaxis, axes.yaxis), lower, upper, strict=True):
+        ticks = MaxNLocator(6, steps=[1, 2, 5, 10]).tick_values(low, high)
+        slack = 1e-9 * (high - low)
+        axis.set_ticks(ticks[(ticks >= low - slack) & (ticks <= high + slack)])
