@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-from petsc_hdg.errors import PetscHdgError
+from petsc_hdg.run import guarded
 
 COMMANDS = {
     "doctor": "say what works on this machine, and how to get what is missing",
@@ -31,13 +31,11 @@ def main(arguments: list[str] | None = None) -> int:
     if name not in COMMANDS:
         print(f"petsc_hdg: '{name}' is no command\n{usage()}", file=sys.stderr)
         return 2
-    try:
-        _give_options_to_petsc(rest)
-        return import_module(f"petsc_hdg.commands.{name}").main(rest)
-    except PetscHdgError as error:
-        if _rank() == 0:
-            print(f"petsc_hdg {name}: {error}", file=sys.stderr)
-        return 1
+    _give_options_to_petsc(rest)
+    command = import_module(f"petsc_hdg.commands.{name}").main
+    if name == "doctor":  # runs where MPI or PETSc are missing
+        return command(rest)
+    return guarded(lambda: command(rest))
 
 
 def _give_options_to_petsc(arguments: list[str]) -> None:
@@ -47,14 +45,6 @@ def _give_options_to_petsc(arguments: list[str]) -> None:
     except ImportError:
         return
     petsc4py.init(["petsc_hdg", *arguments])
-
-
-def _rank() -> int:
-    try:
-        from mpi4py import MPI
-    except ImportError:
-        return 0
-    return MPI.COMM_WORLD.rank
 
 
 if __name__ == "__main__":

@@ -29,9 +29,10 @@ LEVELS = {
     "output": 4,
     "fields": 4,
     "problem": 5,
+    "run": 5,
+    "__init__": 5.5,  # the public names, looked up at first use
     "commands": 6,
     "__main__": 7,
-    "__init__": 8,
 }
 # Packages that only some modules may import.
 ONLY_IN = {
@@ -43,7 +44,7 @@ ONLY_IN = {
     "sympy": {"physics", "commands"},
 }
 PURE = {"reference", "physics", "codegen"}  # numpy only: no PETSc, no MPI, no OpenCL
-READS_OPTIONS = {"options", "mesh"}  # the mesh reads PETSc's own -dm_plex_*
+READS_OPTIONS = {"options", "mesh", "run"}  # the mesh reads PETSc's own -dm_plex_*, run asks for -help
 WARN_LINES, MOST_LINES = 300, 400
 
 SOURCES = sorted(PACKAGE.rglob("*.py"))
@@ -136,21 +137,34 @@ def used_capitals(text: str) -> set[str]:
     code = re.sub(r'//[^\n]*|/\*.*?\*/|"[^"\n]*"', " ", text, flags=re.DOTALL)
     code = re.sub(r"#\s*(?:pragma|error)[^\n]*", " ", code)
     own = set(re.findall(r"#\s*define\s+(\w+)", code))
+    own |= set(re.findall(r"\w+", " ".join(re.findall(r"#\s*define\s+\w+\(([^)]*)\)", code))))
     return set(re.findall(r"\b[A-Z][A-Z0-9_]+\b", code)) - own
 
 
 _OPENCL = re.compile(r"CLK_|M_|FLT_|DBL_|INT_MAX|INT_MIN|HUGE_VAL|NAN\b|INFINITY")
-_SHARED = {name for path in KERNELS for name in re.findall(r"#\s*define\s+(\w+)", path.read_text(encoding="utf-8"))}
+
+
+def said(text: str) -> set[str]:
+    """Names on the '// needs:' and '// optional:' lines of a header."""
+    optional = " ".join(re.findall(r"^//\s*optional:(.*)$", header(text), re.MULTILINE))
+    return {*(needed_names(header(text)) or []), *optional.split()}
+
+
+def shared() -> set[str]:
+    """Names that headers (.clh) define or say they need: files after them may use these."""
+    texts = [path.read_text(encoding="utf-8") for path in KERNELS]
+    defined = {name for text in texts for name in re.findall(r"#\s*define\s+(\w+)", text)}
+    return defined.union(*(said(text) for path, text in zip(KERNELS, texts, strict=True) if path.suffix == ".clh"))
 
 
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.name)
 def test_kernels_say_what_they_need(path):
     text = path.read_text(encoding="utf-8")
     assert len(header(text).splitlines()) >= 2, "the header says what the file computes"
-    needs = needed_names(header(text))
-    assert needs is not None, "the header has a line '// needs: NAME NAME ...', or '// needs: none'"
-    optional = set(" ".join(re.findall(r"^//\s*optional:(.*)$", header(text), re.MULTILINE)).split())
-    unsaid = {name for name in used_capitals(text) - set(needs) - optional - _SHARED if not _OPENCL.match(name)}
+    assert needed_names(header(text)) is not None, (
+        "the header has a line '// needs: NAME NAME ...', or '// needs: none'"
+    )
+    unsaid = {name for name in used_capitals(text) - said(text) - shared() if not _OPENCL.match(name)}
     assert not unsaid, f"used but on no '// needs:' or '// optional:' line: {', '.join(sorted(unsaid))}"
 
 

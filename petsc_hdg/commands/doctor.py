@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 from petsc_hdg.commands import check_device, check_software
 from petsc_hdg.commands.finding import Finding, Level
+from petsc_hdg.errors import PetscHdgError
 
 CHECKS: tuple[Callable[[str], Iterable[Finding]], ...] = (
     check_software.python,
@@ -41,6 +42,6 @@ def found(check: Callable[[str], Iterable[Finding]], choice: str) -> list[Findin
     try:
         findings.extend(check(choice))
     except Exception as error:  # whatever is broken on this machine must not stop the report
-        text = f"{type(error).__name__}: {error}"
+        text = str(error) if isinstance(error, PetscHdgError) else f"{type(error).__name__}: {error}"
         findings.append(Finding(Level.MISSING, check.__name__.replace("_", " "), text))
     return findings
