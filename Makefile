@@ -51,7 +51,7 @@ $(READY): $(SETUP_FILES)
 	@touch $@
 
 $(PETSC_STAMP):
-	scripts/build_petsc.sh $(PETSC_PREFIX)
+	PETSC_VERSION=$(PETSC_VERSION) scripts/build_petsc.sh $(PETSC_PREFIX)
 
 $(CURRENT_READY): $(SETUP_FILES) | $(PETSC_STAMP)
 	scripts/install_system.sh build

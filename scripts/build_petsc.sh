@@ -13,6 +13,9 @@ stamp=$prefix/.built-$version
 "$here/install_system.sh" build
 mkdir -p "$prefix"
 prefix=$(cd "$prefix" && pwd)
+exec 9> "$prefix/.lock"
+flock 9 # a second build of the same prefix waits, and then finds it done
+[ -f "$stamp" ] && exit 0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 jobs=$(nproc)

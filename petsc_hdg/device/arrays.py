@@ -131,6 +131,8 @@ class Arrays:
     def _device_form(self, array: np.ndarray, name: str) -> np.ndarray:
         if array.dtype.kind == "f":
             return np.ascontiguousarray(array, dtype=self.real)
+        if array.dtype == np.uint16:  # ushort in C
+            return np.ascontiguousarray(array)
         limits = np.iinfo(np.int32)
         if array.size and (array.min() < limits.min or array.max() > limits.max):
             raise DeviceError(f"array '{name}' holds integers beyond 32 bits: use more ranks")

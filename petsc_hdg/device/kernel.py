@@ -101,3 +101,8 @@ class Kernel:
         queue.finish()
         self.device.add_seconds(self.spec.name, time.perf_counter() - start)
         return event
+
+
+def local_memory(nbytes: int):
+    """An argument that gives a kernel `nbytes` of local memory."""
+    return opencl().LocalMemory(max(int(nbytes), 8))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-# clang: "file:line:column: error: text", PoCL: "error: file:line:column: text", NVIDIA: "<kernel>:line:column: error: ..."
+# clang: "file:line:column: error: text", PoCL: "error: file:line:column: text", NVIDIA: "<kernel>:line:…" as clang
 _MESSAGE = re.compile(
     r"^\s*(?:error: )?<?(?P<file>[^<>\n]*?)>?:(?P<line>\d+):(?P<column>\d+): (?:(?:fatal )?error: )?(?P<text>.*)$",
     re.MULTILINE,
