@@ -1,7 +1,9 @@
 // Sum of element-vector entries into vector entries: one thread a row of a compressed list, in a fixed order, no atomics.
+// `assemble` does all rows; `assemble_rows` those of a list (what patches leave on their borders).
 // needs: REAL_BYTES
 //
 // Arrays
+//   row     [num_rows]      compact numbers (assemble_rows)
 //   start   [num_rows + 1]  first entry of each row
 //   entry   [nnz]           positions in the element vectors
 //   element                 element vectors, cells then facets
@@ -16,4 +18,16 @@ __kernel void assemble(int num_rows, int n_owned, __global const int *start, __g
   for (int k = start[row]; k < start[row + 1]; ++k) sum += element[entry[k]];
   if (row < n_owned) owned[row] = sum;
   else ghost[row - n_owned] = sum;
+}
+
+__kernel void assemble_rows(int num_rows, int n_owned, __global const int *row, __global const int *start,
+                            __global const int *entry, __global const real *element, __global real *owned,
+                            __global real *ghost)
+{
+  const int k = get_global_id(0);
+  if (k >= num_rows) return;
+  real sum = 0;
+  for (int e = start[k]; e < start[k + 1]; ++e) sum += element[entry[e]];
+  if (row[k] < n_owned) owned[row[k]] = sum;
+  else ghost[row[k] - n_owned] = sum;
 }

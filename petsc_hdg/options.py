@@ -9,7 +9,7 @@ from .errors import OptionError
 BACKENDS = ("cg_gpu",)
 PRECISIONS = ("double", "single")
 PMATS = ("aij", "none")
-VARIANTS = ("auto", "cell", "transpose")
+VARIANTS = ("auto", "cell", "transpose", "patch")
 
 _TRUE = ("1", "true", "yes", "on", "")
 _FALSE = ("0", "false", "no", "off")
@@ -33,7 +33,7 @@ class Options:
     device: str = _option("any", "OpenCL device: gpu, cpu, any, an index, or part of a name")
     quadrature_degree: int = _option(-1, "degree the quadrature integrates exactly (-1: twice the degree)", minimum=-1, maximum=30)
     deterministic: bool = _option(True, "bitwise equal results between runs")
-    kernel: str = _option("auto", "element kernel: thread transposition, or one thread a cell", choices=VARIANTS)
+    kernel: str = _option("auto", "element kernel: one thread a cell, thread transposition, or patches of first-order cells", choices=VARIANTS)
     num_blocks: int = _option(0, "N_bl: cell blocks a work-group holds at once (0: chosen from the device)", minimum=0, maximum=64)
     num_batches: int = _option(1, "N_cb: batches of cells a work-group does in turn", minimum=1, maximum=64)
     pmat: str = _option("aij", "matrix for the preconditioner: assembled, or none (matrix-free only)", choices=PMATS)

@@ -7,10 +7,12 @@ from functools import cached_property
 import numpy as np
 
 from ..codegen import KernelSpec
+from ..errors import OptionError
 from ..reference import ReferenceElement, cell_quadrature, facet_quadrature, tabulate
 from .auxiliary import AuxiliaryRows
 from .base import Discretization, cell_fastest, padded
 from .dofmap import build_dofmap, dof_nodes, entity_points, field_spaces
+from .patches import Patches, build_patches, cells_per_patch
 from .transposition import DeviceLimits, transposition
 
 CELL_KERNEL_LIMIT = 10  # degrees of freedom up to which one thread a cell keeps its vectors in registers
@@ -141,10 +143,49 @@ class ContinuousGalerkin(Discretization):
 
     @cached_property
     def variant(self) -> str:
-        """`cell` (one thread a cell) or `transpose` (thread transposition)."""
+        """`cell` (one thread a cell), `transpose` (thread transposition) or `patch` (one first-order field, see `patches`)."""
+        if self.options.kernel == "patch" and not self.is_first_order:
+            raise OptionError(
+                f"-{self.options.prefix}fe_kernel patch takes one field of degree 1 on straight cells; use cell, transpose or auto"
+            )
         if self.options.kernel != "auto":
             return self.options.kernel
         return "cell" if self.num_dofs <= CELL_KERNEL_LIMIT else "transpose"
+
+    @property
+    def is_first_order(self) -> bool:
+        """One field whose nodes are the cells' vertices."""
+        return len(self.spaces) == 1 and self.spaces[0].element.degree == self.mesh.geometry.degree == 1
+
+    @cached_property
+    def patches(self) -> Patches:
+        """Patches of consecutive cells, for first-order elements."""
+        cells = self.mesh.num_cells
+        return build_patches(
+            self.mesh.geometry.cell_nodes[:cells],
+            self.dofmap.compact[self.dofmap.cell_dofs],
+            self.dofmap.num_owned,
+            self.dofmap.num_owned + self.dofmap.num_ghosts,
+            self.cells_per_patch,
+            self.natural_facets[0],
+            self.facet_stride,
+        )
+
+    @property
+    def cells_per_patch(self) -> int:
+        return cells_per_patch(self.geometry_element.num_basis, self.physics.num_components, self.real_bytes)
+
+    @property
+    def real_bytes(self) -> int:
+        return 8 if self.options.precision == "double" else 4
+
+    def patch_specs(self, limits: DeviceLimits) -> dict[str, KernelSpec]:
+        """Specs of `cg_patch_residual` and `cg_patch_action`."""
+        threads = 256 if limits.is_gpu else 64
+        macros = {**self._macros(), "NQ": self.quadrature.num_points, "THREADS": threads, "CELLS": self.cells_per_patch}
+        tables = self._cell_tables(self.quadrature)
+        sources = self._sources("cg_patch.cl")
+        return {n: self._spec(n, sources, macros, tables, threads) for n in ("cg_patch_residual", "cg_patch_action")}
 
     @cached_property
     def physics_text(self) -> str:
@@ -207,20 +248,20 @@ class ContinuousGalerkin(Discretization):
         tables = self._cell_tables(self.quadrature)
         local = dict.fromkeys(("cg_residual", "cg_action"), 0)
         size = 64 if limits.is_gpu else 16
-        if self.variant == "transpose":
+        variant = "cell" if self.variant == "patch" else self.variant  # patches use it for what they do not offer
+        if variant == "transpose":
             shape = self.transposition_shape(limits)
             macros |= {"THREADS": shape.threads, "CELLS": shape.cells, "BATCHES": self.options.num_batches}
             local = dict.fromkeys(local, shape.local_bytes)
             size = shape.threads
-        sources = self._sources(f"cg_{self.variant}.cl", stored, evector)
+        sources = self._sources(f"cg_{variant}.cl", stored, evector)
         return {name: self._spec(name, sources, macros, tables, size, local[name]) for name in local}
 
     def transposition_shape(self, limits: DeviceLimits):
         """Threads and cells of a work-group, for the Jacobian's action, which needs the most local memory."""
         vectors = 2 + int(self.physics.uses_time_derivative)
         reals = vectors * self.num_dofs + self.physics.num_components * (1 + self.dim) * self.quadrature.num_points
-        real_bytes = 8 if self.options.precision == "double" else 4
-        return transposition(self.num_dofs, self.quadrature.num_points, reals * real_bytes, limits, self.options.num_blocks)
+        return transposition(self.num_dofs, self.quadrature.num_points, reals * self.real_bytes, limits, self.options.num_blocks)
 
     def work_items(self, spec: KernelSpec) -> int:
         """Work-items of an element kernel over all cells."""
@@ -253,9 +294,9 @@ class ContinuousGalerkin(Discretization):
         macros = {"DIM": self.dim, "NCOMP": self.physics.num_components, "NCONST": len(self.physics.constants)}
         return self._spec("essential_values", ("essential.cl",), macros, {}, 32)
 
-    def assemble_spec(self) -> KernelSpec:
-        """Spec of `assemble`, which sums element vectors."""
-        return KernelSpec("assemble", ("assemble.cl",), precision=self.options.precision, local_size=64)
+    def assemble_spec(self, name: str = "assemble") -> KernelSpec:
+        """Spec of `assemble` or `assemble_rows`, which sum element vectors."""
+        return KernelSpec(name, ("assemble.cl",), precision=self.options.precision, local_size=64)
 
     def _spec(self, name, sources, macros, tables, local_size, local_bytes=0) -> KernelSpec:
         return KernelSpec(name, sources, macros, tables, self.physics_text, self.options.precision, local_size, local_bytes)

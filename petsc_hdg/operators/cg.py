@@ -9,6 +9,7 @@ import numpy as np
 from ..device import Kernel
 from ..device.halo import Halo
 from ..discretizations.transposition import DeviceLimits
+from .patch import PatchOperator
 from .vectors import TailedVector
 
 
@@ -33,6 +34,7 @@ class CGOperator:
         self.time, self.shift = 0.0, 0.0
         self._matrix_buffers: dict = {}
         self._upload()
+        self.patches = PatchOperator(self) if discretization.variant == "patch" else None
 
     def _upload(self) -> None:
         disc, to_device = self.discretization, self.arrays.to_device
@@ -43,7 +45,7 @@ class CGOperator:
         self._row_start, self._row_entry = to_device(start, "assembly rows"), to_device(entry, "assembly rows")
         self._facets = to_device(disc.facets, "facets") if disc.num_facets else None
         self._element = self.arrays.empty(disc.num_dofs * (disc.stride + (disc.facet_stride if disc.num_facets else 0)))
-        self._ghost_sums = self.arrays.empty(max(1, self.dofmap.num_ghosts))
+        self.ghost_sums = self.arrays.empty(max(1, self.dofmap.num_ghosts))
         self.aux_rows = np.zeros((disc.auxiliary.num_rows, disc.stride))
         self._aux = self.arrays.to_device(self.aux_rows if self.aux_rows.size else np.zeros(1), "auxiliary")
         self.set_constants(list(disc.physics.constants.values()))
@@ -122,9 +124,7 @@ class CGOperator:
         if u_t is not None:
             self.current_rate.use(u_t)
         where = {"state": self.current, "rate": self.current_rate, "t": t}
-        self.run_cells("cg_residual", self._element, **where)
-        self.run_facets("cg_facet_residual", self._element, **where)
-        self._assemble(out)
+        self._sum("residual", out, **where)
 
     def linearize(self, u, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
         """Keep the state at which `action`, `diagonal` and `matrices` differentiate. Collective."""
@@ -137,9 +137,7 @@ class CGOperator:
     def action(self, du, out) -> None:
         """out = J du at the state of `linearize`. Collective."""
         self.direction.use(du)
-        self.run_cells("cg_action", self._element, du=self.direction)
-        self.run_facets("cg_facet_action", self._element, du=self.direction)
-        self._assemble(out)
+        self._sum("action", out, du=self.direction)
 
     def diagonal(self, out) -> None:
         """out = diagonal of J. Collective."""
@@ -195,12 +193,21 @@ class CGOperator:
         items = disc.num_facets if columns == 1 else columns * disc.facet_stride
         self.kernels[name](items, *self.arguments(disc.num_facets, **where), disc.facet_stride, first, self._facets, out)
 
+    def _sum(self, what: str, out, **where) -> None:
+        """out = sum over cells and facets of their `residual` or `action`."""
+        if self.patches is not None:
+            self.patches.run(what, out, **where)
+        else:
+            self.run_cells(f"cg_{what}", self._element, **where)
+            self.run_facets(f"cg_facet_{what}", self._element, **where)
+            self._assemble(out)
+
     def _assemble(self, out) -> None:
         rows = self.dofmap.num_owned + self.dofmap.num_ghosts
         self.kernels["assemble"](
-            rows, rows, self.dofmap.num_owned, self._row_start, self._row_entry, self._element, out, self._ghost_sums
+            rows, rows, self.dofmap.num_owned, self._row_start, self._row_entry, self._element, out, self.ghost_sums
         )
-        self.halo.reverse_add(self._ghost_sums, out)
+        self.halo.reverse_add(self.ghost_sums, out)
 
     def _matrix_buffer(self, name: str, count: int):
         if name not in self._matrix_buffers:
