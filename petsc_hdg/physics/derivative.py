@@ -209,11 +209,6 @@ class Tangent:
         return total
 
     def _of_helpercall(self, node: HelperCall) -> HelperCall:
-        function = self.made[node.function]
-        if function.outputs:
-            name = node.function.rstrip("_")
-            message = f"'{name}' both returns a value and writes to its arguments, which cannot be differentiated; let it do one of the two"
-            raise self.source.error(node.line, message)
         return self._derivative_call(node, self.activity.mask(node))[0]
 
     def _ref(self, node: Ref) -> Ref:

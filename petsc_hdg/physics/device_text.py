@@ -7,6 +7,7 @@ from petsc_hdg.physics.derivative import derivative_name
 from petsc_hdg.physics.emit import Emitter
 from petsc_hdg.physics.instance import Instance
 from petsc_hdg.physics.ir import REAL, Function
+from petsc_hdg.physics.liveness import prune
 from petsc_hdg.physics.lower import Program
 from petsc_hdg.physics.terms import Form
 
@@ -33,10 +34,11 @@ def device_text(instance: Instance) -> str:
 def _write(emitter: Emitter, program: Program | None, written: set[str]) -> None:
     if program is None:
         return
+    known = {helper.name: helper for helper in program.helpers}
     for function in (*program.helpers, _trimmed(program.main)):
         if function.name not in written:
             written.add(function.name)
-            emitter.function(function)
+            emitter.function(prune(function, set(function.outputs), known))
 
 
 def _trimmed(function: Function) -> Function:

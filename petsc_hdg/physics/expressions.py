@@ -160,6 +160,8 @@ class Expressions:
         if op == "sizeof":
             raise self.source.error(line, "sizeof is not supported")
         if op == "*":
+            if isinstance(node.expr, c_ast.Constant):
+                raise self.source.error(line, "C has no operator **; write pow(a, b), or PetscSqr(a)")
             ref = self.reference(node.expr)
             symbol = self.scope.symbols[ref.name]
             if isinstance(node.expr, c_ast.BinaryOp):
@@ -213,7 +215,7 @@ class Expressions:
         name, line = _called(self.source, node), line_of(node)
         arguments = node.args.exprs if node.args else []
         if self.helpers.has(name):
-            return self.helper_call(name, arguments, line)
+            return self._helper_value(name, arguments, line)
         if name in functions.IDENTITIES and len(arguments) == 1:
             return real(self.read(arguments[0]))
         values = [self.read(argument) for argument in arguments]
@@ -243,6 +245,15 @@ class Expressions:
         value = Call(builtin, arguments, row.result)
         is_test = row.result == INT and "r" in row.arguments  # C says "not 0" where it is true, OpenCL C says 1
         return Binary("!=", value, Num("0", INT), INT) if is_test else value
+
+    def _helper_value(self, name: str, arguments: list, line: int) -> HelperCall:
+        function = self.helpers.get(name, self.source, line)
+        if function.result is None:
+            raise self.source.error(line, f"'{name}' returns nothing; call it as a statement of its own")
+        if function.outputs:
+            message = f"'{name}' both returns a value and writes to its arguments; let it do one of the two"
+            raise self.source.error(line, message)
+        return self.helper_call(name, arguments, line)
 
     def helper_call(self, name: str, arguments: list, line: int) -> HelperCall:
         """A call of the user's function `name`."""

@@ -107,6 +107,8 @@ def _lower_body(parsed: Parsed, signature: Signature, shared: Helpers, constants
     reasons = UNAVAILABLE | {
         name: signature.reason for name in ALL_INPUTS if signature.reason and name not in signature.readable
     }
+    outputs = {"f0", "f1", "g", "u"} - signature.readable
+    reasons = dict.fromkeys(outputs, f"this text assigns to {signature.output}") | reasons
     reasons.pop(signature.output, None)
     scope = Scope(parsed.source, inputs, reasons)
     if signature.meanings(6):

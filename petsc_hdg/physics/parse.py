@@ -126,6 +126,8 @@ def _syntax_error(source: Source, text: str, message: str):
     if starts_line and before and before[-1] not in ";{}":
         missing = before.count("\n") + 1
         return source.error(missing, f"a ';' seems to be missing at the end of '{before.splitlines()[-1].strip()}'")
+    if token == "}":
+        return source.error(line, f"a ';' seems to be missing before the '}}' at column {column}")
     detail = "" if detail.startswith("before") else f" ({detail[0].lower()}{detail[1:]})" if detail else ""
     return source.error(line, f"cannot be read as C at column {column}, near '{token}'{detail}")
 

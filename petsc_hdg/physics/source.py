@@ -31,6 +31,7 @@ class Source:
     text      C, as the user wrote it
     file      where it was read from, or ""
     function  name of the function to take, or ""
+    written   whether the user wrote the text (it comes from expressions otherwise, and its lines mean nothing to the user)
     """
 
     physics: str
@@ -38,6 +39,7 @@ class Source:
     text: str
     file: str = ""
     function: str = ""
+    written: bool = True
 
     @property
     def where(self) -> str:
@@ -46,7 +48,7 @@ class Source:
 
     def error(self, line: int | None, message: str) -> PhysicsError:
         """An error that names this text and, where known, a line of it."""
-        return PhysicsError(f"{self.where}{f', line {line}' if line else ''}: {message}")
+        return PhysicsError(f"{self.where}{f', line {line}' if line and self.written else ''}: {message}")
 
 
 def make_source(physics: str, slot: str, given, output: str, components: int, shape: tuple) -> Source:
@@ -61,7 +63,7 @@ def make_source(physics: str, slot: str, given, output: str, components: int, sh
     if isinstance(given, Real) and not isinstance(given, bool):
         given = [sympy.Float(float(given))] * components
     if isinstance(given, (sympy.Basic, sympy.MatrixBase)) or _is_sequence(given):
-        return Source(physics, slot, array_code(source, given, output, shape))
+        return Source(physics, slot, array_code(source, given, output, shape), written=False)
     raise source.error(
         None, f"is a {type(given).__name__}; give C text, a pathlib.Path of a C file, numbers or sympy expressions"
     )

@@ -45,7 +45,7 @@ class CompiledPhysics:
         single = ["-fsingle-precision-constant", "-Wdouble-promotion"] if precision == "single" else []
         command = ["gcc", *_FLAGS, *single, str(stem.with_suffix(".c")), "-o", str(stem.with_suffix(".so")), "-lm"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr + text
+        assert done.returncode == 0, done.stderr
         return ctypes.CDLL(str(stem.with_suffix(".so")))
 
     def __getattr__(self, name: str):
