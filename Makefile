@@ -1,4 +1,5 @@
 # `make help` lists the targets. Set-up is done once: a stamp in each virtual environment remembers it.
+# `make TARGET PYTHON=python` sets nothing up and uses that Python, for example of the environment of conda-env.yml.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-current-petsc lint doctor clean
@@ -13,6 +14,11 @@ PETSC_PREFIX ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/petsc_hdg/petsc-$(PETSC_V
 SETUP_FILES := setup.py pyproject.toml scripts/install_system.sh scripts/setup_venv.sh scripts/constraints-distribution.txt
 VENV := .venv
 READY := $(VENV)/.ready
+RUN := $(VENV)/bin/python
+ifeq ($(origin PYTHON),command line)
+READY :=
+RUN := $(PYTHON)
+endif
 CURRENT_VENV := .venv-current
 CURRENT_READY := $(CURRENT_VENV)/.ready
 CURRENT := PYTHONPATH=$(PETSC_PREFIX)/site $(CURRENT_VENV)/bin/python
@@ -25,27 +31,27 @@ help:                  ## list the targets
 
 setup: $(READY)        ## install the system packages and the virtual environment .venv
 
-demo: $(READY)         ## solve the main example on $(RANKS) ranks (DEMO_OPTIONS=..., RANKS=...)
-	mpiexec -n $(RANKS) $(VENV)/bin/python examples/demo.py $(DEMO_OPTIONS)
+demo: $(READY)         ## solve the main example on 2 ranks (RANKS=n, DEMO_OPTIONS=...)
+	mpiexec -n $(RANKS) $(RUN) examples/demo.py $(DEMO_OPTIONS)
 
 test: $(READY)         ## run the tests (TEST_OPTIONS=...)
-	$(VENV)/bin/python -m pytest $(TEST_OPTIONS)
+	$(RUN) -m pytest $(TEST_OPTIONS)
 
 test-current-petsc: $(CURRENT_READY)  ## run the tests with a current PETSc with ViennaCL, built once into the user's cache
 	$(CURRENT) -m pytest $(TEST_OPTIONS)
 
 lint: $(READY)         ## check the code's style
-	$(VENV)/bin/ruff check .
-	$(VENV)/bin/ruff format --check .
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
 
 doctor: $(READY)       ## say what works on this machine and what is missing
-	$(VENV)/bin/python -m petsc_hdg doctor
+	$(RUN) -m petsc_hdg doctor
 
 clean:                 ## remove what was made here (virtual environments, builds, outputs); the user's cache stays
 	rm -rf $(VENV) $(CURRENT_VENV) build dist output *.egg-info .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(READY): $(SETUP_FILES)
+$(VENV)/.ready: $(SETUP_FILES)
 	scripts/install_system.sh run
 	scripts/setup_venv.sh $(SYSTEM_PYTHON) $(VENV) distribution
 	@touch $@

@@ -18,7 +18,7 @@ done
 [ -z "$missing" ] && exit 0
 
 if ! command -v apt-get >/dev/null; then
-  echo "This system has no apt: install PETSc with petsc4py, mpi4py, MPI and an OpenCL driver (PoCL), for example with 'conda env create -f conda-env.yml'." >&2
+  echo "This system has no apt: install PETSc with petsc4py, mpi4py, MPI and an OpenCL driver (PoCL), for example with 'conda env create -f conda-env.yml && conda activate petsc_hdg', then call make with PYTHON=python." >&2
   exit 1
 fi
 sudo=""
