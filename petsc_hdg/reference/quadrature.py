@@ -49,4 +49,4 @@ def facet_quadrature(cell: str, degree: int) -> tuple[list[Quadrature], np.ndarr
         tangents = np.stack([corner[i + 1] - corner[0] for i in range(dim - 1)], axis=1)
         measure = np.sqrt(np.linalg.det(tangents.T @ tangents))
         rules.append(Quadrature(corner[0] + rule.points @ tangents.T, rule.weights * measure))
-    return rules, np.asarray(basix.facet_outward_normals(kind))
+    return rules, np.asarray(basix.cell.facet_outward_normals(kind))
