@@ -35,12 +35,12 @@ def nodal(name: str, values, element: ReferenceElement, num_cells: int | None = 
     return found
 
 
-def coordinates(points, element: ReferenceElement) -> np.ndarray:
+def coordinates(points, element: ReferenceElement, name: str = "points") -> np.ndarray:
     """Node places [cell, node, dim] float64. Raises OptionError."""
-    found = nodal("points", points, element)
+    found = nodal(name, points, element)
     if np.ndim(points) != 3 or found.shape[2] != element.dim:
         shape, cell = list(np.shape(points)), element.cell
-        raise OptionError(f"'points' has shape {shape}; {cell} cells take [cell, node, {element.dim}].")
+        raise OptionError(f"'{name}' has shape {shape}; {cell} cells take [cell, node, {element.dim}].")
     return found
 
 

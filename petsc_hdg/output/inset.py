@@ -113,7 +113,8 @@ def draw_lens(axes, scene, placed: PlacedLens, shades) -> None:
     from matplotlib.patches import Circle
 
     for circle, width in (((placed.focus, placed.radius), 0.9), ((placed.centre, placed.size), 1.2)):
-        axes.add_patch(Circle(*circle, fill=False, edgecolor=INK, linewidth=width, zorder=8))
+        ring = Circle(*circle, fill=False, edgecolor=INK, linewidth=width, zorder=8, path_effects=_halo())
+        axes.add_patch(ring)
     disc = Circle(placed.centre, placed.size, facecolor=PAPER, edgecolor="none", zorder=4)
     axes.add_patch(disc)
     _tie(axes, placed)
@@ -151,4 +152,11 @@ def _tie(axes, placed: PlacedLens) -> None:
     for side in (1.0, -1.0):
         normal = sine * along + side * np.sqrt(1 - sine**2) * np.array((-along[1], along[0]))
         ends = np.stack((placed.focus + placed.radius * normal, placed.centre + placed.size * normal))
-        axes.plot(*ends.T, color=INK, linewidth=0.6, alpha=0.6, zorder=3)
+        axes.plot(*ends.T, color=INK, linewidth=0.6, zorder=3, path_effects=_halo())
+
+
+def _halo() -> list:
+    """A light rim that lets dark lines be seen on dark colours."""
+    from matplotlib.patheffects import withStroke
+
+    return [withStroke(linewidth=2.0, foreground=PAPER, alpha=0.6)]

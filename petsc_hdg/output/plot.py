@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import OptionError, collectively
-from .arrays import cellwise, coordinates, element_for, nodal
+from ..errors import OptionError, PetscHdgError, collectively
+from .arrays import cellwise, coordinates, element_for, named, nodal
 from .atomic import atomic_file, check_target
 from .facets import FacetSet
 from .plane import collect_plane
@@ -66,29 +66,39 @@ def plot(
     path, element, tags = Path(path), None, None
     with collectively(comm):
         wish = _picture(picture)
-        matplotlib()
         if comm.rank == 0:
+            matplotlib()
             check_target(path)
         element = element_for(cell, degree)
         points = coordinates(points, element)
         if displacement is not None:
-            displacement = coordinates(displacement, element)
+            displacement = coordinates(displacement, element, "displacement")
             displacement = nodal("displacement", displacement, element, len(points))
         if values is None and displacement is None:
             raise OptionError("There is nothing to draw; give values, a displacement, or both.")
         values = _scalar(nodal("values", displacement if values is None else values, element, len(points)))
         tags = _tags(cell_regions, len(points))
-        boundaries = _facet_sets(boundaries or {})
+        boundaries = _facet_sets(boundaries or {}, len(points))
     _check_cells(comm, len(points), values)
     collect, draw = (collect_plane, draw_plane) if element.dim == 2 else (collect_surface, draw_surface)
     scene = collect(comm, element, points, values, tags, boundaries, displacement, wish)
     with collectively(comm):
         if comm.rank == 0:
-            with matplotlib().rc_context(type_settings()):
-                figure = draw(scene, wish)
-                with atomic_file(path) as file:
-                    figure.savefig(file, format="png", dpi=wish.dpi)
+            _save(path, draw, scene, wish)
     return path
+
+
+def _save(path: Path, draw, scene, wish: Picture) -> None:
+    """Draw and write on this rank. What fails in matplotlib is an OptionError, so that the other ranks hear of it."""
+    try:
+        with matplotlib().rc_context(type_settings()):
+            figure = draw(scene, wish)
+            with atomic_file(path) as file:
+                figure.savefig(file, format="png", dpi=wish.dpi)
+    except PetscHdgError:
+        raise
+    except Exception as error:
+        raise OptionError(f"The picture {path} cannot be drawn: matplotlib says '{error}'.") from error
 
 
 def _picture(given: dict) -> Picture:
@@ -110,8 +120,14 @@ def _tags(cell_regions, num_cells: int) -> np.ndarray:
     return cellwise("cell_regions", cell_regions, num_cells)[:, 0].astype(np.int64)
 
 
-def _facet_sets(boundaries: Mapping) -> dict[str, FacetSet]:
-    return {name: FacetSet(np.asarray(cells), np.asarray(local)) for name, (cells, local) in boundaries.items()}
+def _facet_sets(boundaries, num_cells: int) -> dict[str, FacetSet]:
+    found = {}
+    for name, pair in named("boundaries", boundaries).items():
+        cells, local = (np.asarray(of) for of in pair) if len(pair) == 2 else (np.empty(0), np.empty(1))
+        if cells.shape != local.shape or cells.max(initial=-1) >= num_cells:
+            raise OptionError(f"Boundary '{name}' does not fit; give cells [n] below {num_cells} and local facets [n].")
+        found[name] = FacetSet(cells.astype(int), local.astype(int))
+    return found
 
 
 def _check_cells(comm, num_cells: int, values: np.ndarray) -> None:

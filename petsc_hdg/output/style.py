@@ -70,7 +70,7 @@ def new_figure(aspect: float, title: str, subtitle: str, legend: bool):
     from matplotlib.figure import Figure
 
     width = min(8.0, 6.0 / aspect)
-    height = width * aspect
+    width, height = max(2.2, width), max(1.4, width * aspect)
     left, right, below = 0.55, 1.15, 0.75 if legend else 0.45
     above = 0.25 + 0.32 * bool(title) + 0.22 * bool(subtitle)
     total = (left + width + right, below + height + above)

@@ -14,7 +14,7 @@ from .style import FAINT, colour_bar, colours, new_figure
 from .subdivide import lattice, outline_points, steps
 from .transfer import gather_rows
 
-_TRIANGLES = 200_000  # how many are worth drawing; each has one colour
+_TRIANGLES = 5.0  # how many are worth drawing, times dpi squared; each has one colour
 _MOST_STEPS = 40
 
 
@@ -62,7 +62,7 @@ def collect_surface(
         scale = wish.scale if wish.scale is not None else automatic_scale(comm, points, displacement)
         shape, note = points + scale * displacement, f"displacement × {scale:.3g}"
     kind = facet_cell(element.cell)
-    n = steps(kind, _MOST_STEPS, comm.allreduce(len(exterior.cells)), _TRIANGLES)
+    n = steps(kind, _MOST_STEPS, comm.allreduce(len(exterior.cells)), int(_TRIANGLES * wish.dpi**2))
     found = exterior.sample(element, n, shape)
     pieces, outline = lattice(kind, n)[1], outline_points(kind, n)
     outwards = found.mean(axis=1) - shape.mean(axis=1)[exterior.cells]

@@ -18,11 +18,11 @@ from .encode import data_array
 from .lagrange import MAX_DEGREE, to_vtk, vtk_type
 from .transfer import pieces_in_rank_order
 
-# Version 2.2: nodes of Lagrange hexahedra in VTK's present order.
-_HEAD = (
-    b'<?xml version="1.0"?>\n<VTKFile type="UnstructuredGrid" version="2.2" byte_order="LittleEndian"'
-    b' header_type="UInt64" compressor="vtkZLibDataCompressor">\n<UnstructuredGrid>\n'
-)
+_HEAD = """<?xml version="1.0"?>
+<VTKFile type="UnstructuredGrid" version="%s" byte_order="LittleEndian" header_type="UInt64"
+ compressor="vtkZLibDataCompressor">
+<UnstructuredGrid>
+"""
 _TAIL = b"</UnstructuredGrid>\n</VTKFile>\n"
 
 
@@ -53,7 +53,7 @@ def write_vtu(path, comm, cell: str, degree: int, points, fields, cell_data=None
             piece = _piece(element, points, fields, cell_data)
     _agree(comm, signature)
     with collectively(comm):
-        _append(path, comm, piece)
+        _append(path, comm, _head(element), piece)
     return path
 
 
@@ -66,18 +66,25 @@ def _agree(comm, signature: list[tuple[str, int]]) -> None:
             raise OptionError(f"{given}; give all ranks the same names and components.")
 
 
-def _append(path: Path, comm, piece: bytes) -> None:
+def _append(path: Path, comm, head: bytes, piece: bytes) -> None:
     """Write head, pieces and tail on rank 0. All pieces are received even if the file cannot be written."""
     pieces = pieces_in_rank_order(comm, piece)
     try:
         if comm.rank == 0:
             with atomic_file(path) as file:
-                file.write(_HEAD)
+                file.write(head)
                 file.writelines(pieces)
                 file.write(_TAIL)
     finally:
         for _ in pieces:
             pass
+
+
+def _head(element: ReferenceElement) -> bytes:
+    """The beginning of the file. Only version 2.2 has the nodes of Lagrange hexahedra in VTK's present order; for the
+    others the older version says the same to more readers.
+    """
+    return (_HEAD % ("2.2" if element.cell == "hexahedron" and element.degree > 1 else "1.0")).encode()
 
 
 def _piece(element: ReferenceElement, points: np.ndarray, fields: dict, cell_data: dict) -> bytes:

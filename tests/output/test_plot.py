@@ -1,0 +1,153 @@
+"""Pictures: they show the values where they are, they are not blank, and what is refused."""
+
+import sys
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.image import imread
+from mpi4py import MPI
+from samples import BOXES, box, node_places
+
+from petsc_hdg.errors import OptionError
+from petsc_hdg.output import plane, plot
+from petsc_hdg.output.inset import Lens, place_lens
+from petsc_hdg.output.plot import Picture
+from petsc_hdg.output.style import BOUNDARY_COLOURS
+from petsc_hdg.reference import ReferenceElement
+
+COMM = MPI.COMM_SELF
+BACKGROUND = np.ones(3)
+
+
+def picture(path) -> np.ndarray:
+    """Pixels [row, column, 3]."""
+    return imread(path)[..., :3]
+
+
+def near(pixels, colour) -> int:
+    """Number of pixels of a colour."""
+    return int(np.count_nonzero(np.abs(pixels - to_rgb(colour)).max(axis=2) < 0.03))
+
+
+def drawn(pixels) -> np.ndarray:
+    """Pixels [n, 3] that are not background, left to right."""
+    columns = pixels.transpose(1, 0, 2).reshape(-1, 3)
+    return columns[np.abs(columns - BACKGROUND).max(axis=1) > 0.02]
+
+
+@pytest.mark.parametrize("degree", [1, 3])
+@pytest.mark.parametrize("cell", BOXES)
+def test_brightness_follows_the_values(tmp_path, cell, degree):
+    """The colour map grows brighter, and so must a picture of u = x from left to right."""
+    mesh = box(cell, COMM)
+    x = node_places(mesh, degree)
+    plot(tmp_path / "a.png", COMM, cell, degree, x, x[..., 0], dpi=60, view=(-90.0, 15.0))
+    pixels = picture(tmp_path / "a.png")
+    height, width = pixels.shape[:2]
+    row = pixels[height // 2, : int(0.85 * width)] @ (0.2126, 0.7152, 0.0722)
+    inside = row[(row < 0.98)]
+    assert len(inside) > 0.5 * width
+    fifths = [part.mean() for part in np.array_split(inside[5:-5], 5)]
+    assert all(a < b - 0.03 for a, b in zip(fifths, fifths[1:], strict=False)), fifths
+
+
+def test_everything_at_once_in_2d(tmp_path):
+    mesh = box("triangle", COMM)
+    x = node_places(mesh, 2)
+    sides = {name: mesh.boundary_facets(name) for name in ("left", "top")}
+    plain = plot(tmp_path / "plain.png", COMM, "triangle", 2, x, x, dpi=60)
+    full = plot(
+        tmp_path / "full.png",
+        COMM,
+        "triangle",
+        2,
+        x,
+        x,
+        title="A title",
+        subtitle="more",
+        label="|u|",
+        mesh_lines=True,
+        inset=(1.0, 0.5, 0.1),
+        cell_regions=x.mean(axis=1)[:, 0] > 1,
+        boundaries=sides,
+        displacement=0.1 * x**2,
+        dpi=60,
+    )
+    assert len(np.unique((drawn(picture(full)) * 255).astype(int), axis=0)) > 500
+    for colour in BOUNDARY_COLOURS[:2]:
+        assert near(picture(full), colour) > 8 > near(picture(plain), colour)
+
+
+@pytest.mark.parametrize("cell", ["tetrahedron", "hexahedron"])
+def test_deformed_surface_with_mesh(tmp_path, cell):
+    mesh = box(cell, COMM)
+    x = node_places(mesh, 2)
+    bend = np.stack((0 * x[..., 0], 0 * x[..., 0], x[..., 0] ** 2), axis=-1)
+    plot(tmp_path / "a.png", COMM, cell, 2, x, displacement=bend, mesh_lines=True, dpi=60)
+    plot(tmp_path / "b.png", COMM, cell, 2, x, bend, mesh_lines=True, dpi=60)
+    assert len(np.unique((drawn(picture(tmp_path / "a.png")) * 255).astype(int), axis=0)) > 300
+    assert picture(tmp_path / "a.png").shape != picture(tmp_path / "b.png").shape
+
+
+def test_huge_meshes_become_dots(tmp_path, monkeypatch):
+    monkeypatch.setattr(plane, "_MOST_TRIANGLES", 10)
+    mesh = box("triangle", COMM)
+    x = node_places(mesh, 2)
+    scene = plane.collect_plane(
+        COMM, ReferenceElement("triangle", 2), x, x[..., :1], np.zeros(len(x)), {}, None, Picture()
+    )
+    assert scene.triangles is None and "one dot" in scene.note and len(scene.points) == len(x)
+    plot(tmp_path / "a.png", COMM, "triangle", 2, x, x[..., 0], dpi=60)
+
+
+def test_inset_of_a_coarse_mesh_shows_the_whole_mesh():
+    mesh = box("triangle", COMM)
+    x = node_places(mesh, 1)
+
+    scene = plane.collect_plane(
+        COMM, ReferenceElement("triangle", 1), x, x[..., :1], np.zeros(len(x)), {}, None, Picture(inset=True)
+    )
+    assert scene.lens is None and len(scene.edges.points) == mesh.num_facets
+
+
+def test_lens_is_put_off_the_domain():
+    corners = np.array((0.0, 0.0)), np.array((2.0, 1.0))
+    points = np.stack(np.meshgrid(np.linspace(0, 2, 81), np.linspace(0, 1, 41)), axis=-1).reshape(-1, 2)
+    placed = place_lens(Lens(np.array((0.2, 0.2)), 0.05), points, *corners)
+    assert np.linalg.norm(points - placed.centre, axis=1).min() > placed.size
+    assert np.allclose(placed.magnified(placed.focus), placed.centre) and placed.zoom > 2
+
+
+def test_missing_matplotlib(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(OptionError, match="pip install matplotlib"):
+        plot(tmp_path / "a.png", COMM, "triangle", 1, np.zeros((1, 3, 2)), np.zeros((1, 3)))
+
+
+BAD = {
+    "values": (dict(values=np.zeros((24, 6))), "'values' has shape"),
+    "nothing": (dict(values=None), "nothing to draw"),
+    "no cells": (dict(points=np.zeros((0, 3, 2)), values=np.zeros((0, 3))), "the mesh has no cells"),
+    "option": (dict(colour="red"), "no option 'colour'; known are title"),
+    "displacement": (
+        dict(displacement=np.zeros((24, 3, 3))),
+        "'displacement' has shape [24, 3, 3]; triangle cells take",
+    ),
+    "regions": (dict(cell_regions=[1, 2]), "'cell_regions' has shape [2]"),
+    "boundaries": (dict(boundaries={"left": ([99], [0])}), "Boundary 'left' does not fit"),
+    "inset": (dict(inset=(1, 2, 3, 4)), "True, (x, y) or (x, y, radius)"),
+    "colour map": (dict(colour_map="mud"), "Colour map 'mud'"),
+    "dpi": (dict(dpi=-1), "cannot be drawn"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_refused(tmp_path, case):
+    changes, message = BAD[case]
+    points = node_places(box("triangle", COMM), 1)
+    given = {"points": points, "values": points[..., 0], **changes}
+    with pytest.raises(OptionError) as error:
+        plot(tmp_path / "a.png", COMM, "triangle", 1, **given)
+    assert message in str(error.value)
+    assert not list(tmp_path.iterdir())
