@@ -15,7 +15,7 @@ import numpy as np
 from . import petsc_c
 from .shapes import Shape
 
-CHUNK = 1 << 15  # cells worked on at a time: temporaries stay in the cache
+CHUNK = 1 << 14  # cells worked on at a time: temporaries stay in the cache
 
 
 class Topology:
@@ -155,8 +155,7 @@ def _order_vertices(shape: Shape, members: dict[int, np.ndarray]) -> np.ndarray:
 
 def _neighbours(edges: np.ndarray, vertex: np.ndarray, count: int) -> np.ndarray:
     """The `count` vertices joined to `vertex` [cell] by the edges [cell, edge, 2], ascending [cell, count]."""
-    hit = _holds(edges, vertex)
-    ends = edges[hit].reshape(-1, count, 2)
+    ends = edges[_holds(_columns(edges), vertex)].reshape(-1, count, 2)
     others = ends[:, :, 0] + (ends[:, :, 1] - vertex[:, None])
     return np.sort(others, axis=1)
 
@@ -173,12 +172,13 @@ def _order_quadrilateral(edges: np.ndarray) -> np.ndarray:
 def _order_hexahedron(edges: np.ndarray, faces: np.ndarray) -> np.ndarray:
     first = edges.reshape(len(edges), 24).min(axis=1, initial=np.iinfo(np.int32).max)
     v1, v2, v4 = _neighbours(edges, first, 3).T
-    face_sum = faces.sum(axis=2, dtype=np.int64)
-    with_first = _holds(faces, first)
+    columns = _columns(faces)
+    face_sum = columns.sum(axis=0, dtype=np.int64)
+    with_first = _holds(columns, first)
 
     def opposite(a, b):
         """The fourth vertex of the face that holds the first vertex, a and b."""
-        return face_sum[with_first & _holds(faces, a) & _holds(faces, b)] - first - a - b
+        return face_sum[with_first & _holds(columns, a) & _holds(columns, b)] - first - a - b
 
     v3, v5, v6 = opposite(v1, v2), opposite(v1, v4), opposite(v2, v4)
     total = face_sum.sum(axis=1) // 3
@@ -188,16 +188,20 @@ def _order_hexahedron(edges: np.ndarray, faces: np.ndarray) -> np.ndarray:
 
 def _slots(vertices: np.ndarray, members: np.ndarray, table: np.ndarray) -> np.ndarray:
     """basix numbers [cell, entity] of sub-entities with vertices `members` [cell, entity, vertex] in `vertices`."""
-    code = np.zeros(members.shape[:2], np.uint8)
+    code, columns = np.zeros(members.shape[:2], np.uint8), _columns(members)
     for k in range(vertices.shape[1]):
-        code |= _holds(members, vertices[:, k]).view(np.uint8) << np.uint8(k)
+        code |= _holds(columns, vertices[:, k]).view(np.uint8) << np.uint8(k)
     return table[code].astype(np.int64)
 
 
-def _holds(members: np.ndarray, vertex: np.ndarray) -> np.ndarray:
-    """Which sub-entities `members` [cell, entity, vertex] hold `vertex` [cell]: [cell, entity] bool."""
-    # One comparison a column: numpy reduces over a short last axis many times slower.
-    found = members[:, :, 0] == vertex[:, None]
-    for j in range(1, members.shape[2]):
-        found |= members[:, :, j] == vertex[:, None]
+def _columns(members: np.ndarray) -> np.ndarray:
+    """[cell, entity, vertex] as [vertex, cell, entity]: numpy works along a short last axis many times slower."""
+    return np.ascontiguousarray(np.moveaxis(members, 2, 0))
+
+
+def _holds(columns: np.ndarray, vertex: np.ndarray) -> np.ndarray:
+    """Which sub-entities, by `columns` [vertex, cell, entity], hold `vertex` [cell]: [cell, entity] bool."""
+    found = columns[0] == vertex[:, None]
+    for column in columns[1:]:
+        found |= column == vertex[:, None]
     return found

@@ -20,8 +20,8 @@ with tempfile.TemporaryDirectory() as mine:
             message = "accepted"
         except PetscHdgError as error:
             message = f"{type(error).__name__}: {error}"
-        for message in set(comm.allgather(message)):
-            assert re.search(pattern, message) and "\n" not in message, f"{name}: {message}"
+        for said in set(comm.allgather(message)):
+            assert re.search(pattern, said) and "\n" not in said, f"{name}: {said}"
     comm.barrier()
 if comm.rank == 0:
     print("errors agree")

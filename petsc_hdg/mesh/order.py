@@ -1,0 +1,59 @@
+"""Orders in which neighbours in space are neighbours in memory: points along a Z-shaped (Morton) curve."""
+
+from __future__ import annotations
+
+import numpy as np
+
+BITS = {2: 31, 3: 21}  # bits of a coordinate in a 64-bit key
+# Distances and masks that spread the bits of a coordinate, so that `dim - 1` gaps stand between them.
+_SPREAD = {
+    2: (
+        (16, 0x0000FFFF0000FFFF),
+        (8, 0x00FF00FF00FF00FF),
+        (4, 0x0F0F0F0F0F0F0F0F),
+        (2, 0x3333333333333333),
+        (1, 0x5555555555555555),
+    ),
+    3: (
+        (32, 0x1F00000000FFFF),
+        (16, 0x1F0000FF0000FF),
+        (8, 0x100F00F00F00F00F),
+        (4, 0x10C30C30C30C30C3),
+        (2, 0x1249249249249249),
+    ),
+}
+
+
+def morton_keys(x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Keys [point] uint64 of points [point, dim] in the box from lower to upper [dim] along the curve."""
+    dim = x.shape[1]
+    scale = (2 ** BITS[dim] - 1) / np.maximum(np.max(upper - lower), 1e-300)
+    cells = ((x - lower) * scale).astype(np.uint64)
+    keys = np.zeros(len(x), dtype=np.uint64)
+    for axis in range(dim):
+        bits = cells[:, axis]
+        for shift, mask in _SPREAD[dim]:
+            bits = (bits | (bits << np.uint64(shift))) & np.uint64(mask)
+        keys |= bits << np.uint64(axis)
+    return keys
+
+
+def morton_order(x: np.ndarray) -> np.ndarray:
+    """Permutation [point] that visits points [point, dim] along the curve."""
+    if not len(x):
+        return np.zeros(0, dtype=np.int64)
+    return np.argsort(morton_keys(x, x.min(axis=0), x.max(axis=0)), kind="stable")
+
+
+def plex_order(mesh) -> np.ndarray:
+    """All plex points [point] of this rank along the curve, by the mean of their vertices."""
+    topology, x = mesh.topology, mesh.geometry.nodes[: mesh.num_vertices]
+    start, end = mesh.dm.getChart()
+    middle = np.zeros((end - start, mesh.dim))
+    first, last = topology.stratum[0]
+    middle[first - start : last - start] = x
+    for d in range(1, mesh.dim):
+        first, last = topology.stratum[d]
+        middle[first - start : last - start] = x[topology.entity_vertices[d]].mean(axis=1)
+    middle[topology.cells - start] = x[topology.cell_vertices].mean(axis=1)
+    return morton_order(middle) + start
