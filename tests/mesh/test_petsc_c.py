@@ -1,0 +1,51 @@
+"""Calls into PETSc's C library, the same in all its versions."""
+
+import numpy as np
+import pytest
+from petsc4py import PETSc
+
+from petsc_hdg.errors import MeshError
+from petsc_hdg.mesh import petsc_c
+
+
+def test_coo_sums_duplicates_and_skips_negative_ones():
+    mat = PETSc.Mat().create(PETSc.COMM_SELF)
+    mat.setSizes([3, 3])
+    mat.setType("aij")
+    rows, columns = np.array([0, 2, 0, -1, 1]), np.array([1, 2, 1, 0, 0])
+    petsc_c.set_preallocation_coo(mat, rows, columns)
+    assert rows.tolist() == [0, 2, 0, -1, 1]
+    petsc_c.set_values_coo(mat, np.array([1.0, 2, 4, 8, 16]))
+    wanted = np.array([[0, 5, 0], [16, 0, 0], [0, 0, 2.0]])
+    assert (mat.getValues(range(3), range(3)) == wanted).all()
+    petsc_c.set_values_coo(mat, np.array([1.0, 2, 4, 8, 16]), add=True)
+    assert (mat.getValues(range(3), range(3)) == 2 * wanted).all()
+
+
+def test_function_domain_error_stops_newton():
+    def residual(snes, x, f):
+        f.set(1.0)
+        petsc_c.set_function_domain_error(snes)
+
+    snes = PETSc.SNES().create(PETSc.COMM_SELF)
+    x = PETSc.Vec().createSeq(2)
+    snes.setFunction(residual, x.duplicate())
+    snes.setUseMF(True)
+    snes.solve(None, x)
+    assert snes.getConvergedReason() == PETSc.SNES.ConvergedReason.DIVERGED_FUNCTION_DOMAIN
+
+
+def test_missing_function_is_named():
+    assert petsc_c.has("DMPlexGetCones") and not petsc_c.has("DMPlexNoSuchThing")
+    with pytest.raises(MeshError, match="has no DMPlexNoSuchThing; use PETSc 3.18 or later"):
+        petsc_c.call("DMPlexNoSuchThing")
+
+
+def test_error_codes_are_errors():
+    with pytest.raises(PETSc.Error) as caught:
+        petsc_c.call("PetscOptionsSetValue", None, b"no_dash", b"1")
+    assert petsc_c.reason(caught.value).startswith(f"PETSc error {caught.value.ierr}")
+
+
+def test_gpu_timer_is_balanced():
+    assert petsc_c.log_gpu_time_begin() == petsc_c.log_gpu_time_end()
