@@ -30,7 +30,7 @@ __kernel void cg_residual(CG_ARGUMENTS, __global real *out)
   Geometry g;
   geometry_load(&g, nodes, cell_nodes, stored_geometry, stride, cell);
   for (int q = 0; q < NQ; ++q) {
-    __constant const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;
+    TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;
     real f0[NC], f1[NC * DIM];
     geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
     CG_STATE(U_E, UT_E)
@@ -59,7 +59,7 @@ __kernel void cg_action(CG_ARGUMENTS, __global real *out)
   Geometry g;
   geometry_load(&g, nodes, cell_nodes, stored_geometry, stride, cell);
   for (int q = 0; q < NQ; ++q) {
-    __constant const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;
+    TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;
     real f0[NC], f1[NC * DIM];
     geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
     CG_STATE(U_E, UT_E)

@@ -18,7 +18,7 @@ __kernel void cg_error(CG_ARGUMENTS, __global real *out)
   Geometry g;
   geometry_load(&g, nodes, cell_nodes, stored_geometry, stride, cell);
   for (int q = 0; q < NQ; ++q) {
-    __constant const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM;
+    TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM;
     real x[DIM], u[NC], u_x[NC * DIM], exact[NC], exact_x[NC * DIM];
     geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
     geometry_x(&g, GEO + q * NNODES, x);

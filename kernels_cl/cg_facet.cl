@@ -29,7 +29,7 @@
 // Nanson's formula: the surface element is |det J| |J^-T N| times the one on the reference cell.
 #define FACET_POINT                                                                                               \
   const int row = local_facet * NQF + q;                                                                          \
-  __constant const real *basis = FACET_BASIS + row * NBASIS, *grad = FACET_GRAD + row * NBASIS * DIM,             \
+  TABLE const real *basis = FACET_BASIS + row * NBASIS, *grad = FACET_GRAD + row * NBASIS * DIM,             \
                         *geo = FACET_GEO + row * NNODES;                                                          \
   geometry_point(&g, FACET_GEO_GRAD + row * NNODES * DIM);                                                        \
   real n[DIM], f0[NC], length = 0;                                                                                \
@@ -41,7 +41,7 @@
   CG_STATE(U_E, UT_E)
 
 // Contribution of a point to coefficient i.
-inline real facet_test(int i, __constant const real *basis, const real *f0)
+inline real facet_test(int i, TABLE const real *basis, const real *f0)
 {
   return f0[DOF_COMP[i]] * basis[DOF_BASIS[i]];
 }

@@ -12,7 +12,7 @@
 
 // Weighted fluxes of trial function j at point q of the cell: f0 [NC], f1 [NC, DIM] in the reference frame.
 #define CG_COLUMN_POINT                                                                                               \
-  __constant const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;        \
+  TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;        \
   real f0[NC], f1[NC * DIM];                                                                                          \
   geometry_point(&g, GEO_GRAD + q * NNODES * DIM);                                                                    \
   CG_STATE(U_E, UT_E)                                                                                                 \

@@ -105,7 +105,7 @@ void cg_patch_residual(PATCH_ARGUMENTS, __local real *ut_l)
     if (cell < num_cells) {
       PATCH_CELL
       for (int q = 0; q < NQ; ++q) {
-        __constant const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;
+        TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;
         real f0[NC], f1[NC * DIM];
         geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
         CG_STATE(U_E, UT_E)
@@ -135,7 +135,7 @@ void cg_patch_action(PATCH_ARGUMENTS, __local real *ut_l, __local real *du_l)
     if (cell < num_cells) {
       PATCH_CELL
       for (int q = 0; q < NQ; ++q) {
-        __constant const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;
+        TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;
         real f0[NC], f1[NC * DIM];
         geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
         CG_STATE(U_E, UT_E)

@@ -26,18 +26,15 @@ inline void store_flux(__local real *flux_l, int q, int c, const real *f0, const
   for (int k = 0; k < NC * DIM; ++k) flux_l[((NC + k) * NQ + q) * CELLS + c] = f1[k];
 }
 
-// Basis phase: coefficient i of cell c of the batch.
-inline real sum_points(__local const real *flux_l, int i, int c)
-{
-  const int b = DOF_BASIS[i], k = DOF_COMP[i];
-  real sum = 0;
-  for (int q = 0; q < NQ; ++q) {
-    sum += flux_l[(k * NQ + q) * CELLS + c] * BASIS[q * NBASIS + b];
-    for (int r = 0; r < DIM; ++r)
-      sum += flux_l[((NC + k * DIM + r) * NQ + q) * CELLS + c] * GRAD[(q * NBASIS + b) * DIM + r];
+// Basis phase: coefficient i of cell c of the batch. A macro, since tables may be an argument of the kernel.
+#define SUM_POINTS(sum, i, c)                                                                                      \
+  const int b = DOF_BASIS[i], field = DOF_COMP[i];                                                                 \
+  real sum = 0;                                                                                                    \
+  for (int q = 0; q < NQ; ++q) {                                                                                   \
+    sum += flux_l[(field * NQ + q) * CELLS + (c)] * BASIS[q * NBASIS + b];                                         \
+    for (int r = 0; r < DIM; ++r)                                                                                  \
+      sum += flux_l[((NC + field * DIM + r) * NQ + q) * CELLS + (c)] * GRAD[(q * NBASIS + b) * DIM + r];           \
   }
-  return sum;
-}
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1)))
 void cg_residual(CG_ARGUMENTS, __global real *out)
@@ -62,7 +59,7 @@ void cg_residual(CG_ARGUMENTS, __global real *out)
     FOR_ITEMS(k, NQ * CELLS) {
       const int q = k / CELLS, c = k % CELLS, cell = first + c;
       if (cell < num_cells) {
-        __constant const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;
+        TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;
         real f0[NC], f1[NC * DIM];
         Geometry g;
         CG_LOAD_AUX(cell)
@@ -77,7 +74,10 @@ void cg_residual(CG_ARGUMENTS, __global real *out)
     BARRIER_LOCAL();
     FOR_ITEMS(k, NDOF * CELLS) {
       const int i = k / CELLS, c = k % CELLS;
-      if (first + c < num_cells) out[i * stride + first + c] = sum_points(flux_l, i, c);
+      if (first + c < num_cells) {
+        SUM_POINTS(sum, i, c)
+        out[i * stride + first + c] = sum;
+      }
     }
     BARRIER_LOCAL();
   }
@@ -108,7 +108,7 @@ void cg_action(CG_ARGUMENTS, __global real *out)
     FOR_ITEMS(k, NQ * CELLS) {
       const int q = k / CELLS, c = k % CELLS, cell = first + c;
       if (cell < num_cells) {
-        __constant const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;
+        TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;
         real f0[NC], f1[NC * DIM];
         Geometry g;
         CG_LOAD_AUX(cell)
@@ -124,7 +124,10 @@ void cg_action(CG_ARGUMENTS, __global real *out)
     BARRIER_LOCAL();
     FOR_ITEMS(k, NDOF * CELLS) {
       const int i = k / CELLS, c = k % CELLS;
-      if (first + c < num_cells) out[i * stride + first + c] = sum_points(flux_l, i, c);
+      if (first + c < num_cells) {
+        SUM_POINTS(sum, i, c)
+        out[i * stride + first + c] = sum;
+      }
     }
     BARRIER_LOCAL();
   }

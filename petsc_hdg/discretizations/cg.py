@@ -8,10 +8,11 @@ import numpy as np
 
 from ..codegen import KernelSpec
 from ..errors import OptionError
-from ..reference import ReferenceElement, cell_quadrature, facet_quadrature, tabulate
+from ..reference import ReferenceElement, cell_quadrature, facet_quadrature, symmetric_quadrature, tabulate
 from .auxiliary import AuxiliaryRows
 from .base import Discretization, cell_fastest, padded
 from .dofmap import build_dofmap, dof_nodes, entity_points, field_spaces
+from .large_tables import place_tables
 from .patches import Patches, build_patches, cells_per_patch
 from .transposition import DeviceLimits, transposition
 
@@ -28,6 +29,7 @@ class ContinuousGalerkin(Discretization):
         super().__init__(mesh, physics, options)
         self.spaces = field_spaces(mesh.cell, physics.fields, options.degree)
         self.dm = mesh.dm.clone()
+        self.global_tables: dict[str, np.ndarray] = {}  # kernel -> tables that are too large for constant memory
         self.auxiliary = AuxiliaryRows(physics.auxiliary, self.spaces[0].element)
 
     @cached_property
@@ -285,18 +287,22 @@ class ContinuousGalerkin(Discretization):
 
     def error_spec(self, extra_degree: int = 4) -> KernelSpec:
         """Spec of `cg_error`, with a rule that integrates `extra_degree` more than the residual's."""
-        rule = cell_quadrature(self.mesh.cell, self.quadrature_degree + extra_degree)
+        rule = symmetric_quadrature(self.mesh.cell, self.quadrature_degree + extra_degree)
         macros = {**self._macros(), "NQ": rule.num_points}
         return self._spec("cg_error", self._sources("cg_error.cl"), macros, self._cell_tables(rule), 32)
 
     def essential_spec(self) -> KernelSpec:
         """Spec of `essential_values`."""
         macros = {"DIM": self.dim, "NCOMP": self.physics.num_components, "NCONST": len(self.physics.constants)}
-        return self._spec("essential_values", ("essential.cl",), macros, {}, 32)
+        options = self.options.precision
+        return KernelSpec("essential_values", ("essential.cl",), macros, {}, self.physics_text, options, 32)
 
     def assemble_spec(self, name: str = "assemble") -> KernelSpec:
         """Spec of `assemble` or `assemble_rows`, which sum element vectors."""
         return KernelSpec(name, ("assemble.cl",), precision=self.options.precision, local_size=64)
 
     def _spec(self, name, sources, macros, tables, local_size, local_bytes=0) -> KernelSpec:
+        tables, placed = place_tables(tables, self.real_bytes)
+        self.global_tables[name] = placed.values
+        macros = {**macros, **placed.macros}
         return KernelSpec(name, sources, macros, tables, self.physics_text, self.options.precision, local_size, local_bytes)

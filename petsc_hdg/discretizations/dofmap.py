@@ -8,6 +8,7 @@ import basix
 import numpy as np
 from petsc4py import PETSc
 
+from ..mesh.order import plex_order
 from ..reference import ReferenceElement
 
 
@@ -74,8 +75,9 @@ def build_dofmap(mesh, dm, spaces, constrained: np.ndarray) -> DofMap:
 
     constrained [point, component] bool: which components are essential at which plex point, the same on all ranks.
     """
-    section = _create_section(mesh, dm, spaces, constrained)
-    offsets, field_offsets = _point_offsets(mesh, spaces)
+    order = plex_order(mesh)
+    section = _create_section(mesh, dm, spaces, constrained, order)
+    offsets, field_offsets = _point_offsets(mesh, spaces, order)
     cell_dofs = np.concatenate([_field_cell_dofs(mesh, s, offsets, field_offsets[k]) for k, s in enumerate(spaces)], axis=1)
     num_local = int(section.getStorageSize())
     owned, ghosts, ghost_rank, ghost_index, num_owned = _ownership(mesh, dm, num_local)
@@ -86,7 +88,7 @@ def _dofs_per_dimension(space: FieldSpace) -> list[int]:
     return [n * space.components for n in space.element.dofs_per_entity]
 
 
-def _create_section(mesh, dm, spaces, constrained):
+def _create_section(mesh, dm, spaces, constrained, order):
     dim = mesh.dim
     dm.setNumFields(len(spaces))
     counts = [n for s in spaces for n in _dofs_per_dimension(s)]
@@ -102,7 +104,8 @@ def _create_section(mesh, dm, spaces, constrained):
             components.append(PETSc.IS().createGeneral(np.flatnonzero(pattern).astype(np.int32), comm=PETSc.COMM_SELF))
             points.append(PETSc.IS().createGeneral(np.flatnonzero(which.ravel() == row).astype(np.int32), comm=PETSc.COMM_SELF))
     assert len(counts) == len(spaces) * (dim + 1)
-    section = dm.createSection([s.components for s in spaces], counts, fields or None, components or None, points or None)
+    storage = PETSc.IS().createGeneral(order.astype(PETSc.IntType), comm=PETSc.COMM_SELF)
+    section = dm.createSection([s.components for s in spaces], counts, fields or None, components or None, points or None, storage)
     for k, space in enumerate(spaces):
         section.setFieldName(k, space.name)
     (dm.setLocalSection if hasattr(dm, "setLocalSection") else dm.setSection)(section)
@@ -123,11 +126,13 @@ def _point_counts(mesh, space) -> np.ndarray:
     return np.array(_dofs_per_dimension(space), dtype=np.int32)[_point_dimensions(mesh)]
 
 
-def _point_offsets(mesh, spaces):
-    """First local dof of each point [point], and for each field what it adds by dimension: PETSc lays fields in turn on a point."""
+def _point_offsets(mesh, spaces, order):
+    """First local dof of each point [point], points being stored in `order`, and for each field what it adds by dimension:
+    PETSc lays the fields of a point in turn."""
     per_field = np.array([_dofs_per_dimension(s) for s in spaces])
-    total = per_field.sum(axis=0)[_point_dimensions(mesh)]
-    offsets = np.concatenate([[0], np.cumsum(total)[:-1]]) if len(total) else np.zeros(0, dtype=np.int64)
+    counts = per_field.sum(axis=0)[_point_dimensions(mesh)][order]
+    offsets = np.empty(len(order), dtype=np.int64)
+    offsets[order] = np.cumsum(counts) - counts
     return offsets, np.cumsum(per_field, axis=0) - per_field
 
 

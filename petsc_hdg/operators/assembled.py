@@ -10,11 +10,12 @@ from ..mesh import petsc_c
 class AssembledMatrix:
     """An AIJ matrix and the order in which element matrices are handed to it. Collective."""
 
-    def __init__(self, operator, sizes, comm, mat_type: str = "aij"):
+    def __init__(self, operator, sizes, comm, vec_type: str, mat_type: str = "aij"):
         self.operator = operator
         self.mat = PETSc.Mat().create(comm)
         self.mat.setSizes((sizes, sizes))
         self.mat.setType(mat_type)
+        self.mat.setVecType(vec_type)
         rows, columns = operator.discretization.matrix_numbers()
         petsc_c.set_preallocation_coo(self.mat, rows, columns)
 

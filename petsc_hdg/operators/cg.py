@@ -33,6 +33,7 @@ class CGOperator:
         self.state, self.rate, self.direction = TailedVector(self), TailedVector(self), TailedVector(self)
         self.time, self.shift = 0.0, 0.0
         self._matrix_buffers: dict = {}
+        self._table_buffers: dict = {}
         self._upload()
         self.patches = PatchOperator(self) if discretization.variant == "patch" else None
 
@@ -104,7 +105,14 @@ class CGOperator:
         self._essential_kernel(count, *args)
         vector.essential_time = t
 
-    def arguments(self, count: int, state=None, rate=None, du=None, t=None) -> tuple:
+    def _tables(self, name: str):
+        """Buffer of the tables of a kernel that are too large for constant memory, or None."""
+        if name not in self._table_buffers:
+            values = self.discretization.global_tables.get(name, np.zeros(0))
+            self._table_buffers[name] = self.arrays.to_device(values, "tables") if values.size else None
+        return self._table_buffers[name]
+
+    def arguments(self, kernel: Kernel, count: int, state=None, rate=None, du=None, t=None) -> tuple:
         """Arguments that all CG kernels share (CG_ARGUMENTS in cg_point.clh); count: cells or facets.
 
         state, rate: TailedVectors, those of `linearize` by default; a rate that is not set is not read by the kernels.
@@ -113,7 +121,7 @@ class CGOperator:
         du = du or state
         return (
             count, disc.stride, self.dofmap.num_owned, float(self.time if t is None else t), float(self.shift), self._constants,
-            self._dofs, self._nodes, self._cell_nodes, None, self._aux,
+            self._dofs, self._nodes, self._cell_nodes, None, self._aux, self._tables(kernel.spec.name),
             state.owned, state.tail, rate.owned, rate.tail, du.owned, du.tail,
         )  # fmt: skip
 
@@ -142,7 +150,8 @@ class CGOperator:
     def diagonal(self, out) -> None:
         """out = diagonal of J. Collective."""
         disc = self.discretization
-        self.matrix_kernels["cg_diagonal"](disc.num_dofs * disc.stride, *self.arguments(disc.mesh.num_cells), self._element)
+        kernel = self.matrix_kernels["cg_diagonal"]
+        kernel(disc.num_dofs * disc.stride, *self.arguments(kernel, disc.mesh.num_cells), self._element)
         self.run_facets("cg_facet_diagonal", self._element, columns=disc.num_dofs)
         self._assemble(out)
 
@@ -151,7 +160,8 @@ class CGOperator:
         disc = self.discretization
         square = disc.num_dofs**2
         cells = self._matrix_buffer("cells", square * disc.stride)
-        self.matrix_kernels["cg_matrix"](disc.num_dofs * disc.stride, *self.arguments(disc.mesh.num_cells), cells)
+        kernel = self.matrix_kernels["cg_matrix"]
+        kernel(disc.num_dofs * disc.stride, *self.arguments(kernel, disc.mesh.num_cells), cells)
         parts = [self.arrays.to_host(cells, square * disc.stride, name="matrices")]
         if disc.num_facets:
             facets = self._matrix_buffer("facets", square * disc.facet_stride)
@@ -166,7 +176,8 @@ class CGOperator:
         self.update_essential(self.current, t)
         self.current.use(u)
         sums = self.arrays.zeros(count * disc.stride)
-        self.error_kernel(disc.mesh.num_cells, *self.arguments(disc.mesh.num_cells, self.current, t=t), sums)
+        arguments = self.arguments(self.error_kernel, disc.mesh.num_cells, self.current, t=t)
+        self.error_kernel(disc.mesh.num_cells, *arguments, sums)
         rows = self.arrays.to_host(sums, (count, disc.stride), name="errors")
         return rows[:, : disc.mesh.num_cells].sum(axis=1, dtype=float).reshape(2, -1)
 
@@ -182,7 +193,7 @@ class CGOperator:
     def run_cells(self, name: str, out, **where) -> None:
         """Launch an element kernel into `out` [dof, stride]; `where`: see `arguments`."""
         kernel = self.kernels[name]
-        kernel(self.discretization.work_items(kernel.spec), *self.arguments(self.discretization.mesh.num_cells, **where), out)
+        kernel(self.discretization.work_items(kernel.spec), *self.arguments(kernel, self.discretization.mesh.num_cells, **where), out)
 
     def run_facets(self, name: str, out, first: int | None = None, columns: int = 1, **where) -> None:
         """Launch a boundary kernel into `out` from `first` on (default: behind the cells' rows), if there are natural facets."""
@@ -191,7 +202,8 @@ class CGOperator:
             return
         first = disc.num_dofs * disc.stride if first is None else first
         items = disc.num_facets if columns == 1 else columns * disc.facet_stride
-        self.kernels[name](items, *self.arguments(disc.num_facets, **where), disc.facet_stride, first, self._facets, out)
+        kernel = self.kernels[name]
+        kernel(items, *self.arguments(kernel, disc.num_facets, **where), disc.facet_stride, first, self._facets, out)
 
     def _sum(self, what: str, out, **where) -> None:
         """out = sum over cells and facets of their `residual` or `action`."""

@@ -57,7 +57,7 @@ class PatchOperator:
         disc = operator.discretization
         kernel = self.kernels[f"cg_patch_{what}"]
         local = self._local[:4] if what == "residual" else self._local
-        arguments = operator.arguments(disc.mesh.num_cells, **where)
+        arguments = operator.arguments(kernel, disc.mesh.num_cells, **where)
         kernel(self.count * kernel.spec.local_size, *arguments, self.places, self.size, *self._tables, out, self.border, *local)
         operator.run_facets(f"cg_facet_{what}", self.border, first=self.border_values, **where)
         rows = (self.num_rows, self.num_rows, operator.dofmap.num_owned, *self._rows)

@@ -110,7 +110,7 @@ class Problem:
         sizes = (self.discretization.dofmap.num_owned, self.num_unknowns)
         comm = self.dm.comm
         with stages.stage("discretize"):
-            assembled = AssembledMatrix(self.operator, sizes, comm) if self.options.pmat == "aij" else None
+            assembled = AssembledMatrix(self.operator, sizes, comm, self.vec_type) if self.options.pmat == "aij" else None
             if assembled is not None:
                 solvers.set_near_nullspace(self.discretization, assembled.mat)
         jacobian = JacobianContext(self.operator, self.access, assembled).as_mat(sizes, comm, self.vec_type)

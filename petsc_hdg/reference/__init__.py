@@ -1,7 +1,7 @@
 """Reference cells, their elements and quadrature, over fenics-basix."""
 
 from .element import CELLS, ReferenceElement, cell_dim, facet_cell, facet_count
-from .quadrature import Quadrature, cell_quadrature, facet_quadrature
+from .quadrature import Quadrature, cell_quadrature, facet_quadrature, symmetric_quadrature
 from .tabulation import Tabulation, tabulate
 
 __all__ = [
@@ -14,5 +14,6 @@ __all__ = [
     "facet_cell",
     "facet_count",
     "facet_quadrature",
+    "symmetric_quadrature",
     "tabulate",
 ]
