@@ -1,4 +1,5 @@
-"""The physics contract: PETSc's pointwise functions as text, checked, differentiated, interpreted and written as device text.
+"""The physics contract: PETSc's pointwise functions as text, checked, differentiated, interpreted and written as
+device text.
 
 Imports numpy, pycparser, sympy and petsc_hdg.errors only.
 """
@@ -8,6 +9,25 @@ from petsc_hdg.physics.interpret import Interpreter
 from petsc_hdg.physics.layout import Auxiliary, Field
 from petsc_hdg.physics.pointwise import Physics
 from petsc_hdg.physics.source import CFile
-from petsc_hdg.physics.symbols import Symbols, manufactured
 
-__all__ = ["Auxiliary", "CFile", "Dirichlet", "Field", "Interpreter", "Neumann", "Physics", "Robin", "Symbols", "manufactured"]
+__all__ = [
+    "Auxiliary",
+    "CFile",
+    "Dirichlet",
+    "Field",
+    "Interpreter",
+    "Neumann",
+    "Physics",
+    "Robin",
+    "Symbols",
+    "manufactured",
+]
+
+
+def __getattr__(name: str):
+    """Symbols and manufactured, loaded when first asked for: they need sympy, which takes a while."""
+    if name in ("Symbols", "manufactured"):
+        from petsc_hdg.physics import symbols
+
+        return getattr(symbols, name)
+    raise AttributeError(f"module 'petsc_hdg.physics' has no attribute '{name}'")

@@ -1,10 +1,13 @@
-"""A first run of every function of a physics at some state: finds indices outside arrays and variables that are never set."""
+"""A first run of every function of a physics at some state: finds indices outside arrays and variables that are never
+set.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from petsc_hdg.physics.closures import UNSET, EndlessLoop, OutOfBounds, View
+from petsc_hdg.physics.closures import EndlessLoop
+from petsc_hdg.physics.expression_closures import UNSET, OutOfBounds, View
 from petsc_hdg.physics.instance import Instance
 from petsc_hdg.physics.interpret import compiled
 from petsc_hdg.physics.terms import Form
@@ -45,7 +48,5 @@ def _check_written(condition, form: Form, written: list) -> None:
     for component in condition.components:
         if written[component] is UNSET:
             source = form.program.source
-            raise source.error(
-                None,
-                f"g[{component}] is never assigned, and component {component} is constrained; write g[{component}] = …;",
-            )
+            message = f"g[{component}] is never assigned, and component {component} is constrained"
+            raise source.error(None, f"{message}; write g[{component}] = …;")

@@ -31,7 +31,9 @@ class Neumann:
 
 @dataclass(frozen=True)
 class Robin:
-    """f1·n = -f0 on `label`, f0 being PETSc's boundary function f0_bd: it writes f0[c] and may use the solution as well."""
+    """f1·n = -f0 on `label`, f0 being PETSc's boundary function f0_bd: it writes f0[c] and may use the solution as
+    well.
+    """
 
     label: str
     f0: object

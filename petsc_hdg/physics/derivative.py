@@ -1,8 +1,8 @@
 """Forward-mode differentiation of checked functions: source transformation, exact on the path taken.
 
-The derivative of a statement stands before it and uses the values from before it. Variables that no active input reaches have
-no derivative, and what neither the derivative nor its control flow needs is left out.
-Source: A. Griewank, A. Walther, Evaluating Derivatives, 2nd ed., SIAM 2008, chapters 3 and 6.
+The derivative of a statement stands before it and uses the values from before it. Variables that no active input
+reaches have no derivative, and what neither the derivative nor its control flow needs is left out. Source: A.
+Griewank, A. Walther, Evaluating Derivatives, 2nd ed., SIAM 2008, chapters 3 and 6.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def derivative_name(name: str) -> str:
 def differentiate(program: Program, active: frozenset, sizes: Mapping[str, int]) -> Program | None:
     """Derivative of a specialised program along directions of the inputs `active`; None if it is zero.
 
-    The parameters of the derivative are the inputs, the directions of the active ones and the derivative of the output; the
-    output itself is no longer among them. Raises PhysicsError for what cannot be differentiated.
+    The parameters of the derivative are the inputs, the directions of the active ones and the derivative of the
+    output; the output itself is no longer among them. Raises PhysicsError for what cannot be differentiated.
     """
     active = frozenset(active) & program.inputs
     output = next(iter(program.main.outputs))
@@ -96,7 +96,9 @@ def negate(operand):
 
 
 class Tangent:
-    """Derivatives of the statements and expressions of one function. `made` gains the derivatives of the helpers it calls."""
+    """Derivatives of the statements and expressions of one function. `made` gains the derivatives of the helpers it
+    calls.
+    """
 
     def __init__(self, function: Function, activity: Activity, made: dict):
         self.function, self.activity, self.made, self.source = function, activity, made, function.origin
@@ -200,8 +202,8 @@ class Tangent:
     def _of_call(self, node: Call):
         row, total = BUILTINS[node.function], None
         if row.partials is None:
-            message = f"{node.function} of a value that depends on the solution cannot be differentiated; give `jacobian` by hand"
-            raise self.source.error(self.line, message)
+            message = f"{node.function} of a value that depends on the solution cannot be differentiated"
+            raise self.source.error(self.line, f"{message}; give `jacobian` by hand")
         for position, argument in enumerate(node.arguments):
             rate = self.of(argument)
             if rate is not None:

@@ -1,4 +1,6 @@
-"""C text of a physics in one dimension: the user's functions, their derivatives, and the pw_* functions that kernels call."""
+"""C text of a physics in one dimension: the user's functions, their derivatives, and the pw_* functions that kernels
+call.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +110,8 @@ def _block(form: Form, dim: int) -> list[str]:
         f"                for (int d = 0; d < {row_dim}; ++d)",
         f"                    for (int e = 0; e < {column_dim}; ++e)",
         f"                        ({target})[i * {row_dim} + d] +=",
-        f"                            g[((i * {columns} + j) * {row_dim} + d) * {column_dim} + e] * ({source})[j * {column_dim} + e];",
+        f"                            g[((i * {columns} + j) * {row_dim} + d) * {column_dim} + e]"
+        f" * ({source})[j * {column_dim} + e];",
         "    }",
     ]
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 
 from pycparser import c_ast
 
-from petsc_hdg.physics import functions
+from petsc_hdg.physics import names
+from petsc_hdg.physics.calls import Calls, base_name, real
 from petsc_hdg.physics.ir import (
     INT,
     REAL,
     Binary,
-    Call,
     Element,
     Expr,
-    HelperCall,
     Name,
     Num,
     Ref,
@@ -24,28 +22,17 @@ from petsc_hdg.physics.ir import (
     Unary,
 )
 from petsc_hdg.physics.parse import INT_TYPES, REAL_TYPES, line_of
-from petsc_hdg.physics.scope import Scope
 
 _COMPARISONS = ("<", ">", "<=", ">=", "==", "!=", "&&", "||")
 _INT_ONLY = ("%", "<<", ">>", "&", "|", "^")
 _SUFFIX = re.compile(r"[fFlLuU]+\Z")
-# Powers that are cheaper, and at zero more accurate, without pow.
-_POWERS = {"pow": {1: "", 2: "sqr", 0.5: "sqrt"}, "powr": {1: "", 2: "sqr"}, "pown": {1: "", 2: "sqr"}}
 _NO_SIDE_EFFECT = "changes a variable inside an expression; write it as a statement of its own"
 
 
-def real(expr: Expr) -> Expr:
-    """`expr` as a real, so that no overloaded function of OpenCL C is called with an integer."""
-    if expr.type == REAL:
-        return expr
-    return Num(f"{expr.value}.0", REAL) if isinstance(expr, Num) else Unary("(real)", expr, REAL)
-
-
-class Expressions:
-    """Reads expressions in a scope. `helpers` finds the user's functions; `constants` maps names of constants to their numbers."""
-
-    def __init__(self, scope: Scope, helpers, constants: dict[str, int]):
-        self.scope, self.source, self.helpers, self.constants = scope, scope.source, helpers, constants
+class Expressions(Calls):
+    """Reads expressions in a scope. `helpers` finds the user's functions; `constants` maps names of constants to
+    their numbers.
+    """
 
     def read(self, node) -> Expr:
         """The value of an expression."""
@@ -67,7 +54,7 @@ class Expressions:
         place = self._id(node, constants=False) if isinstance(node, c_ast.ID) else self.read(node)
         symbol = self.scope.symbols[place.name]
         if symbol.const:
-            raise self.source.error(line_of(node), f"'{_base(node)}' is an input or const and cannot be written")
+            raise self.source.error(line_of(node), f"'{base_name(node)}' is an input or const and cannot be written")
         return place
 
     def reference(self, node) -> Ref:
@@ -126,10 +113,10 @@ class Expressions:
         if symbol is None:
             raise self.source.error(line, "only a named array can be indexed")
         if not symbol.extents:
-            raise self.source.error(line, f"'{_base(node)}' is one number and has no elements; leave out the [ ]")
+            raise self.source.error(line, f"'{base_name(node)}' is one number and has no elements; leave out the [ ]")
         if len(indices) != len(symbol.extents):
             raise self.source.error(
-                line, f"'{_base(node)}' takes {len(symbol.extents)} indices, here it has {len(indices)}"
+                line, f"'{base_name(node)}' takes {len(symbol.extents)} indices, here it has {len(indices)}"
             )
         bounds = tuple(zip(indices, symbol.extents, strict=False)) if len(indices) > 1 else ()
         return Element(symbol.name, _flatten(symbol, indices), symbol.type, line, bounds)
@@ -211,100 +198,10 @@ class Expressions:
     def _exprlist(self, node) -> Expr:
         raise self.source.error(line_of(node), "a comma between expressions is not supported here")
 
-    def _funccall(self, node) -> Expr:
-        name, line = _called(self.source, node), line_of(node)
-        arguments = node.args.exprs if node.args else []
-        if self.helpers.has(name):
-            return self._helper_value(name, arguments, line)
-        if name in functions.IDENTITIES and len(arguments) == 1:
-            return real(self.read(arguments[0]))
-        values = [self.read(argument) for argument in arguments]
-        if name in functions.GENERIC:
-            all_int = all(value.type == INT for value in values)
-            builtin = functions.GENERIC[name][0 if all_int else 1]
-        else:
-            builtin = functions.canonical(name)
-        if builtin is None:
-            raise self._unknown_function(name, line)
-        return self._builtin(name, builtin, values, line)
-
-    def _builtin(self, name: str, builtin: str, values: list, line: int) -> Expr:
-        row = functions.BUILTINS[builtin]
-        if len(values) != len(row.arguments):
-            raise self.source.error(line, f"{name} takes {len(row.arguments)} argument(s), here it has {len(values)}")
-        for position, (kind, value) in enumerate(zip(row.arguments, values, strict=False), 1):
-            if kind == "i" and value.type != INT:
-                hint = "; use fabs or PetscAbsReal for reals" if builtin == "abs" else ""
-                raise self.source.error(line, f"argument {position} of {name} must be an integer{hint}")
-        arguments = tuple(
-            real(value) if kind == "r" else value for kind, value in zip(row.arguments, values, strict=False)
-        )
-        if builtin in _POWERS and isinstance(values[1], Num) and values[1].value in _POWERS[builtin]:
-            short = _POWERS[builtin][values[1].value]
-            return Call(short, arguments[:1], REAL) if short else arguments[0]
-        value = Call(builtin, arguments, row.result)
-        is_test = row.result == INT and "r" in row.arguments  # C says "not 0" where it is true, OpenCL C says 1
-        return Binary("!=", value, Num("0", INT), INT) if is_test else value
-
-    def _helper_value(self, name: str, arguments: list, line: int) -> HelperCall:
-        function = self.helpers.get(name, self.source, line)
-        if function.result is None:
-            raise self.source.error(line, f"'{name}' returns nothing; call it as a statement of its own")
-        if function.outputs:
-            message = f"'{name}' both returns a value and writes to its arguments; let it do one of the two"
-            raise self.source.error(line, message)
-        return self.helper_call(name, arguments, line)
-
-    def helper_call(self, name: str, arguments: list, line: int) -> HelperCall:
-        """A call of the user's function `name`."""
-        function = self.helpers.get(name, self.source, line)
-        if len(arguments) != len(function.parameters):
-            raise self.source.error(
-                line, f"{name} takes {len(function.parameters)} argument(s), here it has {len(arguments)}"
-            )
-        values = tuple(
-            self._argument(function, parameter, node)
-            for parameter, node in zip(function.parameters, arguments, strict=False)
-        )
-        return HelperCall(function.name, values, function.result or "", line)
-
-    def _argument(self, function, parameter: Symbol, node):
-        line = line_of(node)
-        if not parameter.extents:
-            value = self.read(node)
-            if parameter.type == INT and value.type == REAL:
-                raise self.source.error(
-                    line, f"'{parameter.name.rstrip('_')}' of helper '{function.name}' must be an integer"
-                )
-            return real(value) if parameter.type == REAL else value
-        ref = self.reference(node)
-        symbol = self.scope.symbols[ref.name]
-        if symbol.type != parameter.type:
-            raise self.source.error(
-                line, f"an array of {symbol.type} is passed where one of {parameter.type} is needed"
-            )
-        if parameter.name in function.outputs and symbol.const:
-            raise self.source.error(line, f"'{_base(node)}' is an input or const, and the helper function writes to it")
-        return ref
-
     def _unknown(self, name: str, line: int) -> Exception:
-        if self.helpers.has(name) or functions.canonical(name):
+        if self.helpers.has(name) or names.canonical(name):
             return self.source.error(line, f"'{name}' is a function; call it with ( )")
         return self.scope.unknown(name, line, [*self.constants, "PETSC_PI"])
-
-    def _unknown_function(self, name: str, line: int) -> Exception:
-        if name in functions.NOT_OFFERED:
-            return self.source.error(line, f"{name} is not offered: {functions.NOT_OFFERED[name]}")
-        known = [*self.helpers.names(), *functions.known_functions()]
-        close = difflib.get_close_matches(name, known, n=1)
-        remedy = (
-            f"did you mean '{close[0]}'?"
-            if close
-            else "define it in `helpers`, or use the math functions of PETSc or OpenCL C"
-        )
-        if self.scope.find(name) is not None:
-            remedy = f"it is a variable; write {name}[i] or leave out the ( )"
-        return self.source.error(line, f"unknown function '{name}'; {remedy}")
 
 
 def scalar_type(words: list[str]) -> str | None:
@@ -316,11 +213,11 @@ def scalar_type(words: list[str]) -> str | None:
 
 
 def _number(name: str) -> Num | Name | None:
-    if name in functions.CONSTANTS:
-        return Num(functions.CONSTANTS[name], REAL)
-    if name in functions.INT_CONSTANTS:
-        return Num(str(functions.INT_CONSTANTS[name]), INT)
-    return Name(name, REAL) if name in functions.PRECISION_CONSTANTS else None
+    if name in names.CONSTANTS:
+        return Num(names.CONSTANTS[name], REAL)
+    if name in names.INT_CONSTANTS:
+        return Num(str(names.INT_CONSTANTS[name]), INT)
+    return Name(name, REAL) if name in names.PRECISION_CONSTANTS else None
 
 
 def _flatten(symbol: Symbol, indices: tuple) -> Expr:
@@ -330,18 +227,6 @@ def _flatten(symbol: Symbol, indices: tuple) -> Expr:
         index = indices[position] if position < len(indices) else Num("0", INT)
         flat = index if position == 0 else Binary("+", Binary("*", flat, extent, INT), index, INT)
     return flat
-
-
-def _base(node) -> str:
-    while not isinstance(node, c_ast.ID):
-        node = getattr(node, "name", None) or getattr(node, "expr", None) or node.left
-    return node.name
-
-
-def _called(source, node) -> str:
-    if not isinstance(node.name, c_ast.ID):
-        raise source.error(line_of(node), "a function can only be called by its name")
-    return node.name.name
 
 
 def _word(node) -> str:

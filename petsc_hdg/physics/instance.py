@@ -56,7 +56,9 @@ class Instance:
 
     @cached_property
     def is_linear(self) -> bool:
-        """Whether no derivative of the residual or of a boundary term reads the solution (so the residual is affine in it)."""
+        """Whether no derivative of the residual or of a boundary term reads the solution (so the residual is affine
+        in it).
+        """
         derivatives = [entry.derivative for entry in self.residual + self.natural] + [
             entry.program for entry in self.jacobian or ()
         ]

@@ -10,8 +10,9 @@ from collections.abc import Callable
 import numpy as np
 
 from petsc_hdg.errors import PhysicsError
-from petsc_hdg.physics.closures import Closures, View
+from petsc_hdg.physics.closures import Closures
 from petsc_hdg.physics.dual import Dual, value_of
+from petsc_hdg.physics.expression_closures import View
 from petsc_hdg.physics.instance import Instance
 from petsc_hdg.physics.lower import Program
 from petsc_hdg.physics.terms import Form
@@ -30,9 +31,9 @@ def compiled(program: Program, dim: int, arrays, **options) -> Callable:
 class Interpreter:
     """pw_* of a physics in `dim` dimensions on float64 arrays, one point a call.
 
-    Shapes: u, u_t [C], u_x [C, dim], a [A], a_x [A, dim], x, n [dim], constants [name]; None stands for zeros, and for the
-    physics' own values of constants. Raises PhysicsError with the user's line for an index outside its array, a variable
-    read before it is set, a loop that does not end.
+    Shapes: u, u_t [C], u_x [C, dim], a [A], a_x [A, dim], x, n [dim], constants [name]; None stands for zeros, and
+    for the physics' own values of constants. Raises PhysicsError with the user's line for an index outside its array,
+    a variable read before it is set, a loop that does not end.
     """
 
     def __init__(self, instance: Instance, constants: np.ndarray):
@@ -61,7 +62,9 @@ class Interpreter:
     def pw_jacobian(
         self, u, u_t, u_x, du, du_t, du_x, a, a_x, t, u_tshift, x, constants=None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """df0 [C], df1 [C, dim] along du, du_t, du_x; with hand-written g0 … g3, u_tshift is theirs and du_t is not used."""
+        """df0 [C], df1 [C, dim] along du, du_t, du_x; with hand-written g0 … g3, u_tshift is theirs and du_t is not
+        used.
+        """
         inputs = self._inputs(constants, t=t, u=u, u_t=u_t, u_x=u_x, a=a, a_x=a_x, x=x)
         rates = self._checked(u=du, u_t=du_t, u_x=du_x)
         if self._instance.jacobian is not None:
@@ -78,7 +81,9 @@ class Interpreter:
         return f0, f1
 
     def g_blocks(self, u, u_t, u_x, a, a_x, t, u_tshift, x, constants=None) -> tuple[np.ndarray, ...]:
-        """PETSc's g0 [C, C], g1 [C, C, dim], g2 [C, C, dim], g3 [C, C, dim, dim] (test, trial, test's dim, trial's dim)."""
+        """PETSc's g0 [C, C], g1 [C, C, dim], g2 [C, C, dim], g3 [C, C, dim, dim] (test, trial, test's dim, trial's
+        dim).
+        """
         inputs = self._inputs(constants, t=t, u=u, u_t=u_t, u_x=u_x, a=a, a_x=a_x, x=x)
         if self._instance.jacobian is not None:
             return self._hand_blocks(inputs, u_tshift)

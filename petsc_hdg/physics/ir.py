@@ -1,7 +1,8 @@
-"""The checked form of a user's function: a small tree with resolved names and types, free of C's declarations and scopes.
+"""The checked form of a user's function: a small tree with resolved names and types, free of C's declarations and
+scopes.
 
-Every consumer (C text, derivative, interpreter) reads this tree and never the C parser's. Arrays are flat here: an element
-of a two-dimensional array carries the flattened index, row by row.
+Every consumer (C text, derivative, interpreter) reads this tree and never the C parser's. Arrays are flat here: an
+element of a two-dimensional array carries the flattened index, row by row.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ class Name:
 
 @dataclass(frozen=True)
 class Element:
-    """One element of array `name`; `index` is flat. `bounds` are (index, extent) pairs of each dimension that is known."""
+    """One element of array `name`; `index` is flat. `bounds` are (index, extent) pairs of each dimension that is
+    known.
+    """
 
     name: str
     index: Expr
@@ -105,7 +108,9 @@ Expr = Num | Name | Element | Unary | Binary | Select | Call | HelperCall
 
 @dataclass(frozen=True)
 class Symbol:
-    """A variable: `extents` is () for a scalar, the tuple of its sizes for an array (None where unknown, as in `a[]`)."""
+    """A variable: `extents` is () for a scalar, the tuple of its sizes for an array (None where unknown, as in
+    `a[]`).
+    """
 
     name: str
     type: str
@@ -160,7 +165,9 @@ class If:
 
 @dataclass(frozen=True)
 class Loop:
-    """for (step may be empty), while, or do-while (test_last). What stands in a for's head before the first ; precedes the loop."""
+    """for (step may be empty), while, or do-while (test_last). What stands in a for's head before the first ;
+    precedes the loop.
+    """
 
     condition: Expr | None
     step: tuple

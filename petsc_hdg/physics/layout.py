@@ -45,8 +45,9 @@ def make_fields(physics: str, given, kind: type) -> tuple:
     if not isinstance(given, Mapping):
         if given == ():
             return ()
+        kind_given = type(given).__name__
         raise PhysicsError(
-            f"physics '{physics}': {word}s are given as a {type(given).__name__}; give a mapping of names, e.g. {{'u': 1}}"
+            f"physics '{physics}': {word}s are given as a {kind_given}; give a mapping of names, e.g. {{'u': 1}}"
         )
     found, offset = [], 0
     for name, entry in given.items():

@@ -88,7 +88,9 @@ class _Pruner:
             self.live |= {name, self.root(name)}
 
     def _mark(self, statements: tuple, jumps: bool) -> bool:
-        """Mark the live statements among `statements`; whether there is one besides jumps. `jumps`: keep break and continue."""
+        """Mark the live statements among `statements`; whether there is one besides jumps. `jumps`: keep break and
+        continue.
+        """
         marks = [self._mark_one(node, jumps) for node in statements]
         return any(marks)
 

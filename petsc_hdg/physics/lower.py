@@ -1,4 +1,6 @@
-"""From a parsed text to checked functions: which function is meant, what its arguments mean, and the helpers it calls."""
+"""From a parsed text to checked functions: which function is meant, what its arguments mean, and the helpers it
+calls.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from dataclasses import dataclass, field
 from pycparser import c_ast
 
 from petsc_hdg.physics import ir
+from petsc_hdg.physics.declarations import Declarations
 from petsc_hdg.physics.expressions import Expressions, scalar_type
 from petsc_hdg.physics.ir import REAL, Function, Symbol
 from petsc_hdg.physics.liveness import written
@@ -124,8 +127,8 @@ def _lower_whole(parsed: Parsed, node, signature: Signature, shared: Helpers, co
     meanings = signature.meanings(len(parameters))
     if meanings is None:
         counts = " or ".join(str(len(names)) for names in signature.positions)
-        message = f"'{name}' has {len(parameters)} arguments, PETSc's signature of this function has {counts}; give the whole signature or the body alone"
-        raise parsed.source.error(line_of(node), message)
+        message = f"'{name}' has {len(parameters)} arguments, PETSc's signature of this function has {counts}"
+        raise parsed.source.error(line_of(node), f"{message}; give the whole signature or the body alone")
     inputs, reasons = [], {}
     scope = Scope(parsed.source, (), reasons, _late(parsed, lambda: scope))
     for parameter, meaning in zip(parameters, meanings, strict=False):
@@ -145,8 +148,8 @@ def _check_parameter(source: Source, parameter, meant: Symbol) -> None:
     is_array = isinstance(parameter.type, (c_ast.ArrayDecl, c_ast.PtrDecl))
     if is_array != bool(meant.extents):
         kind = "an array" if meant.extents else "one number"
-        message = f"argument '{parameter.name}' stands where PETSc's signature has {meant.name}, which is {kind}; check the order"
-        raise source.error(line_of(parameter), message)
+        message = f"argument '{parameter.name}' stands where PETSc's signature has {meant.name}, which is {kind}"
+        raise source.error(line_of(parameter), f"{message}; check the order")
 
 
 def _program(source, scope, helpers, constants, body, key, signature, inputs, line) -> Program:
@@ -187,12 +190,12 @@ def _helper(helpers: Helpers, name: str) -> Function:
     reasons = {word: f"a helper function sees only its own arguments; pass {word} as one" for word in ALL_INPUTS}
     scope = Scope(source, (symbol("dim"),), reasons, _late(helpers.parsed, lambda: scope))
     expressions = Expressions(scope, helpers, {})
-    typing = Statements(expressions, None)
+    typing = Declarations(expressions)
     parameters = []
     for parameter in node.decl.type.args.params if node.decl.type.args else []:
         if isinstance(parameter, c_ast.Typename) and getattr(parameter.type.type, "names", None) == ["void"]:
             continue
-        kind, extents, pointer = typing._type(parameter)
+        kind, extents, pointer = typing.variable_type(parameter)
         extents = (None, *extents[1:]) if extents else (None,) if pointer else ()
         const = "const" in parameter.quals or (extents and "const" in _inner_quals(parameter))
         bound = Symbol(scope.fresh(parameter.name), kind, extents, const=bool(const and extents), pointer=bool(extents))
@@ -232,7 +235,7 @@ def _late(parsed: Parsed, scope_of):
             raise parsed.source.error(line_of(node), f"'{name}' stands outside every function and must be const")
         scope = scope_of()
         found: dict[str, Symbol] = {}
-        statements = Statements(Expressions(scope, Helpers(None, ""), {}), None)
+        statements = Declarations(Expressions(scope, Helpers(None, ""), {}))
         declared = statements.declaration(node, found.__setitem__)
         scope.globals = (*getattr(scope, "globals", ()), *declared)
         return found[name]

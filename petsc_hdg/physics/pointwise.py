@@ -23,10 +23,12 @@ from petsc_hdg.physics.terms import Condition, Terms
 
 @dataclass(frozen=True, eq=False)
 class Physics:
-    """Pointwise functions of  ∫ φ·f0 + ∇φ:f1 dx + ∫_Γ φ·f0_bd ds = 0  for all φ (PETSc's convention), checked when made.
+    """Pointwise functions of  ∫ φ·f0 + ∇φ:f1 dx + ∫_Γ φ·f0_bd ds = 0  for all φ (PETSc's convention), checked when
+    made.
 
     fields     name -> number of components or Field(components, degree_offset), in the order of field numbers
-    f0, f1     C text (a body, or a whole function in PETSc's signature), pathlib.Path or CFile of a C file, sympy expressions,
+    f0, f1     C text (a body, or a whole function in PETSc's signature), pathlib.Path or CFile of a C file, sympy
+    expressions,
                or a mapping of field names to one of these; None is zero
     auxiliary  name -> number of components or Auxiliary(components, space)
     constants  name -> number; in the text `constants[i]`, or the name itself

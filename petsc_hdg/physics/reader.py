@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from petsc_hdg.errors import PhysicsError
-from petsc_hdg.physics import functions, signatures
+from petsc_hdg.physics import names, signatures
 from petsc_hdg.physics.conditions import Dirichlet, Neumann, Robin
 from petsc_hdg.physics.layout import Field
 from petsc_hdg.physics.lower import ALL_INPUTS, lower, shared_helpers
@@ -17,11 +17,17 @@ from petsc_hdg.physics.source import make_source
 from petsc_hdg.physics.terms import Condition, Term, Terms
 
 _IDENTIFIER = re.compile(r"[A-Za-z]\w*\Z")
-_C_WORDS = "if else for while do switch case default break continue return const static void struct union enum sizeof goto inline"
+_C_WORDS = "if else for while do switch case default break continue return const static inline void struct sizeof goto"
+_ARGUMENTS = "dim Nf NfAux Nc uOff uOff_x aOff aOff_x a_t time numConstants constants"
 _RESERVED = {
-    *ALL_INPUTS, *functions.BUILTINS, *functions.CONSTANTS, *functions.INT_CONSTANTS, *REAL_TYPES, *INT_TYPES, *_C_WORDS.split(),
-    "dim", "Nf", "NfAux", "Nc", "uOff", "uOff_x", "aOff", "aOff_x", "a_t", "time", "numConstants", "constants", "g0", "g1", "g2", "g3",
-}  # fmt: skip
+    *(set(ALL_INPUTS) - {"g"}),
+    *names.CONSTANTS,
+    *names.INT_CONSTANTS,
+    *REAL_TYPES,
+    *INT_TYPES,
+    *_C_WORDS.split(),
+    *_ARGUMENTS.split(),
+}
 _BLOCKS = ("g0", "g1", "g2", "g3")
 
 
@@ -40,9 +46,8 @@ def check_constants(physics: str, given, fields: Sequence[str]) -> dict[str, flo
                 f"physics '{physics}': a constant cannot be called '{name}'; use letters, digits and underscores"
             )
         if name in _RESERVED:
-            raise PhysicsError(
-                f"physics '{physics}': a constant cannot be called '{name}', which means something else in a physics; rename it"
-            )
+            message = f"a constant cannot be called '{name}', which has a meaning in a physics; rename it"
+            raise PhysicsError(f"physics '{physics}': {message}")
         try:
             checked[name] = float(value)
         except (TypeError, ValueError):
@@ -202,6 +207,6 @@ class Reader:
         chosen = (chosen,) if isinstance(chosen, int) else tuple(chosen)
         for component in chosen:
             if not isinstance(component, int) or not 0 <= component < field.components:
-                message = f"component {component!r} does not exist; field '{field.name}' has components 0 to {field.components - 1}"
-                raise PhysicsError(f"physics '{self.physics}', {what}: {message}")
+                known = f"field '{field.name}' has components 0 to {field.components - 1}"
+                raise PhysicsError(f"physics '{self.physics}', {what}: component {component!r} does not exist; {known}")
         return chosen

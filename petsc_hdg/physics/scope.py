@@ -12,10 +12,11 @@ _LISTED = 24
 
 
 class Scope:
-    """A stack of blocks of names, over the inputs of the function. Locals get names of their own: no two in a function are the same.
+    """A stack of blocks of names, over the inputs of the function. Locals get names of their own: no two in a
+    function are the same.
 
-    A local `v` is called `v_`, a second one in another block `v_2_`; a derivative of `v_` ends in `_d`. So locals, inputs,
-    derivatives, macros and the words of OpenCL C stay apart.
+    A local `v` is called `v_`, a second one in another block `v_2_`; a derivative of `v_` ends in `_d`. So locals,
+    inputs, derivatives, macros and the words of OpenCL C stay apart.
     """
 
     def __init__(self, source: Source, inputs: Iterable[Symbol], reasons: dict[str, str], late: Callable | None = None):

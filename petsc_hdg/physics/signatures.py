@@ -1,4 +1,5 @@
-"""The argument lists of PETSc's pointwise functions: which names a body may use, and what each position of a whole function means.
+"""The argument lists of PETSc's pointwise functions: which names a body may use, and what each position of a whole
+function means.
 
 Source: PetscPointFn, PetscBdPointFn, PetscPointJacFn, PetscBdPointJacFn and PetscSimplePointFn of PETSc's manual.
 """
@@ -29,7 +30,8 @@ class Signature:
     """What a pointwise function may read and write.
 
     output     name of the array it writes
-    positions  the meanings of a whole function's arguments, one tuple for each accepted signature, the output last but for
+    positions  the meanings of a whole function's arguments, one tuple for each accepted signature, the output last
+    but for
                the boundary-value signature (dim, time, x, Nc, u, ctx)
     readable   names a body may read
     reason     why state is not among them, for messages

@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
 
-import sympy
-
 from petsc_hdg.errors import PhysicsError
-from petsc_hdg.physics.symbolic import array_code
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,8 @@ class Source:
     text      C, as the user wrote it
     file      where it was read from, or ""
     function  name of the function to take, or ""
-    written   whether the user wrote the text (it comes from expressions otherwise, and its lines mean nothing to the user)
+    written   whether the user wrote the text (it comes from expressions otherwise, and its lines mean nothing to the
+    user)
     """
 
     physics: str
@@ -52,7 +50,9 @@ class Source:
 
 
 def make_source(physics: str, slot: str, given, output: str, components: int, shape: tuple) -> Source:
-    """The Source of `given`; numbers and sympy expressions become assignments to `output`, which has `shape` [component, …]."""
+    """The Source of `given`; numbers and sympy expressions become assignments to `output`, which has `shape`
+    [component, …].
+    """
     source = Source(physics, slot, "")
     if isinstance(given, CFile):
         return Source(physics, slot, _read(source, Path(given.path)), str(given.path), given.function)
@@ -61,8 +61,11 @@ def make_source(physics: str, slot: str, given, output: str, components: int, sh
     if isinstance(given, str):
         return Source(physics, slot, _checked(source, given))
     if isinstance(given, Real) and not isinstance(given, bool):
-        given = [sympy.Float(float(given))] * components
-    if isinstance(given, (sympy.Basic, sympy.MatrixBase)) or _is_sequence(given):
+        lines = [f"{output}[{number}] = {float(given)!r};" for number in range(components)]
+        return Source(physics, slot, "\n".join(lines), written=False)
+    if hasattr(given, "free_symbols") or _is_sequence(given):
+        from petsc_hdg.physics.symbolic import array_code  # loads sympy, which takes a while
+
         return Source(physics, slot, array_code(source, given, output, shape), written=False)
     raise source.error(
         None, f"is a {type(given).__name__}; give C text, a pathlib.Path of a C file, numbers or sympy expressions"

@@ -38,11 +38,25 @@ def _truncated(a: int, b: int) -> int:
 
 
 _INT_OPS = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge,
-    "==": operator.eq, "!=": operator.ne, "&": operator.and_, "|": operator.or_, "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift,
-    "&&": lambda a, b: a and b, "||": lambda a, b: a or b,
-    "/": _truncated, "%": lambda a, b: a - b * _truncated(a, b),
-}  # fmt: skip
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "<": operator.lt,
+    ">": operator.gt,
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+    "&&": lambda a, b: a and b,
+    "||": lambda a, b: a or b,
+    "/": _truncated,
+    "%": lambda a, b: a - b * _truncated(a, b),
+}
 
 
 def _int(value) -> Num:

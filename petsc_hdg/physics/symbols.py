@@ -78,7 +78,9 @@ class Symbols:
 
     def _gradient(self, array: str, given, kind: type, name: str) -> Matrix:
         field, dim = {entry.name: entry for entry in make_fields("symbols", given, kind)}[name], self.dim
-        rows = [[_symbol(f"{array}[{(field.offset + c) * dim + d}]") for d in range(dim)] for c in range(field.components)]
+        rows = [
+            [_symbol(f"{array}[{(field.offset + c) * dim + d}]") for d in range(dim)] for c in range(field.components)
+        ]
         return Matrix(rows[0]) if field.components == 1 else Matrix(rows)
 
 

@@ -52,7 +52,9 @@ class Condition:
 
 @dataclass(frozen=True)
 class Terms:
-    """Everything the user wrote, checked: terms of the residual, the hand-written Jacobian, conditions, exact solution."""
+    """Everything the user wrote, checked: terms of the residual, the hand-written Jacobian, conditions, exact
+    solution.
+    """
 
     residual: tuple[Term, ...]
     jacobian: tuple[Term, ...] | None

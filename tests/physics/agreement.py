@@ -70,7 +70,9 @@ def assert_text_agrees(compiled, interpreter, s: dict, factor: float = 1e3, real
     assert_close(jacobian(compiled, s), jacobian(interpreter, s), factor, real)
     for condition in range(len(compiled.physics.natural)):
         assert_close(boundary(compiled, s, condition), boundary(interpreter, s, condition), factor, real)
-        assert_close(boundary_jacobian(compiled, s, condition), boundary_jacobian(interpreter, s, condition), factor, real)
+        assert_close(
+            boundary_jacobian(compiled, s, condition), boundary_jacobian(interpreter, s, condition), factor, real
+        )
 
 
 def assert_second_order(functions, s: dict, at_least: float = 1.9) -> None:

@@ -1,5 +1,8 @@
 """Every built-in function: value and derivative as device text, through dual numbers and by differences."""
 
+# Rows of the tables are C text and stay on one line.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import numpy as np
@@ -10,7 +13,8 @@ from compiled_physics import CompiledPhysics
 from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics import Physics
 from petsc_hdg.physics.dual import Dual, call, value_of
-from petsc_hdg.physics.functions import ALIASES, BUILTINS, GENERIC
+from petsc_hdg.physics.functions import BUILTINS
+from petsc_hdg.physics.names import ALIASES, GENERIC
 
 # Where each function is tried: real arguments, and "i" for the integer 3.
 POINTS = {

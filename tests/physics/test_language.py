@@ -1,5 +1,8 @@
 """C that a physics may be written in: device text, interpreter and differences agree for every construct."""
 
+# Rows of the tables are C text and stay on one line.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import numpy as np
@@ -89,7 +92,7 @@ BODIES = {
     "passive": "PetscReal s = 0.0; for (PetscInt d = 0; d < dim; ++d) s += x[d] * x[d]; s = sqrt(s) * a[0]; f0[0] = s * u[0]; f0[1] = s;",
     "overwritten": "f0[0] = u[0] * u[0]; f0[0] = 3.0; f0[1] = u[1]; f0[1] *= f0[0];",
     "isfinite": "f0[0] = isnan(u[0]) ? 0.0 : u[0] * u[0]; f0[1] = isfinite(u[1]) * u[1] + signbit(-u[0]);",
-}  # fmt: skip
+}
 
 
 def physics_of(name: str) -> Physics:

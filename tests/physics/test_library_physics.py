@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_close, assert_second_order, assert_text_agrees, jacobian, moved, random_state, residual, taylor_order
+from agreement import (
+    assert_close,
+    assert_second_order,
+    assert_text_agrees,
+    jacobian,
+    moved,
+    random_state,
+    residual,
+    taylor_order,
+)
 from compiled_physics import CompiledPhysics
 
 from petsc_hdg.physics import Auxiliary, Dirichlet, Neumann, Robin, library
 
 ROBIN = Robin("right", "f0[0] = u[0] * u[0] * x[0] + n[0] * sin(u_x[0]);")
 PHYSICS = {
-    "poisson": (lambda dim: library.poisson(kappa=2.5, boundary=(ROBIN, Neumann("top", "g[0] = n[0] * x[0];"))), (1, 2, 3)),
+    "poisson": (
+        lambda dim: library.poisson(kappa=2.5, boundary=(ROBIN, Neumann("top", "g[0] = n[0] * x[0];"))),
+        (1, 2, 3),
+    ),
     "poisson with auxiliary": (lambda dim: library.poisson(kappa=Auxiliary(1)), (2, 3)),
     "elasticity": (lambda dim: library.elasticity(dim, lame_lambda=1.3, mu=0.7), (2, 3)),
     "minimal_surface": (lambda dim: library.minimal_surface("f0[0] = -x[0];"), (2, 3)),
@@ -108,7 +120,11 @@ def test_dirichlet_and_exact(tmp_path):
     physics = library.elasticity(
         2,
         exact="u[0] = sin(x[0]) * x[1]; u[1] = t * x[0] * x[0];",
-        boundary=(Dirichlet("left", "exact"), Dirichlet("top", "g[1] = x[0] + 2.0;", components=1), Dirichlet("low", 0.0)),
+        boundary=(
+            Dirichlet("left", "exact"),
+            Dirichlet("top", "g[1] = x[0] + 2.0;", components=1),
+            Dirichlet("low", 0.0),
+        ),
     )
     compiled, interpreter = CompiledPhysics(physics, 2, tmp_path), physics.interpreter(2)
     x = np.array([0.3, 0.8])

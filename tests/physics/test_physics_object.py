@@ -19,9 +19,19 @@ FLUX = "for (PetscInt d = 0; d < dim; ++d) f1[d] = u_x[d];"
 
 
 def test_fields_and_offsets():
-    physics = Physics({"v": Field(3), "p": Field(1, degree_offset=-1)}, {"p": "f0[0] = u[3];"}, auxiliary={"k": 2, "m": Auxiliary(1, "nodal")})
-    assert [(f.name, f.components, f.offset, f.degree_offset) for f in physics.fields] == [("v", 3, 0, 0), ("p", 1, 3, -1)]
-    assert [(a.name, a.components, a.offset, a.space) for a in physics.auxiliary] == [("k", 2, 0, "cell"), ("m", 1, 2, "nodal")]
+    physics = Physics(
+        {"v": Field(3), "p": Field(1, degree_offset=-1)},
+        {"p": "f0[0] = u[3];"},
+        auxiliary={"k": 2, "m": Auxiliary(1, "nodal")},
+    )
+    assert [(f.name, f.components, f.offset, f.degree_offset) for f in physics.fields] == [
+        ("v", 3, 0, 0),
+        ("p", 1, 3, -1),
+    ]
+    assert [(a.name, a.components, a.offset, a.space) for a in physics.auxiliary] == [
+        ("k", 2, 0, "cell"),
+        ("m", 1, 2, "nodal"),
+    ]
     assert (physics.num_components, physics.num_auxiliary) == (4, 3)
 
 
@@ -56,7 +66,12 @@ def test_digest_tells_physics_apart():
 def test_text_is_the_same_in_every_process():
     script = "from petsc_hdg.physics import library as l; import hashlib; p = l.neo_hookean(3); "
     script += "print(p.digest, hashlib.sha256(p.device_source(3).encode()).hexdigest())"
-    runs = {subprocess.run([sys.executable, "-c", script], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True).stdout for seed in "12"}
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", script], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        ).stdout
+        for seed in "12"
+    }
     assert len(runs) == 1
 
 
@@ -99,7 +114,9 @@ def test_sympy_poisson(tmp_path):
     u, grad = s.value("u"), s.grad("u")
     physics = Physics(
         {"u": 1},
-        s.rate("u") + s.constant("c") * sympy.sin(s.x[0]) * u**2 + sympy.Piecewise((u, u > sympy.Rational(1, 2)), (0, True)),
+        s.rate("u")
+        + s.constant("c") * sympy.sin(s.x[0]) * u**2
+        + sympy.Piecewise((u, u > sympy.Rational(1, 2)), (0, True)),
         s.given("k") * grad / sympy.sqrt(1 + grad.dot(grad)) + s.grad_given("k") * sympy.Abs(u) * s.t,
         auxiliary={"k": 1},
         constants={"c": 1.5},

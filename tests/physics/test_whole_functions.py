@@ -1,5 +1,8 @@
 """Whole functions in PETSc's signature: unchanged, with any argument names, from text and from files."""
 
+# Rows of the tables are C text and stay on one line.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import numpy as np
@@ -116,7 +119,9 @@ def test_hand_written_jacobian_equals_the_derived_one(path, tmp_path, by_file):
     for functions in (by_hand.interpreter(2), CompiledPhysics(by_hand, 2, tmp_path)):
         assert_close(jacobian(functions, s, shift), expected)
     state = s["u"], s["u_t"], s["u_x"], s["a"], s["a_x"], s["t"], shift, s["x"]
-    for ours, theirs in zip(by_hand.interpreter(2).g_blocks(*state), derived.interpreter(2).g_blocks(*state), strict=True):
+    for ours, theirs in zip(
+        by_hand.interpreter(2).g_blocks(*state), derived.interpreter(2).g_blocks(*state), strict=True
+    ):
         assert_close(ours, theirs)
 
 
@@ -141,13 +146,19 @@ def test_hand_written_blocks_of_two_fields(tmp_path):
     derived, by_hand = Physics(fields, f0, f1), Physics(fields, f0, f1, jacobian=blocks)
     s = random_state(derived, 2)
     expected = jacobian(derived.interpreter(2), s)
-    for functions in (by_hand.interpreter(2), CompiledPhysics(by_hand, 2, tmp_path), CompiledPhysics(derived, 2, tmp_path)):
+    for functions in (
+        by_hand.interpreter(2),
+        CompiledPhysics(by_hand, 2, tmp_path),
+        CompiledPhysics(derived, 2, tmp_path),
+    ):
         assert_close(jacobian(functions, s), expected)
 
 
 def test_any_argument_names(tmp_path):
     names = "d, nf, na, off, off_x, v, v_t, v_x, ao, ao_x, k, k_t, k_x, time, X, nc, c, out".split(", ")
-    types = ["PetscInt"] * 3 + ["const int *"] * 2 + ["const double *"] * 3 + ["const int *"] * 2 + ["const double *"] * 3
+    types = (
+        ["PetscInt"] * 3 + ["const int *"] * 2 + ["const double *"] * 3 + ["const int *"] * 2 + ["const double *"] * 3
+    )
     types += ["double", "const double *", "int", "const double *", "double *"]
     arguments = ", ".join(f"{kind} {name}" for kind, name in zip(types, names, strict=True))
     text = f"void residual({arguments}) {{ for (int i = 0; i < d; i++) out[0] += v_x[i] * v_x[i] * c[0] * time + k[ao[0]] * X[i] + v_t[0] * v[0] + nc; }}"
@@ -161,7 +172,9 @@ def test_any_argument_names(tmp_path):
 def test_neumann_in_both_signatures(tmp_path):
     simple = "PetscErrorCode g(PetscInt dim, PetscReal t, const PetscReal x[], PetscInt Nc, PetscScalar q[], void *c) { q[0] = x[1] * Nc; return 0; }"
     full = f"void g({STATE}const PetscReal x[], const PetscReal n[], PetscInt nc, const PetscScalar c[], PetscScalar g[]) {{ g[0] = n[1] * a[0]; }}"
-    physics = Physics({"u": 1}, "f0[0] = u[0];", boundary=[Neumann("a", simple), Neumann("b", full)], auxiliary={"k": 1})
+    physics = Physics(
+        {"u": 1}, "f0[0] = u[0];", boundary=[Neumann("a", simple), Neumann("b", full)], auxiliary={"k": 1}
+    )
     s = random_state(physics, 2)
     for functions in (physics.interpreter(2), CompiledPhysics(physics, 2, tmp_path)):
         both = [functions.pw_boundary(c, s["u"], None, None, s["a"], None, 0.0, s["x"], s["n"])[0] for c in (0, 1)]
@@ -175,7 +188,9 @@ def test_the_state_of_a_whole_neumann_function_is_refused():
 
 
 def test_missing_function_of_a_file(path):
-    with pytest.raises(PhysicsError, match=r"f0 \(.*tutorial.c\): there is no function 'f0_v'; the text has quadratic_u_2d, f0_u"):
+    with pytest.raises(
+        PhysicsError, match=r"f0 \(.*tutorial.c\): there is no function 'f0_v'; the text has quadratic_u_2d, f0_u"
+    ):
         Physics({"u": 1}, CFile(path, "f0_v"))
 
 

@@ -1,4 +1,6 @@
-"""Ready-made physics: each a short function that returns a Physics. What a keyword does not name goes to Physics unchanged."""
+"""Ready-made physics: each a short function that returns a Physics. What a keyword does not name goes to Physics
+unchanged.
+"""
 
 from petsc_hdg.physics.library.elasticity import elasticity
 from petsc_hdg.physics.library.minimal_surface import minimal_surface

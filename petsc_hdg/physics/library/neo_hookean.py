@@ -36,7 +36,8 @@ for (PetscInt i = 0; i < dim * dim; ++i) f1[i] = mu * F[i] + pressure * C[i];"""
 
 
 def neo_hookean(dim: int, f0: object = None, *, lame_lambda: float = 1.0, mu: float = 1.0, **others) -> Physics:
-    """Displacement u of `dim` components (2: plane strain, 3); f0 = -b writes f0[c]. An inverted point (J ≤ 0) gives NaN.
+    """Displacement u of `dim` components (2: plane strain, 3); f0 = -b writes f0[c]. An inverted point (J ≤ 0) gives
+    NaN.
 
     lame_lambda, mu   λ and μ in the unit of stress; constants of the physics
     """

@@ -17,7 +17,9 @@ for (PetscInt d = 0; d < dim; ++d) f0[0] += u_x[d * dim + d];"""
 
 
 def stokes(dim: int, f0: object = None, *, mu: float = 1.0, **others) -> Physics:
-    """Fields velocity (`dim` components) and pressure; f0 = -b of the velocity writes f0[c]. `mu` is the viscosity, a constant."""
+    """Fields velocity (`dim` components) and pressure; f0 = -b of the velocity writes f0[c]. `mu` is the viscosity, a
+    constant.
+    """
     others.setdefault("name", "stokes")
     others["constants"] = {"mu": mu, **dict(others.get("constants") or {})}
     fields = {"velocity": Field(dim), "pressure": Field(1, degree_offset=-1)}

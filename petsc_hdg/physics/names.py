@@ -1,0 +1,126 @@
+"""The names a physics may call functions and constants by: PETSc's, OpenCL C's and C's, and which are refused."""
+
+from __future__ import annotations
+
+from petsc_hdg.physics.functions import BUILTINS
+
+# Functions of OpenCL C that write through pointers, or belong to vectors.
+NOT_OFFERED = {
+    "frexp": "it writes through a pointer; use ldexp and logb",
+    "modf": "it writes through a pointer; use trunc(x) and x - trunc(x)",
+    "fract": "it writes through a pointer; use x - floor(x)",
+    "sincos": "it writes through a pointer; use sin and cos",
+    "remquo": "it writes through a pointer; use remainder",
+    "lgamma_r": "it writes through a pointer; use lgamma",
+    "printf": "a physics cannot print",
+    "PetscPrintf": "a physics cannot print",
+    "rand": "a physics must give the same value each time",
+}
+
+_PETSC_STEMS = {
+    "Sqrt": "sqrt",
+    "Cbrt": "cbrt",
+    "Exp": "exp",
+    "Log": "log",
+    "Log2": "log2",
+    "Log10": "log10",
+    "Pow": "pow",
+    "Sin": "sin",
+    "Cos": "cos",
+    "Tan": "tan",
+    "Asin": "asin",
+    "Acos": "acos",
+    "Atan": "atan",
+    "Atan2": "atan2",
+    "Sinh": "sinh",
+    "Cosh": "cosh",
+    "Tanh": "tanh",
+    "Asinh": "asinh",
+    "Acosh": "acosh",
+    "Atanh": "atanh",
+    "Abs": "fabs",
+    "Ceil": "ceil",
+    "Floor": "floor",
+    "Round": "round",
+    "Trunc": "trunc",
+    "Fmod": "fmod",
+    "Hypot": "hypot",
+    "Erf": "erf",
+    "Erfc": "erfc",
+    "TGamma": "tgamma",
+    "LGamma": "lgamma",
+    "CopySign": "copysign",
+    "Copysign": "copysign",
+    "Sign": "sign",
+    "Max": "fmax",
+    "Min": "fmin",
+    "Fma": "fma",
+}
+ALIASES = {f"Petsc{stem}{kind}": name for stem, name in _PETSC_STEMS.items() for kind in ("Real", "Scalar")}
+ALIASES |= {
+    "PetscSqr": "sqr",
+    "PetscPowRealInt": "pown",
+    "PetscPowScalarInt": "pown",
+    "PetscPowScalarReal": "pow",
+    "PetscClipInterval": "clamp",
+    "PetscIsNanReal": "isnan",
+    "PetscIsInfReal": "isinf",
+    "PetscIsInfOrNanReal": "isinf",
+    "PetscIsNanScalar": "isnan",
+    "PetscAbsInt": "abs",
+    "PetscMaxInt": "max",
+    "PetscMinInt": "min",
+}
+# PETSc's macros that take integers as well as reals: the function for all integers, the function otherwise.
+GENERIC = {
+    "PetscMax": ("max", "fmax"),
+    "PetscMin": ("min", "fmin"),
+    "PetscAbs": ("abs", "fabs"),
+    "max": ("max", "fmax"),
+    "min": ("min", "fmin"),
+}
+# Functions that return their argument, since a PetscScalar is real here, or zero.
+IDENTITIES = frozenset({"PetscRealPart", "PetscConj", "PetscRealPartComponent"})
+
+CONSTANTS = {
+    "PETSC_PI": "3.1415926535897932384626433832795029",
+    "PETSC_PHI": "1.6180339887498948482045868343656381",
+    "PETSC_SQRT2": "1.4142135623730950488016887242096981",
+    "M_PI": "3.1415926535897932384626433832795029",
+    "M_PI_2": "1.5707963267948966192313216916397514",
+    "M_PI_4": "0.78539816339744830961566084581987572",
+    "M_1_PI": "0.31830988618379067153776752674502872",
+    "M_2_PI": "0.63661977236758134307553505349005745",
+    "M_E": "2.7182818284590452353602874713526625",
+    "M_LN2": "0.69314718055994530941723212145817657",
+    "M_LN10": "2.3025850929940456840179914546843642",
+    "M_LOG2E": "1.4426950408889634073599246810018921",
+    "M_LOG10E": "0.43429448190325182765112891891660508",
+    "M_SQRT2": "1.4142135623730950488016887242096981",
+    "M_SQRT1_2": "0.70710678118654752440084436210484904",
+}
+INT_CONSTANTS = {"PETSC_TRUE": 1, "PETSC_FALSE": 0, "PETSC_SUCCESS": 0, "true": 1, "false": 0}
+# Constants whose value depends on the precision; petsc.clh defines them.
+PRECISION_CONSTANTS = {
+    "PETSC_MACHINE_EPSILON": 2.0**-52,
+    "PETSC_SQRT_MACHINE_EPSILON": 2.0**-26,
+    "PETSC_SMALL": 1e-10,
+    "PETSC_MAX_REAL": 1.7976931348623157e308,
+    "PETSC_MIN_REAL": -1.7976931348623157e308,
+    "PETSC_INFINITY": 4.4942328371557893e307,
+    "PETSC_NINFINITY": -4.4942328371557893e307,
+}
+
+
+def canonical(name: str) -> str | None:
+    """Canonical name of a built-in called `name` (PETSc's, OpenCL's or C's `sinf`), or None."""
+    if name in ALIASES:
+        return ALIASES[name]
+    if name in BUILTINS:
+        return name
+    return name[:-1] if name.endswith("f") and name[:-1] in BUILTINS else None
+
+
+def known_functions() -> list[str]:
+    """Every name a physics may call."""
+    return sorted({*BUILTINS, *ALIASES, *GENERIC, *IDENTITIES})
