@@ -7,6 +7,7 @@ from mpi4py import MPI
 
 from petsc_hdg.device import Arrays, Device, Halo
 from petsc_hdg.errors import DeviceError
+from petsc_hdg.run import guarded
 
 comm = MPI.COMM_WORLD
 
@@ -98,4 +99,4 @@ def main() -> None:
         print("halo agrees")
 
 
-main()
+guarded(main)  # a rank that fails ends them all
