@@ -9,7 +9,7 @@ from ..errors import OptionError
 INK = "#1f2430"  # text, outlines
 FAINT = "#8a90a0"  # second text, ticks
 PAPER = "#ffffff"
-_DUSK = ["#161d52", "#38297c", "#70328c", "#b23f86", "#e4606d", "#f79a62", "#fdd892", "#fffbe0"]
+DUSK = ["#161d52", "#38297c", "#70328c", "#b23f86", "#e4606d", "#f79a62", "#fdd892", "#fffbe0"]
 _BALANCE = ["#123f6d", "#2f7fb5", "#8cc3dc", "#f5f3ee", "#f0a98a", "#cc5146", "#7a1528"]
 _TYPE = {"font.family": "DejaVu Sans", "font.size": 9, "mathtext.fontset": "dejavusans", "axes.unicode_minus": True}
 BOUNDARY_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#6a3d9a", "#4d4d4d")
@@ -50,7 +50,7 @@ def colours(values: np.ndarray, name: str | None = None):
             )
         return mpl.colormaps[name], norm
     return mpl.colors.LinearSegmentedColormap.from_list(
-        "balance" if signed else "dusk", _BALANCE if signed else _DUSK, 512
+        "balance" if signed else "dusk", _BALANCE if signed else DUSK, 512
     ), norm
 
 

@@ -28,16 +28,16 @@ def refused(write, *arguments, **options) -> None:
         print("refused" if len(set(messages)) == 1 else "DIFFERENT", messages[0])
 
 
-for cell in BOXES:
-    mesh = box(cell)
+for name in (*BOXES, "one"):
+    mesh, cell = box(name), "quadrilateral" if name == "one" else name
     x = node_places(mesh, 2)
     u, half = x[..., 0] * x[..., 1], x.mean(axis=1)[:, 0] > 1
-    write_vtu(folder / f"{cell}.vtu", comm, cell, 2, x, {"u": u, "x": x}, {"half": half})
-    plot(folder / f"{cell}.png", comm, cell, 2, x, u, cell_regions=half, inset=cell == "triangle", dpi=30)
+    write_vtu(folder / f"{name}.vtu", comm, cell, 2, x, {"u": u, "x": x}, {"half": half})
+    plot(folder / f"{name}.png", comm, cell, 2, x, u, cell_regions=half, inset=cell == "triangle", dpi=30)
     outer, between = skin(comm, ReferenceElement(cell, 2), x, half.astype(int))
     counts = [comm.allreduce(len(found.cells)) for found in (outer, between)]
     if comm.rank == 0:
-        print("facets", cell, *counts)
+        print("facets", name, *counts)
 data = dict.fromkeys(("backend", "degree", "ranks", "cells", "dofs", "device", "vec_mode", "iterations", "seconds"))
 write_report(folder / "report.json", comm, data | {"errors": {"L2": None, "H1": None}})
 

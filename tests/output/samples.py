@@ -13,11 +13,12 @@ BOXES = {
     "tetrahedron": ((4, 2, 2), True),
     "hexahedron": ((4, 2, 2), False),
 }
+ONE = ((1, 1), False)  # a single cell: most ranks have none
 
 
 def box(cell: str, comm=None) -> Mesh:
-    """A small mesh of the shape, of the box (0, 0) to (2, 1) (to (2, 1, 1))."""
-    faces, simplex = BOXES[cell]
+    """A small mesh of the shape ("one": a single quadrilateral), of the box (0, 0) to (2, 1) (to (2, 1, 1))."""
+    faces, simplex = BOXES.get(cell, ONE)
     return Mesh.box(faces, simplex, upper=(2.0, *[1.0] * (len(faces) - 1)), comm=comm)
 
 

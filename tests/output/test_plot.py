@@ -13,7 +13,7 @@ from petsc_hdg.errors import OptionError
 from petsc_hdg.output import plane, plot
 from petsc_hdg.output.inset import Lens, place_lens
 from petsc_hdg.output.plot import Picture
-from petsc_hdg.output.style import BOUNDARY_COLOURS
+from petsc_hdg.output.style import BOUNDARY_COLOURS, DUSK
 from petsc_hdg.reference import ReferenceElement
 
 COMM = MPI.COMM_SELF
@@ -50,6 +50,16 @@ def test_brightness_follows_the_values(tmp_path, cell, degree):
     assert len(inside) > 0.5 * width
     fifths = [part.mean() for part in np.array_split(inside[5:-5], 5)]
     assert all(a < b - 0.03 for a, b in zip(fifths, fifths[1:], strict=False)), fifths
+
+
+@pytest.mark.parametrize("cell", ["tetrahedron", "hexahedron"])
+def test_the_near_side_is_seen(tmp_path, cell):
+    """Looking along y, the side y = 0 hides the rest; there u = y is darkest."""
+    x = node_places(box(cell, COMM), 1)
+    plot(tmp_path / "a.png", COMM, cell, 1, x, x[..., 1], dpi=60, view=(-90.0, 0.0))
+    pixels = picture(tmp_path / "a.png")
+    middle = pixels[pixels.shape[0] // 2, pixels.shape[1] // 4 : pixels.shape[1] // 2]
+    assert np.abs(middle - to_rgb(DUSK[0])).max() < 0.15
 
 
 def test_everything_at_once_in_2d(tmp_path):
