@@ -49,7 +49,7 @@ def prune(function: Function, wanted: set[str], helpers: Mapping[str, Function])
     body = pruner.keep(function.body)
     while body and body[-1] == ir.Return(None, body[-1].line):
         body = body[:-1]
-    outputs = written(body, helpers) & {parameter.name for parameter in function.parameters}
+    outputs = written(body, helpers) & {parameter.name for parameter in function.parameters if parameter.extents}
     return replace(function, body=body, outputs=frozenset(outputs))
 
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from pycparser import c_ast
 
-from petsc_hdg.physics import ir
+from petsc_hdg.physics import dmplex, ir
 from petsc_hdg.physics.declarations import Declarations
 from petsc_hdg.physics.expressions import Expressions, scalar_type
 from petsc_hdg.physics.ir import REAL, Function, Symbol
@@ -46,7 +47,7 @@ class Helpers:
     parsed: Parsed | None
     prefix: str
     main: str = ""
-    shared: Helpers | None = None
+    shared: object = None
     done: dict = field(default_factory=dict)
     open: list = field(default_factory=list)
 
@@ -78,12 +79,34 @@ class Helpers:
         return found | {function.name: function for function in self.done.values()}
 
 
+class _LazyDMPlex:
+    """PETSc's own helpers, read when one of them is first called."""
+
+    def has(self, name: str) -> bool:
+        return name.startswith("DMPlex_") and _dmplex().has(name)
+
+    def names(self) -> list[str]:
+        return []
+
+    def get(self, name: str, source: Source, line: int) -> Function:
+        return _dmplex().get(name, source, line)
+
+    def all(self) -> dict[str, Function]:
+        return _dmplex().all() if _dmplex.cache_info().currsize else {}
+
+
+@cache
+def _dmplex() -> Helpers:
+    """PETSc's own helpers, under every physics' own."""
+    return Helpers(parse(Source("PETSc", "DMPlex helpers", dmplex.TEXT), {}, library=True), "ph_")
+
+
 def shared_helpers(source: Source | None, macros: dict[str, str]) -> Helpers:
     """The helpers of a physics' `helpers` text, each checked."""
     if source is None:
-        return Helpers(None, "ph_")
-    helpers = Helpers(parse(source, macros, library=True), "ph_")
-    for name in helpers.names():
+        return Helpers(None, "ph_", shared=_LazyDMPlex())
+    helpers = Helpers(parse(source, macros, library=True), "ph_", shared=_LazyDMPlex())
+    for name in helpers.parsed.functions:
         helpers.get(name, source, 0)
     return helpers
 
@@ -181,7 +204,7 @@ def _function(scope: Scope, helpers, constants, body, name, result, parameters, 
     code = statements.sequence(body.block_items or [])
     late = tuple(getattr(scope, "globals", ()))
     code = late + code
-    outputs = written(code, helpers.all()) & {parameter.name for parameter in parameters}
+    outputs = written(code, helpers.all()) & {parameter.name for parameter in parameters if parameter.extents}
     return Function(name, scope.source, result, tuple(parameters), code, line, frozenset(outputs))
 
 
@@ -246,8 +269,6 @@ def _late(parsed: Parsed, scope_of):
 def _main_function(parsed: Parsed, signature: Signature):
     source, functions = parsed.source, parsed.functions
     if source.function:
-        if source.function not in functions:
-            raise source.error(None, f"there is no function '{source.function}'; the text has {', '.join(functions)}")
         return functions[source.function]
     slot = source.slot.split("[")[0].split(" ")[0]
     fitting = [name for name, node in functions.items() if signature.meanings(_count(node))]

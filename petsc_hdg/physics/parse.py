@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pycparser import c_ast, c_parser
 
+from petsc_hdg.physics.extract import extract, function_names
 from petsc_hdg.physics.preprocess import preprocess
 from petsc_hdg.physics.source import Source
 
@@ -60,6 +61,8 @@ def parse(source: Source, macros: dict[str, str], library: bool = False) -> Pars
     text = preprocess(source, source.text, macros)
     text = _QUALIFIERS.sub(lambda match: " " * len(match.group()), text)
     _check_brackets(source, text)
+    if source.function:
+        text = _only(source, text)
     is_body = not library and not is_whole_function(text)
     whole = (
         f'{_PRELUDE}\nvoid body_(void) {{\n#line 1 "physics"\n{text}\n}}'
@@ -74,6 +77,14 @@ def parse(source: Source, macros: dict[str, str], library: bool = False) -> Pars
     for node in tree.ext:
         _sort(source, node, functions, declarations)
     return Parsed(source, functions, declarations, is_body, text.count("\n") + 1)
+
+
+def _only(source: Source, text: str) -> str:
+    found = extract(text, source.function)
+    if found is None:
+        known = ", ".join(function_names(text)) or "none"
+        raise source.error(None, f"there is no function '{source.function}'; the text has {known}")
+    return found
 
 
 def line_of(node) -> int:

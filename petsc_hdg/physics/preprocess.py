@@ -32,7 +32,9 @@ def preprocess(source: Source, text: str, macros: dict[str, str]) -> str:
 
 def _blank_comment(match: re.Match) -> str:
     text = match.group()
-    return re.sub(r"[^\n]", " ", text) if text.startswith(("//", "/*")) else text
+    if text.startswith(("//", "/*")):
+        return re.sub(r"[^\n]", " ", text)
+    return re.sub(r"[(){}\[\];]", " ", text)  # brackets in a text are no brackets of C
 
 
 def _obey(source: Source, line: int, word: str, rest: str, macros: dict[str, str]) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 
 from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics import names, signatures
@@ -204,9 +205,9 @@ class Reader:
         chosen = getattr(entry, "components", None)
         if chosen is None:
             return tuple(range(field.components))
-        chosen = (chosen,) if isinstance(chosen, int) else tuple(chosen)
+        chosen = tuple(chosen) if isinstance(chosen, Iterable) else (chosen,)
         for component in chosen:
-            if not isinstance(component, int) or not 0 <= component < field.components:
+            if not isinstance(component, Integral) or not 0 <= component < field.components:
                 known = f"field '{field.name}' has components 0 to {field.components - 1}"
                 raise PhysicsError(f"physics '{self.physics}', {what}: component {component!r} does not exist; {known}")
-        return chosen
+        return tuple(map(int, chosen))

@@ -194,7 +194,15 @@ class Statements(Declarations):
         self.scope.push()
         statements = self.sequence(before if isinstance(last, c_ast.Break) else [*before, last])
         self.scope.pop()
+        if _leaves(statements):
+            raise self.source.error(line_of(case), "a break inside an if of a case is not supported; use if and else")
         return statements
+
+
+def _leaves(statements: tuple) -> bool:
+    """Whether a break among `statements` is not one of a loop among them."""
+    inner = [_leaves(node.then) or _leaves(node.other) for node in statements if isinstance(node, ir.If)]
+    return any(inner) or any(isinstance(node, ir.Jump) and node.word == "break" for node in statements)
 
 
 def _integer_declaration(start: c_ast.Assignment) -> c_ast.Decl:

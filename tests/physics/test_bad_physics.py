@@ -109,6 +109,10 @@ BAD = {
         text("switch (dim) {\ncase 2: f0[0] = 1.0;\ncase 3: f0[0] = 2.0; break; }"),
         "line 2: each case of a switch must end in break",
     ),
+    "break inside a case": (
+        text("switch (dim) {\ncase 2: if (t > 0) break; f0[0] = 1.0; break; }"),
+        "line 2: a break inside an if of a case is not supported",
+    ),
     "macro with arguments": (
         text("\n#define SQR(q) ((q)*(q))\nf0[0] = SQR(u[0]);"),
         "line 2: #define SQR(q) ((q)*(q)) takes arguments",
