@@ -1,5 +1,19 @@
 """A physics on a mesh, ready for PETSc's solvers."""
 
+import atexit
+import gc
+
+from petsc4py import PETSc
+
 from .problem import Problem
 
 __all__ = ["Problem"]
+
+
+def _destroy_leftovers() -> None:
+    """Destroy PETSc objects that Python has given up: PetscFinalize would, but after Python itself, which their contexts need."""
+    gc.collect()
+    PETSc.garbage_cleanup()
+
+
+atexit.register(_destroy_leftovers)
