@@ -34,7 +34,7 @@ PHYSICS = fe.Physics(
         }
     """,
     auxiliary={"lame": 2},
-    boundary=[fe.Dirichlet("jaw", "g[0] = 0; g[1] = 0;"), fe.Neumann("ring", "g[0] = 0; g[1] = -0.5;")],
+    boundary=[fe.Dirichlet("jaw", "g[0] = 0; g[1] = 0;"), fe.Neumann("ring", "g[0] = 0; g[1] = -0.05;")],
     name="elasticity",
 )
 

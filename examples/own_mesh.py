@@ -3,7 +3,7 @@
     mpiexec -n 2 python examples/own_mesh.py -fe_degree 3 -u_picture flower.png
 
 The arrays are read on rank 0 only and dealt out to all ranks. u = r³ cos 3θ = x³ - 3xy² is harmonic on any shape: with
--fe_degree 3 the error is rounding. Things to try: petals = 7, -dm_refine 1, regions (see auxiliary fields in demo.py), or a
+-fe_degree 3 the error is rounding. Things to try: petals = 3, -dm_refine 1, regions (see auxiliary fields in demo.py), or a
 file instead: fe.Mesh.from_file("mine.msh"), .vtu, .xdmf, .med … with the names that are in it.
 """
 
@@ -27,7 +27,7 @@ PHYSICS = fe.Physics(
 )
 
 
-def flower(petals: int = 5, rings: int = 12):
+def flower(petals: int = 6, rings: int = 12):
     """Points [point, 2], triangles [cell, 3] and the edges of the rim [edge, 2]; ring k has 6k points."""
     points, rows = [(0.0, 0.0)], [[0]]
     for ring in range(1, rings + 1):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..discretizations.dofmap import element_nodes
+from ..discretizations.dofmap import dof_nodes, element_nodes
 from ..errors import PhysicsError, collectively
 from ..reference import ReferenceElement
 
@@ -56,6 +56,41 @@ def _of_coordinates(mesh, auxiliary, field, function, shape) -> np.ndarray:
             f"it must return {x.shape[:-1]} or {(*x.shape[:-1], field.components)}"
         )
     return np.broadcast_to(values.reshape(*shape[:2], -1), shape)
+
+
+def nodal_values(discretization, value) -> np.ndarray:
+    """Values [owned] of this rank's degrees of freedom that interpolate functions of x; forms as `Problem.interpolate`.
+
+    Raises PhysicsError for an unknown field or values that do not fit.
+    """
+    spaces, dofmap = discretization.spaces, discretization.dofmap
+    given = value if isinstance(value, dict) else {spaces[0].name: value}
+    known = [s.name for s in spaces]
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise PhysicsError(f"there is no field '{unknown[0]}' to interpolate; the fields are {', '.join(known)}")
+    out = np.zeros(dofmap.num_owned)
+    for space in (s for s in spaces if s.name in given):
+        nodes = dof_nodes(discretization.mesh, space)
+        numbers = dofmap.compact[dofmap.cell_dofs[:, space.first_dof : space.first_dof + space.num_dofs]]
+        values = _fitting(space, given[space.name], nodes).reshape(numbers.shape)
+        mine = numbers < dofmap.num_owned
+        out[numbers[mine]] = values[mine]
+    return out
+
+
+def _fitting(space, function, nodes: np.ndarray) -> np.ndarray:
+    """Values [cell, node, component] of a function of x, or of numbers."""
+    shape = (*nodes.shape[:2], space.components)
+    values = np.asarray(function(nodes) if callable(function) else function, dtype=float)
+    if values.shape == shape[:2] and space.components == 1:
+        return values[:, :, None]
+    if values.shape not in (shape, (space.components,), ()):
+        raise PhysicsError(
+            f"field '{space.name}' was given values of shape {values.shape} at places of shape {nodes.shape}; "
+            f"give {space.components} number(s), or a function of x that returns {shape}"
+        )
+    return np.broadcast_to(values, shape)
 
 
 def require_exact(physics) -> None:

@@ -99,6 +99,18 @@ class Problem:
         """A zero vector of unknowns, of the type `-dm_vec_type` asks for."""
         return self.dm.createGlobalVec()
 
+    def interpolate(self, value) -> PETSc.Vec:
+        """A vector that takes given values at the nodes: a first guess, an initial state (collective).
+
+        value: a number or a sequence of one number a component; a callable of coordinates x [..., dim] that returns [...]
+        or [..., component]; a dict {field name: one of these}. Fields that are not named are zero.
+        """
+        with collectively(self.comm):
+            values = inputs.nodal_values(self.discretization, value)
+        vector = self.create_vec()
+        vector.setArray(values)
+        return vector
+
     @cached_property
     def callbacks(self) -> Callbacks:
         """Residual and Jacobian callbacks with their matrices."""

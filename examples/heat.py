@@ -1,0 +1,46 @@
+"""The heat equation, ∂u/∂t - ∇·∇u = 0, with the residual attached to a TS of your own.
+
+    python examples/heat.py -ts_type bdf -ts_monitor
+
+Scheme: continuous Lagrange elements in space, any implicit scheme of PETSc in time (IFunction and IJacobian).
+u = sin(πx) sin(πy) exp(-2π²t), so the error is known.
+Things to try: -ts_type arkimex, -ts_dt 0.001, -ts_type beuler (first order), -ts_adapt_type basic, -dm_refine 1.
+"""
+
+import sys
+
+import petsc4py
+
+petsc4py.init(sys.argv)
+
+import numpy as np
+from petsc4py import PETSc
+
+import petsc_hdg as fe
+
+PHYSICS = fe.Physics(
+    {"u": 1},
+    f0="f0[0] = u_t[0];",
+    f1="for (d = 0; d < dim; ++d) f1[d] = u_x[d];",
+    boundary=[fe.Dirichlet("boundary", "g[0] = 0;")],
+    exact="u[0] = sin(PETSC_PI*x[0]) * sin(PETSC_PI*x[1]) * exp(-2*PETSC_PI*PETSC_PI*t);",
+    name="heat",
+)
+
+
+@fe.main
+def main():
+    problem = fe.Problem(fe.Mesh.box((16, 16)), PHYSICS, degree=3)
+    u = problem.interpolate(lambda x: np.sin(np.pi * x[..., 0]) * np.sin(np.pi * x[..., 1]))
+    ts = PETSc.TS().create(problem.dm.comm)
+    ts.setDM(problem.dm)
+    problem.attach(ts)
+    ts.setType("bdf")
+    ts.setTimeStep(0.002)
+    ts.setMaxTime(0.05)
+    ts.setExactFinalTime(PETSc.TS.ExactFinalTime.MATCHSTEP)
+    ts.setFromOptions()
+    ts.solve(u)
+
+    errors = problem.errors(u, ts.getTime())
+    PETSc.Sys.Print(f"time {ts.getTime():g} after {ts.getStepNumber()} steps   error L2 {errors['L2']:.2e}, H1 {errors['H1']:.2e}")
