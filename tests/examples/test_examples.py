@@ -1,0 +1,63 @@
+"""Every example runs and prints the number that it should; a few on two ranks."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NUMBER = r"([-+\d.eE]+)"
+L2 = rf"error\s+L2 {NUMBER}"
+
+# file → (ranks, arguments, {pattern with one number: (least, most)})
+RUNS = {
+    "demo": [(2, ["-fe_degree", "1"], {L2: (2e-4, 1.2e-3), rf"iterations\s+{NUMBER}": (1, 40)})],
+    "elasticity": [(1, [], {"WORK": (5.25e-3, 5.35e-3)}), (2, [], {"WORK": (5.25e-3, 5.35e-3)})],
+    "heat": [(1, ["-ts_dt", "0.005"], {L2: (1e-5, 2e-3)}), (2, ["-ts_type", "beuler"], {L2: (1e-3, 2e-2)})],
+    "hyperelasticity": [
+        (2, ["-steps", "2", "-angle", "1"], {rf"angle 1.000 .* displacement {NUMBER}": (0.6, 0.7)}),
+    ],
+    "minimal_surface": [(1, [], {L2: (1e-4, 3e-4), rf"Newton steps {NUMBER}": (3, 10)})],
+    "own_mesh": [(2, ["-fe_degree", "3"], {L2: (0, 1e-9)})],
+    "p_laplacian": [
+        (1, ["-p", "3", "-steps", "2"], {rf"p  3.00 .* L2 {NUMBER}": (1e-5, 6e-5), rf"p  2.00 .* L2 {NUMBER}": (0, 1e-11)})
+    ],
+    "petsc_functions": [(1, [], {L2: (0, 1e-6)})],
+    "poisson": [(1, [], {L2: (1e-3, 1)}), (2, ["-dm_plex_dim", "3", "-dm_plex_box_faces", "4,4,4", "-fe_degree", "2"], {L2: (1e-3, 3e-2)})],
+}
+NAMES = {"WORK": rf"work of the load {NUMBER}"}
+
+
+def test_every_example_is_listed():
+    assert sorted(RUNS) == sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize(
+    "name, ranks, arguments, expected",
+    [(name, *run) for name, runs in RUNS.items() for run in runs],
+    ids=[f"{name}-{run[0]}" for name, runs in RUNS.items() for run in runs],
+)
+def test_example(mpirun, name, ranks, arguments, expected):
+    said = mpirun(ranks, f"examples/{name}.py", *arguments).stdout
+    for pattern, (least, most) in expected.items():
+        found = re.search(NAMES.get(pattern, pattern), said)
+        assert found, f"no '{pattern}' in\n{said}"
+        assert least <= float(found.group(1)) <= most, said
+
+
+def test_report_of_an_example(mpirun, tmp_path):
+    report = tmp_path / "report.json"
+    mpirun(2, "examples/poisson.py", "-dm_plex_box_faces", "8,8", "-fe_degree", "2", "-fe_report", report)
+    data = json.loads(report.read_text())
+    assert (data["ranks"], data["cells"], data["dofs"]) == (2, 128, 15 * 15)
+    assert 0 < data["errors"]["L2"] < 0.1 * data["errors"]["H1"] < 0.1
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+def test_examples_are_one_page(path):
+    text = path.read_text(encoding="utf-8")
+    assert "Things to try" in text and f"examples/{path.name}" in text
+    assert len(text.splitlines()) <= 130
