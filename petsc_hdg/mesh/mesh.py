@@ -12,6 +12,7 @@ from . import create, petsc_c, quality
 from .exchange import PointExchange
 from .geometry import Geometry, local_degree, read_blocks
 from .labels import EXTERIOR, Labels
+from .order import morton_order
 from .shapes import CELLS, shape
 from .topology import Topology, global_vertices
 
@@ -21,7 +22,8 @@ class Mesh:
 
     dm: the DMPlex (interpolated).   comm: mpi4py communicator.   dim: 2 or 3.
     cell: "triangle", "quadrilateral", "tetrahedron" or "hexahedron".
-    topology, geometry: bulk arrays, see their classes. Cells count from 0 on each rank, owned ones first.
+    topology, geometry: bulk arrays, see their classes. Cells count from 0 on each rank, owned ones first, along a
+    space-filling curve; topology.cells tells their plex points.
 
     Raises MeshError, on all ranks, for a mesh that cannot be used.
     """
@@ -37,6 +39,7 @@ class Mesh:
         with collectively(self.comm):
             self.topology = Topology(self.dm, self.shape, self.exchange.owned(), numbers)
         self.geometry = self._geometry()
+        self._order_cells()
         self.labels_table = Labels(self.dm, self.comm, self.exchange)
         quality.check(self)
 
@@ -201,6 +204,14 @@ class Mesh:
         degree = max(self.comm.allgather(degree))
         with collectively(self.comm):
             return Geometry(self.topology, read_blocks(section, values, self.topology, degree))
+
+    def _order_cells(self) -> None:
+        """Number owned cells along a space-filling curve, so that neighbours in space are neighbours in memory."""
+        corners = self.geometry.cell_nodes[: self.num_cells, : self.shape.num_vertices]
+        order = np.arange(self.topology.num_cells)
+        order[: self.num_cells] = morton_order(self.geometry.nodes[corners].mean(axis=1))
+        self.topology.reorder(order)
+        self.geometry.cell_nodes = self.geometry.cell_nodes[order]
 
     def destroy(self) -> None:
         """Free the DMPlex. Collective."""

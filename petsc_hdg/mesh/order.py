@@ -27,7 +27,8 @@ _SPREAD = {
 def morton_keys(x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """Keys [point] uint64 of points [point, dim] in the box from lower to upper [dim] along the curve."""
     dim = x.shape[1]
-    scale = (2 ** BITS[dim] - 1) / np.maximum(np.max(upper - lower), 1e-300)
+    extent = np.max(upper - lower)
+    scale = (2 ** BITS[dim] - 1) / extent if extent > 0 else 0.0
     cells = ((x - lower) * scale).astype(np.uint64)
     keys = np.zeros(len(x), dtype=np.uint64)
     for axis in range(dim):

@@ -53,6 +53,12 @@ class Topology:
         start, end = self.stratum[d]
         return end - start
 
+    def reorder(self, order: np.ndarray) -> None:
+        """Renumber this rank's cells: new cell k is the old cell order[k]; owned ones must stay in front."""
+        self.cells, self.cell_vertices = self.cells[order], self.cell_vertices[order]
+        inner = (self.entity[d][order] for d in range(1, self.dim))
+        self.entity = (self.cell_vertices, *inner, self.entity[self.dim])
+
     def _build(self, order: np.ndarray) -> None:
         shape, dim = self.shape, self.dim
         by_global = np.argsort(self.vertex_global, kind="stable").astype(np.int32)
