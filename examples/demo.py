@@ -6,8 +6,9 @@ Two problems on one mesh. The first has a known solution, so that the error can 
 the jaw is hot, a hand holds the grip, the ring loses heat, the outline is insulated.
 
 Scheme: continuous Lagrange elements (-fe_backend cg_gpu). κ is one number in each region of the mesh.
-Boundary conditions by the names in the Gmsh file: Dirichlet on "jaw", Neumann on "ring" and "outline", Robin on "handle".
-Things to try: -fe_degree 4, -fe_precision single, -fe_device gpu, -dm_vec_type viennacl, -log_view, other numbers below.
+Boundary conditions by the names in the Gmsh file: Dirichlet on "jaw", Neumann on "ring" and "outline", Robin on
+"handle". Things to try: -fe_degree 4, -fe_precision single, -fe_device gpu, -dm_vec_type viennacl, -log_view, other
+numbers below.
 """
 
 import sys

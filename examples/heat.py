@@ -43,4 +43,6 @@ def main():
     ts.solve(u)
 
     errors = problem.errors(u, ts.getTime())
-    PETSc.Sys.Print(f"time {ts.getTime():g} after {ts.getStepNumber()} steps   error L2 {errors['L2']:.2e}, H1 {errors['H1']:.2e}")
+    PETSc.Sys.Print(
+        f"time {ts.getTime():g} after {ts.getStepNumber()} steps   error L2 {errors['L2']:.2e}, H1 {errors['H1']:.2e}"
+    )

@@ -2,9 +2,10 @@
 
     mpiexec -n 2 python examples/hyperelasticity.py -snes_converged_reason -u_picture beam.png
 
-F = I + ∇u, J = det F. Scheme: continuous Lagrange elements on hexahedra, Newton's method with the Jacobian differentiated
-from the text. The angle of the end is a constant of the physics: it grows in steps, each starts from the one before.
-Things to try: -angle 6, -steps 12, -fe_degree 2, -dm_refine 1, another law (change f1 only), compression: g[0] = -0.2*x[0].
+F = I + ∇u, J = det F. Scheme: continuous Lagrange elements on hexahedra, Newton's method with the Jacobian
+differentiated from the text. The angle of the end is a constant of the physics: it grows in steps, each starts from the
+one before. Things to try: -angle 6, -steps 12, -fe_degree 2, -dm_refine 1, another law (change f1 only), compression
+(g[0] = -0.2*x[0]).
 """
 
 import sys
@@ -65,9 +66,11 @@ def main():
     for step in range(1, steps + 1):
         problem.set_constants(angle=angle * step / steps)
         u = problem.solve(u)
-        size = u.norm(PETSc.NormType.INFINITY)
-        PETSc.Sys.Print(f"angle {angle * step / steps:.3f}   Newton steps {problem.newton_iterations}   largest displacement {size:.6f}")
+        done, count, size = angle * step / steps, problem.newton_iterations, u.norm(PETSc.NormType.INFINITY)
+        PETSc.Sys.Print(f"angle {done:.3f}   Newton steps {count}   largest displacement {size:.6f}")
     PETSc.Sys.Print(problem.summary(problem.report(u)))
     if picture := options.getString("u_picture", ""):
         shape = problem.cell_values(u)["u"]
-        problem.plot(picture, u, displacement=shape, scale=1.0, mesh_lines=True, title="A twisted beam", label="displacement")
+        problem.plot(
+            picture, u, displacement=shape, scale=1.0, mesh_lines=True, title="A twisted beam", label="displacement"
+        )

@@ -4,7 +4,8 @@
 
 Scheme: continuous Lagrange elements, Newton's method; the Jacobian comes from the text of f1 by differentiation.
 The rim is that of Scherk's surface, u = log(cos y / cos x), so the error is known.
-Things to try: -fe_degree 1…4, -snes_linesearch_type, a wider square (the surface is infinitely steep at π/2), a rim of your own.
+Things to try: -fe_degree 1…4, -snes_linesearch_type, a wider square (the surface is infinitely steep at π/2), a rim of
+your own.
 """
 
 import sys

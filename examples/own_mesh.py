@@ -3,8 +3,8 @@
     mpiexec -n 2 python examples/own_mesh.py -fe_degree 3 -u_picture flower.png
 
 The arrays are read on rank 0 only and dealt out to all ranks. u = r³ cos 3θ = x³ - 3xy² is harmonic on any shape: with
--fe_degree 3 the error is rounding. Things to try: petals = 3, -dm_refine 1, regions (see auxiliary fields in demo.py), or a
-file instead: fe.Mesh.from_file("mine.msh"), .vtu, .xdmf, .med … with the names that are in it.
+-fe_degree 3 the error is rounding. Things to try: petals = 3, -dm_refine 1, regions (see kappa in demo.py), or a file
+instead: fe.Mesh.from_file("mine.msh"), .vtu, .xdmf, .med … with the names that are in it.
 """
 
 import sys

@@ -4,8 +4,8 @@
 
 Scheme: continuous Lagrange elements; Newton's method starts each p from the solution before. p is a constant of the
 physics: `set_constants` changes it and nothing is compiled again.
-The solution is radial about the middle of the square, u = (p-1)/p 2^(-1/(p-1)) (1 - r^(p/(p-1))), so the error is known;
-it is less smooth at the middle the larger p is.
+The solution is radial about the middle of the square, u = (p-1)/p 2^(-1/(p-1)) (1 - r^(p/(p-1))), so the error is
+known; it is less smooth at the middle the larger p is.
 Things to try: -p 1.6 (its steps go down), -p 12, -dm_refine 1, -fe_degree 1, one big step (-steps 1).
 """
 
@@ -49,7 +49,8 @@ def main():
         problem.set_constants(p=p)
         u = problem.solve(u)
         errors = problem.errors(u)
-        PETSc.Sys.Print(f"p {p:5.2f}   Newton steps {problem.newton_iterations:2d}   error L2 {errors['L2']:.2e}, H1 {errors['H1']:.2e}")
+        steps = problem.newton_iterations
+        PETSc.Sys.Print(f"p {p:5.2f}   Newton steps {steps:2d}   error L2 {errors['L2']:.2e}, H1 {errors['H1']:.2e}")
     PETSc.Sys.Print(problem.summary(problem.report(u)))
     if picture := options.getString("u_picture", ""):
         problem.plot(picture, u, title=f"p-Laplacian, p = {last:g}", label="u")

@@ -2,10 +2,10 @@
 
     python examples/petsc_functions.py -dm_refine 1
 
--∇·(ν(∇v + ∇vᵀ) - pI) = f, ∇·v = 0, in Taylor-Hood elements (p one degree lower). The functions below have the argument list
-of PetscPointFn and go to the device unchanged; the Jacobian's g0…g3, which a PETSc program would add, are differentiated.
-The solution is quadratic, v = (x² + y², 2x² - 2xy), p = x + y - 1, so with degree 2 the error is that of the linear solver.
-The stress is given on the right side, which also fixes the pressure.
+-∇·(ν(∇v + ∇vᵀ) - pI) = f, ∇·v = 0, in Taylor-Hood elements (p one degree lower). The functions below have the argument
+list of PetscPointFn and go to the device unchanged; the Jacobian's g0…g3, which a PETSc program would add, are
+differentiated. The solution is quadratic, v = (x² + y², 2x² - 2xy), p = x + y - 1, so with degree 2 the error is that
+of the linear solver. The stress is given on the right side, which also fixes the pressure.
 Things to try: pathlib.Path("mine.c") or CFile("mine.c", "f1_u") instead of the text, a hand-written jacobian={"g3": …},
 -pc_type fieldsplit with its options, your own functions.
 """
@@ -21,9 +21,10 @@ from petsc4py import PETSc
 import petsc_hdg as fe
 
 F0_V = """
-static void f0_v(PetscInt dim, PetscInt Nf, PetscInt NfAux, const PetscInt uOff[], const PetscInt uOff_x[], const PetscScalar u[],
-                 const PetscScalar u_t[], const PetscScalar u_x[], const PetscInt aOff[], const PetscInt aOff_x[],
-                 const PetscScalar a[], const PetscScalar a_t[], const PetscScalar a_x[], PetscReal t, const PetscReal x[],
+static void f0_v(PetscInt dim, PetscInt Nf, PetscInt NfAux,
+                 const PetscInt uOff[], const PetscInt uOff_x[], const PetscScalar u[], const PetscScalar u_t[],
+                 const PetscScalar u_x[], const PetscInt aOff[], const PetscInt aOff_x[], const PetscScalar a[],
+                 const PetscScalar a_t[], const PetscScalar a_x[], PetscReal t, const PetscReal x[],
                  PetscInt numConstants, const PetscScalar constants[], PetscScalar f0[])
 {
   const PetscReal nu = PetscRealPart(constants[0]);
@@ -33,9 +34,10 @@ static void f0_v(PetscInt dim, PetscInt Nf, PetscInt NfAux, const PetscInt uOff[
 """
 
 F1_V = """
-static void f1_v(PetscInt dim, PetscInt Nf, PetscInt NfAux, const PetscInt uOff[], const PetscInt uOff_x[], const PetscScalar u[],
-                 const PetscScalar u_t[], const PetscScalar u_x[], const PetscInt aOff[], const PetscInt aOff_x[],
-                 const PetscScalar a[], const PetscScalar a_t[], const PetscScalar a_x[], PetscReal t, const PetscReal x[],
+static void f1_v(PetscInt dim, PetscInt Nf, PetscInt NfAux,
+                 const PetscInt uOff[], const PetscInt uOff_x[], const PetscScalar u[], const PetscScalar u_t[],
+                 const PetscScalar u_x[], const PetscInt aOff[], const PetscInt aOff_x[], const PetscScalar a[],
+                 const PetscScalar a_t[], const PetscScalar a_x[], PetscReal t, const PetscReal x[],
                  PetscInt numConstants, const PetscScalar constants[], PetscScalar f1[])
 {
   const PetscReal nu = PetscRealPart(constants[0]);
@@ -49,9 +51,10 @@ static void f1_v(PetscInt dim, PetscInt Nf, PetscInt NfAux, const PetscInt uOff[
 """
 
 F0_P = """
-static void f0_p(PetscInt dim, PetscInt Nf, PetscInt NfAux, const PetscInt uOff[], const PetscInt uOff_x[], const PetscScalar u[],
-                 const PetscScalar u_t[], const PetscScalar u_x[], const PetscInt aOff[], const PetscInt aOff_x[],
-                 const PetscScalar a[], const PetscScalar a_t[], const PetscScalar a_x[], PetscReal t, const PetscReal x[],
+static void f0_p(PetscInt dim, PetscInt Nf, PetscInt NfAux,
+                 const PetscInt uOff[], const PetscInt uOff_x[], const PetscScalar u[], const PetscScalar u_t[],
+                 const PetscScalar u_x[], const PetscInt aOff[], const PetscInt aOff_x[], const PetscScalar a[],
+                 const PetscScalar a_t[], const PetscScalar a_x[], PetscReal t, const PetscReal x[],
                  PetscInt numConstants, const PetscScalar constants[], PetscScalar f0[])
 {
   PetscInt d;

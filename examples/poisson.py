@@ -1,11 +1,11 @@
 """Poisson's equation with a known solution, by any scheme: -∇·∇u = f, u = cos(πx) cos(πy) (cos(πz)).
 
     python examples/poisson.py -dm_plex_box_faces 32,32 -fe_degree 2
-    mpiexec -n 4 python examples/poisson.py -dm_plex_filename examples/meshes/wrench.msh -fe_backend cg_gpu -fe_degree 3 -ksp_monitor
+    mpiexec -n 4 python examples/poisson.py -dm_plex_filename examples/meshes/wrench.msh -fe_degree 3 -ksp_monitor
 
 Without a mesh file it solves on the unit square, or the unit cube with -dm_plex_dim 3; -dm_plex_simplex 0 takes
-quadrilaterals or hexahedra. Things to try: -fe_view, -fe_device gpu, -fe_precision single, -log_view, -fe_report run.json,
--u_file u.vtu, -u_picture u.png.
+quadrilaterals or hexahedra. Things to try: -fe_view, -fe_device gpu, -fe_precision single, -log_view,
+-fe_report run.json, -u_file u.vtu, -u_picture u.png.
 """
 
 import sys

@@ -23,10 +23,17 @@ RUNS = {
     "minimal_surface": [(1, [], {L2: (1e-4, 3e-4), rf"Newton steps {NUMBER}": (3, 10)})],
     "own_mesh": [(2, ["-fe_degree", "3"], {L2: (0, 1e-9)})],
     "p_laplacian": [
-        (1, ["-p", "3", "-steps", "2"], {rf"p  3.00 .* L2 {NUMBER}": (1e-5, 6e-5), rf"p  2.00 .* L2 {NUMBER}": (0, 1e-11)})
+        (
+            1,
+            ["-p", "3", "-steps", "2"],
+            {rf"p  3.00 .* L2 {NUMBER}": (1e-5, 6e-5), rf"p  2.00 .* L2 {NUMBER}": (0, 1e-11)},
+        )
     ],
     "petsc_functions": [(1, [], {L2: (0, 1e-6)})],
-    "poisson": [(1, [], {L2: (1e-3, 1)}), (2, ["-dm_plex_dim", "3", "-dm_plex_box_faces", "4,4,4", "-fe_degree", "2"], {L2: (1e-3, 3e-2)})],
+    "poisson": [
+        (1, [], {L2: (1e-3, 1)}),
+        (2, ["-dm_plex_dim", "3", "-dm_plex_box_faces", "4,4,4", "-fe_degree", "2"], {L2: (1e-3, 3e-2)}),
+    ],
 }
 NAMES = {"WORK": rf"work of the load {NUMBER}"}
 
