@@ -28,7 +28,7 @@ class CGOperator:
         self.halo = Halo(
             discretization.mesh.comm, self.dofmap.num_owned, self.dofmap.ghost_rank, self.dofmap.ghost_index, arrays
         )
-        self.limits = DeviceLimits(self.device.local_bytes, self.device.max_work_group, self.device.is_gpu)
+        self.limits = self.device_limits(self.device)
         self.current, self.current_rate = TailedVector(self), TailedVector(self)
         self.state, self.rate, self.direction = TailedVector(self), TailedVector(self), TailedVector(self)
         self.time, self.shift = 0.0, 0.0
@@ -36,6 +36,11 @@ class CGOperator:
         self._table_buffers: dict = {}
         self._upload()
         self.patches = PatchOperator(self) if discretization.variant == "patch" else None
+
+    @staticmethod
+    def device_limits(device) -> DeviceLimits:
+        """What kernels may take of a device, as data."""
+        return DeviceLimits(device.local_bytes, device.max_work_group, device.is_gpu)
 
     def _upload(self) -> None:
         disc, to_device = self.discretization, self.arrays.to_device

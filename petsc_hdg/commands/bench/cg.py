@@ -1,0 +1,150 @@
+"""Rows of the scheme cg_gpu: element-vector form (Knepley, Rupp and Terrel 2016) and whole residuals."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...device import Arrays, Kernel
+from ...discretizations.cg import ContinuousGalerkin
+from ...operators.cg import CGOperator
+from ...options import Options
+from ...physics import Physics
+from .copy import median_seconds
+from .row import row
+from .tiled import TiledCG, shaken_box
+
+# (cell, degree, quadrature degree): the rule integrates the stiffness of these elements exactly on affine cells.
+CASES = [
+    ("triangle", 1, 0),
+    ("triangle", 2, 2),
+    ("tetrahedron", 1, 0),
+    ("tetrahedron", 2, 2),
+    ("quadrilateral", 1, 2),
+    ("quadrilateral", 2, 4),
+    ("hexahedron", 1, 2),
+    ("hexahedron", 2, 4),
+]
+
+
+def laplace() -> Physics:
+    """-∇·∇u, the physics of the paper's Poisson rows."""
+    return Physics({"u": 1}, f1="for (d = 0; d < dim; ++d) f1[d] = u_x[d];", name="laplace")
+
+
+def rows(device, given, copy):
+    """Yield bench rows, one after the other."""
+    total = given.cells or (16e6 if device.is_gpu else 2e5)
+    for cell, degree, rule in CASES:
+        share = total / {"triangle": 1, "tetrahedron": 1, "quadrilateral": 2, "hexahedron": 4}[cell] / (1 if degree == 1 else 4)
+        tile = _tile(cell, degree, rule, given, share)
+        discretization = TiledCG(tile, max(1, round(share / tile.mesh.num_cells)))
+        for name, measure in _measurements(discretization).items():
+            title = f"cg {name}"
+            if given.only in f"{title} {cell} P{degree}":
+                yield measure(title, discretization, device, given.repeat, copy)
+
+
+def _tile(cell: str, degree: int, rule: int, given, share: float) -> ContinuousGalerkin:
+    options = Options(degree=degree, precision=given.fe_precision, quadrature_degree=rule)
+    faces = None if share > 3e5 else {"triangle": (32, 32), "quadrilateral": (48, 48), "tetrahedron": (8, 8, 8), "hexahedron": (24, 24, 24)}[cell]
+    return ContinuousGalerkin(shaken_box(cell, faces), laplace(), options)
+
+
+def _measurements(disc) -> dict:
+    """Measurements that fit a discretization: name → function."""
+    found = {}
+    for variant in ("cell", "transpose"):
+        if disc.mesh.geometry.is_affine:
+            found[f"element {variant}"] = _with_variant(variant, element_row)
+        found[f"whole {variant}"] = _with_variant(variant, whole_row)
+    if disc.is_first_order:
+        found["whole patch"] = _with_variant("patch", whole_row)
+    return found
+
+
+def _with_variant(variant: str, measure):
+    def run(title, disc, *others):
+        disc.__dict__.pop("variant", None)
+        disc.__dict__["variant"] = variant  # the cached property's own place
+        return measure(title, disc, *others)
+
+    return run
+
+
+def element_row(title, disc, device, repeat, copy) -> dict:
+    """The paper's form: element vectors in and out, geometry of affine cells stored.
+
+    bytes_compulsory: cells · reals · (dim² + 1 geometry + dofs in + dofs out).
+    """
+    arrays = Arrays(device, disc.options.precision)
+    op = _bare_operator(disc, arrays)
+    spec = disc.element_specs(op.limits, stored=True, evector=True)["cg_residual"]
+    kernel = Kernel(spec, device)
+    random = np.random.default_rng(3)
+    u = arrays.to_device(random.uniform(-1, 1, disc.num_dofs * disc.stride))
+    geometry = arrays.to_device(_stored_geometry(disc))
+    out = arrays.empty(disc.num_dofs * disc.stride)
+    tables = disc.global_tables[spec.name]
+    table_buffer = arrays.to_device(tables) if tables.size else None
+    cells = disc.mesh.num_cells
+    arguments = (
+        cells, disc.stride, 0, 0.0, 0.0, op._constants, None, op._nodes, op._cell_nodes, geometry, op._aux, table_buffer,
+        u, u, u, u, u, u, out,
+    )  # fmt: skip
+    items = disc.work_items(spec)
+    seconds = median_seconds(device, lambda: kernel(items, *arguments), repeat)
+    nbytes = cells * disc.real_bytes * (disc.dim**2 + 1 + 2 * disc.num_dofs)
+    return row(
+        kernel=title, discretization=disc, device=device, cells=cells, dofs=cells * disc.num_dofs, dof_kind="element", seconds=seconds,
+        nbytes=nbytes, flops=cells * flops_per_cell(disc), copy=copy,
+    )  # fmt: skip
+
+
+def whole_row(title, disc, device, repeat, copy) -> dict:
+    """PETSc's vector in, PETSc's vector out, geometry from vertices.
+
+    bytes_compulsory: unknowns · 2 reals + nodes · dim reals + cells · 4 (dofs, and nodes where they are not the dofs).
+    """
+    arrays = Arrays(device, disc.options.precision)
+    op = CGOperator(disc, arrays)
+    count = disc.dofmap.num_owned
+    u = arrays.to_device(np.random.default_rng(3).uniform(-1, 1, count))
+    out = arrays.zeros(count)
+    seconds = median_seconds(device, lambda: op.residual(u, out), repeat)
+    cells, nodes = disc.mesh.num_cells, len(disc.mesh.geometry.nodes)
+    indices = disc.num_dofs + (0 if disc.is_first_order and disc.physics.num_components == 1 else disc.geometry_element.num_basis)
+    nbytes = disc.real_bytes * (2 * count + disc.dim * nodes) + 4 * cells * indices
+    return row(
+        kernel=title, discretization=disc, device=device, cells=cells, dofs=count, dof_kind="unique", seconds=seconds,
+        nbytes=nbytes, flops=cells * flops_per_cell(disc), copy=copy,
+    )  # fmt: skip
+
+
+def flops_per_cell(disc) -> int:
+    """Additions and multiplications of a Laplace residual by quadrature: evaluate, transform, weigh, test."""
+    n, q, d = disc.num_dofs, disc.quadrature.num_points, disc.dim
+    return q * (2 * n * (1 + d) + 2 * d * d + d + 2 * d * d + 2 * n * (1 + d))
+
+
+def _bare_operator(disc, arrays):
+    """The operator's buffers of geometry, without those of the assembly."""
+    op = CGOperator.__new__(CGOperator)
+    op.discretization, op.arrays, op.device = disc, arrays, arrays.device
+    op.limits = CGOperator.device_limits(arrays.device)
+    op._nodes = arrays.to_device(disc.mesh.geometry.nodes)
+    op._cell_nodes = arrays.to_device(disc.cell_nodes())
+    op._constants = op._aux = arrays.zeros(1)
+    return op
+
+
+def _stored_geometry(disc) -> np.ndarray:
+    """Inverse Jacobian and |det| [dim² + 1, stride] of affine cells."""
+    g = disc.mesh.geometry
+    corners = g.nodes[g.cell_nodes]
+    jacobian = np.moveaxis(corners[:, 1:] - corners[:, :1], 1, 2)  # [cell, physical, reference]
+    inverse = np.linalg.inv(jacobian)
+    out = np.zeros((disc.dim**2 + 1, disc.stride))
+    out[:-1, : len(corners)] = inverse.reshape(len(corners), -1).T
+    out[-1, : len(corners)] = np.abs(np.linalg.det(jacobian))
+    return out
+

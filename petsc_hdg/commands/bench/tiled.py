@@ -1,0 +1,112 @@
+"""Large meshes for benchmarks: copies of an unstructured tile side by side, numbered one after the other.
+
+The tile is a real mesh with shaken vertices, numbered by the code that every mesh goes through; a mesh of ten
+million cells then costs seconds. Copies do not touch, which no kernel notices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from types import SimpleNamespace
+
+import numpy as np
+from mpi4py import MPI
+
+from ...discretizations.base import padded
+from ...discretizations.cg import ContinuousGalerkin
+from ...mesh import Mesh
+from ...mesh.box import box_cells
+
+FACES = {"triangle": (128, 128), "quadrilateral": (192, 192), "tetrahedron": (24, 24, 24), "hexahedron": (48, 48, 48)}
+
+
+def shaken_box(cell: str, faces=None, amount: float = 0.2, seed: int = 1) -> Mesh:
+    """A box mesh whose inner vertices are moved at random by up to `amount` of an edge."""
+    faces = FACES[cell] if faces is None else faces
+    simplex = cell in ("triangle", "tetrahedron")
+    listed = box_cells(faces, simplex, 0.0, 1.0)
+    x = np.array(listed.points)
+    inside = ((x > 1e-9) & (x < 1 - 1e-9)).all(axis=1)
+    shift = np.random.default_rng(seed).uniform(-amount, amount, x.shape) / np.array(faces)
+    x[inside] += shift[inside]
+    return Mesh.from_cells(listed.cells, x, cell=cell, comm=MPI.COMM_SELF)
+
+
+class TiledCG(ContinuousGalerkin):
+    """A ContinuousGalerkin discretization of `copies` copies of the mesh of `tile`, without essential or natural conditions."""
+
+    def __init__(self, tile: ContinuousGalerkin, copies: int):
+        self.tile, self.copies = tile, copies
+        for name in ("physics", "options", "spaces", "auxiliary", "dim"):
+            setattr(self, name, getattr(tile, name))
+        self.global_tables = {}
+        self.mesh = _tiled_mesh(tile.mesh, copies)
+        self.stride = padded(self.mesh.num_cells)
+
+    @cached_property
+    def dofmap(self):
+        """The tile's numbering, repeated."""
+        one = self.tile.dofmap
+        step = one.num_owned * np.arange(self.copies)[:, None]
+        compact = (one.compact + step).ravel().astype(np.int32)
+        local = (one.cell_dofs + len(one.compact) * np.arange(self.copies)[:, None, None]).reshape(-1, one.cell_dofs.shape[1])
+        count = one.num_owned * self.copies
+        return replace(one, compact=compact, cell_dofs=local.astype(np.int32), num_owned=count, global_numbers=np.arange(count))
+
+    @cached_property
+    def natural_facets(self) -> np.ndarray:
+        return np.zeros((3, 0), dtype=np.int32)
+
+    def assembly_rows(self):
+        """The tile's rows, repeated with the entries' places in the larger element vector."""
+        start, entry = self.tile.assembly_rows()
+        dof, cell = np.divmod(entry, self.tile.stride)
+        cells = self.tile.mesh.num_cells * np.arange(self.copies)[:, None]
+        entries = dof * np.int64(self.stride) + cell + cells
+        starts = start[:-1] + start[-1] * np.arange(self.copies, dtype=np.int64)[:, None]
+        return np.append(starts.ravel(), start[-1] * self.copies).astype(np.int32), entries.ravel().astype(np.int32)
+
+    @cached_property
+    def patches(self):
+        """The tile's patches, repeated. Raises ValueError if the tile's cells do not fill its patches."""
+        one = self.tile.patches
+        if self.tile.mesh.num_cells % one.cells:
+            raise ValueError(f"a tile of {self.tile.mesh.num_cells} cells is not made of patches of {one.cells}")
+        k = np.arange(self.copies)[:, None]
+        places, border = len(one.place_node), one.num_border
+        values = border * self.physics.num_components
+
+        def repeated(array, step=0):
+            return (np.asarray(array) + step * k).ravel()
+
+        dofs = one.place_dofs[None] + (self.tile.dofmap.num_owned * k)[:, :, None]
+        return replace(
+            one,
+            place_start=np.append(repeated(one.place_start[:-1], places), places * self.copies).astype(np.int32),
+            interior=repeated(one.interior).astype(np.int32),
+            border_start=repeated(one.border_start, border).astype(np.int32),
+            place_dofs=dofs.reshape(-1, one.place_dofs.shape[1]).astype(np.int32),
+            place_node=repeated(one.place_node, len(self.tile.mesh.geometry.nodes)).astype(np.int32),
+            corner=np.tile(one.corner, (self.copies, 1)),
+            list_start=np.tile(one.list_start, self.copies),
+            list=np.tile(one.list, (self.copies, 1)),
+            rows=repeated(one.rows, self.tile.dofmap.num_owned).astype(np.int32),
+            row_start=np.append(repeated(one.row_start[:-1], int(one.row_start[-1])), one.row_start[-1] * self.copies).astype(np.int32),
+            row_entry=repeated(one.row_entry, values).astype(np.int32),
+        )
+
+
+def _tiled_mesh(mesh: Mesh, copies: int):
+    """What a discretization reads of a mesh, for copies of it side by side."""
+    g = mesh.geometry
+    offset = np.zeros((copies, 1, mesh.dim))
+    offset[:, 0, 0] = 1.25 * np.arange(copies)
+    nodes = (g.nodes[None] + offset).reshape(-1, mesh.dim)
+    cells = g.cell_nodes[None] + (len(g.nodes) * np.arange(copies))[:, None, None]
+    geometry = SimpleNamespace(
+        degree=g.degree, is_affine=g.is_affine, nodes=nodes, cell_nodes=cells.reshape(-1, g.cell_nodes.shape[1]).astype(np.int32)
+    )
+    return SimpleNamespace(
+        comm=mesh.comm, dim=mesh.dim, cell=mesh.cell, num_cells=mesh.num_cells * copies, geometry=geometry, dm=None
+    )
