@@ -148,7 +148,7 @@ def _field_cell_dofs(mesh, space, offsets, field_offset) -> np.ndarray:
             order = _node_order(mesh, dimension, number, per_entity)
             start = offsets[points[:, number]] + field_offset[dimension]
             nodes[:, basis] = start[:, None] + order * space.components
-    return (nodes[:, :, None] + np.arange(space.components)).reshape(mesh.num_cells, -1)
+    return (nodes[:, :, None] + np.arange(space.components)).reshape(mesh.num_cells, space.num_dofs)
 
 
 def entity_points(mesh, dimension) -> np.ndarray:

@@ -55,7 +55,7 @@ def _of_coordinates(mesh, auxiliary, field, function, shape) -> np.ndarray:
             f"the function for auxiliary field '{field.name}' returned shape {values.shape} for coordinates of shape {x.shape}; "
             f"it must return {x.shape[:-1]} or {(*x.shape[:-1], field.components)}"
         )
-    return np.broadcast_to(values.reshape(*shape[:2], -1), shape)
+    return values.reshape(shape) if values.size == np.prod(shape) else np.broadcast_to(values.reshape(*shape[:2], 1), shape)
 
 
 def nodal_values(discretization, value) -> np.ndarray:
