@@ -17,7 +17,9 @@ DIM = {"triangle": 2, "quadrilateral": 2, "tetrahedron": 3, "hexahedron": 3}
 _FACES = {"triangle": (4, 3), "quadrilateral": (4, 3), "tetrahedron": (2, 2, 1), "hexahedron": (2, 2, 2)}
 
 
-def box_mesh(cell: str, faces=None, seed: int = 3, amplitude: float = 0.15, comm=None, **settings) -> Mesh:
+def box_mesh(
+    cell: str, faces=None, seed: int = 3, amplitude: float = 0.15, comm=None, order_seed: int | None = None, **settings
+) -> Mesh:
     """A small box with its interior vertices moved at random by `amplitude` of the spacing, and all orders random."""
     comm = comm or PETSc.COMM_SELF
     cells = points = sides = None
@@ -25,7 +27,7 @@ def box_mesh(cell: str, faces=None, seed: int = 3, amplitude: float = 0.15, comm
         faces = faces or _FACES[cell]
         listed = box_cells(faces, cell in ("triangle", "tetrahedron"), 0.0, 1.0)
         points = moved(listed.points, amplitude / max(faces), seed)
-        cells, points = shuffled(cell, listed.cells, points, seed)
+        cells, points = shuffled(cell, listed.cells, points, seed if order_seed is None else order_seed)
         sides = box_sides(cell, cells, points)
     return Mesh.from_cells(cells, points, cell=cell, comm=comm, boundaries=sides, **settings)
 
