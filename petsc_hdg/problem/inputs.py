@@ -36,13 +36,12 @@ def _by_region(mesh, name: str, value: dict, shape) -> np.ndarray:
     out = np.full(shape, np.nan)
     for region in sorted(value):
         out[mesh.cell_mask(region)] = np.asarray(value[region], dtype=float)
-    with collectively(mesh.comm):
-        left = int(np.isnan(out[:, 0, 0]).sum()) if len(out) else 0
-        if left:
-            raise PhysicsError(
-                f"auxiliary field '{name}' has no value in {left} cells of this rank: the regions {', '.join(sorted(value))} do not "
-                f"cover the mesh, whose regions are {', '.join(mesh.cell_regions)}"
-            )
+    left = mesh.comm.allreduce(int(np.isnan(out[:, 0, 0]).sum()))
+    if left:
+        raise PhysicsError(
+            f"auxiliary field '{name}' has no value in {left} cells: the regions {', '.join(sorted(value))} do not "
+            f"cover the mesh, whose regions are {', '.join(mesh.cell_regions)}"
+        )
     return out
 
 

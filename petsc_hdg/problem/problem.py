@@ -153,7 +153,7 @@ class Problem:
             snes.setType("ksponly")
         snes.getKSP().setTolerances(rtol=1e-10 if self.physics.is_linear else 1e-6)
         snes.getKSP().getPC().setType("jacobi" if self.callbacks.assembled is None else "gamg")
-        snes.setFromOptions()
+        solvers.set_from_options(snes)
         return snes
 
     @cached_property

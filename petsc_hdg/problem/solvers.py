@@ -6,7 +6,8 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..discretizations.dofmap import dof_nodes
-from ..errors import SolveError
+from ..errors import OptionError, SolveError
+from ..mesh.petsc_c import reason
 
 
 def set_near_nullspace(discretization, mat: PETSc.Mat) -> None:
@@ -47,6 +48,17 @@ def _orthonormal(mat, modes) -> list[PETSc.Vec]:
         if v.normalize() > 1e-12:
             vectors.append(v)
     return vectors
+
+
+def set_from_options(solver) -> None:
+    """Apply PETSc's options to a solver. Raises OptionError, on all ranks, for what PETSc does not accept."""
+    try:
+        solver.setFromOptions()
+    except PETSc.Error as error:
+        raise OptionError(
+            f"PETSc does not accept an option of this solver ({reason(error)}); check -{solver.getOptionsPrefix() or ''}snes_type, "
+            "-ksp_type and -pc_type and their options, -help lists the known ones"
+        ) from None
 
 
 def check_converged(snes: PETSc.SNES) -> None:
