@@ -173,7 +173,9 @@ class ContinuousGalerkin(Discretization):
             self.facet_stride,
         )
 
-    @property
+    patch_threads = 256
+
+    @cached_property
     def cells_per_patch(self) -> int:
         return cells_per_patch(self.geometry_element.num_basis, self.physics.num_components, self.real_bytes)
 
@@ -183,7 +185,7 @@ class ContinuousGalerkin(Discretization):
 
     def patch_specs(self, limits: DeviceLimits) -> dict[str, KernelSpec]:
         """Specs of `cg_patch_residual` and `cg_patch_action`."""
-        threads = 256 if limits.is_gpu else 64
+        threads = self.patch_threads if limits.is_gpu else 64
         macros = {**self._macros(), "NQ": self.quadrature.num_points, "THREADS": threads, "CELLS": self.cells_per_patch}
         tables = self._cell_tables(self.quadrature)
         sources = self._sources("cg_patch.cl")
@@ -291,11 +293,11 @@ class ContinuousGalerkin(Discretization):
         macros = {**self._macros(), "NQ": rule.num_points}
         return self._spec("cg_error", self._sources("cg_error.cl"), macros, self._cell_tables(rule), 32)
 
-    def essential_spec(self) -> KernelSpec:
-        """Spec of `essential_values`."""
+    def essential_spec(self, name: str = "essential_values") -> KernelSpec:
+        """Spec of `essential_values` or `essential_rates`."""
         macros = {"DIM": self.dim, "NCOMP": self.physics.num_components, "NCONST": len(self.physics.constants)}
         options = self.options.precision
-        return KernelSpec("essential_values", ("essential.cl",), macros, {}, self.physics_text, options, 32)
+        return KernelSpec(name, ("essential.cl",), macros, {}, self.physics_text, options, 32)
 
     def assemble_spec(self, name: str = "assemble") -> KernelSpec:
         """Spec of `assemble` or `assemble_rows`, which sum element vectors."""

@@ -34,15 +34,15 @@ class PatchOperator:
         self._rows = [arrays.to_device(table, "patches") for table in rows]
         facets = disc.num_dofs * disc.facet_stride if disc.num_facets else 0
         self.border = arrays.empty(self.border_values + facets)
-        self._local = self._local_memory()
+        self._local = {"residual": self._local_memory(1), "action": self._local_memory(2)}
 
-    def _local_memory(self) -> list:
+    def _local_memory(self, vectors: int):
+        """Room for coordinates, slots, `vectors` vectors and lists of the largest patch."""
         disc = self.operator.discretization
-        components, real = disc.physics.num_components, disc.real_bytes
-        vector = self.size * components * real
-        slots = disc.cells_per_patch * disc.num_dofs * real
-        rate = vector if disc.physics.uses_time_derivative else 0
-        return [local_memory(n) for n in (self.size * disc.dim * real, slots, vector, rate, vector)]
+        components = disc.physics.num_components * (vectors + int(disc.physics.uses_time_derivative))
+        reals = self.size * (disc.dim + components) + disc.cells_per_patch * disc.num_dofs
+        shorts = disc.cells_per_patch * disc.geometry_element.num_basis + self.size + 1
+        return local_memory(reals * disc.real_bytes + shorts * 2)
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
@@ -56,9 +56,8 @@ class PatchOperator:
         operator = self.operator
         disc = operator.discretization
         kernel = self.kernels[f"cg_patch_{what}"]
-        local = self._local[:4] if what == "residual" else self._local
         arguments = operator.arguments(kernel, disc.mesh.num_cells, **where)
-        kernel(self.count * kernel.spec.local_size, *arguments, self.places, self.size, *self._tables, out, self.border, *local)
+        kernel(self.count * kernel.spec.local_size, *arguments, self.places, self.size, *self._tables, out, self.border, self._local[what])
         operator.run_facets(f"cg_facet_{what}", self.border, first=self.border_values, **where)
         rows = (self.num_rows, self.num_rows, operator.dofmap.num_owned, *self._rows)
         self.kernels["assemble_rows"](*rows, self.border, out, operator.ghost_sums)
