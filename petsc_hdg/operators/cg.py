@@ -8,7 +8,6 @@ import numpy as np
 
 from ..device import Kernel
 from ..device.halo import Halo
-from ..discretizations.transposition import DeviceLimits
 from .patch import PatchOperator
 from .vectors import TailedVector
 
@@ -28,19 +27,14 @@ class CGOperator:
         self.halo = Halo(
             discretization.mesh.comm, self.dofmap.num_owned, self.dofmap.ghost_rank, self.dofmap.ghost_index, arrays
         )
-        self.limits = self.device_limits(self.device)
-        self.current, self.current_rate = TailedVector(self), TailedVector(self)
-        self.state, self.rate, self.direction = TailedVector(self), TailedVector(self), TailedVector(self)
+        self.current, self.current_rate = TailedVector(self), TailedVector(self, is_rate=True)
+        self.state, self.kept_rate, self.direction = TailedVector(self), TailedVector(self, is_rate=True), TailedVector(self)
+        self.rate = self.kept_rate
         self.time, self.shift = 0.0, 0.0
         self._matrix_buffers: dict = {}
         self._table_buffers: dict = {}
         self._upload()
         self.patches = PatchOperator(self) if discretization.variant == "patch" else None
-
-    @staticmethod
-    def device_limits(device) -> DeviceLimits:
-        """What kernels may take of a device, as data."""
-        return DeviceLimits(device.local_bytes, device.max_work_group, device.is_gpu)
 
     def _upload(self) -> None:
         disc, to_device = self.discretization, self.arrays.to_device
@@ -62,7 +56,7 @@ class CGOperator:
         """Replace the values of the named constants [constant]."""
         self.constants = np.asarray(list(values) or [0.0], dtype=float)
         self._constants = self.arrays.to_device(self.constants, "constants")
-        for vector in (self.current, self.state):
+        for vector in (self.current, self.current_rate, self.state, self.kept_rate):
             vector.essential_time = None
 
     def set_auxiliary(self, name: str, values: np.ndarray) -> None:
@@ -76,7 +70,7 @@ class CGOperator:
     def kernels(self) -> dict[str, Kernel]:
         """`cg_residual`, `cg_action`, `assemble`, and those of the boundary where there are natural conditions."""
         disc = self.discretization
-        specs = {**disc.element_specs(self.limits), "assemble": disc.assemble_spec()}
+        specs = {**disc.element_specs(), "assemble": disc.assemble_spec()}
         if disc.physics.natural:
             specs |= disc.facet_specs()
         return {name: Kernel(spec, self.device) for name, spec in specs.items()}
@@ -95,6 +89,18 @@ class CGOperator:
         return Kernel(self.discretization.essential_spec(), self.device)
 
     @cached_property
+    def _essential_rate_kernel(self) -> Kernel:
+        return Kernel(self.discretization.essential_spec("essential_rates"), self.device)
+
+    @cached_property
+    def rest(self) -> TailedVector:
+        """The rate u_t = 0 of a steady problem."""
+        vector = TailedVector(self, is_rate=True)
+        if self.discretization.physics.uses_time_derivative:
+            vector.owned = self.arrays.zeros(max(1, self.dofmap.num_owned))
+        return vector
+
+    @cached_property
     def _essential_points(self):
         condition, component, x = self.discretization.constrained_points()
         return [self.arrays.to_device(a, "essential conditions") for a in (condition, component, x)]
@@ -102,12 +108,13 @@ class CGOperator:
     # Vectors -----------------------------------------------------------------------------------------------------------
 
     def update_essential(self, vector: TailedVector, t: float) -> None:
-        """Evaluate the essential values at time t into the tail of a state (once for each t and set of constants)."""
+        """Evaluate the essential values at time t, or their rates, into the tail of a vector (once for each t and set of constants)."""
         count = self.dofmap.num_constrained
-        if vector.essential_time == t or not count:
+        if vector.essential_time == t or not count or (vector.is_rate and not self.discretization.physics.uses_time_derivative):
             return
         args = (count, self.dofmap.num_ghosts, float(t), self._constants, *self._essential_points, vector.tail)
-        self._essential_kernel(count, *args)
+        kernel = self._essential_rate_kernel if vector.is_rate else self._essential_kernel
+        kernel(count, *args)
         vector.essential_time = t
 
     def _tables(self, name: str):
@@ -134,9 +141,11 @@ class CGOperator:
         """out = F(t, u, u_t); all are buffers of owned values. Collective."""
         self.update_essential(self.current, t)
         self.current.use(u)
+        rate = self.rest if u_t is None else self.current_rate
         if u_t is not None:
-            self.current_rate.use(u_t)
-        where = {"state": self.current, "rate": self.current_rate, "t": t}
+            self.update_essential(rate, t)
+            rate.use(u_t)
+        where = {"state": self.current, "rate": rate, "t": t}
         self._sum("residual", out, **where)
 
     def linearize(self, u, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
@@ -144,7 +153,9 @@ class CGOperator:
         self.time, self.shift = t, shift
         self.update_essential(self.state, t)
         self.state.keep(u)
+        self.rate = self.rest if u_t is None else self.kept_rate
         if u_t is not None:
+            self.update_essential(self.rate, t)
             self.rate.keep(u_t)
 
     def action(self, du, out) -> None:

@@ -6,11 +6,12 @@ from __future__ import annotations
 class TailedVector:
     """One vector's buffers: `owned` [num_owned] may be PETSc's own; `tail` [ghosts + constrained] is ours.
 
-    The constrained part of the tail is zero until essential values are written there.
+    The constrained part of the tail is zero until essential values are written there, or their rates if `is_rate`.
     """
 
-    def __init__(self, operator):
+    def __init__(self, operator, is_rate: bool = False):
         self.operator = operator
+        self.is_rate = is_rate
         self.tail = operator.arrays.zeros(max(1, operator.dofmap.num_tail))
         self.owned = None
         self.essential_time = None
