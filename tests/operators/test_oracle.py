@@ -42,14 +42,15 @@ class State:
             vector.setArray(random.uniform(0.2, 1.0, vector.getLocalSize()))
 
     def full(self, name: str) -> np.ndarray:
-        """Values [cell, dof], essential ones from the physics for u and zero for its rates."""
+        """Values [cell, dof]: essential ones from the physics for u, their rates for u_t (g is linear in t), zero for du."""
         dofmap = self.disc.dofmap
         values = np.zeros(dofmap.num_owned + dofmap.num_tail)
         values[: dofmap.num_owned] = self.vectors[name].getArray()
-        if name == "u" and dofmap.num_constrained:
-            interpreter = self.disc.physics.interpreter(self.disc.dim)
+        if name != "du" and dofmap.num_constrained:
+            g = self.disc.physics.interpreter(self.disc.dim).pw_dirichlet
             for row, (condition, component, x) in enumerate(zip(*self.disc.constrained_points(), strict=True)):
-                values[dofmap.num_owned + row] = interpreter.pw_dirichlet(condition, T, x)[component]
+                value = g(condition, T, x) if name == "u" else g(condition, T + 0.5, x) - g(condition, T - 0.5, x)
+                values[dofmap.num_owned + row] = value[component]
         return values[dofmap.compact[dofmap.cell_dofs]]
 
     def summed(self, of_cell, of_facet) -> np.ndarray:

@@ -100,6 +100,14 @@ def test_heat_equation_in_time(settings, order):
     assert errors[1] < {1: 2e-2, 2: 1e-3}[order], errors
 
 
+def test_a_steady_solve_of_a_physics_with_rates_takes_them_as_zero():
+    problem = Problem(box_mesh("quadrilateral", (3, 3), comm=PETSc.COMM_SELF), HEAT, Options(degree=1))
+    u, f = problem.solve(), problem.create_vec()
+    assert u.norm() > 1e-2
+    problem.callbacks.residual(None, u, f)
+    assert f.norm() < 1e-9
+
+
 def test_the_users_own_snes():
     mesh = box_mesh("triangle", comm=PETSc.COMM_SELF)
     problem = Problem(mesh, smooth_poisson(), Options(degree=2))
