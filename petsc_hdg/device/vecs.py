@@ -49,7 +49,7 @@ class VecAccess:
 
     def _access(self, vec, load: bool, store: bool):
         if vec.getLocalSize() == 0:
-            return self._nothing()
+            return self._nothing(vec, store)
         if self.mode == "viennacl" and is_viennacl(vec):
             if self.arrays.precision == "single":
                 return self._converted(vec, load, store)
@@ -57,9 +57,11 @@ class VecAccess:
         return self._staged(vec, load, store)
 
     @contextmanager
-    def _nothing(self):
+    def _nothing(self, vec, store: bool):
         with self._slot(1) as slot:
             yield slot.buffer
+        if store:
+            vec.stateIncrease()  # or this rank alone would take a norm that PETSc remembers, and the others wait for it
 
     @contextmanager
     def _shared(self, vec, how: str):

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-SLOT_BYTES = 24576  # local memory for the slots of a patch; with the vertices' values it stays below 48 KiB
+# Sizes that were fastest of those tried on an H100; more cells share more vertices, fewer leave room for more groups.
+PATCH_CELLS = {"triangle": 256, "quadrilateral": 256, "tetrahedron": 384, "hexahedron": 128}
+PATCH_THREADS = 128
 
 
 @dataclass(frozen=True)
@@ -49,10 +51,9 @@ class Patches:
         return int(len(self.place_node) - self.interior.sum())
 
 
-def cells_per_patch(corners: int, components: int, real_bytes: int) -> int:
-    """Cells whose slots fit in SLOT_BYTES of local memory: a multiple of 64, at most 1024."""
-    fitting = SLOT_BYTES // (corners * components * real_bytes)
-    return int(min(1024, max(64, fitting // 64 * 64)))
+def patch_cells(cell: str, components: int) -> int:
+    """Cells of a patch: a multiple of 64. With more components a work-group's local memory holds fewer."""
+    return max(64, PATCH_CELLS[cell] // components // 64 * 64)
 
 
 def build_patches(cell_nodes, cell_dofs, num_owned: int, num_rows: int, cells: int, facet_cells, facet_stride: int) -> Patches:

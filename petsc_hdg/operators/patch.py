@@ -48,7 +48,7 @@ class PatchOperator:
     def kernels(self) -> dict[str, Kernel]:
         """`cg_patch_residual`, `cg_patch_action` and `assemble_rows`."""
         disc, device = self.operator.discretization, self.operator.device
-        specs = {**disc.patch_specs(self.operator.limits), "assemble_rows": disc.assemble_spec("assemble_rows")}
+        specs = {**disc.patch_specs(), "assemble_rows": disc.assemble_spec("assemble_rows")}
         return {name: Kernel(spec, device) for name, spec in specs.items()}
 
     def run(self, what: str, out, **where) -> None:

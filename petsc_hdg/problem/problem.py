@@ -11,6 +11,7 @@ from .. import stages
 from ..device import Arrays, Device, VecAccess
 from ..device.context import is_viennacl
 from ..discretizations import SCHEMES
+from ..discretizations.transposition import DeviceLimits
 from ..errors import SolveError, collectively
 from ..operators import AssembledMatrix, Callbacks, JacobianContext, create_operator
 from ..operators.check import check_kernels
@@ -40,21 +41,28 @@ class Problem:
         self.prefix = self.options.prefix
         self.newton_iterations = self.linear_iterations = None
         self._unset = [f.name for f in physics.auxiliary]
+        self._choose_device()
+        limits = DeviceLimits(self.device.local_bytes, self.device.max_work_group, self.device.is_gpu)
         with stages.stage("discretize"):
-            self.discretization = SCHEMES[self.options.backend](mesh, physics, self.options)
+            self.discretization = SCHEMES[self.options.backend](mesh, physics, self.options, limits)
             self.discretization.dofmap  # noqa: B018  numbering is collective: done here, on all ranks
         with stages.stage("compile"):
             self._create_operator()
         if self.options.view:
             PETSc.Sys.Print(self.view(), comm=mesh.dm.comm)
 
-    def _create_operator(self) -> None:
-        vector = self.dm.createGlobalVec()
+    def _choose_device(self) -> None:
+        """The device of PETSc's vectors if they live on one, else the one that `-fe_device` names."""
+        vector = PETSc.Vec().create(self.mesh.dm.comm)
+        vector.setSizes((1, PETSc.DECIDE))
+        vector.setType(solvers.vec_type(self.mesh.dm))
         viennacl = is_viennacl(vector)
         self.device = Device.from_vec(vector) if viennacl else Device.select(self.options.device, self.comm)
         self.device.profile = self.options.profile
         self.vec_type = vector.getType()
         vector.destroy()
+
+    def _create_operator(self) -> None:
         self.arrays = Arrays(self.device, self.options.precision)
         self.access = VecAccess(self.arrays)
         self.operator = create_operator(self.discretization, self.arrays)

@@ -7,7 +7,21 @@ from petsc4py import PETSc
 
 from ..discretizations.dofmap import dof_nodes
 from ..errors import OptionError, SolveError
-from ..mesh.petsc_c import reason
+from ..mesh.petsc_c import reason, set_section
+
+
+def vec_type(dm) -> str:
+    """Type of the vectors that a DM makes (`-dm_vec_type`), which petsc4py tells only of a vector. Collective."""
+    clone = dm.clone()
+    section = PETSc.Section().create(dm.comm)
+    section.setChart(*dm.getChart())
+    section.setUp()
+    set_section(clone, section)
+    vector = clone.createGlobalVec()
+    found = vector.getType()
+    for thing in (vector, section, clone):
+        thing.destroy()
+    return found
 
 
 def set_near_nullspace(discretization, mat: PETSc.Mat) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...device import Arrays, Kernel
 from ...discretizations.cg import ContinuousGalerkin
+from ...discretizations.transposition import DeviceLimits
 from ...operators.cg import CGOperator
 from ...options import Options
 from ...physics import Physics
@@ -33,10 +34,11 @@ def laplace() -> Physics:
 
 def rows(device, given, copy):
     """Yield bench rows, one after the other."""
+    limits = DeviceLimits(device.local_bytes, device.max_work_group, device.is_gpu)
     total = given.cells or (16e6 if device.is_gpu else 2e5)
     for cell, degree, rule in CASES:
         share = total / {"triangle": 1, "tetrahedron": 1, "quadrilateral": 2, "hexahedron": 4}[cell] / (1 if degree == 1 else 4)
-        tile = _tile(cell, degree, rule, given, share)
+        tile = _tile(cell, degree, rule, given, share, limits)
         discretization = TiledCG(tile, max(1, round(share / tile.mesh.num_cells)))
         for name, measure in _measurements(discretization).items():
             title = f"cg {name}"
@@ -44,10 +46,10 @@ def rows(device, given, copy):
                 yield measure(title, discretization, device, given.repeat, copy)
 
 
-def _tile(cell: str, degree: int, rule: int, given, share: float) -> ContinuousGalerkin:
+def _tile(cell: str, degree: int, rule: int, given, share: float, limits) -> ContinuousGalerkin:
     options = Options(degree=degree, precision=given.fe_precision, quadrature_degree=rule)
     faces = None if share > 3e5 else {"triangle": (32, 32), "quadrilateral": (48, 48), "tetrahedron": (8, 8, 8), "hexahedron": (24, 24, 24)}[cell]
-    return ContinuousGalerkin(shaken_box(cell, faces), laplace(), options)
+    return ContinuousGalerkin(shaken_box(cell, faces), laplace(), options, limits)
 
 
 def _measurements(disc) -> dict:
@@ -78,7 +80,7 @@ def element_row(title, disc, device, repeat, copy) -> dict:
     """
     arrays = Arrays(device, disc.options.precision)
     op = _bare_operator(disc, arrays)
-    spec = disc.element_specs(op.limits, stored=True, evector=True)["cg_residual"]
+    spec = disc.element_specs(stored=True, evector=True)["cg_residual"]
     kernel = Kernel(spec, device)
     random = np.random.default_rng(3)
     u = arrays.to_device(random.uniform(-1, 1, disc.num_dofs * disc.stride))
@@ -130,7 +132,6 @@ def _bare_operator(disc, arrays):
     """The operator's buffers of geometry, without those of the assembly."""
     op = CGOperator.__new__(CGOperator)
     op.discretization, op.arrays, op.device = disc, arrays, arrays.device
-    op.limits = CGOperator.device_limits(arrays.device)
     op._nodes = arrays.to_device(disc.mesh.geometry.nodes)
     op._cell_nodes = arrays.to_device(disc.cell_nodes())
     op._constants = op._aux = arrays.zeros(1)

@@ -38,7 +38,7 @@ class TiledCG(ContinuousGalerkin):
 
     def __init__(self, tile: ContinuousGalerkin, copies: int):
         self.tile, self.copies = tile, copies
-        for name in ("physics", "options", "spaces", "auxiliary", "dim"):
+        for name in ("physics", "options", "spaces", "auxiliary", "dim", "limits"):
             setattr(self, name, getattr(tile, name))
         self.global_tables = {}
         self.mesh = _tiled_mesh(tile.mesh, copies)

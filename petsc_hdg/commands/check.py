@@ -1,0 +1,97 @@
+"""`mpiexec -n N python -m petsc_hdg check`: the same answer on 1 … N ranks, and on every device of the node."""
+
+from __future__ import annotations
+
+from petsc4py import PETSc
+
+from ..device.platforms import all_devices, describe
+from ..discretizations import SCHEMES
+from ..errors import PetscHdgError
+from ..mesh import Mesh
+from ..options import Options
+from ..physics import Dirichlet, Physics
+from ..problem import Problem
+
+TOLERANCE = {"double": 1e-10, "single": 1e-4}
+CASES = {  # name -> faces, simplices, degree
+    "triangles P3": ((6, 6), True, 3),
+    "quadrilaterals Q3": ((5, 5), False, 3),
+    "tetrahedra P3": ((2, 2, 2), True, 3),
+    "hexahedra Q2": ((2, 2, 2), False, 2),
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Print one line a comparison; the exit code is 1 if any differs by more than rounding."""
+    world = PETSc.COMM_WORLD.tompi4py()
+    options = Options.from_petsc()
+    failed = 0
+    for backend in SCHEMES:
+        for name, case in CASES.items():
+            reference = world.bcast(_error(world, 1, case, options, backend))
+            for ranks in range(2, world.size + 1):
+                failed += _compare(world, f"{backend}, {name}, {ranks} ranks", reference, _error(world, ranks, case, options, backend), options)
+            failed += _check_devices(world, f"{backend}, {name}", reference, case, options, backend)
+    PETSc.Sys.Print("all agree" if not failed else f"{failed} comparisons differ")
+    return 1 if failed else 0
+
+
+def _error(world, ranks: int, case, options, backend: str, device: str | None = None) -> float | None:
+    """L2 error of a small solve on the first `ranks` ranks; None on the others."""
+    comm = world.Split(0 if world.rank < ranks else 1, world.rank)
+    try:
+        if world.rank >= ranks:
+            return None
+        faces, simplex, degree = case
+        chosen = Options(**{**_plain(options), "backend": backend, "degree": degree, "device": device or options.device})
+        mesh = Mesh.box(faces, simplex=simplex, comm=PETSc.Comm(comm))
+        problem = Problem(mesh, _physics(), chosen)
+        problem.snes.getKSP().setTolerances(rtol=1e-13)
+        return problem.errors(problem.solve())["L2"]
+    finally:
+        comm.Free()
+
+
+def _plain(options) -> dict:
+    return {name: getattr(options, name) for name in ("precision", "kernel", "check_kernels", "deterministic")}
+
+
+def _physics() -> Physics:
+    exact = "PetscReal s = 0; for (d = 0; d < dim; ++d) s += (d + 1) * x[d];"
+    return Physics(
+        {"u": 1},
+        f0=exact + "f0[0] = (dim == 2 ? 5.0 : 14.0) * sin(s);",
+        f1="for (d = 0; d < dim; ++d) f1[d] = -u_x[d];",
+        boundary=[Dirichlet("boundary", "exact")],
+        exact={"u": exact + "u[0] = sin(s);"},
+        name="check",
+    )
+
+
+def _check_devices(world, title: str, reference: float, case, options, backend: str) -> int:
+    """Compare all devices that rank 0 sees."""
+    failed = 0
+    for number, device in enumerate(all_devices() if world.rank == 0 else []):
+        try:
+            got = _error_alone(case, options, backend, str(number))
+        except PetscHdgError as error:
+            print(f"  {title}, {describe(device)}: {error}")
+            failed += 1
+            continue
+        failed += _report(f"{title}, {describe(device)}", reference, got, options)
+    return world.bcast(failed)
+
+
+def _error_alone(case, options, backend: str, device: str) -> float:
+    return _error(PETSc.COMM_SELF.tompi4py(), 1, case, options, backend, device)
+
+
+def _compare(world, title: str, reference: float, got: float | None, options) -> int:
+    return world.bcast(_report(title, reference, got, options) if world.rank == 0 else None)
+
+
+def _report(title: str, reference: float, got: float, options) -> int:
+    difference = abs(got - reference) / reference
+    ok = difference <= TOLERANCE[options.precision]
+    print(f"  {title}: {'agrees' if ok else 'DIFFERS'}, L2 error {got:.6e}, relative difference {difference:.1e}", flush=True)
+    return 0 if ok else 1

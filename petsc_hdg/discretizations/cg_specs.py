@@ -1,0 +1,176 @@
+"""Kernel specs of continuous Galerkin: macros, tables, launch shapes; data for the device layer."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ..codegen import KernelSpec
+from ..errors import OptionError
+from ..reference import cell_quadrature, facet_quadrature, symmetric_quadrature, tabulate
+from .large_tables import place_tables
+from .patches import PATCH_CELLS, patch_cells
+from .transposition import transposition
+
+CELL_KERNEL_LIMIT = 10  # degrees of freedom up to which one thread a cell keeps its vectors in registers
+
+
+class CGSpecs:
+    """The part of ContinuousGalerkin that describes its kernels; see there for the attributes it reads."""
+
+    @cached_property
+    def variant(self) -> str:
+        """`cell` (one thread a cell), `transpose` (thread transposition) or `patch` (one first-order field, see `patches`)."""
+        if self.options.kernel == "patch" and not self.is_first_order:
+            raise OptionError(
+                f"-{self.options.prefix}fe_kernel patch takes one field of degree 1 on straight cells; use cell, transpose or auto"
+            )
+        if self.options.kernel != "auto":
+            return self.options.kernel
+        if self.limits.is_gpu and self.is_first_order:
+            return "patch"
+        return "cell" if self.num_dofs <= CELL_KERNEL_LIMIT else "transpose"
+
+    @property
+    def is_first_order(self) -> bool:
+        """One field whose nodes are the cells' vertices."""
+        return len(self.spaces) == 1 and self.spaces[0].element.degree == self.mesh.geometry.degree == 1
+
+    @cached_property
+    def cells_per_patch(self) -> int:
+        """Cells a patch holds: fewer with many components, so that a work-group's local memory suffices."""
+        return patch_cells(self.mesh.cell, self.physics.num_components)
+
+    @property
+    def real_bytes(self) -> int:
+        return 8 if self.options.precision == "double" else 4
+
+    def patch_specs(self) -> dict[str, KernelSpec]:
+        """Specs of `cg_patch_residual` and `cg_patch_action`."""
+        threads = min(PATCH_THREADS if self.limits.is_gpu else 64, self.cells_per_patch)
+        macros = {**self._macros(), "NQ": self.quadrature.num_points, "THREADS": threads, "CELLS": self.cells_per_patch}
+        tables = self._cell_tables(self.quadrature)
+        sources = self._sources("cg_patch.cl")
+        return {n: self._spec(n, sources, macros, tables, threads) for n in ("cg_patch_residual", "cg_patch_action")}
+
+    @cached_property
+    def physics_text(self) -> str:
+        return self.physics.device_source(self.dim)
+
+    def _macros(self) -> dict[str, int]:
+        return {
+            "DIM": self.dim,
+            "NNODES": self.geometry_element.num_basis,
+            "AFFINE": int(self.mesh.geometry.is_affine),
+            "NDOF": self.num_dofs,
+            "NBASIS": sum(s.element.num_basis for s in self.spaces),
+            "NC": self.physics.num_components,
+            "NA": self.auxiliary.num_components,
+            "NAUX": self.auxiliary.num_rows,
+            "NCONST": len(self.physics.constants),
+            "TIME": int(self.physics.uses_time_derivative),
+            "SPARSE": int(all(s.element.degree == 1 for s in self.spaces) and self.mesh.geometry.is_affine),
+            "F0": int(self.physics.f0 is not None or self.physics.has_jacobian),
+            "F1": int(self.physics.f1 is not None or self.physics.has_jacobian),
+        }
+
+    def _dof_tables(self) -> dict[str, np.ndarray]:
+        basis, component = [], []
+        for s in self.spaces:
+            basis.append(s.first_basis + np.repeat(np.arange(s.element.num_basis), s.components))
+            component.append(s.first_component + np.tile(np.arange(s.components), s.element.num_basis))
+        return {
+            "DOF_BASIS": np.concatenate(basis).astype(np.int32),
+            "DOF_COMP": np.concatenate(component).astype(np.int32),
+            "AUX_START": self.auxiliary.starts,
+        }
+
+    def _basis_tables(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Values [point, basis], gradients [point, basis, dim] of all fields in turn, and the same of the geometry."""
+        fields = [tabulate(s.element, points) for s in self.spaces]
+        geometry = tabulate(self.geometry_element, points)
+        values = np.concatenate([t.values for t in fields], axis=1)
+        gradients = np.concatenate([t.gradients for t in fields], axis=1)
+        return values, gradients, geometry.values, geometry.gradients
+
+    def _cell_tables(self, quadrature) -> dict[str, np.ndarray]:
+        names = ("BASIS", "GRAD", "GEO", "GEO_GRAD")
+        tables = dict(zip(names, self._basis_tables(quadrature.points)))
+        return {**self._dof_tables(), **tables, "WEIGHTS": quadrature.weights}
+
+    def _facet_tables(self) -> dict[str, np.ndarray]:
+        rules, normals = facet_quadrature(self.mesh.cell, self.quadrature_degree)
+        names = ("FACET_BASIS", "FACET_GRAD", "FACET_GEO", "FACET_GEO_GRAD")
+        per_facet = [self._basis_tables(rule.points) for rule in rules]
+        tables = {name: np.stack([t[k] for t in per_facet]) for k, name in enumerate(names)}
+        weights = np.stack([rule.weights for rule in rules])
+        return {**self._dof_tables(), **tables, "FACET_WEIGHTS": weights, "FACET_NORMALS": normals}
+
+    def _sources(self, file: str, stored: bool = False, evector: bool = False) -> tuple[str, ...]:
+        geometry = "geometry_stored.clh" if stored else "geometry_nodes.clh"
+        gather = "gather_evector.clh" if evector else "gather_tvector.clh"
+        return ("geometry.clh", geometry, gather, "cg_point.clh", file)
+
+    def element_specs(self, stored: bool = False, evector: bool = False) -> dict[str, KernelSpec]:
+        """Specs of `cg_residual` and `cg_action`; stored geometry and element vectors as in the paper, by choice."""
+        macros = {**self._macros(), "NQ": self.quadrature.num_points}
+        tables = self._cell_tables(self.quadrature)
+        local = dict.fromkeys(("cg_residual", "cg_action"), 0)
+        size = 64 if self.limits.is_gpu else 16
+        variant = "cell" if self.variant == "patch" else self.variant  # patches use it for what they do not offer
+        if variant == "transpose":
+            shape = self.transposition_shape()
+            macros |= {"THREADS": shape.threads, "CELLS": shape.cells, "BATCHES": self.options.num_batches}
+            local = dict.fromkeys(local, shape.local_bytes)
+            size = shape.threads
+        sources = self._sources(f"cg_{variant}.cl", stored, evector)
+        return {name: self._spec(name, sources, macros, tables, size, local[name]) for name in local}
+
+    def transposition_shape(self):
+        """Threads and cells of a work-group, for the Jacobian's action, which needs the most local memory."""
+        vectors = 2 + int(self.physics.uses_time_derivative)
+        reals = vectors * self.num_dofs + self.physics.num_components * (1 + self.dim) * self.quadrature.num_points
+        return transposition(self.num_dofs, self.quadrature.num_points, reals * self.real_bytes, self.limits, self.options.num_blocks)
+
+    def work_items(self, spec: KernelSpec) -> int:
+        """Work-items of an element kernel over all cells."""
+        if "THREADS" not in spec.macros:
+            return self.mesh.num_cells
+        chunk = spec.macros["CELLS"] * spec.macros["BATCHES"]
+        return -(-self.mesh.num_cells // chunk) * spec.macros["THREADS"]
+
+    def matrix_specs(self) -> dict[str, KernelSpec]:
+        """Specs of `cg_matrix` and `cg_diagonal`."""
+        macros = {**self._macros(), "NQ": self.quadrature.num_points}
+        tables = self._cell_tables(self.quadrature)
+        return {n: self._spec(n, self._sources("cg_matrix.cl"), macros, tables, 32) for n in ("cg_matrix", "cg_diagonal")}
+
+    def facet_specs(self) -> dict[str, KernelSpec]:
+        """Specs of the boundary integrals: residual, action, matrix, diagonal."""
+        tables = self._facet_tables()
+        macros = {**self._macros(), "NQF": tables["FACET_WEIGHTS"].shape[1]}
+        names = [f"cg_facet_{what}" for what in ("residual", "action", "matrix", "diagonal")]
+        return {n: self._spec(n, self._sources("cg_facet.cl"), macros, tables, 32) for n in names}
+
+    def error_spec(self, extra_degree: int = 4) -> KernelSpec:
+        """Spec of `cg_error`, with a rule that integrates `extra_degree` more than the residual's."""
+        rule = symmetric_quadrature(self.mesh.cell, self.quadrature_degree + extra_degree)
+        macros = {**self._macros(), "NQ": rule.num_points}
+        return self._spec("cg_error", self._sources("cg_error.cl"), macros, self._cell_tables(rule), 32)
+
+    def essential_spec(self, name: str = "essential_values") -> KernelSpec:
+        """Spec of `essential_values` or `essential_rates`."""
+        macros = {"DIM": self.dim, "NCOMP": self.physics.num_components, "NCONST": len(self.physics.constants)}
+        options = self.options.precision
+        return KernelSpec(name, ("essential.cl",), macros, {}, self.physics_text, options, 32)
+
+    def assemble_spec(self, name: str = "assemble") -> KernelSpec:
+        """Spec of `assemble` or `assemble_rows`, which sum element vectors."""
+        return KernelSpec(name, ("assemble.cl",), precision=self.options.precision, local_size=64)
+
+    def _spec(self, name, sources, macros, tables, local_size, local_bytes=0) -> KernelSpec:
+        tables, placed = place_tables(tables, self.real_bytes)
+        self.global_tables[name] = placed.values
+        macros = {**macros, **placed.macros}
+        return KernelSpec(name, sources, macros, tables, self.physics_text, self.options.precision, local_size, local_bytes)
