@@ -10,7 +10,7 @@ from ..codegen import KernelSpec
 from ..errors import OptionError
 from ..reference import cell_quadrature, facet_quadrature, symmetric_quadrature, tabulate
 from .large_tables import place_tables
-from .patches import PATCH_CELLS, patch_cells
+from .patches import PATCH_THREADS, patch_cells
 from .transposition import transposition
 
 CELL_KERNEL_LIMIT = 10  # degrees of freedom up to which one thread a cell keeps its vectors in registers
