@@ -1,4 +1,4 @@
-"""Bad inputs to physics, options, problems, devices and solvers: name → (what to call with a communicator and a folder, pattern).
+"""Bad inputs to physics, options, problems, devices, solvers: name → (call of communicator and folder, pattern).
 
 Bad meshes are in tests/mesh/bad_inputs.py. Each call is collective and must raise a PetscHdgError of one sentence.
 """
@@ -10,7 +10,6 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
-from petsc4py import PETSc
 from petsc_options import petsc_options
 
 import petsc_hdg as fe
@@ -104,6 +103,8 @@ def report_to(c, folder, name: str):
     made.report(made.create_vec())
 
 
+NOT_FINITE = "stopped without a solution|finite|NaN"
+
 BAD = {
     # Physics: the place is named
     "unknown name": (lambda c, f: physics(f1="f1[0] = 1;\nf1[1] = gradu[0];"), r"poisson.*f1.*2.*gradu"),
@@ -128,7 +129,10 @@ BAD = {
     "no components": (lambda c, f: fe.Physics({"u": 0}), "0 components"),
     "fields as a list": (lambda c, f: fe.Physics(["u"]), "mapping"),
     "field name with a blank": (lambda c, f: fe.Physics({"my u": 1}), "cannot be named so"),
-    "unknown space": (lambda c, f: physics(auxiliary={"k": fe.Auxiliary(1, "facet")}), "'facet'; the spaces are cell, nodal"),
+    "unknown space": (
+        lambda c, f: physics(auxiliary={"k": fe.Auxiliary(1, "facet")}),
+        "'facet'; the spaces are cell, nodal",
+    ),
     "condition of unknown kind": (lambda c, f: physics(boundary=["left"]), "left|str"),
     "condition on unknown field": (
         lambda c, f: physics(boundary=[fe.Dirichlet("left", 0.0, field="p")]),
@@ -147,14 +151,23 @@ BAD = {
     # Options
     "unknown backend": (lambda c, f: by_database(c, fe_backend="dg"), "fe_backend dg: not known; valid are cg_gpu"),
     "unknown option": (lambda c, f: by_database(c, fe_degre="2"), "-fe_degre is not an option; known are"),
-    "degree 0": (lambda c, f: by_database(c, fe_degree="0"), "fe_degree 0 gives field 'u' the degree 0; cg_gpu takes 1 to 4"),
+    "degree 0": (
+        lambda c, f: by_database(c, fe_degree="0"),
+        "fe_degree 0 gives field 'u' the degree 0; cg_gpu takes 1 to 4",
+    ),
     "degree 5": (lambda c, f: by_database(c, fe_degree="5"), "degree 5; cg_gpu takes 1 to 4"),
     "degree 40": (lambda c, f: by_database(c, fe_degree="40"), "fe_degree 40: give a whole number from"),
     "degree as a word": (lambda c, f: by_database(c, fe_degree="two"), "fe_degree two: give a whole number"),
     "flag as a word": (lambda c, f: by_database(c, fe_view="maybe"), "fe_view maybe: give true or false"),
-    "unknown precision": (lambda c, f: by_database(c, fe_precision="half"), "half: not known; valid are double, single"),
+    "unknown precision": (
+        lambda c, f: by_database(c, fe_precision="half"),
+        "half: not known; valid are double, single",
+    ),
     "unknown kernel": (lambda c, f: by_database(c, fe_kernel="fast"), "fast: not known; valid are auto, cell"),
-    "patches of second order": (lambda c, f: by_database(c, fe_kernel="patch", fe_degree="2"), "patch takes one field of degree 1"),
+    "patches of second order": (
+        lambda c, f: by_database(c, fe_kernel="patch", fe_degree="2"),
+        "patch takes one field of degree 1",
+    ),
     "unknown matrix": (lambda c, f: by_database(c, fe_pmat="dense"), "dense: not known; valid are aij, none"),
     "quadrature degree": (lambda c, f: by_database(c, fe_quadrature_degree="99"), "from -1 to 30"),
     "too many blocks": (
@@ -175,7 +188,10 @@ BAD = {
         "no boundary called 'lid'",
     ),
     "auxiliary field not set": (lambda c, f: unset(c), "'kappa' has no values yet: call problem.set_auxiliary"),
-    "unknown auxiliary field": (lambda c, f: problem(c).set_auxiliary("kappa", 1.0), "no auxiliary field 'kappa'.*none"),
+    "unknown auxiliary field": (
+        lambda c, f: problem(c).set_auxiliary("kappa", 1.0),
+        "no auxiliary field 'kappa'.*none",
+    ),
     "auxiliary array of the wrong shape": (lambda c, f: heated(c, np.ones((3, 5))), r"array of shape \(3, 5\)"),
     "auxiliary function of the wrong shape": (lambda c, f: heated(c, lambda x: np.ones(7)), r"returned shape \(7,\)"),
     "auxiliary not for all regions": (lambda c, f: regional(c), "no value in 22 cells: the regions west do not cover"),
@@ -184,22 +200,37 @@ BAD = {
         "no exact solution to compare with",
     ),
     # Devices
-    "no such device": (lambda c, f: by_database(c, fe_device="abacus"), "no OpenCL device matches 'abacus'; it may be gpu"),
+    "no such device": (
+        lambda c, f: by_database(c, fe_device="abacus"),
+        "no OpenCL device matches 'abacus'; it may be gpu",
+    ),
     "no such device number": (lambda c, f: by_database(c, fe_device="99"), "no OpenCL device matches '99'"),
     "no device at all": (lambda c, f: no_platform(c), "no OpenCL device was found: install an OpenCL driver"),
-    "no double precision": (lambda c, f: on_a_device_without(c, has_fp64=False), "double precision.*-fe_precision single"),
+    "no double precision": (
+        lambda c, f: on_a_device_without(c, has_fp64=False),
+        "double precision.*-fe_precision single",
+    ),
     "no local memory": (
         lambda c, f: on_a_device_without(c, {"kernel": "transpose", "degree": 4}, local_bytes=64),
         "local memory, the device has 64",
     ),
     # Solvers
-    "NaN from the physics": (lambda c, f: solve(c, clamped_with("f0[0] = sqrt(-1 - u[0]*u[0]);")), "stopped without a solution|finite|NaN"),
-    "NaN in the Jacobian": (lambda c, f: solve(c, clamped_with("f0[0] = u[0] >= 0 ? sqrt(u[0]) - 1 : -1;")), "stopped without a solution|finite|NaN"),
+    "NaN from the physics": (
+        lambda c, f: solve(c, clamped_with("f0[0] = sqrt(-1 - u[0]*u[0]);")),
+        NOT_FINITE,
+    ),
+    "NaN in the Jacobian": (
+        lambda c, f: solve(c, clamped_with("f0[0] = u[0] >= 0 ? sqrt(u[0]) - 1 : -1;")),
+        NOT_FINITE,
+    ),
     "singular Jacobian": (
         lambda c, f: solve(c, physics("f0[0] = -1;", None), pc_type="lu" if c.size == 1 else "jacobi"),
         "stopped without a solution|singular",
     ),
-    "too few iterations": (lambda c, f: solve(c, clamped_with("f0[0] = -x[0];"), ksp_max_it="1", pc_type="none"), "DIVERGED_MAX_IT after 1 iterations"),
+    "too few iterations": (
+        lambda c, f: solve(c, clamped_with("f0[0] = -x[0];"), ksp_max_it="1", pc_type="none"),
+        "DIVERGED_MAX_IT after 1 iterations",
+    ),
     "unknown solver": (lambda c, f: solve(c, clamped(), ksp_type="magic"), "magic|ksp_type"),
     "unknown preconditioner": (lambda c, f: solve(c, clamped(), pc_type="magic"), "magic|pc_type"),
     # Output
@@ -213,7 +244,10 @@ BAD = {
         "u.vtu",
     ),
     # Meshes, of which tests/mesh has many more
-    "missing mesh file": (lambda c, f: with_options(lambda: fe.Mesh.from_options(c), dm_plex_filename="none.msh"), "none.msh does not exist"),
+    "missing mesh file": (
+        lambda c, f: with_options(lambda: fe.Mesh.from_options(c), dm_plex_filename="none.msh"),
+        "none.msh does not exist",
+    ),
     "mixed cells": (lambda c, f: fe.Mesh.from_file(MESHES / "mixed.msh", comm=c), "one shape in a mesh"),
 }
 

@@ -44,7 +44,7 @@ def box_sides(cell: str, cells: np.ndarray, points: np.ndarray) -> dict[str, np.
 
 
 def moved(points: np.ndarray, distance: float, seed: int) -> np.ndarray:
-    """Points [point, dim] of the unit box, each moved by up to `distance` along each axis, those on a side within it."""
+    """Points [point, dim] of the unit box, each moved by up to `distance` along each axis, but not off its side."""
     random = np.random.default_rng(seed)
     inside = (points > 1e-12) & (points < 1 - 1e-12)
     return points + np.where(inside, random.uniform(-distance, distance, points.shape), 0.0)
@@ -127,5 +127,5 @@ def _split(simplices: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.nd
         for corner in simplex:
             others = [v for v in simplex if v != corner]
             bits = product((0, 1), repeat=len(others))
-            cells.append([node([corner] + [o for o, b in zip(others, bit[::-1]) if b]) for bit in bits])
+            cells.append([node([corner] + [o for o, b in zip(others, bit[::-1], strict=True) if b]) for bit in bits])
     return np.array(cells), np.array(nodes)

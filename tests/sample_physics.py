@@ -25,7 +25,7 @@ def smooth_poisson() -> Physics:
 
 def everything(pressure_offset: int = -1) -> Physics:
     """Every input of the contract at once: two fields of different degree, nonlinear, auxiliary fields constant in the
-    cell and nodal, constants, time and its derivative, essential, Neumann and Robin conditions. Not meant to be solved."""
+    cell and nodal, constants, time and its derivative, essential and natural conditions. Not meant to be solved."""
     return Physics(
         {"v": 2, "p": Field(1, degree_offset=pressure_offset)},
         f0={

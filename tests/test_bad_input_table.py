@@ -57,7 +57,9 @@ def test_an_error_inside_a_callback_ends_the_program_with_its_sentence(mpirun, t
     script = tmp_path / "transposed.py"
     script.write_text(TRANSPOSED)
     for ranks in (1, 3):
-        done = mpirun(ranks, script, "-fe_pmat", "none", "-ksp_type", "lsqr", "-pc_type", "none", check=False, timeout=60)
+        done = mpirun(
+            ranks, script, "-fe_pmat", "none", "-ksp_type", "lsqr", "-pc_type", "none", check=False, timeout=60
+        )
         assert done.returncode != 0
         assert done.stderr.count("the transposed Jacobian needs the assembled matrix") >= 1, done.stderr
 

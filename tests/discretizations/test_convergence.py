@@ -12,7 +12,7 @@ from petsc_hdg.discretizations.cg import ContinuousGalerkin
 from petsc_hdg.options import Options
 from petsc_hdg.problem import Problem
 
-# (shape, degree): coarse and fine refinement level, bounds of the fine mesh's L2 and H1 errors (1.3 times what was found)
+# (shape, degree): coarse and fine level, bounds of the fine mesh's L2 and H1 errors (1.3 times what was found)
 TABLE = {
     ("triangle", 1): (2, 3, 2.5e-03, 7.5e-02),
     ("triangle", 2): (1, 2, 7.3e-05, 3.8e-03),

@@ -1,4 +1,4 @@
-"""Device kernels against the plain numpy evaluation: every variant, shape and degree, with everything a physics can have."""
+"""Device kernels against plain numpy: every variant, shape and degree, with everything a physics can have."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class State:
             vector.setArray(random.uniform(0.2, 1.0, vector.getLocalSize()))
 
     def full(self, name: str) -> np.ndarray:
-        """Values [cell, dof]: essential ones from the physics for u, their rates for u_t (g is linear in t), zero for du."""
+        """Values [cell, dof]: essential ones are g for u, its rate for u_t (g is linear in t), 0 for du."""
         dofmap = self.disc.dofmap
         values = np.zeros(dofmap.num_owned + dofmap.num_tail)
         values[: dofmap.num_owned] = self.vectors[name].getArray()
@@ -134,11 +134,10 @@ def test_kernels_agree_with_numpy(kernel, cell, degree, record_property):
     assert max(differences.values()) < 1e-12, differences
 
 
-@pytest.mark.parametrize("cell", SHAPES)
-def test_single_precision(cell):
-    for kernel in KERNELS:
-        state = State(cell, 1, kernel, "single", mesh=oracle_mesh(cell, 1))
-        got, expected = state.computed(), expected_of(state, cell, 1)
-        for name in expected:
-            difference = relative(got[name], expected[name])
-            assert 1e-12 < difference < 100 * np.finfo(np.float32).eps, (kernel, name, difference)
+@pytest.mark.parametrize("kernel, cell", zip(KERNELS, ("triangle", "hexahedron", "tetrahedron"), strict=True))
+def test_single_precision(kernel, cell):
+    state = State(cell, 1, kernel, "single", mesh=oracle_mesh(cell, 1))
+    got, expected = state.computed(), expected_of(state, cell, 1)
+    for name in expected:
+        difference = relative(got[name], expected[name])
+        assert 1e-12 < difference < 100 * np.finfo(np.float32).eps, (name, difference)

@@ -1,4 +1,4 @@
-"""Numbers of cells around the batches of thread transposition: none, one, one less, one more; also in single precision."""
+"""Numbers of cells around the batches of thread transposition: one, one less, one more; also in single precision."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def strip(count: int) -> Mesh:
 
 def vectors(count: int, **options) -> tuple[Problem, np.ndarray, np.ndarray]:
     """Residual and action on a strip at a state given by coordinates, so that it does not depend on the options."""
-    problem = Problem(strip(count), PHYSICS, Options(degree=1, quadrature_degree=4, check_kernels=False, pmat="none", **options))
+    problem = Problem(
+        strip(count), PHYSICS, Options(degree=1, quadrature_degree=4, check_kernels=False, pmat="none", **options)
+    )
     calls = problem.callbacks
     u, f, y = (problem.create_vec() for _ in range(3))
     u.setArray(np.random.default_rng(count).uniform(0.2, 1, u.getLocalSize()))
@@ -51,7 +53,9 @@ def test_cells_around_a_batch(blocks, batches):
         _, *plain = vectors(count, kernel="cell")
         _, *batched = vectors(count, kernel="transpose", num_blocks=blocks, num_batches=batches)
         for got, expected in zip(batched, plain, strict=True):
-            np.testing.assert_allclose(got, expected, rtol=0, atol=1e-13 * np.abs(expected).max(), err_msg=f"{count} cells")
+            np.testing.assert_allclose(
+                got, expected, rtol=0, atol=1e-13 * np.abs(expected).max(), err_msg=f"{count} cells"
+            )
 
 
 @pytest.mark.parametrize("kernel", ("cell", "transpose"))

@@ -1,7 +1,7 @@
 """Residuals, element matrices and the assembled matrix against scikit-fem, an independent code, on every shape.
 
-Degrees of freedom are matched by their coordinates. In the cells both sides use our rule; on the boundary scikit-fem uses
-its own, exact for the forms here.
+Degrees of freedom are matched by their coordinates. In the cells both sides use our rule; on the boundary scikit-fem
+uses its own, exact for the forms here.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def the_physics(form: str, dim: int):
 
 
 def skfem_forms(form: str):
-    """(residual in the cell, its derivative, residual on "right", its derivative, residual on "top") as scikit-fem forms."""
+    """Residual in the cell, its derivative, residual on "right", its derivative, residual on "top" in scikit-fem."""
     if form == "elasticity":
 
         def stress(u):
@@ -110,7 +110,9 @@ class Reference:
         self.basis = skfem.Basis(self.mesh, element, quadrature=(disc.quadrature.points.T, disc.quadrature.weights))
         sides = {"right": lambda x: np.isclose(x[0], 1), "top": lambda x: np.isclose(x[1], 1)}
         self.sides = {
-            name: skfem.FacetBasis(self.mesh, element, facets=self.mesh.facets_satisfying(test, boundaries_only=True), **settings)
+            name: skfem.FacetBasis(
+                self.mesh, element, facets=self.mesh.facets_satisfying(test, boundaries_only=True), **settings
+            )
             for name, test in sides.items()
         }
         self.order = self._order(disc)
@@ -161,7 +163,9 @@ class Reference:
         for c in range(len(numbers)):
             theirs = {dof: row for row, dof in enumerate(self.basis.element_dofs[:, c])}
             rows = [theirs[dof] for dof in self.order[numbers[c]]]
-            out[c] = data[:, :, c][np.ix_(rows, rows)]  # the forms are symmetric: rows and columns need no telling apart
+            out[c] = data[:, :, c][
+                np.ix_(rows, rows)
+            ]  # the forms are symmetric: rows and columns need no telling apart
         return out
 
 
@@ -173,7 +177,9 @@ def relative(got, expected) -> float:
 @pytest.mark.parametrize("form, cell, degree", CASES)
 def test_agreement(form, cell, degree, record_property):
     mesh = box_mesh(cell, (3, 2, 2)[: 2 if cell in ("triangle", "quadrilateral") else 3], comm=PETSc.COMM_SELF)
-    options = Options(degree=degree, quadrature_degree=6 if cell in ("tetrahedron", "hexahedron") else 10, check_kernels=False)
+    options = Options(
+        degree=degree, quadrature_degree=6 if cell in ("tetrahedron", "hexahedron") else 10, check_kernels=False
+    )
     problem = Problem(mesh, the_physics(form, mesh.dim), options)
     calls, forms, reference = problem.callbacks, skfem_forms(form), Reference(problem, degree)
     u, f = problem.create_vec(), problem.create_vec()

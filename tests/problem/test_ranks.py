@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sample_meshes import SHAPES
 
-SCRIPT = Path(__file__).with_name("run_ranks.py")
+SCRIPT = Path(__file__).parents[1] / "run_ranks.py"
 TOLERANCE = 1e-12
 
 
@@ -51,6 +51,8 @@ def test_more_ranks_than_cells(mpirun):
 
 def test_bits_are_the_same_between_runs(mpirun):
     first, second = norms(mpirun, 3, 8), norms(mpirun, 3, 8)
-    assert {cell: values["bits"] for cell, values in first.items()} == {cell: values["bits"] for cell, values in second.items()}
+    assert {cell: values["bits"] for cell, values in first.items()} == {
+        cell: values["bits"] for cell, values in second.items()
+    }
     other = norms(mpirun, 3, 9)
     assert first["triangle"]["bits"] != other["triangle"]["bits"], "the bits say nothing"

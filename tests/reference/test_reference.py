@@ -7,7 +7,16 @@ from math import factorial
 import numpy as np
 import pytest
 
-from petsc_hdg.reference import CELLS, ReferenceElement, cell_dim, cell_quadrature, facet_cell, facet_count, facet_quadrature, tabulate
+from petsc_hdg.reference import (
+    CELLS,
+    ReferenceElement,
+    cell_dim,
+    cell_quadrature,
+    facet_cell,
+    facet_count,
+    facet_quadrature,
+    tabulate,
+)
 
 SIMPLEX = {"triangle": True, "quadrilateral": False, "tetrahedron": True, "hexahedron": False}
 FACETS = {"triangle": 3, "quadrilateral": 4, "tetrahedron": 4, "hexahedron": 6}
@@ -44,7 +53,9 @@ def test_element(cell, degree):
         nodal, x = np.prod(element.nodes**powers, axis=1), random_points(cell)
         np.testing.assert_allclose(table.values @ nodal, np.prod(x**powers, axis=1), atol=500 * EPS)
         axis = int(np.argmax(powers))
-        np.testing.assert_allclose(table.gradients[:, :, axis] @ nodal, degree * x[:, axis] ** (degree - 1), atol=5000 * EPS)
+        np.testing.assert_allclose(
+            table.gradients[:, :, axis] @ nodal, degree * x[:, axis] ** (degree - 1), atol=5000 * EPS
+        )
     counts = sum(n * len(e) for n, e in zip(element.dofs_per_entity, element.entity_dofs, strict=True))
     assert counts == element.num_basis
     assert sorted(b for on in element.entity_dofs for e in on for b in e) == list(range(element.num_basis))
@@ -55,7 +66,11 @@ def test_element(cell, degree):
 def test_cell_quadrature(cell, degree):
     rule, dim = cell_quadrature(cell, degree), cell_dim(cell)
     assert rule.points.shape == (rule.num_points, dim)
-    for powers in {(degree,) + (0,) * (dim - 1), (0,) * (dim - 1) + (degree,), (degree // 2, degree - degree // 2) + (0,) * (dim - 2)}:
+    for powers in {
+        (degree,) + (0,) * (dim - 1),
+        (0,) * (dim - 1) + (degree,),
+        (degree // 2, degree - degree // 2) + (0,) * (dim - 2),
+    }:
         got = rule.weights @ np.prod(rule.points ** np.array(powers), axis=1)
         assert got == pytest.approx(integral(cell, powers), rel=1e-13)
 
@@ -65,11 +80,17 @@ def test_cell_quadrature(cell, degree):
 def test_facet_quadrature_obeys_the_divergence_theorem(cell, degree):
     rules, normals = facet_quadrature(cell, degree)
     dim = cell_dim(cell)
-    assert len(rules) == facet_count(cell) == FACETS[cell] and facet_cell(cell) in ("interval", "triangle", "quadrilateral")
+    assert len(rules) == facet_count(cell) == FACETS[cell] and facet_cell(cell) in (
+        "interval",
+        "triangle",
+        "quadrilateral",
+    )
     np.testing.assert_allclose(np.linalg.norm(normals, axis=1), 1, rtol=10 * EPS)
     powers = np.array([degree - 1] + [1] * 1 + [0] * (dim - 2))
     for axis in range(dim):
-        flux = sum(n[axis] * (r.weights @ np.prod(r.points**powers, axis=1)) for r, n in zip(rules, normals, strict=True))
+        flux = sum(
+            n[axis] * (r.weights @ np.prod(r.points**powers, axis=1)) for r, n in zip(rules, normals, strict=True)
+        )
         lower = powers.copy()
         lower[axis] -= 1
         expected = powers[axis] * integral(cell, lower) if powers[axis] else 0.0

@@ -1,17 +1,11 @@
 """Norms that must not depend on ranks, partition or vertex order: prints one JSON object.
 
-run_ranks.py SEED [two cells]: residual, Jacobian-action and solution norms of one problem per shape on a random partition.
+run_ranks.py SEED [two cells]: norms of residual, Jacobian and solution, one problem a shape, on a random partition.
 """
 
 import hashlib
 import json
 import sys
-from pathlib import Path
-
-import petsc4py
-
-petsc4py.init(sys.argv[:1])
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 from petsc4py import PETSc
@@ -22,7 +16,6 @@ from petsc_hdg.discretizations.dofmap import dof_nodes
 from petsc_hdg.options import Options
 from petsc_hdg.problem import Problem
 from petsc_hdg.run import guarded
-
 
 TWO_CELLS = {"triangle": (1, 1), "quadrilateral": (2, 1), "hexahedron": (2, 1, 1)}
 
@@ -63,7 +56,7 @@ def residual_norms(mesh) -> dict:
 
 
 def written_again(calls, u, f) -> None:
-    """PETSc remembers norms: after a write every rank must take a new one, ranks without values too, or the others wait."""
+    """PETSc remembers norms: after a write every rank must take a new one, also one without values."""
     f.set(0.0)
     assert f.norm() == 0.0
     calls.ifunction(None, 0.3, u, u, f)
@@ -86,7 +79,9 @@ def fill(problem, vector, wave: float) -> None:
     disc = problem.discretization
     dofmap, space = disc.dofmap, disc.spaces[0]
     x = dof_nodes(problem.mesh, space)
-    values = np.stack([1 + 0.3 * np.sin(wave * x.sum(axis=-1) + c + x[..., 0] ** 2) for c in range(space.components)], axis=-1)
+    values = np.stack(
+        [1 + 0.3 * np.sin(wave * x.sum(axis=-1) + c + x[..., 0] ** 2) for c in range(space.components)], axis=-1
+    )
     numbers = dofmap.compact[dofmap.cell_dofs].ravel()
     owned = numbers < dofmap.num_owned
     local = np.full(dofmap.num_owned, np.nan)
