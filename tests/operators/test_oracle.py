@@ -134,7 +134,7 @@ def test_kernels_agree_with_numpy(kernel, cell, degree, record_property):
     assert max(differences.values()) < 1e-12, differences
 
 
-@pytest.mark.parametrize("kernel, cell", zip(KERNELS, ("triangle", "hexahedron", "tetrahedron"), strict=True))
+@pytest.mark.parametrize("kernel, cell", list(zip(KERNELS, ("triangle", "hexahedron", "tetrahedron"), strict=True)))
 def test_single_precision(kernel, cell):
     state = State(cell, 1, kernel, "single", mesh=oracle_mesh(cell, 1))
     got, expected = state.computed(), expected_of(state, cell, 1)
