@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from functools import wraps
 
 SECONDS: dict[str, float] = {}
 _STAGES: dict[str, object] = {}
@@ -23,3 +24,17 @@ def stage(name: str):
     finally:
         SECONDS[name] = SECONDS.get(name, 0.0) + time.perf_counter() - start
         _STAGES[name].pop()
+
+
+def staged(name: str):
+    """Decorator: count the time of a function under `name`."""
+
+    def decorate(function):
+        @wraps(function)
+        def run(*args, **kwargs):
+            with stage(name):
+                return function(*args, **kwargs)
+
+        return run
+
+    return decorate

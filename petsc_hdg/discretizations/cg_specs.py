@@ -9,7 +9,7 @@ import numpy as np
 from ..codegen import KernelSpec
 from ..errors import OptionError
 from ..reference import cell_quadrature, facet_quadrature, symmetric_quadrature, tabulate
-from .large_tables import place_tables
+from .large_tables import CONSTANT_BYTES, place_tables
 from .patches import PATCH_THREADS, patch_cells
 from .transposition import transposition
 
@@ -170,7 +170,9 @@ class CGSpecs:
         return KernelSpec(name, ("assemble.cl",), precision=self.options.precision, local_size=64)
 
     def _spec(self, name, sources, macros, tables, local_size, local_bytes=0) -> KernelSpec:
-        tables, placed = place_tables(tables, self.real_bytes)
+        # Threads of a group read different entries in thread transposition, which a GPU's constant cache serves one by one.
+        scattered = self.limits.is_gpu and "cg_transpose.cl" in sources
+        tables, placed = place_tables(tables, self.real_bytes, 0 if scattered else CONSTANT_BYTES)
         self.global_tables[name] = placed.values
         macros = {**macros, **placed.macros}
         return KernelSpec(name, sources, macros, tables, self.physics_text, self.options.precision, local_size, local_bytes)

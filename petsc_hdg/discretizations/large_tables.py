@@ -17,10 +17,10 @@ class PlacedTables:
     values: np.ndarray
 
 
-def place_tables(tables: dict[str, np.ndarray], real_bytes: int) -> tuple[dict[str, np.ndarray], PlacedTables]:
-    """Tables that stay constants, and the others. Integer tables always stay."""
+def place_tables(tables: dict, real_bytes: int, most: int = CONSTANT_BYTES) -> tuple[dict[str, np.ndarray], PlacedTables]:
+    """Tables that stay constants (up to `most` bytes of reals), and the others. Integer tables always stay."""
     real = {name: np.asarray(t, dtype=float) for name, t in tables.items() if np.asarray(t).dtype.kind == "f"}
-    if real_bytes * sum(t.size for t in real.values()) <= CONSTANT_BYTES:
+    if real_bytes * sum(t.size for t in real.values()) <= most:
         return tables, PlacedTables({"TABLE": "__constant"}, np.zeros(0))
     macros, offset = {"TABLE": "__global"}, 0
     for name, table in real.items():

@@ -8,6 +8,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..errors import MeshError, collectively
+from ..stages import staged
 from . import create, petsc_c, quality
 from .exchange import PointExchange
 from .geometry import Geometry, local_degree, read_blocks
@@ -44,6 +45,7 @@ class Mesh:
         quality.check(self)
 
     @classmethod
+    @staged("mesh")
     def from_options(cls, comm=None, prefix: str = "", overlap: int = 0, partition_seed=None) -> Mesh:
         """The mesh of PETSc's options: -dm_plex_filename, or a box by -dm_plex_dim, -dm_plex_simplex, -dm_plex_box_…
 
@@ -55,6 +57,7 @@ class Mesh:
         return cls._finish(create.from_options(_mpi(comm), prefix), comm, prefix, overlap, partition_seed)
 
     @classmethod
+    @staged("mesh")
     def box(
         cls,
         faces,
@@ -73,11 +76,13 @@ class Mesh:
         return cls._finish(create.box(faces, simplex, lower, upper, _mpi(comm)), comm, prefix, overlap, partition_seed)
 
     @classmethod
+    @staged("mesh")
     def from_file(cls, path, comm=None, overlap: int = 0, prefix: str = "", partition_seed=None) -> Mesh:
         """A mesh file with its names: Gmsh (.msh) through PETSc, other formats through meshio."""
         return cls._finish(create.from_file(path, _mpi(comm), prefix), comm, prefix, overlap, partition_seed)
 
     @classmethod
+    @staged("mesh")
     def from_cells(
         cls,
         cells,

@@ -66,6 +66,12 @@ class CGOperator:
 
     # Kernels, compiled at first use ------------------------------------------------------------------------------------
 
+    def compile(self, matrices: bool = False) -> None:
+        """Compile what residuals and products need, and the element matrices if asked for. Not collective."""
+        self.kernels, self.patches and self.patches.kernels  # noqa: B018
+        if matrices:
+            self.matrix_kernels  # noqa: B018
+
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
         """`cg_residual`, `cg_action`, `assemble`, and those of the boundary where there are natural conditions."""
@@ -170,6 +176,7 @@ class CGOperator:
         kernel(disc.num_dofs * disc.stride, *self.arguments(kernel, disc.mesh.num_cells), self._element)
         self.run_facets("cg_facet_diagonal", self._element, columns=disc.num_dofs)
         self._assemble(out)
+        self.halo.reverse_add(self.ghost_sums, out)
 
     def matrices(self) -> np.ndarray:
         """Element matrices [dof, dof, stride] of cells, then of facets, flat: the values for `matrix_numbers`."""
@@ -222,20 +229,22 @@ class CGOperator:
         kernel(items, *self.arguments(kernel, disc.num_facets, **where), disc.facet_stride, first, self._facets, out)
 
     def _sum(self, what: str, out, **where) -> None:
-        """out = sum over cells and facets of their `residual` or `action`."""
-        if self.patches is not None:
-            self.patches.run(what, out, **where)
-        else:
-            self.run_cells(f"cg_{what}", self._element, **where)
-            self.run_facets(f"cg_facet_{what}", self._element, **where)
-            self._assemble(out)
+        """out = sum over all ranks' cells and facets of their `residual` or `action`. Collective."""
+        local = self.sum_elements if self.patches is None else self.patches.sum
+        local(what, out, **where)
+        self.halo.reverse_add(self.ghost_sums, out)
+
+    def sum_elements(self, what: str, out, **where) -> None:
+        """out, and the ghost sums: this rank's cells and facets, by element vectors."""
+        self.run_cells(f"cg_{what}", self._element, **where)
+        self.run_facets(f"cg_facet_{what}", self._element, **where)
+        self._assemble(out)
 
     def _assemble(self, out) -> None:
         rows = self.dofmap.num_owned + self.dofmap.num_ghosts
         self.kernels["assemble"](
             rows, rows, self.dofmap.num_owned, self._row_start, self._row_entry, self._element, out, self.ghost_sums
         )
-        self.halo.reverse_add(self.ghost_sums, out)
 
     def _matrix_buffer(self, name: str, count: int):
         if name not in self._matrix_buffers:

@@ -24,6 +24,8 @@ def check_kernels(operator) -> None:
         "cg_facet_residual": _check_facet_residual,
         "cg_facet_action": _check_facet_action,
     }
+    if operator.patches is not None:
+        _check_patches(operator)
     waiting = [name for name in checks if name in operator.kernels and verified.needs_check(operator.kernels[name])]
     if not waiting or not operator.discretization.mesh.num_cells:
         return
@@ -123,6 +125,27 @@ def _check_facet_action(operator, s):
         u, u_t, du = s.coefficients("u", c), s.coefficients("u_t", c), s.coefficients("du", c)
         rows.append(s.oracle.facet_action(c, local, condition, u, du, s.aux(c), operator.constants, s.t, s.shift, u_t))
     return got, np.array(rows)
+
+
+def _check_patches(operator) -> None:
+    """Compare the sums of patches with those of element vectors, whose kernels are compared with numpy."""
+    waiting = [k for k in ("residual", "action") if verified.needs_check(operator.patches.kernels[f"cg_patch_{k}"])]
+    if not waiting or not operator.discretization.mesh.num_cells:
+        return
+    sample = _Sample(operator)
+    for what in waiting:
+        where = {"state": sample.vector("u"), "rate": sample.vector("u_t"), "du": sample.vector("du"), "t": sample.t}
+        got, expected = (_local_sums(operator, run, what, where) for run in (operator.patches.sum, operator.sum_elements))
+        _judge(operator.patches.kernels[f"cg_patch_{what}"], got, expected, TOLERANCE[operator.arrays.precision])
+
+
+def _local_sums(operator, run, what: str, where) -> np.ndarray:
+    """This rank's sums of owned and ghost values, before the ranks exchange them."""
+    count, ghosts = operator.dofmap.num_owned, operator.dofmap.num_ghosts
+    out = operator.arrays.zeros(max(1, count))
+    run(what, out, **where)
+    parts = [(out, count), (operator.ghost_sums, ghosts)]
+    return np.concatenate([operator.arrays.to_host(b, n, name="kernel check") for b, n in parts])
 
 
 def _judge(kernel, got, expected, tolerance: float) -> None:

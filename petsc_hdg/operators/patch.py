@@ -51,8 +51,8 @@ class PatchOperator:
         specs = {**disc.patch_specs(), "assemble_rows": disc.assemble_spec("assemble_rows")}
         return {name: Kernel(spec, device) for name, spec in specs.items()}
 
-    def run(self, what: str, out, **where) -> None:
-        """out = sum over cells and facets of their `residual` or `action`. Collective."""
+    def sum(self, what: str, out, **where) -> None:
+        """out, and the operator's ghost sums: this rank's cells and facets, their `residual` or `action`."""
         operator = self.operator
         disc = operator.discretization
         kernel = self.kernels[f"cg_patch_{what}"]
@@ -61,4 +61,3 @@ class PatchOperator:
         operator.run_facets(f"cg_facet_{what}", self.border, first=self.border_values, **where)
         rows = (self.num_rows, self.num_rows, operator.dofmap.num_owned, *self._rows)
         self.kernels["assemble_rows"](*rows, self.border, out, operator.ghost_sums)
-        operator.halo.reverse_add(operator.ghost_sums, out)

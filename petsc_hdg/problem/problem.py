@@ -67,7 +67,7 @@ class Problem:
         self.access = VecAccess(self.arrays)
         self.operator = create_operator(self.discretization, self.arrays)
         with collectively(self.comm):
-            self.operator.kernels  # noqa: B018  compiled here, so that an error is everyone's
+            self.operator.compile(matrices=self.options.pmat == "aij")  # here, so that an error is everyone's
 
     @property
     def dm(self) -> PETSc.DMPlex:
