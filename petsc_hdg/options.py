@@ -31,10 +31,18 @@ class Options:
     degree: int = _option(1, "polynomial degree of the fields", minimum=0, maximum=16)
     precision: str = _option("double", "floating-point type on the device", choices=PRECISIONS)
     device: str = _option("any", "OpenCL device: gpu, cpu, any, an index, or part of a name")
-    quadrature_degree: int = _option(-1, "degree the quadrature integrates exactly (-1: twice the degree)", minimum=-1, maximum=30)
+    quadrature_degree: int = _option(
+        -1, "degree the quadrature integrates exactly (-1: twice the degree)", minimum=-1, maximum=30
+    )
     deterministic: bool = _option(True, "bitwise equal results between runs")
-    kernel: str = _option("auto", "element kernel: one thread a cell, thread transposition, or patches of first-order cells", choices=VARIANTS)
-    num_blocks: int = _option(0, "N_bl: cell blocks a work-group holds at once (0: chosen from the device)", minimum=0, maximum=64)
+    kernel: str = _option(
+        "auto",
+        "element kernel: one thread a cell, thread transposition, or patches of first-order cells",
+        choices=VARIANTS,
+    )
+    num_blocks: int = _option(
+        0, "N_bl: cell blocks a work-group holds at once (0: chosen from the device)", minimum=0, maximum=64
+    )
     num_batches: int = _option(1, "N_cb: batches of cells a work-group does in turn", minimum=1, maximum=64)
     pmat: str = _option("aij", "matrix for the preconditioner: assembled, or none (matrix-free only)", choices=PMATS)
     view: bool = _option(False, "describe the discretization, the device and the Vec mode")
@@ -45,7 +53,7 @@ class Options:
     prefix: str = ""
 
     @classmethod
-    def from_petsc(cls, prefix: str | None = None, **defaults) -> "Options":
+    def from_petsc(cls, prefix: str | None = None, **defaults) -> Options:
         """Read the database. `defaults` replace the class defaults where the user gives no option.
 
         Raises OptionError, the same on all ranks, for a value that is not accepted or an unknown `-fe_*` name.
@@ -57,7 +65,9 @@ class Options:
         known = {f.name: f for f in fields(cls) if f.name != "prefix"}
         for name in given:
             if name not in known:
-                raise OptionError(f"-{base.prefix}fe_{name} is not an option; known are " + ", ".join(f"-fe_{k}" for k in known))
+                raise OptionError(
+                    f"-{base.prefix}fe_{name} is not an option; known are " + ", ".join(f"-fe_{k}" for k in known)
+                )
         values = {name: _parse(known[name], base.prefix, text) for name, text in given.items()}
         options = replace(base, **values)
         options.validate()
@@ -72,7 +82,9 @@ class Options:
     @classmethod
     def help(cls, prefix: str = "") -> str:
         """The options in the form of PETSc's `-help`."""
-        lines = ["Finite elements on OpenCL devices (petsc_hdg) options -------------------------------------------------"]
+        lines = [
+            "Finite elements on OpenCL devices (petsc_hdg) options -------------------------------------------------"
+        ]
         for f in fields(cls):
             if f.name == "prefix":
                 continue

@@ -30,7 +30,13 @@ def main(arguments: list[str]) -> int:
         for name, case in CASES.items():
             reference = world.bcast(_error(world, 1, case, options, backend))
             for ranks in range(2, world.size + 1):
-                failed += _compare(world, f"{backend}, {name}, {ranks} ranks", reference, _error(world, ranks, case, options, backend), options)
+                failed += _compare(
+                    world,
+                    f"{backend}, {name}, {ranks} ranks",
+                    reference,
+                    _error(world, ranks, case, options, backend),
+                    options,
+                )
             failed += _check_devices(world, f"{backend}, {name}", reference, case, options, backend)
     PETSc.Sys.Print("all agree" if not failed else f"{failed} comparisons differ")
     return 1 if failed else 0
@@ -43,7 +49,9 @@ def _error(world, ranks: int, case, options, backend: str, device: str | None = 
         if world.rank >= ranks:
             return None
         faces, simplex, degree = case
-        chosen = Options(**{**_plain(options), "backend": backend, "degree": degree, "device": device or options.device})
+        chosen = Options(
+            **{**_plain(options), "backend": backend, "degree": degree, "device": device or options.device}
+        )
         mesh = Mesh.box(faces, simplex=simplex, comm=PETSc.Comm(comm))
         problem = Problem(mesh, _physics(), chosen)
         problem.snes.getKSP().setTolerances(rtol=1e-13)
@@ -93,5 +101,8 @@ def _compare(world, title: str, reference: float, got: float | None, options) ->
 def _report(title: str, reference: float, got: float, options) -> int:
     difference = abs(got - reference) / reference
     ok = difference <= TOLERANCE[options.precision]
-    print(f"  {title}: {'agrees' if ok else 'DIFFERS'}, L2 error {got:.6e}, relative difference {difference:.1e}", flush=True)
+    print(
+        f"  {title}: {'agrees' if ok else 'DIFFERS'}, L2 error {got:.6e}, relative difference {difference:.1e}",
+        flush=True,
+    )
     return 0 if ok else 1

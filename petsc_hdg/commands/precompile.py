@@ -13,13 +13,22 @@ from ..physics import library
 from ..physics.conditions import Dirichlet
 from ..problem import Problem
 
-FACES = {"triangle": ((1, 1), True), "quadrilateral": ((1, 1), False), "tetrahedron": ((1, 1, 1), True), "hexahedron": ((1, 1, 1), False)}
+FACES = {
+    "triangle": ((1, 1), True),
+    "quadrilateral": ((1, 1), False),
+    "tetrahedron": ((1, 1, 1), True),
+    "hexahedron": ((1, 1, 1), False),
+}
 
 
 def main(arguments: list[str]) -> int:
     """Compile the kernels of a ready-made physics for the shapes and degrees asked for, on this rank's device."""
     parser = argparse.ArgumentParser(prog="petsc-hdg precompile")
-    parser.add_argument("-physics", default="poisson", choices=("poisson", "elasticity", "minimal_surface", "p_laplacian", "neo_hookean"))
+    parser.add_argument(
+        "-physics",
+        default="poisson",
+        choices=("poisson", "elasticity", "minimal_surface", "p_laplacian", "neo_hookean"),
+    )
     parser.add_argument("-cells", nargs="+", default=list(FACES), choices=list(FACES))
     parser.add_argument("-degrees", nargs="+", type=int, default=[1, 2])
     given, _ = parser.parse_known_args(arguments)

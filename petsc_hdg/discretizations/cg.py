@@ -108,14 +108,18 @@ class ContinuousGalerkin(CGSpecs, Discretization):
         of_facets[:, : self.num_facets] = numbers[:, self.natural_facets[0]]
         parts = [numbers] + ([of_facets] if self.num_facets else [])
         shape = [(self.num_dofs,) + p.shape for p in parts]
-        rows = np.concatenate([np.broadcast_to(p[:, None, :], s).ravel() for p, s in zip(parts, shape)])
-        columns = np.concatenate([np.broadcast_to(p[None, :, :], s).ravel() for p, s in zip(parts, shape)])
+        rows = np.concatenate([np.broadcast_to(p[:, None, :], s).ravel() for p, s in zip(parts, shape, strict=True)])
+        columns = np.concatenate([np.broadcast_to(p[None, :, :], s).ravel() for p, s in zip(parts, shape, strict=True)])
         return rows, columns
 
     def constrained_points(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of each constrained value: condition, component [value], coordinates [value, dim]."""
         count = self.dofmap.num_constrained
-        condition, component, x = np.full(count, -1, dtype=np.int32), np.zeros(count, dtype=np.int32), np.zeros((count, self.dim))
+        condition, component, x = (
+            np.full(count, -1, dtype=np.int32),
+            np.zeros(count, dtype=np.int32),
+            np.zeros((count, self.dim)),
+        )
         first = self.dofmap.num_owned + self.dofmap.num_ghosts
         compact = self.dofmap.compact[self.dofmap.cell_dofs]
         touched = np.flatnonzero((compact >= first).any(axis=1))
@@ -123,7 +127,9 @@ class ContinuousGalerkin(CGSpecs, Discretization):
         for space in self.spaces:
             nodes = dof_nodes(self.mesh, space, touched)
             for c in range(space.components):
-                numbers = compact[touched, space.first_dof + c : space.first_dof + space.num_dofs : space.components] - first
+                numbers = (
+                    compact[touched, space.first_dof + c : space.first_dof + space.num_dofs : space.components] - first
+                )
                 for basis, points in self._basis_points(space, touched):
                     inside = numbers[:, basis] >= 0
                     at = numbers[inside, basis]

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..codegen import KernelSpec
 from ..errors import OptionError
-from ..reference import cell_quadrature, facet_quadrature, symmetric_quadrature, tabulate
+from ..reference import facet_quadrature, symmetric_quadrature, tabulate
 from .large_tables import CONSTANT_BYTES, place_tables
 from .patches import PATCH_THREADS, patch_cells
 from .transposition import transposition
@@ -96,7 +96,7 @@ class CGSpecs:
 
     def _cell_tables(self, quadrature) -> dict[str, np.ndarray]:
         names = ("BASIS", "GRAD", "GEO", "GEO_GRAD")
-        tables = dict(zip(names, self._basis_tables(quadrature.points)))
+        tables = dict(zip(names, self._basis_tables(quadrature.points), strict=True))
         return {**self._dof_tables(), **tables, "WEIGHTS": quadrature.weights}
 
     def _facet_tables(self) -> dict[str, np.ndarray]:
@@ -131,7 +131,9 @@ class CGSpecs:
         """Threads and cells of a work-group, for the Jacobian's action, which needs the most local memory."""
         vectors = 2 + int(self.physics.uses_time_derivative)
         reals = vectors * self.num_dofs + self.physics.num_components * (1 + self.dim) * self.quadrature.num_points
-        return transposition(self.num_dofs, self.quadrature.num_points, reals * self.real_bytes, self.limits, self.options.num_blocks)
+        return transposition(
+            self.num_dofs, self.quadrature.num_points, reals * self.real_bytes, self.limits, self.options.num_blocks
+        )
 
     def work_items(self, spec: KernelSpec) -> int:
         """Work-items of an element kernel over all cells."""
@@ -144,7 +146,9 @@ class CGSpecs:
         """Specs of `cg_matrix` and `cg_diagonal`."""
         macros = {**self._macros(), "NQ": self.quadrature.num_points}
         tables = self._cell_tables(self.quadrature)
-        return {n: self._spec(n, self._sources("cg_matrix.cl"), macros, tables, 32) for n in ("cg_matrix", "cg_diagonal")}
+        return {
+            n: self._spec(n, self._sources("cg_matrix.cl"), macros, tables, 32) for n in ("cg_matrix", "cg_diagonal")
+        }
 
     def facet_specs(self) -> dict[str, KernelSpec]:
         """Specs of the boundary integrals: residual, action, matrix, diagonal."""
@@ -175,4 +179,6 @@ class CGSpecs:
         tables, placed = place_tables(tables, self.real_bytes, 0 if scattered else CONSTANT_BYTES)
         self.global_tables[name] = placed.values
         macros = {**macros, **placed.macros}
-        return KernelSpec(name, sources, macros, tables, self.physics_text, self.options.precision, local_size, local_bytes)
+        return KernelSpec(
+            name, sources, macros, tables, self.physics_text, self.options.precision, local_size, local_bytes
+        )

@@ -78,10 +78,14 @@ def build_dofmap(mesh, dm, spaces, constrained: np.ndarray) -> DofMap:
     order = plex_order(mesh)
     section = _create_section(mesh, dm, spaces, constrained, order)
     offsets, field_offsets = _point_offsets(mesh, spaces, order)
-    cell_dofs = np.concatenate([_field_cell_dofs(mesh, s, offsets, field_offsets[k]) for k, s in enumerate(spaces)], axis=1)
+    cell_dofs = np.concatenate(
+        [_field_cell_dofs(mesh, s, offsets, field_offsets[k]) for k, s in enumerate(spaces)], axis=1
+    )
     num_local = int(section.getStorageSize())
     owned, ghosts, ghost_rank, ghost_index, num_owned = _ownership(mesh, dm, num_local)
-    return _compact(mesh, section, cell_dofs.astype(np.int32), num_local, owned, ghosts, ghost_rank, ghost_index, num_owned)
+    return _compact(
+        mesh, section, cell_dofs.astype(np.int32), num_local, owned, ghosts, ghost_rank, ghost_index, num_owned
+    )
 
 
 def _dofs_per_dimension(space: FieldSpace) -> list[int]:
@@ -102,10 +106,14 @@ def _create_section(mesh, dm, spaces, constrained, order):
                 continue
             fields.append(k)
             components.append(PETSc.IS().createGeneral(np.flatnonzero(pattern).astype(np.int32), comm=PETSc.COMM_SELF))
-            points.append(PETSc.IS().createGeneral(np.flatnonzero(which.ravel() == row).astype(np.int32), comm=PETSc.COMM_SELF))
+            points.append(
+                PETSc.IS().createGeneral(np.flatnonzero(which.ravel() == row).astype(np.int32), comm=PETSc.COMM_SELF)
+            )
     assert len(counts) == len(spaces) * (dim + 1)
     storage = PETSc.IS().createGeneral(order.astype(PETSc.IntType), comm=PETSc.COMM_SELF)
-    section = dm.createSection([s.components for s in spaces], counts, fields or None, components or None, points or None, storage)
+    section = dm.createSection(
+        [s.components for s in spaces], counts, fields or None, components or None, points or None, storage
+    )
     for k, space in enumerate(spaces):
         section.setFieldName(k, space.name)
     (dm.setLocalSection if hasattr(dm, "setLocalSection") else dm.setSection)(section)
@@ -210,7 +218,11 @@ def _compact(mesh, section, cell_dofs, num_local, owned, ghosts, ghost_rank, gho
     compact[constrained] = num_owned + len(ghosts) + np.arange(len(constrained), dtype=np.int32)
     starts = np.cumsum([0] + mesh.comm.allgather(num_owned))
     numbers = np.concatenate(
-        [starts[mesh.comm.rank] + np.arange(num_owned), starts[:-1][ghost_rank] + ghost_index, np.full(len(constrained), -1)]
+        [
+            starts[mesh.comm.rank] + np.arange(num_owned),
+            starts[:-1][ghost_rank] + ghost_index,
+            np.full(len(constrained), -1),
+        ]
     ).astype(PETSc.IntType)
     return DofMap(
         section=section,

@@ -17,7 +17,9 @@ class PlacedTables:
     values: np.ndarray
 
 
-def place_tables(tables: dict, real_bytes: int, most: int = CONSTANT_BYTES) -> tuple[dict[str, np.ndarray], PlacedTables]:
+def place_tables(
+    tables: dict, real_bytes: int, most: int = CONSTANT_BYTES
+) -> tuple[dict[str, np.ndarray], PlacedTables]:
     """Tables that stay constants (up to `most` bytes of reals), and the others. Integer tables always stay."""
     real = {name: np.asarray(t, dtype=float) for name, t in tables.items() if np.asarray(t).dtype.kind == "f"}
     if real_bytes * sum(t.size for t in real.values()) <= most:

@@ -25,7 +25,7 @@ class Oracle:
         u_t = np.zeros_like(u) if u_t is None else u_t
         rule = cell_quadrature(self.discretization.mesh.cell, self.discretization.quadrature_degree)
         out = np.zeros(len(u))
-        for point, weight in zip(rule.points, rule.weights):
+        for point, weight in zip(rule.points, rule.weights, strict=True):
             p = _Point(self.discretization, cell, point, aux)
             f0, f1 = self.interpreter.pw_residual(*p.state(u, u_t), p.a, p.a_x, t, p.x, constants)
             out += weight * p.measure * p.test(f0, f1)
@@ -36,7 +36,7 @@ class Oracle:
         u_t = np.zeros_like(u) if u_t is None else u_t
         rule = cell_quadrature(self.discretization.mesh.cell, self.discretization.quadrature_degree)
         out = np.zeros(len(u))
-        for point, weight in zip(rule.points, rule.weights):
+        for point, weight in zip(rule.points, rule.weights, strict=True):
             p = _Point(self.discretization, cell, point, aux)
             directions = p.state(du, shift * du)
             f0, f1 = self.interpreter.pw_jacobian(*p.state(u, u_t), *directions, p.a, p.a_x, t, shift, p.x, constants)
@@ -52,7 +52,9 @@ class Oracle:
             out += weight * p.test(f0, None)
         return out
 
-    def facet_action(self, cell: int, facet: int, condition: int, u, du, aux, constants, t=0.0, shift=0.0, u_t=None) -> np.ndarray:
+    def facet_action(
+        self, cell: int, facet: int, condition: int, u, du, aux, constants, t=0.0, shift=0.0, u_t=None
+    ) -> np.ndarray:
         """Its Jacobian at u applied to du [dof]."""
         u_t = np.zeros_like(u) if u_t is None else u_t
         out = np.zeros(len(u))
@@ -67,7 +69,7 @@ class Oracle:
     def _facet_points(self, cell, facet, aux):
         disc = self.discretization
         rules, normals = facet_quadrature(disc.mesh.cell, disc.quadrature_degree)
-        for point, weight in zip(rules[facet].points, rules[facet].weights):
+        for point, weight in zip(rules[facet].points, rules[facet].weights, strict=True):
             p = _Point(disc, cell, point, aux)
             normal = np.linalg.solve(p.jacobian.T, normals[facet])
             length = np.linalg.norm(normal)
@@ -106,9 +108,13 @@ class _Point:
 
     def state(self, u, u_t) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """u [component], u_t [component], u_x [component, dim] from coefficients [dof]."""
-        parts = [self._field(s, t, u) for s, t in zip(self.spaces, self.tables)]
-        rates = [self._field(s, t, u_t) for s, t in zip(self.spaces, self.tables)]
-        return np.concatenate([p[0] for p in parts]), np.concatenate([r[0] for r in rates]), np.concatenate([p[1] for p in parts])
+        parts = [self._field(s, t, u) for s, t in zip(self.spaces, self.tables, strict=True)]
+        rates = [self._field(s, t, u_t) for s, t in zip(self.spaces, self.tables, strict=True)]
+        return (
+            np.concatenate([p[0] for p in parts]),
+            np.concatenate([r[0] for r in rates]),
+            np.concatenate([p[1] for p in parts]),
+        )
 
     def _field(self, space, table, u):
         block = u[space.first_dof : space.first_dof + space.num_dofs].reshape(-1, space.components)
@@ -117,7 +123,7 @@ class _Point:
     def test(self, f0, f1) -> np.ndarray:
         """φ·f0 + ∇φ:f1 for each test function [dof]."""
         parts = []
-        for space, (values, gradients) in zip(self.spaces, self.tables):
+        for space, (values, gradients) in zip(self.spaces, self.tables, strict=True):
             components = slice(space.first_component, space.first_component + space.components)
             block = np.outer(values, np.asarray(f0)[components])
             if f1 is not None:

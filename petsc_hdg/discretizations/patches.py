@@ -56,7 +56,9 @@ def patch_cells(cell: str, components: int) -> int:
     return max(64, PATCH_CELLS[cell] // components // 64 * 64)
 
 
-def build_patches(cell_nodes, cell_dofs, num_owned: int, num_rows: int, cells: int, facet_cells, facet_stride: int) -> Patches:
+def build_patches(
+    cell_nodes, cell_dofs, num_owned: int, num_rows: int, cells: int, facet_cells, facet_stride: int
+) -> Patches:
     """Patches of `cells` consecutive cells.
 
     cell_nodes [cell, corner]; cell_dofs [cell, corner * component] compact numbers, component fastest;
@@ -85,9 +87,7 @@ def build_patches(cell_nodes, cell_dofs, num_owned: int, num_rows: int, cells: i
     border_start = (np.cumsum(border) - border).astype(np.int32)
     within = (rank[where] - place_start[patch_of]).astype(np.uint16)
     list_start, entries = _lists(rank[where], patch_of, place_start, cells, corners, count)
-    rows, row_start, row_entry = _border_rows(
-        dofs[~complete], num_rows, cell_dofs, facet_cells, facet_stride
-    )
+    rows, row_start, row_entry = _border_rows(dofs[~complete], num_rows, cell_dofs, facet_cells, facet_stride)
     return Patches(
         cells=cells, place_start=place_start, interior=interior, border_start=border_start, place_dofs=dofs, place_node=place_node,
         corner=within.reshape(num_cells, corners), list_start=list_start, list=entries, rows=rows, row_start=row_start, row_entry=row_entry,

@@ -28,7 +28,9 @@ class DeviceLimits:
     is_gpu: bool = False
 
 
-def transposition(num_dofs: int, num_points: int, bytes_per_cell: int, limits: DeviceLimits, num_blocks: int = 0) -> Transposition:
+def transposition(
+    num_dofs: int, num_points: int, bytes_per_cell: int, limits: DeviceLimits, num_blocks: int = 0
+) -> Transposition:
     """Threads and cells of a work-group.
 
     A block is lcm(num_dofs, num_points) threads on lcm / gcd cells: each thread does the same number of points and of

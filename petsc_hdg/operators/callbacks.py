@@ -36,7 +36,11 @@ class Callbacks:
 
     def _residual(self, t, x, x_t, f) -> None:
         with self.events["Residual"], self.operator.arrays.callback("residual"):
-            with self.access.read(x) as u, self.access.read(x if x_t is None else x_t) as u_t, self.access.write(f) as out:
+            with (
+                self.access.read(x) as u,
+                self.access.read(x if x_t is None else x_t) as u_t,
+                self.access.write(f) as out,
+            ):
                 self.operator.residual(u, out, t, None if x_t is None else u_t)
 
     def _linearize(self, t, x, x_t, shift, jacobian, preconditioner) -> None:

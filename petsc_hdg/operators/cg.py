@@ -28,7 +28,11 @@ class CGOperator:
             discretization.mesh.comm, self.dofmap.num_owned, self.dofmap.ghost_rank, self.dofmap.ghost_index, arrays
         )
         self.current, self.current_rate = TailedVector(self), TailedVector(self, is_rate=True)
-        self.state, self.kept_rate, self.direction = TailedVector(self), TailedVector(self, is_rate=True), TailedVector(self)
+        self.state, self.kept_rate, self.direction = (
+            TailedVector(self),
+            TailedVector(self, is_rate=True),
+            TailedVector(self),
+        )
         self.rate = self.kept_rate
         self.time, self.shift = 0.0, 0.0
         self._matrix_buffers: dict = {}
@@ -116,7 +120,11 @@ class CGOperator:
     def update_essential(self, vector: TailedVector, t: float) -> None:
         """Evaluate the essential values at time t, or their rates, into the tail of a vector (once for each t and set of constants)."""
         count = self.dofmap.num_constrained
-        if vector.essential_time == t or not count or (vector.is_rate and not self.discretization.physics.uses_time_derivative):
+        if (
+            vector.essential_time == t
+            or not count
+            or (vector.is_rate and not self.discretization.physics.uses_time_derivative)
+        ):
             return
         args = (count, self.dofmap.num_ghosts, float(t), self._constants, *self._essential_points, vector.tail)
         kernel = self._essential_rate_kernel if vector.is_rate else self._essential_kernel
@@ -209,14 +217,20 @@ class CGOperator:
         self.update_essential(self.current, t)
         self.current.use(u)
         parts = [(u, self.dofmap.num_owned), (self.current.tail, self.dofmap.num_tail)]
-        return np.concatenate([self.arrays.to_host(buffer, count, name="output") for buffer, count in parts]).astype(float)
+        return np.concatenate([self.arrays.to_host(buffer, count, name="output") for buffer, count in parts]).astype(
+            float
+        )
 
     # Steps -------------------------------------------------------------------------------------------------------------
 
     def run_cells(self, name: str, out, **where) -> None:
         """Launch an element kernel into `out` [dof, stride]; `where`: see `arguments`."""
         kernel = self.kernels[name]
-        kernel(self.discretization.work_items(kernel.spec), *self.arguments(kernel, self.discretization.mesh.num_cells, **where), out)
+        kernel(
+            self.discretization.work_items(kernel.spec),
+            *self.arguments(kernel, self.discretization.mesh.num_cells, **where),
+            out,
+        )
 
     def run_facets(self, name: str, out, first: int | None = None, columns: int = 1, **where) -> None:
         """Launch a boundary kernel into `out` from `first` on (default: behind the cells' rows), if there are natural facets."""

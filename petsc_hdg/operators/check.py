@@ -91,7 +91,8 @@ def _run(operator, sample, name: str) -> np.ndarray:
 def _check_residual(operator, s):
     got = _run(operator, s, "cg_residual")[:, s.cells].T
     rows = [
-        s.oracle.residual(c, s.coefficients("u", c), s.aux(c), operator.constants, s.t, s.coefficients("u_t", c)) for c in s.cells
+        s.oracle.residual(c, s.coefficients("u", c), s.aux(c), operator.constants, s.t, s.coefficients("u_t", c))
+        for c in s.cells
     ]
     return got, np.array(rows)
 
@@ -100,7 +101,14 @@ def _check_action(operator, s):
     got = _run(operator, s, "cg_action")[:, s.cells].T
     rows = [
         s.oracle.action(
-            c, s.coefficients("u", c), s.coefficients("du", c), s.aux(c), operator.constants, s.t, s.shift, s.coefficients("u_t", c)
+            c,
+            s.coefficients("u", c),
+            s.coefficients("du", c),
+            s.aux(c),
+            operator.constants,
+            s.t,
+            s.shift,
+            s.coefficients("u_t", c),
         )
         for c in s.cells
     ]
@@ -135,7 +143,9 @@ def _check_patches(operator) -> None:
     sample = _Sample(operator)
     for what in waiting:
         where = {"state": sample.vector("u"), "rate": sample.vector("u_t"), "du": sample.vector("du"), "t": sample.t}
-        got, expected = (_local_sums(operator, run, what, where) for run in (operator.patches.sum, operator.sum_elements))
+        got, expected = (
+            _local_sums(operator, run, what, where) for run in (operator.patches.sum, operator.sum_elements)
+        )
         _judge(operator.patches.kernels[f"cg_patch_{what}"], got, expected, TOLERANCE[operator.arrays.precision])
 
 
@@ -153,7 +163,11 @@ def _judge(kernel, got, expected, tolerance: float) -> None:
     finite = np.isfinite(expected)
     if not finite.all():
         return
-    difference = float(np.abs(got - expected).max() / max(np.abs(expected).max(), 1e-300)) if expected.any() else float(np.abs(got).max())
+    difference = (
+        float(np.abs(got - expected).max() / max(np.abs(expected).max(), 1e-300))
+        if expected.any()
+        else float(np.abs(got).max())
+    )
     ok = bool(difference <= tolerance)
     detail = f"largest relative difference from numpy {difference:.2e}"
     verified.record(kernel, ok, detail)

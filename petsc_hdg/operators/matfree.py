@@ -9,7 +9,6 @@ from petsc4py import PETSc
 
 from ..errors import SolveError
 
-
 _LIVING: weakref.WeakValueDictionary = weakref.WeakValueDictionary()  # by id: a Mat cannot be hashed
 
 
@@ -51,7 +50,9 @@ class JacobianContext:
     def multTranspose(self, mat, x, y) -> None:
         """y = Jᵀ x, by the assembled matrix. Raises SolveError if there is none."""
         if self.assembled is None:
-            raise SolveError("the transposed Jacobian needs the assembled matrix: use -fe_pmat aij, or a solver without transposes")
+            raise SolveError(
+                "the transposed Jacobian needs the assembled matrix: use -fe_pmat aij, or a solver without transposes"
+            )
         self.assembled.mat.multTranspose(x, y)
 
     def getDiagonal(self, mat, diagonal) -> None:
@@ -62,4 +63,6 @@ class JacobianContext:
     def view(self, mat, viewer) -> None:
         """Say what computes the products."""
         disc = self.operator.discretization
-        viewer.printfASCII(f"  matrix-free Jacobian by {disc.name}, kernel variant '{disc.variant}', on {self.operator.device.name}\n")
+        viewer.printfASCII(
+            f"  matrix-free Jacobian by {disc.name}, kernel variant '{disc.variant}', on {self.operator.device.name}\n"
+        )

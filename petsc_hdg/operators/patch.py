@@ -57,7 +57,16 @@ class PatchOperator:
         disc = operator.discretization
         kernel = self.kernels[f"cg_patch_{what}"]
         arguments = operator.arguments(kernel, disc.mesh.num_cells, **where)
-        kernel(self.count * kernel.spec.local_size, *arguments, self.places, self.size, *self._tables, out, self.border, self._local[what])
+        kernel(
+            self.count * kernel.spec.local_size,
+            *arguments,
+            self.places,
+            self.size,
+            *self._tables,
+            out,
+            self.border,
+            self._local[what],
+        )
         operator.run_facets(f"cg_facet_{what}", self.border, first=self.border_values, **where)
         rows = (self.num_rows, self.num_rows, operator.dofmap.num_owned, *self._rows)
         self.kernels["assemble_rows"](*rows, self.border, out, operator.ghost_sums)

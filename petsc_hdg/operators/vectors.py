@@ -17,13 +17,13 @@ class TailedVector:
         self.essential_time = None
         self._copy = None
 
-    def use(self, owned) -> "TailedVector":
+    def use(self, owned) -> TailedVector:
         """Take `owned` as the owned values and fetch the ghosts (collective)."""
         self.owned = owned
         self.operator.halo.forward(owned, self.tail)
         return self
 
-    def keep(self, owned) -> "TailedVector":
+    def keep(self, owned) -> TailedVector:
         """Like `use`, with a copy of `owned` on the device, for a state that outlives the caller's vector."""
         arrays, count = self.operator.arrays, self.operator.dofmap.num_owned
         if self._copy is None:

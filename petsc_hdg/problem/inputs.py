@@ -54,7 +54,11 @@ def _of_coordinates(mesh, auxiliary, field, function, shape) -> np.ndarray:
             f"the function for auxiliary field '{field.name}' returned shape {values.shape} for coordinates of shape {x.shape}; "
             f"it must return {x.shape[:-1]} or {(*x.shape[:-1], field.components)}"
         )
-    return values.reshape(shape) if values.size == np.prod(shape) else np.broadcast_to(values.reshape(*shape[:2], 1), shape)
+    return (
+        values.reshape(shape)
+        if values.size == np.prod(shape)
+        else np.broadcast_to(values.reshape(*shape[:2], 1), shape)
+    )
 
 
 def nodal_values(discretization, value) -> np.ndarray:
@@ -95,4 +99,6 @@ def _fitting(space, function, nodes: np.ndarray) -> np.ndarray:
 def require_exact(physics) -> None:
     """Raise PhysicsError if the physics gives no exact solution."""
     if not physics.has_exact:
-        raise PhysicsError(f"physics '{physics.name}' has no exact solution to compare with: give exact={{'{physics.fields[0].name}': 'u[0] = ...;'}}")
+        raise PhysicsError(
+            f"physics '{physics.name}' has no exact solution to compare with: give exact={{'{physics.fields[0].name}': 'u[0] = ...;'}}"
+        )

@@ -123,14 +123,18 @@ class Problem:
     def callbacks(self) -> Callbacks:
         """Residual and Jacobian callbacks with their matrices."""
         if self._unset:
-            raise SolveError(f"auxiliary field '{self._unset[0]}' has no values yet: call problem.set_auxiliary('{self._unset[0]}', ...)")
+            raise SolveError(
+                f"auxiliary field '{self._unset[0]}' has no values yet: call problem.set_auxiliary('{self._unset[0]}', ...)"
+            )
         if self.options.check_kernels:
             with stages.stage("compile"), collectively(self.comm):
                 check_kernels(self.operator)
         sizes = (self.discretization.dofmap.num_owned, self.num_unknowns)
         comm = self.dm.comm
         with stages.stage("discretize"):
-            assembled = AssembledMatrix(self.operator, sizes, comm, self.vec_type) if self.options.pmat == "aij" else None
+            assembled = (
+                AssembledMatrix(self.operator, sizes, comm, self.vec_type) if self.options.pmat == "aij" else None
+            )
             if assembled is not None:
                 solvers.set_near_nullspace(self.discretization, assembled.mat)
         jacobian = JacobianContext(self.operator, self.access, assembled).as_mat(sizes, comm, self.vec_type)

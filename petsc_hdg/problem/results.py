@@ -71,7 +71,9 @@ def report(problem, u=None) -> dict:
         "bytes": {name: dict(counts) for name, counts in problem.arrays.callbacks.items()},
     }
     if problem.options.profile:
-        data["kernels"] = {name: {"calls": calls, "seconds": s} for name, (calls, s) in problem.device.seconds().items()}
+        data["kernels"] = {
+            name: {"calls": calls, "seconds": s} for name, (calls, s) in problem.device.seconds().items()
+        }
     if problem.options.report:
         output.write_report(problem.options.report, problem.comm, data)
     return data

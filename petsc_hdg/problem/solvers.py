@@ -93,4 +93,6 @@ def check_converged(snes: PETSc.SNES) -> None:
 
 
 def _name(reasons, value: int) -> str:
-    return next((name for name in dir(reasons) if getattr(reasons, name) == value and name.startswith("DIVERGED")), str(value))
+    return next(
+        (name for name in dir(reasons) if getattr(reasons, name) == value and name.startswith("DIVERGED")), str(value)
+    )

@@ -18,7 +18,12 @@ def cell_dim(cell: str) -> int:
 
 def facet_cell(cell: str) -> str:
     """Name of the reference cell of a facet: `interval`, `triangle` or `quadrilateral`."""
-    return {"triangle": "interval", "quadrilateral": "interval", "tetrahedron": "triangle", "hexahedron": "quadrilateral"}[cell]
+    return {
+        "triangle": "interval",
+        "quadrilateral": "interval",
+        "tetrahedron": "triangle",
+        "hexahedron": "quadrilateral",
+    }[cell]
 
 
 def facet_count(cell: str) -> int:
@@ -38,7 +43,9 @@ class ReferenceElement:
 
     def _basix(self):
         """The element in basix. Made anew each time: basix complains about its objects that live until the interpreter ends."""
-        return basix.create_element(basix.ElementFamily.P, basix.CellType[self.cell], self.degree, basix.LagrangeVariant.gll_warped)
+        return basix.create_element(
+            basix.ElementFamily.P, basix.CellType[self.cell], self.degree, basix.LagrangeVariant.gll_warped
+        )
 
     @property
     def dim(self) -> int:

@@ -8,7 +8,6 @@ import numpy as np
 
 from .element import ReferenceElement
 
-
 ROUND_OFF = 1e-14  # entries this close to a whole number are that number: kernels can leave out exact zeros
 
 

@@ -20,7 +20,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("scheme", choices=sorted(SCHEMES))
     parser.add_argument("-fe_device", default="any", help="gpu, cpu, any, an index, or part of a name")
     parser.add_argument("-fe_precision", default="double", choices=("double", "single"))
-    parser.add_argument("-cells", type=float, default=None, help="cells of each mesh, about (default: fills the device)")
+    parser.add_argument(
+        "-cells", type=float, default=None, help="cells of each mesh, about (default: fills the device)"
+    )
     parser.add_argument("-only", default="", help="rows whose name contains this text")
     parser.add_argument("-repeat", type=int, default=7, help="measurements a row; the median is given")
     parser.add_argument("-json", default="", help="file that receives the rows")

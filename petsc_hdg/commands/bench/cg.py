@@ -37,7 +37,11 @@ def rows(device, given, copy):
     limits = DeviceLimits(device.local_bytes, device.max_work_group, device.is_gpu)
     total = given.cells or (16e6 if device.is_gpu else 2e5)
     for cell, degree, rule in CASES:
-        share = total / {"triangle": 1, "tetrahedron": 1, "quadrilateral": 2, "hexahedron": 4}[cell] / (1 if degree == 1 else 4)
+        share = (
+            total
+            / {"triangle": 1, "tetrahedron": 1, "quadrilateral": 2, "hexahedron": 4}[cell]
+            / (1 if degree == 1 else 4)
+        )
         tile = _tile(cell, degree, rule, given, share, limits)
         discretization = TiledCG(tile, max(1, round(share / tile.mesh.num_cells)))
         for name, measure in _measurements(discretization).items():
@@ -48,7 +52,13 @@ def rows(device, given, copy):
 
 def _tile(cell: str, degree: int, rule: int, given, share: float, limits) -> ContinuousGalerkin:
     options = Options(degree=degree, precision=given.fe_precision, quadrature_degree=rule)
-    faces = None if share > 3e5 else {"triangle": (32, 32), "quadrilateral": (48, 48), "tetrahedron": (8, 8, 8), "hexahedron": (24, 24, 24)}[cell]
+    faces = (
+        None
+        if share > 3e5
+        else {"triangle": (32, 32), "quadrilateral": (48, 48), "tetrahedron": (8, 8, 8), "hexahedron": (24, 24, 24)}[
+            cell
+        ]
+    )
     return ContinuousGalerkin(shaken_box(cell, faces), laplace(), options, limits)
 
 
@@ -114,7 +124,9 @@ def whole_row(title, disc, device, repeat, copy) -> dict:
     out = arrays.zeros(count)
     seconds = median_seconds(device, lambda: op.residual(u, out), repeat)
     cells, nodes = disc.mesh.num_cells, len(disc.mesh.geometry.nodes)
-    indices = disc.num_dofs + (0 if disc.is_first_order and disc.physics.num_components == 1 else disc.geometry_element.num_basis)
+    indices = disc.num_dofs + (
+        0 if disc.is_first_order and disc.physics.num_components == 1 else disc.geometry_element.num_basis
+    )
     nbytes = disc.real_bytes * (2 * count + disc.dim * nodes) + 4 * cells * indices
     return row(
         kernel=title, discretization=disc, device=device, cells=cells, dofs=count, dof_kind="unique", seconds=seconds,
@@ -148,4 +160,3 @@ def _stored_geometry(disc) -> np.ndarray:
     out[:-1, : len(corners)] = inverse.reshape(len(corners), -1).T
     out[-1, : len(corners)] = np.abs(np.linalg.det(jacobian))
     return out
-

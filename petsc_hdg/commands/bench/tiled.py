@@ -50,9 +50,13 @@ class TiledCG(ContinuousGalerkin):
         one = self.tile.dofmap
         step = one.num_owned * np.arange(self.copies)[:, None]
         compact = (one.compact + step).ravel().astype(np.int32)
-        local = (one.cell_dofs + len(one.compact) * np.arange(self.copies)[:, None, None]).reshape(-1, one.cell_dofs.shape[1])
+        local = (one.cell_dofs + len(one.compact) * np.arange(self.copies)[:, None, None]).reshape(
+            -1, one.cell_dofs.shape[1]
+        )
         count = one.num_owned * self.copies
-        return replace(one, compact=compact, cell_dofs=local.astype(np.int32), num_owned=count, global_numbers=np.arange(count))
+        return replace(
+            one, compact=compact, cell_dofs=local.astype(np.int32), num_owned=count, global_numbers=np.arange(count)
+        )
 
     @cached_property
     def natural_facets(self) -> np.ndarray:
@@ -92,7 +96,9 @@ class TiledCG(ContinuousGalerkin):
             list_start=np.tile(one.list_start, self.copies),
             list=np.tile(one.list, (self.copies, 1)),
             rows=repeated(one.rows, self.tile.dofmap.num_owned).astype(np.int32),
-            row_start=np.append(repeated(one.row_start[:-1], int(one.row_start[-1])), one.row_start[-1] * self.copies).astype(np.int32),
+            row_start=np.append(
+                repeated(one.row_start[:-1], int(one.row_start[-1])), one.row_start[-1] * self.copies
+            ).astype(np.int32),
             row_entry=repeated(one.row_entry, values).astype(np.int32),
         )
 
@@ -105,7 +111,10 @@ def _tiled_mesh(mesh: Mesh, copies: int):
     nodes = (g.nodes[None] + offset).reshape(-1, mesh.dim)
     cells = g.cell_nodes[None] + (len(g.nodes) * np.arange(copies))[:, None, None]
     geometry = SimpleNamespace(
-        degree=g.degree, is_affine=g.is_affine, nodes=nodes, cell_nodes=cells.reshape(-1, g.cell_nodes.shape[1]).astype(np.int32)
+        degree=g.degree,
+        is_affine=g.is_affine,
+        nodes=nodes,
+        cell_nodes=cells.reshape(-1, g.cell_nodes.shape[1]).astype(np.int32),
     )
     return SimpleNamespace(
         comm=mesh.comm, dim=mesh.dim, cell=mesh.cell, num_cells=mesh.num_cells * copies, geometry=geometry, dm=None
