@@ -52,7 +52,7 @@ def _read_header(path: Path) -> tuple[float, dict[tuple[int, int], str]]:
                 )
             version = float(file.readline().split()[0])
             inside = False
-            for _, line in zip(range(_HEADER_LINES), file, strict=True):
+            for _, line in zip(range(_HEADER_LINES), file, strict=False):
                 text = line.strip()
                 if text in (b"$EndPhysicalNames", b"$Nodes", b"$Entities"):
                     break

@@ -52,7 +52,7 @@ class Activity:
         parameters = self.helpers[call.function].parameters
         return frozenset(
             p.name
-            for p, argument in zip(parameters, call.arguments, strict=True)
+            for p, argument in zip(parameters, call.arguments, strict=False)
             if p.type == REAL and self.depends(argument)
         )
 
@@ -74,6 +74,6 @@ class Activity:
             self.result = self.result or self.depends(node.value)
         elif isinstance(node, ir.HelperCall):
             inside = self.summary(node).names
-            for parameter, argument in zip(self.helpers[node.function].parameters, node.arguments, strict=True):
+            for parameter, argument in zip(self.helpers[node.function].parameters, node.arguments, strict=False):
                 if isinstance(argument, ir.Ref) and parameter.name in inside:
                     self.names.add(self.root(argument.name))

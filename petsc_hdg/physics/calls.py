@@ -66,12 +66,12 @@ class Calls:
         row = BUILTINS[builtin]
         if len(values) != len(row.arguments):
             raise self.source.error(line, f"{name} takes {len(row.arguments)} argument(s), here it has {len(values)}")
-        for position, (kind, value) in enumerate(zip(row.arguments, values, strict=True), 1):
+        for position, (kind, value) in enumerate(zip(row.arguments, values, strict=False), 1):
             if kind == "i" and value.type != INT:
                 hint = "; use fabs or PetscAbsReal for reals" if builtin == "abs" else ""
                 raise self.source.error(line, f"argument {position} of {name} must be an integer{hint}")
         arguments = tuple(
-            real(value) if kind == "r" else value for kind, value in zip(row.arguments, values, strict=True)
+            real(value) if kind == "r" else value for kind, value in zip(row.arguments, values, strict=False)
         )
         if builtin in _POWERS and isinstance(values[1], Num) and values[1].value in _POWERS[builtin]:
             short = _POWERS[builtin][values[1].value]
@@ -98,7 +98,7 @@ class Calls:
             )
         values = tuple(
             self._argument(function, parameter, node)
-            for parameter, node in zip(function.parameters, arguments, strict=True)
+            for parameter, node in zip(function.parameters, arguments, strict=False)
         )
         return HelperCall(function.name, values, function.result or "", line)
 

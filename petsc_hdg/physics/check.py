@@ -20,7 +20,7 @@ def first_run(physics: str, instance: Instance, constants: np.ndarray) -> None:
     """Run every function of `instance` once; values that are not finite are no error here."""
     for form in instance.all():
         _run(form, constants)
-    for condition, form in zip(instance.terms.dirichlet, instance.dirichlet, strict=True):
+    for condition, form in zip(instance.terms.dirichlet, instance.dirichlet, strict=False):
         _check_written(condition, form, _run(form, constants, UNSET))
 
 

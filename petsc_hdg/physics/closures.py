@@ -44,7 +44,7 @@ class Closures(ExpressionClosures):
             frame = [UNSET] * count
             for slot, view in fixed:
                 frame[slot] = view
-            for slot, box, argument in zip(positions, boxed, arguments, strict=True):
+            for slot, box, argument in zip(positions, boxed, arguments, strict=False):
                 frame[slot] = View([argument]) if box else argument
             return frame[0] if body(frame) is _RETURN else None
 

@@ -220,8 +220,8 @@ class Tangent:
         """The call of the helper's derivative, and whether the helper itself must be called after it."""
         function = self.made[call.function]
         derived, alone = self._derived(function, mask)
-        values = {p.name: argument for p, argument in zip(function.parameters, call.arguments, strict=True)}
-        for parameter, argument in zip(function.parameters, call.arguments, strict=True):
+        values = {p.name: argument for p, argument in zip(function.parameters, call.arguments, strict=False)}
+        for parameter, argument in zip(function.parameters, call.arguments, strict=False):
             if parameter.name in mask:
                 rate = self._ref(argument) if isinstance(argument, Ref) else self.of(argument)
                 values[derivative_name(parameter.name)] = rate

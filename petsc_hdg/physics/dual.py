@@ -113,7 +113,7 @@ def call(name: str, *arguments):
     if not row.partials or not any(type(argument) is Dual for argument in arguments):
         return value
     rate = 0.0
-    for argument, partial in zip(arguments, row.partials, strict=True):
+    for argument, partial in zip(arguments, row.partials, strict=False):
         if type(argument) is Dual:
             rate = rate + _scaled(_safely(partial, *values), argument.rate)
     return Dual(value, rate)

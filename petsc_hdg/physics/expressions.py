@@ -118,7 +118,7 @@ class Expressions(Calls):
             raise self.source.error(
                 line, f"'{base_name(node)}' takes {len(symbol.extents)} indices, here it has {len(indices)}"
             )
-        bounds = tuple(zip(indices, symbol.extents, strict=True)) if len(indices) > 1 else ()
+        bounds = tuple(zip(indices, symbol.extents, strict=False)) if len(indices) > 1 else ()
         return Element(symbol.name, _flatten(symbol, indices), symbol.type, line, bounds)
 
     def _chain(self, node) -> tuple[Symbol | None, tuple]:

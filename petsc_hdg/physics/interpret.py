@@ -202,4 +202,4 @@ class Interpreter:
 
 
 def _duals(values: list, rates: np.ndarray) -> list:
-    return [Dual(value, rate) for value, rate in zip(values, rates, strict=True)]
+    return [Dual(value, rate) for value, rate in zip(values, rates, strict=False)]

@@ -33,7 +33,7 @@ def written(code: tuple, helpers: Mapping[str, Function]) -> set[str]:
 def written_by(call: ir.HelperCall, helpers: Mapping[str, Function]) -> set[str]:
     """Names whose elements a call of a helper writes."""
     function = helpers[call.function]
-    pairs = zip(function.parameters, call.arguments, strict=True)
+    pairs = zip(function.parameters, call.arguments, strict=False)
     return {
         argument.name
         for parameter, argument in pairs

@@ -154,7 +154,7 @@ def _lower_whole(parsed: Parsed, node, signature: Signature, shared: Helpers, co
         raise parsed.source.error(line_of(node), f"{message}; give the whole signature or the body alone")
     inputs, reasons = [], {}
     scope = Scope(parsed.source, (), reasons, _late(parsed, lambda: scope))
-    for parameter, meaning in zip(parameters, meanings, strict=True):
+    for parameter, meaning in zip(parameters, meanings, strict=False):
         if parameter.name is None:
             continue
         bound = Symbol(meaning, REAL, (None,)) if meaning == signature.output else symbol(meaning)
