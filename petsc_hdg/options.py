@@ -34,7 +34,7 @@ class Options:
     quadrature_degree: int = _option(
         -1, "degree the quadrature integrates exactly (-1: twice the degree)", minimum=-1, maximum=30
     )
-    deterministic: bool = _option(True, "bitwise equal results between runs")
+    deterministic: bool = _option(True, "bitwise equal results between runs (all kernels give them now)")
     kernel: str = _option(
         "auto",
         "element kernel: one thread a cell, thread transposition, or patches of first-order cells",

@@ -54,6 +54,12 @@ class CGSpecs:
         sources = self._sources("cg_patch.cl")
         return {n: self._spec(n, sources, macros, tables, threads) for n in ("cg_patch_residual", "cg_patch_action")}
 
+    @property
+    def flops_per_cell(self) -> int:
+        """Additions and multiplications of one residual without the physics: evaluate, transform, weigh, test."""
+        n, q, d, c = self.num_dofs, self.quadrature.num_points, self.dim, self.physics.num_components
+        return q * (4 * n * (1 + d) + c * (4 * d * d + d + 1))
+
     @cached_property
     def physics_text(self) -> str:
         return self.physics.device_source(self.dim)

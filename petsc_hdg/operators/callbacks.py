@@ -42,6 +42,7 @@ class Callbacks:
                 self.access.write(f) as out,
             ):
                 self.operator.residual(u, out, t, None if x_t is None else u_t)
+            PETSc.Log.logFlops(self.operator.flops)
 
     def _linearize(self, t, x, x_t, shift, jacobian, preconditioner) -> None:
         with self.events["Jacobian"], self.operator.arrays.callback("linearize"):

@@ -1,4 +1,4 @@
-"""The CG operator on a device: residual, Jacobian action, diagonal and matrices, from and to owned values in buffers."""
+"""The CG operator on a device: residual, Jacobian action, diagonal and matrices on buffers of owned values."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class CGOperator:
         self._aux = self.arrays.to_device(self.aux_rows if self.aux_rows.size else np.zeros(1), "auxiliary")
         self.set_constants(list(disc.physics.constants.values()))
 
-    # Data that may change between solves -----------------------------------------------------------------------------
+    # Data that may change between solves -----------------------------------------------------------------
 
     def set_constants(self, values) -> None:
         """Replace the values of the named constants [constant]."""
@@ -68,7 +68,7 @@ class CGOperator:
         self.discretization.auxiliary.place(self.aux_rows, name, values)
         self.arrays.upload(self._aux, np.ascontiguousarray(self.aux_rows, dtype=self.arrays.real), "auxiliary")
 
-    # Kernels, compiled at first use ------------------------------------------------------------------------------------
+    # Kernels, compiled at first use ----------------------------------------------------------------------
 
     def compile(self, matrices: bool = False) -> None:
         """Compile what residuals and products need, and the element matrices if asked for. Not collective."""
@@ -89,6 +89,18 @@ class CGOperator:
     def matrix_kernels(self) -> dict[str, Kernel]:
         """`cg_matrix` and `cg_diagonal`."""
         return {name: Kernel(spec, self.device) for name, spec in self.discretization.matrix_specs().items()}
+
+    @property
+    def flops(self) -> int:
+        """Flops of this rank's residual without the physics; a product does twice as many (state and direction)."""
+        return self.discretization.mesh.num_cells * self.discretization.flops_per_cell
+
+    def all_kernels(self) -> dict[str, Kernel]:
+        """Every kernel compiled so far, by name."""
+        found = dict(self.kernels)
+        for group in (self.__dict__.get("matrix_kernels"), self.patches and self.patches.kernels):
+            found |= group or {}
+        return found
 
     @cached_property
     def error_kernel(self) -> Kernel:
@@ -115,10 +127,10 @@ class CGOperator:
         condition, component, x = self.discretization.constrained_points()
         return [self.arrays.to_device(a, "essential conditions") for a in (condition, component, x)]
 
-    # Vectors -----------------------------------------------------------------------------------------------------------
+    # Vectors ---------------------------------------------------------------------------------------------
 
     def update_essential(self, vector: TailedVector, t: float) -> None:
-        """Evaluate the essential values at time t, or their rates, into the tail of a vector (once for each t and set of constants)."""
+        """Evaluate the essential values at time t, or their rates, into a vector's tail (once for each t and constants)."""
         count = self.dofmap.num_constrained
         if (
             vector.essential_time == t
@@ -146,7 +158,8 @@ class CGOperator:
         disc, state, rate = self.discretization, state or self.state, rate or self.rate
         du = du or state
         return (
-            count, disc.stride, self.dofmap.num_owned, float(self.time if t is None else t), float(self.shift), self._constants,
+            count, disc.stride, self.dofmap.num_owned, float(self.time if t is None else t), float(self.shift),
+            self._constants,
             self._dofs, self._nodes, self._cell_nodes, None, self._aux, self._tables(kernel.spec.name),
             state.owned, state.tail, rate.owned, rate.tail, du.owned, du.tail,
         )  # fmt: skip
@@ -221,7 +234,7 @@ class CGOperator:
             float
         )
 
-    # Steps -------------------------------------------------------------------------------------------------------------
+    # Steps -----------------------------------------------------------------------------------------------
 
     def run_cells(self, name: str, out, **where) -> None:
         """Launch an element kernel into `out` [dof, stride]; `where`: see `arguments`."""
@@ -233,7 +246,7 @@ class CGOperator:
         )
 
     def run_facets(self, name: str, out, first: int | None = None, columns: int = 1, **where) -> None:
-        """Launch a boundary kernel into `out` from `first` on (default: behind the cells' rows), if there are natural facets."""
+        """Launch a boundary kernel into `out` from `first` on (default: behind the cells' rows), if there are facets."""
         disc = self.discretization
         if not disc.num_facets:
             return

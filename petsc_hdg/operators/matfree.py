@@ -32,6 +32,7 @@ class JacobianContext:
         self.operator = operator
         self.access = access
         self.assembled = assembled
+        self.event = PETSc.Log.Event("FeProduct")
 
     def as_mat(self, sizes, comm, vec_type: str) -> PETSc.Mat:
         """The Mat around this context, with vectors of type `vec_type`. Collective."""
@@ -44,8 +45,9 @@ class JacobianContext:
     def mult(self, mat, x, y) -> None:
         """y = J x"""
         arrays = self.operator.arrays
-        with arrays.callback("Jacobian product"), self.access.read(x) as du, self.access.write(y) as out:
+        with self.event, arrays.callback("Jacobian product"), self.access.read(x) as du, self.access.write(y) as out:
             self.operator.action(du, out)
+            PETSc.Log.logFlops(2 * self.operator.flops)
 
     def multTranspose(self, mat, x, y) -> None:
         """y = Jᵀ x, by the assembled matrix. Raises SolveError if there is none."""

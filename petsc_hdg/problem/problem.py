@@ -48,6 +48,8 @@ class Problem:
             self.discretization.dofmap  # noqa: B018  numbering is collective: done here, on all ranks
         with stages.stage("compile"):
             self._create_operator()
+        if self.options.kernel_view:
+            results.view_kernels(self)
         if self.options.view:
             PETSc.Sys.Print(self.view(), comm=mesh.dm.comm)
 
@@ -84,7 +86,7 @@ class Problem:
         """Free degrees of freedom over all ranks."""
         return self.comm.allreduce(self.discretization.dofmap.num_owned)
 
-    # Data ----------------------------------------------------------------------------------------------------------------
+    # Data ------------------------------------------------------------------------------------------------
 
     def set_constants(self, **values: float) -> None:
         """Change named constants; nothing is compiled again. Raises PhysicsError for an unknown name."""
@@ -101,7 +103,7 @@ class Problem:
         if name in self._unset:
             self._unset.remove(name)
 
-    # PETSc ---------------------------------------------------------------------------------------------------------------
+    # PETSc -----------------------------------------------------------------------------------------------
 
     def create_vec(self) -> PETSc.Vec:
         """A zero vector of unknowns, of the type `-dm_vec_type` asks for."""
@@ -110,7 +112,7 @@ class Problem:
     def interpolate(self, value) -> PETSc.Vec:
         """A vector that takes given values at the nodes: a first guess, an initial state (collective).
 
-        value: a number or a sequence of one number a component; a callable of coordinates x [..., dim] that returns [...]
+        value: a number or one number a component; a callable of coordinates x [..., dim] that returns [...]
         or [..., component]; a dict {field name: one of these}. Fields that are not named are zero.
         """
         with collectively(self.comm):
@@ -124,7 +126,8 @@ class Problem:
         """Residual and Jacobian callbacks with their matrices."""
         if self._unset:
             raise SolveError(
-                f"auxiliary field '{self._unset[0]}' has no values yet: call problem.set_auxiliary('{self._unset[0]}', ...)"
+                f"auxiliary field '{self._unset[0]}' has no values yet: "
+                f"call problem.set_auxiliary('{self._unset[0]}', ...)"
             )
         if self.options.check_kernels:
             with stages.stage("compile"), collectively(self.comm):
@@ -154,7 +157,8 @@ class Problem:
     def create_snes(self) -> PETSc.SNES:
         """A SNES with residual and Jacobian attached, our defaults, and the user's options on top.
 
-        Defaults: one linear solve if the physics is linear, else Newton; GAMG on the assembled matrix, or Jacobi without one.
+        Defaults: one linear solve if the physics is linear, else Newton; GAMG on the assembled matrix, or Jacobi
+        without one.
         """
         snes = PETSc.SNES().create(self.dm.comm)
         if self.prefix:
@@ -174,7 +178,7 @@ class Problem:
         return self.create_snes()
 
     def solve(self, guess: PETSc.Vec | None = None) -> PETSc.Vec:
-        """Solve F(u) = 0 from `guess` (zero if None) and return u. Raises SolveError on all ranks if the solver fails."""
+        """Solve F(u) = 0 from `guess` (zero if None) and return u. Raises SolveError on all ranks if that fails."""
         u = self.create_vec() if guess is None else guess.copy()
         with stages.stage("solve"):
             self.snes.solve(None, u)
@@ -183,10 +187,10 @@ class Problem:
         solvers.check_converged(self.snes)
         return u
 
-    # Results -------------------------------------------------------------------------------------------------------------
+    # Results ---------------------------------------------------------------------------------------------
 
     def errors(self, u: PETSc.Vec, t: float = 0.0) -> dict[str, float]:
-        """L2 norm and H1 seminorm of u - exact, over all components and ranks. Raises PhysicsError if no exact solution is given."""
+        """L2 norm and H1 seminorm of u - exact, over all components and ranks. Raises PhysicsError without an exact one."""
         inputs.require_exact(self.physics)
         with stages.stage("output"), self.access.read(u) as buffer:
             squares = self.comm.allreduce(self.operator.errors(buffer, t))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from .. import output, stages
 from ..discretizations.dofmap import element_nodes
+from ..errors import OptionError, collectively
 
 
 def cell_values(problem, u, t: float = 0.0) -> dict[str, np.ndarray]:
@@ -50,6 +53,29 @@ def write_png(problem, path, u, t: float = 0.0, **settings) -> None:
     degree, points, fields = _at_output_nodes(problem, u, t)
     name = problem.discretization.spaces[0].name
     output.plot(path, problem.comm, problem.mesh.cell, degree, points, fields[name], **settings)
+
+
+def view_kernels(problem) -> None:
+    """Write the text of each program to the folder of `-fe_kernel_view`, or print it (`stdout`); rank 0's. Collective."""
+    where = problem.options.kernel_view
+    with collectively(problem.comm):
+        if problem.comm.rank != 0:
+            return
+        for name, kernel in problem.operator.all_kernels().items():
+            if where == "stdout":
+                print(kernel.spec.program_source())
+            else:
+                _write_text(Path(where), f"{name}.cl", kernel.spec.program_source())
+
+
+def _write_text(folder: Path, name: str, text: str) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    except OSError as error:
+        raise OptionError(
+            f"-fe_kernel_view cannot write {folder / name} ({error.strerror}); give a folder that can be written, or stdout"
+        ) from None
 
 
 def report(problem, u=None) -> dict:

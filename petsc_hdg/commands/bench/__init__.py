@@ -1,4 +1,4 @@
-"""`petsc-hdg bench SCHEME`: rows that set a kernel's time beside a copy on the same device, measured in the same run."""
+"""`petsc-hdg bench SCHEME`: rows that set a kernel's time beside a copy on the same device, measured in one run."""
 
 from __future__ import annotations
 

@@ -100,15 +100,15 @@ def element_row(title, disc, device, repeat, copy) -> dict:
     table_buffer = arrays.to_device(tables) if tables.size else None
     cells = disc.mesh.num_cells
     arguments = (
-        cells, disc.stride, 0, 0.0, 0.0, op._constants, None, op._nodes, op._cell_nodes, geometry, op._aux, table_buffer,
-        u, u, u, u, u, u, out,
+        cells, disc.stride, 0, 0.0, 0.0, op._constants, None, op._nodes, op._cell_nodes, geometry, op._aux,
+        table_buffer, u, u, u, u, u, u, out,
     )  # fmt: skip
     items = disc.work_items(spec)
     seconds = median_seconds(device, lambda: kernel(items, *arguments), repeat)
     nbytes = cells * disc.real_bytes * (disc.dim**2 + 1 + 2 * disc.num_dofs)
     return row(
         kernel=title, discretization=disc, device=device, cells=cells, dofs=cells * disc.num_dofs, dof_kind="element", seconds=seconds,
-        nbytes=nbytes, flops=cells * flops_per_cell(disc), copy=copy,
+        nbytes=nbytes, flops=cells * disc.flops_per_cell, copy=copy,
     )  # fmt: skip
 
 
@@ -130,14 +130,8 @@ def whole_row(title, disc, device, repeat, copy) -> dict:
     nbytes = disc.real_bytes * (2 * count + disc.dim * nodes) + 4 * cells * indices
     return row(
         kernel=title, discretization=disc, device=device, cells=cells, dofs=count, dof_kind="unique", seconds=seconds,
-        nbytes=nbytes, flops=cells * flops_per_cell(disc), copy=copy,
+        nbytes=nbytes, flops=cells * disc.flops_per_cell, copy=copy,
     )  # fmt: skip
-
-
-def flops_per_cell(disc) -> int:
-    """Additions and multiplications of a Laplace residual by quadrature: evaluate, transform, weigh, test."""
-    n, q, d = disc.num_dofs, disc.quadrature.num_points, disc.dim
-    return q * (2 * n * (1 + d) + 2 * d * d + d + 2 * d * d + 2 * n * (1 + d))
 
 
 def _bare_operator(disc, arrays):
