@@ -33,7 +33,7 @@ class SolveError(PetscHdgError):
 def collectively(comm):
     """Raise on every rank of `comm` (mpi4py) the error that any rank raises inside the block.
 
-    Every rank must enter the block, and the block must hold no collective call, since a rank that raises leaves it early.
+    Every rank must enter the block, and the block must hold no collective call: a rank that raises leaves it early.
     The lowest rank's error is the one the others see; what is not a PetscHdgError reaches them as one that quotes it.
     """
     error = None

@@ -1,4 +1,4 @@
-"""The options of petsc_hdg, read once from PETSc's database into frozen data. No other module reads the database for `-fe_*`."""
+"""The options of petsc_hdg: the only module that reads `-fe_*` from PETSc's database, once, into frozen data."""
 
 from __future__ import annotations
 

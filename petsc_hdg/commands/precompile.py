@@ -1,4 +1,4 @@
-"""`python -m petsc_hdg precompile [script.py …]`: fill the cache of compiled kernels, so that the first solve starts at once."""
+"""`python -m petsc_hdg precompile [script.py …]`: fill the cache of compiled kernels for a quick first solve."""
 
 from __future__ import annotations
 

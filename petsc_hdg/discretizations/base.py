@@ -48,7 +48,8 @@ class Discretization:
             degree = self.options.degree + f.degree_offset
             if not low <= degree <= high:
                 raise OptionError(
-                    f"-{self.options.prefix}fe_degree {self.options.degree} gives field '{f.name}' the degree {degree}; {self.name} takes {low} to {high}"
+                    f"-{self.options.prefix}fe_degree {self.options.degree} gives field '{f.name}' the degree "
+                    f"{degree}; {self.name} takes {low} to {high}"
                 )
 
     @cached_property

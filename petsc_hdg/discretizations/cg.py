@@ -101,7 +101,7 @@ class ContinuousGalerkin(CGSpecs, Discretization):
         return start.astype(np.int32), place[order].astype(np.int32)
 
     def matrix_numbers(self) -> tuple[np.ndarray, np.ndarray]:
-        """PETSc row and column of each entry of the element matrices [dof, dof, stride] of cells, then of facets; -1: dropped."""
+        """PETSc row and column of each entry of the matrices [dof, dof, stride] of cells, then facets; -1: dropped."""
         numbers = np.full((self.num_dofs, self.stride), -1, dtype=self.dofmap.global_numbers.dtype)
         numbers[:, : self.mesh.num_cells] = self.dofmap.global_numbers[self.dofmap.compact[self.dofmap.cell_dofs]].T
         of_facets = np.full((self.num_dofs, self.facet_stride), -1, dtype=numbers.dtype)

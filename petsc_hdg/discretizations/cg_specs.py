@@ -21,10 +21,11 @@ class CGSpecs:
 
     @cached_property
     def variant(self) -> str:
-        """`cell` (one thread a cell), `transpose` (thread transposition) or `patch` (one first-order field, see `patches`)."""
+        """`cell` (one thread a cell), `transpose` (thread transposition) or `patch` (one first-order field)."""
         if self.options.kernel == "patch" and not self.is_first_order:
             raise OptionError(
-                f"-{self.options.prefix}fe_kernel patch takes one field of degree 1 on straight cells; use cell, transpose or auto"
+                f"-{self.options.prefix}fe_kernel patch takes one field of degree 1 on straight cells; "
+                "use cell, transpose or auto"
             )
         if self.options.kernel != "auto":
             return self.options.kernel
@@ -180,7 +181,7 @@ class CGSpecs:
         return KernelSpec(name, ("assemble.cl",), precision=self.options.precision, local_size=64)
 
     def _spec(self, name, sources, macros, tables, local_size, local_bytes=0) -> KernelSpec:
-        # Threads of a group read different entries in thread transposition, which a GPU's constant cache serves one by one.
+        # In thread transposition a group's threads read different entries, which a constant cache serves one by one.
         scattered = self.limits.is_gpu and "cg_transpose.cl" in sources
         tables, placed = place_tables(tables, self.real_bytes, 0 if scattered else CONSTANT_BYTES)
         self.global_tables[name] = placed.values

@@ -46,11 +46,11 @@ class DofMap:
 
     section      PETSc section with constrained degrees of freedom flagged
     cell_dofs    [cell, dof] numbers in the local section (PETSc's L-vector)
-    compact      [local dof] owned: index in this rank's part of the PETSc vector (< num_owned); then ghosts; then constrained
+    compact      [local dof] index in this rank's part of the PETSc vector (< num_owned); then ghosts; then constrained
     num_owned, num_ghosts, num_constrained
     ghost_rank, ghost_index  [ghost] owner of each ghost and its index there
     constrained  [constrained] local dof numbers
-    global_numbers [num_owned + num_ghosts + num_constrained] PETSc's global number of a compact number, -1 if constrained
+    global_numbers [num_owned + num_ghosts + num_constrained] PETSc's number of a compact one, -1 if constrained
     """
 
     section: PETSc.Section
@@ -93,7 +93,6 @@ def _dofs_per_dimension(space: FieldSpace) -> list[int]:
 
 
 def _create_section(mesh, dm, spaces, constrained, order):
-    dim = mesh.dim
     dm.setNumFields(len(spaces))
     counts = [n for s in spaces for n in _dofs_per_dimension(s)]
     fields, components, points = [], [], []
@@ -109,7 +108,6 @@ def _create_section(mesh, dm, spaces, constrained, order):
             points.append(
                 PETSc.IS().createGeneral(np.flatnonzero(which.ravel() == row).astype(np.int32), comm=PETSc.COMM_SELF)
             )
-    assert len(counts) == len(spaces) * (dim + 1)
     storage = PETSc.IS().createGeneral(order.astype(PETSc.IntType), comm=PETSc.COMM_SELF)
     section = dm.createSection(
         [s.components for s in spaces], counts, fields or None, components or None, points or None, storage
@@ -135,8 +133,10 @@ def _point_counts(mesh, space) -> np.ndarray:
 
 
 def _point_offsets(mesh, spaces, order):
-    """First local dof of each point [point], points being stored in `order`, and for each field what it adds by dimension:
-    PETSc lays the fields of a point in turn."""
+    """First local dof of each point [point], stored in `order`, and what each field adds to it [field, dimension].
+
+    PETSc lays the fields of a point in turn.
+    """
     per_field = np.array([_dofs_per_dimension(s) for s in spaces])
     counts = per_field.sum(axis=0)[_point_dimensions(mesh)][order]
     offsets = np.empty(len(order), dtype=np.int64)
@@ -170,7 +170,7 @@ def entity_points(mesh, dimension) -> np.ndarray:
 
 
 def _node_order(mesh, dimension, number, count) -> np.ndarray:
-    """Place [cell, node] on the entity of the nodes that the reference element lists there, agreed by all cells around it."""
+    """Place [cell, node] on the entity of the nodes the reference element lists there; all cells around it agree."""
     identity = np.broadcast_to(np.arange(count), (mesh.num_cells, count))
     if dimension in (0, mesh.dim) or count == 1:
         return identity

@@ -1,4 +1,4 @@
-"""Patches of cells for first-order elements: which vertices a patch reads, which sums it completes, which it leaves on its border."""
+"""Patches of cells for first-order elements: the vertices each reads, the sums it completes or leaves on its border."""
 
 from __future__ import annotations
 
@@ -89,8 +89,9 @@ def build_patches(
     list_start, entries = _lists(rank[where], patch_of, place_start, cells, corners, count)
     rows, row_start, row_entry = _border_rows(dofs[~complete], num_rows, cell_dofs, facet_cells, facet_stride)
     return Patches(
-        cells=cells, place_start=place_start, interior=interior, border_start=border_start, place_dofs=dofs, place_node=place_node,
-        corner=within.reshape(num_cells, corners), list_start=list_start, list=entries, rows=rows, row_start=row_start, row_entry=row_entry,
+        cells=cells, place_start=place_start, interior=interior, border_start=border_start,
+        place_dofs=dofs, place_node=place_node, corner=within.reshape(num_cells, corners),
+        list_start=list_start, list=entries, rows=rows, row_start=row_start, row_entry=row_entry,
     )  # fmt: skip
 
 
@@ -102,7 +103,10 @@ def _complete(place_node, dofs, num_owned, num_nodes, cell_nodes, facet_cells) -
 
 
 def _lists(place, patch_of, place_start, cells, corners, count):
-    """Slots of each place in a fixed order: starts within the patch's list [places + 1 a patch], slots [patch, corners * cells]."""
+    """Slots of each place in a fixed order.
+
+    Returns the starts within the patch's list [places + 1 a patch] and the slots [patch, corners * cells].
+    """
     cell, corner = np.divmod(np.arange(len(place)), corners)
     slot = (corner * cells + cell % cells).astype(np.uint16)
     order = np.argsort(place, kind="stable")

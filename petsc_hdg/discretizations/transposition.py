@@ -47,8 +47,9 @@ def transposition(
     if num_blocks:
         if not fits(num_blocks):
             raise OptionError(
-                f"-fe_num_blocks {num_blocks} needs {num_blocks * threads} threads and {num_blocks * cells * bytes_per_cell} bytes of local "
-                f"memory a work-group; the device has {limits.max_work_group} and {limits.local_bytes}: give fewer, or 0 to let it be chosen"
+                f"-fe_num_blocks {num_blocks} needs {num_blocks * threads} threads and "
+                f"{num_blocks * cells * bytes_per_cell} bytes of local memory a work-group; "
+                f"the device has {limits.max_work_group} and {limits.local_bytes}: give fewer, or 0 to let it be chosen"
             )
         return Transposition(num_blocks * threads, num_blocks * cells, num_blocks * cells * bytes_per_cell)
     blocks = max(1, PREFERRED_THREADS // threads)
@@ -60,7 +61,7 @@ def transposition(
 
 
 def _uneven(num_dofs: int, num_points: int, bytes_per_cell: int, limits: DeviceLimits) -> Transposition:
-    """Shape for elements whose common multiple is too large: as many cells as fit, threads enough for one phase at a time."""
+    """Shape if the common multiple is too large: as many cells as fit, threads enough for one phase at a time."""
     most = min(PREFERRED_THREADS, limits.max_work_group)
     cells = max(1, min(most // min(num_dofs, num_points), limits.local_bytes // bytes_per_cell))
     threads = min(most, -(-cells * max(num_dofs, num_points) // 32) * 32)

@@ -6,7 +6,9 @@ from petsc4py import PETSc
 
 
 class Callbacks:
-    """What SNES and TS call. One object serves `snes.setFunction`, `snes.setJacobian`, `ts.setIFunction`, `ts.setIJacobian`.
+    """What SNES and TS call.
+
+    One object serves `snes.setFunction`, `snes.setJacobian`, `ts.setIFunction` and `ts.setIJacobian`.
 
     jacobian: the shell Mat.   assembled: AssembledMatrix for the preconditioner, or None.
     """

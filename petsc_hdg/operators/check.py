@@ -173,6 +173,7 @@ def _judge(kernel, got, expected, tolerance: float) -> None:
     verified.record(kernel, ok, detail)
     if not ok:
         raise DeviceError(
-            f"kernel '{kernel.spec.name}' gives wrong results on {kernel.device.name} (driver {kernel.device.driver}): {detail}, "
-            f"accepted {tolerance:.0e}; choose another -fe_device or update its driver"
+            f"kernel '{kernel.spec.name}' gives wrong results on {kernel.device.name} "
+            f"(driver {kernel.device.driver}): {detail}, accepted {tolerance:.0e}; "
+            "choose another -fe_device or update its driver"
         )

@@ -11,7 +11,7 @@ __all__ = ["Problem"]
 
 
 def _destroy_leftovers() -> None:
-    """Destroy PETSc objects that Python has given up: PetscFinalize would, but after Python itself, which their contexts need."""
+    """Destroy PETSc objects that Python gave up: PetscFinalize would, but after Python, which their contexts need."""
     gc.collect()
     PETSc.garbage_cleanup()
 

@@ -10,7 +10,7 @@ from ..reference import ReferenceElement
 
 
 def auxiliary_values(discretization, name: str, value) -> np.ndarray:
-    """Values [cell, row, component] of an auxiliary field from any of the forms `Problem.set_auxiliary` takes. Collective."""
+    """Values [cell, row, component] of an auxiliary field, from any form `Problem.set_auxiliary` takes. Collective."""
     mesh, auxiliary = discretization.mesh, discretization.auxiliary
     with collectively(mesh.comm):
         field, _ = auxiliary.field(name)
@@ -51,8 +51,8 @@ def _of_coordinates(mesh, auxiliary, field, function, shape) -> np.ndarray:
     values = np.asarray(function(x), dtype=float)
     if values.size != np.prod(shape) and values.size != np.prod(shape[:2]):
         raise PhysicsError(
-            f"the function for auxiliary field '{field.name}' returned shape {values.shape} for coordinates of shape {x.shape}; "
-            f"it must return {x.shape[:-1]} or {(*x.shape[:-1], field.components)}"
+            f"the function for auxiliary field '{field.name}' returned shape {values.shape} "
+            f"for coordinates of shape {x.shape}; it must return {x.shape[:-1]} or {(*x.shape[:-1], field.components)}"
         )
     return (
         values.reshape(shape)
@@ -100,5 +100,6 @@ def require_exact(physics) -> None:
     """Raise PhysicsError if the physics gives no exact solution."""
     if not physics.has_exact:
         raise PhysicsError(
-            f"physics '{physics.name}' has no exact solution to compare with: give exact={{'{physics.fields[0].name}': 'u[0] = ...;'}}"
+            f"physics '{physics.name}' has no exact solution to compare with: "
+            f"give exact={{'{physics.fields[0].name}': 'u[0] = ...;'}}"
         )

@@ -24,7 +24,7 @@ def cell_values(problem, u, t: float = 0.0) -> dict[str, np.ndarray]:
 
 
 def _at_output_nodes(problem, u, t):
-    """Degree, points [cell, node, dim] and fields name → [cell, node, component], all at the nodes of the highest degree."""
+    """Degree, points [cell, node, dim], fields name → [cell, node, component], at the nodes of the highest degree."""
     spaces = problem.discretization.spaces
     finest = max((s.element for s in spaces), key=lambda e: e.degree)
     values = cell_values(problem, u, t)
@@ -56,7 +56,7 @@ def write_png(problem, path, u, t: float = 0.0, **settings) -> None:
 
 
 def view_kernels(problem) -> None:
-    """Write the text of each program to the folder of `-fe_kernel_view`, or print it (`stdout`); rank 0's. Collective."""
+    """Write each program's text to the folder of `-fe_kernel_view`, or print it (`stdout`), on rank 0. Collective."""
     where = problem.options.kernel_view
     with collectively(problem.comm):
         if problem.comm.rank != 0:
@@ -74,7 +74,8 @@ def _write_text(folder: Path, name: str, text: str) -> None:
         (folder / name).write_text(text)
     except OSError as error:
         raise OptionError(
-            f"-fe_kernel_view cannot write {folder / name} ({error.strerror}); give a folder that can be written, or stdout"
+            f"-fe_kernel_view cannot write {folder / name} ({error.strerror}); "
+            "give a folder that can be written, or stdout"
         ) from None
 
 
@@ -118,9 +119,12 @@ def describe(problem) -> str:
     kernel = problem.operator.kernels["cg_residual"].spec
     shape = ", ".join(f"{k.lower()} {kernel.macros[k]}" for k in ("THREADS", "CELLS", "BATCHES") if k in kernel.macros)
     lines = [
-        f"scheme: {disc.name}, physics '{problem.physics.name}', {cells} {problem.mesh.cell} cells (geometry of degree {problem.mesh.geometry.degree}) on {problem.comm.size} ranks",
-        f"  fields: {names}; {problem.num_unknowns} unknowns; quadrature of degree {disc.quadrature_degree}, {disc.quadrature.num_points} points",
-        f"  kernel: {disc.variant} ({shape or 'one thread a cell'}), {options.precision} precision, {'linear' if problem.physics.is_linear else 'nonlinear'}",
+        f"scheme: {disc.name}, physics '{problem.physics.name}', {cells} {problem.mesh.cell} cells "
+        f"(geometry of degree {problem.mesh.geometry.degree}) on {problem.comm.size} ranks",
+        f"  fields: {names}; {problem.num_unknowns} unknowns; "
+        f"quadrature of degree {disc.quadrature_degree}, {disc.quadrature.num_points} points",
+        f"  kernel: {disc.variant} ({shape or 'one thread a cell'}), {options.precision} precision, "
+        f"{'linear' if problem.physics.is_linear else 'nonlinear'}",
         problem.device.view(),
         f"  Vec mode: {problem.vec_mode} ({problem.vec_type} vectors)",
     ]

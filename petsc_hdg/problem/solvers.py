@@ -25,7 +25,7 @@ def vec_type(dm) -> str:
 
 
 def set_near_nullspace(discretization, mat: PETSc.Mat) -> None:
-    """Give GAMG the rigid-body modes if the only field is a displacement (as many components as dimensions). Collective."""
+    """Give GAMG the rigid-body modes if the only field is a displacement (one component a dimension). Collective."""
     space = discretization.spaces[0]
     if len(discretization.spaces) != 1 or space.components != discretization.dim:
         return
@@ -70,8 +70,9 @@ def set_from_options(solver) -> None:
         solver.setFromOptions()
     except PETSc.Error as error:
         raise OptionError(
-            f"PETSc does not accept an option of this solver ({reason(error)}); check -{solver.getOptionsPrefix() or ''}snes_type, "
-            "-ksp_type and -pc_type and their options, -help lists the known ones"
+            f"PETSc does not accept an option of this solver ({reason(error)}); "
+            f"check -{solver.getOptionsPrefix() or ''}snes_type, -ksp_type and -pc_type and their options, "
+            "-help lists the known ones"
         ) from None
 
 

@@ -42,7 +42,7 @@ class ReferenceElement:
     degree: int
 
     def _basix(self):
-        """The element in basix. Made anew each time: basix complains about its objects that live until the interpreter ends."""
+        """The element in basix, made anew each time: basix complains of any that live until the interpreter ends."""
         return basix.create_element(
             basix.ElementFamily.P, basix.CellType[self.cell], self.degree, basix.LagrangeVariant.gll_warped
         )
@@ -71,5 +71,8 @@ class ReferenceElement:
         return tuple(len(on[0]) for on in self.entity_dofs)
 
     def tabulate(self, points: np.ndarray, derivatives: int = 1) -> np.ndarray:
-        """Basis and derivatives [1 + dim, point, basis] at reference points [point, dim] (derivatives = 0: [1, point, basis])."""
+        """Basis and derivatives [1 + dim, point, basis] at reference points [point, dim].
+
+        Without derivatives (`derivatives=0`): [1, point, basis].
+        """
         return np.asarray(self._basix().tabulate(derivatives, np.ascontiguousarray(points))[..., 0])

@@ -55,7 +55,7 @@ def facet_quadrature(cell: str, degree: int) -> tuple[list[Quadrature], np.ndarr
     """Rules on each facet of a reference cell.
 
     Returns
-        rules    one Quadrature a facet: points in the cell's reference coordinates, weights that measure the facet there
+        rules    one Quadrature a facet: points in the cell's reference coordinates, weights that measure it there
         normals  [facet, dim] outward unit normals of the reference cell
     """
     kind = basix.CellType[cell]

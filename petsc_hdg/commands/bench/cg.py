@@ -107,8 +107,8 @@ def element_row(title, disc, device, repeat, copy) -> dict:
     seconds = median_seconds(device, lambda: kernel(items, *arguments), repeat)
     nbytes = cells * disc.real_bytes * (disc.dim**2 + 1 + 2 * disc.num_dofs)
     return row(
-        kernel=title, discretization=disc, device=device, cells=cells, dofs=cells * disc.num_dofs, dof_kind="element", seconds=seconds,
-        nbytes=nbytes, flops=cells * disc.flops_per_cell, copy=copy,
+        kernel=title, discretization=disc, device=device, cells=cells, dofs=cells * disc.num_dofs,
+        dof_kind="element", seconds=seconds, nbytes=nbytes, flops=cells * disc.flops_per_cell, copy=copy,
     )  # fmt: skip
 
 

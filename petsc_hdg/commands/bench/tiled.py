@@ -34,7 +34,7 @@ def shaken_box(cell: str, faces=None, amount: float = 0.2, seed: int = 1) -> Mes
 
 
 class TiledCG(ContinuousGalerkin):
-    """A ContinuousGalerkin discretization of `copies` copies of the mesh of `tile`, without essential or natural conditions."""
+    """A ContinuousGalerkin on `copies` copies of the mesh of `tile`, without essential or natural conditions."""
 
     def __init__(self, tile: ContinuousGalerkin, copies: int):
         self.tile, self.copies = tile, copies
