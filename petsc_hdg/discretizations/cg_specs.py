@@ -9,7 +9,7 @@ import numpy as np
 from ..codegen import KernelSpec
 from ..errors import OptionError
 from ..reference import facet_quadrature, symmetric_quadrature, tabulate
-from .large_tables import CONSTANT_BYTES, place_tables
+from .large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
 from .patches import PATCH_THREADS, patch_cells
 from .transposition import transposition
 
@@ -183,7 +183,7 @@ class CGSpecs:
     def _spec(self, name, sources, macros, tables, local_size, local_bytes=0) -> KernelSpec:
         # In thread transposition a group's threads read different entries, which a constant cache serves one by one.
         scattered = self.limits.is_gpu and "cg_transpose.cl" in sources
-        tables, placed = place_tables(tables, self.real_bytes, 0 if scattered else CONSTANT_BYTES)
+        tables, placed = place_tables(tables, self.real_bytes, SCATTERED_BYTES if scattered else CONSTANT_BYTES)
         self.global_tables[name] = placed.values
         macros = {**macros, **placed.macros}
         return KernelSpec(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 CONSTANT_BYTES = 48 * 1024  # devices have 64 KiB at least; the rest is left to small tables and the compiler
+SCATTERED_BYTES = 2560  # larger tables are faster in global memory where threads read different entries (on an H100)
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ class CGOperator:
     # Vectors ---------------------------------------------------------------------------------------------
 
     def update_essential(self, vector: TailedVector, t: float) -> None:
-        """Evaluate the essential values at time t, or their rates, into a vector's tail (once for each t and constants)."""
+        """Evaluate the essential values at time t, or their rates, into a tail (once for each t and set of constants)."""
         count = self.dofmap.num_constrained
         if (
             vector.essential_time == t
@@ -246,7 +246,7 @@ class CGOperator:
         )
 
     def run_facets(self, name: str, out, first: int | None = None, columns: int = 1, **where) -> None:
-        """Launch a boundary kernel into `out` from `first` on (default: behind the cells' rows), if there are facets."""
+        """Launch a boundary kernel into `out` from `first` on (default: behind the cells' rows), if there are any."""
         disc = self.discretization
         if not disc.num_facets:
             return

@@ -190,7 +190,7 @@ class Problem:
     # Results ---------------------------------------------------------------------------------------------
 
     def errors(self, u: PETSc.Vec, t: float = 0.0) -> dict[str, float]:
-        """L2 norm and H1 seminorm of u - exact, over all components and ranks. Raises PhysicsError without an exact one."""
+        """L2 norm and H1 seminorm of u - exact over components and ranks. Raises PhysicsError without an exact one."""
         inputs.require_exact(self.physics)
         with stages.stage("output"), self.access.read(u) as buffer:
             squares = self.comm.allreduce(self.operator.errors(buffer, t))
