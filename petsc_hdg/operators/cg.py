@@ -130,7 +130,7 @@ class CGOperator:
     # Vectors ---------------------------------------------------------------------------------------------
 
     def update_essential(self, vector: TailedVector, t: float) -> None:
-        """Evaluate the essential values at time t, or their rates, into a tail (once for each t and set of constants)."""
+        """Evaluate essential values at time t, or their rates, into a tail (once for each t and set of constants)."""
         count = self.dofmap.num_constrained
         if (
             vector.essential_time == t
