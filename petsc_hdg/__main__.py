@@ -44,7 +44,7 @@ def _give_options_to_petsc(arguments: list[str]) -> None:
         import petsc4py
     except ImportError:
         return
-    petsc4py.init(["petsc_hdg", *arguments])
+    petsc4py.init(["petsc_hdg", *arguments, "-options_left", "0"])  # a command has options of its own
 
 
 if __name__ == "__main__":

@@ -101,11 +101,3 @@ class Kernel:
         queue.finish()
         self.device.add_seconds(self.spec.name, time.perf_counter() - start)
         return event
-
-
-def local_memory(nbytes: int):
-    """An argument that gives a kernel `nbytes` of local memory.
-
-    Rounded up to 16 bytes: NVIDIA's driver lays local arguments end to end without aligning them.
-    """
-    return opencl().LocalMemory(max(-(-int(nbytes) // 16) * 16, 16))

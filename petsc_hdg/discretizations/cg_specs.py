@@ -29,7 +29,7 @@ class CGSpecs:
             )
         if self.options.kernel != "auto":
             return self.options.kernel
-        if self.limits.is_gpu and self.is_first_order:
+        if self.limits.is_gpu and self.is_first_order and self.patch_bytes <= self.limits.local_bytes:
             return "patch"
         return "cell" if self.num_dofs <= CELL_KERNEL_LIMIT else "transpose"
 
@@ -47,13 +47,19 @@ class CGSpecs:
     def real_bytes(self) -> int:
         return 8 if self.options.precision == "double" else 4
 
+    @property
+    def patch_bytes(self) -> int:
+        """Local memory of a patch: the element vectors of its cells."""
+        return self.cells_per_patch * self.num_dofs * self.real_bytes
+
     def patch_specs(self) -> dict[str, KernelSpec]:
         """Specs of `cg_patch_residual` and `cg_patch_action`."""
-        threads = min(PATCH_THREADS if self.limits.is_gpu else 64, self.cells_per_patch)
+        threads = min(PATCH_THREADS[self.mesh.cell] if self.limits.is_gpu else 64, self.cells_per_patch)
         macros = {**self._macros(), "NQ": self.quadrature.num_points, "THREADS": threads, "CELLS": self.cells_per_patch}
         tables = self._cell_tables(self.quadrature)
         sources = self._sources("cg_patch.cl")
-        return {n: self._spec(n, sources, macros, tables, threads) for n in ("cg_patch_residual", "cg_patch_action")}
+        names = ("cg_patch_residual", "cg_patch_action")
+        return {n: self._spec(n, sources, macros, tables, threads, self.patch_bytes) for n in names}
 
     @property
     def flops_per_cell(self) -> int:

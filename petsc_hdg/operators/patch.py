@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 
 from ..device import Kernel
-from ..device.kernel import local_memory
 from ..discretizations.base import cell_fastest
 
 
@@ -16,7 +15,7 @@ class PatchOperator:
         self.operator = operator
         disc, arrays = operator.discretization, operator.arrays
         patches = disc.patches
-        self.count, self.size, self.places = patches.count, patches.size, len(patches.place_node)
+        self.count, self.places = patches.count, len(patches.place_node)
         self.num_rows = len(patches.rows)
         self.border_values = patches.num_border * disc.physics.num_components
         tables = {
@@ -34,15 +33,6 @@ class PatchOperator:
         self._rows = [arrays.to_device(table, "patches") for table in rows]
         facets = disc.num_dofs * disc.facet_stride if disc.num_facets else 0
         self.border = arrays.empty(self.border_values + facets)
-        self._local = {"residual": self._local_memory(1), "action": self._local_memory(2)}
-
-    def _local_memory(self, vectors: int):
-        """Room for coordinates, slots, `vectors` vectors and lists of the largest patch."""
-        disc = self.operator.discretization
-        components = disc.physics.num_components * (vectors + int(disc.physics.uses_time_derivative))
-        reals = self.size * (disc.dim + components) + disc.cells_per_patch * disc.num_dofs
-        shorts = disc.cells_per_patch * disc.geometry_element.num_basis + self.size + 1
-        return local_memory(reals * disc.real_bytes + shorts * 2)
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
@@ -57,16 +47,8 @@ class PatchOperator:
         disc = operator.discretization
         kernel = self.kernels[f"cg_patch_{what}"]
         arguments = operator.arguments(kernel, disc.mesh.num_cells, **where)
-        kernel(
-            self.count * kernel.spec.local_size,
-            *arguments,
-            self.places,
-            self.size,
-            *self._tables,
-            out,
-            self.border,
-            self._local[what],
-        )
+        items = self.count * kernel.spec.local_size
+        kernel(items, *arguments, self.places, *self._tables, out, self.border)
         operator.run_facets(f"cg_facet_{what}", self.border, first=self.border_values, **where)
         rows = (self.num_rows, self.num_rows, operator.dofmap.num_owned, *self._rows)
         self.kernels["assemble_rows"](*rows, self.border, out, operator.ghost_sums)

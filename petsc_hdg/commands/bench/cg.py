@@ -55,7 +55,7 @@ def _tile(cell: str, degree: int, rule: int, given, share: float, limits) -> Con
     faces = (
         None
         if share > 3e5
-        else {"triangle": (32, 32), "quadrilateral": (48, 48), "tetrahedron": (8, 8, 8), "hexahedron": (24, 24, 24)}[
+        else {"triangle": (32, 32), "quadrilateral": (64, 64), "tetrahedron": (8, 8, 8), "hexahedron": (24, 24, 24)}[
             cell
         ]
     )

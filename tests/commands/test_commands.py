@@ -1,0 +1,65 @@
+"""The commands bench, check and precompile, run as a user runs them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+ROW = {
+    *("kernel", "scheme", "cell", "degree", "components", "precision", "device", "cells", "dofs", "dof_kind"),
+    *("seconds_median", "dof_per_s", "bytes_compulsory", "flops", "copy_GBs_same_run", "fraction_of_copy", "gflops", "peer"),
+}
+
+
+@pytest.fixture(scope="module")
+def rows(mpirun, tmp_path_factory) -> list[dict]:
+    """Rows of the smallest bench of triangles of degree 1."""
+    path = tmp_path_factory.mktemp("bench") / "rows.json"
+    options = ["-cells", "2000", "-repeat", "1", "-only", "triangle P1", "-json", path]
+    mpirun(1, "-m", "petsc_hdg", "bench", "cg", *options)
+    return json.loads(path.read_text())
+
+
+def test_bench_rows_are_complete(rows):
+    assert [r["kernel"] for r in rows] == [
+        *("cg element cell", "cg whole cell", "cg element transpose", "cg whole transpose", "cg whole patch")
+    ]
+    assert all(set(r) == ROW for r in rows)
+
+
+def test_bench_counts_compulsory_bytes(rows):
+    """The paper's form moves 88 bytes a triangle: inverse Jacobian and determinant, three coefficients in, three out."""
+    element, whole = rows[0], rows[1]
+    assert element["bytes_compulsory"] == 88 * element["cells"]
+    vertices = whole["dofs"]
+    assert whole["bytes_compulsory"] == 8 * (2 + 2) * vertices + 12 * whole["cells"]
+    for r in rows:
+        expected = r["bytes_compulsory"] / (1e9 * r["copy_GBs_same_run"]) / r["seconds_median"]
+        assert r["fraction_of_copy"] == pytest.approx(expected)
+        assert r["dof_per_s"] == pytest.approx(r["dofs"] / r["seconds_median"])
+
+
+def test_check_agrees_on_two_ranks(mpirun):
+    done = mpirun(2, "-m", "petsc_hdg", "check")
+    assert "all agree" in done.stdout and "2 ranks: agrees" in done.stdout and "DIFFERS" not in done.stdout
+
+
+def test_check_reports_a_difference(monkeypatch, capsys):
+    from petsc_hdg.commands import check
+
+    assert check._report("a case", 1.0e-3, 1.1e-3, check.Options()) == 1
+    assert "DIFFERS" in capsys.readouterr().out
+
+
+def test_precompile_fills_the_cache(mpirun, tmp_path):
+    options = ["-physics", "elasticity", "-cells", "triangle", "-degrees", "1"]
+    done = mpirun(1, "-m", "petsc_hdg", "precompile", *options, env={"PETSC_HDG_CACHE": str(tmp_path)})
+    assert "elasticity, triangle, degree 1" in done.stdout
+    assert list(tmp_path.rglob("program.cl"))
+
+
+@pytest.mark.parametrize("arguments", [("bench",), ("bench", "hdg"), ("precompile", "-cells", "line")])
+def test_wrong_calls_say_so(mpirun, arguments):
+    done = mpirun(1, "-m", "petsc_hdg", *arguments, check=False)
+    assert done.returncode == 2 and "usage" in done.stderr
