@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import time
 import traceback
 
 from .errors import PetscHdgError
@@ -15,8 +16,8 @@ def main(function):
         @fe.main
         def main(): ...
 
-    A PetscHdgError ends the program with its sentence, printed once, and exit status 1 on all ranks. Any other
-    exception is printed with its trace and aborts all ranks, so that none waits for ever.
+    A PetscHdgError ends the program with its sentence, any other exception with its trace, and exit status 1. What
+    all ranks raise is printed once; where only some fail, they print and end the others, so that none waits for ever.
     """
 
     @functools.wraps(function)
@@ -37,23 +38,37 @@ def guarded(call):
     """The value of `call()`; errors end the program as described in `main`."""
     from mpi4py import MPI
 
-    comm = MPI.COMM_WORLD
+    comm = MPI.COMM_WORLD.Dup()  # apart from PETSc's messages, for the agreement of ranks that fail
     try:
         return call()
-    except PetscHdgError as error:
-        if comm.rank == 0:
-            print(f"error: {error}", file=sys.stderr, flush=True)
-        sys.exit(1)
-    except Exception:
-        cause = _our_error(sys.exc_info()[1])
-        if cause is not None and comm.size == 1:
-            print(f"error: {cause}", file=sys.stderr, flush=True)
-            sys.exit(1)
-        traceback.print_exc()
+    except Exception as error:
+        _end(comm, error)
+
+
+def _end(comm, error: Exception) -> None:
+    """End the program: rank 0 speaks for all if all failed, else those that did speak, and stop the others."""
+    together = _all_failed(comm)
+    if comm.rank == 0 or not together:
+        cause = _our_error(error)
+        if cause is not None:
+            print(f"error: {cause}", file=sys.stderr)
+        else:
+            traceback.print_exception(error)
         sys.stderr.flush()
-        if comm.size > 1:
-            comm.Abort(1)
-        sys.exit(1)
+    if not together:
+        comm.Abort(1)
+    sys.exit(1)
+
+
+def _all_failed(comm, patience: float = 3.0) -> bool:
+    """Whether every rank comes here within `patience` seconds; ranks at work elsewhere never do."""
+    barrier = comm.Ibarrier()
+    deadline = time.monotonic() + patience
+    while not barrier.Test():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
 
 
 def _our_error(error: BaseException | None) -> PetscHdgError | None:
