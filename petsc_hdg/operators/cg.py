@@ -95,10 +95,15 @@ class CGOperator:
         """Flops of this rank's residual without the physics; a product does twice as many (state and direction)."""
         return self.discretization.mesh.num_cells * self.discretization.flops_per_cell
 
+    @property
+    def has_matrices(self) -> bool:
+        """Whether the kernels of element matrices are compiled."""
+        return "matrix_kernels" in self.__dict__
+
     def all_kernels(self) -> dict[str, Kernel]:
         """Every kernel compiled so far, by name."""
         found = dict(self.kernels)
-        for group in (self.__dict__.get("matrix_kernels"), self.patches and self.patches.kernels):
+        for group in (self.has_matrices and self.matrix_kernels, self.patches and self.patches.kernels):
             found |= group or {}
         return found
 
@@ -192,10 +197,8 @@ class CGOperator:
 
     def diagonal(self, out) -> None:
         """out = diagonal of J. Collective."""
-        disc = self.discretization
-        kernel = self.matrix_kernels["cg_diagonal"]
-        kernel(disc.num_dofs * disc.stride, *self.arguments(kernel, disc.mesh.num_cells), self._element)
-        self.run_facets("cg_facet_diagonal", self._element, columns=disc.num_dofs)
+        self.run_columns("cg_diagonal", self._element)
+        self.run_facets("cg_facet_diagonal", self._element, columns=self.discretization.num_dofs)
         self._assemble(out)
         self.halo.reverse_add(self.ghost_sums, out)
 
@@ -204,8 +207,7 @@ class CGOperator:
         disc = self.discretization
         square = disc.num_dofs**2
         cells = self._matrix_buffer("cells", square * disc.stride)
-        kernel = self.matrix_kernels["cg_matrix"]
-        kernel(disc.num_dofs * disc.stride, *self.arguments(kernel, disc.mesh.num_cells), cells)
+        self.run_columns("cg_matrix", cells)
         parts = [self.arrays.to_host(cells, square * disc.stride, name="matrices")]
         if disc.num_facets:
             facets = self._matrix_buffer("facets", square * disc.facet_stride)
@@ -244,6 +246,11 @@ class CGOperator:
             *self.arguments(kernel, self.discretization.mesh.num_cells, **where),
             out,
         )
+
+    def run_columns(self, name: str, out, **where) -> None:
+        """Launch `cg_matrix` or `cg_diagonal` into `out`; `where`: see `arguments`."""
+        disc, kernel = self.discretization, self.matrix_kernels[name]
+        kernel(disc.num_dofs * disc.stride, *self.arguments(kernel, disc.mesh.num_cells, **where), out)
 
     def run_facets(self, name: str, out, first: int | None = None, columns: int = 1, **where) -> None:
         """Launch a boundary kernel into `out` from `first` on (default: behind the cells' rows), if there are any."""

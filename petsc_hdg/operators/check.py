@@ -24,9 +24,14 @@ def check_kernels(operator) -> None:
         "cg_facet_residual": _check_facet_residual,
         "cg_facet_action": _check_facet_action,
     }
+    if operator.discretization.num_facets:
+        checks["cg_facet_matrix"] = _check_facet_matrix
+    if operator.has_matrices:
+        checks |= {"cg_matrix": _check_matrix, "cg_diagonal": _check_diagonal}
     if operator.patches is not None:
         _check_patches(operator)
-    waiting = [name for name in checks if name in operator.kernels and verified.needs_check(operator.kernels[name])]
+    kernels = operator.all_kernels()
+    waiting = [name for name in checks if name in kernels and verified.needs_check(kernels[name])]
     if not waiting or not operator.discretization.mesh.num_cells:
         return
     sample = _Sample(operator)
@@ -34,7 +39,7 @@ def check_kernels(operator) -> None:
         if "facet" in name and not operator.discretization.num_facets:
             continue
         got, expected = checks[name](operator, sample)
-        _judge(operator.kernels[name], got, expected, TOLERANCE[operator.arrays.precision])
+        _judge(kernels[name], got, expected, TOLERANCE[operator.arrays.precision])
 
 
 class _Sample:
@@ -97,22 +102,17 @@ def _check_residual(operator, s):
     return got, np.array(rows)
 
 
+def _actions(operator, s) -> np.ndarray:
+    """The oracle's Jacobian on the sample's direction [cell, dof]."""
+    rows = []
+    for c in s.cells:
+        u, u_t, du = s.coefficients("u", c), s.coefficients("u_t", c), s.coefficients("du", c)
+        rows.append(s.oracle.action(c, u, du, s.aux(c), operator.constants, s.t, s.shift, u_t))
+    return np.array(rows)
+
+
 def _check_action(operator, s):
-    got = _run(operator, s, "cg_action")[:, s.cells].T
-    rows = [
-        s.oracle.action(
-            c,
-            s.coefficients("u", c),
-            s.coefficients("du", c),
-            s.aux(c),
-            operator.constants,
-            s.t,
-            s.shift,
-            s.coefficients("u_t", c),
-        )
-        for c in s.cells
-    ]
-    return got, np.array(rows)
+    return _run(operator, s, "cg_action")[:, s.cells].T, _actions(operator, s)
 
 
 def _check_facet_residual(operator, s):
@@ -125,14 +125,59 @@ def _check_facet_residual(operator, s):
     return got, np.array(rows)
 
 
-def _check_facet_action(operator, s):
-    got = _run(operator, s, "cg_facet_action")[:, s.facets].T
+def _facet_actions(operator, s) -> np.ndarray:
+    """The oracle's boundary Jacobian on the sample's direction [facet, dof]."""
     rows = []
     for f in s.facets:
         c, local, condition = operator.discretization.natural_facets[:, f]
         u, u_t, du = s.coefficients("u", c), s.coefficients("u_t", c), s.coefficients("du", c)
-        rows.append(s.oracle.facet_action(c, local, condition, u, du, s.aux(c), operator.constants, s.t, s.shift, u_t))
-    return got, np.array(rows)
+        constants = operator.constants
+        rows.append(s.oracle.facet_action(c, local, condition, u, du, s.aux(c), constants, s.t, s.shift, u_t))
+    return np.array(rows)
+
+
+def _check_facet_action(operator, s):
+    return _run(operator, s, "cg_facet_action")[:, s.facets].T, _facet_actions(operator, s)
+
+
+def _columns(operator, s, name: str, count: int) -> np.ndarray:
+    """What a kernel of columns writes for the sample's state: [count, item]."""
+    disc = operator.discretization
+    where = {"state": s.vector("u"), "rate": s.vector("u_t"), "t": s.t}
+    stride = disc.facet_stride if "facet" in name else disc.stride
+    out = operator.arrays.empty(count * stride)
+    shift, operator.shift = operator.shift, s.shift
+    try:
+        if "facet" in name:
+            operator.run_facets(name, out, first=0, columns=disc.num_dofs, **where)
+        else:
+            operator.run_columns(name, out, **where)
+    finally:
+        operator.shift = shift
+    return operator.arrays.to_host(out, (count, stride), name="kernel check").astype(float)
+
+
+def _products(operator, s, name: str, items, cells) -> np.ndarray:
+    """Element matrices of items applied to the sample's direction in their cells [item, dof]."""
+    n = operator.discretization.num_dofs
+    matrices = _columns(operator, s, name, n * n).reshape(n, n, -1)
+    return np.array([matrices[:, :, k] @ s.coefficients("du", c) for k, c in zip(items, cells, strict=True)])
+
+
+def _check_matrix(operator, s):
+    return _products(operator, s, "cg_matrix", s.cells, s.cells), _actions(operator, s)
+
+
+def _check_diagonal(operator, s):
+    n = operator.discretization.num_dofs
+    matrices = _columns(operator, s, "cg_matrix", n * n).reshape(n, n, -1)
+    expected = np.array([np.diag(matrices[:, :, c]) for c in s.cells])
+    return _columns(operator, s, "cg_diagonal", n)[:, s.cells].T, expected
+
+
+def _check_facet_matrix(operator, s):
+    cells = operator.discretization.natural_facets[0, s.facets]
+    return _products(operator, s, "cg_facet_matrix", s.facets, cells), _facet_actions(operator, s)
 
 
 def _check_patches(operator) -> None:

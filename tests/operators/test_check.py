@@ -1,0 +1,55 @@
+"""The first-use check: a kernel that computes something else is found, named, and found again next time."""
+
+from __future__ import annotations
+
+import pytest
+from petsc4py import PETSc
+
+from petsc_hdg.codegen import spec
+from petsc_hdg.errors import DeviceError
+from petsc_hdg.mesh import Mesh
+from petsc_hdg.options import Options
+from petsc_hdg.physics import Dirichlet, Physics, Robin
+from petsc_hdg.problem import Problem
+
+PHYSICS = Physics(
+    {"u": 1},
+    f0="f0[0] = u[0]*u[0] - 1.0;",
+    f1="for (d = 0; d < dim; ++d) f1[d] = (1.0 + u[0])*u_x[d];",
+    boundary=[Dirichlet("left", "g[0] = 0;"), Robin("right", "f0[0] = u[0]*u[0];")],
+    name="checked",
+)
+ACTION = "pw_jacobian(u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, constants, f0, f1);"
+FAULTS = {  # kernel found wrong -> (variant, file, right text, wrong text)
+    "cg_residual": ("cell", "cg_cell.cl", "pw_residual(u, u_t,", "pw_residual(u_t, u_t,"),
+    "cg_action": ("transpose", "cg_transpose.cl", ACTION, ACTION.replace("du_x, a,", "u_x, a,")),
+    "cg_matrix": ("cell", "cg_matrix.cl", "column[i] += cg_test", "column[i] -= cg_test"),
+    "cg_diagonal": ("cell", "cg_matrix.cl", "sum += cg_test", "sum = cg_test"),
+    "cg_facet_residual": ("cell", "cg_facet.cl", "r_e[i] += weight", "r_e[i] += 1.001 * weight"),
+    "cg_facet_matrix": ("cell", "cg_facet.cl", "column[i] += weight", "column[i] += 1.001 * weight"),
+    "cg_patch_residual": ("patch", "cg_patch.cl", "e = begin; e < end", "e = begin; e < end - 1"),
+}
+
+
+def problem(variant: str) -> Problem:
+    mesh = Mesh.box((3, 3), comm=PETSc.COMM_SELF)
+    return Problem(mesh, PHYSICS, Options(degree=1, quadrature_degree=3, kernel=variant))
+
+
+@pytest.mark.parametrize("kernel", FAULTS)
+def test_a_wrong_kernel_is_found(kernel, monkeypatch, tmp_path):
+    variant, file, right, wrong = FAULTS[kernel]
+    original = spec.kernel_text
+    assert right in original(file)
+    monkeypatch.setattr(
+        spec, "kernel_text", lambda name: original(name).replace(right, wrong if name == file else right)
+    )
+    monkeypatch.setenv("PETSC_HDG_CACHE", str(tmp_path))
+    for _ in range(2):
+        with pytest.raises(DeviceError, match=f"kernel '{kernel}' gives wrong results"):
+            problem(variant).callbacks  # noqa: B018
+
+
+@pytest.mark.parametrize("variant", ["cell", "transpose", "patch"])
+def test_right_kernels_pass(variant):
+    assert problem(variant).callbacks.assembled is not None
