@@ -181,6 +181,7 @@ class Problem:
         """Solve F(u) = 0 from `guess` (zero if None) and return u. Raises SolveError on all ranks if that fails."""
         u = self.create_vec() if guess is None else guess.copy()
         with stages.stage("solve"):
+            solvers.settle_constants(self, u)
             self.snes.solve(None, u)
         self.newton_iterations = self.snes.getIterationNumber()
         self.linear_iterations = self.snes.getLinearSolveIterations()

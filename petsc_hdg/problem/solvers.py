@@ -39,6 +39,34 @@ def set_near_nullspace(discretization, mat: PETSc.Mat) -> None:
         v.destroy()
 
 
+def settle_constants(problem, u: PETSc.Vec) -> None:
+    """Tell the solver of a solution that is known up to a constant: no essential conditions, and J 1 = 0. Collective.
+
+    Raises SolveError if source and fluxes do not balance, so that there is no solution at all.
+    """
+    if problem.physics.dirichlet or problem.physics.num_components > 1 or problem.physics.uses_time_derivative:
+        return
+    calls = problem.callbacks
+    ones, product = u.duplicate(), u.duplicate()
+    ones.set(1.0)
+    matrices = [calls.jacobian] + ([calls.assembled.mat] if calls.assembled else [])
+    calls.linearize(None, u, matrices[0], matrices[-1])
+    calls.jacobian.mult(ones, product)
+    if product.norm(PETSc.NormType.INFINITY) > 1e-10 * calls.jacobian.getDiagonal().norm(PETSc.NormType.INFINITY):
+        return
+    calls.residual(None, u, product)
+    imbalance, scale = abs(product.sum()), product.norm(PETSc.NormType.NORM_1)
+    if imbalance > 0.1 * scale:  # quadrature of data that do balance leaves far less; the solver drops that
+        raise SolveError(
+            f"physics '{problem.physics.name}' has no solution: without essential conditions its source and fluxes "
+            f"must balance, and they sum to {product.sum():.3e}; give a Dirichlet or Robin condition, or data that balance"
+        )
+    constants = PETSc.NullSpace().create(constant=True, comm=u.comm)
+    for mat in matrices:
+        mat.setNullSpace(constants)
+        mat.setTransposeNullSpace(constants)
+
+
 def _owned_places(discretization, space) -> tuple[np.ndarray, np.ndarray]:
     """Coordinates [owned, dim] and component [owned] of this rank's degrees of freedom."""
     dofmap = discretization.dofmap
