@@ -59,7 +59,8 @@ def settle_constants(problem, u: PETSc.Vec) -> None:
     if imbalance > 0.1 * scale:  # quadrature of data that do balance leaves far less; the solver drops that
         raise SolveError(
             f"physics '{problem.physics.name}' has no solution: without essential conditions its source and fluxes "
-            f"must balance, and they sum to {product.sum():.3e}; give a Dirichlet or Robin condition, or data that balance"
+            f"must balance, and they sum to {product.sum():.3e}; give a Dirichlet or Robin condition, or data "
+            "that balance"
         )
     constants = PETSc.NullSpace().create(constant=True, comm=u.comm)
     for mat in matrices:
