@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Install the system packages the project needs (Debian 12, Ubuntu 24.04): install_system.sh [run|build].
-# run:   PETSc, petsc4py, mpi4py, MPI and the PoCL OpenCL driver of the distribution.
+# run:   PETSc, petsc4py, mpi4py, MPI and the PoCL OpenCL driver of the distribution; gcc, with which the tests compile
+#        physics as plain C.
 # build: what scripts/build_petsc.sh needs on top.
 set -euo pipefail
 
-run_packages="python3 python3-venv python3-petsc4py python3-mpi4py openmpi-bin pocl-opencl-icd ocl-icd-libopencl1"
+run_packages="python3 python3-venv python3-petsc4py python3-mpi4py openmpi-bin pocl-opencl-icd ocl-icd-libopencl1 gcc libc6-dev"
 build_packages="build-essential python3-dev libopenmpi-dev libopenblas-dev libptscotch-dev
   ocl-icd-opencl-dev opencl-headers libviennacl-dev"
 
