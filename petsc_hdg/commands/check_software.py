@@ -62,7 +62,8 @@ def _mpiexec() -> Finding:
     launcher = shutil.which("mpiexec")
     if launcher is None:
         return Finding(Level.MISSING, "mpiexec", "is not on the path", _SYSTEM)
-    script = "from mpi4py import MPI; print('ranks', MPI.COMM_WORLD.allreduce(1))"
+    # One write a rank: what two ranks print in parts can be mixed.
+    script = "from mpi4py import MPI; import sys; sys.stdout.write(f'ranks {MPI.COMM_WORLD.allreduce(1)}\\n')"
     # An explicit environment leaves out what MPI put into this process's own.
     env = {**os.environ, "OMPI_MCA_rmaps_base_oversubscribe": "1"}
     try:
