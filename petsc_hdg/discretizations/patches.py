@@ -42,11 +42,6 @@ class Patches:
         return len(self.interior)
 
     @property
-    def size(self) -> int:
-        """Places of the largest patch."""
-        return int(np.diff(self.place_start).max(initial=1))
-
-    @property
     def num_border(self) -> int:
         return int(len(self.place_node) - self.interior.sum())
 
