@@ -1,30 +1,54 @@
-"""The options of petsc_hdg: the only module that reads `-fe_*` from PETSc's database, once, into frozen data."""
+"""The options of petsc_hdg, `-fe_*` and those of one scheme: the only module that reads them from PETSc's database,
+once, into frozen data.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, fields, replace
 
 from .errors import OptionError
 
-BACKENDS = ("cg_gpu",)
+BACKENDS = ("cg_gpu", "hdg_gpu")
 PRECISIONS = ("double", "single")
 PMATS = ("aij", "none")
 VARIANTS = ("auto", "cell", "transpose", "patch")
+TRACE_MATS = ("dbf", "element", "aij")
+SETTINGS = ("condensed", "full")
+SCHEME_PREFIXES = ("hdg_", "cg_")
 
 _TRUE = ("1", "true", "yes", "on", "")
 _FALSE = ("0", "false", "no", "off")
+# How options of an object with the prefix `hdg_` go on, such as -hdg_ksp_type: none of ours.
+_PETSC_STARTS = ("dm_", "fe_", "ksp_", "mat_", "pc_", "snes_", "tao_", "ts_", "vec_", *SCHEME_PREFIXES)
 
 
-def _option(default, help, choices=None, minimum=None, maximum=None):
-    """A dataclass field that carries what the database parser and `-help` need."""
-    return field(default=default, metadata={"help": help, "choices": choices, "minimum": minimum, "maximum": maximum})
+def _option(default, help, choices=None, minimum=None, maximum=None, check=None):
+    """A dataclass field that carries what the database parser and `-help` need.
+
+    minimum, maximum  range of a number; whole numbers may have these values, others lie between them
+    check             function of a value that says what is wrong with it, or None
+    """
+    data = {"help": help, "choices": choices, "minimum": minimum, "maximum": maximum, "check": check}
+    return field(default=default, metadata=data)
+
+
+def _tau_fault(value) -> str | None:
+    """What is wrong with `-hdg_tau`, as far as no physics is needed."""
+    text = str(value).strip()
+    try:
+        wrong = not (0 < float(text) < math.inf)
+    except ValueError:
+        wrong = not text
+    return "give auto, a number above 0, or a C expression such as 1 + fabs(n[0])" if wrong else None
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the user asked for with `-fe_*`; every attribute `name` is the option `-fe_name`.
+    """What the user asked for; every attribute `name` is the option `-fe_name`, but for those of one scheme, which
+    begin with `hdg_` or `cg_` and are called as the attribute is.
 
-    `prefix` is the PETSc options prefix: with prefix `a_` the option is `-a_fe_degree`.
+    `prefix` is the PETSc options prefix: with prefix `a_` the options are `-a_fe_degree` and `-a_hdg_tau`.
     """
 
     backend: str = _option("cg_gpu", "scheme that discretizes the physics", choices=BACKENDS)
@@ -50,25 +74,42 @@ class Options:
     report: str = _option("", "JSON file that receives the run's report")
     check_kernels: bool = _option(True, "compare each new kernel with numpy before its first use on a device")
     profile: bool = _option(False, "time each kernel with device events")
+    hdg_tau: str = _option(
+        "auto",
+        "stabilization: auto, a number, or a C expression of x[], n[], a[] and constants",
+        check=_tau_fault,
+    )
+    hdg_trace_mat: str = _option(
+        "dbf", "trace matrix: dense blocks of facets, element matrices, or assembled", choices=TRACE_MATS
+    )
+    hdg_keep: bool = _option(True, "keep U and the condensed right-hand side of linear physics, else recompute")
+    hdg_tile_cells: int = _option(
+        0, "cells condensed at once (0: chosen from the device's memory)", minimum=0, maximum=2**31 - 1
+    )
+    hdg_setting: str = _option(
+        "condensed", "unknowns of the solver: the trace, or u, q and the trace", choices=SETTINGS
+    )
+    hdg_local_max_it: int = _option(25, "most Newton iterations of a cell's local problem", minimum=1, maximum=10_000)
+    hdg_local_rtol: float = _option(
+        1e-12, "reduction of the residual that ends a cell's local Newton iteration", minimum=0, maximum=1
+    )
+    hdg_enrich: bool = _option(True, "gradient space of degree k+1 on quadrilaterals and hexahedra")
+    cg_condense: bool = _option(False, "eliminate the interior of CG cells")
     prefix: str = ""
 
     @classmethod
     def from_petsc(cls, prefix: str | None = None, **defaults) -> Options:
         """Read the database. `defaults` replace the class defaults where the user gives no option.
 
-        Raises OptionError, the same on all ranks, for a value that is not accepted or an unknown `-fe_*` name.
+        Raises OptionError, the same on all ranks, for a value that is not accepted or an unknown `-fe_*` or `-hdg_*`
+        name.
         """
         from petsc4py import PETSc
 
         base = replace(cls(prefix=prefix or ""), **defaults)
-        given = _given(PETSc.Options(), base.prefix)
-        known = {f.name: f for f in fields(cls) if f.name != "prefix"}
-        for name in given:
-            if name not in known:
-                raise OptionError(
-                    f"-{base.prefix}fe_{name} is not an option; known are " + ", ".join(f"-fe_{k}" for k in known)
-                )
-        values = {name: _parse(known[name], base.prefix, text) for name, text in given.items()}
+        known = {option_name(f): f for f in fields(cls) if f.name != "prefix"}
+        given = _given(PETSc.Options(), base.prefix, known)
+        values = {known[name].name: _parse(known[name], base.prefix, text) for name, text in given.items()}
         options = replace(base, **values)
         options.validate()
         return options
@@ -90,39 +131,65 @@ class Options:
                 continue
             choices = f" (choose one of) {' '.join(f.metadata['choices'])}" if f.metadata["choices"] else ""
             shown = str(f.default).lower() if isinstance(f.default, bool) else f.default
-            lines.append(f"  -{prefix}fe_{f.name} <now {shown} : formerly {shown}>: {f.metadata['help']}{choices}")
+            lines.append(f"  -{prefix}{option_name(f)} <now {shown} : formerly {shown}>: {f.metadata['help']}{choices}")
         return "\n".join(lines)
 
 
-def _given(database, prefix: str) -> dict[str, str]:
-    """Options `-<prefix>fe_<name>` of the database as {name: text}."""
-    start = f"{prefix}fe_"
-    found = {key: text or "" for key, text in database.getAll().items() if key.startswith(start)}
-    for key in found:
-        database.hasName(key)  # tells PETSc that the option is used
-    return {key[len(start) :]: text for key, text in found.items()}
+def option_name(f) -> str:
+    """Name of a field's option, without the object's prefix."""
+    return f.name if f.name.startswith(SCHEME_PREFIXES) else f"fe_{f.name}"
+
+
+def _given(database, prefix: str, known) -> dict[str, str]:
+    """Our options of the database as {name without `prefix`: text}; OptionError for names that are not `known`."""
+    found = {}
+    for key in database.getAll():
+        name = key[len(prefix) :]
+        if not key.startswith(prefix) or not _is_ours(name, known):
+            continue
+        if name not in known:
+            start = name[: name.index("_") + 1]
+            listed = ", ".join(f"-{entry}" for entry in known if entry.startswith(start))
+            raise OptionError(f"-{key} is not an option; known are {listed}")
+        found[name] = database.getString(key, "")  # the value with its blanks, which getAll cuts; PETSc sees it used
+    return found
+
+
+def _is_ours(name: str, known) -> bool:
+    """Whether an option is one of `known` or was meant to be."""
+    if name in known or name.startswith("fe_"):
+        return True
+    if name.startswith("hdg_"):
+        return not name.removeprefix("hdg_").startswith(_PETSC_STARTS)
+    return name.startswith("cg_cond")
 
 
 def _parse(f, prefix: str, text: str):
-    name = f"-{prefix}fe_{f.name}"
+    name = f"-{prefix}{option_name(f)}"
     if isinstance(f.default, bool):
         if text.lower() in _TRUE:
             return True
         if text.lower() in _FALSE:
             return False
         raise OptionError(f"{name} {text}: give true or false")
-    if isinstance(f.default, int):
-        try:
-            return int(text)
-        except ValueError:
-            raise OptionError(f"{name} {text}: give a whole number") from None
+    for kind, words in ((int, "a whole number"), (float, "a number")):
+        if isinstance(f.default, kind):
+            try:
+                return kind(text)
+            except ValueError:
+                raise OptionError(f"{name} {text}: give {words}") from None
     return text
 
 
 def _check(f, prefix: str, value) -> None:
-    name = f"-{prefix}fe_{f.name} {value}"
-    choices, low, high = f.metadata["choices"], f.metadata["minimum"], f.metadata["maximum"]
+    name = f"-{prefix}{option_name(f)} {value}"
+    choices, low, high, check = (f.metadata[key] for key in ("choices", "minimum", "maximum", "check"))
     if choices and value not in choices:
         raise OptionError(f"{name}: not known; valid are {', '.join(choices)}")
-    if low is not None and not low <= value <= high:
+    if isinstance(f.default, float) and not low < value < high:
+        raise OptionError(f"{name}: give a number between {low} and {high}")
+    if isinstance(f.default, int) and low is not None and not low <= value <= high:
         raise OptionError(f"{name}: give a whole number from {low} to {high}")
+    fault = check(value) if check else None
+    if fault:
+        raise OptionError(f"{name}: {fault}")

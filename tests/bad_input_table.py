@@ -169,6 +169,35 @@ BAD = {
         "patch takes one field of degree 1",
     ),
     "unknown matrix": (lambda c, f: by_database(c, fe_pmat="dense"), "dense: not known; valid are aij, none"),
+    "stabilization of no effect": (lambda c, f: by_database(c, hdg_tau="0"), "-hdg_tau 0: give auto, a number above 0"),
+    "negative stabilization": (lambda c, f: by_database(c, hdg_tau="-1.5"), "-hdg_tau -1.5: give auto, a number above"),
+    "no stabilization": (lambda c, f: by_database(c, hdg_tau=""), "-hdg_tau : give auto, a number above 0, or a C"),
+    "unknown option of HDG": (
+        lambda c, f: by_database(c, hdg_taw="2"),
+        "-hdg_taw is not an option; known are -hdg_tau",
+    ),
+    "misspelt condensation": (
+        lambda c, f: by_database(c, cg_condensed="1"),
+        "-cg_condensed is not an option; known are",
+    ),
+    "unknown trace matrix": (
+        lambda c, f: by_database(c, hdg_trace_mat="csr"),
+        "-hdg_trace_mat csr: not known; valid are dbf, element, aij",
+    ),
+    "unknown setting": (
+        lambda c, f: by_database(c, hdg_setting="mixed"),
+        "mixed: not known; valid are condensed, full",
+    ),
+    "negative tile": (
+        lambda c, f: by_database(c, hdg_tile_cells="-1"),
+        "hdg_tile_cells -1: give a whole number from 0",
+    ),
+    "local tolerance as a word": (lambda c, f: by_database(c, hdg_local_rtol="tight"), "tight: give a number"),
+    "local tolerance of 1": (
+        lambda c, f: by_database(c, hdg_local_rtol="1"),
+        "local_rtol 1.0: give a number between 0",
+    ),
+    "no local iterations": (lambda c, f: by_database(c, hdg_local_max_it="0"), "give a whole number from 1 to 10000"),
     "quadrature degree": (lambda c, f: by_database(c, fe_quadrature_degree="99"), "from -1 to 30"),
     "too many blocks": (
         lambda c, f: by_database(c, fe_kernel="transpose", fe_degree="4", fe_num_blocks="64"),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from petsc_hdg.options import Options
+from petsc_hdg.options import Options, option_name
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -21,12 +21,12 @@ def row(f) -> str:
     default = str(f.default).lower() if isinstance(f.default, bool) else str(f.default)
     choices = ", ".join(f"`{choice}`" for choice in f.metadata["choices"] or ())
     shown, listed = f"`{default}`" if default else "", f": {choices}" if choices else ""
-    return f"| `-fe_{f.name}` | {shown} | {f.metadata['help']}{listed} |"
+    return f"| `-{option_name(f)}` | {shown} | {f.metadata['help']}{listed} |"
 
 
 def test_table_of_options():
     expected = [row(f) for f in fields(Options) if f.name != "prefix"]
-    assert [line for line in README.splitlines() if line.startswith("| `-fe_")] == expected
+    assert [line for line in README.splitlines() if line.startswith("| `-")] == expected
 
 
 def python_of(path: Path) -> str:
