@@ -8,6 +8,7 @@ import numpy as np
 
 from ..device import Kernel
 from ..device.halo import Halo
+from ..discretizations import CellField
 from .patch import PatchOperator
 from .vectors import TailedVector
 
@@ -18,6 +19,8 @@ class CGOperator:
     arrays: device arrays (also says device and precision).   dofmap: the discretization's numbering.
     All buffers of vectors hold this rank's owned values [num_owned] as `real`.
     """
+
+    norms = ("L2", "H1")  # what the rows of `errors` are squares of
 
     def __init__(self, discretization, arrays):
         self.discretization = discretization
@@ -226,6 +229,18 @@ class CGOperator:
         self.error_kernel(disc.mesh.num_cells, *arguments, sums)
         rows = self.arrays.to_host(sums, (count, disc.stride), name="errors")
         return rows[:, : disc.mesh.num_cells].sum(axis=1, dtype=float).reshape(2, -1)
+
+    def cell_fields(self, u, t: float) -> list[CellField]:
+        """The fields of a vector in this rank's cells, essential values included. Collective."""
+        values = self.values(u, t)[self.dofmap.compact[self.dofmap.cell_dofs]]
+        return [
+            CellField(
+                s.name,
+                s.element,
+                values[:, s.first_dof : s.first_dof + s.num_dofs].reshape(-1, s.element.num_basis, s.components),
+            )
+            for s in self.discretization.spaces
+        ]
 
     def values(self, u, t: float) -> np.ndarray:
         """Owned, ghost and essential values [compact number] of a vector, on the host. Collective."""

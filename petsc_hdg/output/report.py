@@ -17,8 +17,9 @@ ERRORS = ("L2", "H1")
 def write_report(path, comm, data: dict) -> None:
     """Write `data` of rank 0 as JSON. Collective over `comm` (mpi4py).
 
-    data must have KEYS: `errors` a mapping with "L2" and "H1" (a number, or None where there is no exact solution),
-    `seconds` stage → seconds; further keys are written too. NaN and infinity become null, each with a line in "notes".
+    data must have KEYS: `errors` a mapping with "L2", "H1" and maybe others (a number, or None where there is no exact
+    solution), `seconds` stage → seconds; further keys are written too. NaN and infinity become null, each with a line
+    in "notes".
     Raises OptionError on all ranks for a missing key, a value JSON has no form for, or a path that cannot be written.
     """
     with collectively(comm):
@@ -68,7 +69,7 @@ def format_report(data: dict) -> str:
         "device": f"{report['device']}, Vec mode {report['vec_mode']}",
         "iterations": _iterations(report["iterations"]),
     }
-    shown["error"] = ", ".join(f"{norm} {_number(report['errors'][norm])}" for norm in ERRORS)
+    shown["error"] = ", ".join(f"{norm} {_number(value)}" for norm, value in report["errors"].items())
     width = max(map(len, shown))
     lines = [f"  {name:<{width}}  {text}" for name, text in shown.items()]
     lines += _seconds(report["seconds"], width)

@@ -195,11 +195,11 @@ class Problem:
         inputs.require_exact(self.physics)
         with stages.stage("output"), self.access.read(u) as buffer:
             squares = self.comm.allreduce(self.operator.errors(buffer, t))
-        return {"L2": float(np.sqrt(squares[0].sum())), "H1": float(np.sqrt(squares[1].sum()))}
+        return {name: float(np.sqrt(row.sum())) for name, row in zip(self.operator.norms, squares, strict=True)}
 
     def cell_values(self, u: PETSc.Vec, t: float = 0.0) -> dict[str, np.ndarray]:
         """Values [cell, node, component] of each field at its nodes, essential values included (collective)."""
-        return results.cell_values(self, u, t)
+        return {field.name: field.values for field in results.cell_fields(self, u, t)}
 
     def write(self, path, u: PETSc.Vec, t: float = 0.0) -> None:
         """Write a VTU file with all fields of u, high order where the fields are. Collective."""

@@ -7,29 +7,27 @@ from pathlib import Path
 import numpy as np
 
 from .. import output, stages
+from ..discretizations import CellField
 from ..discretizations.dofmap import element_nodes
 from ..errors import OptionError, collectively
+from ..reference import ReferenceElement
 
 
-def cell_values(problem, u, t: float = 0.0) -> dict[str, np.ndarray]:
-    """Values [cell, node, component] of each field at its nodes, essential values included. Collective."""
-    dofmap = problem.discretization.dofmap
+def cell_fields(problem, u, t: float = 0.0) -> list[CellField]:
+    """The fields of u in this rank's cells, and what the scheme recovers from it. Collective."""
     with problem.access.read(u) as owned:
-        values = problem.operator.values(owned, t)
-    dofs = values[dofmap.compact[dofmap.cell_dofs]]
-    return {
-        s.name: dofs[:, s.first_dof : s.first_dof + s.num_dofs].reshape(-1, s.element.num_basis, s.components)
-        for s in problem.discretization.spaces
-    }
+        return problem.operator.cell_fields(owned, t)
 
 
 def _at_output_nodes(problem, u, t):
-    """Degree, points [cell, node, dim], fields name → [cell, node, component], at the nodes of the highest degree."""
-    spaces = problem.discretization.spaces
-    finest = max((s.element for s in spaces), key=lambda e: e.degree)
-    values = cell_values(problem, u, t)
-    fields = {s.name: np.einsum("nb,cbk->cnk", s.element.tabulate(finest.nodes, 0)[0], values[s.name]) for s in spaces}
-    return finest.degree, element_nodes(problem.mesh, finest.nodes), fields
+    """Degree, points [cell, node, dim], fields name → [cell, node, component], at the nodes of the highest degree.
+
+    Constants in the cell are given at the vertices.
+    """
+    fields = cell_fields(problem, u, t)
+    element = ReferenceElement(problem.mesh.cell, max(1, *(f.element.degree for f in fields)))
+    values = {f.name: f.at(element.nodes) for f in fields}
+    return element.degree, element_nodes(problem.mesh, element.nodes), values
 
 
 def write_vtu(problem, path, u, t: float = 0.0) -> None:
@@ -51,8 +49,8 @@ def _cell_data(problem) -> dict[str, np.ndarray]:
 def write_png(problem, path, u, t: float = 0.0, **settings) -> None:
     """Write a picture of the first field. Collective."""
     degree, points, fields = _at_output_nodes(problem, u, t)
-    name = problem.discretization.spaces[0].name
-    output.plot(path, problem.comm, problem.mesh.cell, degree, points, fields[name], **settings)
+    first = next(iter(fields.values()))
+    output.plot(path, problem.comm, problem.mesh.cell, degree, points, first, **settings)
 
 
 def view_kernels(problem) -> None:
@@ -81,7 +79,7 @@ def _write_text(folder: Path, name: str, text: str) -> None:
 
 def report(problem, u=None) -> dict:
     """The run in numbers; written as JSON if `-fe_report FILE` is given. Collective."""
-    errors = problem.errors(u) if u is not None and problem.physics.has_exact else {"L2": None, "H1": None}
+    errors = problem.errors(u) if u is not None and problem.physics.has_exact else dict.fromkeys(problem.operator.norms)
     data = {
         "backend": problem.discretization.name,
         "degree": problem.options.degree,
