@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from petsc_hdg.physics.terms import STATE, Form, Term, Terms, form
+from petsc_hdg.physics.variation import varies_in_cell
 
 _X = frozenset({"x"})
 
@@ -63,3 +64,14 @@ class Instance:
             entry.program for entry in self.jacobian or ()
         ]
         return not any(program.inputs & STATE for program in derivatives if program is not None)
+
+    @cached_property
+    def has_constant_jacobian(self) -> bool:
+        """Whether the residual is affine in the solution and its derivative in f0 and f1 is the same at all points of
+        a cell: it depends on constants, t and auxiliary fields of the space "cell" alone.
+        """
+        nodal = [f.offset + c for f in self.auxiliary if f.space == "nodal" for c in range(f.components)]
+        numbers = {"a": nodal, "a_x": [number * self.dim + d for number in nodal for d in range(self.dim)]}
+        programs = [entry.derivative for entry in self.residual] if self.jacobian is None else []
+        programs += [entry.program for entry in self.jacobian or ()]
+        return self.is_linear and not any(varies_in_cell(p, numbers) for p in programs if p is not None)

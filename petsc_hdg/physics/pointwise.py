@@ -120,6 +120,10 @@ class Physics:
         """Whether the residual is surely affine in the solution (in 1, 2 and 3 dimensions, where it is defined)."""
         return all(instance.is_linear for instance in self._valid_instances())
 
+    def constant_jacobian(self, dim: int) -> bool:
+        """Whether the physics is linear and g0 … g3 are surely the same at all points of a cell in `dim` dimensions."""
+        return self._instance(dim).has_constant_jacobian
+
     def _valid_instances(self) -> list[Instance]:
         found, errors = [], []
         for dim in (1, 2, 3):

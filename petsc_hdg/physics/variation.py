@@ -1,0 +1,35 @@
+"""Whether what a program computes may vary inside a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from petsc_hdg.physics import ir
+from petsc_hdg.physics.liveness import prune
+from petsc_hdg.physics.lower import Program
+from petsc_hdg.physics.terms import STATE
+
+_VARYING = STATE | {"x", "n"}
+_GIVEN = ("a", "a_x")
+
+
+def varies_in_cell(program: Program, nodal: dict[str, Collection[int]]) -> bool:
+    """Whether a specialised program, without what its output does not need, reads a value that varies inside a cell:
+    the solution, x, n, or an element of a or a_x that is among the numbers `nodal` has for that array.
+
+    An index that is not known before the program runs counts as every element.
+    """
+    known = {helper.name: helper for helper in program.helpers}
+    main = prune(program.main, set(program.main.outputs), known)
+    inputs = ir.names_used(*main.body) & {parameter.name for parameter in main.parameters} - main.outputs
+    return bool(inputs & _VARYING) or any(_reads(main.body, name, nodal[name]) for name in _GIVEN if nodal[name])
+
+
+def _reads(body: tuple, array: str, numbers: Collection[int]) -> bool:
+    for node in ir.walk(*body):
+        if isinstance(node, ir.Ref) and node.name == array:
+            return True
+        if isinstance(node, ir.Element) and node.name == array:
+            if not isinstance(node.index, ir.Num) or node.index.value in numbers:
+                return True
+    return False
