@@ -18,8 +18,8 @@ __kernel void cg_residual(CG_ARGUMENTS, __global real *out)
 {
   const int cell = get_global_id(0);
   if (cell >= num_cells) return;
-  CG_LOAD_CONSTANTS
-  CG_LOAD_AUX(cell)
+  POINT_LOAD_CONSTANTS
+  POINT_LOAD_AUX(cell)
   real u_e[NDOF], r_e[NDOF];
   for (int i = 0; i < NDOF; ++i) u_e[i] = CG_U(cell, i);
   for (int i = 0; i < NDOF; ++i) r_e[i] = 0;
@@ -35,7 +35,7 @@ __kernel void cg_residual(CG_ARGUMENTS, __global real *out)
     geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
     CG_STATE(U_E, UT_E)
     pw_residual(u, u_t, u_x, a, a_x, t, x, constants, f0, f1);
-    cg_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
+    point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
     for (int i = 0; i < NDOF; ++i) r_e[i] += cg_test(i, basis, grad, f0, f1);
   }
   for (int i = 0; i < NDOF; ++i) out[i * stride + cell] = r_e[i];
@@ -46,8 +46,8 @@ __kernel void cg_action(CG_ARGUMENTS, __global real *out)
 {
   const int cell = get_global_id(0);
   if (cell >= num_cells) return;
-  CG_LOAD_CONSTANTS
-  CG_LOAD_AUX(cell)
+  POINT_LOAD_CONSTANTS
+  POINT_LOAD_AUX(cell)
   real u_e[NDOF], du_e[NDOF], r_e[NDOF];
   for (int i = 0; i < NDOF; ++i) u_e[i] = CG_U(cell, i);
   for (int i = 0; i < NDOF; ++i) du_e[i] = CG_DU(cell, i);
@@ -65,7 +65,7 @@ __kernel void cg_action(CG_ARGUMENTS, __global real *out)
     CG_STATE(U_E, UT_E)
     CG_DIRECTION(DU_E)
     pw_jacobian(u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, constants, f0, f1);
-    cg_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
+    point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
     for (int i = 0; i < NDOF; ++i) r_e[i] += cg_test(i, basis, grad, f0, f1);
   }
   for (int i = 0; i < NDOF; ++i) out[i * stride + cell] = r_e[i];

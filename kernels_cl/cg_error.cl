@@ -11,7 +11,7 @@ __kernel void cg_error(CG_ARGUMENTS, __global real *out)
 {
   const int cell = get_global_id(0);
   if (cell >= num_cells) return;
-  CG_LOAD_CONSTANTS
+  POINT_LOAD_CONSTANTS
   real u_e[NDOF], sum[2 * NC];
   for (int i = 0; i < NDOF; ++i) u_e[i] = CG_U(cell, i);
   for (int k = 0; k < 2 * NC; ++k) sum[k] = 0;

@@ -20,8 +20,8 @@
 #define FACET_LOAD(facet)                                                                                         \
   const int cell = facets[facet], local_facet = facets[facet_stride + (facet)],                                   \
             condition = facets[2 * facet_stride + (facet)];                                                       \
-  CG_LOAD_CONSTANTS                                                                                               \
-  CG_LOAD_AUX(cell)                                                                                               \
+  POINT_LOAD_CONSTANTS                                                                                               \
+  POINT_LOAD_AUX(cell)                                                                                               \
   Geometry g;                                                                                                     \
   geometry_load(&g, nodes, cell_nodes, stored_geometry, stride, cell);
 
@@ -33,7 +33,7 @@
                         *geo = FACET_GEO + row * NNODES;                                                          \
   geometry_point(&g, FACET_GEO_GRAD + row * NNODES * DIM);                                                        \
   real n[DIM], f0[NC], length = 0;                                                                                \
-  cg_gradient(FACET_NORMALS + local_facet * DIM, &g, n);                                                          \
+  point_gradient(FACET_NORMALS + local_facet * DIM, &g, n);                                                          \
   for (int d = 0; d < DIM; ++d) length += n[d] * n[d];                                                            \
   length = sqrt(length);                                                                                          \
   for (int d = 0; d < DIM; ++d) n[d] /= length;                                                                   \

@@ -18,14 +18,14 @@
   CG_STATE(U_E, UT_E)                                                                                                 \
   CG_TRIAL(j)                                                                                                         \
   pw_jacobian(u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, constants, f0, f1);                                   \
-  cg_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
+  point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
 
 __kernel void cg_matrix(CG_ARGUMENTS, __global real *out)
 {
   const int cell = get_global_id(0) % stride, j = get_global_id(0) / stride;
   if (cell >= num_cells || j >= NDOF) return;
-  CG_LOAD_CONSTANTS
-  CG_LOAD_AUX(cell)
+  POINT_LOAD_CONSTANTS
+  POINT_LOAD_AUX(cell)
   Geometry g;
   geometry_load(&g, nodes, cell_nodes, stored_geometry, stride, cell);
   real column[NDOF];
@@ -41,8 +41,8 @@ __kernel void cg_diagonal(CG_ARGUMENTS, __global real *out)
 {
   const int cell = get_global_id(0) % stride, j = get_global_id(0) / stride;
   if (cell >= num_cells || j >= NDOF) return;
-  CG_LOAD_CONSTANTS
-  CG_LOAD_AUX(cell)
+  POINT_LOAD_CONSTANTS
+  POINT_LOAD_AUX(cell)
   Geometry g;
   geometry_load(&g, nodes, cell_nodes, stored_geometry, stride, cell);
   real sum = 0;

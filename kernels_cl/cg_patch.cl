@@ -54,13 +54,13 @@ inline void patch_geometry(Geometry *g, __global const real *place_x, int places
   __local real slots_l[NDOF * CELLS];                                                                                \
   const int patch = get_group_id(0), first = place_start[patch], count = place_start[patch + 1] - first,             \
             inside = interior[patch];                                                                                \
-  CG_LOAD_CONSTANTS
+  POINT_LOAD_CONSTANTS
 
 // Declares a cell of the patch: its places at [NNODES], geometry g, coefficients, and result r_e [NDOF].
 #define PATCH_CELL                                                                                                   \
   int at[NNODES];                                                                                                    \
   for (int n = 0; n < NNODES; ++n) at[n] = first + corner[n * stride + cell];                                        \
-  CG_LOAD_AUX(cell)                                                                                                  \
+  POINT_LOAD_AUX(cell)                                                                                                  \
   Geometry g;                                                                                                        \
   patch_geometry(&g, place_x, places, at);                                                                           \
   real u_e[NDOF], r_e[NDOF];                                                                                         \
@@ -111,7 +111,7 @@ void cg_patch_residual(PATCH_ARGUMENTS)
         geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
         CG_STATE(U_E, UT_E)
         pw_residual(u, u_t, u_x, a, a_x, t, x, constants, f0, f1);
-        cg_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
+        point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
         for (int i = 0; i < NDOF; ++i) r_e[i] += cg_test(i, basis, grad, f0, f1);
       }
       PATCH_STORE
@@ -138,7 +138,7 @@ void cg_patch_action(PATCH_ARGUMENTS)
         CG_STATE(U_E, UT_E)
         CG_DIRECTION(DU_E)
         pw_jacobian(u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, constants, f0, f1);
-        cg_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
+        point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
         for (int i = 0; i < NDOF; ++i) r_e[i] += cg_test(i, basis, grad, f0, f1);
       }
       PATCH_STORE

@@ -43,7 +43,7 @@ void cg_residual(CG_ARGUMENTS, __global real *out)
 #if TIME
   __local real ut_l[NDOF * CELLS];
 #endif
-  CG_LOAD_CONSTANTS
+  POINT_LOAD_CONSTANTS
   for (int batch = 0; batch < BATCHES; ++batch) {
     const int first = ((int)get_group_id(0) * BATCHES + batch) * CELLS;
     FOR_ITEMS(k, NDOF * CELLS) {
@@ -62,12 +62,12 @@ void cg_residual(CG_ARGUMENTS, __global real *out)
         TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;
         real f0[NC], f1[NC * DIM];
         Geometry g;
-        CG_LOAD_AUX(cell)
+        POINT_LOAD_AUX(cell)
         geometry_load(&g, nodes, cell_nodes, stored_geometry, stride, cell);
         geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
         CG_STATE(U_L, UT_L)
         pw_residual(u, u_t, u_x, a, a_x, t, x, constants, f0, f1);
-        cg_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
+        point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
         store_flux(flux_l, q, c, f0, f1);
       }
     }
@@ -91,7 +91,7 @@ void cg_action(CG_ARGUMENTS, __global real *out)
 #if TIME
   __local real ut_l[NDOF * CELLS];
 #endif
-  CG_LOAD_CONSTANTS
+  POINT_LOAD_CONSTANTS
   for (int batch = 0; batch < BATCHES; ++batch) {
     const int first = ((int)get_group_id(0) * BATCHES + batch) * CELLS;
     FOR_ITEMS(k, NDOF * CELLS) {
@@ -111,13 +111,13 @@ void cg_action(CG_ARGUMENTS, __global real *out)
         TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;
         real f0[NC], f1[NC * DIM];
         Geometry g;
-        CG_LOAD_AUX(cell)
+        POINT_LOAD_AUX(cell)
         geometry_load(&g, nodes, cell_nodes, stored_geometry, stride, cell);
         geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
         CG_STATE(U_L, UT_L)
         CG_DIRECTION(DU_L)
         pw_jacobian(u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, constants, f0, f1);
-        cg_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
+        point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
         store_flux(flux_l, q, c, f0, f1);
       }
     }

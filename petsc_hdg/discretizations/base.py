@@ -25,6 +25,17 @@ def cell_fastest(array: np.ndarray, stride: int) -> np.ndarray:
     return out
 
 
+def summation_rows(rows: np.ndarray, places: np.ndarray, num_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Compressed list of what adds to each row: start [row + 1], entry [nnz], by ascending place.
+
+    rows, places [entry]: entry k stands at places[k] and adds to rows[k]; rows from num_rows on are left out.
+    """
+    order = np.argsort(rows, kind="stable")
+    order = order[: np.searchsorted(rows[order], num_rows)]
+    start = np.concatenate([[0], np.cumsum(np.bincount(rows[order], minlength=num_rows))])
+    return start.astype(np.int32), places[order].astype(np.int32)
+
+
 class Discretization:
     """A physics on a mesh by one scheme; subclasses give the numbering, the tables and the kernel specs.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..reference import ReferenceElement, cell_quadrature
 from .auxiliary import AuxiliaryRows
-from .base import Discretization, cell_fastest, padded
+from .base import Discretization, cell_fastest, padded, summation_rows
 from .cg_specs import CGSpecs
 from .dofmap import build_dofmap, dof_nodes, entity_points, field_spaces
 from .patches import Patches, build_patches
@@ -94,11 +94,7 @@ class ContinuousGalerkin(CGSpecs, Discretization):
             ]
         )
         rows = np.concatenate([dofs.ravel(), dofs[self.natural_facets[0]].ravel()])
-        num_rows = self.dofmap.num_owned + self.dofmap.num_ghosts
-        order = np.argsort(rows, kind="stable")
-        order = order[: np.searchsorted(rows[order], num_rows)]
-        start = np.concatenate([[0], np.cumsum(np.bincount(rows[order], minlength=num_rows))])
-        return start.astype(np.int32), place[order].astype(np.int32)
+        return summation_rows(rows, place, self.dofmap.num_owned + self.dofmap.num_ghosts)
 
     def matrix_numbers(self) -> tuple[np.ndarray, np.ndarray]:
         """PETSc row and column of each entry of the matrices [dof, dof, stride] of cells, then facets; -1: dropped."""

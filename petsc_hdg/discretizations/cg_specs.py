@@ -123,7 +123,7 @@ class CGSpecs:
     def _sources(self, file: str, stored: bool = False, evector: bool = False) -> tuple[str, ...]:
         geometry = "geometry_stored.clh" if stored else "geometry_nodes.clh"
         gather = "gather_evector.clh" if evector else "gather_tvector.clh"
-        return ("geometry.clh", geometry, gather, "cg_point.clh", file)
+        return ("geometry.clh", geometry, "point.clh", gather, "cg_point.clh", file)
 
     def element_specs(self, stored: bool = False, evector: bool = False) -> dict[str, KernelSpec]:
         """Specs of `cg_residual` and `cg_action`; stored geometry and element vectors as in the paper, by choice."""

@@ -68,6 +68,11 @@ class TraceElement:
         """Number of basis functions on one vertex, edge, …, cell."""
         return tuple(self.num_facet_basis if d == self.dim - 1 else 0 for d in range(self.dim + 1))
 
+    def facet_table(self, degree: int) -> np.ndarray:
+        """Basis of one facet [point, node] at the points of the facet rule of a degree (see facet_quadrature)."""
+        points, _ = basix.make_quadrature(basix.CellType[facet_cell(self.cell)], degree)
+        return self.tabulate_facet(points)
+
     def tabulate_facet(self, points: np.ndarray) -> np.ndarray:
         """Basis of one facet [point, node] at points [point, dim - 1] of the reference facet."""
         kind = facet_cell(self.cell)

@@ -33,7 +33,7 @@ def facet_count(cell: str) -> int:
 
 @dataclass(frozen=True)
 class ReferenceElement:
-    """Lagrange element P_k (simplices) or Q_k (tensor cells), nodes at warped Gauss-Lobatto points.
+    """Lagrange element P_k (simplices) or Q_k (tensor cells), nodes at warped Gauss-Lobatto points (k = 0: centroid).
 
     Numbering of vertices, edges, faces and basis functions is basix's.
     """
@@ -44,7 +44,11 @@ class ReferenceElement:
     def _basix(self):
         """The element in basix, made anew each time: basix complains of any that live until the interpreter ends."""
         return basix.create_element(
-            basix.ElementFamily.P, basix.CellType[self.cell], self.degree, basix.LagrangeVariant.gll_warped
+            basix.ElementFamily.P,
+            basix.CellType[self.cell],
+            self.degree,
+            basix.LagrangeVariant.gll_warped,
+            discontinuous=self.degree == 0,
         )
 
     @property
