@@ -44,16 +44,28 @@ class CondensedOracle:
     def vector(self, cell: int, state, aux, constants, t=0.0) -> np.ndarray:
         """Element vector [dof] for a state [dof] of all functions."""
         z = np.asarray(state).reshape(-1, self.components)
-        out = np.zeros(z.shape)
-        for p in self._cell_points(cell, aux):
-            f0, f1 = self.interpreter.pw_residual(*p.state(z), p.a, p.a_x, t, p.x, constants)
-            out += p.weight * (np.outer(p.value, f0) + p.gradient.T @ f1.T)
-        for p in self._jump_points(cell, aux):
-            out += p.weight * np.outer(p.jump, self.tau(p, t, constants) * (p.jump @ z))
-        for condition, p in self._natural_points(cell, aux):
-            f0 = self.interpreter.pw_boundary(condition, *p.state(z), p.a, p.a_x, t, p.x, p.normal, constants)
-            out += p.weight * np.outer(p.value, f0)
+        points, pointwise = self._cell_points(cell, aux), self.interpreter.pw_residual
+        fluxes = [pointwise(*p, t, x, constants) for p, x in zip(points.states(z), points.x, strict=True)]
+        f0, f1 = (np.array([flux[k] for flux in fluxes]) * self._column(points, 2 + k) for k in range(2))
+        out = points.value.T @ f0 + np.einsum("qdj,qcd->jc", points.gradient, f1)
+        for facet, conditions in self._facets(cell):
+            points = self._facet_points(cell, facet, aux)
+            if points.jump is not None:
+                jumps = self.tau(points, t, constants) * (points.jump @ z)
+                out += points.jump.T @ (points.weight[:, None] * jumps)
+            for condition in conditions:
+                pointwise = self.interpreter.pw_boundary
+                f0 = [
+                    pointwise(condition, *p, t, x, n, constants)
+                    for p, x, n in zip(points.states(z), points.x, points.normal, strict=True)
+                ]
+                out += points.value.T @ (points.weight[:, None] * np.array(f0))
         return out.ravel()
+
+    @staticmethod
+    def _column(points, ndim: int) -> np.ndarray:
+        """Weights shaped for an array [point, …] of `ndim` axes."""
+        return points.weight.reshape(-1, *(1,) * (ndim - 1))
 
     def matrix(self, cell: int, interior, trace, aux, constants, t=0.0) -> np.ndarray:
         """Derivative [dof, dof] of `residual`."""
@@ -62,48 +74,57 @@ class CondensedOracle:
     def derivative(self, cell: int, state, aux, constants, t=0.0) -> np.ndarray:
         """Derivative [dof, dof] of `vector`."""
         z = np.asarray(state).reshape(-1, self.components)
-        out = np.zeros((*z.shape, *z.shape))
-        for p in self._cell_points(cell, aux):
-            g = self.interpreter.g_blocks(*p.state(z), p.a, p.a_x, t, 0.0, p.x, constants)
-            out += p.weight * np.einsum("ai,ceab,bj->icje", p.basis, _joined(*g), p.basis, optimize=True)
-        eye = np.eye(self.components)
-        for p in self._jump_points(cell, aux):
-            tau = self.tau(p, t, constants)
-            out += p.weight * np.einsum("i,c,ce,j->icje", p.jump, tau, eye, p.jump, optimize=True)
-        for condition, p in self._natural_points(cell, aux):
-            slopes = self._boundary_slopes(condition, p, z, t, constants)
-            out += p.weight * np.einsum("i,cae,aj->icje", p.value, slopes, p.basis, optimize=True)
+        points, pointwise = self._cell_points(cell, aux), self.interpreter.g_blocks
+        blocks = [
+            _joined(*pointwise(*p, t, 0.0, x, constants)) for p, x in zip(points.states(z), points.x, strict=True)
+        ]
+        blocks = np.array(blocks) * self._column(points, 5)
+        out = np.einsum("qai,qceab,qbj->icje", points.basis, blocks, points.basis, optimize=True)
+        for facet, conditions in self._facets(cell):
+            points = self._facet_points(cell, facet, aux)
+            if points.jump is not None:
+                tau = points.weight[:, None] * self.tau(points, t, constants)
+                eye = np.eye(self.components)
+                out += np.einsum("qi,qc,ce,qj->icje", points.jump, tau, eye, points.jump, optimize=True)
+            for condition in conditions:
+                slopes = self._column(points, 4) * self._boundary_slopes(condition, points, z, t, constants)
+                out += np.einsum("qi,qcae,qaj->icje", points.value, slopes, points.basis, optimize=True)
         return out.reshape(z.size, z.size)
 
-    def _boundary_slopes(self, condition: int, p, z, t, constants) -> np.ndarray:
-        """Derivative [component, value or direction, trial component] of a natural condition."""
+    def _boundary_slopes(self, condition: int, points, z, t, constants) -> np.ndarray:
+        """Derivative [point, component, value or direction, trial component] of a natural condition."""
         count, dim = self.components, self.discretization.dim
-        out = np.zeros((count, 1 + dim, count))
-        for e in range(count):
-            for a in range(1 + dim):
-                du, du_x = np.zeros(count), np.zeros((count, dim))
-                if a == 0:
-                    du[e] = 1.0
-                else:
-                    du_x[e, a - 1] = 1.0
-                state = (*p.state(z), du, None, du_x, p.a, p.a_x, t, 0.0, p.x, p.normal)
-                out[:, a, e] = self.interpreter.pw_boundary_jacobian(condition, *state, constants)
+        out = np.zeros((len(points.x), count, 1 + dim, count))
+        for q, (u, u_t, u_x, a, a_x) in enumerate(points.states(z)):
+            for e in range(count):
+                for k in range(1 + dim):
+                    seeds = np.zeros((count, 1 + dim))
+                    seeds[e, k] = 1.0
+                    state = (u, u_t, u_x, seeds[:, 0], None, seeds[:, 1:], a, a_x, t, 0.0, points.x[q])
+                    out[q, :, k, e] = self.interpreter.pw_boundary_jacobian(
+                        condition, *state, points.normal[q], constants
+                    )
         return out
 
-    def tau(self, p, t, constants) -> np.ndarray:
-        """Stabilization [component] at a point of a facet: the option, what the physics gives, or by diffusivity.
+    def tau(self, points, t, constants) -> np.ndarray:
+        """Stabilization [point, component] on a facet: the option, what the physics gives, or by diffusivity.
 
         The last is |∂f1_c·n along n| / L + |∂f1_c·n along 1| of component c at u = 0 and q = 0, L being the largest
         extent of the mesh; 1 where that is no positive number.
         """
         given = self.discretization.options.hdg_tau
         if is_number(given):
-            return np.full(self.components, float(given))
+            return np.full((len(points.x), self.components), float(given))
+        places = zip(points.a, points.a_x, points.x, points.normal, strict=True)
         if getattr(self.discretization.physics, "stabilization", None) is not None:
-            return self.interpreter.pw_stabilization(p.a, p.a_x, t, p.x, p.normal, constants)
-        g2, g3 = self.interpreter.g_blocks(None, None, None, p.a, p.a_x, t, 0.0, p.x, constants)[2:]
-        diffusion = np.abs(np.einsum("ccde,d,e->c", g3, p.normal, p.normal)) / self.discretization.length
-        found = diffusion + np.abs(np.einsum("ccd,d->c", g2, p.normal))
+            pointwise = self.interpreter.pw_stabilization
+            return np.array([pointwise(a, a_x, t, x, n, constants) for a, a_x, x, n in places])
+        return np.array([self._diffusive_tau(a, a_x, t, x, n, constants) for a, a_x, x, n in places])
+
+    def _diffusive_tau(self, a, a_x, t, x, n, constants) -> np.ndarray:
+        g2, g3 = self.interpreter.g_blocks(None, None, None, a, a_x, t, 0.0, x, constants)[2:]
+        diffusion = np.abs(np.einsum("ccde,d,e->c", g3, n, n)) / self.discretization.length
+        found = diffusion + np.abs(np.einsum("ccd,d->c", g2, n))
         return np.where(np.isfinite(found) & (found > 0), found, 1.0)
 
     # Condensation ----------------------------------------------------------------------------------------
@@ -137,79 +158,108 @@ class CondensedOracle:
     def gradient(self, cell: int, interior, trace, points: np.ndarray) -> np.ndarray:
         """Physical gradient q [point, component, dim] at points of the reference cell."""
         z = np.concatenate([interior, trace]).reshape(-1, self.components)
-        jacobians = self._geometry(cell, points)[1]
-        return np.einsum("qsr,qrj,jc->qcs", _inverse_transposed(jacobians), self.functions.gradients(points), z)
+        jacobians = self._geometry(cell, self._geometry_element.tabulate(points))[1]
+        gradients = np.linalg.solve(np.swapaxes(jacobians, 1, 2), self.functions.gradients(points))
+        return np.einsum("qdj,jc->qcd", gradients, z)
 
     # Points ----------------------------------------------------------------------------------------------
 
-    def _geometry(self, cell: int, points: np.ndarray):
+    @property
+    def _geometry_element(self) -> ReferenceElement:
+        return ReferenceElement(self.discretization.mesh.cell, self.discretization.mesh.geometry.degree)
+
+    def _geometry(self, cell: int, table: np.ndarray):
         """Coordinates [point, dim] and Jacobians [point, physical, reference] of a cell."""
         geometry = self.discretization.mesh.geometry
-        table = ReferenceElement(self.discretization.mesh.cell, geometry.degree).tabulate(points)
         nodes = geometry.nodes[geometry.cell_nodes[cell]]
         return table[0] @ nodes, np.einsum("rqb,bs->qsr", table[1:], nodes)
 
-    def _cell_points(self, cell: int, aux):
-        rule = cell_quadrature(self.discretization.mesh.cell, self.discretization.quadrature_degree)
-        places = self._places(cell, rule.points, aux)
-        for q, (x, jacobian, a, a_x) in enumerate(places):
-            weight = rule.weights[q] * abs(np.linalg.det(jacobian))
-            yield _Point(x, weight, self.tables.value[q], self.tables.gradient[q], jacobian, a, a_x)
+    @cached_property
+    def _geometry_tables(self) -> list[np.ndarray]:
+        """Functions of the geometry at the points of the cell, then of each facet."""
+        rules = [self._rules[0], *self._rules[1]]
+        return [self._geometry_element.tabulate(rule.points) for rule in rules]
 
-    def _facet_points(self, cell: int, facet: int, aux):
-        rules, normals = facet_quadrature(self.discretization.mesh.cell, self.discretization.quadrature_degree)
-        tables = self.tables
-        for q, (x, jacobian, a, a_x) in enumerate(self._places(cell, rules[facet].points, aux)):
-            normal = np.linalg.solve(jacobian.T, normals[facet])
-            length = np.linalg.norm(normal)
-            weight = rules[facet].weights[q] * abs(np.linalg.det(jacobian)) * length
-            p = _Point(x, weight, tables.trace[facet, q], tables.trace_gradient[facet, q], jacobian, a, a_x)
-            p.normal, p.jump = normal / length, None if tables.jump is None else tables.jump[facet, q]
-            yield p
+    @cached_property
+    def _rules(self):
+        """Rule of the cell, rules of its facets, their normals in the frame of the reference cell."""
+        cell, degree = self.discretization.mesh.cell, self.discretization.quadrature_degree
+        return cell_quadrature(cell, degree), *facet_quadrature(cell, degree)
 
-    def _jump_points(self, cell: int, aux):
-        """Points of all facets, if the scheme has jumps."""
-        for facet in range(0 if self.tables.jump is None else len(self.tables.jump)):
-            yield from self._facet_points(cell, facet, aux)
+    def _cell_points(self, cell: int, aux) -> _Points:
+        rule, tables = self._rules[0], self.tables
+        x, jacobians = self._geometry(cell, self._geometry_tables[0])
+        weight = rule.weights * np.abs(np.linalg.det(jacobians))
+        a = self._auxiliary(rule.points, jacobians, aux)
+        return _Points(x, weight, tables.value, tables.gradient, jacobians, a)
 
-    def _natural_points(self, cell: int, aux):
-        """(condition, point) of the facets of the cell that have one."""
-        for owner, facet, condition in self.discretization.natural_facets.T:
-            if owner == cell:
-                for p in self._facet_points(cell, facet, aux):
-                    yield condition, p
+    def _facet_points(self, cell: int, facet: int, aux) -> _Points:
+        rule, normal, tables = self._rules[1][facet], self._rules[2][facet], self.tables
+        x, jacobians = self._geometry(cell, self._geometry_tables[1 + facet])
+        normals = np.einsum("qrs,r->qs", np.linalg.inv(jacobians), normal)
+        lengths = np.linalg.norm(normals, axis=1)
+        weight = rule.weights * np.abs(np.linalg.det(jacobians)) * lengths
+        a = self._auxiliary(rule.points, jacobians, aux)
+        points = _Points(x, weight, tables.trace[facet], tables.trace_gradient[facet], jacobians, a)
+        points.normal = normals / lengths[:, None]
+        points.jump = None if tables.jump is None else tables.jump[facet]
+        return points
 
-    def _places(self, cell: int, points: np.ndarray, aux):
-        """x [dim], Jacobian, auxiliary values [component] and gradients [component, dim] at each point."""
-        auxiliary, (x, jacobians) = self.discretization.auxiliary, self._geometry(cell, points)
-        table = auxiliary.element.tabulate(points) if auxiliary.num_components else None
-        for q in range(len(points)):
-            a, a_x = np.zeros(auxiliary.num_components), np.zeros((auxiliary.num_components, len(x[q])))
-            for k in range(auxiliary.num_components):
-                rows = aux[auxiliary.starts[k] : auxiliary.starts[k + 1]]
-                if len(rows) == 1:
-                    a[k] = rows[0]
-                else:
-                    a[k], a_x[k] = table[0, q] @ rows, np.linalg.solve(jacobians[q].T, table[1:, q] @ rows)
-            yield x[q], jacobians[q], a, a_x
+    def _facets(self, cell: int):
+        """(facet, natural conditions on it) of a cell; only facets that have one, where the scheme has no jumps."""
+        owner, facet, condition = self.discretization.natural_facets
+        for number in range(len(self._rules[1])):
+            found = condition[(owner == cell) & (facet == number)]
+            if len(found) or self.tables.jump is not None:
+                yield number, found
+
+    def _auxiliary(self, points, jacobians, aux) -> tuple[np.ndarray, np.ndarray]:
+        """Auxiliary values [point, component] and gradients [point, component, dim]."""
+        auxiliary = self.discretization.auxiliary
+        count, dim = auxiliary.num_components, jacobians.shape[1]
+        a, a_x = np.zeros((len(points), count)), np.zeros((len(points), count, dim))
+        for k in range(count):
+            rows = aux[auxiliary.starts[k] : auxiliary.starts[k + 1]]
+            if len(rows) == 1:
+                a[:, k] = rows[0]
+            else:
+                table = auxiliary.element.tabulate(points)
+                a[:, k] = table[0] @ rows
+                a_x[:, k] = np.einsum("qrs,rq->qs", np.linalg.inv(jacobians), table[1:] @ rows)
+        return a, a_x
 
 
-class _Point:
-    """A point of a cell or facet: weight with its measure, functions, auxiliary values.
+class _Points:
+    """Points of a cell or facet: weights with their measure, functions, auxiliary values.
 
-    value [function], gradient [dim, function] in the physical frame, basis [1 + dim, function] both.
+    x [point, dim]; value [point, function]; gradient [point, dim, function] in the physical frame; basis
+    [point, 1 + dim, function] both; a [point, component]; a_x [point, component, dim]; normal [point, dim].
     """
 
     normal = jump = None
 
-    def __init__(self, x, weight, value, gradient, jacobian, a, a_x):
-        self.x, self.weight, self.value, self.a, self.a_x = x, weight, value, a, a_x
-        self.gradient = np.linalg.solve(jacobian.T, gradient)
-        self.basis = np.vstack([value, self.gradient])
+    def __init__(self, x, weight, value, gradient, jacobians, auxiliary):
+        self.x, self.weight, self.value = x, weight, value
+        self.a, self.a_x = auxiliary
+        self.gradient = np.linalg.solve(np.swapaxes(jacobians, 1, 2), gradient)
 
-    def state(self, z: np.ndarray) -> tuple[np.ndarray, None, np.ndarray]:
-        """u [component], no rate, gradient [component, dim] of coefficients [function, component]."""
-        return self.value @ z, None, (self.gradient @ z).T
+    @property
+    def basis(self) -> np.ndarray:
+        return np.concatenate([self.value[:, None], self.gradient], axis=1)
+
+    def states(self, z: np.ndarray):
+        """u, u_t, u_x, a, a_x at each point for coefficients [function, component]; there is no rate."""
+        u, u_x = self.value @ z, np.einsum("qdj,jc->qcd", self.gradient, z)
+        for q in range(len(u)):
+            yield u[q], None, u_x[q], self.a[q], self.a_x[q]
+
+
+def _functions(disc, mixed: bool):
+    element, k = disc.spaces[0].element, disc.options.degree
+    if not isinstance(element, TraceElement):
+        return LagrangeFunctions(disc.mesh.cell, k)
+    enriched = disc.mesh.cell in ("quadrilateral", "hexahedron") and disc.options.hdg_enrich
+    return (MixedFunctions if mixed else LiftedFunctions)(disc.mesh.cell, k, k + 1 if enriched else k)
 
 
 def is_number(text) -> bool:
@@ -221,19 +271,7 @@ def is_number(text) -> bool:
     return True
 
 
-def _functions(disc, mixed: bool):
-    element, k = disc.spaces[0].element, disc.options.degree
-    if not isinstance(element, TraceElement):
-        return LagrangeFunctions(disc.mesh.cell, k)
-    enriched = disc.mesh.cell in ("quadrilateral", "hexahedron") and disc.options.hdg_enrich
-    return (MixedFunctions if mixed else LiftedFunctions)(disc.mesh.cell, k, k + 1 if enriched else k)
-
-
 def _joined(g0, g1, g2, g3) -> np.ndarray:
     """PETSc's blocks as one [test component, trial component, 1 + dim, 1 + dim]."""
     top = np.concatenate([g0[:, :, None, None], g1[:, :, None, :]], axis=3)
     return np.concatenate([top, np.concatenate([g2[:, :, :, None], g3], axis=3)], axis=2)
-
-
-def _inverse_transposed(jacobians: np.ndarray) -> np.ndarray:
-    return np.swapaxes(np.linalg.inv(jacobians), 1, 2)
