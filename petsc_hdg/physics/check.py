@@ -4,6 +4,9 @@ set.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 
 from petsc_hdg.physics.closures import EndlessLoop
@@ -14,14 +17,23 @@ from petsc_hdg.physics.terms import Form
 
 _TURNS = 10_000
 _SEED = 20231
+_VARYING = frozenset({"x", "n", "t", "a", "a_x"})
 
 
 def first_run(physics: str, instance: Instance, constants: np.ndarray) -> None:
     """Run every function of `instance` once; values that are not finite are no error here."""
     for form in instance.all():
         _run(form, constants)
+    run_stabilization(instance, constants)
     for condition, form in zip(instance.terms.dirichlet, instance.dirichlet, strict=False):
-        _check_written(condition, form, _run(form, constants, UNSET))
+        written = _run(form, constants, UNSET)
+        _check_written("g", condition.components, form, written, "component {} is constrained")
+
+
+def run_stabilization(instance: Instance, constants: np.ndarray) -> None:
+    """Run the stabilization of `instance`: every component must be set, and above 0 where it is the same everywhere."""
+    for form in instance.stabilization:
+        _check_stabilization(form, _run(form, constants, UNSET))
 
 
 def _run(form: Form, constants: np.ndarray, start=0.0) -> list:
@@ -44,9 +56,18 @@ def _run(form: Form, constants: np.ndarray, start=0.0) -> list:
     return written
 
 
-def _check_written(condition, form: Form, written: list) -> None:
-    for component in condition.components:
+def _check_written(output: str, components: Sequence[int], form: Form, written: list, why: str) -> None:
+    for component in components:
         if written[component] is UNSET:
-            source = form.program.source
-            message = f"g[{component}] is never assigned, and component {component} is constrained"
-            raise source.error(None, f"{message}; write g[{component}] = …;")
+            message = f"{output}[{component}] is never assigned, and {why.format(component)}"
+            raise form.program.source.error(None, f"{message}; write {output}[{component}] = …;")
+
+
+def _check_stabilization(form: Form, written: list) -> None:
+    _check_written("tau", range(len(written)), form, written, "the stabilization needs every component of all fields")
+    if form.program.inputs & _VARYING:
+        return
+    for component, value in enumerate(written):
+        if not 0 < value < math.inf:
+            message = f"tau[{component}] is {float(value)}; a stabilization must be a number above 0"
+            raise form.program.source.error(None, message)

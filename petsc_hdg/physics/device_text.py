@@ -29,6 +29,7 @@ def device_text(instance: Instance) -> str:
         for program in (form.program, form.derivative):
             _write(emitter, program, written)
     writers = [_residual, _jacobian, _boundary, _boundary_jacobian, _dirichlet] + ([_exact] if instance.exact else [])
+    writers += [_stabilization] if instance.stabilization else []
     wrappers = "\n".join(writer(instance) for writer in writers)
     return f'{emitter.text()}#line 1 "pointwise functions"\n{wrappers}'
 
@@ -170,3 +171,9 @@ def _exact(instance: Instance) -> str:
                 "    }",
             ]
     return _function(f"pw_exact(real t, {_END}, real *u, real *u_x)", lines)
+
+
+def _stabilization(instance: Instance) -> str:
+    lines = [_zero("tau", instance.num_components)]
+    lines += [f"    {_call(form.program, 'tau')}" for form in instance.stabilization]
+    return _function(f"pw_stabilization({_POINT}, {_BOUNDARY_END}, real *tau)", lines)

@@ -13,7 +13,8 @@ _X = frozenset({"x"})
 class Instance:
     """The functions of a physics in `dim` dimensions.
 
-    residual, jacobian (None: by differentiation), dirichlet, natural, exact: tuples of Form in the order of `terms`.
+    residual, jacobian (None: by differentiation), dirichlet, natural, exact, stabilization (of one or none): tuples of
+    Form in the order of `terms`.
     """
 
     def __init__(self, terms: Terms, fields: tuple, auxiliary: tuple, constants: int, dim: int):
@@ -51,9 +52,15 @@ class Instance:
         """Exact solution, differentiated by x."""
         return tuple(self._form(term, _X) for term in self.terms.exact)
 
+    @cached_property
+    def stabilization(self) -> tuple[Form, ...]:
+        """Stabilization of all components, if there is one."""
+        return () if self.terms.stabilization is None else (self._form(self.terms.stabilization),)
+
     def all(self) -> tuple[Form, ...]:
         """Every form."""
-        return self.residual + (self.jacobian or ()) + self.natural + self.dirichlet + self.exact
+        volume, boundary = self.residual + (self.jacobian or ()), self.natural + self.dirichlet
+        return volume + boundary + self.exact + self.stabilization
 
     @cached_property
     def is_linear(self) -> bool:

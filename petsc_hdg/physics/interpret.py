@@ -138,6 +138,11 @@ class Interpreter:
             self._part(u_x, form)[:] = self._rates(form, dual, self.dim)
         return u, u_x
 
+    def pw_stabilization(self, a, a_x, t, x, n, constants=None) -> np.ndarray:
+        """tau [C], of a physics with a stabilization."""
+        inputs = self._inputs(constants, t=t, a=a, a_x=a_x, x=x, n=n)
+        return self._values(self._instance.stabilization[0], inputs, ())
+
     def _zeros(self) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(self._shapes["u"]), np.zeros(self._shapes["u_x"])
 

@@ -65,7 +65,7 @@ def parse(source: Source, macros: dict[str, str], library: bool = False) -> Pars
         text = _only(source, text)
     is_body = not library and not is_whole_function(text)
     whole = (
-        f'{_PRELUDE}\nvoid body_(void) {{\n#line 1 "physics"\n{text}\n}}'
+        f'{_PRELUDE}\nvoid body_(void) {{ {source.opening}\n#line 1 "physics"\n{text}{source.closing}\n}}'
         if is_body
         else f'{_PRELUDE}\n#line 1 "physics"\n{text}'
     )
@@ -126,21 +126,27 @@ def _check_brackets(source: Source, text: str) -> None:
 def _syntax_error(source: Source, text: str, message: str):
     match = _POSITION.match(message)
     if not match:
-        return source.error(_last_line(text), "the text ends before the statement does; is a ';' missing?")
+        return _ended(source, text)
     line, column, detail = int(match.group(1)), int(match.group(2)), match.group(3).strip()
     lines = text.split("\n")
     if line > len(lines) or not "\n".join(lines[line - 1 :])[column - 1 :].strip():
-        return source.error(_last_line(text), "the text ends before the statement does; is a ';' missing?")
+        return _ended(source, text)
     token = re.match(r"\w+|\S", lines[line - 1][column - 1 :].lstrip() or lines[line - 1].strip()).group()
     before = "\n".join(lines[: line - 1]).rstrip()
     starts_line = not lines[line - 1][: column - 1].strip()
-    if starts_line and before and before[-1] not in ";{}":
+    if starts_line and before and before[-1] not in ";{}" and not source.opening:
         missing = before.count("\n") + 1
         return source.error(missing, f"a ';' seems to be missing at the end of '{before.splitlines()[-1].strip()}'")
     if token == "}":
         return source.error(line, f"a ';' seems to be missing before the '}}' at column {column}")
     detail = "" if detail.startswith("before") else f" ({detail[0].lower()}{detail[1:]})" if detail else ""
     return source.error(line, f"cannot be read as C at column {column}, near '{token}'{detail}")
+
+
+def _ended(source: Source, text: str):
+    if source.opening:
+        return source.error(_last_line(text), f"'{source.text.strip()}' is not a complete expression of C")
+    return source.error(_last_line(text), "the text ends before the statement does; is a ';' missing?")
 
 
 def _last_line(text: str) -> int:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
 
 from petsc_hdg.errors import PhysicsError
-from petsc_hdg.physics.check import first_run
+from petsc_hdg.physics.check import first_run, run_stabilization
 from petsc_hdg.physics.device_text import device_text
 from petsc_hdg.physics.instance import Instance
 from petsc_hdg.physics.interpret import Interpreter
@@ -37,6 +37,8 @@ class Physics:
     helpers    C text of functions the others may call
     exact      name of field -> text that writes u[c] of x, t and constants
     name       used in messages
+    stabilization  of hybridizable methods: text that writes tau[c] for each component of all fields from x, n, t, a,
+               a_x and constants; or an expression, or a number above 0, for every component
 
     Raises PhysicsError, naming the function and the line, for what cannot be read, checked or differentiated.
     """
@@ -51,6 +53,7 @@ class Physics:
     helpers: object = field(default="", kw_only=True)
     name: str = field(default="physics", kw_only=True)
     exact: object = field(default=None, kw_only=True)
+    stabilization: object = field(default=None, kw_only=True)
 
     def __post_init__(self):
         if not isinstance(self.name, str) or not self.name or any(c in self.name for c in '"\\\n'):
@@ -64,7 +67,7 @@ class Physics:
         for key, value in given.items():
             object.__setattr__(self, key, value)
         reader = Reader(self.name, fields, tuple(constants), self.helpers)
-        terms = reader.read(self.f0, self.f1, self.boundary, self.jacobian, self.exact)
+        terms = reader.read(self.f0, self.f1, self.boundary, self.jacobian, self.exact, self.stabilization)
         object.__setattr__(self, "terms", terms)
         object.__setattr__(self, "_texts", tuple(reader.texts))
 
@@ -104,6 +107,11 @@ class Physics:
     def has_exact(self) -> bool:
         """Whether an exact solution is given."""
         return bool(self.terms.exact)
+
+    @property
+    def has_stabilization(self) -> bool:
+        """Whether a stabilization is given."""
+        return self.terms.stabilization is not None
 
     @property
     def has_jacobian(self) -> bool:
@@ -160,6 +168,10 @@ class Physics:
         """Run every function once in `dim` dimensions: PhysicsError for indices outside arrays and unset variables."""
         first_run(self.name, self._instance(dim), self.constant_values)
 
+    def check_stabilization(self, dim: int) -> None:
+        """Run the stabilization once in `dim` dimensions: PhysicsError for what `check` finds, in it alone."""
+        run_stabilization(self._instance(dim), self.constant_values)
+
     def device_source(self, dim: int) -> str:
         """C text (OpenCL C 1.2 and C99) of the pw_* functions in `dim` dimensions, after `check`."""
         self.check(dim)
@@ -184,4 +196,15 @@ class Physics:
         object.__setattr__(
             new, "constants", MappingProxyType(dict(self.constants) | {n: float(v) for n, v in values.items()})
         )
+        return new
+
+    def with_stabilization(self, stabilization) -> Physics:
+        """The same physics with another stabilization, given as to Physics; None takes it away."""
+        reader = Reader(self.name, self.fields, self.constant_names, self.helpers)
+        terms = replace(self.terms, stabilization=reader.stabilization(stabilization))
+        slots = [text for text in self._texts if text[0] != "stabilization"]
+        slots += [text for text in reader.texts if text[0] == "stabilization"]
+        new = object.__new__(Physics)
+        new.__dict__.update({entry.name: getattr(self, entry.name) for entry in fields(Physics)})
+        new.__dict__.update(stabilization=stabilization, terms=terms, _texts=tuple(slots))
         return new

@@ -6,7 +6,7 @@ import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Integral
+from numbers import Integral, Real
 
 from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics import names, signatures
@@ -14,7 +14,7 @@ from petsc_hdg.physics.conditions import Dirichlet, Neumann, Robin
 from petsc_hdg.physics.layout import Field
 from petsc_hdg.physics.lower import ALL_INPUTS, lower, shared_helpers
 from petsc_hdg.physics.parse import INT_TYPES, REAL_TYPES
-from petsc_hdg.physics.source import make_source
+from petsc_hdg.physics.source import Expression, make_source
 from petsc_hdg.physics.terms import Condition, Term, Terms
 
 _IDENTIFIER = re.compile(r"[A-Za-z]\w*\Z")
@@ -30,6 +30,7 @@ _RESERVED = {
     *_ARGUMENTS.split(),
 }
 _BLOCKS = ("g0", "g1", "g2", "g3")
+_ASSIGNS = re.compile(r";|\btau\s*\[")
 
 
 def check_constants(physics: str, given, fields: Sequence[str]) -> dict[str, float]:
@@ -72,7 +73,7 @@ class Reader:
         if source:
             self.texts.append(("helpers", source.text))
 
-    def read(self, f0, f1, boundary, jacobian, exact) -> Terms:
+    def read(self, f0, f1, boundary, jacobian, exact, stabilization=None) -> Terms:
         """All terms."""
         residual = self._volume("f0", f0, signatures.F0) + self._volume("f1", f1, signatures.F1)
         if not residual:
@@ -84,7 +85,23 @@ class Reader:
         conditions = [self._condition(number, entry) for number, entry in enumerate(boundary or ())]
         dirichlet = tuple(condition for condition in conditions if condition.kind == "Dirichlet")
         natural = tuple(condition for condition in conditions if condition.kind != "Dirichlet")
-        return Terms(residual, self._jacobian(jacobian), dirichlet, natural, exact_terms)
+        blocks = self._jacobian(jacobian)
+        return Terms(residual, blocks, dirichlet, natural, exact_terms, self.stabilization(stabilization))
+
+    def stabilization(self, given) -> Term | None:
+        """The stabilization of all components: a text that assigns to tau[c], or one value for all of them."""
+        if given is None:
+            return None
+        every, signature = Field(sum(f.components for f in self.fields), name="tau"), signatures.STABILIZATION
+        if isinstance(given, Real) and not isinstance(given, bool) and not 0 < given < math.inf:
+            raise PhysicsError(
+                f"physics '{self.physics}', stabilization: is {given}; give a number above 0, or an expression"
+            )
+        if isinstance(given, str) and not _ASSIGNS.search(given):
+            given, signature = Expression(given), signatures.STABILIZATION_VALUE
+        elif hasattr(given, "free_symbols") and not hasattr(given, "shape"):
+            given = [given] * every.components
+        return self._term("stabilization", "stabilization", "tau", given, signature, every, (every.components,))
 
     def _term(
         self, slot: str, key: str, kind: str, given, signature, field: Field, shape: tuple, trial: Field | None = None

@@ -65,7 +65,7 @@ class Scope:
         if name in self.reasons:
             return self.source.error(line, f"'{name}' cannot be used here: {self.reasons[name]}")
         known = [known for block in reversed(self._blocks) for known in block] + list(others)
-        known = list(dict.fromkeys(known))
+        known = [known for known in dict.fromkeys(known) if not known.startswith("_")]
         close = difflib.get_close_matches(name, known, n=1)
         hint = f"; did you mean '{close[0]}'?" if close else ""
         listed = ", ".join(sorted(known)[:_LISTED]) + (", …" if len(known) > _LISTED else "")

@@ -85,3 +85,15 @@ NEUMANN = Signature(
     _flux_names,
     "a Neumann flux may not depend on the solution; use Robin for one that does",
 )
+
+# A whole function for the stabilization has the arguments of PETSc's boundary functions; an expression's value has a
+# name that no constant can have.
+STABILIZATION, STABILIZATION_VALUE = (
+    Signature(
+        output,
+        ((*_STATE, *_BOUNDARY_END, output),),
+        _flux_names,
+        "a stabilization may depend on x, n, t, auxiliary fields and constants alone",
+    )
+    for output in ("tau", "_tau")
+)

@@ -20,6 +20,13 @@ class CFile:
 
 
 @dataclass(frozen=True)
+class Expression:
+    """C text of one number, the value of every component."""
+
+    text: str
+
+
+@dataclass(frozen=True)
 class Source:
     """Text of one pointwise function.
 
@@ -30,6 +37,8 @@ class Source:
     function  name of the function to take, or ""
     written   whether the user wrote the text (it comes from expressions otherwise, and its lines mean nothing to the
     user)
+    opening   what stands before the text where it is an expression, to make statements of it
+    closing   what stands after it
     """
 
     physics: str
@@ -38,6 +47,8 @@ class Source:
     file: str = ""
     function: str = ""
     written: bool = True
+    opening: str = ""
+    closing: str = ""
 
     @property
     def where(self) -> str:
@@ -46,7 +57,9 @@ class Source:
 
     def error(self, line: int | None, message: str) -> PhysicsError:
         """An error that names this text and, where known, a line of it."""
-        return PhysicsError(f"{self.where}{f', line {line}' if line and self.written else ''}: {message}")
+        one_line = bool(self.opening) and "\n" not in self.text
+        place = f", line {line}" if line and self.written and not one_line else ""
+        return PhysicsError(f"{self.where}{place}: {message}")
 
 
 def make_source(physics: str, slot: str, given, output: str, components: int, shape: tuple) -> Source:
@@ -56,6 +69,10 @@ def make_source(physics: str, slot: str, given, output: str, components: int, sh
     source = Source(physics, slot, "")
     if isinstance(given, CFile):
         return Source(physics, slot, _read(source, Path(given.path)), str(given.path), given.function)
+    if isinstance(given, Expression):
+        rest = "".join(f" {output}[{number}] = {output}[0];" for number in range(1, components))
+        text = _checked(source, given.text)
+        return Source(physics, slot, text, opening=f"{output}[0] = (", closing=f");{rest}")
     if isinstance(given, Path):
         return Source(physics, slot, _read(source, given), str(given))
     if isinstance(given, str):

@@ -18,8 +18,8 @@ class Term:
     """One pointwise function.
 
     program  checked text
-    kind     f0, f1, g (a condition), u (exact), or g0 … g3
-    field    field it tests
+    kind     f0, f1, g (a condition), u (exact), tau (stabilization), or g0 … g3
+    field    field it tests; one of all components for the stabilization
     trial    field a hand-written Jacobian acts on
     """
 
@@ -53,7 +53,7 @@ class Condition:
 @dataclass(frozen=True)
 class Terms:
     """Everything the user wrote, checked: terms of the residual, the hand-written Jacobian, conditions, exact
-    solution.
+    solution, stabilization.
     """
 
     residual: tuple[Term, ...]
@@ -61,11 +61,13 @@ class Terms:
     dirichlet: tuple[Condition, ...]
     natural: tuple[Condition, ...]
     exact: tuple[Term, ...]
+    stabilization: Term | None = None
 
     def all(self) -> tuple[Term, ...]:
         """Every term."""
         conditions = tuple(condition.term for condition in self.dirichlet + self.natural)
-        return self.residual + (self.jacobian or ()) + conditions + self.exact
+        last = () if self.stabilization is None else (self.stabilization,)
+        return self.residual + (self.jacobian or ()) + conditions + self.exact + last
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ _OUTPUTS = {
     "pw_boundary_jacobian": ("df0",),
     "pw_dirichlet": ("g",),
     "pw_exact": ("u", "u_x"),
+    "pw_stabilization": ("tau",),
 }
 _HEAD = "#define REAL_BYTES {bytes}\ntypedef {real} real;\n#include <tgmath.h>\n#undef I\n"
 

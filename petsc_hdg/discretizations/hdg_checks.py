@@ -1,0 +1,43 @@
+"""What the scheme hdg_gpu asks of a physics, and the stabilization that an option gives it."""
+
+from __future__ import annotations
+
+from ..errors import OptionError, PhysicsError
+
+MOST_COMPONENTS = 5
+
+
+def check_hdg(physics) -> None:
+    """Raise PhysicsError for a physics that hdg_gpu does not discretize."""
+    start = f"physics '{physics.name}'"
+    if physics.uses_time_derivative:
+        raise PhysicsError(f"{start} uses u_t, and hdg_gpu takes steady physics only; give -fe_backend cg_gpu")
+    offsets = {f.name: f.degree_offset for f in physics.fields}
+    if len(set(offsets.values())) > 1:
+        listed = ", ".join(f"{offset} of '{name}'" for name, offset in offsets.items())
+        raise PhysicsError(
+            f"{start} has fields of different degrees (degree_offset {listed}), and hdg_gpu takes one degree for all; "
+            "make them equal or give -fe_backend cg_gpu"
+        )
+    if physics.num_components > MOST_COMPONENTS:
+        raise PhysicsError(
+            f"{start} has {physics.num_components} components in all its fields, and hdg_gpu takes at most "
+            f"{MOST_COMPONENTS}; give -fe_backend cg_gpu"
+        )
+
+
+def stabilized(physics, options, dim: int):
+    """`physics` with the stabilization that `-hdg_tau` gives; itself where the option is auto.
+
+    Raises OptionError, naming the option, for an expression that cannot be used in `dim` dimensions.
+    """
+    tau = str(options.hdg_tau).strip()
+    if tau == "auto":
+        return physics
+    try:
+        made = physics.with_stabilization(tau)
+        made.check_stabilization(dim)
+    except PhysicsError as error:
+        message = str(error).removeprefix(f"physics '{physics.name}', stabilization").lstrip(":, ")
+        raise OptionError(f"-{options.prefix}hdg_tau {tau}: {message}") from error
+    return made
