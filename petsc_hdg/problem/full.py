@@ -1,0 +1,48 @@
+"""Solve a problem in the full setting (`-hdg_setting full`): u, q and the trace at once."""
+
+from __future__ import annotations
+
+from petsc4py import PETSc
+
+from ..operators.full import FullSystem
+from . import solvers
+
+
+def solve_full(problem, guess: PETSc.Vec | None = None) -> PETSc.Vec:
+    """The trace of the solution of all unknowns together, from a guess of the trace; collective.
+
+    `problem.full` keeps (u [cell, dof], q̃ [cell, dim, basis, component]) in the frames of the reference cell. The
+    default solver factors the matrix; PETSc's options choose another. Raises OptionError for a problem that is too
+    large, SolveError if the solver stops without a solution.
+    """
+    system = FullSystem(problem.operator, problem.access)
+    snes = _create_snes(problem, system)
+    x = system.join(problem.create_vec() if guess is None else guess)
+    snes.solve(None, x)
+    problem.newton_iterations, problem.linear_iterations = snes.getIterationNumber(), snes.getLinearSolveIterations()
+    solvers.check_converged(snes)
+    *problem.full, trace = system.split(x)
+    for thing in (snes, x, system.matrix):
+        thing.destroy()
+    return trace
+
+
+def _create_snes(problem, system: FullSystem) -> PETSc.SNES:
+    snes = PETSc.SNES().create(problem.dm.comm)
+    if problem.prefix:
+        snes.setOptionsPrefix(problem.prefix)
+    snes.setFunction(system.residual, system.create_vec())
+    snes.setJacobian(system.linearize, system.matrix, system.matrix)
+    if problem.physics.is_linear:
+        snes.setType("ksponly")
+    snes.getKSP().setType("preonly")
+    pc = snes.getKSP().getPC()
+    if problem.comm.size == 1:
+        pc.setType("lu")
+    elif PETSc.Sys.hasExternalPackage("mumps"):
+        pc.setType("lu")
+        pc.setFactorSolverType("mumps")
+    else:
+        pc.setType("redundant")
+    solvers.set_from_options(snes)
+    return snes
