@@ -1,9 +1,38 @@
-"""Elementary functions as C computes them: infinities and NaN instead of Python's exceptions."""
+"""Operators and elementary functions as C computes them: infinities and NaN instead of Python's exceptions."""
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
+
+
+def truncated(a: int, b: int) -> int:
+    """Quotient of integers, rounded towards zero; 0 if b is 0, where C has no value."""
+    return 0 if b == 0 else -(-a // b) if (a < 0) != (b < 0) else a // b
+
+
+# Binary operators of integers; those of reals but for the division, which is a function of dual.py.
+OPERATORS: dict[str, Callable] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": truncated,
+    "%": lambda a, b: a - b * truncated(a, b),
+    "<": operator.lt,
+    ">": operator.gt,
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+    "&&": lambda a, b: bool(a and b),
+    "||": lambda a, b: bool(a or b),
+}
 
 
 def sign(x: float) -> float:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics import ir
 from petsc_hdg.physics.dual import call, divide, value_of
+from petsc_hdg.physics.elementary import OPERATORS
 from petsc_hdg.physics.ir import REAL, Function
 from petsc_hdg.physics.names import PRECISION_CONSTANTS
 from petsc_hdg.physics.specialise import outside
@@ -28,29 +29,6 @@ class View:
 
     def __init__(self, data: list, start: int = 0):
         self.data, self.start = data, start
-
-
-def _int_divide(a: int, b: int) -> int:
-    return 0 if b == 0 else int(a / b) if abs(a) < 2**52 else -(-a // b) if (a < 0) != (b < 0) else a // b
-
-
-_OPS = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "<": operator.lt,
-    ">": operator.gt,
-    "<=": operator.le,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-    "%": lambda a, b: a - b * _int_divide(a, b),
-}
 
 
 class ExpressionClosures:
@@ -151,10 +129,7 @@ class ExpressionClosures:
             return lambda frame: int(bool(left(frame)) and bool(right(frame)))
         if node.op == "||":
             return lambda frame: int(bool(left(frame)) or bool(right(frame)))
-        if node.op == "/":
-            function = divide if node.type == REAL else _int_divide
-        else:
-            function = _OPS[node.op]
+        function = divide if node.op == "/" and node.type == REAL else OPERATORS[node.op]
         return lambda frame: function(left(frame), right(frame))
 
     def _of_select(self, node: ir.Select) -> Callable:

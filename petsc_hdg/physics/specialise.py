@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from petsc_hdg.physics import ir
+from petsc_hdg.physics.elementary import OPERATORS
 from petsc_hdg.physics.ir import INT, Binary, Call, Element, Function, Name, Num, Select, Unary
 from petsc_hdg.physics.lower import Program
 
@@ -31,32 +32,6 @@ def specialise(program: Program, setting: Setting) -> Program:
     main = _Specialiser(program.main, setting, setting.sizes).run()
     called = ir.functions_called(*main.body, *(helper.body for helper in helpers))
     return replace(program, main=main, helpers=tuple(helper for helper in helpers if helper.name in called))
-
-
-def _truncated(a: int, b: int) -> int:
-    return -(-a // b) if (a < 0) != (b < 0) else a // b
-
-
-_INT_OPS = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "<": operator.lt,
-    ">": operator.gt,
-    "<=": operator.le,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-    "&&": lambda a, b: a and b,
-    "||": lambda a, b: a or b,
-    "/": _truncated,
-    "%": lambda a, b: a - b * _truncated(a, b),
-}
 
 
 def _int(value) -> Num:
@@ -150,7 +125,7 @@ class _Specialiser:
         if isinstance(left, Num) and isinstance(right, Num):
             if node.op in "/%" and right.value == 0:
                 raise self.source.error(line, "an integer is divided by zero")
-            return _int(_INT_OPS[node.op](left.value, right.value))
+            return _int(OPERATORS[node.op](left.value, right.value))
         for one, other in ((left, right), (right, left)):
             if isinstance(one, Num):
                 if node.op == "*" and one.value == 0:

@@ -143,3 +143,26 @@ def test_petsc_names(folder):
 
 def test_value_of_a_dual():
     assert value_of(Dual(2.0, np.ones(1))) == 2.0 == value_of(2.0)
+
+
+def test_integer_operators(folder):
+    """As C computes them where the numbers are known before the program runs, in the interpreter and on the device."""
+    pairs = [(i, j) for i in (-7, -6, 0, 6, 7) for j in (-3, -2, 2, 3)]
+    operators = ["/", "%", "+", "-", "*", "<", ">", "<=", ">=", "==", "!=", "&", "|", "^", "&&", "||"]
+    known, run = "", f"PetscInt p[] = {{{', '.join(str(number) for pair in pairs for number in pair)}}};\n"
+    for row, operator in enumerate(operators):
+        at = row * len(pairs)
+        known += "".join(
+            f"f0[{at + n}] = (dim + {i - 2}) {operator} (dim + {j - 2});" for n, (i, j) in enumerate(pairs)
+        )
+        run += f"for (i = 0; i < {len(pairs)}; ++i) f0[{at} + i] = p[2 * i] {operator} p[2 * i + 1];\n"
+    first, second = (Physics({"u": len(pairs) * len(operators)}, text) for text in (known, run))
+    makers = first.interpreter(2), second.interpreter(2), CompiledPhysics(second, 2, folder)
+    values = [made.pw_residual(None, None, None, None, None, 0, None)[0].reshape(-1, len(pairs)) for made in makers]
+    for row, operator in enumerate(operators):
+        assert values[0][row].tolist() == values[1][row].tolist() == values[2][row].tolist(), operator
+    quotients = np.trunc([i / j for i, j in pairs])
+    assert values[0][:2].tolist() == [
+        quotients.tolist(),
+        [i - j * q for (i, j), q in zip(pairs, quotients, strict=True)],
+    ]
