@@ -13,6 +13,7 @@ import numpy as np
 from petsc_options import petsc_options
 
 import petsc_hdg as fe
+from petsc_hdg.discretizations.hdg_checks import check_hdg, stabilized
 from petsc_hdg.options import Options
 from petsc_hdg.physics import CFile, library
 
@@ -172,6 +173,21 @@ BAD = {
     "stabilization of no effect": (lambda c, f: by_database(c, hdg_tau="0"), "-hdg_tau 0: give auto, a number above 0"),
     "negative stabilization": (lambda c, f: by_database(c, hdg_tau="-1.5"), "-hdg_tau -1.5: give auto, a number above"),
     "no stabilization": (lambda c, f: by_database(c, hdg_tau=""), "-hdg_tau : give auto, a number above 0, or a C"),
+    "stabilization that is no expression": (
+        lambda c, f: stabilized(clamped(), Options(hdg_tau="1 +"), 2),
+        "-hdg_tau 1 \\+: '1 \\+' is not a complete expression of C",
+    ),
+    "stabilization of an unknown name": (
+        lambda c, f: stabilized(clamped(constants={"kappa": 1.0}), Options(hdg_tau="fabs(kapa)"), 2),
+        "-hdg_tau .*: unknown name 'kapa'; did you mean 'kappa'",
+    ),
+    "stabilization by the solution": (lambda c, f: physics(stabilization="u[0]"), "stabilization.*'u' cannot be used"),
+    "HDG of a transient physics": (
+        lambda c, f: check_hdg(physics("f0[0] = u_t[0];")),
+        "'poisson' uses u_t, and hdg_gpu",
+    ),
+    "HDG of two degrees": (lambda c, f: check_hdg(library.stokes(2)), "'stokes' has degree_offset -1 of 'pressure'"),
+    "HDG of many components": (lambda c, f: check_hdg(fe.Physics({"u": 6}, "f0[0] = 1;")), "6 components .* at most 5"),
     "unknown option of HDG": (
         lambda c, f: by_database(c, hdg_taw="2"),
         "-hdg_taw is not an option; known are -hdg_tau",

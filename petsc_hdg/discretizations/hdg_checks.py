@@ -12,12 +12,11 @@ def check_hdg(physics) -> None:
     start = f"physics '{physics.name}'"
     if physics.uses_time_derivative:
         raise PhysicsError(f"{start} uses u_t, and hdg_gpu takes steady physics only; give -fe_backend cg_gpu")
-    offsets = {f.name: f.degree_offset for f in physics.fields}
-    if len(set(offsets.values())) > 1:
-        listed = ", ".join(f"{offset} of '{name}'" for name, offset in offsets.items())
+    offsets = [f"{f.degree_offset} of '{f.name}'" for f in physics.fields if f.degree_offset]
+    if offsets:
         raise PhysicsError(
-            f"{start} has fields of different degrees (degree_offset {listed}), and hdg_gpu takes one degree for all; "
-            "make them equal or give -fe_backend cg_gpu"
+            f"{start} has degree_offset {', '.join(offsets)}, and all fields of hdg_gpu have the degree of -fe_degree; "
+            "leave degree_offset out or give -fe_backend cg_gpu"
         )
     if physics.num_components > MOST_COMPONENTS:
         raise PhysicsError(
