@@ -3,7 +3,7 @@
 // to a symmetric positive definite matrix, which is eliminated without pivots.
 //
 // Phases: metric and fluxes at the points; right-hand side and mean; matrix; elimination; back substitution.
-// needs: DIM NC NFUN NSTAR NQ NNODES OP STAR STAR_GRAD GEO_GRAD WEIGHTS TABLE SCRATCH
+// needs: DIM NC NFUN NSTAR NQ NNODES OP STAR STAR_GRAD GEO_GRAD WEIGHTS TABLE SCRATCH SCRATCH_IS_LOCAL THREADS
 //
 // Sizes
 //   NSTAR    scalar functions of u*
@@ -30,7 +30,7 @@
   for (int index = (first) + (int)get_local_id(0); index < (count); index += (int)get_local_size(0))
 
 // Metric w J^-1 J^-T, and the flux, weights and values of u in it, at point p of a cell.
-inline void star_point(int p, const Geometry *g, real *u, real *q, SCRATCH real *work)
+inline void star_point(int p, const Geometry *g, __global const real *tables, real *u, real *q, SCRATCH real *work)
 {
   const real weight = WEIGHTS[p] * g->measure;
   work[VALUE + p * (1 + NC)] = weight;
@@ -50,7 +50,7 @@ inline void star_point(int p, const Geometry *g, real *u, real *q, SCRATCH real 
 }
 
 // Mean of function i, and its right-hand side without the mean.
-inline void star_right(int i, SCRATCH real *work)
+inline void star_right(int i, __global const real *tables, SCRATCH real *work)
 {
   real mean = 0, right[NC];
   for (int c = 0; c < NC; ++c) right[c] = 0;
@@ -65,7 +65,7 @@ inline void star_right(int i, SCRATCH real *work)
 }
 
 // Upper triangle of the matrix: row i in turn, its columns shared by the work-group.
-inline void star_matrix(real scale, SCRATCH real *work)
+inline void star_matrix(real scale, __global const real *tables, SCRATCH real *work)
 {
   for (int i = 0; i < NSTAR; ++i) {
     SCRATCH real *row = work + i * NSTAR;
@@ -136,10 +136,10 @@ KERNEL(THREADS) void hdg_star(RECOVERY_ARGUMENTS, int first, int last, __global 
     geometry_load(&g, nodes, cell_nodes, 0, stride, cell);
     geometry_point(&g, GEO_GRAD + p * NNODES * DIM);
     recovery_state(OP + p * (1 + DIM) * NFUN, x_e, stride, cell, u, q);
-    star_point(p, &g, u, q, work);
+    star_point(p, &g, tables, u, q, work);
   }
   BARRIER_SCRATCH();
-  FOR_ITEMS(i, NSTAR) star_right(i, work);
+  FOR_ITEMS(i, NSTAR) star_right(i, tables, work);
   FOR_ITEMS(c, 1 + NC) {
     real sum = 0;
     for (int p = 0; p < NQ; ++p) sum += work[VALUE + p * (1 + NC) + c];
@@ -151,7 +151,7 @@ KERNEL(THREADS) void hdg_star(RECOVERY_ARGUMENTS, int first, int last, __global 
     const real integral = scale * work[TOTAL + 1 + c];
     FOR_ITEMS(i, NSTAR) work[RIGHT + c * NSTAR + i] += integral * work[MEAN + i];
   }
-  star_matrix(scale, work);
+  star_matrix(scale, tables, work);
   star_eliminate(work);
   star_substitute(work);
   FOR_ITEMS(i, NSTAR)

@@ -1,0 +1,84 @@
+// Fluxes out of each cell through its facets, and its source, one thread a cell. The flux through a facet is the residual
+// of its trace functions, whose sum is one there: the integral of f1·n - tau (u - û), lifted where f1 is not linear.
+// They balance: over all facets they add up to the integral of f0. After condense_point.clh and hdg_recovery.clh.
+// needs: DIM NC NA NFUN NI NT NFACETS NQ NQF NNODES JUMPS AUX_NODAL OP ONES GEO GEO_GRAD WEIGHTS AUX_BASIS AUX_GRAD
+// needs: JUMP FACET_GEO FACET_GEO_GRAD FACET_WEIGHTS FACET_NORMALS FACET_AUX_BASIS FACET_AUX_GRAD AUX_NODES TABLE
+//
+// Arrays
+//   stabilization  as in condense_point.clh
+//   out  [NFACETS + 1, NC, stride]  fluxes, then the integral of f0; cell fastest; the others as in hdg_recovery.clh
+// Tables
+//   ONES [NQ, DIM, NFACETS]  reference gradients of the sum of the trace functions of each facet
+//   the others as in condense_point.clh
+
+#define NTF (NT / NFACETS)
+
+#if AUX_NODAL
+#define AUX_POINT(table, row, width) ((table) + (row) * (width))
+#else
+#define AUX_POINT(table, row, width) (table)
+#endif
+
+// Part of the fluxes inside the cell: f1 against the gradients of the sums; and the source.
+inline void flux_inside(int cell, int stride, real t, const real *constants, const real *aux_e, Geometry *g,
+                        __global const real *tables, __global const real *x_e, real *sum)
+{
+  for (int p = 0; p < NQ; ++p) {
+    real x[DIM], u[NC], q[NC * DIM], u_t[NC], a[NA + 1], a_x[(NA + 1) * DIM], f0[NC], f1[NC * DIM];
+    geometry_point(g, GEO_GRAD + p * NNODES * DIM);
+    geometry_x(g, GEO + p * NNODES, x);
+    recovery_state(OP + p * (1 + DIM) * NFUN, x_e, stride, cell, u, q);
+    point_physical(g, NC, q);
+    for (int c = 0; c < NC; ++c) u_t[c] = 0;
+    point_auxiliary(aux_e, AUX_POINT(AUX_BASIS, p, AUX_NODES), AUX_POINT(AUX_GRAD, p, AUX_NODES * DIM), g, a, a_x);
+    pw_residual(u, u_t, q, a, a_x, t, x, constants, f0, f1);
+    point_pull_back(g, WEIGHTS[p] * g->measure, f0, f1);
+    for (int c = 0; c < NC; ++c) {
+      sum[NFACETS * NC + c] += f0[c];
+      for (int f = 0; f < NFACETS; ++f)
+        for (int r = 0; r < DIM; ++r) sum[f * NC + c] += f1[c * DIM + r] * ONES[(p * DIM + r) * NFACETS + f];
+    }
+  }
+}
+
+#if JUMPS
+// Part of the flux through facet f: the stabilized jump.
+inline void flux_jump(int f, int cell, int stride, real t, real stabilization, const real *constants, const real *aux_e,
+                      Geometry *g, __global const real *tables, __global const real *x_e, real *sum)
+{
+  for (int p = f * NQF; p < (f + 1) * NQF; ++p) {
+    real x[DIM], n[DIM], a[NA + 1], a_x[(NA + 1) * DIM], tau[NC];
+    geometry_point(g, FACET_GEO_GRAD + p * NNODES * DIM);
+    const real weight = FACET_WEIGHTS[p] * condense_normal(FACET_NORMALS + f * DIM, g, n);
+    geometry_x(g, FACET_GEO + p * NNODES, x);
+    point_auxiliary(aux_e, AUX_POINT(FACET_AUX_BASIS, p, AUX_NODES), AUX_POINT(FACET_AUX_GRAD, p, AUX_NODES * DIM), g, a,
+                    a_x);
+    condense_tau(stabilization, t, x, n, a, a_x, constants, tau);
+    for (int c = 0; c < NC; ++c) {
+      real jump = 0;
+      for (int j = 0; j < NI; ++j) jump += x_e[(j * NC + c) * (size_t)stride + cell] * JUMP[p * NFUN + j];
+      for (int j = NI + f * NTF; j < NI + (f + 1) * NTF; ++j)
+        jump += x_e[(j * NC + c) * (size_t)stride + cell] * JUMP[p * NFUN + j];
+      sum[f * NC + c] -= weight * tau[c] * jump;
+    }
+  }
+}
+#endif
+
+__kernel void hdg_flux(RECOVERY_ARGUMENTS, real stabilization, __global real *out)
+{
+  const int cell = get_global_id(0);
+  if (cell >= num_cells) return;
+  POINT_LOAD_CONSTANTS
+  POINT_LOAD_AUX(cell)
+  real sum[(NFACETS + 1) * NC];
+  for (int k = 0; k < (NFACETS + 1) * NC; ++k) sum[k] = 0;
+  Geometry g;
+  geometry_load(&g, nodes, cell_nodes, 0, stride, cell);
+  flux_inside(cell, stride, t, constants, aux_e, &g, tables, x_e, sum);
+#if JUMPS
+  for (int f = 0; f < NFACETS; ++f)
+    flux_jump(f, cell, stride, t, stabilization, constants, aux_e, &g, tables, x_e, sum);
+#endif
+  for (int k = 0; k < (NFACETS + 1) * NC; ++k) out[k * (size_t)stride + cell] = sum[k];
+}
