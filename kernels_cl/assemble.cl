@@ -31,3 +31,10 @@ __kernel void assemble_rows(int num_rows, int n_owned, __global const int *row, 
   if (row[k] < n_owned) owned[row[k]] = sum;
   else ghost[row[k] - n_owned] = sum;
 }
+
+// target += source, one thread a value.
+__kernel void add_to(int num, __global const real *source, __global real *target)
+{
+  const int k = get_global_id(0);
+  if (k < num) target[k] += source[k];
+}

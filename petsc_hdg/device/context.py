@@ -14,6 +14,7 @@ class Device:
     is_gpu, has_fp64 bool
     memory_bytes     memory of the device
     local_bytes      local memory a work-group can have
+    largest_buffer   bytes that one buffer can have
     constant_bytes   constant memory a program can have
     max_work_group   work-items a work-group can have
     from_petsc       whether context and queue are those of PETSc's ViennaCL vectors
@@ -33,6 +34,7 @@ class Device:
         self.has_fp64 = "cl_khr_fp64" in cl_device.extensions.split()
         self.memory_bytes = int(cl_device.global_mem_size)
         self.local_bytes = int(cl_device.local_mem_size)
+        self.largest_buffer = int(cl_device.max_mem_alloc_size)
         self.constant_bytes = int(cl_device.max_constant_buffer_size)
         self.max_work_group = int(cl_device.max_work_group_size)
         self.programs: dict = {}

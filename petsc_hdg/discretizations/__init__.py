@@ -3,7 +3,25 @@
 from .base import Discretization
 from .cell_field import CellField
 from .cg import ContinuousGalerkin
+from .cg_condensed import CondensedCG
+from .condensed import CondensedDiscretization
+from .hdg import HybridizedDG
 
-SCHEMES = {"cg_gpu": ContinuousGalerkin}
+SCHEMES = {"cg_gpu": ContinuousGalerkin, "hdg_gpu": HybridizedDG}
 
-__all__ = ["SCHEMES", "CellField", "ContinuousGalerkin", "Discretization"]
+
+def scheme(options) -> type[Discretization]:
+    """The class that `-fe_backend` and `-cg_condense` choose."""
+    return CondensedCG if options.backend == "cg_gpu" and options.cg_condense else SCHEMES[options.backend]
+
+
+__all__ = [
+    "SCHEMES",
+    "CellField",
+    "CondensedCG",
+    "CondensedDiscretization",
+    "ContinuousGalerkin",
+    "Discretization",
+    "HybridizedDG",
+    "scheme",
+]

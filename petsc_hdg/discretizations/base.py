@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import OptionError
 from ..options import Options
+from .dofmap import dof_nodes, entity_points
 
 PAD = 32  # cells are padded to this multiple, so that rows of cell-fastest arrays are aligned
 
@@ -53,6 +54,11 @@ class Discretization:
         self.stride = padded(mesh.num_cells)
         self._check_degree()
 
+    @classmethod
+    def prepared(cls, physics, options, dim: int):
+        """The physics as the scheme takes it, with what options add to it."""
+        return physics
+
     def _check_degree(self) -> None:
         low, high = self.degrees
         for f in self.physics.fields:
@@ -86,3 +92,38 @@ class Discretization:
             cells, facets = self.mesh.boundary_facets(condition.label)
             rows.append(np.stack([cells, facets, np.full(len(cells), number)]).astype(np.int32))
         return np.concatenate(rows, axis=1)
+
+    def essential_points(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of each constrained value: condition, component [value], coordinates [value, dim]: what `essential_values` reads."""
+        count = self.dofmap.num_constrained
+        condition, component, x = (
+            np.full(count, -1, dtype=np.int32),
+            np.zeros(count, dtype=np.int32),
+            np.zeros((count, self.dim)),
+        )
+        first = self.dofmap.num_owned + self.dofmap.num_ghosts
+        compact = self.dofmap.compact[self.dofmap.cell_dofs]
+        touched = np.flatnonzero((compact >= first).any(axis=1))
+        on_point = self.constrained_components[1]
+        for space in self.spaces:
+            nodes = dof_nodes(self.mesh, space, touched)
+            for c in range(space.components):
+                numbers = (
+                    compact[touched, space.first_dof + c : space.first_dof + space.num_dofs : space.components] - first
+                )
+                for basis, points in self._basis_points(space, touched):
+                    inside = numbers[:, basis] >= 0
+                    at = numbers[inside, basis]
+                    condition[at] = on_point[points[inside], space.first_component + c]
+                    component[at] = space.first_component + c
+                    x[at] = nodes[inside, basis]
+        return condition, component, x
+
+    def _basis_points(self, space, cells):
+        """(basis function, plex point [cell] it belongs to) of a field."""
+        for dimension, entities in enumerate(space.element.entity_dofs):
+            if entities[0]:
+                points = entity_points(self.mesh, dimension)[cells]
+                for number, on_entity in enumerate(entities):
+                    for basis in on_entity:
+                        yield basis, points[:, number]

@@ -10,7 +10,7 @@ from ..reference import ReferenceElement, cell_quadrature
 from .auxiliary import AuxiliaryRows
 from .base import Discretization, cell_fastest, padded, summation_rows
 from .cg_specs import CGSpecs
-from .dofmap import build_dofmap, dof_nodes, entity_points, field_spaces
+from .dofmap import build_dofmap, field_spaces
 from .patches import Patches, build_patches
 from .transposition import DeviceLimits
 
@@ -107,41 +107,6 @@ class ContinuousGalerkin(CGSpecs, Discretization):
         rows = np.concatenate([np.broadcast_to(p[:, None, :], s).ravel() for p, s in zip(parts, shape, strict=True)])
         columns = np.concatenate([np.broadcast_to(p[None, :, :], s).ravel() for p, s in zip(parts, shape, strict=True)])
         return rows, columns
-
-    def constrained_points(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of each constrained value: condition, component [value], coordinates [value, dim]."""
-        count = self.dofmap.num_constrained
-        condition, component, x = (
-            np.full(count, -1, dtype=np.int32),
-            np.zeros(count, dtype=np.int32),
-            np.zeros((count, self.dim)),
-        )
-        first = self.dofmap.num_owned + self.dofmap.num_ghosts
-        compact = self.dofmap.compact[self.dofmap.cell_dofs]
-        touched = np.flatnonzero((compact >= first).any(axis=1))
-        on_point = self.constrained_components[1]
-        for space in self.spaces:
-            nodes = dof_nodes(self.mesh, space, touched)
-            for c in range(space.components):
-                numbers = (
-                    compact[touched, space.first_dof + c : space.first_dof + space.num_dofs : space.components] - first
-                )
-                for basis, points in self._basis_points(space, touched):
-                    inside = numbers[:, basis] >= 0
-                    at = numbers[inside, basis]
-                    condition[at] = on_point[points[inside], space.first_component + c]
-                    component[at] = space.first_component + c
-                    x[at] = nodes[inside, basis]
-        return condition, component, x
-
-    def _basis_points(self, space, cells):
-        """(basis function, plex point [cell] it belongs to) of a field."""
-        for dimension, entities in enumerate(space.element.entity_dofs):
-            if entities[0]:
-                points = entity_points(self.mesh, dimension)[cells]
-                for number, on_entity in enumerate(entities):
-                    for basis in on_entity:
-                        yield basis, points[:, number]
 
     @cached_property
     def patches(self) -> Patches:

@@ -116,7 +116,7 @@ class CondensedOracle:
         if is_number(given):
             return np.full((len(points.x), self.components), float(given))
         places = zip(points.a, points.a_x, points.x, points.normal, strict=True)
-        if getattr(self.discretization.physics, "stabilization", None) is not None:
+        if self.discretization.physics.has_stabilization:
             pointwise = self.interpreter.pw_stabilization
             return np.array([pointwise(a, a_x, t, x, n, constants) for a, a_x, x, n in places])
         return np.array([self._diffusive_tau(a, a_x, t, x, n, constants) for a, a_x, x, n in places])

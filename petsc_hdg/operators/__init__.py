@@ -1,16 +1,27 @@
 """Device operators of a discretization, and the contexts through which PETSc calls them."""
 
+from ..discretizations import CondensedDiscretization
 from .assembled import AssembledMatrix
 from .callbacks import Callbacks
 from .cg import CGOperator
+from .condensed import CondensedOperator
 from .matfree import JacobianContext
-
-OPERATORS = {"cg_gpu": CGOperator}
+from .trace_matrix import FacetBlockJacobi, TraceMatrix
 
 
 def create_operator(discretization, arrays):
     """The device operator of a discretization, by its scheme."""
-    return OPERATORS[discretization.name](discretization, arrays)
+    kind = CondensedOperator if isinstance(discretization, CondensedDiscretization) else CGOperator
+    return kind(discretization, arrays)
 
 
-__all__ = ["AssembledMatrix", "CGOperator", "Callbacks", "JacobianContext", "create_operator"]
+__all__ = [
+    "AssembledMatrix",
+    "CGOperator",
+    "Callbacks",
+    "CondensedOperator",
+    "FacetBlockJacobi",
+    "JacobianContext",
+    "TraceMatrix",
+    "create_operator",
+]

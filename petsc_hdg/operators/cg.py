@@ -7,13 +7,13 @@ from functools import cached_property
 import numpy as np
 
 from ..device import Kernel
-from ..device.halo import Halo
 from ..discretizations import CellField
+from .base import DeviceOperator
 from .patch import PatchOperator
 from .vectors import TailedVector
 
 
-class CGOperator:
+class CGOperator(DeviceOperator):
     """Kernels of a ContinuousGalerkin discretization bound to the buffers they work on.
 
     arrays: device arrays (also says device and precision).   dofmap: the discretization's numbering.
@@ -23,13 +23,7 @@ class CGOperator:
     norms = ("L2", "H1")  # what the rows of `errors` are squares of
 
     def __init__(self, discretization, arrays):
-        self.discretization = discretization
-        self.arrays = arrays
-        self.device = arrays.device
-        self.dofmap = discretization.dofmap
-        self.halo = Halo(
-            discretization.mesh.comm, self.dofmap.num_owned, self.dofmap.ghost_rank, self.dofmap.ghost_index, arrays
-        )
+        super().__init__(discretization, arrays)
         self.current, self.current_rate = TailedVector(self), TailedVector(self, is_rate=True)
         self.state, self.kept_rate, self.direction = (
             TailedVector(self),
@@ -39,37 +33,17 @@ class CGOperator:
         self.rate = self.kept_rate
         self.time, self.shift = 0.0, 0.0
         self._matrix_buffers: dict = {}
-        self._table_buffers: dict = {}
         self._upload()
         self.patches = PatchOperator(self) if discretization.variant == "patch" else None
 
     def _upload(self) -> None:
         disc, to_device = self.discretization, self.arrays.to_device
-        self._dofs = to_device(disc.cell_dofs(), "cell dofs")
-        self._nodes = to_device(disc.mesh.geometry.nodes, "geometry")
-        self._cell_nodes = to_device(disc.cell_nodes(), "geometry")
-        start, entry = disc.assembly_rows()
-        self._row_start, self._row_entry = to_device(start, "assembly rows"), to_device(entry, "assembly rows")
         self._facets = to_device(disc.facets, "facets") if disc.num_facets else None
         self._element = self.arrays.empty(disc.num_dofs * (disc.stride + (disc.facet_stride if disc.num_facets else 0)))
-        self.ghost_sums = self.arrays.empty(max(1, self.dofmap.num_ghosts))
-        self.aux_rows = np.zeros((disc.auxiliary.num_rows, disc.stride))
-        self._aux = self.arrays.to_device(self.aux_rows if self.aux_rows.size else np.zeros(1), "auxiliary")
-        self.set_constants(list(disc.physics.constants.values()))
 
-    # Data that may change between solves -----------------------------------------------------------------
-
-    def set_constants(self, values) -> None:
-        """Replace the values of the named constants [constant]."""
-        self.constants = np.asarray(list(values) or [0.0], dtype=float)
-        self._constants = self.arrays.to_device(self.constants, "constants")
-        for vector in (self.current, self.current_rate, self.state, self.kept_rate):
-            vector.essential_time = None
-
-    def set_auxiliary(self, name: str, values: np.ndarray) -> None:
-        """Replace an auxiliary field by values [cell, row, component], rows being one or the nodes of the cell."""
-        self.discretization.auxiliary.place(self.aux_rows, name, values)
-        self.arrays.upload(self._aux, np.ascontiguousarray(self.aux_rows, dtype=self.arrays.real), "auxiliary")
+    @property
+    def _essential_vectors(self):
+        return self.current, self.current_rate, self.state, self.kept_rate
 
     # Kernels, compiled at first use ----------------------------------------------------------------------
 
@@ -115,14 +89,6 @@ class CGOperator:
         return Kernel(self.discretization.error_spec(), self.device)
 
     @cached_property
-    def _essential_kernel(self) -> Kernel:
-        return Kernel(self.discretization.essential_spec(), self.device)
-
-    @cached_property
-    def _essential_rate_kernel(self) -> Kernel:
-        return Kernel(self.discretization.essential_spec("essential_rates"), self.device)
-
-    @cached_property
     def rest(self) -> TailedVector:
         """The rate u_t = 0 of a steady problem."""
         vector = TailedVector(self, is_rate=True)
@@ -130,33 +96,7 @@ class CGOperator:
             vector.owned = self.arrays.zeros(max(1, self.dofmap.num_owned))
         return vector
 
-    @cached_property
-    def _essential_points(self):
-        condition, component, x = self.discretization.constrained_points()
-        return [self.arrays.to_device(a, "essential conditions") for a in (condition, component, x)]
-
     # Vectors ---------------------------------------------------------------------------------------------
-
-    def update_essential(self, vector: TailedVector, t: float) -> None:
-        """Evaluate essential values at time t, or their rates, into a tail (once for each t and set of constants)."""
-        count = self.dofmap.num_constrained
-        if (
-            vector.essential_time == t
-            or not count
-            or (vector.is_rate and not self.discretization.physics.uses_time_derivative)
-        ):
-            return
-        args = (count, self.dofmap.num_ghosts, float(t), self._constants, *self._essential_points, vector.tail)
-        kernel = self._essential_rate_kernel if vector.is_rate else self._essential_kernel
-        kernel(count, *args)
-        vector.essential_time = t
-
-    def _tables(self, name: str):
-        """Buffer of the tables of a kernel that are too large for constant memory, or None."""
-        if name not in self._table_buffers:
-            values = self.discretization.global_tables.get(name, np.zeros(0))
-            self._table_buffers[name] = self.arrays.to_device(values, "tables") if values.size else None
-        return self._table_buffers[name]
 
     def arguments(self, kernel: Kernel, count: int, state=None, rate=None, du=None, t=None) -> tuple:
         """Arguments that all CG kernels share (CG_ARGUMENTS in cg_point.clh); count: cells or facets.
@@ -202,7 +142,7 @@ class CGOperator:
         """out = diagonal of J. Collective."""
         self.run_columns("cg_diagonal", self._element)
         self.run_facets("cg_facet_diagonal", self._element, columns=self.discretization.num_dofs)
-        self._assemble(out)
+        self.assemble(self._element, out)
         self.halo.reverse_add(self.ghost_sums, out)
 
     def matrices(self) -> np.ndarray:
@@ -242,15 +182,6 @@ class CGOperator:
             for s in self.discretization.spaces
         ]
 
-    def values(self, u, t: float) -> np.ndarray:
-        """Owned, ghost and essential values [compact number] of a vector, on the host. Collective."""
-        self.update_essential(self.current, t)
-        self.current.use(u)
-        parts = [(u, self.dofmap.num_owned), (self.current.tail, self.dofmap.num_tail)]
-        return np.concatenate([self.arrays.to_host(buffer, count, name="output") for buffer, count in parts]).astype(
-            float
-        )
-
     # Steps -----------------------------------------------------------------------------------------------
 
     def run_cells(self, name: str, out, **where) -> None:
@@ -287,13 +218,7 @@ class CGOperator:
         """out, and the ghost sums: this rank's cells and facets, by element vectors."""
         self.run_cells(f"cg_{what}", self._element, **where)
         self.run_facets(f"cg_facet_{what}", self._element, **where)
-        self._assemble(out)
-
-    def _assemble(self, out) -> None:
-        rows = self.dofmap.num_owned + self.dofmap.num_ghosts
-        self.kernels["assemble"](
-            rows, rows, self.dofmap.num_owned, self._row_start, self._row_entry, self._element, out, self.ghost_sums
-        )
+        self.assemble(self._element, out)
 
     def _matrix_buffer(self, name: str, count: int):
         if name not in self._matrix_buffers:

@@ -10,10 +10,10 @@ from petsc4py import PETSc
 from .. import stages
 from ..device import Arrays, Device, VecAccess
 from ..device.context import is_viennacl
-from ..discretizations import SCHEMES
+from ..discretizations import CondensedDiscretization, scheme
 from ..discretizations.transposition import DeviceLimits
 from ..errors import SolveError, collectively
-from ..operators import AssembledMatrix, Callbacks, JacobianContext, create_operator
+from ..operators import AssembledMatrix, Callbacks, JacobianContext, TraceMatrix, create_operator
 from ..operators.check import check_kernels
 from ..options import Options
 from . import inputs, results, solvers
@@ -35,16 +35,17 @@ class Problem:
 
     def __init__(self, mesh, physics, options: Options | None = None, prefix: str = "", **defaults):
         self.mesh = mesh
-        self.physics = physics
         self.comm = mesh.comm
         self.options = options or Options.from_petsc(prefix, **defaults)
+        self.scheme = scheme(self.options)
+        self.physics = physics = self.scheme.prepared(physics, self.options, mesh.dim)
         self.prefix = self.options.prefix
         self.newton_iterations = self.linear_iterations = None
         self._unset = [f.name for f in physics.auxiliary]
         self._choose_device()
         limits = DeviceLimits(self.device.local_bytes, self.device.max_work_group, self.device.is_gpu)
         with stages.stage("discretize"):
-            self.discretization = SCHEMES[self.options.backend](mesh, physics, self.options, limits)
+            self.discretization = self.scheme(mesh, physics, self.options, limits)
             self.discretization.dofmap  # noqa: B018  numbering is collective: done here, on all ranks
         with stages.stage("compile"):
             self._create_operator()
@@ -70,6 +71,11 @@ class Problem:
         self.operator = create_operator(self.discretization, self.arrays)
         with collectively(self.comm):
             self.operator.compile(matrices=self.options.pmat == "aij")  # here, so that an error is everyone's
+
+    @property
+    def is_condensed(self) -> bool:
+        """Whether PETSc's unknowns are those of the trace alone."""
+        return isinstance(self.discretization, CondensedDiscretization)
 
     @property
     def dm(self) -> PETSc.DMPlex:
@@ -133,15 +139,22 @@ class Problem:
             with stages.stage("compile"), collectively(self.comm):
                 check_kernels(self.operator)
         sizes = (self.discretization.dofmap.num_owned, self.num_unknowns)
-        comm = self.dm.comm
+        wanted = self.options.pmat == "aij" or (self.is_condensed and self.operator.format is None)
         with stages.stage("discretize"):
-            assembled = (
-                AssembledMatrix(self.operator, sizes, comm, self.vec_type) if self.options.pmat == "aij" else None
-            )
+            assembled = AssembledMatrix(self.operator, sizes, self.dm.comm, self.vec_type) if wanted else None
             if assembled is not None:
                 solvers.set_near_nullspace(self.discretization, assembled.mat)
-        jacobian = JacobianContext(self.operator, self.access, assembled).as_mat(sizes, comm, self.vec_type)
-        return Callbacks(self.operator, self.access, jacobian, assembled)
+        return Callbacks(self.operator, self.access, self._jacobian(sizes, assembled), assembled)
+
+    def _jacobian(self, sizes, assembled) -> PETSc.Mat:
+        """The matrix of products: a shell, or the assembled one where nothing else is stored."""
+        if not self.is_condensed:
+            context = JacobianContext(self.operator, self.access, assembled)
+        elif self.operator.format is not None:
+            context = TraceMatrix(self.operator, self.access, assembled)
+        else:
+            return assembled.mat
+        return context.as_mat(sizes, self.dm.comm, self.vec_type)
 
     def attach(self, solver) -> None:
         """Set residual and Jacobian of the user's own SNES or TS."""

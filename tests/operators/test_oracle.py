@@ -48,7 +48,7 @@ class State:
         values[: dofmap.num_owned] = self.vectors[name].getArray()
         if name != "du" and dofmap.num_constrained:
             g = self.disc.physics.interpreter(self.disc.dim).pw_dirichlet
-            for row, (condition, component, x) in enumerate(zip(*self.disc.constrained_points(), strict=True)):
+            for row, (condition, component, x) in enumerate(zip(*self.disc.essential_points(), strict=True)):
                 value = g(condition, T, x) if name == "u" else g(condition, T + 0.5, x) - g(condition, T - 0.5, x)
                 values[dofmap.num_owned + row] = value[component]
         return values[dofmap.compact[dofmap.cell_dofs]]

@@ -1,0 +1,108 @@
+// Local nonlinear problems of a batch of cells, a group of threads a cell: damped Newton for the interior at a given
+// trace, then the residual of the trace.
+// needs: NI NT NC NQ SIZE THREADS CELLS CHUNK SCRATCH
+//
+// Arrays (see condense_point.clh for the others), for cells first ... first + num_cells - 1 of this rank
+//   interior  [NE, stride]  first guess on entry, solution on return
+//   residual  [NM, stride]  residual of the trace
+//   status    [stride]      Newton steps taken; -1 where tau is not positive, -2 where Newton's method failed
+// Macros: SIZE is NE, CELLS is 1; LEAST_DAMPING the smallest fraction of a step that is tried
+
+#define LEAST_DAMPING ((real)1 / 1024)
+#define ADD_POINT(op, block) tile_add_point(entry, row0, column0, op, block)
+#define ADD_JUMP(jump, block) tile_add_jump(entry, row0, column0, jump, block)
+#define SUM_POINT(op, block)                                                             \
+  for (int i = lane; i < ND; i += THREADS)                                               \
+    for (int p = 0; p < NP; ++p) sums[i] += (op)[p * NF + i / NC] * (block)[(i % NC * NP + p) * (NR + 1) + NR]
+#define SUM_JUMP(jump, block) \
+  for (int i = lane; i < ND; i += THREADS) sums[i] += (jump)[i / NC] * (block)[NC + i % NC]
+
+// Residual sums [ND] of all functions at the coefficients `s`.
+#define RESIDUAL(s)                                                                      \
+  for (int i = lane; i < ND; i += THREADS) sums[i] = 0;                                  \
+  CONDENSE_VOLUME(false, s, blocks, SUM_POINT)                                           \
+  RESIDUAL_BOUNDARY(s)                                                                   \
+  TILE_BARRIER();
+
+#if NATURAL
+#define RESIDUAL_NATURAL(s) CONDENSE_NATURAL(false, s, blocks, masks, SUM_POINT)
+#else
+#define RESIDUAL_NATURAL(s)
+#endif
+#if JUMPS
+#define RESIDUAL_BOUNDARY(s) RESIDUAL_NATURAL(s) CONDENSE_JUMPS(s, blocks, least, SUM_JUMP)
+#else
+#define RESIDUAL_BOUNDARY(s) RESIDUAL_NATURAL(s)
+#endif
+
+// Largest absolute value of v [count] in local memory; nan counts as infinite.
+inline real largest(__local const real *v, int count)
+{
+  real most = 0;
+  for (int k = 0; k < count; ++k) most = fabs(v[k]) <= most ? most : v[k] == v[k] ? fabs(v[k]) : REAL_HUGE;
+  return most;
+}
+
+__kernel __attribute__((reqd_work_group_size(THREADS * CELLS, 1, 1)))
+void condense_solve(CONDENSE_ARGUMENTS, int most_steps, real tolerance, __global real *scratch, __global real *residual,
+                    __global real *status)
+{
+  CONDENSE_CELL
+  __local real s[ND], trial[ND], sums[ND], step[NE + 1], blocks[CHUNK * BLOCK], rows[2 * (SIZE + 1)], columns[2 * SIZE + 1];
+  __local int masks[CELLS];
+  for (int k = lane; k < ND; k += THREADS)
+    s[k] = trial[k] = condense_gather(interior, trace_owned, trace_tail, n_owned, dofs, stride, cell, k);
+  TILE_BARRIER();
+#if SCRATCH
+  __global real *entry = scratch + (size_t)get_group_id(0) * ROWS_EACH * COLUMNS_EACH * THREADS + lane;
+#else
+  real entry[ROWS_EACH * COLUMNS_EACH];
+#endif
+  real least = REAL_HUGE, before = REAL_HUGE;
+  int steps = 0, done = 0;
+  RESIDUAL(s)
+  real norm = largest(sums, NE);
+  TILE_BARRIER();
+  while (!done) {
+    EACH_COLUMN(b) EACH_ROW(a) ENTRY(a, b) = 0;
+    CONDENSE_VOLUME(true, s, blocks, ADD_POINT)
+#if JUMPS
+    CONDENSE_JUMPS(s, blocks, least, ADD_JUMP)
+#endif
+    tile_eliminate(entry, row0, column0, NE, rows, columns);
+    EACH_COLUMN(b) if (COLUMN(b) == SIZE) EACH_ROW(a) if (ROW(a) < SIZE) step[ROW(a)] = ENTRY(a, b);
+    TILE_BARRIER();
+    const real scale = largest(s, ND), size = largest(step, NE);
+    real damping = 1, reached = norm;
+    for (;;) {
+      for (int k = lane; k < NE; k += THREADS) trial[k] = s[k] - damping * step[k];
+      TILE_BARRIER();
+      RESIDUAL(trial)
+      reached = largest(sums, NE);
+      TILE_BARRIER();
+      const bool at_round_off = size <= sqrt(tolerance) * (scale + size);
+      if (reached <= (1 - (real)1e-4 * damping) * norm || at_round_off || damping < LEAST_DAMPING) break;
+      damping /= 2;
+    }
+    for (int k = lane; k < NE; k += THREADS) s[k] = trial[k];
+    TILE_BARRIER();
+    norm = reached;
+    ++steps;
+    const real relative = size / (scale + size + (real)1e-30);
+    const bool stagnates = relative <= sqrt(tolerance) && size >= before / 2;
+    if (size == 0 || relative <= tolerance || stagnates) done = 1;
+    else if (damping < LEAST_DAMPING || steps >= most_steps || !(size < REAL_HUGE)) done = 2;
+    before = size;
+  }
+  RESIDUAL(s)
+  if (lane < CHUNK) blocks[lane] = least;
+  TILE_BARRIER();
+  if (active) {
+    if (lane == 0) {
+      for (int k = 0; k < CHUNK && k < THREADS; ++k) least = fmin(least, blocks[k]);
+      status[cell] = !(least > 0) ? -1 : done == 2 ? -2 : steps;
+    }
+    for (int k = lane; k < NE; k += THREADS) interior[k * stride + cell] = s[k];
+    for (int k = lane; k < NM; k += THREADS) residual[k * stride + cell] = sums[NE + k];
+  }
+}

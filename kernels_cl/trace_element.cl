@@ -1,0 +1,151 @@
+// The trace matrix as element matrices: storage, products into element vectors (which assemble.cl sums), diagonals.
+// Unpacked: one thread a row. Packed: the lower triangles of symmetric matrices, a work-group of CELLS cells, in which
+// entries off the diagonal are read twice, the second time from cache.
+// needs: MC M NC NP F PERM CELLS ROWS
+//
+// MC          unknowns of a cell                      CELLS, ROWS  cells of a work-group; its threads are CELLS ROWS
+// F M = MC    facets of a cell and their unknowns     PERM [orientation, NP] node of the cell's facet
+//
+// Arrays
+//   K       [MC, tile_stride, MC]  matrices of the cells first … first + count - 1, rows fastest
+//   E       [MC, row_stride]       unpacked: entry (row, column) of a cell at column row_stride + cell MC + row
+//   P       [pairs, stride]        packed: entry (row, column <= row) of a cell at pair(row, column) stride + cell
+//   dofs    [MC, stride]           compact numbers, see gather_tvector.clh
+//   element [cell, MC] unpacked, [MC, stride] packed: element vectors
+//   orientation [cell, F]          row of PERM
+
+inline int pair(int row, int column) { return row * (row + 1) / 2 + column; }
+
+// Place in P of entry (i, k), i and k in any order.
+inline size_t packed(int i, int k, int stride) { return (size_t)(i < k ? pair(k, i) : pair(i, k)) * stride; }
+
+// Entry of row `row` in column `column` of its facet's own block; that on the diagonal if column < 0.
+inline int own_column(__global const int *orientation, int cell, int row, int column)
+{
+  if (column < 0) return row;
+  const int facet = row / M;
+  return facet * M + PERM[orientation[cell * F + facet] * NP + column / NC] * NC + column % NC;
+}
+
+__kernel void trace_element_store(int count, int first, int tile_stride, int row_stride, __global const real *K,
+                                  __global real *E)
+{
+  const int t = get_global_id(0);
+  if (t >= count * MC) return;
+  for (int k = 0; k < MC; ++k) E[(size_t)k * row_stride + first * MC + t] = K[(size_t)k * tile_stride * MC + t];
+}
+
+__kernel void trace_element_pack(int count, int first, int tile_stride, int stride, __global const real *K,
+                                 __global real *P)
+{
+  const int t = get_global_id(0);
+  if (t >= count * MC) return;
+  const int cell = t % count, row = t / count;
+  for (int k = 0; k <= row; ++k) {
+    const real lower = K[((size_t)k * tile_stride + cell) * MC + row];
+    const real upper = K[((size_t)row * tile_stride + cell) * MC + k];
+    P[(size_t)pair(row, k) * stride + first + cell] = (lower + upper) / 2;
+  }
+}
+
+// Packed matrices in unpacked form.
+__kernel void trace_element_unpack(int num_cells, int stride, int row_stride, __global const real *P, __global real *E)
+{
+  const int t = get_global_id(0);
+  if (t >= num_cells * MC) return;
+  const int cell = t / MC, row = t % MC;
+  for (int k = 0; k < MC; ++k) E[(size_t)k * row_stride + t] = P[packed(row, k, stride) + cell];
+}
+
+// Of each work-group, the largest |K - Kᵀ| of a cell over its largest entry.
+__kernel void trace_element_asymmetry(int count, int tile_stride, __global const real *K, __global real *largest)
+{
+  __local real found[ROWS * CELLS];
+  const int cell = get_global_id(0), lane = get_local_id(0);
+  real difference = 0, size = 0;
+  if (cell < count) {
+    for (int k = 0; k < MC; ++k)
+      for (int i = 0; i <= k; ++i) {
+        const real upper = K[((size_t)k * tile_stride + cell) * MC + i];
+        const real lower = K[((size_t)i * tile_stride + cell) * MC + k];
+        difference = fmax(difference, fabs(upper - lower));
+        size = fmax(size, fmax(fabs(upper), fabs(lower)));
+      }
+  }
+  found[lane] = size > 0 ? difference / size : 0;
+  BARRIER_LOCAL();
+  if (lane) return;
+  real most = 0;
+  for (int i = 0; i < ROWS * CELLS; ++i) most = fmax(most, found[i]);
+  largest[get_group_id(0)] = most;
+}
+
+__kernel void trace_element_product(int num_cells, int n_owned, int stride, int row_stride,
+                                    __global const real *restrict E, __global const int *restrict dofs,
+                                    __global const real *restrict owned, __global const real *restrict tail,
+                                    __global real *restrict element)
+{
+  const int t = get_global_id(0);
+  if (t >= num_cells * MC) return;
+  real sum = 0;
+#if MC <= 32
+#pragma unroll
+#endif
+  for (int k = 0; k < MC; ++k)
+    sum += E[(size_t)k * row_stride + t] * gather_dof(owned, tail, n_owned, dofs, stride, t / MC, k);
+  element[t] = sum;
+}
+
+__kernel void trace_element_transposed(int num_cells, int n_owned, int stride, int row_stride,
+                                       __global const real *restrict E, __global const int *restrict dofs,
+                                       __global const real *restrict owned, __global const real *restrict tail,
+                                       __global real *restrict element)
+{
+  const int t = get_global_id(0);
+  if (t >= num_cells * MC) return;
+  const int cell = t / MC, column = t % MC;
+  real sum = 0;
+  for (int i = 0; i < MC; ++i)
+    sum += E[(size_t)column * row_stride + (size_t)cell * MC + i] *
+           gather_dof(owned, tail, n_owned, dofs, stride, cell, i);
+  element[t] = sum;
+}
+
+__kernel void trace_element_column(int num_cells, int row_stride, int column, __global const real *E,
+                                   __global const int *orientation, __global real *element)
+{
+  const int t = get_global_id(0);
+  if (t >= num_cells * MC) return;
+  const int k = own_column(orientation, t / MC, t % MC, column);
+  element[t] = E[(size_t)k * row_stride + t];
+}
+
+KERNEL(CELLS * ROWS)
+void trace_packed_product(int num_cells, int n_owned, int stride, __global const real *restrict P,
+                          __global const int *restrict dofs, __global const real *restrict owned,
+                          __global const real *restrict tail, __global real *restrict element)
+{
+  __local real x[MC * CELLS];
+  const int lane = get_local_id(0) % CELLS, start = get_local_id(0) / CELLS;
+  const int cell = get_group_id(0) * CELLS + lane;
+  if (cell < num_cells)
+    for (int k = start; k < MC; k += ROWS) x[k * CELLS + lane] = gather_dof(owned, tail, n_owned, dofs, stride, cell, k);
+  BARRIER_LOCAL();
+  if (cell >= num_cells) return;
+  for (int row = start; row < MC; row += ROWS) {
+    real sum = 0;
+    for (int k = 0; k < row; ++k) sum += P[(size_t)pair(row, k) * stride + cell] * x[k * CELLS + lane];
+    for (int k = row; k < MC; ++k) sum += P[(size_t)pair(k, row) * stride + cell] * x[k * CELLS + lane];
+    element[(size_t)row * stride + cell] = sum;
+  }
+}
+
+__kernel void trace_packed_column(int num_cells, int stride, int column, __global const real *P,
+                                  __global const int *orientation, __global real *element)
+{
+  const int t = get_global_id(0);
+  if (t >= num_cells * MC) return;
+  const int cell = t % num_cells, row = t / num_cells;
+  const int k = own_column(orientation, cell, row, column);
+  element[(size_t)row * stride + cell] = P[packed(row, k, stride) + cell];
+}

@@ -1,0 +1,92 @@
+"""Kernel specs of the trace matrix: dense block format, element matrices, facet blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..codegen import KernelSpec
+from .trace_layout import TraceLayout
+from .transposition import DeviceLimits
+
+PACKED_CELLS, PACKED_THREADS = 32, 256  # of a work-group of the packed product on a GPU
+BLOCK_THREADS = 32  # of a work-group that inverts one facet block
+
+
+@dataclass(frozen=True)
+class TraceSpecs:
+    """Specs for cells of `cell_dofs` trace unknowns.
+
+    layout: the facet blocks, None where unknowns are shared by facets (element matrices alone work then).
+    """
+
+    layout: TraceLayout | None
+    cell_dofs: int
+    precision: str
+    limits: DeviceLimits
+
+    @property
+    def real_bytes(self) -> int:
+        return 8 if self.precision == "double" else 4
+
+    def dense_blocks(self) -> dict[str, KernelSpec]:
+        """`trace_dbf_assemble`, `_product`, `_transposed`, `_column`, by what follows `trace_dbf_`."""
+        macros = {**self._macros(), "NA": self.layout.num_slots, "BLOCKED": int(self.layout.is_blocked)}
+        names = ("assemble", "product", "transposed", "column")
+        size = 256 if self.limits.is_gpu else 64
+        return {
+            n: self._spec(f"trace_dbf_{n}", ("trace_numbers.clh", "trace_dbf.cl"), macros, size, self._tables())
+            for n in names
+        }
+
+    def element_matrices(self) -> dict[str, KernelSpec]:
+        """Kernels of trace_element.cl, by name, and `assemble`."""
+        cells, rows = self.packed_shape()
+        macros = {**self._macros(), "NDOF": self.cell_dofs, "CELLS": cells, "ROWS": rows}
+        sources = ("gather_tvector.clh", "trace_element.cl")
+        names = [f"trace_element_{n}" for n in ("store", "pack", "unpack", "product", "transposed", "column")]
+        specs = {n: self._spec(n, sources, macros, 128, self._tables()) for n in [*names, "trace_packed_column"]}
+        for name, reals in (
+            ("trace_packed_product", cells * self.cell_dofs),
+            ("trace_element_asymmetry", cells * rows),
+        ):
+            specs[name] = self._spec(name, sources, macros, cells * rows, self._tables(), reals * self.real_bytes)
+        specs["assemble"] = KernelSpec("assemble", ("assemble.cl",), precision=self.precision, local_size=128)
+        return specs
+
+    def facet_blocks(self) -> dict[str, KernelSpec]:
+        """`trace_block_column`, `_invert`, `_apply`, by what follows `trace_block_`."""
+        macros = {"M": self.layout.block, "BLOCKED": int(self.layout.is_blocked)}
+        sizes = {"column": 64, "invert": BLOCK_THREADS, "apply": 64}
+        return {
+            n: self._spec(f"trace_block_{n}", ("trace_numbers.clh", "trace_block.cl"), macros, size)
+            for n, size in sizes.items()
+        }
+
+    def packed_shape(self) -> tuple[int, int]:
+        """Cells of a work-group of the packed product, whose values fit in local memory, and its threads a cell."""
+        cells = PACKED_CELLS if self.limits.is_gpu else 8
+        while cells > 1 and cells * self.cell_dofs * self.real_bytes > self.limits.local_bytes // 2:
+            cells //= 2
+        threads = min(PACKED_THREADS if self.limits.is_gpu else 16, self.limits.max_work_group)
+        return cells, max(1, min(self.cell_dofs, threads // cells))
+
+    def _macros(self) -> dict[str, int]:
+        layout = self.layout
+        block = layout.block if layout else 1
+        components = layout.components if layout else 1
+        return {
+            "MC": self.cell_dofs,
+            "F": layout.facets_per_cell if layout else self.cell_dofs,
+            "M": block,
+            "NC": components,
+            "NP": block // components,
+        }
+
+    def _tables(self) -> dict[str, np.ndarray]:
+        return {"PERM": self.layout.permutations if self.layout else np.zeros((1, 1), dtype=np.int32)}
+
+    def _spec(self, name, sources, macros, local_size, tables=None, local_bytes: int = 0) -> KernelSpec:
+        local_size = min(local_size, self.limits.max_work_group)
+        return KernelSpec(name, sources, macros, tables or {}, "", self.precision, local_size, local_bytes)

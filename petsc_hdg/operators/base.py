@@ -1,0 +1,104 @@
+"""What the device operators of all schemes have in common: geometry, numbering, data of the physics, essential values."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ..device import Kernel
+from ..device.halo import Halo
+
+
+class DeviceOperator:
+    """Buffers of a discretization on a device, and the vectors' tails.
+
+    arrays: device arrays (also says device and precision).   dofmap: the discretization's numbering.
+    All buffers of vectors hold this rank's owned values [num_owned] as `real`. Building one is collective.
+    """
+
+    def __init__(self, discretization, arrays):
+        self.discretization = disc = discretization
+        self.arrays = arrays
+        self.device = arrays.device
+        self.dofmap = disc.dofmap
+        self.halo = Halo(disc.mesh.comm, self.dofmap.num_owned, self.dofmap.ghost_rank, self.dofmap.ghost_index, arrays)
+        self._table_buffers: dict = {}
+        self._dofs = arrays.to_device(disc.cell_dofs(), "cell dofs")
+        self._nodes = arrays.to_device(disc.mesh.geometry.nodes, "geometry")
+        self._cell_nodes = arrays.to_device(disc.cell_nodes(), "geometry")
+        self._row_start, self._row_entry = (arrays.to_device(a, "assembly rows") for a in disc.assembly_rows())
+        self.ghost_sums = arrays.empty(max(1, self.dofmap.num_ghosts))
+        self.aux_rows = np.zeros((disc.auxiliary.num_rows, disc.stride))
+        self._aux = arrays.to_device(self.aux_rows if self.aux_rows.size else np.zeros(1), "auxiliary")
+        self._load_constants(list(disc.physics.constants.values()))
+
+    # Data that may change between solves -----------------------------------------------------------------
+
+    def _load_constants(self, values) -> None:
+        self.constants = np.asarray(list(values) or [0.0], dtype=float)
+        self._constants = self.arrays.to_device(self.constants, "constants")
+
+    def set_constants(self, values) -> None:
+        """Replace the values of the named constants [constant]."""
+        self._load_constants(values)
+        for vector in self._essential_vectors:
+            vector.essential_time = None
+
+    def set_auxiliary(self, name: str, values: np.ndarray) -> None:
+        """Replace an auxiliary field by values [cell, row, component], rows being one or the nodes of the cell."""
+        self.discretization.auxiliary.place(self.aux_rows, name, values)
+        self.arrays.upload(self._aux, np.ascontiguousarray(self.aux_rows, dtype=self.arrays.real), "auxiliary")
+
+    # Essential values ------------------------------------------------------------------------------------
+
+    @cached_property
+    def _essential_kernel(self) -> Kernel:
+        return Kernel(self.discretization.essential_spec(), self.device)
+
+    @cached_property
+    def _essential_rate_kernel(self) -> Kernel:
+        return Kernel(self.discretization.essential_spec("essential_rates"), self.device)
+
+    @cached_property
+    def _essential_points(self):
+        return [self.arrays.to_device(a, "essential conditions") for a in self.discretization.essential_points()]
+
+    def update_essential(self, vector, t: float) -> None:
+        """Evaluate essential values at time t, or their rates, into a tail (once for each t and set of constants)."""
+        count = self.dofmap.num_constrained
+        if (
+            vector.essential_time == t
+            or not count
+            or (vector.is_rate and not self.discretization.physics.uses_time_derivative)
+        ):
+            return
+        args = (count, self.dofmap.num_ghosts, float(t), self._constants, *self._essential_points, vector.tail)
+        kernel = self._essential_rate_kernel if vector.is_rate else self._essential_kernel
+        kernel(count, *args)
+        vector.essential_time = t
+
+    # Steps -----------------------------------------------------------------------------------------------
+
+    def _tables(self, name: str):
+        """Buffer of the tables of a kernel that are too large for constant memory, or None."""
+        if name not in self._table_buffers:
+            values = self.discretization.global_tables.get(name, np.zeros(0))
+            self._table_buffers[name] = self.arrays.to_device(values, "tables") if values.size else None
+        return self._table_buffers[name]
+
+    def assemble(self, element, out) -> None:
+        """out, and the ghost sums: this rank's element vectors [dof, stride] summed. Not collective."""
+        rows = self.dofmap.num_owned + self.dofmap.num_ghosts
+        self.kernels["assemble"](
+            rows, rows, self.dofmap.num_owned, self._row_start, self._row_entry, element, out, self.ghost_sums
+        )
+
+    def values(self, u, t: float) -> np.ndarray:
+        """Owned, ghost and essential values [compact number] of a vector, on the host. Collective."""
+        self.update_essential(self.current, t)
+        self.current.use(u)
+        parts = [(u, self.dofmap.num_owned), (self.current.tail, self.dofmap.num_tail)]
+        return np.concatenate([self.arrays.to_host(buffer, count, name="output") for buffer, count in parts]).astype(
+            float
+        )

@@ -1,0 +1,248 @@
+"""The operator of condensed schemes on a device: eliminate the interior of each cell, multiply on the trace, recover."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ..device import Kernel
+from ..errors import SolveError
+from .base import DeviceOperator
+from .local_stage import LocalStage
+from .recovery import Recovery
+from .trace_formats import create_format
+from .vectors import TailedVector
+
+KEPT_SHARE = 0.5  # of the device's memory that the matrices U of recovery may take
+
+
+class CondensedOperator(DeviceOperator):
+    """Kernels of a CondensedDiscretization bound to the buffers they work on; PETSc's vector is the trace.
+
+    Linear physics is condensed once for all states: F(λ) = K λ + F(0), interior = U λ + f (King et al. 2014, eq. 17 and
+    section 4.3), until constants, auxiliary fields or the time change. Nonlinear local problems are solved at each
+    residual, from the interior of the last one on.
+
+    failure: what went wrong in the last local stage of any rank, or "".
+    """
+
+    def __init__(self, discretization, arrays):
+        super().__init__(discretization, arrays)
+        self.is_linear = discretization.physics.is_linear
+        self._conditions = arrays.to_device(discretization.facet_conditions(), "facet conditions")
+        self.current, self.state, self.essential = TailedVector(self), TailedVector(self), TailedVector(self)
+        self.direction = TailedVector(self)
+        self.interior = arrays.zeros(max(1, discretization.num_eliminated * discretization.stride))
+        self.local = LocalStage(self)
+        self.format = None if self.format_kind == "aij" else create_format(self.format_kind, self)
+        self.recovery = Recovery(self)
+        self.failure = ""
+        self._values: np.ndarray | None = None
+        self._wants_values = False
+        self._condensed_at: float | None = None  # time for which a linear physics is condensed
+        self._shift = self._particular = self._kept = None
+
+    @property
+    def _essential_vectors(self):
+        return self.current, self.state, self.essential
+
+    @property
+    def format_kind(self) -> str:
+        """How the trace matrix is stored: dense blocks need facets that own their unknowns."""
+        kind = self.discretization.options.hdg_trace_mat
+        return "element" if kind == "dbf" and not self.discretization.has_jumps else kind
+
+    # Data and kernels ------------------------------------------------------------------------------------
+
+    def set_constants(self, values) -> None:
+        super().set_constants(values)
+        self._condensed_at = None
+
+    def set_auxiliary(self, name: str, values) -> None:
+        super().set_auxiliary(name, values)
+        self._condensed_at = None
+
+    def compile(self, matrices: bool = False) -> None:
+        """Compile what residuals and products need; with `matrices`, values of the assembled matrix are kept too."""
+        self._wants_values = matrices or self.format is None
+        self.kernels, self.local.kernels, self.format and self.format.kernels  # noqa: B018
+
+    @cached_property
+    def kernels(self) -> dict[str, Kernel]:
+        """`assemble`, and `condense_recover` where U is kept."""
+        disc = self.discretization
+        specs = {"assemble": disc.assemble_spec()}
+        if self.is_linear and disc.options.hdg_keep and disc.num_eliminated:
+            specs["condense_recover"] = disc.recover_spec()
+        return {name: Kernel(spec, self.device) for name, spec in specs.items()}
+
+    def all_kernels(self) -> dict[str, Kernel]:
+        """Every kernel compiled so far, by name."""
+        return {**self.kernels, **self.local.kernels, **(self.format.kernels if self.format else {})}
+
+    @property
+    def flops(self) -> int:
+        """Flops of this rank's local stage without the physics."""
+        return self.discretization.mesh.num_cells * self.discretization.flops_per_cell
+
+    # Local stage -----------------------------------------------------------------------------------------
+
+    def trace(self, x, t: float, vector: TailedVector | None = None) -> TailedVector:
+        """A trace with its ghosts and essential values, from owned values. Collective."""
+        vector = vector or self.current
+        self.update_essential(vector, t)
+        return vector.use(x)
+
+    def _check(self, failure: str) -> None:
+        """Agree on a failure of the local stage. Collective."""
+        comm = self.discretization.mesh.comm
+        self.failure = next((f for f in comm.allgather(failure) if f), "")
+
+    def _condense(self, trace: TailedVector, interior, t: float, matrix: bool, recovery=None) -> None:
+        """Condense all cells; with `matrix` into the format and the values of the assembled matrix. Collective."""
+        self._condensed_at = None
+        if matrix and self._wants_values:
+            disc = self.discretization
+            shape = (disc.num_trace_dofs, disc.mesh.num_cells, disc.num_trace_dofs)
+            if self._values is None:
+                self._values = np.empty(shape, dtype=self.arrays.real)
+        if matrix and self.format:
+            self.format.clear()
+        self.local.condense(trace, interior, t, self._take if matrix else None, recovery)
+        self.local.release()
+        self._check(self.local.condensation_failure())
+        if self.failure:
+            raise SolveError(self.failure)
+
+    def _take(self, schur, first: int, count: int, batch: int) -> None:
+        """Put the matrices of a tile where they are wanted."""
+        if self.format:
+            self.format.add_tile(schur, first, count, batch)
+        if self._wants_values:
+            size = self.discretization.num_trace_dofs
+            tile = self.arrays.to_host(schur, (size, batch, size), name="matrices")
+            self._values[:, first : first + count] = tile[:, :count]
+
+    def _prepare(self, t: float) -> None:
+        """Condense a linear physics for all states at time t: matrix, F(0), and what recovery takes. Collective."""
+        if self._condensed_at == t:
+            return
+        disc, arrays = self.discretization, self.arrays
+        if self._shift is None:
+            self._shift, self._zero = (arrays.zeros(max(1, self.dofmap.num_owned)) for _ in range(2))
+            self._particular = arrays.zeros(max(1, disc.num_eliminated * disc.stride))
+            self._kept = arrays.empty(self.local.recovery_reals * self._batch) if self.keeps_recovery else None
+        essential = self.trace(self._zero, t, self.essential)
+        arrays.fill(self.interior, 0)
+        self._condense(essential, self.interior, t, matrix=True, recovery=self._kept)
+        arrays.copy(self.local.solution, self._particular, disc.num_eliminated * disc.stride)
+        self._sum_residual(self._shift)
+        self._condensed_at = t
+
+    @property
+    def _batch(self) -> int:
+        return -(-max(1, self.discretization.mesh.num_cells) // 32) * 32
+
+    @cached_property
+    def keeps_recovery(self) -> bool:
+        """Whether U of all cells stays on the device: one tile, and memory enough."""
+        disc = self.discretization
+        nbytes = self.arrays.real.itemsize * self.local.recovery_reals * self._batch
+        fits = nbytes <= min(KEPT_SHARE * self.device.memory_bytes, self.device.largest_buffer)
+        one_tile = self.local.tile_cells >= disc.mesh.num_cells
+        return bool(self.is_linear and disc.options.hdg_keep and disc.num_eliminated and fits and one_tile)
+
+    def _sum_residual(self, out) -> None:
+        """out = the trace residual of the last local stage, summed over all ranks. Collective."""
+        self.assemble(self.local.residual, out)
+        self.halo.reverse_add(self.ghost_sums, out)
+
+    def _solve_nonlinear(self, trace: TailedVector, t: float) -> None:
+        if self.discretization.num_eliminated:
+            self.local.solve(trace, self.interior, t)
+            self._check(self.local.solve_failure())
+        else:
+            self.local.condense(trace, self.interior, t)
+
+    # What PETSc's callbacks use --------------------------------------------------------------------------
+
+    def residual(self, x, out, t: float = 0.0, u_t=None) -> None:
+        """out = F(x) of the trace. Collective. A failed local problem is told by `failure`."""
+        if self.is_linear and self.format is not None:
+            self._prepare(t)
+            self.format.apply(x, out)
+            self._add(self._shift, out)
+        elif self.is_linear:
+            self.arrays.fill(self.interior, 0)
+            self.local.condense(self.trace(x, t), self.interior, t)
+            self._sum_residual(out)
+        else:
+            self._solve_nonlinear(self.trace(x, t), t)
+            self._sum_residual(out)
+
+    def linearize(self, x, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
+        """Condense at x. Collective. Raises SolveError, on all ranks, for a singular local problem."""
+        if self.is_linear:
+            self._prepare(t)
+            return
+        self.update_essential(self.state, t)
+        self.state.keep(x)
+        self._solve_nonlinear(self.state, t)
+        self._condense(self.state, self.interior, t, matrix=True)
+
+    def action(self, dx, out) -> None:
+        """out = K dx at the state of `linearize`. Collective."""
+        self.format.apply(dx, out)
+
+    def diagonal(self, out) -> None:
+        """out = diagonal of K. Collective."""
+        self.format.apply_column(-1, out)
+
+    def matrices(self) -> np.ndarray:
+        """Trace matrices [column, cell, row] of the last `linearize`, flat: the values for `matrix_numbers`."""
+        return self._values.ravel()
+
+    def local_state(self, x, t: float = 0.0):
+        """The interior [eliminated dof, stride] that belongs to a trace; a buffer that the next call changes. Collective."""
+        if not self.is_linear:
+            self._solve_nonlinear(self.trace(x, t), t)
+            if self.failure:
+                raise SolveError(self.failure)
+            return self.interior
+        disc = self.discretization
+        if self.keeps_recovery:
+            self._prepare(t)
+            self.direction.use(x)
+            items = disc.num_eliminated * disc.mesh.num_cells
+            self.kernels["condense_recover"](
+                items, disc.mesh.num_cells, 0, disc.stride, self.dofmap.num_owned, self._dofs, self.direction.owned,
+                self.direction.tail, self._batch, self._kept, self._particular, self.interior,
+            )  # fmt: skip
+            return self.interior
+        self.arrays.fill(self.interior, 0)
+        self.local.condense(self.trace(x, t), self.interior, t)
+        return self.local.solution
+
+    # Results ---------------------------------------------------------------------------------------------
+
+    @property
+    def norms(self) -> tuple[str, ...]:
+        """What the rows of `errors` are squares of."""
+        return self.recovery.norms
+
+    def cell_fields(self, x, t: float):
+        """The fields in this rank's cells, and what is recovered from them. Collective."""
+        return self.recovery.fields(x, t)
+
+    def errors(self, x, t: float):
+        """Squared errors [norm, component] over this rank's cells. Collective."""
+        return self.recovery.errors(x, t)
+
+    def _add(self, source, target) -> None:
+        count = self.dofmap.num_owned
+        self._add_kernel(count, count, source, target)
+
+    @cached_property
+    def _add_kernel(self) -> Kernel:
+        return Kernel(self.discretization.assemble_spec("add_to"), self.device)

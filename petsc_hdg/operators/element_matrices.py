@@ -1,0 +1,156 @@
+"""The trace matrix as element matrices, packed where they are symmetric."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ..device import Kernel
+from ..discretizations.base import padded
+from .trace_format import TraceFormat
+from .vectors import TailedVector
+
+SYMMETRIC = {"double": 1e-11, "single": 1e-4}  # |K - Kᵀ| over |K| below which an element matrix is stored as symmetric
+
+
+class ElementMatrices(TraceFormat):
+    """Element matrices, packed while all that came so far are symmetric: this rank's own decision, up to rounding."""
+
+    kind = "element"
+
+    def __init__(self, operator):
+        super().__init__(operator)
+        disc, arrays = operator.discretization, self.arrays
+        self.stride = disc.stride
+        self.row_stride = padded(self.num_cells * self.cell_dofs)
+        self.packed: object | None = None
+        self.unpacked: object | None = None
+        self.symmetric = True
+        self._dofs = arrays.to_device(disc.cell_dofs(), "cell dofs")
+        self._element = arrays.empty(self.cell_dofs * max(self.stride, self.num_cells))
+        self._assembly: dict = {}
+
+    @cached_property
+    def kernels(self) -> dict[str, Kernel]:
+        return {name: Kernel(spec, self.operator.device) for name, spec in self.specs.element_matrices().items()}
+
+    @property
+    def matrix_reals(self) -> int:
+        pairs = self.cell_dofs * (self.cell_dofs + 1) // 2
+        return pairs * self.stride if self.symmetric else self.cell_dofs * self.row_stride
+
+    @property
+    def nbytes(self) -> int:
+        return self.matrix_reals * self.arrays.real.itemsize + 4 * self.cell_dofs * self.stride
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.num_cells * self.cell_dofs**2
+
+    @property
+    def description(self) -> str:
+        how = "packed symmetric" if self.symmetric else "unpacked"
+        size = f"{self.cell_dofs} by {self.cell_dofs}, {how}, {self.num_cells} cells on rank 0"
+        return f"element matrices, {size}, {self.nbytes / 1e6:.1f} MB"
+
+    def add_tile(self, K, first: int, count: int, tile_stride: int | None = None) -> None:
+        tile_stride = tile_stride or padded(count)
+        if self.symmetric and self.asymmetry(K, count, tile_stride) > SYMMETRIC[self.arrays.precision]:
+            self._unpack()
+        name, target, stride = "trace_element_store", self._matrix(), self.row_stride
+        if self.symmetric:
+            name, stride = "trace_element_pack", self.stride
+        self.kernels[name](count * self.cell_dofs, count, first, tile_stride, stride, K, target)
+
+    def asymmetry(self, K, count: int, tile_stride: int) -> float:
+        """Largest |K - Kᵀ| of a cell of a tile over the largest entry of that cell."""
+        kernel = self.kernels["trace_element_asymmetry"]
+        groups = -(-count // kernel.spec.local_size)
+        largest = self.arrays.empty(max(1, groups))
+        kernel(count, count, tile_stride, K, largest)
+        return float(self.arrays.to_host(largest, groups, name="symmetry").max(initial=0.0))
+
+    def mult(self, x: TailedVector, y_owned, y_ghost) -> None:
+        if self.symmetric:
+            kernel = self.kernels["trace_packed_product"]
+            groups = -(-self.num_cells // self.specs.packed_shape()[0])
+            gathered = (self._dofs, x.owned, x.tail, self._element)
+            kernel(
+                groups * kernel.spec.local_size,
+                self.num_cells,
+                self.dofmap.num_owned,
+                self.stride,
+                self._matrix(),
+                *gathered,
+            )
+        else:
+            self._multiply("trace_element_product", x)
+        self._assemble(y_owned, y_ghost)
+
+    def mult_transpose(self, x: TailedVector, y_owned, y_ghost) -> None:
+        if self.symmetric:
+            self.mult(x, y_owned, y_ghost)
+        else:
+            self._multiply("trace_element_transposed", x)
+            self._assemble(y_owned, y_ghost)
+
+    def column(self, k: int, y_owned, y_ghost) -> None:
+        name, stride = "trace_element_column", self.row_stride
+        if self.symmetric:
+            name, stride = "trace_packed_column", self.stride
+        items = self.num_cells * self.cell_dofs
+        self.kernels[name](items, self.num_cells, stride, k, self._matrix(), self.orientation, self._element)
+        self._assemble(y_owned, y_ghost)
+
+    def _multiply(self, name: str, x: TailedVector) -> None:
+        sizes = (self.num_cells, self.dofmap.num_owned, self.stride, self.row_stride)
+        gathered = (self._dofs, x.owned, x.tail, self._element)
+        self.kernels[name](self.num_cells * self.cell_dofs, *sizes, self._matrix(), *gathered)
+
+    def _assemble(self, y_owned, y_ghost) -> None:
+        start, entry = self._rows()
+        sizes = (self.num_free, self.dofmap.num_owned)
+        self.kernels["assemble"](self.num_free, *sizes, start, entry, self._element, y_owned, y_ghost)
+
+    def _rows(self):
+        """Entries of the element vectors that each owned and ghost value sums, on the device."""
+        if self.symmetric not in self._assembly:
+            numbers = self.dofmap.compact[self.dofmap.cell_dofs]
+            cell_step, dof_step = (1, self.stride) if self.symmetric else (self.cell_dofs, 1)
+            rows = element_rows(numbers, self.num_free, cell_step, dof_step)
+            self._assembly[self.symmetric] = [self.arrays.to_device(a, "assembly rows") for a in rows]
+        return self._assembly[self.symmetric]
+
+    def _matrix(self):
+        """Buffer of the values, zero at first."""
+        name = "packed" if self.symmetric else "unpacked"
+        if getattr(self, name) is None:
+            setattr(self, name, self.arrays.zeros(self.matrix_reals))
+        return getattr(self, name)
+
+    def _unpack(self) -> None:
+        """Store unpacked from now on; what was packed so far is kept."""
+        packed = self._matrix()
+        self.symmetric, self.packed = False, None
+        items = self.num_cells * self.cell_dofs
+        self.kernels["trace_element_unpack"](
+            items, self.num_cells, self.stride, self.row_stride, packed, self._matrix()
+        )
+
+    def _copy_values(self) -> None:
+        name = "packed" if self.symmetric else "unpacked"
+        setattr(self, name, self._copied(self._matrix(), self.matrix_reals))
+        self._element = self.arrays.empty(self.cell_dofs * max(self.stride, self.num_cells))
+
+
+def element_rows(numbers: np.ndarray, num_rows: int, cell_step: int, dof_step: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows start [row + 1], entry [nnz] of the sums of element vectors; numbers [cell, dof], those past the last row
+    are left out. Entry (cell, dof) stands at cell · cell_step + dof · dof_step."""
+    cells, dofs = np.arange(len(numbers))[:, None], np.arange(numbers.shape[1])
+    place = (cells * cell_step + dofs * dof_step).ravel()
+    flat = numbers.ravel()
+    order = np.argsort(flat, kind="stable")
+    order = order[: np.searchsorted(flat[order], num_rows)]
+    start = np.concatenate([[0], np.cumsum(np.bincount(flat[order], minlength=num_rows))])
+    return start.astype(np.int32), place[order].astype(np.int32)

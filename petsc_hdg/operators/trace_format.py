@@ -1,0 +1,122 @@
+"""What the storage formats of a trace matrix share: products that end with the sum over ranks."""
+
+from __future__ import annotations
+
+import copy
+from functools import cached_property
+
+from ..discretizations.trace_element import TraceElement
+from ..discretizations.trace_layout import trace_layout
+from ..discretizations.trace_specs import TraceSpecs
+from ..discretizations.transposition import DeviceLimits
+from .vectors import TailedVector
+
+
+class TraceFormat:
+    """What formats share: products that end with the sum over ranks, and what kernels are given.
+
+    A format holds this rank's part, summed over its own cells: rows of ghosts stand in a second vector, y_ghost
+    [num_ghosts], which belongs to the owners. Essential values of a vector x must be zero.
+    `add_tile(K, first, count)` takes the matrices of all cells in ascending tiles, each time the matrix changes.
+    """
+
+    kind = ""
+
+    def __init__(self, operator):
+        self.operator = operator
+        self.arrays = operator.arrays
+        disc = operator.discretization
+        self.dofmap, self.num_cells = disc.dofmap, disc.mesh.num_cells
+        device = operator.device
+        space = disc.spaces[0]
+        self.cell_dofs = space.num_dofs
+        self.has_facets = isinstance(space.element, TraceElement)
+        self.layout = trace_layout(disc.mesh, self.dofmap, space) if self._needs_layout else None
+        limits = DeviceLimits(device.local_bytes, device.max_work_group, device.is_gpu)
+        self.specs = TraceSpecs(self.layout, self.cell_dofs, self.arrays.precision, limits)
+        self._x, self._ghost_sums = TailedVector(operator), self.arrays.empty(max(1, self.dofmap.num_ghosts))
+        self._tiles: dict = {}
+
+    @property
+    def _needs_layout(self) -> bool:
+        return self.has_facets
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of device memory that hold the matrix and its indices."""
+        raise NotImplementedError
+
+    @property
+    def flops(self) -> int:
+        """Additions and multiplications of one product on this rank."""
+        raise NotImplementedError
+
+    @property
+    def description(self) -> str:
+        """A few words on the storage."""
+        raise NotImplementedError
+
+    def clear(self) -> None:
+        """Forget the values before new tiles come (they overwrite every entry, so that there is nothing to do)."""
+
+    def add_tile(self, K, first: int, count: int, tile_stride: int | None = None) -> None:
+        """Take the matrices K [column, tile_stride, row] of cells first … first + count - 1; see the class."""
+        raise NotImplementedError
+
+    def mult(self, x: TailedVector, y_owned, y_ghost) -> None:
+        """y = A x on this rank."""
+        raise NotImplementedError
+
+    def mult_transpose(self, x: TailedVector, y_owned, y_ghost) -> None:
+        """y = Aᵀ x on this rank."""
+        raise NotImplementedError
+
+    def column(self, k: int, y_owned, y_ghost) -> None:
+        """y = entry k of each row within its facet's own block, on this rank; the diagonal for k = -1."""
+        raise NotImplementedError
+
+    def diagonal(self, y_owned, y_ghost) -> None:
+        """y = diagonal, on this rank."""
+        self.column(-1, y_owned, y_ghost)
+
+    # Over all ranks, on buffers of owned values -----------------------------------------------------------
+
+    def apply(self, x, out, transpose: bool = False) -> None:
+        """out = A x, or Aᵀ x. Collective."""
+        product = self.mult_transpose if transpose else self.mult
+        product(self._x.use(x), out, self._ghost_sums)
+        self.operator.halo.reverse_add(self._ghost_sums, out)
+
+    def apply_column(self, k: int, out) -> None:
+        """out = `column` k summed over ranks. Collective."""
+        self.column(k, out, self._ghost_sums)
+        self.operator.halo.reverse_add(self._ghost_sums, out)
+
+    def copy(self) -> TraceFormat:
+        """A format of its own with the same values."""
+        other = copy.copy(self)
+        other._x, other._ghost_sums = (
+            TailedVector(self.operator),
+            self.arrays.empty(max(1, self.dofmap.num_ghosts)),
+        )
+        other._copy_values()
+        return other
+
+    def _copy_values(self) -> None:
+        raise NotImplementedError
+
+    def _copied(self, buffer, count: int):
+        new = self.arrays.empty(count)
+        self.arrays.copy(buffer, new, count)
+        return new
+
+    # Shared arguments -------------------------------------------------------------------------------------
+
+    @property
+    def num_free(self) -> int:
+        return self.dofmap.num_owned + self.dofmap.num_ghosts
+
+    @cached_property
+    def orientation(self):
+        """Device array [cell, F] of the layout, None where there is none."""
+        return self.arrays.to_device(self.layout.orientation, "trace layout") if self.layout else None

@@ -1,0 +1,108 @@
+"""The trace matrix as a PETSc Python Mat, and block Jacobi over its facets as a PETSc Python PC."""
+
+from __future__ import annotations
+
+from petsc4py import PETSc
+
+from ..errors import SolveError
+from .facet_blocks import FacetBlocks
+from .matfree import JacobianContext
+
+
+class TraceMatrix(JacobianContext):
+    """Context of a PETSc Python Mat: the trace matrix as the operator's format, or a copy of it, holds it.
+
+    operator: CondensedOperator with a `format`.   assembled: AssembledMatrix of the same matrix, or None.
+    """
+
+    def __init__(self, operator, access, assembled=None, own=None):
+        super().__init__(operator, access, assembled)
+        self._own = own
+
+    @property
+    def format(self):
+        """The TraceFormat that the products use."""
+        return self._own or self.operator.format
+
+    def mult(self, mat, x, y) -> None:
+        """y = A x"""
+        self._product(x, y, transpose=False)
+
+    def multTranspose(self, mat, x, y) -> None:
+        """y = Aᵀ x"""
+        self._product(x, y, transpose=True)
+
+    def _product(self, x, y, transpose: bool) -> None:
+        arrays, trace = self.operator.arrays, self.format
+        with self.event, arrays.callback("trace product"), self.access.read(x) as given, self.access.write(y) as out:
+            trace.apply(given, out, transpose)
+            PETSc.Log.logFlops(trace.flops)
+
+    def getDiagonal(self, mat, diagonal) -> None:
+        """diagonal = diag(A)"""
+        with self.operator.arrays.callback("trace diagonal"), self.access.write(diagonal) as out:
+            self.format.apply_column(-1, out)
+
+    def getDiagonalBlock(self, mat) -> PETSc.Mat:
+        """This rank's rows and columns, of the assembled matrix. Raises SolveError if there is none."""
+        if self.assembled is None:
+            raise SolveError(
+                "the rows of one rank need the assembled trace matrix: use -fe_pmat aij, or -pc_type python "
+                "-pc_python_type petsc_hdg.FacetBlockJacobi"
+            )
+        return self.assembled.mat.getDiagonalBlock()
+
+    def duplicate(self, mat, option) -> PETSc.Mat:
+        """A Mat with a copy of the values, which later linearizations do not change."""
+        context = TraceMatrix(self.operator, self.access, own=self.format.copy())
+        return context.as_mat(mat.getSizes()[0], mat.comm, mat.getVecType())
+
+    def view(self, mat, viewer) -> None:
+        """Say how the matrix is stored."""
+        viewer.printfASCII(f"  trace matrix on {self.operator.device.name}: {self.format.description}\n")
+
+
+class FacetBlockJacobi:
+    """Block Jacobi over the facets of a trace matrix: -pc_type python -pc_python_type petsc_hdg.FacetBlockJacobi."""
+
+    def __init__(self):
+        self.blocks: FacetBlocks | None = None
+        self.context: TraceMatrix | None = None
+
+    def setUp(self, pc) -> None:
+        """Collect and invert the blocks of the trace matrix among the PC's operators. Collective."""
+        context = _trace_context(pc)
+        if self.blocks is None or self.context is not context:
+            self.context, self.blocks = context, FacetBlocks(context.format)
+        with context.operator.arrays.callback("facet blocks"):
+            self.blocks.collect()
+            self.blocks.invert()
+
+    def apply(self, pc, x, y) -> None:
+        """y = inverse blocks x"""
+        self._apply(x, y, transpose=False)
+
+    def applyTranspose(self, pc, x, y) -> None:
+        """y = inverse transposed blocks x"""
+        self._apply(x, y, transpose=True)
+
+    def _apply(self, x, y, transpose: bool) -> None:
+        access = self.context.access
+        callback = self.context.operator.arrays.callback("facet block Jacobi")
+        with callback, access.read(x) as given, access.write(y) as out:
+            self.blocks.apply(given, out, transpose)
+
+    def view(self, pc, viewer) -> None:
+        """Say how large the blocks are."""
+        size = f"{self.blocks.layout.block} by {self.blocks.layout.block}" if self.blocks else "not set up yet"
+        viewer.printfASCII(f"  inverted facet blocks, {size}\n")
+
+
+def _trace_context(pc) -> TraceMatrix:
+    for mat in reversed(pc.getOperators()):
+        if mat.getType() == PETSc.Mat.Type.PYTHON and isinstance(mat.getPythonContext(), TraceMatrix):
+            return mat.getPythonContext()
+    raise SolveError(
+        "FacetBlockJacobi takes a stored trace matrix, the PC has none: use -fe_backend hdg_gpu with -hdg_trace_mat "
+        "dbf or element, or -pc_type pbjacobi with aij"
+    )
