@@ -9,11 +9,14 @@ import numpy as np
 from ..errors import OptionError
 from ..reference import CELLS, ReferenceElement
 
+FACETS = ("interval", "triangle", "quadrilateral")
 
-def element_for(cell: str, degree: int) -> ReferenceElement:
+
+def element_for(cell: str, degree: int, facets: bool = False) -> ReferenceElement:
     """The element whose nodes the arrays are given at. Raises OptionError for an unknown shape or a degree below 1."""
-    if cell not in CELLS:
-        raise OptionError(f"Output of cells of shape '{cell}' was asked for; accepted shapes are {', '.join(CELLS)}.")
+    known, kind = (FACETS, "facets") if facets else (CELLS, "cells")
+    if cell not in known:
+        raise OptionError(f"Output of {kind} of shape '{cell}' was asked for; accepted shapes are {', '.join(known)}.")
     if not isinstance(degree, int | np.integer) or degree < 1:
         raise OptionError(
             f"Output of degree {degree} was asked for; give a whole number from 1 (constants on cells: cell_data)."
@@ -35,12 +38,12 @@ def nodal(name: str, values, element: ReferenceElement, num_cells: int | None = 
     return found
 
 
-def coordinates(points, element: ReferenceElement, name: str = "points") -> np.ndarray:
-    """Node places [cell, node, dim] float64. Raises OptionError."""
-    found = nodal(name, points, element)
-    if np.ndim(points) != 3 or found.shape[2] != element.dim:
-        shape, cell = list(np.shape(points)), element.cell
-        raise OptionError(f"'{name}' has shape {shape}; {cell} cells take [cell, node, {element.dim}].")
+def coordinates(points, element: ReferenceElement, name: str = "points", facets: bool = False) -> np.ndarray:
+    """Node places [cell, node, dim] float64, dim being one more than the shape's for facets. Raises OptionError."""
+    found, dim = nodal(name, points, element), element.dim + facets
+    if np.ndim(points) != 3 or found.shape[2] != dim:
+        shape, kind = list(np.shape(points)), "facets" if facets else "cells"
+        raise OptionError(f"'{name}' has shape {shape}; {element.cell} {kind} take [cell, node, {dim}].")
     return found
 
 

@@ -1,7 +1,7 @@
 """VTK's Lagrange cells: where their nodes lie, and the values there of a polynomial given at our own nodes.
 
-Order of nodes: VTK's classes vtkLagrangeTriangle, …Quadrilateral, …Tetra, …Hexahedron as files of version 2.2 have it
-(vertices, edges, faces, interior; the vertical edges of a hexahedron follow its vertices' order).
+Order of nodes: VTK's classes vtkLagrangeCurve, …Triangle, …Quadrilateral, …Tetra, …Hexahedron as files of version 2.2
+have it (vertices, edges, faces, interior; the vertical edges of a hexahedron follow its vertices' order).
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ import numpy as np
 from ..reference import ReferenceElement
 
 MAX_DEGREE = 10  # VTK's classes hold no more
-LINEAR_TYPE = {"triangle": 5, "quadrilateral": 9, "tetrahedron": 10, "hexahedron": 12}
-LAGRANGE_TYPE = {"triangle": 69, "quadrilateral": 70, "tetrahedron": 71, "hexahedron": 72}
+LINEAR_TYPE = {"interval": 3, "triangle": 5, "quadrilateral": 9, "tetrahedron": 10, "hexahedron": 12}
+LAGRANGE_TYPE = {"interval": 68, "triangle": 69, "quadrilateral": 70, "tetrahedron": 71, "hexahedron": 72}
 
 _CORNERS = {
+    "interval": [(0,), (1,)],
     "triangle": [(0, 0), (1, 0), (0, 1)],
     "quadrilateral": [(0, 0), (1, 0), (1, 1), (0, 1)],
     "tetrahedron": [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)],
     "hexahedron": [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1)],
 }
 _EDGES = {
+    "interval": [(0, 1)],
     "triangle": [(0, 1), (1, 2), (2, 0)],
     "quadrilateral": [(0, 1), (1, 2), (3, 2), (0, 3)],
     "tetrahedron": [(0, 1), (1, 2), (2, 0), (0, 3), (1, 3), (2, 3)],
@@ -42,6 +44,7 @@ def vtk_nodes(cell: str, degree: int) -> np.ndarray:
     """Nodes [node, dim] of VTK's cell in our reference coordinates: equispaced, in VTK's order."""
     corners = degree * np.array(_CORNERS[cell], np.int64)
     lattice = {
+        "interval": _interval,
         "triangle": _triangle,
         "tetrahedron": _tetrahedron,
         "quadrilateral": _quadrilateral,
@@ -67,6 +70,11 @@ def to_vtk(cell: str, degree: int, vtk_degree: int, mirrored: bool = False) -> n
 def _edge_points(corners: np.ndarray, edges, n: int) -> list[np.ndarray]:
     """Lattice points inside the edges, each from its first vertex to its second."""
     return [corners[a] + (corners[b] - corners[a]) // n * i for a, b in edges for i in range(1, n)]
+
+
+def _interval(corners: np.ndarray, n: int) -> list[np.ndarray]:
+    """Ends, then the points between."""
+    return [*corners, *_edge_points(corners, _EDGES["interval"], n)]
 
 
 def _triangle(corners: np.ndarray, n: int) -> list[np.ndarray]:

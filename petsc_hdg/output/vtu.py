@@ -26,13 +26,14 @@ _HEAD = """<?xml version="1.0"?>
 _TAIL = b"</UnstructuredGrid>\n</VTKFile>\n"
 
 
-def write_vtu(path, comm, cell: str, degree: int, points, fields, cell_data=None) -> Path:
+def write_vtu(path, comm, cell: str, degree: int, points, fields, cell_data=None, facets: bool = False) -> Path:
     """Write one VTU file with the cells of all ranks, in rank order. Collective over `comm` (mpi4py). Returns its path.
 
     cell, degree: shape and degree of the nodes, which are those of ReferenceElement(cell, degree); degree ≥ 1.
     points [cell, node, dim]: places of the nodes of this rank's cells, in the mesh's length unit.
     fields: name → [cell, node] or [cell, node, component].   cell_data: name → [cell] or [cell, component].
-    Fields of two components in 2D are written as vectors, their third component zero.
+    facets: the cells are facets ("interval", "triangle", "quadrilateral"), whose points have one dimension more.
+    Fields of two components in the plane are written as vectors, their third component zero.
 
     Nodes are not merged, so a field may jump between cells. The cells are VTK's Lagrange cells (linear ones for degree
     1), whose nodes are equispaced, of degree 10 at most: values of higher degree are sampled. Cells of negative
@@ -42,8 +43,8 @@ def write_vtu(path, comm, cell: str, degree: int, points, fields, cell_data=None
     """
     path, piece, signature = Path(path), b"", None
     with collectively(comm):
-        element = element_for(cell, degree)
-        points = coordinates(points, element)
+        element = element_for(cell, degree, facets)
+        points = coordinates(points, element, facets=facets)
         fields = {name: nodal(name, of, element, len(points)) for name, of in named("fields", fields).items()}
         cell_data = {name: cellwise(name, of, len(points)) for name, of in named("cell_data", cell_data or {}).items()}
         signature = [(name, of.shape[-1]) for name, of in (*fields.items(), *cell_data.items())]
@@ -95,7 +96,7 @@ def _piece(element: ReferenceElement, points: np.ndarray, fields: dict, cell_dat
     parts = [b'<Piece NumberOfPoints="%d" NumberOfCells="%d">\n' % (num_cells * num_nodes, num_cells), b"<PointData>\n"]
     parts += [data_array(name, sample(of)) for name, of in fields.items()]
     parts += [b"</PointData>\n<CellData>\n"]
-    parts += [data_array(name, _padded(of, element.dim)) for name, of in cell_data.items()]
+    parts += [data_array(name, _padded(of, points.shape[2])) for name, of in cell_data.items()]
     parts += [b"</CellData>\n<Points>\n", data_array("Points", sample(points)), b"</Points>\n<Cells>\n"]
     parts += [
         data_array("connectivity", np.arange(num_cells * num_nodes, dtype=np.int64)),
@@ -110,11 +111,14 @@ class _Sampling:
     """Values at the nodes of VTK's cells, each laid into our cell so that its orientation is positive."""
 
     def __init__(self, element: ReferenceElement, degree: int, points: np.ndarray):
-        """points [cell, node, dim]: they tell the cells' orientation."""
-        self.dim = element.dim
+        """points [cell, node, dim]: they tell the cells' orientation; facets have none."""
+        self.dim = points.shape[2]
         self.straight = to_vtk(element.cell, element.degree, degree)
-        self.mirrored = to_vtk(element.cell, element.degree, degree, mirrored=True)
-        self.negative = _negative(element, points)
+        if self.dim == element.dim:
+            self.mirrored = to_vtk(element.cell, element.degree, degree, mirrored=True)
+            self.negative = _negative(element, points)
+        else:
+            self.mirrored, self.negative = self.straight, np.zeros(len(points), bool)
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
         """Values [cell · VTK node, component] from [cell, node, component]; vectors are padded to three components."""

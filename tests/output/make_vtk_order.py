@@ -6,7 +6,9 @@ from pathlib import Path
 
 import vtk
 
+DEGREES = range(1, 11)
 CLASSES = {
+    "interval": vtk.vtkLagrangeCurve,
     "triangle": vtk.vtkLagrangeTriangle,
     "quadrilateral": vtk.vtkLagrangeQuadrilateral,
     "tetrahedron": vtk.vtkLagrangeTetra,
@@ -21,12 +23,14 @@ def sized(cell: str, dim: int, count: int):
     if hasattr(made, "SetUniformOrderFromNumPoints"):
         made.SetUniformOrderFromNumPoints(count)
     made.Initialize()
+    if cell == "interval":
+        made.GetOrder()  # counts the points, which PointIndexFromIJK does not
     return made
 
 
 def order(cell: str, n: int) -> str:
-    """Lattice places of the nodes, one after another, as digits."""
-    dim = 2 if cell in ("triangle", "quadrilateral") else 3
+    """Lattice places of the nodes, one after another, as digits (a stands for 10)."""
+    dim = {"interval": 1, "triangle": 2, "quadrilateral": 2}.get(cell, 3)
     simplex = cell in ("triangle", "tetrahedron")
     places = [p for p in product(range(n + 1), repeat=dim) if not simplex or sum(p) <= n]
     made = sized(cell, dim, len(places))
@@ -38,8 +42,8 @@ def order(cell: str, n: int) -> str:
             found[k] = barycentric[:dim]
         else:
             found[made.PointIndexFromIJK(*place, *[0] * (3 - dim))] = place
-    return " ".join("".join(map(str, found[k])) for k in range(len(places)))
+    return " ".join("".join("0123456789a"[i] for i in found[k]) for k in range(len(places)))
 
 
-table = {f"{cell} {n}": order(cell, n) for cell in CLASSES for n in range(1, 7 if cell != "hexahedron" else 6)}
+table = {f"{cell} {n}": order(cell, n) for cell in CLASSES for n in DEGREES}
 Path(__file__).with_name("vtk_order.json").write_text(json.dumps(table, indent=1) + "\n")

@@ -31,7 +31,7 @@ def example(cell, degree):
     return np.stack((curved(x, degree), turned - 5)), np.stack((field(x, degree), field(x, degree)))
 
 
-@pytest.mark.parametrize("degree", [1, 2, 3, 4, 6])
+@pytest.mark.parametrize("degree", [1, 2, 3, 4, 6, 10])
 @pytest.mark.parametrize("cell", CELLS)
 def test_nodes_and_values(tmp_path, cell, degree):
     points, values = example(cell, degree)
@@ -50,6 +50,24 @@ def test_nodes_and_values(tmp_path, cell, degree):
     assert np.abs(u - expected).max() < tolerance * np.abs(expected).max()
     assert np.array_equal(found["point_data"]["v"], found["points"])  # padded to three components like the points
     assert np.array_equal(found["cell_data"]["part"], [[3], [4]])
+
+
+@pytest.mark.parametrize("degree", [1, 2, 5, 10])
+@pytest.mark.parametrize("cell", ["interval", "triangle", "quadrilateral"])
+def test_facets(tmp_path, cell, degree):
+    """Two facets that share their nodes' places keep their own values."""
+    x = ReferenceElement(cell, degree).nodes
+    bent = np.column_stack((x, 0.3 * x[:, 0] ** degree))
+    points, values = np.stack((bent, bent)), np.stack((field(x, degree), -field(x, degree)))
+    write_vtu(tmp_path / "a.vtu", COMM, cell, degree, points, {"u": values, "x": points}, facets=True)
+    found = read_vtu(tmp_path / "a.vtu")
+    assert np.array_equal(found["types"], [(LINEAR_TYPE if degree == 1 else LAGRANGE_TYPE)[cell]] * 2)
+    at, shown, dim = vtk_nodes(cell, degree), found["points"][found["cells"]], x.shape[1] + 1
+    tolerance = 500 * np.finfo(float).eps
+    assert np.abs(shown[..., :dim] - np.column_stack((at, 0.3 * at[:, 0] ** degree))).max() < tolerance
+    u = found["point_data"]["u"][found["cells"]][..., 0]
+    assert np.abs(u - np.stack((field(at, degree), -field(at, degree)))).max() < tolerance * np.abs(u).max()
+    assert np.array_equal(found["point_data"]["x"], found["points"])
 
 
 def test_degree_above_vtks_is_sampled(tmp_path):
@@ -86,6 +104,9 @@ BAD = {
     "shape": (dict(cell="prism"), "accepted shapes are triangle"),
     "degree": (dict(degree=0), "degree 0"),
     "points": (dict(points=np.zeros((2, 3, 3))), "[cell, node, 2]"),
+    "interval": (dict(cell="interval"), "accepted shapes are triangle"),
+    "solid facets": (dict(cell="hexahedron", facets=True), "accepted shapes are interval"),
+    "facets": (dict(facets=True), "triangle facets take [cell, node, 3]"),
     "nodes": (dict(points=np.zeros((2, 6, 2))), "takes [cell, 3]"),
     "cells": (dict(fields={"u": np.zeros((3, 3))}), "takes [2, 3]"),
     "text": (dict(fields={"u": [["a"] * 3] * 2}), "'u' cannot be read"),
