@@ -22,6 +22,7 @@ _PUBLIC = {
     "Device": "device",
     "DeviceError": "errors",
     "Dirichlet": "physics",
+    "FacetBlockJacobi": "operators.trace_matrix",
     "Field": "physics",
     "Mesh": "mesh",
     "MeshError": "errors",

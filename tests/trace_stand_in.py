@@ -83,6 +83,7 @@ class TraceStandIn:
         """The matrix over all ranks, by PETSc."""
         size = (self.dofmap.num_owned, PETSc.DETERMINE)
         mat = PETSc.Mat().createAIJ((size, size), comm=self.mesh.comm)
+        mat.setUp()
         mat.setOption(PETSc.Mat.Option.NEW_NONZERO_ALLOCATION_ERR, False)
         numbers = self.dofmap.global_numbers[self.numbers].astype(PETSc.IntType)
         for dofs, K in zip(numbers, self.K, strict=True):

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import atexit
+import ctypes
+
 from petsc4py import PETSc
 
 from ..errors import SolveError
+from ..mesh import petsc_c
 from .facet_blocks import FacetBlocks
 from .matfree import JacobianContext
+
+_COPIES: set[int] = set()  # handles of living duplicates, which PETSc holds without a Mat of petsc4py
+
+
+@atexit.register
+def _disarm_copies() -> None:
+    """As matfree does for other matrices: no Python context is left when the interpreter has ended."""
+    for handle in list(_COPIES):
+        petsc_c.call("MatSetType", ctypes.c_void_p(handle), b"shell")
+    _COPIES.clear()
 
 
 class TraceMatrix(JacobianContext):
@@ -55,7 +69,13 @@ class TraceMatrix(JacobianContext):
     def duplicate(self, mat, option) -> PETSc.Mat:
         """A Mat with a copy of the values, which later linearizations do not change."""
         context = TraceMatrix(self.operator, self.access, own=self.format.copy())
-        return context.as_mat(mat.getSizes()[0], mat.comm, mat.getVecType())
+        copied = context.as_mat(mat.getSizes()[0], mat.comm, mat.createVecs()[0].getType())
+        _COPIES.add(copied.handle)
+        return copied
+
+    def destroy(self, mat) -> None:
+        """The Mat is going."""
+        _COPIES.discard(mat.handle)
 
     def view(self, mat, viewer) -> None:
         """Say how the matrix is stored."""

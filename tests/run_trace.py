@@ -1,0 +1,71 @@
+"""Under mpiexec: trace formats against AIJ on random partitions; prints one JSON object of relative errors."""
+
+import json
+
+import numpy as np
+from petsc4py import PETSc
+from sample_meshes import SHAPES
+from trace_stand_in import TraceStandIn
+
+from petsc_hdg.device.vecs import VecAccess
+from petsc_hdg.operators.trace_formats import create_format
+from petsc_hdg.operators.trace_matrix import TraceMatrix
+from petsc_hdg.run import guarded
+
+ESSENTIAL = {"whole": [("left", (0, 1))], "partial": [("left", (1,)), ("top", (0, 1))]}
+
+
+def errors(cell: str, kind: str, essential: str) -> dict[str, float]:
+    symmetric = kind == "packed"
+    settings = {"comm": PETSc.COMM_WORLD, "partition_seed": 1, "symmetric": symmetric}
+    op = TraceStandIn(cell, 1, 2, ESSENTIAL[essential], **settings)
+    assert op.mesh.comm.allreduce(op.dofmap.num_ghosts) > 0
+    op.format = create_format(kind.replace("packed", "element"), op)
+    op.fill(op.format, 3)
+    aij = op.aij()
+    mat = TraceMatrix(op, VecAccess(op.arrays)).as_mat(aij.getSizes()[0], aij.comm, PETSc.Vec.Type.STANDARD)
+    x, y = mat.createVecs()
+    x.setArray(np.random.default_rng(op.mesh.comm.rank).uniform(-1, 1, x.getLocalSize()))
+    found = {}
+    for name in ("mult", "multTranspose"):
+        expected = y.duplicate()
+        getattr(mat, name)(x, y)
+        getattr(aij, name)(x, expected)
+        found[name] = relative(y, expected)
+    found["diagonal"] = relative(mat.getDiagonal(), aij.getDiagonal())
+    pc = PETSc.PC().create(aij.comm)
+    pc.setOperators(mat)
+    pc.setType("python")
+    pc.setPythonType("petsc_hdg.FacetBlockJacobi")
+    pc.setUp()
+    pc.apply(x, y)
+    found["block Jacobi"] = relative(y, block_solve(op, aij, x, pc.getPythonContext().blocks.layout))
+    return found
+
+
+def block_solve(op, aij, x, layout) -> PETSc.Vec:
+    """Solve with the blocks of this rank's facets, taken from AIJ."""
+    start = x.getOwnershipRange()[0]
+    values, y = x.getArray(), x.duplicate()
+    solved = np.zeros_like(values)
+    for numbers in layout.numbers[: layout.num_owned]:
+        mine = numbers[numbers < op.dofmap.num_owned]
+        block = aij.getValues(mine + start, mine + start)
+        solved[mine] = np.linalg.solve(block, values[mine])
+    y.setArray(solved)
+    return y
+
+
+def relative(got, expected) -> float:
+    size = expected.norm(PETSc.NormType.INFINITY)
+    assert size > 1e-3
+    return (got - expected).norm(PETSc.NormType.INFINITY) / size
+
+
+def run() -> None:
+    cases = [(c, k, e) for c in SHAPES for k in ("dbf", "element", "packed") for e in ESSENTIAL]
+    PETSc.Sys.Print(json.dumps({" ".join(case): errors(*case) for case in cases}))
+
+
+if __name__ == "__main__":
+    guarded(run)
