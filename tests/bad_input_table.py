@@ -13,7 +13,6 @@ import numpy as np
 from petsc_options import petsc_options
 
 import petsc_hdg as fe
-from petsc_hdg.discretizations.hdg_checks import check_hdg, stabilized
 from petsc_hdg.options import Options
 from petsc_hdg.physics import CFile, library
 
@@ -174,20 +173,31 @@ BAD = {
     "negative stabilization": (lambda c, f: by_database(c, hdg_tau="-1.5"), "-hdg_tau -1.5: give auto, a number above"),
     "no stabilization": (lambda c, f: by_database(c, hdg_tau=""), "-hdg_tau : give auto, a number above 0, or a C"),
     "stabilization that is no expression": (
-        lambda c, f: stabilized(clamped(), Options(hdg_tau="1 +"), 2),
+        lambda c, f: problem(c, backend="hdg_gpu", hdg_tau="1 +"),
         "-hdg_tau 1 \\+: '1 \\+' is not a complete expression of C",
     ),
     "stabilization of an unknown name": (
-        lambda c, f: stabilized(clamped(constants={"kappa": 1.0}), Options(hdg_tau="fabs(kapa)"), 2),
+        lambda c, f: problem(c, clamped(constants={"kappa": 1.0}), backend="hdg_gpu", hdg_tau="fabs(kapa)"),
         "-hdg_tau .*: unknown name 'kapa'; did you mean 'kappa'",
     ),
     "stabilization by the solution": (lambda c, f: physics(stabilization="u[0]"), "stabilization.*'u' cannot be used"),
+    "stabilization that is not positive": (
+        lambda c, f: problem(c, backend="hdg_gpu", hdg_tau="x[0] - 0.5").solve(),
+        "tau is not positive on a facet of cell .*; give -hdg_tau",
+    ),
+    "degree 10 of HDG": (lambda c, f: problem(c, backend="hdg_gpu", degree=10), "degree 10; hdg_gpu takes 0 to 9"),
     "HDG of a transient physics": (
-        lambda c, f: check_hdg(physics("f0[0] = u_t[0];")),
+        lambda c, f: problem(c, physics("f0[0] = u_t[0];"), backend="hdg_gpu"),
         "'poisson' uses u_t, and hdg_gpu",
     ),
-    "HDG of two degrees": (lambda c, f: check_hdg(library.stokes(2)), "'stokes' has degree_offset -1 of 'pressure'"),
-    "HDG of many components": (lambda c, f: check_hdg(fe.Physics({"u": 6}, "f0[0] = 1;")), "6 components .* at most 5"),
+    "HDG of two degrees": (
+        lambda c, f: problem(c, library.stokes(2), backend="hdg_gpu", degree=2),
+        "'stokes' has degree_offset -1 of 'pressure'",
+    ),
+    "HDG of many components": (
+        lambda c, f: problem(c, fe.Physics({"u": 6}, "f0[0] = 1;"), backend="hdg_gpu"),
+        "6 components .* at most 5",
+    ),
     "unknown option of HDG": (
         lambda c, f: by_database(c, hdg_taw="2"),
         "-hdg_taw is not an option; known are -hdg_tau",

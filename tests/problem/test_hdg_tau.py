@@ -1,0 +1,57 @@
+"""The stabilization of hdg_gpu reaches the kernels however it is given, follows constants, and must be positive."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from petsc4py import PETSc
+from petsc_options import direct_solver, petsc_options
+
+import petsc_hdg as fe
+
+FLUX = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
+
+
+def physics(stabilization=None) -> fe.Physics:
+    conditions = [fe.Dirichlet("left", "g[0] = x[1];"), fe.Robin("right", "f0[0] = kappa * u[0];")]
+    return fe.Physics(
+        {"u": 1}, "f0[0] = u[0] - 1;", FLUX, constants={"kappa": 2.0}, boundary=conditions, stabilization=stabilization
+    )
+
+
+def trace(tau, stabilization=None, **constants) -> np.ndarray:
+    """The trace for `-hdg_tau tau`."""
+    with petsc_options(**direct_solver(), **({"hdg_tau": tau} if tau else {})):
+        mesh = fe.Mesh.box((3, 2), comm=PETSc.COMM_SELF)
+        problem = fe.Problem(mesh, physics(stabilization), backend="hdg_gpu", degree=1, check_kernels=False)
+        if constants:
+            problem.set_constants(**constants)
+        return problem.solve().array.copy()
+
+
+@pytest.fixture(scope="module")
+def with_two() -> np.ndarray:
+    return trace("2")
+
+
+@pytest.mark.parametrize(
+    "tau, stabilization",
+    [("kappa", None), ("tau[0] = 1.0 + 1;", None), ("auto", 2), (None, "tau[0] = kappa;"), ("2", "7"), ("kappa", "7")],
+)
+def test_ways_to_give_one(tau, stabilization, with_two):
+    np.testing.assert_allclose(trace(tau, stabilization), with_two, rtol=1e-10)
+
+
+@pytest.mark.parametrize("tau", ["3", "1 + fabs(n[0])", "auto"])
+def test_it_matters(tau, with_two):
+    assert np.abs(trace(tau) - with_two).max() > 1e-4
+
+
+def test_it_follows_constants(with_two):
+    np.testing.assert_allclose(trace("6 / kappa", kappa=4.0), trace("1.5", kappa=4.0), rtol=1e-10)
+
+
+@pytest.mark.parametrize("tau", ["x[0] - 0.5", "0 * x[0]"])
+def test_it_must_be_positive(tau):
+    with pytest.raises(fe.PetscHdgError, match="tau is not positive on a facet of cell .*; give -hdg_tau a number or"):
+        trace(tau)
