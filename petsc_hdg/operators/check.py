@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..device import verified
 from ..discretizations.oracle import Oracle
-from ..errors import DeviceError
+from .check_condensed import check_condensed
+from .condensed import CondensedOperator
 from .vectors import TailedVector
-
-SAMPLES = 2  # cells compared; a miscompiled kernel is wrong on most of them
-TOLERANCE = {"double": 1e-10, "single": 2e-4}
+from .verdict import SAMPLES, judge, random_values, vector_of, waiting
 
 
 def check_kernels(operator) -> None:
@@ -18,28 +16,25 @@ def check_kernels(operator) -> None:
 
     Raises DeviceError naming the kernel and the difference.
     """
-    checks = {
-        "cg_residual": _check_residual,
-        "cg_action": _check_action,
-        "cg_facet_residual": _check_facet_residual,
-        "cg_facet_action": _check_facet_action,
-    }
+    (check_condensed if isinstance(operator, CondensedOperator) else _check_cg)(operator)
+
+
+def _check_cg(operator) -> None:
+    checks = {"cg_residual": _check_residual, "cg_action": _check_action}
     if operator.discretization.num_facets:
-        checks["cg_facet_matrix"] = _check_facet_matrix
+        checks |= {
+            "cg_facet_residual": _check_facet_residual,
+            "cg_facet_action": _check_facet_action,
+            "cg_facet_matrix": _check_facet_matrix,
+        }
     if operator.has_matrices:
         checks |= {"cg_matrix": _check_matrix, "cg_diagonal": _check_diagonal}
     if operator.patches is not None:
         _check_patches(operator)
-    kernels = operator.all_kernels()
-    waiting = [name for name in checks if name in kernels and verified.needs_check(kernels[name])]
-    if not waiting or not operator.discretization.mesh.num_cells:
-        return
-    sample = _Sample(operator)
-    for name in waiting:
-        if "facet" in name and not operator.discretization.num_facets:
-            continue
-        got, expected = checks[name](operator, sample)
-        _judge(kernels[name], got, expected, TOLERANCE[operator.arrays.precision])
+    names = waiting(operator, checks)
+    sample = _Sample(operator) if names else None
+    for name in names:
+        judge(operator.all_kernels()[name], *checks[name](operator, sample), operator.arrays.precision)
 
 
 class _Sample:
@@ -49,9 +44,8 @@ class _Sample:
         self.operator = operator
         disc = operator.discretization
         self.oracle = Oracle(disc)
-        random = np.random.default_rng(7)
         count = disc.dofmap.num_owned + disc.dofmap.num_tail
-        self.host = {name: random.uniform(0.2, 1.0, count) for name in ("u", "u_t", "du")}
+        self.host = {name: random_values(7 + k, count) for k, name in enumerate(("u", "u_t", "du"))}
         self.t, self.shift = 0.25, 1.5
         self.cells = np.unique(np.linspace(0, disc.mesh.num_cells - 1, SAMPLES).astype(int))
         self.facets = np.unique(np.linspace(0, max(disc.num_facets - 1, 0), SAMPLES).astype(int))
@@ -64,33 +58,33 @@ class _Sample:
         return self.operator.aux_rows[:, cell]
 
     def vector(self, name: str) -> TailedVector:
-        """The state on the device, tail included, without an exchange."""
-        split = self.operator.dofmap.num_owned
-        vector = TailedVector(self.operator)
-        vector.owned = self.operator.arrays.to_device(_filled(self.host[name][:split]), "kernel check")
-        vector.tail = self.operator.arrays.to_device(_filled(self.host[name][split:]), "kernel check")
-        return vector
+        return vector_of(self.operator, self.host[name])
+
+    @property
+    def where(self) -> dict:
+        """The states, as kernels are launched at them."""
+        vectors = {key: self.vector(name) for key, name in (("state", "u"), ("rate", "u_t"), ("du", "du"))}
+        return {**vectors, "t": self.t}
 
 
-def _filled(values: np.ndarray) -> np.ndarray:
-    return values if values.size else np.zeros(1)
-
-
-def _run(operator, sample, name: str) -> np.ndarray:
-    """Rows of the element vector [dof, item] that a kernel writes for the sample's state."""
+def _run(operator, s, name: str) -> np.ndarray:
+    """What a kernel writes at the sample's state [entry, item]: element vectors, or the entries of matrices."""
     disc = operator.discretization
-    where = {"state": sample.vector("u"), "rate": sample.vector("u_t"), "du": sample.vector("du"), "t": sample.t}
+    rows = disc.num_dofs**2 if name.endswith("matrix") else disc.num_dofs
     stride = disc.facet_stride if "facet" in name else disc.stride
-    out = operator.arrays.empty(disc.num_dofs * stride)
-    shift, operator.shift = operator.shift, sample.shift
+    out = operator.arrays.empty(rows * stride)
+    shift, operator.shift = operator.shift, s.shift
     try:
         if "facet" in name:
-            operator.run_facets(name, out, first=0, **where)
+            columns = disc.num_dofs if name.endswith(("matrix", "diagonal")) else 1
+            operator.run_facets(name, out, first=0, columns=columns, **s.where)
+        elif name.endswith(("matrix", "diagonal")):
+            operator.run_columns(name, out, **s.where)
         else:
-            operator.run_cells(name, out, **where)
+            operator.run_cells(name, out, **s.where)
     finally:
         operator.shift = shift
-    return operator.arrays.to_host(out, (disc.num_dofs, stride), name="kernel check")
+    return operator.arrays.to_host(out, (rows, stride), name="kernel check").astype(float)
 
 
 def _check_residual(operator, s):
@@ -140,27 +134,10 @@ def _check_facet_action(operator, s):
     return _run(operator, s, "cg_facet_action")[:, s.facets].T, _facet_actions(operator, s)
 
 
-def _columns(operator, s, name: str, count: int) -> np.ndarray:
-    """What a kernel of columns writes for the sample's state: [count, item]."""
-    disc = operator.discretization
-    where = {"state": s.vector("u"), "rate": s.vector("u_t"), "t": s.t}
-    stride = disc.facet_stride if "facet" in name else disc.stride
-    out = operator.arrays.empty(count * stride)
-    shift, operator.shift = operator.shift, s.shift
-    try:
-        if "facet" in name:
-            operator.run_facets(name, out, first=0, columns=disc.num_dofs, **where)
-        else:
-            operator.run_columns(name, out, **where)
-    finally:
-        operator.shift = shift
-    return operator.arrays.to_host(out, (count, stride), name="kernel check").astype(float)
-
-
 def _products(operator, s, name: str, items, cells) -> np.ndarray:
     """Element matrices of items applied to the sample's direction in their cells [item, dof]."""
     n = operator.discretization.num_dofs
-    matrices = _columns(operator, s, name, n * n).reshape(n, n, -1)
+    matrices = _run(operator, s, name).reshape(n, n, -1)
     return np.array([matrices[:, :, k] @ s.coefficients("du", c) for k, c in zip(items, cells, strict=True)])
 
 
@@ -170,9 +147,9 @@ def _check_matrix(operator, s):
 
 def _check_diagonal(operator, s):
     n = operator.discretization.num_dofs
-    matrices = _columns(operator, s, "cg_matrix", n * n).reshape(n, n, -1)
+    matrices = _run(operator, s, "cg_matrix").reshape(n, n, -1)
     expected = np.array([np.diag(matrices[:, :, c]) for c in s.cells])
-    return _columns(operator, s, "cg_diagonal", n)[:, s.cells].T, expected
+    return _run(operator, s, "cg_diagonal")[:, s.cells].T, expected
 
 
 def _check_facet_matrix(operator, s):
@@ -182,16 +159,13 @@ def _check_facet_matrix(operator, s):
 
 def _check_patches(operator) -> None:
     """Compare the sums of patches with those of element vectors, whose kernels are compared with numpy."""
-    waiting = [k for k in ("residual", "action") if verified.needs_check(operator.patches.kernels[f"cg_patch_{k}"])]
-    if not waiting or not operator.discretization.mesh.num_cells:
-        return
-    sample = _Sample(operator)
-    for what in waiting:
-        where = {"state": sample.vector("u"), "rate": sample.vector("u_t"), "du": sample.vector("du"), "t": sample.t}
+    names = waiting(operator, ("cg_patch_residual", "cg_patch_action"))
+    sample = _Sample(operator) if names else None
+    for what in (name.removeprefix("cg_patch_") for name in names):
         got, expected = (
-            _local_sums(operator, run, what, where) for run in (operator.patches.sum, operator.sum_elements)
+            _local_sums(operator, run, what, sample.where) for run in (operator.patches.sum, operator.sum_elements)
         )
-        _judge(operator.patches.kernels[f"cg_patch_{what}"], got, expected, TOLERANCE[operator.arrays.precision])
+        judge(operator.patches.kernels[f"cg_patch_{what}"], got, expected, operator.arrays.precision)
 
 
 def _local_sums(operator, run, what: str, where) -> np.ndarray:
@@ -201,24 +175,3 @@ def _local_sums(operator, run, what: str, where) -> np.ndarray:
     run(what, out, **where)
     parts = [(out, count), (operator.ghost_sums, ghosts)]
     return np.concatenate([operator.arrays.to_host(b, n, name="kernel check") for b, n in parts])
-
-
-def _judge(kernel, got, expected, tolerance: float) -> None:
-    """Record the verdict. States at which the physics is not finite decide nothing."""
-    finite = np.isfinite(expected)
-    if not finite.all():
-        return
-    difference = (
-        float(np.abs(got - expected).max() / max(np.abs(expected).max(), 1e-300))
-        if expected.any()
-        else float(np.abs(got).max())
-    )
-    ok = bool(difference <= tolerance)
-    detail = f"largest relative difference from numpy {difference:.2e}"
-    verified.record(kernel, ok, detail)
-    if not ok:
-        raise DeviceError(
-            f"kernel '{kernel.spec.name}' gives wrong results on {kernel.device.name} "
-            f"(driver {kernel.device.driver}): {detail}, accepted {tolerance:.0e}; "
-            "choose another -fe_device or update its driver"
-        )

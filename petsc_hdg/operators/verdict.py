@@ -1,0 +1,61 @@
+"""The verdict on a kernel that was compared with numpy, remembered with its binary."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..device import verified
+from ..errors import DeviceError
+from .vectors import TailedVector
+
+SAMPLES = 2  # cells compared; a miscompiled kernel is wrong on most of them
+TOLERANCE = {"double": 1e-10, "single": 2e-4}
+
+
+def waiting(operator, names) -> list[str]:
+    """Those of `names` whose kernels this rank has, has cells for, and has not compared on this device yet."""
+    kernels = operator.all_kernels()
+    if not operator.discretization.mesh.num_cells:
+        return []
+    return [name for name in names if name in kernels and verified.needs_check(kernels[name])]
+
+
+def random_values(seed: int, count: int) -> np.ndarray:
+    """Values between 0.2 and 1, at which most physics is finite."""
+    return np.random.default_rng(seed).uniform(0.2, 1.0, count)
+
+
+def vector_of(operator, values: np.ndarray) -> TailedVector:
+    """Values [compact number] on the device, tail included, without an exchange."""
+    vector = TailedVector(operator)
+    owned, tail = np.split(values, [operator.dofmap.num_owned])
+    vector.owned = operator.arrays.to_device(_filled(owned), "kernel check")
+    vector.tail = operator.arrays.to_device(_filled(tail), "kernel check")
+    return vector
+
+
+def _filled(values: np.ndarray) -> np.ndarray:
+    return values if values.size else np.zeros(1)
+
+
+def judge(kernel, got: np.ndarray, expected: np.ndarray, precision: str, scale: float | None = None) -> None:
+    """Record the verdict. States at which the physics is not finite decide nothing.
+
+    scale: size of the numbers that `expected` is a sum of; its own largest entry by default.
+    Raises DeviceError naming the kernel and the difference.
+    """
+    finite = np.isfinite(expected)
+    if not finite.all():
+        return
+    difference, tolerance = float(np.abs(got - expected).max()), TOLERANCE[precision]
+    if expected.any() or scale:
+        difference /= max(np.abs(expected).max() if scale is None else scale, 1e-300)
+    ok = bool(difference <= tolerance)
+    detail = f"largest relative difference from numpy {difference:.2e}"
+    verified.record(kernel, ok, detail)
+    if not ok:
+        raise DeviceError(
+            f"kernel '{kernel.spec.name}' gives wrong results on {kernel.device.name} "
+            f"(driver {kernel.device.driver}): {detail}, accepted {tolerance:.0e}; "
+            "choose another -fe_device or update its driver"
+        )
