@@ -15,6 +15,7 @@ from mpi4py import MPI
 
 from ...discretizations.base import padded
 from ...discretizations.cg import ContinuousGalerkin
+from ...discretizations.dofmap import DofMap
 from ...mesh import Mesh
 from ...mesh.box import box_cells
 
@@ -33,6 +34,21 @@ def shaken_box(cell: str, faces=None, amount: float = 0.2, seed: int = 1) -> Mes
     return Mesh.from_cells(listed.cells, x, cell=cell, comm=MPI.COMM_SELF)
 
 
+def tiled_dofmap(one: DofMap, copies: int) -> DofMap:
+    """A numbering without ghosts and essential values, repeated."""
+    step = np.arange(copies)[:, None]
+    compact = (one.compact + one.num_owned * step).ravel()
+    local = (one.cell_dofs + len(one.compact) * step[:, None]).reshape(-1, one.cell_dofs.shape[1])
+    count = one.num_owned * copies
+    return replace(
+        one,
+        compact=compact.astype(np.int32),
+        cell_dofs=local.astype(np.int32),
+        num_owned=count,
+        global_numbers=np.arange(count),
+    )
+
+
 class TiledCG(ContinuousGalerkin):
     """A ContinuousGalerkin on `copies` copies of the mesh of `tile`, without essential or natural conditions."""
 
@@ -47,16 +63,7 @@ class TiledCG(ContinuousGalerkin):
     @cached_property
     def dofmap(self):
         """The tile's numbering, repeated."""
-        one = self.tile.dofmap
-        step = one.num_owned * np.arange(self.copies)[:, None]
-        compact = (one.compact + step).ravel().astype(np.int32)
-        local = (one.cell_dofs + len(one.compact) * np.arange(self.copies)[:, None, None]).reshape(
-            -1, one.cell_dofs.shape[1]
-        )
-        count = one.num_owned * self.copies
-        return replace(
-            one, compact=compact, cell_dofs=local.astype(np.int32), num_owned=count, global_numbers=np.arange(count)
-        )
+        return tiled_dofmap(self.tile.dofmap, self.copies)
 
     @cached_property
     def natural_facets(self) -> np.ndarray:

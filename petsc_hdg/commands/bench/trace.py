@@ -1,0 +1,170 @@
+"""Rows of the HDG trace matrix: assembly and products in dense block format and as element matrices.
+
+The meshes are copies of a shaken tile and the matrices random, since times do not depend on values. Where cupy imports
+and the device is NVIDIA's, cuSPARSE's product with the same blocks in CSR is the peer of each product.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+from mpi4py import MPI
+
+from ...device import Arrays
+from ...device.halo import Halo
+from ...discretizations.base import cell_fastest, padded
+from ...discretizations.dofmap import FieldSpace, build_dofmap
+from ...discretizations.trace_element import TraceElement
+from ...operators.trace_formats import create_format
+from ...operators.vectors import TailedVector
+from .copy import median_seconds
+from .cusparse import csr_seconds
+from .row import row
+from .tiled import shaken_box, tiled_dofmap
+
+# (cell, components, degrees): Poisson on each shape, then several components.
+CASES = [
+    ("triangle", 1, (0, 1, 2, 3, 5, 8)),
+    ("quadrilateral", 1, (1, 3, 5)),
+    ("tetrahedron", 1, (1, 2, 3)),
+    ("hexahedron", 1, (1, 2)),
+    ("triangle", 4, (1, 3, 5)),
+]
+# Roca, Nguyen and Peraire 2011, table 1: 11 780 facets, n_c = 4; this box of triangles has 11 783.
+ROCA_FACES, ROCA_COMPONENTS, ROCA_DEGREES = (58, 67), 4, (1, 2, 3, 4, 5)
+TILE_FACES = {
+    "triangle": (128, 128),
+    "quadrilateral": (128, 128),
+    "tetrahedron": (16, 16, 16),
+    "hexahedron": (16, 16, 16),
+}
+SMALL_FACES = {"triangle": (24, 24), "quadrilateral": (24, 24), "tetrahedron": (5, 5, 5), "hexahedron": (6, 6, 6)}
+GPU_BYTES, CPU_BYTES = 8e9, 2e8  # of a matrix in dense block format
+K_BYTES = 2.5e8  # of a tile of element matrices
+
+
+def rows(device, given, copy):
+    """Yield bench rows, one after the other."""
+    for degree in ROCA_DEGREES:
+        yield from _case(device, given, copy, "triangle", degree, ROCA_COMPONENTS, " (Roca)")
+    for cell, components, degrees in CASES:
+        for degree in degrees:
+            yield from _case(device, given, copy, cell, degree, components)
+
+
+def _case(device, given, copy, cell: str, degree: int, components: int, note: str = ""):
+    wanted = {
+        f"trace {name}{note}": measure
+        for name, measure in MEASUREMENTS.items()
+        if given.only in f"trace {name}{note} {cell} P{degree}"
+    }
+    if not wanted:
+        return
+    disc = _made(device, given, cell, degree, components, roca=bool(note))
+    for title, measure in wanted.items():
+        yield measure(title, disc, device, given.repeat, copy)
+
+
+def _made(device, given, cell: str, degree: int, components: int, roca: bool) -> TraceCopies:
+    arrays = Arrays(device, given.fe_precision)
+    if roca:
+        return TraceCopies(cell, degree, components, ROCA_FACES, arrays, lambda tile: 1)
+    faces = TILE_FACES if device.is_gpu else SMALL_FACES
+
+    def copies(tile) -> int:
+        """Copies of a tile that give the cells asked for, or a matrix of the size that fills the device."""
+        if given.cells:
+            return round(given.cells / tile.mesh.num_cells)
+        block = tile.space.element.num_facet_basis * components
+        per_facet = 8 * (2 * tile.mesh.shape.num_facets - 1) * block**2
+        facets = tile.dofmap.num_owned // block
+        return round((GPU_BYTES if device.is_gpu else CPU_BYTES) / (per_facet * facets))
+
+    return TraceCopies(cell, degree, components, faces[cell], arrays, copies)
+
+
+class TraceCopies:
+    """Operator and discretization in one: the trace numbering of copies of a tile, nothing essential.
+
+    copies(tile): how many, from the tile's mesh, space and dofmap.
+    """
+
+    name = "hdg_gpu"
+
+    def __init__(self, cell, degree, components, faces, arrays, copies):
+        mesh = shaken_box(cell, faces)
+        space = FieldSpace("u", TraceElement(cell, degree), components, 0, 0, 0)
+        start, end = mesh.dm.getChart()
+        dofmap = build_dofmap(mesh, mesh.dm.clone(), (space,), np.zeros((end - start, components), dtype=bool))
+        count = max(1, copies(SimpleNamespace(mesh=mesh, space=space, dofmap=dofmap)))
+        self.spaces = (space,)
+        self.dofmap = tiled_dofmap(dofmap, count)
+        self.mesh = SimpleNamespace(num_cells=mesh.num_cells * count, comm=MPI.COMM_SELF, cell=cell, dim=mesh.dim)
+        self.stride = padded(self.mesh.num_cells)
+        self.options = SimpleNamespace(degree=degree, precision=arrays.precision)
+        self.physics = SimpleNamespace(num_components=components)
+        self.discretization, self.arrays, self.device = self, arrays, arrays.device
+        self.halo = Halo(MPI.COMM_SELF, self.dofmap.num_owned, [], [], arrays)
+
+    def cell_dofs(self) -> np.ndarray:
+        """Compact numbers [dof, stride]."""
+        return cell_fastest(self.dofmap.compact[self.dofmap.cell_dofs], self.stride)
+
+    def filled(self, kind: str, symmetric: bool = False):
+        """A format with random values, and the launch that hands it all tiles."""
+        trace = create_format(kind, self)
+        size = self.spaces[0].num_dofs
+        count = max(32, min(self.stride, int(K_BYTES / (size**2 * self.arrays.real.itemsize)) // 32 * 32))
+        K = np.random.default_rng(2).uniform(-1, 1, (size, count, size))
+        K = self.arrays.to_device(K + K.transpose(2, 1, 0) if symmetric else K)
+        cells = self.mesh.num_cells
+
+        def fill():
+            for first in range(0, cells, count):
+                trace.add_tile(K, first, min(count, cells - first), count)
+
+        fill()
+        return trace, fill
+
+
+def product_row(kind: str, symmetric: bool):
+    """A product. bytes_compulsory: the matrix and its indices as stored, unknowns · 2 reals."""
+
+    def measure(title, disc, device, repeat, copy) -> dict:
+        trace, _ = disc.filled(kind, symmetric)
+        count = disc.dofmap.num_owned
+        x = TailedVector(disc)
+        x.owned = disc.arrays.to_device(np.random.default_rng(3).uniform(-1, 1, count))
+        y, ghost = disc.arrays.zeros(count), disc.arrays.zeros(1)
+        seconds = median_seconds(device, lambda: trace.mult(x, y, ghost), repeat)
+        nbytes = trace.nbytes + 2 * count * disc.arrays.real.itemsize
+        peer = csr_seconds(trace.layout, disc.arrays, repeat) if kind == "dbf" else None
+        return _row(title, disc, device, seconds, nbytes, trace.flops, copy, peer)
+
+    return measure
+
+
+def assembly_row(title, disc, device, repeat, copy) -> dict:
+    """Element matrices in, dense blocks out. bytes_compulsory: both, and the layout's indices."""
+    trace, fill = disc.filled("dbf")
+    seconds = median_seconds(device, fill, repeat)
+    entries = disc.mesh.num_cells * disc.spaces[0].num_dofs ** 2
+    indices = 4 * (trace.layout.num_slots + 4) * trace.layout.num_facets + 4 * trace.layout.orientation.size
+    nbytes = (entries + trace.matrix_reals) * disc.arrays.real.itemsize + indices
+    return _row(title, disc, device, seconds, nbytes, entries, copy)
+
+
+def _row(title, disc, device, seconds, nbytes, flops, copy, peer=None) -> dict:
+    return row(
+        kernel=title, discretization=disc, device=device, cells=disc.mesh.num_cells, dofs=disc.dofmap.num_owned,
+        dof_kind="trace", seconds=seconds, nbytes=nbytes, flops=flops, copy=copy, peer=peer,
+    )  # fmt: skip
+
+
+MEASUREMENTS = {
+    "dbf": product_row("dbf", False),
+    "dbf assembly": assembly_row,
+    "element": product_row("element", False),
+    "element symmetric": product_row("element", True),
+}
