@@ -170,6 +170,12 @@ class CGSpecs:
         names = [f"cg_facet_{what}" for what in ("residual", "action", "matrix", "diagonal")]
         return {n: self._spec(n, self._sources("cg_facet.cl"), macros, tables, 32) for n in names}
 
+    def flux_spec(self) -> KernelSpec:
+        """Spec of `cg_flux`."""
+        tables = self._facet_tables()
+        macros = {**self._macros(), "NQF": tables["FACET_WEIGHTS"].shape[1]}
+        return self._spec("cg_flux", (*self._sources("cg_facet.cl"), "cg_flux.cl"), macros, tables, 32)
+
     def error_spec(self, extra_degree: int = 4) -> KernelSpec:
         """Spec of `cg_error`, with a rule that integrates `extra_degree` more than the residual's."""
         rule = symmetric_quadrature(self.mesh.cell, self.quadrature_degree + extra_degree)

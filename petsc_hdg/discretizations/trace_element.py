@@ -8,7 +8,7 @@ from functools import cached_property
 import basix
 import numpy as np
 
-from ..reference import cell_dim, facet_cell, facet_count
+from ..reference import cell_dim, facet_cell, facet_count, on_facets
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,7 @@ class TraceElement:
     @cached_property
     def nodes(self) -> np.ndarray:
         """Nodes [basis, dim] in reference coordinates of the cell."""
-        vertices = basix.geometry(basix.CellType[self.cell])
-        parts = []
-        for facet in basix.topology(basix.CellType[self.cell])[self.dim - 1]:
-            corner = vertices[facet]
-            tangents = np.stack([corner[i + 1] - corner[0] for i in range(self.dim - 1)])
-            parts.append(corner[0] + self.facet_nodes @ tangents)
-        return np.concatenate(parts)
+        return on_facets(self.cell, self.facet_nodes).reshape(-1, self.dim)
 
     @property
     def entity_dofs(self) -> list[list[list[int]]]:

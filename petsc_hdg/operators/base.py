@@ -1,4 +1,4 @@
-"""What the device operators of all schemes have in common: geometry, numbering, data of the physics, essential values."""
+"""What the operators of all schemes have in common: geometry, numbering, data of the physics, essential values."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ import numpy as np
 
 from ..device import Kernel
 from ..device.halo import Halo
+from ..errors import OptionError
 
 
 class DeviceOperator:
     """Buffers of a discretization on a device, and the vectors' tails.
 
     arrays: device arrays (also says device and precision).   dofmap: the discretization's numbering.
+    failure: why the last residual could not be evaluated, the same on all ranks, or "".
     All buffers of vectors hold this rank's owned values [num_owned] as `real`. Building one is collective.
     """
+
+    failure = ""
 
     def __init__(self, discretization, arrays):
         self.discretization = disc = discretization
@@ -77,6 +81,15 @@ class DeviceOperator:
         kernel = self._essential_rate_kernel if vector.is_rate else self._essential_kernel
         kernel(count, *args)
         vector.essential_time = t
+
+    # Results ---------------------------------------------------------------------------------------------
+
+    def trace_fields(self, x, t: float):
+        """The trace on each facet, where the scheme has one. Raises OptionError."""
+        raise OptionError(
+            f"{self.discretization.name} has no trace of its own to write; give -fe_backend hdg_gpu, or write "
+            "the cells with Problem.write"
+        )
 
     # Steps -----------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..device import Kernel
 from ..discretizations import CellField
+from ..discretizations.base import cell_fastest, padded
 from .base import DeviceOperator
 from .patch import PatchOperator
 from .vectors import TailedVector
@@ -87,6 +88,15 @@ class CGOperator(DeviceOperator):
     @cached_property
     def error_kernel(self) -> Kernel:
         return Kernel(self.discretization.error_spec(), self.device)
+
+    @cached_property
+    def _flux_kernel(self) -> Kernel:
+        return Kernel(self.discretization.flux_spec(), self.device)
+
+    @property
+    def main_kernel(self) -> Kernel:
+        """The kernel whose launch shape tells most."""
+        return self.kernels["cg_residual"]
 
     @cached_property
     def rest(self) -> TailedVector:
@@ -169,6 +179,21 @@ class CGOperator(DeviceOperator):
         self.error_kernel(disc.mesh.num_cells, *arguments, sums)
         rows = self.arrays.to_host(sums, (count, disc.stride), name="errors")
         return rows[:, : disc.mesh.num_cells].sum(axis=1, dtype=float).reshape(2, -1)
+
+    def flux(self, label: str, u, t: float) -> np.ndarray:
+        """∫ f1·n over the exterior facets of a named boundary [component], of the order of the gradient. Collective."""
+        disc, components = self.discretization, self.discretization.physics.num_components
+        cells, local = disc.mesh.boundary_facets(label)
+        self.update_essential(self.current, t)
+        self.current.use(u)
+        self.update_essential(self.rest, t)
+        stride, count, kernel = padded(len(cells)), len(cells), self._flux_kernel
+        facets = self.arrays.to_device(cell_fastest(np.stack([cells, local, 0 * local], axis=1), stride), "facets")
+        out = self.arrays.zeros(components * stride)
+        arguments = self.arguments(kernel, count, self.current, self.rest, t=t)
+        kernel(count, *arguments, stride, 0, facets, out)
+        rows = self.arrays.to_host(out, (components, stride), name="fluxes")[:, :count]
+        return disc.mesh.comm.allreduce(rows.sum(axis=1, dtype=float))
 
     def cell_fields(self, u, t: float) -> list[CellField]:
         """The fields of a vector in this rank's cells, essential values included. Collective."""

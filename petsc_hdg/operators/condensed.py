@@ -1,10 +1,11 @@
-"""The operator of condensed schemes on a device: eliminate the interior of each cell, multiply on the trace, recover."""
+"""The operator of condensed schemes: eliminate the interior of each cell, multiply on the trace, recover."""
 
 from __future__ import annotations
 
 from functools import cached_property
 
 import numpy as np
+from mpi4py import MPI
 
 from ..device import Kernel
 from ..errors import SolveError
@@ -14,6 +15,7 @@ from .recovery import Recovery
 from .trace_formats import create_format
 from .vectors import TailedVector
 
+SYMMETRIC = {"double": 1e-9, "single": 1e-4}  # |xᵀKy - yᵀKx| over |xᵀKx| below which K counts as symmetric
 KEPT_SHARE = 0.5  # of the device's memory that the matrices U of recovery may take
 
 
@@ -23,8 +25,6 @@ class CondensedOperator(DeviceOperator):
     Linear physics is condensed once for all states: F(λ) = K λ + F(0), interior = U λ + f (King et al. 2014, eq. 17 and
     section 4.3), until constants, auxiliary fields or the time change. Nonlinear local problems are solved at each
     residual, from the interior of the last one on.
-
-    failure: what went wrong in the last local stage of any rank, or "".
     """
 
     def __init__(self, discretization, arrays):
@@ -203,8 +203,28 @@ class CondensedOperator(DeviceOperator):
         """Trace matrices [column, cell, row] of the last `linearize`, flat: the values for `matrix_numbers`."""
         return self._values.ravel()
 
+    def is_symmetric(self) -> bool:
+        """Whether the matrix of the last `linearize` is symmetric, by two random products. Collective."""
+        if self.format is None:
+            values, comm = self._values, self.discretization.mesh.comm
+            skew = float(np.abs(values - values.transpose(2, 1, 0)).max(initial=0.0))
+            largest = float(np.abs(values).max(initial=0.0))
+            skew, largest = comm.allreduce(skew, MPI.MAX), comm.allreduce(largest, MPI.MAX)
+            return skew <= SYMMETRIC[self.arrays.precision] * largest
+        random = np.random.default_rng(11 + self.discretization.mesh.comm.rank)
+        x, y = (random.uniform(-1, 1, self.dofmap.num_owned) for _ in range(2))
+        forth, back, size = self._form(y, x), self._form(x, y), self._form(x, x)
+        return abs(forth - back) <= SYMMETRIC[self.arrays.precision] * abs(size)
+
+    def _form(self, x: np.ndarray, y: np.ndarray) -> float:
+        """xᵀ K y. Collective."""
+        given = self.arrays.to_device(y if y.size else np.zeros(1), "symmetry")
+        out = self.arrays.empty(max(1, len(x)))
+        self.action(given, out)
+        return self.discretization.mesh.comm.allreduce(float(x @ self.arrays.to_host(out, len(x), name="symmetry")))
+
     def local_state(self, x, t: float = 0.0):
-        """The interior [eliminated dof, stride] that belongs to a trace; a buffer that the next call changes. Collective."""
+        """The interior [eliminated dof, stride] that belongs to a trace, in a buffer that the next call changes."""
         if not self.is_linear:
             self._solve_nonlinear(self.trace(x, t), t)
             if self.failure:
@@ -234,6 +254,19 @@ class CondensedOperator(DeviceOperator):
     def cell_fields(self, x, t: float):
         """The fields in this rank's cells, and what is recovered from them. Collective."""
         return self.recovery.fields(x, t)
+
+    def trace_fields(self, x, t: float):
+        """Cells, local facets and fields of the trace on each facet once. Collective. Raises OptionError."""
+        return self.recovery.trace_fields(x, t) if self.discretization.has_jumps else super().trace_fields(x, t)
+
+    def flux(self, label: str, x, t: float):
+        """Numerical flux through the exterior facets of a named boundary [component]. Collective."""
+        return self.recovery.flux(label, x, t)
+
+    @property
+    def main_kernel(self) -> Kernel:
+        """The kernel whose launch shape tells most."""
+        return self.local.kernels["condense"]
 
     def errors(self, x, t: float):
         """Squared errors [norm, component] over this rank's cells. Collective."""

@@ -7,6 +7,8 @@ import numpy as np
 from ..device import Kernel
 from ..discretizations import CellField
 from ..discretizations.recovery_specs import RecoverySpecs
+from ..errors import OptionError
+from ..reference import ReferenceElement, facet_cell
 
 POOL_BYTES = {True: 1 << 29, False: 1 << 26}  # working memory of u* on a GPU, on a CPU
 
@@ -122,6 +124,22 @@ class Recovery:
             found.append(CellField(name.format(f.name), element, part.reshape(*part.shape[:2], -1)))
         return found
 
+    def trace_fields(self, x, t: float = 0.0) -> tuple[np.ndarray, np.ndarray, list[CellField]]:
+        """The trace on each facet once over all ranks: cells [facet], local facets [facet], and each field on them.
+
+        The values are at the nodes of an element of the facet's shape (degree 0: constants, at the vertices).
+        """
+        disc, topology = self.disc, self.disc.mesh.topology
+        start, (first, last) = disc.mesh.dm.getChart()[0], topology.stratum[disc.dim - 1]
+        mine = disc.mesh.exchange.owned()[first - start : last - start] & (topology.facet_cells[:, 0] >= 0)
+        cells, local = topology.facet_cells[mine, 0], topology.facet_local[mine, 0].astype(np.int64)
+        dofs = disc.dofmap.compact[disc.dofmap.cell_dofs[cells]]
+        values = self.op.values(x, t)[dofs].reshape(len(cells), disc.num_facets_of_cell, -1, disc.components)
+        element = ReferenceElement(facet_cell(disc.mesh.cell), max(1, disc.trace_element.degree))
+        at_nodes = disc.trace_element.tabulate_facet(element.nodes) @ values[np.arange(len(cells)), local]
+        parts = [(f.name, at_nodes[..., f.offset : f.offset + f.components]) for f in disc.physics.fields]
+        return cells, local, [CellField(f"{name}_trace", element, part) for name, part in parts]
+
     def errors(self, x, t: float = 0.0) -> np.ndarray:
         """Squared errors [norm, component] over this rank's cells: of u, of its gradient, of u*."""
         disc, kernel = self.disc, self.kernel("error")
@@ -146,7 +164,11 @@ class Recovery:
         return np.moveaxis(rows[:-1], -1, 0), rows[-1].T
 
     def flux(self, label: str, x, t: float = 0.0) -> np.ndarray:
-        """∫ f̂·n over the exterior facets of a named boundary [component]."""
+        """∫ f̂·n over the exterior facets of a named boundary [component]. Raises OptionError without facet fluxes."""
+        if not self.disc.has_jumps:
+            raise OptionError(
+                f"{self.disc.name} with -cg_condense has no fluxes of facets; leave -cg_condense out or give hdg_gpu"
+            )
         cells, facets = self.disc.mesh.boundary_facets(label)
         through = self.fluxes(x, t)[0][cells, facets].sum(axis=0)
         return self.disc.mesh.comm.allreduce(through)

@@ -12,11 +12,12 @@ from ..device import Arrays, Device, VecAccess
 from ..device.context import is_viennacl
 from ..discretizations import CondensedDiscretization, scheme
 from ..discretizations.transposition import DeviceLimits
-from ..errors import SolveError, collectively
+from ..errors import SolveError, collectively, our_error
 from ..operators import AssembledMatrix, Callbacks, JacobianContext, TraceMatrix, create_operator
 from ..operators.check import check_kernels
 from ..options import Options
-from . import inputs, results, solvers
+from . import inputs, preconditioners, results, solvers
+from .full import solve_full
 
 
 class Problem:
@@ -170,8 +171,8 @@ class Problem:
     def create_snes(self) -> PETSc.SNES:
         """A SNES with residual and Jacobian attached, our defaults, and the user's options on top.
 
-        Defaults: one linear solve if the physics is linear, else Newton; GAMG on the assembled matrix, or Jacobi
-        without one.
+        Defaults: one linear solve if the physics is linear, else Newton; GAMG on the assembled matrix, or (block)
+        Jacobi without one (see preconditioners.set_defaults).
         """
         snes = PETSc.SNES().create(self.dm.comm)
         if self.prefix:
@@ -181,7 +182,7 @@ class Problem:
         if self.physics.is_linear:
             snes.setType("ksponly")
         snes.getKSP().setTolerances(rtol=1e-10 if self.physics.is_linear else 1e-6)
-        snes.getKSP().getPC().setType("jacobi" if self.callbacks.assembled is None else "gamg")
+        preconditioners.set_defaults(self, snes)
         solvers.set_from_options(snes)
         return snes
 
@@ -194,30 +195,55 @@ class Problem:
         """Solve F(u) = 0 from `guess` (zero if None) and return u. Raises SolveError on all ranks if that fails."""
         u = self.create_vec() if guess is None else guess.copy()
         with stages.stage("solve"):
+            if self.options.hdg_setting == "full" and self.is_condensed:
+                return solve_full(self, u)
             solvers.settle_constants(self, u)
-            self.snes.solve(None, u)
+            try:
+                self.snes.solve(None, u)
+            except PETSc.Error as error:
+                raise our_error(error) or error from None
         self.newton_iterations = self.snes.getIterationNumber()
         self.linear_iterations = self.snes.getLinearSolveIterations()
-        solvers.check_converged(self.snes)
+        solvers.check_converged(self.snes, self.operator.failure)
         return u
 
     # Results ---------------------------------------------------------------------------------------------
 
     def errors(self, u: PETSc.Vec, t: float = 0.0) -> dict[str, float]:
-        """L2 norm and H1 seminorm of u - exact over components and ranks. Raises PhysicsError without an exact one."""
+        """Norms of the error over components and ranks. Raises PhysicsError without an exact solution.
+
+        L2 of u, H1 (the seminorm: L2 of the gradient) and, with hdg_gpu, star: L2 of the superconvergent u*.
+        """
         inputs.require_exact(self.physics)
         with stages.stage("output"), self.access.read(u) as buffer:
             squares = self.comm.allreduce(self.operator.errors(buffer, t))
         return {name: float(np.sqrt(row.sum())) for name, row in zip(self.operator.norms, squares, strict=True)}
 
     def cell_values(self, u: PETSc.Vec, t: float = 0.0) -> dict[str, np.ndarray]:
-        """Values [cell, node, component] of each field at its nodes, essential values included (collective)."""
+        """Values [cell, node, component] of each field at its nodes, essential values included (collective).
+
+        With hdg_gpu also `grad_u` (component, then direction) and `u_star` of each field u.
+        """
         return {field.name: field.values for field in results.cell_fields(self, u, t)}
 
     def write(self, path, u: PETSc.Vec, t: float = 0.0) -> None:
         """Write a VTU file with all fields of u, high order where the fields are. Collective."""
         with stages.stage("output"):
             results.write_vtu(self, path, u, t)
+
+    def write_trace(self, path, u: PETSc.Vec, t: float = 0.0) -> None:
+        """Write a VTU file of the trace on all facets, each once, with hdg_gpu. Collective. Raises OptionError."""
+        with stages.stage("output"):
+            results.write_trace(self, path, u, t)
+
+    def flux(self, label: str, u: PETSc.Vec, t: float = 0.0) -> np.ndarray:
+        """∫ f1·n over the exterior facets of a named boundary [component], as Neumann conditions give it. Collective.
+
+        With hdg_gpu it is the numerical flux, which balances the sources in each cell and over the mesh to rounding.
+        Raises MeshError for an unknown boundary.
+        """
+        with stages.stage("output"), self.access.read(u) as buffer:
+            return self.operator.flux(label, buffer, t)
 
     def plot(self, path, u: PETSc.Vec, t: float = 0.0, **settings) -> None:
         """Write a PNG picture of the first field of u. Collective."""

@@ -10,7 +10,7 @@ from .. import output, stages
 from ..discretizations import CellField
 from ..discretizations.dofmap import element_nodes
 from ..errors import OptionError, collectively
-from ..reference import ReferenceElement
+from ..reference import ReferenceElement, on_facets
 
 
 def cell_fields(problem, u, t: float = 0.0) -> list[CellField]:
@@ -34,6 +34,19 @@ def write_vtu(problem, path, u, t: float = 0.0) -> None:
     """Write all fields of u, with the auxiliary fields that are constant in the cell as cell data. Collective."""
     degree, points, fields = _at_output_nodes(problem, u, t)
     output.write_vtu(path, problem.comm, problem.mesh.cell, degree, points, fields, _cell_data(problem))
+
+
+def write_trace(problem, path, u, t: float = 0.0) -> None:
+    """Write the trace on the skeleton, each facet once. Collective. Raises OptionError where the scheme has none."""
+    with problem.access.read(u) as owned:
+        cells, local, fields = problem.operator.trace_fields(owned, t)
+    mesh, element = problem.mesh, fields[0].element
+    points = np.empty((len(cells), element.num_basis, mesh.dim))
+    for facet, places in enumerate(on_facets(mesh.cell, element.nodes)):
+        points[local == facet] = element_nodes(mesh, places, cells[local == facet])
+    values = {f.name: f.values for f in fields}
+    rank = {"rank": np.full(len(cells), problem.comm.rank, dtype=float)}
+    output.write_vtu(path, problem.comm, element.cell, element.degree, points, values, rank, facets=True)
 
 
 def _cell_data(problem) -> dict[str, np.ndarray]:
@@ -114,14 +127,14 @@ def describe(problem) -> str:
     disc, options = problem.discretization, problem.options
     cells = problem.comm.allreduce(problem.mesh.num_cells)
     names = ", ".join(f"{s.name} ({s.components} × degree {s.element.degree})" for s in disc.spaces)
-    kernel = problem.operator.kernels["cg_residual"].spec
+    kernel, variant = problem.operator.main_kernel.spec, getattr(disc, "variant", "condensed")
     shape = ", ".join(f"{k.lower()} {kernel.macros[k]}" for k in ("THREADS", "CELLS", "BATCHES") if k in kernel.macros)
     lines = [
         f"scheme: {disc.name}, physics '{problem.physics.name}', {cells} {problem.mesh.cell} cells "
         f"(geometry of degree {problem.mesh.geometry.degree}) on {problem.comm.size} ranks",
         f"  fields: {names}; {problem.num_unknowns} unknowns; "
         f"quadrature of degree {disc.quadrature_degree}, {disc.quadrature.num_points} points",
-        f"  kernel: {disc.variant} ({shape or 'one thread a cell'}), {options.precision} precision, "
+        f"  kernel: {variant} ({shape or 'one thread a cell'}), {options.precision} precision, "
         f"{'linear' if problem.physics.is_linear else 'nonlinear'}",
         problem.device.view(),
         f"  Vec mode: {problem.vec_mode} ({problem.vec_type} vectors)",

@@ -1,6 +1,6 @@
 """Reference cells, their elements and quadrature, over fenics-basix."""
 
-from .element import CELLS, ReferenceElement, cell_dim, facet_cell, facet_count
+from .element import CELLS, ReferenceElement, cell_dim, facet_cell, facet_count, on_facets
 from .quadrature import Quadrature, cell_quadrature, facet_quadrature, symmetric_quadrature
 from .tabulation import Tabulation, tabulate
 
@@ -14,6 +14,7 @@ __all__ = [
     "facet_cell",
     "facet_count",
     "facet_quadrature",
+    "on_facets",
     "symmetric_quadrature",
     "tabulate",
 ]

@@ -31,6 +31,14 @@ def facet_count(cell: str) -> int:
     return len(basix.topology(basix.CellType[cell])[cell_dim(cell) - 1])
 
 
+def on_facets(cell: str, points: np.ndarray) -> np.ndarray:
+    """Points [point, dim - 1] of the reference facet on each facet of a reference cell [facet, point, dim]."""
+    kind, dim = basix.CellType[cell], cell_dim(cell)
+    vertices = basix.geometry(kind)
+    corners = vertices[[facet[:dim] for facet in basix.topology(kind)[dim - 1]]]
+    return corners[:, :1] + points @ (corners[:, 1:] - corners[:, :1])
+
+
 @dataclass(frozen=True)
 class ReferenceElement:
     """Lagrange element P_k (simplices) or Q_k (tensor cells), nodes at warped Gauss-Lobatto points (k = 0: centroid).
