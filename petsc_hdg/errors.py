@@ -29,6 +29,15 @@ class SolveError(PetscHdgError):
     """A solver failed or is set up in a way that cannot work."""
 
 
+def our_error(error: BaseException | None) -> PetscHdgError | None:
+    """The PetscHdgError that another error was raised from, if any: PETSc wraps what its callbacks raise."""
+    while error is not None:
+        if isinstance(error, PetscHdgError):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
+
+
 @contextmanager
 def collectively(comm):
     """Raise on every rank of `comm` (mpi4py) the error that any rank raises inside the block.

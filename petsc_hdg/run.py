@@ -7,7 +7,7 @@ import sys
 import time
 import traceback
 
-from .errors import PetscHdgError
+from .errors import our_error
 
 
 def main(function):
@@ -49,7 +49,7 @@ def _end(comm, error: Exception) -> None:
     """End the program: rank 0 speaks for all if all failed, else those that did speak, and stop the others."""
     together = _all_failed(comm)
     if comm.rank == 0 or not together:
-        cause = _our_error(error)
+        cause = our_error(error)
         if cause is not None:
             print(f"error: {cause}", file=sys.stderr)
         else:
@@ -69,15 +69,6 @@ def _all_failed(comm, patience: float = 3.0) -> bool:
             return False
         time.sleep(0.01)
     return True
-
-
-def _our_error(error: BaseException | None) -> PetscHdgError | None:
-    """The PetscHdgError that a PETSc error was raised from, if any."""
-    while error is not None:
-        if isinstance(error, PetscHdgError):
-            return error
-        error = error.__cause__ or error.__context__
-    return None
 
 
 def _print_help() -> None:

@@ -59,6 +59,11 @@ class Discretization:
         """The physics as the scheme takes it, with what options add to it."""
         return physics
 
+    @property
+    def block_size(self) -> int:
+        """Unknowns that stand together in PETSc's vector, wherever one of them stands."""
+        return 1
+
     def _check_degree(self) -> None:
         low, high = self.degrees
         for f in self.physics.fields:
@@ -94,7 +99,7 @@ class Discretization:
         return np.concatenate(rows, axis=1)
 
     def essential_points(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of each constrained value: condition, component [value], coordinates [value, dim]: what `essential_values` reads."""
+        """What `essential_values` reads: of each constrained value condition, component, coordinates [value, dim]."""
         count = self.dofmap.num_constrained
         condition, component, x = (
             np.full(count, -1, dtype=np.int32),

@@ -65,6 +65,15 @@ class HybridizedDG(CondensedDiscretization):
         return self.lift.element.degree
 
     @cached_property
+    def block_size(self) -> int:
+        """Unknowns of a facet, unless a facet is essential in some of its components only. Collective."""
+        mixed = self.constrained_components[0]
+        mixed = (mixed.any(axis=1) & ~mixed.all(axis=1)).any()
+        if self.mesh.comm.allreduce(bool(mixed), MPI.LOR):
+            return 1
+        return self.trace_element.num_facet_basis * self.components
+
+    @cached_property
     def length(self) -> float:
         """Largest extent of the mesh's bounding box, the length by which a diffusivity becomes a stabilization."""
         nodes, comm = self.mesh.geometry.nodes, self.mesh.comm

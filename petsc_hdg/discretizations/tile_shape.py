@@ -85,8 +85,8 @@ def _chunk(size, whole, block, real_bytes, limits, cells, threads, name) -> int:
     room = limits.local_bytes // real_bytes // cells - vectors - 16
     if room < block:
         raise OptionError(
-            f"the device's {limits.local_bytes} bytes of local memory do not hold a cell of {whole} degrees of freedom; "
-            "lower -fe_degree"
+            f"the device's {limits.local_bytes} bytes of local memory do not hold a cell of {whole} degrees of "
+            "freedom; lower -fe_degree"
         )
     wanted = min(room, LOCAL_TARGET // real_bytes // cells) if limits.is_gpu else room
     return int(max(1, min(wanted // block, threads if limits.is_gpu else 8)))

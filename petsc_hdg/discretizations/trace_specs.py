@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..codegen import KernelSpec
 from .trace_layout import TraceLayout
 from .transposition import DeviceLimits
@@ -31,14 +29,11 @@ class TraceSpecs:
         return 8 if self.precision == "double" else 4
 
     def dense_blocks(self) -> dict[str, KernelSpec]:
-        """`trace_dbf_assemble`, `_product`, `_transposed`, `_column`, by what follows `trace_dbf_`."""
+        """`trace_dbf_assemble`, `_product`, `_product_facet`, `_transposed`, `_column`, by what follows `trace_dbf_`."""
         macros = {**self._macros(), "NA": self.layout.num_slots, "BLOCKED": int(self.layout.is_blocked)}
-        names = ("assemble", "product", "transposed", "column")
+        names = ("assemble", "product", "product_facet", "transposed", "column")
         size = 256 if self.limits.is_gpu else 64
-        return {
-            n: self._spec(f"trace_dbf_{n}", ("trace_numbers.clh", "trace_dbf.cl"), macros, size, self._tables())
-            for n in names
-        }
+        return {n: self._spec(f"trace_dbf_{n}", ("trace_numbers.clh", "trace_dbf.cl"), macros, size) for n in names}
 
     def element_matrices(self) -> dict[str, KernelSpec]:
         """Kernels of trace_element.cl, by name, and `assemble`."""
@@ -46,12 +41,12 @@ class TraceSpecs:
         macros = {**self._macros(), "NDOF": self.cell_dofs, "CELLS": cells, "ROWS": rows}
         sources = ("gather_tvector.clh", "trace_element.cl")
         names = [f"trace_element_{n}" for n in ("store", "pack", "unpack", "product", "transposed", "column")]
-        specs = {n: self._spec(n, sources, macros, 128, self._tables()) for n in [*names, "trace_packed_column"]}
+        specs = {n: self._spec(n, sources, macros, 128) for n in [*names, "trace_packed_column"]}
         for name, reals in (
             ("trace_packed_product", cells * self.cell_dofs),
             ("trace_element_asymmetry", cells * rows),
         ):
-            specs[name] = self._spec(name, sources, macros, cells * rows, self._tables(), reals * self.real_bytes)
+            specs[name] = self._spec(name, sources, macros, cells * rows, reals * self.real_bytes)
         specs["assemble"] = KernelSpec("assemble", ("assemble.cl",), precision=self.precision, local_size=128)
         return specs
 
@@ -84,9 +79,6 @@ class TraceSpecs:
             "NP": block // components,
         }
 
-    def _tables(self) -> dict[str, np.ndarray]:
-        return {"PERM": self.layout.permutations if self.layout else np.zeros((1, 1), dtype=np.int32)}
-
-    def _spec(self, name, sources, macros, local_size, tables=None, local_bytes: int = 0) -> KernelSpec:
+    def _spec(self, name, sources, macros, local_size, local_bytes: int = 0) -> KernelSpec:
         local_size = min(local_size, self.limits.max_work_group)
-        return KernelSpec(name, sources, macros, tables or {}, "", self.precision, local_size, local_bytes)
+        return KernelSpec(name, sources, macros, {}, "", self.precision, local_size, local_bytes)

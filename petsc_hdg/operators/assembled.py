@@ -15,9 +15,12 @@ class AssembledMatrix:
         self.mat = PETSc.Mat().create(comm)
         self.mat.setSizes((sizes, sizes))
         self.mat.setType(mat_type)
+        self.mat.setBlockSize(operator.discretization.block_size)
         self.mat.setVecType(vec_type)
         rows, columns = operator.discretization.matrix_numbers()
         petsc_c.set_preallocation_coo(self.mat, rows, columns)
+        if comm.size > 1:  # PETSc forgets the block size of this rank's part, which point-block smoothers read
+            self.mat.getDiagonalBlock().setBlockSize(operator.discretization.block_size)
 
     def update(self) -> None:
         """Fill the matrix at the state the operator was last linearized at. Collective."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
+from ..mesh import petsc_c
+
 
 class Callbacks:
     """What SNES and TS call.
@@ -23,6 +25,8 @@ class Callbacks:
     def residual(self, snes, x, f) -> None:
         """SNES function: f = F(x)"""
         self._residual(0.0, x, None, f)
+        if self.operator.failure:
+            petsc_c.set_function_domain_error(snes)
 
     def ifunction(self, ts, t, x, x_t, f) -> None:
         """TS implicit function: f = F(t, x, x_t)"""

@@ -19,6 +19,7 @@ class DenseBlock(TraceFormat):
 
     def __init__(self, operator):
         super().__init__(operator)
+        self.by_facet = not operator.device.is_gpu  # whether a work-item of the product has a facet, or a row
         layout, arrays = self.layout, self.arrays
         self.facet_stride = padded(layout.num_facets)
         self.num_rows = layout.num_facets * layout.block
@@ -58,11 +59,15 @@ class DenseBlock(TraceFormat):
         listed, size = self._listed(first, count)
         self.kernels["assemble"](
             size * self.layout.block, size, first, count, tile_stride or padded(count), self.facet_stride,
-            self.row_stride, listed, *self._sides, self.orientation, self._adjacent, K, self.A,
+            self.row_stride, listed, *self._sides, *self.orientation, self._adjacent, K, self.A,
         )  # fmt: skip
 
     def mult(self, x: TailedVector, y_owned, y_ghost) -> None:
-        self._rows("product", self.A, self._adjacent, self._numbers, x.owned, x.tail, y_owned, y_ghost)
+        given = (self.A, self._adjacent, self._numbers, x.owned, x.tail, y_owned, y_ghost)
+        if self.by_facet:
+            self._rows("product_facet", *given, items=self.layout.num_facets)
+        else:
+            self._rows("product", *given)
 
     def mult_transpose(self, x: TailedVector, y_owned, y_ghost) -> None:
         where = (self._adjacent, self._reverse, self._numbers)
@@ -71,9 +76,9 @@ class DenseBlock(TraceFormat):
     def column(self, k: int, y_owned, y_ghost) -> None:
         self._rows("column", k, self.A, self._numbers, y_owned, y_ghost)
 
-    def _rows(self, name: str, *arguments) -> None:
+    def _rows(self, name: str, *arguments, items: int | None = None) -> None:
         sizes = (self.num_rows, self.dofmap.num_owned, self.num_free, self.facet_stride, self.row_stride)
-        self.kernels[name](self.num_rows, *sizes, *arguments)
+        self.kernels[name](self.num_rows if items is None else items, *sizes, *arguments)
 
     def _copy_values(self) -> None:
         self.A = self._copied(self.A, self.matrix_reals)

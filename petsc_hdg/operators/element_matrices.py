@@ -100,7 +100,7 @@ class ElementMatrices(TraceFormat):
         if self.symmetric:
             name, stride = "trace_packed_column", self.stride
         items = self.num_cells * self.cell_dofs
-        self.kernels[name](items, self.num_cells, stride, k, self._matrix(), self.orientation, self._element)
+        self.kernels[name](items, self.num_cells, stride, k, self._matrix(), *self.orientation, self._element)
         self._assemble(y_owned, y_ghost)
 
     def _multiply(self, name: str, x: TailedVector) -> None:

@@ -96,9 +96,9 @@ class LocalStage:
         return -(-count // shape.cells) * shape.threads * shape.cells
 
     def condense(self, trace, interior, t: float, take=None, recovery=None) -> None:
-        """Condense all cells at (trace, interior): `residual` and `solution`, and take(K, first, count, batch) by tiles.
+        """Condense all cells at (trace, interior): `residual`, `solution`, and take(K, first, count, batch) by tiles.
 
-        recovery: buffer for U of all cells in one tile, or None. Does not wait; `worst_pivot` tells how it went.
+        recovery: buffer for U of all cells in one tile, or None. `condensation_failure` tells how it went.
         """
         for first, count in self.tiles():
             batch = padded(min(self.tile_cells, self.disc.mesh.num_cells))

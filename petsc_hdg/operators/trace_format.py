@@ -117,6 +117,9 @@ class TraceFormat:
         return self.dofmap.num_owned + self.dofmap.num_ghosts
 
     @cached_property
-    def orientation(self):
-        """Device array [cell, F] of the layout, None where there is none."""
-        return self.arrays.to_device(self.layout.orientation, "trace layout") if self.layout else None
+    def orientation(self) -> tuple:
+        """Device arrays `orientation` and `permutations` of the layout, or None where there is none."""
+        if self.layout is None:
+            return None, None
+        arrays = (self.layout.orientation, self.layout.permutations)
+        return tuple(self.arrays.to_device(a, "trace layout") for a in arrays)

@@ -25,14 +25,19 @@ def vec_type(dm) -> str:
 
 
 def set_near_nullspace(discretization, mat: PETSc.Mat) -> None:
-    """Give GAMG the rigid-body modes if the only field is a displacement (one component a dimension). Collective."""
-    space = discretization.spaces[0]
-    if len(discretization.spaces) != 1 or space.components != discretization.dim:
+    """Give GAMG the rigid-body modes if the only field is a displacement (one component a dimension). Collective.
+
+    Where unknowns stand in blocks, which are not components, other physics gets the constants of each component.
+    """
+    space, dim = discretization.spaces[0], discretization.dim
+    is_displacement = len(discretization.physics.fields) == 1 and space.components == dim
+    if not is_displacement and discretization.block_size == 1:
         return
     x, component = _owned_places(discretization, space)
-    modes = [(component == c).astype(float) for c in range(discretization.dim)]
-    pairs = [(0, 1)] if discretization.dim == 2 else [(0, 1), (1, 2), (2, 0)]
-    modes += [np.where(component == a, -x[:, b], np.where(component == b, x[:, a], 0.0)) for a, b in pairs]
+    modes = [(component == c).astype(float) for c in range(space.components)]
+    if is_displacement:
+        pairs = [(0, 1)] if dim == 2 else [(0, 1), (1, 2), (2, 0)]
+        modes += [np.where(component == a, -x[:, b], np.where(component == b, x[:, a], 0.0)) for a, b in pairs]
     vectors = _orthonormal(mat, modes)
     mat.setNearNullSpace(PETSc.NullSpace().create(vectors=vectors, comm=mat.comm))
     for v in vectors:
@@ -105,8 +110,8 @@ def set_from_options(solver) -> None:
         ) from None
 
 
-def check_converged(snes: PETSc.SNES) -> None:
-    """Raise SolveError, on all ranks, if the solver stopped without a solution."""
+def check_converged(snes: PETSc.SNES, failure: str = "") -> None:
+    """Raise SolveError, on all ranks, if the solver stopped without a solution; `failure`: what the operator says."""
     ksp = snes.getKSP()
     if ksp.getConvergedReason() < 0:
         why = _name(PETSc.KSP.ConvergedReason, ksp.getConvergedReason())
@@ -118,7 +123,8 @@ def check_converged(snes: PETSc.SNES) -> None:
         why = _name(PETSc.SNES.ConvergedReason, snes.getConvergedReason())
         raise SolveError(
             f"the nonlinear solver stopped without a solution: {why} after {snes.getIterationNumber()} steps; "
-            "-snes_monitor shows its course, a better first guess or -snes_linesearch_type may help"
+            + (f"{failure}; " if failure else "")
+            + "-snes_monitor shows its course, a better first guess or -snes_linesearch_type may help"
         )
 
 
