@@ -1,10 +1,10 @@
 // The trace matrix as element matrices: storage, products into element vectors (which assemble.cl sums), diagonals.
 // Unpacked: one thread a row. Packed: the lower triangles of symmetric matrices, a work-group of CELLS cells, in which
 // entries off the diagonal are read twice, the second time from cache.
-// needs: MC M NC NP F PERM CELLS ROWS
+// needs: MC M NC NP F CELLS ROWS
 //
 // MC          unknowns of a cell                      CELLS, ROWS  cells of a work-group; its threads are CELLS ROWS
-// F M = MC    facets of a cell and their unknowns     PERM [orientation, NP] node of the cell's facet
+// F M = MC    facets of a cell and their unknowns, M = NP NC: nodes, then components
 //
 // Arrays
 //   K       [MC, tile_stride, MC]  matrices of the cells first … first + count - 1, rows fastest
@@ -12,7 +12,7 @@
 //   P       [pairs, stride]        packed: entry (row, column <= row) of a cell at pair(row, column) stride + cell
 //   dofs    [MC, stride]           compact numbers, see gather_tvector.clh
 //   element [cell, MC] unpacked, [MC, stride] packed: element vectors
-//   orientation [cell, F]          row of PERM
+//   orientation [cell, F]          row of permutations;  permutations [orientation, NP] node of the cell's facet
 
 inline int pair(int row, int column) { return row * (row + 1) / 2 + column; }
 
@@ -20,11 +20,12 @@ inline int pair(int row, int column) { return row * (row + 1) / 2 + column; }
 inline size_t packed(int i, int k, int stride) { return (size_t)(i < k ? pair(k, i) : pair(i, k)) * stride; }
 
 // Entry of row `row` in column `column` of its facet's own block; that on the diagonal if column < 0.
-inline int own_column(__global const int *orientation, int cell, int row, int column)
+inline int own_column(__global const int *orientation, __global const int *permutations, int cell, int row,
+                      int column)
 {
   if (column < 0) return row;
   const int facet = row / M;
-  return facet * M + PERM[orientation[cell * F + facet] * NP + column / NC] * NC + column % NC;
+  return facet * M + permutations[orientation[cell * F + facet] * NP + column / NC] * NC + column % NC;
 }
 
 __kernel void trace_element_store(int count, int first, int tile_stride, int row_stride, __global const real *K,
@@ -112,11 +113,12 @@ __kernel void trace_element_transposed(int num_cells, int n_owned, int stride, i
 }
 
 __kernel void trace_element_column(int num_cells, int row_stride, int column, __global const real *E,
-                                   __global const int *orientation, __global real *element)
+                                   __global const int *orientation, __global const int *permutations,
+                                   __global real *element)
 {
   const int t = get_global_id(0);
   if (t >= num_cells * MC) return;
-  const int k = own_column(orientation, t / MC, t % MC, column);
+  const int k = own_column(orientation, permutations, t / MC, t % MC, column);
   element[t] = E[(size_t)k * row_stride + t];
 }
 
@@ -141,11 +143,12 @@ void trace_packed_product(int num_cells, int n_owned, int stride, __global const
 }
 
 __kernel void trace_packed_column(int num_cells, int stride, int column, __global const real *P,
-                                  __global const int *orientation, __global real *element)
+                                  __global const int *orientation, __global const int *permutations,
+                                  __global real *element)
 {
   const int t = get_global_id(0);
   if (t >= num_cells * MC) return;
   const int cell = t % num_cells, row = t / num_cells;
-  const int k = own_column(orientation, cell, row, column);
+  const int k = own_column(orientation, permutations, cell, row, column);
   element[(size_t)row * stride + cell] = P[packed(row, k, stride) + cell];
 }

@@ -29,7 +29,7 @@ class TraceSpecs:
         return 8 if self.precision == "double" else 4
 
     def dense_blocks(self) -> dict[str, KernelSpec]:
-        """`trace_dbf_assemble`, `_product`, `_product_facet`, `_transposed`, `_column`, by what follows `trace_dbf_`."""
+        """`trace_dbf_assemble`, `_product`, `_product_facet`, …, by what follows `trace_dbf_`."""
         macros = {**self._macros(), "NA": self.layout.num_slots, "BLOCKED": int(self.layout.is_blocked)}
         names = ("assemble", "product", "product_facet", "transposed", "column")
         size = 256 if self.limits.is_gpu else 64

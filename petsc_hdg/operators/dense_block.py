@@ -19,7 +19,7 @@ class DenseBlock(TraceFormat):
 
     def __init__(self, operator):
         super().__init__(operator)
-        self.by_facet = not operator.device.is_gpu  # whether a work-item of the product has a facet, or a row
+        self.by_facet = not operator.device.is_gpu and self.layout.block > 2  # whether a work-item of the product has a facet, or a row
         layout, arrays = self.layout, self.arrays
         self.facet_stride = padded(layout.num_facets)
         self.num_rows = layout.num_facets * layout.block
