@@ -123,8 +123,7 @@ def check_converged(snes: PETSc.SNES, failure: str = "") -> None:
         why = _name(PETSc.SNES.ConvergedReason, snes.getConvergedReason())
         raise SolveError(
             f"the nonlinear solver stopped without a solution: {why} after {snes.getIterationNumber()} steps; "
-            + (f"{failure}; " if failure else "")
-            + "-snes_monitor shows its course, a better first guess or -snes_linesearch_type may help"
+            + (failure or "-snes_monitor shows its course, a better first guess or -snes_linesearch_type may help")
         )
 
 
