@@ -1,0 +1,192 @@
+"""What a Problem gives after a solve: fluxes, fields and errors, files of cells and of the trace; on 1 and 3 ranks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from petsc4py import PETSc
+from sample_meshes import DIM, SHAPES, box_mesh
+from sample_quadratic import FLUXES, exact, quadratic
+from vtu_reader import read_vtu
+
+from petsc_hdg.errors import MeshError, OptionError
+from petsc_hdg.options import Options
+from petsc_hdg.physics import Dirichlet, Physics, Robin
+from petsc_hdg.problem import Problem
+
+SCRIPT = Path(__file__).parents[1] / "run_results.py"
+RANKS = (1, 3)
+
+
+def solved(physics, cell: str = "triangle", **options):
+    """A problem on a small distorted mesh, and its solution to round-off."""
+    mesh = box_mesh(cell, comm=PETSc.COMM_SELF)
+    problem = Problem(mesh, physics, Options(check_kernels=False, **options))
+    problem.snes.setTolerances(rtol=1e-14, atol=1e-14)
+    problem.snes.getKSP().setTolerances(rtol=1e-13)
+    return problem, problem.solve()
+
+
+@pytest.mark.parametrize("backend", ["cg_gpu", "hdg_gpu"])
+@pytest.mark.parametrize("cell", SHAPES)
+def test_fluxes_of_a_quadratic_solution(cell, backend):
+    problem, u = solved(quadratic(), cell, degree=2, backend=backend)
+    sides = [label for label in FLUXES if label in (*problem.mesh.boundaries, "boundary")]
+    assert len(sides) == 2 * DIM[cell] + 1
+    for label in sides:
+        assert problem.flux(label, u).shape == (1,) and abs(problem.flux(label, u)[0] - FLUXES[label]) < 1e-9
+    with pytest.raises(MeshError, match="nowhere"):
+        problem.flux("nowhere", u)
+
+
+@pytest.mark.parametrize("degree", [0, 1, 2])
+def test_a_given_flux_is_the_flux(degree):
+    """Through a Neumann boundary the numerical flux is the given one, whatever the degree; all fluxes balance."""
+    problem, u = solved(quadratic(neumann=True), degree=degree, backend="hdg_gpu")
+    assert abs(problem.flux("top", u)[0] - FLUXES["top"]) < 1e-10
+    assert abs(problem.flux("boundary", u)[0] - 2.0) < 1e-10
+
+
+def nonlinear() -> Physics:
+    """Two coupled components: diffusion that grows with the solution, reaction, a Robin condition."""
+    return Physics(
+        {"v": 2},
+        f0="f0[0] = u[0]*u[1] - 1; f0[1] = u[1] - x[0];",
+        f1="""
+            PetscReal k = 1 + u[0]*u[0];
+            for (d = 0; d < dim; ++d) { f1[d] = k*u_x[d]; f1[dim + d] = u_x[dim + d] + 0.1*u_x[d]; }
+        """,
+        boundary=[
+            Robin("right", "f0[0] = u[0] - 0.3; f0[1] = 2*u[1]*u[1];"),
+            Dirichlet("boundary", "g[0] = x[1]; g[1] = 0.5;"),
+        ],
+        name="nonlinear",
+    )
+
+
+@pytest.mark.parametrize("cell", ["triangle", "hexahedron"])
+def test_cells_conserve_nonlinear_physics(cell):
+    problem, u = solved(nonlinear(), cell, degree=2, backend="hdg_gpu")
+    with problem.access.read(u) as buffer:
+        gap, scale = problem.operator.recovery.cell_balance(buffer)
+        through, source = problem.operator.recovery.fluxes(buffer)
+    assert scale > 0.01 and gap < 1e-11 * scale
+    whole = problem.flux("boundary", u)
+    assert np.abs(through.sum(axis=(0, 1)) - source.sum(axis=0)).max() < 1e-11
+    assert np.abs(whole - source.sum(axis=0)).max() < 1e-9  # the fluxes of two cells cancel at their facet
+
+
+def test_errors_and_report_have_u_star(tmp_path):
+    report = tmp_path / "r.json"
+    problem, u = solved(quadratic(), degree=1, backend="hdg_gpu", report=str(report))
+    errors = problem.errors(u)
+    assert list(errors) == ["L2", "H1", "star"] and errors["star"] < 0.2 * errors["L2"]
+    assert "star" in problem.summary(u=u) and json.loads(report.read_text())["errors"] == errors
+    assert "hdg_gpu" in problem.view()
+
+
+def test_fields_of_cells():
+    problem, u = solved(nonlinear(), degree=2, backend="hdg_gpu")
+    values, cells = problem.cell_values(u), problem.mesh.num_cells
+    shapes = {name: found.shape for name, found in values.items()}
+    assert shapes == {"v": (cells, 6, 2), "grad_v": (cells, 6, 4), "v_star": (cells, 10, 2)}
+
+
+def test_constants_are_written_at_the_vertices(tmp_path):
+    problem, u = solved(quadratic(), degree=0, backend="hdg_gpu")
+    problem.write(tmp_path / "a.vtu", u), problem.write_trace(tmp_path / "b.vtu", u)
+    found, values = read_vtu(tmp_path / "a.vtu"), problem.cell_values(u)
+    written = found["point_data"]["u"][found["cells"]][..., 0]
+    assert values["u"].shape[1:] == (1, 1) and written.shape == (problem.mesh.num_cells, 3)
+    assert np.abs(written - values["u"][:, 0]).max() < 1e-14 and np.ptp(values["u"]) > 0.1
+    assert set(found["point_data"]) == {"u", "grad_u", "u_star"}
+    assert np.ptp(read_vtu(tmp_path / "b.vtu")["point_data"]["u_trace"][:, 0]) > 0.1
+
+
+def test_degree_ten_is_written_whole(tmp_path):
+    """u* of degree 9 has degree 10, VTK's highest."""
+    mesh = box_mesh("triangle", (1, 1), comm=PETSc.COMM_SELF)
+    problem = Problem(mesh, quadratic(), Options(degree=9, backend="hdg_gpu", check_kernels=False))
+    problem.write(tmp_path / "a.vtu", problem.solve())
+    found = read_vtu(tmp_path / "a.vtu")
+    assert found["cells"].shape == (2, 66)
+    assert np.abs(found["point_data"]["u_star"][:, 0] - exact(found["points"][:, :2])).max() < 1e-7
+
+
+def test_continuous_schemes_have_no_trace(tmp_path):
+    problem, u = solved(quadratic(), degree=2, backend="cg_gpu")
+    with pytest.raises(OptionError, match="no trace of its own"):
+        problem.write_trace(tmp_path / "a.vtu", u)
+    problem, u = solved(quadratic(), degree=2, backend="cg_gpu", cg_condense=True)
+    assert list(problem.errors(u)) == ["L2", "H1"] and set(problem.cell_values(u)) == {"u"}
+    with pytest.raises(OptionError, match="leave -cg_condense out"):
+        problem.flux("left", u)
+
+
+@pytest.fixture(scope="module")
+def runs(mpirun, tmp_path_factory):
+    """ranks → (folder, numbers)."""
+    found = {}
+    for ranks in RANKS:
+        folder = tmp_path_factory.mktemp(f"ranks{ranks}")
+        found[ranks] = folder, json.loads(mpirun(ranks, SCRIPT, folder, timeout=200).stdout.splitlines()[-1])
+    return found
+
+
+@pytest.mark.parametrize("cell", SHAPES)
+def test_ranks_give_the_same_numbers(runs, cell):
+    one, many = (runs[ranks][1][cell] for ranks in RANKS)
+    assert max(one["balance"], many["balance"]) < 1e-12
+    assert one["facets"] == many["facets"]
+    for name in ("L2", "H1", "star"):
+        assert abs(one[name] - many[name]) < 1e-11
+    for label, value in one["fluxes"].items():
+        assert abs(value[0] - many["fluxes"][label][0]) < 1e-10
+    assert abs(one["fluxes"]["boundary"][0] - FLUXES["boundary"]) < 1e-10
+
+
+def sorted_cells(path, name: str) -> np.ndarray:
+    """Nodes [cell, node, place and value], nodes and cells ordered by place and value."""
+    read = read_vtu(path)
+    nodes = np.concatenate((read["points"], read["point_data"][name]), axis=1)[read["cells"]]
+    order = np.lexsort(np.round(nodes[..., :3].mean(axis=1), 9).T)
+    return np.array([cell[np.lexsort(np.round(cell[:, :3], 9).T)] for cell in nodes[order]])
+
+
+@pytest.mark.parametrize("cell", SHAPES)
+def test_ranks_write_the_same_files(runs, cell):
+    for file, name in ((cell, "u"), (cell, "grad_u"), (cell, "u_star"), (f"{cell}_trace", "u_trace")):
+        one, many = (sorted_cells(runs[ranks][0] / f"{file}.vtu", name) for ranks in RANKS)
+        assert one.shape == many.shape and np.abs(one - many).max() < 1e-10, name
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("cell", SHAPES)
+def test_the_trace_has_each_facet_once(runs, cell, ranks):
+    """û of degree 1 is near the solution, and is it at second order, which a wrong orientation would spoil."""
+    folder, numbers = runs[ranks]
+    found = read_vtu(folder / f"{cell}_trace.vtu")
+    assert len(found["cells"]) == numbers[cell]["facets"]
+    centres = np.round(found["points"][found["cells"]].mean(axis=1), 9)
+    assert len(np.unique(centres, axis=0)) == len(centres)
+    x = found["points"] if DIM[cell] == 3 else found["points"][:, :2]
+    difference = np.abs(found["point_data"]["u_trace"][:, 0] - exact(x))
+    assert difference.max() < 0.25 and difference.mean() < 0.06
+
+
+def test_fields_stay_discontinuous(runs):
+    """Where cells meet, u has more than one value, u* nearly one."""
+    found = read_vtu(runs[1][0] / "triangle.vtu")
+    places, where = np.unique(np.round(found["points"], 9), axis=0, return_inverse=True)
+    assert len(places) < 0.6 * len(found["points"])
+
+    def largest_jump(name):
+        values = found["point_data"][name][:, 0]
+        high, low = np.full(len(places), -np.inf), np.full(len(places), np.inf)
+        np.maximum.at(high, where.ravel(), values), np.minimum.at(low, where.ravel(), values)
+        return (high - low).max()
+
+    assert 1e-3 < largest_jump("u") < 0.3 and largest_jump("u_star") < 0.5 * largest_jump("u")
