@@ -29,11 +29,11 @@ class TraceSpecs:
         return 8 if self.precision == "double" else 4
 
     def dense_blocks(self) -> dict[str, KernelSpec]:
-        """`trace_dbf_assemble`, `_product`, `_product_facet`, …, by what follows `trace_dbf_`."""
+        """Kernels of trace_dbf.cl, by name."""
         macros = {**self._macros(), "NA": self.layout.num_slots, "BLOCKED": int(self.layout.is_blocked)}
-        names = ("assemble", "product", "product_facet", "transposed", "column")
+        names = [f"trace_dbf_{n}" for n in ("assemble", "product", "product_facet", "transposed", "column")]
         size = 256 if self.limits.is_gpu else 64
-        return {n: self._spec(f"trace_dbf_{n}", ("trace_numbers.clh", "trace_dbf.cl"), macros, size) for n in names}
+        return {n: self._spec(n, ("trace_numbers.clh", "trace_dbf.cl"), macros, size) for n in names}
 
     def element_matrices(self) -> dict[str, KernelSpec]:
         """Kernels of trace_element.cl, by name, and `assemble`."""

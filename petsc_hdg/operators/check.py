@@ -6,6 +6,7 @@ import numpy as np
 
 from ..discretizations.oracle import Oracle
 from .check_condensed import check_condensed
+from .check_trace import check_trace
 from .condensed import CondensedOperator
 from .vectors import TailedVector
 from .verdict import SAMPLES, judge, random_values, vector_of, waiting
@@ -16,7 +17,12 @@ def check_kernels(operator) -> None:
 
     Raises DeviceError naming the kernel and the difference.
     """
-    (check_condensed if isinstance(operator, CondensedOperator) else _check_cg)(operator)
+    if not isinstance(operator, CondensedOperator):
+        _check_cg(operator)
+        return
+    check_condensed(operator)
+    if operator.format is not None:
+        check_trace(operator.format)
 
 
 def _check_cg(operator) -> None:

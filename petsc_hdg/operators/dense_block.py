@@ -19,7 +19,8 @@ class DenseBlock(TraceFormat):
 
     def __init__(self, operator):
         super().__init__(operator)
-        self.by_facet = not operator.device.is_gpu and self.layout.block > 2  # whether a work-item of the product has a facet, or a row
+        # Whether a work-item of the product has a facet (on CPUs, where its rows are a vector) or a row.
+        self.by_facet = not operator.device.is_gpu and self.layout.block > 2
         layout, arrays = self.layout, self.arrays
         self.facet_stride = padded(layout.num_facets)
         self.num_rows = layout.num_facets * layout.block
@@ -57,7 +58,7 @@ class DenseBlock(TraceFormat):
 
     def add_tile(self, K, first: int, count: int, tile_stride: int | None = None) -> None:
         listed, size = self._listed(first, count)
-        self.kernels["assemble"](
+        self.kernels["trace_dbf_assemble"](
             size * self.layout.block, size, first, count, tile_stride or padded(count), self.facet_stride,
             self.row_stride, listed, *self._sides, *self.orientation, self._adjacent, K, self.A,
         )  # fmt: skip
@@ -78,7 +79,11 @@ class DenseBlock(TraceFormat):
 
     def _rows(self, name: str, *arguments, items: int | None = None) -> None:
         sizes = (self.num_rows, self.dofmap.num_owned, self.num_free, self.facet_stride, self.row_stride)
-        self.kernels[name](self.num_rows if items is None else items, *sizes, *arguments)
+        self.kernels[f"trace_dbf_{name}"](self.num_rows if items is None else items, *sizes, *arguments)
+
+    def use_kernels_of(self, other: DenseBlock) -> None:
+        super().use_kernels_of(other)
+        self._numbers = None if other.layout.is_blocked else self._facet_array(self.layout.numbers.T)
 
     def _copy_values(self) -> None:
         self.A = self._copied(self.A, self.matrix_reals)

@@ -102,6 +102,10 @@ class TraceFormat:
         other._copy_values()
         return other
 
+    def use_kernels_of(self, other: TraceFormat) -> None:
+        """Launch the kernels of a format of the same kind, element and components."""
+        self.kernels = other.kernels
+
     def _copy_values(self) -> None:
         raise NotImplementedError
 

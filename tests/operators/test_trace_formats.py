@@ -11,9 +11,11 @@ from petsc4py import PETSc
 from sample_meshes import SHAPES
 from trace_stand_in import TraceStandIn
 
+from petsc_hdg.device import verified
 from petsc_hdg.device.vecs import VecAccess
-from petsc_hdg.errors import OptionError, SolveError
+from petsc_hdg.errors import DeviceError, OptionError, SolveError
 from petsc_hdg.operators import trace_matrix
+from petsc_hdg.operators.check_trace import check_trace
 from petsc_hdg.operators.facet_blocks import FacetBlocks
 from petsc_hdg.operators.trace_formats import FORMATS, create_format
 from petsc_hdg.operators.trace_matrix import TraceMatrix
@@ -192,6 +194,57 @@ def test_bytes_of_table_1():
 
 def dbf_bytes(facets: int, m: int) -> int:
     return 8 * 5 * m * m * facets + 4 * 5 * facets
+
+
+@pytest.mark.parametrize("precision", EPS)
+@pytest.mark.parametrize("essential", ESSENTIAL)
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("cell", SHAPES)
+def test_first_use_finds_the_kernels_right(kind, cell, essential, precision, verdicts):
+    op = TraceStandIn(cell, 1, 2, ESSENTIAL[essential], precision)
+    trace = create_format(kind, op)
+    check_trace(trace)
+    assert {name for name, ok, _ in verdicts if ok} == COMPARED[kind] and max(d for _, _, d in verdicts) < 1e4 * EPS[
+        precision
+    ]
+
+
+COMPARED = {
+    "dbf": {f"trace_dbf_{n}" for n in ("assemble", "product", "product_facet", "transposed", "column")},
+    "element": {f"trace_{n}" for n in ("element_product", "element_transposed", "element_column")}
+    | {"trace_packed_product", "trace_packed_column"},
+}
+
+
+@pytest.fixture
+def verdicts(monkeypatch):
+    """What is recorded of kernels: (name, right, difference); none is remembered."""
+    found = []
+    monkeypatch.setattr(verified, "needs_check", lambda kernel: True)
+    monkeypatch.setattr(
+        verified, "record", lambda kernel, ok, text: found.append((kernel.spec.name, ok, float(text.split()[-1])))
+    )
+    return found
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_first_use_finds_a_wrong_kernel(kind, verdicts):
+    op = TraceStandIn("triangle", 1, 2)
+    trace = create_format(kind, op)
+    name = "trace_dbf_product" if kind == "dbf" else "trace_packed_product"
+    trace.kernels[name] = Idle(trace.kernels[name])
+    with pytest.raises(DeviceError, match=f"kernel '{name}' gives wrong results"):
+        check_trace(trace)
+
+
+class Idle:
+    """A kernel that does nothing."""
+
+    def __init__(self, kernel):
+        self.kernel, self.spec, self.device = kernel, kernel.spec, kernel.device
+
+    def __call__(self, items, *arguments):
+        self.kernel(0, *arguments)
 
 
 def test_unknown_formats_are_refused():
