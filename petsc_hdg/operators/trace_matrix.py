@@ -12,15 +12,18 @@ from ..mesh import petsc_c
 from .facet_blocks import FacetBlocks
 from .matfree import JacobianContext
 
-_COPIES: set[int] = set()  # handles of living duplicates, which PETSc holds without a Mat of petsc4py
+# Handles of living duplicates and preconditioners, for which there may be no object of petsc4py.
+_LIVING: dict[str, set[int]] = {"Mat": set(), "PC": set()}
+_HARMLESS = {"Mat": b"shell", "PC": b"none"}
 
 
 @atexit.register
-def _disarm_copies() -> None:
+def _disarm() -> None:
     """As matfree does for other matrices: no Python context is left when the interpreter has ended."""
-    for handle in list(_COPIES):
-        petsc_c.call("MatSetType", ctypes.c_void_p(handle), b"shell")
-    _COPIES.clear()
+    for kind, handles in _LIVING.items():
+        for handle in list(handles):
+            petsc_c.call(f"{kind}SetType", ctypes.c_void_p(handle), _HARMLESS[kind])
+        handles.clear()
 
 
 class TraceMatrix(JacobianContext):
@@ -70,12 +73,12 @@ class TraceMatrix(JacobianContext):
         """A Mat with a copy of the values, which later linearizations do not change."""
         context = TraceMatrix(self.operator, self.access, own=self.format.copy())
         copied = context.as_mat(mat.getSizes()[0], mat.comm, mat.createVecs()[0].getType())
-        _COPIES.add(copied.handle)
+        _LIVING["Mat"].add(copied.handle)
         return copied
 
     def destroy(self, mat) -> None:
         """The Mat is going."""
-        _COPIES.discard(mat.handle)
+        _LIVING["Mat"].discard(mat.handle)
 
     def view(self, mat, viewer) -> None:
         """Say how the matrix is stored."""
@@ -88,6 +91,14 @@ class FacetBlockJacobi:
     def __init__(self):
         self.blocks: FacetBlocks | None = None
         self.context: TraceMatrix | None = None
+
+    def create(self, pc) -> None:
+        """The PC begins to use this context."""
+        _LIVING["PC"].add(pc.handle)
+
+    def destroy(self, pc) -> None:
+        """The PC is going."""
+        _LIVING["PC"].discard(pc.handle)
 
     def setUp(self, pc) -> None:
         """Collect and invert the blocks of the trace matrix among the PC's operators. Collective."""

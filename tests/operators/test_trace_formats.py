@@ -274,9 +274,9 @@ def test_mat_operations(kind):
     mat.view(viewer)
     with pytest.raises(Exception, match="need the assembled trace matrix|error code 101"):
         mat.getDiagonalBlock()
-    living = len(trace_matrix._COPIES)
+    living = len(trace_matrix._LIVING["Mat"])
     copied.destroy()
-    assert len(trace_matrix._COPIES) == living - 1
+    assert len(trace_matrix._LIVING["Mat"]) == living - 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -296,6 +296,10 @@ def test_facet_block_jacobi_is_a_pc(kind):
     ksp.solve(b, x)
     assert ksp.getConvergedReason() > 0
     assert (aij * x - b).norm() < 1e-12 * b.norm()
+    assert pc.handle in trace_matrix._LIVING["PC"]
+    handle = pc.handle
+    pc.setType("none")
+    assert handle not in trace_matrix._LIVING["PC"]
 
 
 def test_facet_block_jacobi_needs_a_trace_matrix():
