@@ -11,19 +11,42 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 NUMBER = r"([-+\d.eE]+)"
 L2 = rf"error\s+L2 {NUMBER}"
+BESIDE = rf"L∞ .*?, L2 {NUMBER}"  # L2 error on the line of L∞
 
 # file → (ranks, arguments, {pattern with one number: (least, most)})
 RUNS = {
+    "convection_diffusion_hdg": [
+        (1, ["-faces", "12"], {L2: (1e-3, 1e-2), rf"through bottom {NUMBER}": (0.0886, 0.08865)}),
+        (2, ["-faces", "10"], {L2: (1e-3, 2e-2)}),
+    ],
     "demo": [(2, ["-fe_degree", "1"], {L2: (2e-4, 1.2e-3), rf"iterations\s+{NUMBER}": (1, 40)})],
     "elasticity": [(1, [], {"WORK": (5.25e-3, 5.35e-3)}), (2, [], {"WORK": (5.25e-3, 5.35e-3)})],
+    "elasticity_hdg": [
+        (1, ["-degrees", "1"], {rf"cg_gpu {NUMBER}": (1.3e-3, 1.4e-3), rf"hdg_gpu {NUMBER}": (4.3e-3, 4.4e-3)}),
+        (2, ["-degrees", "2", "-n", "4"], {rf"hdg_gpu {NUMBER}": (4.6e-3, 4.8e-3)}),
+    ],
     "heat": [
         (1, ["-ts_dt", "0.005"], {L2: (1e-5, 2e-3)}),
         (2, ["-ts_type", "beuler", "-ts_dt", "0.005"], {L2: (1e-3, 2e-2)}),
+    ],
+    "helmholtz_hdg": [  # an independent program has 1.594e-2, 3.844e-3, then 4.959e-4, 7.837e-5
+        (1, ["-orders", "1"], {rf"L∞ {NUMBER}": (1.5925e-2, 1.5955e-2), BESIDE: (3.840e-3, 3.848e-3)}),
+        (1, ["-orders", "2"], {rf"L∞ {NUMBER}": (4.954e-4, 4.964e-4), BESIDE: (7.829e-5, 7.845e-5)}),
+        (2, ["-orders", "1", "-n", "10"], {BESIDE: (0.05, 0.07)}),
+        (1, ["-orders", "1", "-n", "4", "-king_table"], {rf"local solve {NUMBER}": (0, 1e3)}),
     ],
     "hyperelasticity": [
         (2, ["-steps", "2", "-angle", "1"], {rf"angle 1.000 .* displacement {NUMBER}": (0.6, 0.7)}),
     ],
     "minimal_surface": [(1, [], {L2: (1e-4, 3e-4), rf"Newton steps {NUMBER}": (3, 10)})],
+    "nonlinear_hdg": [
+        (
+            1,
+            ["-faces", "8", "-epsilon", "0.05", "-fe_degree", "2"],
+            {rf"0.0500 .* steps +{NUMBER}": (3, 5), rf"0.0500 .* L2 {NUMBER}": (5e-4, 5e-3)},
+        ),
+        (2, ["-faces", "6", "-epsilon", "0.1", "-fe_degree", "2"], {rf"steps +{NUMBER}": (3, 6)}),
+    ],
     "own_mesh": [(2, ["-fe_degree", "3"], {L2: (0, 1e-9)})],
     "p_laplacian": [
         (
@@ -36,6 +59,11 @@ RUNS = {
     "poisson": [
         (1, [], {L2: (1e-3, 1)}),
         (2, ["-dm_plex_dim", "3", "-dm_plex_box_faces", "4,4,4", "-fe_degree", "2"], {L2: (1e-3, 3e-2)}),
+        (
+            2,
+            ["-fe_backend", "hdg_gpu", "-dm_plex_box_faces", "8,8", "-fe_degree", "2"],
+            {L2: (3e-4, 1e-3), rf"star {NUMBER}": (1e-6, 3e-5)},
+        ),
     ],
 }
 NAMES = {"WORK": rf"work of the load {NUMBER}"}
