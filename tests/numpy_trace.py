@@ -29,7 +29,7 @@ class NumpyTrace:
         disc = self.disc
         out = np.zeros(disc.dofmap.num_owned + disc.dofmap.num_tail)
         projection, components = disc.projection(), disc.components
-        rules = facet_quadrature(disc.mesh.cell, disc.quadrature_degree)[0]
+        rules = facet_quadrature(disc.mesh.cell, disc.projection_degree)[0]
         on_point, interpret = disc.constrained_components[1], disc.physics.interpreter(disc.dim)
         facets = disc.mesh.topology.entity[disc.dim - 1] + disc.mesh.topology.stratum[disc.dim - 1][0]
         for local, rule in enumerate(rules):
@@ -92,6 +92,10 @@ class NumpyTrace:
         free = self.num_free
         matrix = sparse.coo_matrix((values, (rows, columns)), shape=(count, count)).tocsr()[:free, :free]
         return matrix.tocsc(), -right[:free]
+
+    def solve_and_errors(self, degree: int, exact) -> dict[str, float]:
+        """`errors` of the solution of a linear problem."""
+        return self.errors(*self.solve(), degree, exact)
 
     def errors(self, u: np.ndarray, trace: np.ndarray, degree: int, exact) -> dict[str, float]:
         """L2 norms of u - exact and q - ∇exact by a rule of a degree, largest difference of u at its points.

@@ -11,6 +11,7 @@ from scipy.spatial import Delaunay
 
 from petsc_hdg.mesh import Mesh
 from petsc_hdg.mesh.box import box_cells
+from petsc_hdg.mesh.geometry import Geometry, node_dimensions
 
 SHAPES = ("triangle", "quadrilateral", "tetrahedron", "hexahedron")
 DIM = {"triangle": 2, "quadrilateral": 2, "tetrahedron": 3, "hexahedron": 3}
@@ -129,3 +130,21 @@ def _split(simplices: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.nd
             bits = product((0, 1), repeat=len(others))
             cells.append([node([corner] + [o for o, b in zip(others, bit[::-1], strict=True) if b]) for bit in bits])
     return np.array(cells), np.array(nodes)
+
+
+def bent(mesh: Mesh, amount: float = 0.08) -> Mesh:
+    """The mesh of the unit box with second-order cells, on the image of a smooth map; the mesh itself, changed."""
+    topology, old = mesh.topology, mesh.geometry
+    corners_of = basix.topology(basix.CellType[mesh.cell])
+    blocks = {0: old.nodes}
+    for d in node_dimensions(mesh.shape, 2)[1:]:
+        blocks[d] = np.zeros((int(topology.entity[d].max()) + 1, mesh.dim))
+        for number, corners in enumerate(corners_of[d]):
+            blocks[d][topology.entity[d][:, number]] = old.nodes[old.cell_nodes[:, corners]].mean(axis=1)
+    geometry = Geometry(topology, blocks)
+    x = geometry.nodes
+    waves = np.sin(2 * x + 0.3)[:, np.roll(np.arange(mesh.dim), 1)] * (1 + x)
+    geometry.nodes = x + amount * waves
+    mesh.geometry = geometry
+    assert geometry.degree == 2 and not geometry.is_affine
+    return mesh
