@@ -28,12 +28,15 @@ FAULTS = {  # kernel found wrong -> (variant, file, right text, wrong text)
     "cg_facet_residual": ("cell", "cg_facet.cl", "r_e[i] += weight", "r_e[i] += 1.001 * weight"),
     "cg_facet_matrix": ("cell", "cg_facet.cl", "column[i] += weight", "column[i] += 1.001 * weight"),
     "cg_patch_residual": ("patch", "cg_patch.cl", "e = begin; e < end", "e = begin; e < end - 1"),
+    "condense": ("hdg", "condense.cl", "recovery[place * NE + i] = -", "recovery[place * NE + i] = "),
+    "condense_solve": ("hdg", "condense_solve.cl", "= s[k] - damping * step[k]", "= s[k] - step[k] / 2"),
 }
 
 
 def problem(variant: str) -> Problem:
     mesh = Mesh.box((3, 3), comm=PETSc.COMM_SELF)
-    return Problem(mesh, PHYSICS, Options(degree=1, quadrature_degree=3, kernel=variant))
+    chosen = {"backend": "hdg_gpu"} if variant == "hdg" else {"kernel": variant}
+    return Problem(mesh, PHYSICS, Options(degree=1, quadrature_degree=3, **chosen))
 
 
 @pytest.mark.parametrize("kernel", FAULTS)
@@ -50,6 +53,6 @@ def test_a_wrong_kernel_is_found(kernel, monkeypatch, tmp_path):
             problem(variant).callbacks  # noqa: B018
 
 
-@pytest.mark.parametrize("variant", ["cell", "transpose", "patch"])
+@pytest.mark.parametrize("variant", ["cell", "transpose", "patch", "hdg"])
 def test_right_kernels_pass(variant):
     assert problem(variant).callbacks.assembled is not None
