@@ -1,7 +1,10 @@
 // Static condensation of a batch of cells, a group of threads a cell: sum the element matrix [A C; B G] and residual
 // (r, s) over the points, then eliminate the interior.
 // King et al. 2014, eq. 7 to 18: K = G - B A^-1 C, U = -A^-1 C, and the local solution and residual of the trace.
-// needs: NI NT NC NQ SIZE THREADS CELLS CHUNK SCRATCH
+// needs: NI NT NC NQ SIZE THREADS CELLS CHUNK SCRATCH CONSTANT
+// optional: TERMS JUMP_SQUARES
+//
+// CONSTANT: matrices from condense_constant.clh, the residual from the points
 //
 // Arrays (see condense_point.clh for the others), for cells first ... first + num_cells - 1 of this rank
 //   scratch   [group, entry] tiles, where they do not live in registers
@@ -11,8 +14,15 @@
 //   solution  [NE, stride]                interior - A^-1 r (the local solution, if the physics is linear)
 //   status    [stride]                    least pivot; negative where tau is not positive
 
+#if CONSTANT && JUMPS
+#define SQUARES JUMP_SQUARES
+#else
+#define SQUARES 0
+#endif
 #define ADD_POINT(op, block) tile_add_point(entry, row0, column0, op, block)
 #define ADD_JUMP(jump, block) tile_add_jump(entry, row0, column0, jump, block)
+#define SUM_POINT(op, block) sum_point(sums, lane, op, block)
+#define SUM_JUMP(jump, block) sum_jump(sums, lane, jump, block)
 
 __kernel __attribute__((reqd_work_group_size(THREADS * CELLS, 1, 1)))
 void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global real *schur, __global real *recovery,
@@ -29,15 +39,28 @@ void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global re
 #else
   real entry[ROWS_EACH * COLUMNS_EACH];
 #endif
-  EACH_COLUMN(b) EACH_ROW(a) ENTRY(a, b) = 0;
   real least = REAL_HUGE;
+#if CONSTANT
+  __local real all_sums[CELLS * ND];
+  __local real *sums = all_sums + slot * ND;
+  for (int i = lane; i < ND; i += THREADS) sums[i] = 0;
+  CONDENSE_VOLUME(false, s, blocks, SUM_POINT)
+#if JUMPS
+  CONDENSE_JUMPS(s, blocks, least, SUM_JUMP)
+#endif
+  CONDENSE_CONSTANT(s, blocks, least)
+  tile_constant(entry, row0, column0, TERMS, SQUARES, blocks, sums);
+  TILE_BARRIER();
+#else
+  EACH_COLUMN(b) EACH_ROW(a) ENTRY(a, b) = 0;
   CONDENSE_VOLUME(true, s, blocks, ADD_POINT)
+#if JUMPS
+  CONDENSE_JUMPS(s, blocks, least, ADD_JUMP)
+#endif
+#endif
 #if NATURAL
   __local int masks[CELLS];
   CONDENSE_NATURAL(true, s, blocks, masks, ADD_POINT)
-#endif
-#if JUMPS
-  CONDENSE_JUMPS(s, blocks, least, ADD_JUMP)
 #endif
   const real pivot = tile_eliminate(entry, row0, column0, NE, rows + slot * 2 * (SIZE + 1), columns + slot * 2 * SIZE);
   // Each thread tells its own least tau through local memory; all pivots are known to all.

@@ -14,19 +14,6 @@
 #define SUM_POINT(op, block) sum_point(sums, lane, op, block)
 #define SUM_JUMP(jump, block) sum_jump(sums, lane, jump, block)
 
-// Add what a point gives the residual sums [ND], from its table `op` [NP, NF] and the fluxes in its block.
-inline void sum_point(__local real *sums, int lane, TABLE const real *op, __local const real *block)
-{
-  for (int i = lane; i < ND; i += THREADS)
-    for (int k = 0; k < NP; ++k) sums[i] += op[k * NF + i / NC] * block[(i % NC * NP + k) * (NR + 1) + NR];
-}
-
-// The same for the jumps.
-inline void sum_jump(__local real *sums, int lane, TABLE const real *jump, __local const real *block)
-{
-  for (int i = lane; i < ND; i += THREADS) sums[i] += jump[i / NC] * block[NC + i % NC];
-}
-
 // Residual sums [ND] of all functions at the coefficients `s`.
 #define RESIDUAL(s)                                                                      \
   for (int i = lane; i < ND; i += THREADS) sums[i] = 0;                                  \

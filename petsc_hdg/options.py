@@ -5,6 +5,7 @@ once, into frozen data.
 from __future__ import annotations
 
 import math
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 
 from .errors import OptionError
@@ -193,3 +194,22 @@ def _check(f, prefix: str, value) -> None:
     fault = check(value) if check else None
     if fault:
         raise OptionError(f"{name}: {fault}")
+
+
+@contextmanager
+def defaults_in_database(prefix: str, options: dict[str, str], unless: str):
+    """PETSc options under a prefix for the time of the block, those that the user does not give himself.
+
+    unless: name of an option that, if the user gives it, leaves the database as it is.
+    """
+    from petsc4py import PETSc
+
+    database = PETSc.Options(prefix)
+    added = [] if database.hasName(unless) else [name for name in options if not database.hasName(name)]
+    for name in added:
+        database[name] = options[name]
+    try:
+        yield
+    finally:
+        for name in added:
+            database.delValue(name)

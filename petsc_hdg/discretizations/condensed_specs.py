@@ -8,6 +8,7 @@ import numpy as np
 
 from ..codegen import KernelSpec
 from ..reference import facet_quadrature, symmetric_quadrature, tabulate
+from .constant_terms import constant_terms
 from .large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
 from .tile_shape import TileShape, tile_shape
 
@@ -128,6 +129,12 @@ class CondensedSpecs:
         rows = self.components * (1 + self.dim)
         return rows * (rows + 1)
 
+    @cached_property
+    def is_constant(self) -> bool:
+        """Whether derivatives and stabilization are the same at all points of a cell, and cells are affine."""
+        by_expression = self.has_jumps and self.stabilization_mode == 2
+        return self.mesh.geometry.is_affine and not by_expression and self.physics.constant_jacobian(self.dim)
+
     def shape_of(self, name: str) -> TileShape:
         """Launch shape of `condense` or `condense_solve`."""
         whole = (self.num_interior + self.num_trace) * self.components
@@ -137,14 +144,18 @@ class CondensedSpecs:
     def condense_spec(self, name: str = "condense") -> KernelSpec:
         """Spec of `condense` or `condense_solve`."""
         shape = self.shape_of(name)
+        constant = name == "condense" and self.is_constant
+        terms = constant_terms(self) if constant else {}
         macros = {
             **self.point_macros(),
             "NQ": self.quadrature.num_points,
             "NQF": self._tables["FACET_WEIGHTS"].shape[1],
+            "CONSTANT": int(constant),
+            "NTERMS": len(terms["TERM_ROW"]) if constant else 0,
             **shape.macros(),
         }
-        sources = (*_POINTS, *_TILE, f"{name}.cl")
-        return self.spec(name, sources, macros, self._tables, shape.threads * shape.cells)
+        sources = (*_POINTS, *_TILE, *(("condense_constant.clh",) if constant else ()), f"{name}.cl")
+        return self.spec(name, sources, macros, {**self._tables, **terms}, shape.threads * shape.cells)
 
     def spec(self, name, sources, macros, tables, local_size) -> KernelSpec:
         """A spec whose large tables are one buffer (global_tables) where constant memory does not hold them."""

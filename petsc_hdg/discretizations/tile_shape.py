@@ -81,12 +81,12 @@ def tile_shape(
 
 def _chunk(size, whole, block, real_bytes, limits, cells, threads, name) -> int:
     """Points at once: as many as there are threads, if local memory holds their blocks."""
-    vectors = 4 * size + 4 + (3 if name == "condense_solve" else 1) * whole
+    vectors = 4 * size + 4 + (3 if name == "condense_solve" else 2) * whole
     room = limits.local_bytes // real_bytes // cells - vectors - 16
-    if room < block:
+    if room < 2 * block:
         raise OptionError(
             f"the device's {limits.local_bytes} bytes of local memory do not hold a cell of {whole} degrees of "
             "freedom; lower -fe_degree"
         )
     wanted = min(room, LOCAL_TARGET // real_bytes // cells) if limits.is_gpu else room
-    return int(max(1, min(wanted // block, threads if limits.is_gpu else 8)))
+    return int(max(2, min(wanted // block, threads if limits.is_gpu else 8)))

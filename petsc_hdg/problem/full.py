@@ -15,6 +15,7 @@ def solve_full(problem, guess: PETSc.Vec | None = None) -> PETSc.Vec:
     default solver factors the matrix; PETSc's options choose another. Raises OptionError for a problem that is too
     large, SolveError if the solver stops without a solution.
     """
+    problem.callbacks  # noqa: B018  complains of data that are missing, and checks the kernels of recovery
     system = FullSystem(problem.operator, problem.access)
     snes = _create_snes(problem, system)
     x = system.join(problem.create_vec() if guess is None else guess)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from petsc4py import PETSc
+
+from ..options import defaults_in_database
 
 # Smoothers that see a facet's unknowns together; nonsymmetric systems are smoothed along the flow by incomplete LU.
 SYMMETRIC = {"mg_levels_pc_type": "pbjacobi"}
@@ -18,22 +22,25 @@ def set_defaults(problem, snes: PETSc.SNES) -> None:
     """Preconditioner, and for trace systems the Krylov method, before the user's options. Collective.
 
     GAMG on the assembled matrix; without one Jacobi, or block Jacobi over the facets of a trace. The trace of a linear
-    physics whose matrix is symmetric is solved by CG with smoothed aggregation, any other by GMRES with plain
-    aggregation. Options of GAMG are put into PETSc's database, under the solver's prefix, unless the user gives
-    -pc_type or the option itself.
+    physics whose matrix is symmetric is solved by CG, any other by GMRES.
     """
-    ksp = snes.getKSP()
-    pc = ksp.getPC()
-    if problem.callbacks.assembled is None:
+    pc = snes.getKSP().getPC()
+    if problem.callbacks.assembled is not None:
+        pc.setType("gamg")
+    else:
         _set_jacobi(problem, pc)
-        return
-    pc.setType("gamg")
+    if is_symmetric(problem):
+        snes.getKSP().setType("cg")
+
+
+def smoothing(problem, symmetric: bool):
+    """Context manager: options of GAMG for a trace system, while it is set up in a solve.
+
+    They stand in PETSc's database under the solver's prefix, unless the user gives -pc_type or the option itself.
+    """
     if not problem.is_condensed:
-        return
-    symmetric = problem.physics.is_linear and _is_symmetric(problem)
-    if symmetric:
-        ksp.setType("cg")
-    _add_options(snes.getOptionsPrefix() or "", SYMMETRIC if symmetric else NONSYMMETRIC)
+        return nullcontext()
+    return defaults_in_database(problem.prefix, SYMMETRIC if symmetric else NONSYMMETRIC, unless="pc_type")
 
 
 def _set_jacobi(problem, pc: PETSc.PC) -> None:
@@ -44,18 +51,11 @@ def _set_jacobi(problem, pc: PETSc.PC) -> None:
         pc.setType("jacobi")
 
 
-def _is_symmetric(problem) -> bool:
-    """Whether the trace matrix of a linear physics is symmetric. Collective."""
-    zero = problem.create_vec()
-    calls = problem.callbacks
-    calls.linearize(None, zero, calls.jacobian, calls.jacobian if calls.assembled is None else calls.assembled.mat)
+def is_symmetric(problem) -> bool:
+    """Whether a linear physics has a symmetric trace matrix. Collective."""
+    if not (problem.is_condensed and problem.physics.is_linear):
+        return False
+    problem.callbacks  # noqa: B018  auxiliary fields are set, kernels checked
+    with problem.access.read(problem.create_vec()) as zero:
+        problem.operator.linearize(zero)
     return problem.operator.is_symmetric()
-
-
-def _add_options(prefix: str, options: dict[str, str]) -> None:
-    database = PETSc.Options(prefix)
-    if database.hasName("pc_type"):
-        return
-    for name, value in options.items():
-        if not database.hasName(name):
-            database[name] = value

@@ -42,6 +42,7 @@ class Problem:
         self.physics = physics = self.scheme.prepared(physics, self.options, mesh.dim)
         self.prefix = self.options.prefix
         self.newton_iterations = self.linear_iterations = None
+        self._symmetric: bool | None = None
         self._unset = [f.name for f in physics.auxiliary]
         self._choose_device()
         limits = DeviceLimits(self.device.local_bytes, self.device.max_work_group, self.device.is_gpu)
@@ -198,8 +199,14 @@ class Problem:
             if self.options.hdg_setting == "full" and self.is_condensed:
                 return solve_full(self, u)
             solvers.settle_constants(self, u)
+            symmetric = preconditioners.is_symmetric(self)
+            if symmetric != self._symmetric:  # as constants may change it
+                self.__dict__.pop("snes", None)
+                self._symmetric = symmetric
+            snes = self.snes
             try:
-                self.snes.solve(None, u)
+                with preconditioners.smoothing(self, symmetric):
+                    snes.solve(None, u)
             except PETSc.Error as error:
                 raise our_error(error) or error from None
         self.newton_iterations = self.snes.getIterationNumber()
