@@ -15,7 +15,9 @@ from mpi4py import MPI
 
 from ...discretizations.base import padded
 from ...discretizations.cg import ContinuousGalerkin
+from ...discretizations.cg_condensed import CondensedCG
 from ...discretizations.dofmap import DofMap
+from ...discretizations.hdg import HybridizedDG
 from ...mesh import Mesh
 from ...mesh.box import box_cells
 
@@ -49,13 +51,14 @@ def tiled_dofmap(one: DofMap, copies: int) -> DofMap:
     )
 
 
-class TiledCG(ContinuousGalerkin):
-    """A ContinuousGalerkin on `copies` copies of the mesh of `tile`, without essential or natural conditions."""
+class Tiled:
+    """Mixed in before a discretization: `copies` copies of the mesh of `tile`, without any boundary condition."""
 
-    def __init__(self, tile: ContinuousGalerkin, copies: int):
+    def __init__(self, tile, copies: int):
         self.tile, self.copies = tile, copies
-        for name in ("physics", "options", "spaces", "auxiliary", "dim", "limits"):
-            setattr(self, name, getattr(tile, name))
+        for name in ("physics", "options", "spaces", "auxiliary", "dim", "limits", "cell_element"):
+            if name in vars(tile):
+                setattr(self, name, getattr(tile, name))
         self.global_tables = {}
         self.mesh = _tiled_mesh(tile.mesh, copies)
         self.stride = padded(self.mesh.num_cells)
@@ -77,6 +80,18 @@ class TiledCG(ContinuousGalerkin):
         entries = dof * np.int64(self.stride) + cell + cells
         starts = start[:-1] + start[-1] * np.arange(self.copies, dtype=np.int64)[:, None]
         return np.append(starts.ravel(), start[-1] * self.copies).astype(np.int32), entries.ravel().astype(np.int32)
+
+
+class TiledHDG(Tiled, HybridizedDG):
+    """A HybridizedDG on copies of a tile."""
+
+
+class TiledCondensedCG(Tiled, CondensedCG):
+    """A CondensedCG on copies of a tile."""
+
+
+class TiledCG(Tiled, ContinuousGalerkin):
+    """A ContinuousGalerkin on copies of a tile."""
 
     @cached_property
     def patches(self):
@@ -124,5 +139,12 @@ def _tiled_mesh(mesh: Mesh, copies: int):
         cell_nodes=cells.reshape(-1, g.cell_nodes.shape[1]).astype(np.int32),
     )
     return SimpleNamespace(
-        comm=mesh.comm, dim=mesh.dim, cell=mesh.cell, num_cells=mesh.num_cells * copies, geometry=geometry, dm=None
+        comm=mesh.comm,
+        dim=mesh.dim,
+        cell=mesh.cell,
+        shape=mesh.shape,
+        topology=mesh.topology,  # of one copy, whose sizes discretizations read
+        num_cells=mesh.num_cells * copies,
+        geometry=geometry,
+        dm=None,
     )

@@ -1,0 +1,62 @@
+"""Rows of `bench hdg`: what they count, and copies of a tile that are what the tile is."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from petsc_hdg.commands.bench import hdg
+from petsc_hdg.commands.bench.cublas import condensation_seconds
+from petsc_hdg.commands.bench.tiled import shaken_box
+from petsc_hdg.device import Arrays, Device
+from petsc_hdg.operators.condensed import CondensedOperator
+from petsc_hdg.options import Options
+
+
+@pytest.fixture(scope="module")
+def rows(mpirun, tmp_path_factory) -> list[dict]:
+    path = tmp_path_factory.mktemp("bench") / "rows.json"
+    options = ["-cells", "500", "-repeat", "1", "-only", "local", "-json", path]
+    mpirun(1, "-m", "petsc_hdg", "bench", "hdg", *options)
+    return json.loads(path.read_text())
+
+
+def test_rows_of_every_case(rows):
+    titles = [f"{name} {title}" for name, (_, measures) in hdg.SCHEMES.items() for title in measures]
+    cases = [(cell, degree) for cell, _, degrees in hdg.CPU_CASES for degree in degrees]
+    assert [(r["kernel"], r["cell"], r["degree"]) for r in rows] == [(t, *case) for case in cases for t in titles]
+
+
+def test_rows_count_compulsory_bytes(rows):
+    """Triangles of degree 1: 3 eliminated unknowns, 6 of the trace."""
+    both, alone, solve, condensed = rows[:4]
+    cells = both["cells"]
+    assert both["dofs"] == 6 * cells
+    assert both["bytes_compulsory"] - alone["bytes_compulsory"] == 8 * 18 * cells
+    nodes = alone["bytes_compulsory"] - cells * (8 * (36 + 6 + 3) + 4 * (6 + 3))
+    assert 0 < nodes < 8 * 2 * 3 * cells
+    assert solve["bytes_compulsory"] > cells * (8 * (18 + 6) + 24) and solve["flops"] == 36 * cells
+    assert condensed["dofs"] == 3 * condensed["cells"] and condensed["scheme"] == "cg_gpu"
+
+
+@pytest.mark.parametrize("name", hdg.SCHEMES)
+def test_copies_of_a_tile(name):
+    plain, tiled = hdg.SCHEMES[name][0]
+    options = Options(degree=3, hdg_tau="1", hdg_trace_mat="aij")
+    tile = plain(shaken_box("triangle", (3, 2)), hdg.reaction_diffusion(1), options)
+    arrays, found = Arrays(Device.select("cpu")), {}
+    one, x = len(tile.dofmap.compact), np.random.default_rng(1).uniform(-1, 1, len(tile.dofmap.compact))
+    for copies, disc in ((1, tile), (3, tiled(tile, 3))):
+        op = CondensedOperator(disc, arrays)
+        assert op.dofmap.num_owned == copies * one
+        interior = op.local_state(arrays.to_device(np.tile(x, copies)))
+        found[copies] = arrays.to_host(interior, (disc.num_eliminated, disc.stride))[:, : disc.mesh.num_cells]
+    np.testing.assert_allclose(found[3], np.tile(found[1], 3), rtol=1e-12)
+    assert np.abs(found[1]).max() > 0.1
+
+
+def test_there_is_no_peer_without_an_nvidia_gpu():
+    tile = hdg.HybridizedDG(shaken_box("triangle", (2, 2)), hdg.reaction_diffusion(1), Options(degree=1))
+    assert condensation_seconds(tile, Device.select("cpu"), 8, 1) == {}
