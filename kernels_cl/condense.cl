@@ -43,12 +43,22 @@ void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global re
 #if CONSTANT
   __local real all_sums[CELLS * ND];
   __local real *sums = all_sums + slot * ND;
-  for (int i = lane; i < ND; i += THREADS) sums[i] = 0;
-  CONDENSE_VOLUME(false, s, blocks, SUM_POINT)
+  __local int some;  // whether any cell of the group has a state that is not zero: few have, with linear physics
+  if (get_local_id(0) == 0) some = 0;
+  TILE_BARRIER();
+  for (int i = lane; i < ND; i += THREADS) {
+    sums[i] = 0;
+    if (s[i] != 0) some = 1;
+  }
+  TILE_BARRIER();
+  __local const real *state = some ? s : 0;
+  CONDENSE_VOLUME(false, state, blocks, SUM_POINT)
 #if JUMPS
-  CONDENSE_JUMPS(s, blocks, least, SUM_JUMP)
+  if (some) {
+    CONDENSE_JUMPS(state, blocks, least, SUM_JUMP)
+  }
 #endif
-  CONDENSE_CONSTANT(s, blocks, least)
+  CONDENSE_CONSTANT(state, blocks, least)
   tile_constant(entry, row0, column0, TERMS, SQUARES, blocks, sums);
   TILE_BARRIER();
 #else

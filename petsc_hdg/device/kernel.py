@@ -76,7 +76,7 @@ class Kernel:
         """Hand changed arguments to OpenCL; the tuple kept here keeps their buffers alive until the next launch."""
         if len(arguments) != self.num_args:
             raise DeviceError(f"kernel '{self.spec.name}' takes {self.num_args} arguments, {len(arguments)} were given")
-        if self._set and all(a is b for a, b in zip(arguments, self._arguments, strict=True)):
+        if self._set and all(_same(a, b) for a, b in zip(arguments, self._arguments, strict=True)):
             return
         self._set = False
         self.handle.set_args(*[self._converted(argument) for argument in arguments])
@@ -101,3 +101,8 @@ class Kernel:
         queue.finish()
         self.device.add_seconds(self.spec.name, time.perf_counter() - start)
         return event
+
+
+def _same(a, b) -> bool:
+    """Whether an argument need not be handed over again: the same object, or an equal number of the same type."""
+    return a is b or (type(a) is type(b) and isinstance(a, (int, float)) and a == b)

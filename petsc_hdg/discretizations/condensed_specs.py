@@ -78,6 +78,7 @@ class CondensedSpecs:
             "JUMPS": int(self.has_jumps),
             "TAU": self.stabilization_mode if self.has_jumps else 0,
             "NFACETS": self.num_facets_of_cell,
+            "POINTS_FASTEST": int(self.limits.is_gpu),
         }
 
     def cell_tables(self, quadrature) -> dict[str, np.ndarray]:
@@ -122,7 +123,12 @@ class CondensedSpecs:
 
     @cached_property
     def _tables(self) -> dict[str, np.ndarray]:
-        return {**self.cell_tables(self.quadrature), **self.facet_tables()}
+        tables = {**self.cell_tables(self.quadrature), **self.facet_tables()}
+        if self.limits.is_gpu:
+            tables["OP_POINTS"] = np.moveaxis(tables["OP"], 0, -1)
+            if self.has_jumps:
+                tables["JUMP_POINTS"] = tables["JUMP"].reshape(-1, self.num_functions).T
+        return tables
 
     def _point_block(self) -> int:
         """Numbers of a point's block (BLOCK in condense_point.clh)."""
