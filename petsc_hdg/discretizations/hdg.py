@@ -107,7 +107,7 @@ class HybridizedDG(CondensedDiscretization):
         count, nc, nodes = self.dofmap.num_constrained, self.components, self.trace_element.num_facet_basis
         condition, component, node, row = np.zeros((4, count), dtype=np.int32)
         numbers = self.dofmap.compact[self.dofmap.cell_dofs] - (self.dofmap.num_owned + self.dofmap.num_ghosts)
-        numbers = numbers.reshape(self.mesh.num_cells, -1, nodes, nc)
+        numbers = numbers.reshape(self.mesh.num_cells, self.num_facets_of_cell, nodes, nc)
         cells, facets = np.nonzero((numbers >= 0).any(axis=(2, 3)))
         points = entity_points(self.mesh, self.dim - 1)[cells, facets]
         for k in range(nodes):
@@ -116,7 +116,7 @@ class HybridizedDG(CondensedDiscretization):
                 here = at >= 0
                 condition[at[here]] = self.constrained_components[1][points[here], c]
                 component[at[here]], node[at[here]], row[at[here]] = c, k, np.flatnonzero(here)
-        rules = facet_quadrature(self.mesh.cell, self.quadrature_degree)[0]
+        rules = facet_quadrature(self.mesh.cell, self.projection_degree)[0]
         x = np.zeros((len(cells), rules[0].num_points, self.dim))
         for facet, rule in enumerate(rules):
             x[facets == facet] = element_nodes(self.mesh, rule.points, cells[facets == facet])
@@ -136,8 +136,13 @@ class HybridizedDG(CondensedDiscretization):
             name, ("essential_projection.cl",), macros, tables, self.physics_text, self.options.precision, 32
         )
 
+    @property
+    def projection_degree(self) -> int:
+        """Degree of the rule for the projection: with that of the residual q loses half an order on tetrahedra."""
+        return self.quadrature_degree + 2
+
     def projection(self) -> np.ndarray:
         """L2 projection onto the trace of one facet, in the facet's frame [node, point]."""
-        table = self.trace_element.facet_table(self.quadrature_degree)
-        weights = facet_quadrature(self.mesh.cell, self.quadrature_degree)[0][0].weights
+        table = self.trace_element.facet_table(self.projection_degree)
+        weights = facet_quadrature(self.mesh.cell, self.projection_degree)[0][0].weights
         return np.linalg.solve(table.T @ (weights[:, None] * table), table.T * weights)

@@ -121,7 +121,7 @@ def trace_layout(mesh, dofmap, space) -> TraceLayout:
     place = np.full(len(numbers), -1, dtype=np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
 
-    dofs = dofmap.cell_dofs.reshape(mesh.num_cells, -1, nodes, components)[..., 0]
+    dofs = dofmap.cell_dofs.reshape(mesh.num_cells, space.element.num_basis // nodes, nodes, components)[..., 0]
     facets = place[dofs[:, :, 0] // block]
     orientation, permutations = _orientations(dofs % block // components)
     cells, local = _sides(facets, len(order))

@@ -23,6 +23,7 @@ class LocalStage:
     def __init__(self, operator):
         self.op = operator
         self.disc = operator.discretization
+        self.stabilization = self.disc.stabilization  # here, because all ranks must ask, also those without cells
         self.arrays = operator.arrays
         count = max(1, self.disc.stride)
         self.residual = self.arrays.zeros(self.disc.num_trace_dofs * count)
@@ -80,7 +81,7 @@ class LocalStage:
         """CONDENSE_ARGUMENTS of condense_point.clh."""
         op, disc = self.op, self.disc
         return (
-            count, first, disc.stride, op.dofmap.num_owned, float(t), disc.stabilization, op._constants, op._dofs,
+            count, first, disc.stride, op.dofmap.num_owned, float(t), self.stabilization, op._constants, op._dofs,
             op._nodes, op._cell_nodes, op._conditions, op._aux, op._tables(name), trace.owned, trace.tail, interior,
         )  # fmt: skip
 

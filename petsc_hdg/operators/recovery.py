@@ -134,7 +134,9 @@ class Recovery:
         mine = disc.mesh.exchange.owned()[first - start : last - start] & (topology.facet_cells[:, 0] >= 0)
         cells, local = topology.facet_cells[mine, 0], topology.facet_local[mine, 0].astype(np.int64)
         dofs = disc.dofmap.compact[disc.dofmap.cell_dofs[cells]]
-        values = self.op.values(x, t)[dofs].reshape(len(cells), disc.num_facets_of_cell, -1, disc.components)
+        values = self.op.values(x, t)[dofs].reshape(
+            len(cells), disc.num_facets_of_cell, disc.trace_element.num_facet_basis, disc.components
+        )
         element = ReferenceElement(facet_cell(disc.mesh.cell), max(1, disc.trace_element.degree))
         at_nodes = disc.trace_element.tabulate_facet(element.nodes) @ values[np.arange(len(cells)), local]
         parts = [(f.name, at_nodes[..., f.offset : f.offset + f.components]) for f in disc.physics.fields]
