@@ -8,6 +8,8 @@ from sample_meshes import SHAPES
 from trace_stand_in import TraceStandIn
 
 from petsc_hdg.device.vecs import VecAccess
+from petsc_hdg.discretizations.facet_kinds import facet_kinds
+from petsc_hdg.operators.congruent import CongruentFacets
 from petsc_hdg.operators.trace_formats import create_format
 from petsc_hdg.operators.trace_matrix import TraceMatrix
 from petsc_hdg.run import guarded
@@ -20,7 +22,9 @@ def errors(cell: str, kind: str, essential: str) -> dict[str, float]:
     settings = {"comm": PETSc.COMM_WORLD, "partition_seed": 1, "symmetric": symmetric}
     op = TraceStandIn(cell, 1, 2, ESSENTIAL[essential], **settings)
     assert op.mesh.comm.allreduce(op.dofmap.num_ghosts) > 0
-    op.format = create_format(kind.replace("packed", "element"), op)
+    op.format = create_format("dbf" if kind == "dbf" else "element", op)
+    if kind == "congruent":
+        share(op)
     op.fill(op.format, 3)
     aij = op.aij()
     mat = TraceMatrix(op, VecAccess(op.arrays)).as_mat(aij.getSizes()[0], aij.comm, PETSc.Vec.Type.STANDARD)
@@ -43,6 +47,13 @@ def errors(cell: str, kind: str, essential: str) -> dict[str, float]:
     return found
 
 
+def share(op) -> None:
+    """Cells of two shapes, each rank's own."""
+    shape = np.arange(op.mesh.num_cells, dtype=np.int32) % 2
+    op.K = op.K[shape]
+    op.format.congruent = CongruentFacets(op.format, facet_kinds(op.format.layout, shape))
+
+
 def block_solve(op, aij, x, layout) -> PETSc.Vec:
     """Solve with the blocks of this rank's facets, taken from AIJ."""
     start = x.getOwnershipRange()[0]
@@ -63,7 +74,7 @@ def relative(got, expected) -> float:
 
 
 def run() -> None:
-    cases = [(c, k, e) for c in SHAPES for k in ("dbf", "element", "packed") for e in ESSENTIAL]
+    cases = [(c, k, e) for c in SHAPES for k in ("dbf", "element", "packed", "congruent") for e in ESSENTIAL]
     PETSc.Sys.Print(json.dumps({" ".join(case): errors(*case) for case in cases}))
 
 

@@ -11,6 +11,7 @@ from ..reference import ReferenceElement, cell_quadrature
 from .auxiliary import AuxiliaryRows
 from .base import Discretization, cell_fastest, summation_rows
 from .condensed_specs import CondensedSpecs
+from .congruence import Shapes, congruent_cells
 from .dofmap import FieldSpace, build_dofmap
 from .transposition import DeviceLimits
 
@@ -108,6 +109,12 @@ class CondensedDiscretization(CondensedSpecs, Discretization):
         cells, facets, condition = self.natural_facets
         np.bitwise_or.at(masks, (cells, facets), np.left_shift(1, condition))
         return cell_fastest(masks, self.stride)
+
+    def congruence(self, aux_rows: np.ndarray, most: int) -> Shapes | None:
+        """Shapes of cells whose trace matrices are the same, for auxiliary data [row, stride]; None: none, or more
+        than `most`.
+        """
+        return congruent_cells(self, aux_rows, most)
 
     @property
     def num_facets_of_cell(self) -> int:

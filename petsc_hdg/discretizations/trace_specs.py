@@ -10,6 +10,16 @@ from .transposition import DeviceLimits
 
 PACKED_CELLS, PACKED_THREADS = 32, 256  # of a work-group of the packed product on a GPU
 BLOCK_THREADS = 32  # of a work-group that inverts one facet block
+CONGRUENT_FACETS, CONGRUENT_ROWS = 256, 8  # of a work-group and of a thread, on a GPU
+
+
+@dataclass(frozen=True)
+class CongruentShape:
+    """Facets of a work-group of trace_congruent.cl, rows of a thread, threads of a facet."""
+
+    facets: int
+    rows: int
+    parts: int
 
 
 @dataclass(frozen=True)
@@ -49,6 +59,36 @@ class TraceSpecs:
             specs[name] = self._spec(name, sources, macros, cells * rows, reals * self.real_bytes)
         specs["assemble"] = KernelSpec("assemble", ("assemble.cl",), precision=self.precision, local_size=128)
         return specs
+
+    def congruent_facets(self) -> dict[str, KernelSpec]:
+        """Kernels of trace_congruent.cl, by name."""
+        shape = self.congruent_shape()
+        macros = {
+            **self._macros(),
+            "NA": self.layout.num_slots,
+            "BLOCKED": int(self.layout.is_blocked),
+            "FACETS": shape.facets,
+            "ROWS": shape.rows,
+            "PARTS": shape.parts,
+            "PAIRS": int(self.limits.is_gpu and shape.rows % 2 == 0),
+        }
+        sizes = {"assemble": 64, "product": shape.facets * shape.parts, "column": 64}
+        sources = ("trace_numbers.clh", "trace_congruent.cl")
+        return {
+            f"trace_congruent_{n}": self._spec(f"trace_congruent_{n}", sources, macros, size)
+            for n, size in sizes.items()
+        }
+
+    def congruent_shape(self) -> CongruentShape:
+        """Launch shape of the product with a dictionary: on a GPU a thread has an even number of rows."""
+        block = self.layout.block
+        parts = -(-block // CONGRUENT_ROWS) if self.limits.is_gpu else 1
+        rows = -(-block // parts)
+        rows += rows % 2 if self.limits.is_gpu and block > 1 else 0
+        facets = CONGRUENT_FACETS if self.limits.is_gpu else 64
+        while facets > 1 and facets * parts > self.limits.max_work_group:
+            facets //= 2
+        return CongruentShape(facets, rows, -(-block // rows))
 
     def facet_blocks(self) -> dict[str, KernelSpec]:
         """`trace_block_column`, `_invert`, `_apply`, by what follows `trace_block_`."""

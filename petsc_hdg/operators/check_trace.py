@@ -9,6 +9,8 @@ import numpy as np
 
 from ..device import verified
 from ..discretizations.base import cell_fastest, padded
+from ..discretizations.facet_kinds import facet_kinds
+from .congruent import CongruentFacets
 from .vectors import TailedVector
 from .verdict import judge
 
@@ -56,6 +58,13 @@ def _check_elements(s: _Sample) -> dict:
         found[f"{name}_product"] = s.run(s.format.mult), A @ s.values
         found[f"{name}_transposed"] = s.run(s.format.mult_transpose), A.T @ s.values
         found[f"{name}_column"] = s.run(s.format.diagonal, with_x=False), A.diagonal()
+    if s.format.can_share:
+        s.share()
+        s.fill(symmetric=False)
+        A = s.assembled()
+        both = s.run(s.format.mult), s.run(s.format.mult_transpose)
+        found["trace_congruent_product"] = np.concatenate(both), np.concatenate([A @ s.values, A.T @ s.values])
+        found["trace_congruent_column"] = s.run(s.format.diagonal, with_x=False), A.diagonal()
     return found
 
 
@@ -86,6 +95,7 @@ class _Sample:
         self.format = type(trace)(self)
         self.format.use_kernels_of(trace)
         self.values = np.random.default_rng(7).uniform(-1, 1, self.num_free)
+        self.shape = np.arange(count)  # cells of one shape have the same matrix
         self.K = np.zeros(0)
 
     @property
@@ -95,11 +105,16 @@ class _Sample:
     def cell_dofs(self) -> np.ndarray:
         return cell_fastest(self.numbers, self.stride)
 
+    def share(self) -> None:
+        """Let every other cell have the same matrix."""
+        self.shape = self.shape % 2
+        self.format.congruent = CongruentFacets(self.format, facet_kinds(self.format.layout, self.shape))
+
     def fill(self, symmetric: bool) -> None:
         """Random matrices K [cell, row, column], in two tiles."""
         count, size = self.numbers.shape
         K = np.random.default_rng(8).uniform(-1, 1, (count, size, size))
-        self.K = K + K.transpose(0, 2, 1) if symmetric else K
+        self.K = (K + K.transpose(0, 2, 1) if symmetric else K)[self.shape]
         half = -(-count // 2)
         for first in range(0, count, half):
             tile = self.K[first : first + half]

@@ -62,6 +62,7 @@ class CondensedOperator(DeviceOperator):
     def set_auxiliary(self, name: str, values) -> None:
         super().set_auxiliary(name, values)
         self._condensed_at = None
+        self.__dict__.pop("shapes", None)
 
     def compile(self, matrices: bool = False) -> None:
         """Compile what residuals and products need; with `matrices`, values of the assembled matrix are kept too."""
@@ -108,12 +109,20 @@ class CondensedOperator(DeviceOperator):
             if self._values is None:
                 self._values = np.empty(shape, dtype=self.arrays.real)
         if matrix and self.format:
+            self.format.share(self.shapes)
             self.format.clear()
         self.local.condense(trace, interior, t, self._take if matrix else None, recovery)
         self.local.release()
         self._check(self.local.condensation_failure())
         if self.failure:
             raise SolveError(self.failure)
+
+    @cached_property
+    def shapes(self):
+        """Shapes of congruent cells, where the format can share their matrices and it may pay; else None."""
+        if self.format is None or not self.format.can_share:
+            return None
+        return self.discretization.congruence(self.aux_rows, self.format.most_shapes)
 
     def _take(self, schur, first: int, count: int, batch: int) -> None:
         """Put the matrices of a tile where they are wanted."""

@@ -1,4 +1,4 @@
-"""The trace matrix as element matrices, packed where they are symmetric."""
+"""The trace matrix as element matrices, packed where they are symmetric, once for cells that are congruent."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import numpy as np
 
 from ..device import Kernel
 from ..discretizations.base import padded
+from ..discretizations.congruence import Shapes
+from ..discretizations.facet_kinds import facet_kinds
+from .congruent import CongruentFacets, most_kinds
 from .trace_format import TraceFormat
 from .vectors import TailedVector
 
@@ -15,25 +18,60 @@ SYMMETRIC = {"double": 1e-11, "single": 1e-4}  # |K - Kᵀ| over |K| below which
 
 
 class ElementMatrices(TraceFormat):
-    """Element matrices, packed while all that came so far are symmetric: this rank's own decision, up to rounding."""
+    """Element matrices, packed while all that came so far are symmetric: this rank's own decision, up to rounding.
+
+    congruent: where cells share matrices, the dictionary that then holds all values; see `share`.
+    """
 
     kind = "element"
 
     def __init__(self, operator):
         super().__init__(operator)
-        disc, arrays = operator.discretization, self.arrays
-        self.stride = disc.stride
+        self.stride = operator.discretization.stride
         self.row_stride = padded(self.num_cells * self.cell_dofs)
         self.packed: object | None = None
         self.unpacked: object | None = None
         self.symmetric = True
-        self._dofs = arrays.to_device(disc.cell_dofs(), "cell dofs")
-        self._element = arrays.empty(self.cell_dofs * max(self.stride, self.num_cells))
+        self.is_blocked = bool(self.layout and self.layout.is_blocked)  # what kernels of trace_congruent.cl count on
+        self.congruent: CongruentFacets | None = None
+        self._shapes: Shapes | None = None
         self._assembly: dict = {}
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
-        return {name: Kernel(spec, self.operator.device) for name, spec in self.specs.element_matrices().items()}
+        specs = self.specs.element_matrices()
+        if self.can_share:
+            specs |= self.specs.congruent_facets()
+        return {name: Kernel(spec, self.operator.device) for name, spec in specs.items()}
+
+    @property
+    def can_share(self) -> bool:
+        """Facets own their unknowns, so that those beside congruent cells have the same blocks."""
+        return self.has_facets
+
+    @cached_property
+    def most_shapes(self) -> int:
+        """Shapes of cells above which a dictionary of facets' blocks surely does not pay."""
+        kinds = most_kinds(self.layout, self.specs.congruent_shape(), self.arrays.real.itemsize)
+        return 2 * kinds // self.layout.facets_per_cell
+
+    def share(self, shapes: Shapes | None) -> None:
+        if shapes is self._shapes:
+            return
+        self._shapes, self.congruent = shapes, None
+        if shapes is None:
+            return
+        kinds = facet_kinds(self.layout, shapes.shape)
+        if 0 < kinds.count <= most_kinds(self.layout, self.specs.congruent_shape(), self.arrays.real.itemsize):
+            self.congruent, self.packed, self.unpacked = CongruentFacets(self, kinds), None, None
+
+    @cached_property
+    def _dofs(self):
+        return self.arrays.to_device(self.operator.discretization.cell_dofs(), "cell dofs")
+
+    @cached_property
+    def _element(self):
+        return self.arrays.empty(self.cell_dofs * max(self.stride, self.num_cells))
 
     @property
     def matrix_reals(self) -> int:
@@ -42,20 +80,31 @@ class ElementMatrices(TraceFormat):
 
     @property
     def nbytes(self) -> int:
+        if self.congruent:
+            return self.congruent.nbytes
         return self.matrix_reals * self.arrays.real.itemsize + 4 * self.cell_dofs * self.stride
 
     @property
     def flops(self) -> int:
+        if self.congruent:
+            return self.congruent.flops
         return 2 * self.num_cells * self.cell_dofs**2
 
     @property
     def description(self) -> str:
+        if self.congruent:
+            cells = f"{self._shapes.count} shapes of {self.num_cells} cells"
+            facets = f"{self.congruent.kinds.count} kinds of {self.congruent.num_facets} facets"
+            return f"matrices of congruent cells, {cells}, {facets} on rank 0, {self.nbytes / 1e6:.1f} MB"
         how = "packed symmetric" if self.symmetric else "unpacked"
         size = f"{self.cell_dofs} by {self.cell_dofs}, {how}, {self.num_cells} cells on rank 0"
         return f"element matrices, {size}, {self.nbytes / 1e6:.1f} MB"
 
     def add_tile(self, K, first: int, count: int, tile_stride: int | None = None) -> None:
         tile_stride = tile_stride or padded(count)
+        if self.congruent:
+            self.congruent.add_tile(K, first, count, tile_stride)
+            return
         if self.symmetric and self.asymmetry(K, count, tile_stride) > SYMMETRIC[self.arrays.precision]:
             self._unpack()
         name, target, stride = "trace_element_store", self._matrix(), self.row_stride
@@ -72,6 +121,9 @@ class ElementMatrices(TraceFormat):
         return float(self.arrays.to_host(largest, groups, name="symmetry").max(initial=0.0))
 
     def mult(self, x: TailedVector, y_owned, y_ghost) -> None:
+        if self.congruent:
+            self.congruent.mult(x, y_owned, y_ghost)
+            return
         if self.symmetric:
             kernel = self.kernels["trace_packed_product"]
             groups = -(-self.num_cells // self.specs.packed_shape()[0])
@@ -89,13 +141,18 @@ class ElementMatrices(TraceFormat):
         self._assemble(y_owned, y_ghost)
 
     def mult_transpose(self, x: TailedVector, y_owned, y_ghost) -> None:
-        if self.symmetric:
+        if self.congruent:
+            self.congruent.mult(x, y_owned, y_ghost, transpose=True)
+        elif self.symmetric:
             self.mult(x, y_owned, y_ghost)
         else:
             self._multiply("trace_element_transposed", x)
             self._assemble(y_owned, y_ghost)
 
     def column(self, k: int, y_owned, y_ghost) -> None:
+        if self.congruent:
+            self.congruent.column(k, y_owned, y_ghost)
+            return
         name, stride = "trace_element_column", self.row_stride
         if self.symmetric:
             name, stride = "trace_packed_column", self.stride
@@ -138,7 +195,14 @@ class ElementMatrices(TraceFormat):
             items, self.num_cells, self.stride, self.row_stride, packed, self._matrix()
         )
 
+    def use_kernels_of(self, other: ElementMatrices) -> None:
+        super().use_kernels_of(other)
+        self.is_blocked = other.is_blocked
+
     def _copy_values(self) -> None:
+        if self.congruent:
+            self.congruent = self.congruent.copied(self)
+            return
         name = "packed" if self.symmetric else "unpacked"
         setattr(self, name, self._copied(self._matrix(), self.matrix_reals))
         self._element = self.arrays.empty(self.cell_dofs * max(self.stride, self.num_cells))

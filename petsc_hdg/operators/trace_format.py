@@ -21,6 +21,7 @@ class TraceFormat:
     """
 
     kind = ""
+    can_share = False  # whether cells of one shape may share a matrix, see `share`
 
     def __init__(self, operator):
         self.operator = operator
@@ -58,6 +59,9 @@ class TraceFormat:
 
     def clear(self) -> None:
         """Forget the values before new tiles come (they overwrite every entry, so that there is nothing to do)."""
+
+    def share(self, shapes) -> None:
+        """From now on cells of one of the Shapes have the same matrix (None: each has its own), if `can_share`."""
 
     def add_tile(self, K, first: int, count: int, tile_stride: int | None = None) -> None:
         """Take the matrices K [column, tile_stride, row] of cells first … first + count - 1; see the class."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics.check import first_run, run_stabilization
+from petsc_hdg.physics.dependence import Dependence, dependence
 from petsc_hdg.physics.device_text import device_text
 from petsc_hdg.physics.instance import Instance
 from petsc_hdg.physics.interpret import Interpreter
@@ -131,6 +132,10 @@ class Physics:
     def constant_jacobian(self, dim: int) -> bool:
         """Whether the physics is linear and g0 … g3 are surely the same at all points of a cell in `dim` dimensions."""
         return self._instance(dim).has_constant_jacobian
+
+    def dependence(self, dim: int, with_stabilization: bool = False) -> Dependence:
+        """On what element matrices depend besides geometry, constants and time, in `dim` dimensions."""
+        return dependence(self._instance(dim), with_stabilization)
 
     def _valid_instances(self) -> list[Instance]:
         found, errors = [], []

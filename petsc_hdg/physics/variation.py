@@ -19,10 +19,20 @@ def varies_in_cell(program: Program, nodal: dict[str, Collection[int]]) -> bool:
 
     An index that is not known before the program runs counts as every element.
     """
-    known = {helper.name: helper for helper in program.helpers}
-    main = prune(program.main, set(program.main.outputs), known)
+    main = _pruned(program)
     inputs = ir.names_used(*main.body) & {parameter.name for parameter in main.parameters} - main.outputs
     return bool(inputs & _VARYING) or any(_reads(main.body, name, nodal[name]) for name in _GIVEN if nodal[name])
+
+
+def reads_component(program: Program, component: int, dim: int) -> bool:
+    """Whether a specialised program may read an auxiliary component or its gradient."""
+    body = _pruned(program).body
+    return _reads(body, "a", (component,)) or _reads(body, "a_x", range(component * dim, component * dim + dim))
+
+
+def _pruned(program: Program):
+    """The main function without what its output does not need."""
+    return prune(program.main, set(program.main.outputs), {helper.name: helper for helper in program.helpers})
 
 
 def _reads(body: tuple, array: str, numbers: Collection[int]) -> bool:

@@ -212,7 +212,8 @@ def test_first_use_finds_the_kernels_right(kind, cell, essential, precision, ver
 COMPARED = {
     "dbf": {f"trace_dbf_{n}" for n in ("assemble", "product", "product_facet", "transposed", "column")},
     "element": {f"trace_{n}" for n in ("element_product", "element_transposed", "element_column")}
-    | {"trace_packed_product", "trace_packed_column"},
+    | {"trace_packed_product", "trace_packed_column"}
+    | {"trace_congruent_product", "trace_congruent_column"},
 }
 
 
@@ -315,5 +316,5 @@ def test_facet_block_jacobi_needs_a_trace_matrix():
 @pytest.mark.parametrize("ranks", [3])
 def test_three_ranks_equal_aij(mpirun, ranks):
     found = json.loads(mpirun(ranks, Path(__file__).parents[1] / "run_trace.py").stdout.splitlines()[-1])
-    assert len(found) == 24 and max(max(v.values()) for v in found.values()) < 200 * EPS["double"]
+    assert len(found) == 32 and max(max(v.values()) for v in found.values()) < 200 * EPS["double"]
     assert {k.split()[-1] for k in found} == set(ESSENTIAL) - {"none"}

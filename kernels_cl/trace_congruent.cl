@@ -1,0 +1,124 @@
+// The trace matrix of a mesh with congruent cells: a dictionary of the blocks of each kind of facet (Roca, Nguyen and
+// Peraire 2011 store them for each facet), which stays in cache. A product moves vectors and numbers of facets alone.
+// A work-group has FACETS consecutive facets, sorted by kind, so that neighbouring threads read the same blocks. A thread
+// has ROWS rows of a facet; PARTS threads share one.
+// needs: M BLOCKED NC NP F NA MC FACETS ROWS PARTS PAIRS
+//
+// M = NP NC     unknowns of a facet: nodes, then components        F   facets of a cell
+// NA = 2 F - 1  slots of a facet: itself, others of its first cell, others of its second one
+// MC = F M      unknowns of a cell
+// PAIRS 1       dictionaries are read two numbers at once, and vectors where facets are blocks of an even M
+//
+// Arrays, WIDTH = PARTS ROWS >= M
+//   D, T        [kind, NA, M, WIDTH]   entry (row i, unknown k of the facet in slot a); T: of the transposed matrix
+//   entry       [num_facets]           kind * FACETS + place in the group of the facet of each item
+//   adjacent    [NA - 1, facet_stride] facet in slots 1 … NA - 1 of each item's facet, -1 where there is none
+//   numbers     [M, facet_stride]      see trace_numbers.clh
+//   K           [MC, tile_stride, MC]  matrices of the cells first … first + count - 1, rows fastest
+//   list        [num_listed]           kinds whose representative has one of these cells
+//   cells, place [2, kind_stride]      cells of a representative by ascending number (-1: none), its place in them
+//   orientation [cell, F]              row of permutations;  permutations [orientation, NP] node of the cell's facet
+
+#define WIDTH (PARTS * ROWS)
+#define TABLE_AT(kind, slot, k) ((((size_t)(kind) * NA + (slot)) * M + (k)) * WIDTH)
+
+// Where unknown i of a facet stands on a cell's facet.
+inline int oriented(__global const int *permutations, int orientation, int i)
+{
+  return permutations[orientation * NP + i / NC] * NC + i % NC;
+}
+
+inline void set_or_add(__global real *entry, bool add, real value) { *entry = add ? *entry + value : value; }
+
+// Blocks of the kinds of one tile. Tiles come in ascending order: a facet's first cell sets its own block, the second adds.
+__kernel void trace_congruent_assemble(int num_listed, int first, int count, int tile_stride, int kind_stride,
+                                       __global const int *list, __global const int *cells,
+                                       __global const int *place, __global const int *orientation,
+                                       __global const int *permutations, __global const real *K, __global real *D,
+                                       __global real *T)
+{
+  const int t = get_global_id(0);
+  if (t >= num_listed * M) return;
+  const int kind = list[t / M], i = t % M;
+  for (int side = 0; side < 2; ++side) {
+    const int cell = cells[side * kind_stride + kind];
+    if (cell < first || cell >= first + count) continue;
+    const int here = place[side * kind_stride + kind];
+    __global const int *turned = orientation + (size_t)cell * F;
+    __global const real *matrix = K + (size_t)(cell - first) * MC;
+    const int row = here * M + oriented(permutations, turned[here], i);
+    for (int other = 0; other < F; ++other) {
+      const int slot = other == here ? 0 : 1 + side * (F - 1) + other - (other > here);
+      const bool add = slot == 0 && side == 1;
+      for (int k = 0; k < M; ++k) {
+        const int column = other * M + oriented(permutations, turned[other], k);
+        const size_t at = TABLE_AT(kind, slot, k) + i;
+        set_or_add(D + at, add, matrix[(size_t)column * tile_stride * MC + row]);
+        set_or_add(T + at, add, matrix[(size_t)row * tile_stride * MC + column]);
+      }
+    }
+  }
+}
+
+// sum[i] += D[i] value for ROWS rows.
+#if PAIRS
+#define SUMS real2 sum[ROWS / 2]
+#define SUM(i) (((i) & 1) ? sum[(i) / 2].y : sum[(i) / 2].x)
+#define CLEAR_SUMS() for (int i_ = 0; i_ < ROWS / 2; ++i_) sum[i_] = 0
+#define ADD_COLUMN(column, value)                                                                                \
+  for (int i_ = 0; i_ < ROWS / 2; ++i_) sum[i_] += ((__global const real2 *)(column))[i_] * (value)
+#else
+#define SUMS real sum[ROWS]
+#define SUM(i) sum[i]
+#define CLEAR_SUMS() for (int i_ = 0; i_ < ROWS; ++i_) sum[i_] = 0
+#define ADD_COLUMN(column, value) for (int i_ = 0; i_ < ROWS; ++i_) sum[i_] += (column)[i_] * (value)
+#endif
+
+// y = A x on this rank's facets, ghosts included; with T for D, y = Aᵀ x.
+__kernel void trace_congruent_product(int num_facets, int n_owned, int n_free, int facet_stride,
+                                      __global const real *restrict D, __global const int *restrict entry,
+                                      __global const int *restrict adjacent, __global const int *restrict numbers,
+                                      __global const real *restrict owned, __global const real *restrict tail,
+                                      __global real *restrict y_owned, __global real *restrict y_ghost)
+{
+  const int group = get_group_id(0) * FACETS, part = get_local_id(0) / FACETS;
+  const int t = group + (int)get_local_id(0) % FACETS;
+  if (t >= num_facets) return;
+  const int f = group + entry[t] % FACETS;
+  __global const real *column = D + TABLE_AT(entry[t] / FACETS, 0, 0) + part * ROWS;
+  SUMS;
+  CLEAR_SUMS();
+  for (int a = 0; a < NA; ++a) {
+    const int g = a ? adjacent[(size_t)(a - 1) * facet_stride + t] : f;
+    if (g < 0) continue;
+#if PAIRS && BLOCKED && M % 2 == 0
+    const int start = g * M;
+    __global const real2 *x = (__global const real2 *)(start < n_owned ? owned + start : tail + (start - n_owned));
+    for (int k = 0; k < M / 2; ++k) {
+      const real2 value = x[k];
+      ADD_COLUMN(column + (a * M + 2 * k) * WIDTH, value.x);
+      ADD_COLUMN(column + (a * M + 2 * k + 1) * WIDTH, value.y);
+    }
+#else
+    for (int k = 0; k < M; ++k) {
+      const real value = trace_value(owned, tail, n_owned, numbers, facet_stride, g, k);
+      ADD_COLUMN(column + (a * M + k) * WIDTH, value);
+    }
+#endif
+  }
+  for (int i = 0; i < ROWS; ++i)
+    if (part * ROWS + i < M)
+      trace_set(y_owned, y_ghost, n_owned, n_free, numbers, facet_stride, f, part * ROWS + i, SUM(i));
+}
+
+// Entry (i, column) of each facet's own block; the diagonal if column < 0.
+__kernel void trace_congruent_column(int num_facets, int n_owned, int n_free, int facet_stride, int column,
+                                     __global const real *D, __global const int *entry, __global const int *numbers,
+                                     __global real *y_owned, __global real *y_ghost)
+{
+  const int t = get_global_id(0) / M, i = get_global_id(0) % M;
+  if (t >= num_facets) return;
+  const int f = t / FACETS * FACETS + entry[t] % FACETS;
+  const real value = D[TABLE_AT(entry[t] / FACETS, 0, column < 0 ? i : column) + i];
+  trace_set(y_owned, y_ghost, n_owned, n_free, numbers, facet_stride, f, i, value);
+}

@@ -1,0 +1,101 @@
+"""Congruent cells: those whose trace matrices are the same because their geometry and data are, up to translation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+TOLERANCE = 1e-11  # of a cell's extent, by which vertex differences of congruent cells may differ
+ROUNDING = 16 * 2.0**-52  # of the largest coordinate, likewise
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """shape [cell] int32: number of each cell's shape.   representative [shape] int32: its first cell."""
+
+    shape: np.ndarray
+    representative: np.ndarray
+
+    @property
+    def count(self) -> int:
+        return len(self.representative)
+
+
+def congruent_cells(disc, aux_rows: np.ndarray, most: int) -> Shapes | None:
+    """Shapes of a CondensedDiscretization's cells for auxiliary data [row, stride]; None if these are more than `most`,
+    or if matrices depend on more than geometry, cell-wise data and natural conditions. Not collective.
+    """
+    by_expression = disc.has_jumps and disc.stabilization_mode == 2
+    depends = disc.physics.dependence(disc.dim, by_expression)
+    count = disc.mesh.num_cells
+    if depends.on_place or not count or most < 1:
+        return None
+    geometry = disc.mesh.geometry
+    nodes = geometry.nodes[geometry.cell_nodes[:count]]
+    edges = (nodes[:, 1:] - nodes[:, :1]).reshape(count, -1)
+    tolerance = TOLERANCE * np.abs(edges).max(axis=1) + ROUNDING * np.abs(nodes).max()
+    labels = _conditions(disc, depends.natural)
+    starts = disc.auxiliary.starts
+    for component in depends.auxiliary:
+        labels = _refined(labels, aux_rows[starts[component] : starts[component + 1], :count])
+    return group(edges, tolerance, labels, most)
+
+
+def _conditions(disc, natural: tuple[int, ...]) -> np.ndarray:
+    """A number [cell] that tells which conditions with a derivative hold on which facets; its own where one varies."""
+    labels = np.zeros(disc.mesh.num_cells, dtype=np.int64)
+    cells, facets, condition = disc.natural_facets
+    kind = np.array(natural, dtype=np.int64)[condition] if len(condition) else condition
+    masks = np.zeros((disc.num_facets_of_cell, len(labels)), dtype=np.int64)
+    same = kind == 1
+    np.bitwise_or.at(masks, (facets[same], cells[same]), np.left_shift(np.int64(1), condition[same]))
+    if same.any():
+        labels = _refined(labels, masks)
+    varying = np.unique(cells[kind == 2])
+    labels[varying] = labels.max(initial=0) + 1 + np.arange(len(varying))
+    return labels
+
+
+def _refined(labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Labels [cell] that also tell apart different values of each of `rows` [row, cell]."""
+    for row in rows:
+        values, place = np.unique(row, return_inverse=True)
+        if len(values) > 1:
+            labels = np.unique(labels * len(values) + place.ravel(), return_inverse=True)[1].ravel()
+    return labels
+
+
+def group(data: np.ndarray, tolerance: np.ndarray, labels: np.ndarray, most: int) -> Shapes | None:
+    """Items of one label whose rows of data [item, number] agree within `tolerance` [item]; None for more than `most`.
+
+    Items are sorted by a random combination of their numbers, neighbours closer than the tolerance are compared with
+    the first of them, and those that differ are sorted again by another combination.
+    """
+    random = np.random.default_rng(5)
+    shape, found = np.full(len(data), -1, dtype=np.int32), []
+    left = np.arange(len(data))
+    while len(left):
+        weights = random.uniform(0.5, 1.5, data.shape[1])
+        start, order = _runs(data[left] @ weights, tolerance[left] * weights.sum(), labels[left])
+        if len(found) + len(start) > most:
+            return None
+        members = left[order]
+        run = np.repeat(np.arange(len(start)), np.diff(np.append(start, len(members))))
+        first = np.minimum.reduceat(members, start)
+        agree = np.abs(data[members] - data[first[run]]).max(axis=1, initial=0.0) <= tolerance[first[run]]
+        shape[members[agree]] = len(found) + run[agree]
+        found += first.tolist()
+        left = np.sort(members[~agree])
+    by_cell = np.argsort(found, kind="stable")
+    number = np.empty(len(found), dtype=np.int32)
+    number[by_cell] = np.arange(len(found), dtype=np.int32)
+    return Shapes(number[shape], np.array(found, dtype=np.int32)[by_cell])
+
+
+def _runs(key: np.ndarray, tolerance: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where runs of close keys of one label start, and the order [item] that makes them."""
+    order = np.argsort(key, kind="stable") if not labels.any() else np.lexsort((key, labels))
+    key, tolerance, labels = key[order], tolerance[order], labels[order]
+    gap = np.diff(key) > np.maximum(tolerance[1:], tolerance[:-1])
+    return np.flatnonzero(np.concatenate([[True], gap | (np.diff(labels) != 0)])), order

@@ -1,0 +1,108 @@
+"""The trace matrix of congruent cells: one set of dense blocks for each kind of facet."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+
+from ..discretizations.base import padded
+from ..discretizations.facet_kinds import FacetKinds
+
+MOST_SHARE = 1 / 8  # kinds of facets over facets, from which on a dictionary does not pay
+MOST_BYTES = 4e6  # of a dictionary, which is to stay in cache
+
+
+class CongruentFacets:
+    """Dictionary [kind, n_a, m, width] of dense blocks and that of the transposed matrix; products with both.
+
+    trace: the ElementMatrices whose layout, kernels and buffers it uses.
+    """
+
+    def __init__(self, trace, kinds: FacetKinds):
+        self.trace, self.kinds, self.arrays = trace, kinds, trace.arrays
+        layout = trace.layout
+        self.shape = trace.specs.congruent_shape()
+        self.num_facets, self.facet_stride = layout.num_facets, padded(layout.num_facets)
+        self.kind_stride = padded(kinds.count)
+        entry, adjacent = kinds.listed(self.shape.facets)
+        self._entry = self._stored(entry[None], self.facet_stride)
+        self._adjacent = self._stored(adjacent, self.facet_stride)
+        self._numbers = None if trace.is_blocked else self._stored(layout.numbers.T, self.facet_stride)
+        self._cells, self._local = layout.cells[:, kinds.representative], layout.local[:, kinds.representative]
+        self._sides = self._stored(self._cells, self.kind_stride), self._stored(self._local, self.kind_stride)
+        self.blocks, self.transposed = (self.arrays.zeros(self.num_reals) for _ in range(2))
+        self._tiles: dict = {}
+
+    @property
+    def num_reals(self) -> int:
+        """Reals of one dictionary."""
+        return max(1, self.kinds.count) * block_reals(self.trace.layout, self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the dictionaries and of the facets' numbers."""
+        layout = self.trace.layout
+        indices = layout.num_slots + (0 if self.trace.is_blocked else layout.block)
+        return 2 * self.num_reals * self.arrays.real.itemsize + 4 * indices * self.facet_stride
+
+    @property
+    def flops(self) -> int:
+        """Additions and multiplications of one product on this rank."""
+        layout = self.trace.layout
+        return 2 * layout.num_facets * layout.num_slots * layout.block**2
+
+    def add_tile(self, K, first: int, count: int, tile_stride: int) -> None:
+        """Take the blocks of the kinds whose representative has one of the cells first … first + count - 1."""
+        if (first, count) not in self._tiles:
+            inside = ((self._cells >= first) & (self._cells < first + count)).any(axis=0)
+            listed = np.flatnonzero(inside).astype(np.int32)
+            self._tiles[first, count] = (self.arrays.to_device(listed, "trace layout"), len(listed))
+        listed, size = self._tiles[first, count]
+        self.trace.kernels["trace_congruent_assemble"](
+            size * self.trace.layout.block, size, first, count, tile_stride, self.kind_stride, listed, *self._sides,
+            *self.trace.orientation, K, self.blocks, self.transposed,
+        )  # fmt: skip
+
+    def mult(self, x, y_owned, y_ghost, transpose: bool = False) -> None:
+        """y = A x or Aᵀ x on this rank."""
+        groups = -(-self.num_facets // self.shape.facets)
+        self.trace.kernels["trace_congruent_product"](
+            groups * self.shape.facets * self.shape.parts, *self._sizes, self.transposed if transpose else self.blocks,
+            self._entry, self._adjacent, self._numbers, x.owned, x.tail, y_owned, y_ghost,
+        )  # fmt: skip
+
+    def column(self, k: int, y_owned, y_ghost) -> None:
+        """As TraceFormat.column."""
+        self.trace.kernels["trace_congruent_column"](
+            self.num_facets * self.trace.layout.block, *self._sizes, k, self.blocks, self._entry, self._numbers,
+            y_owned, y_ghost,
+        )  # fmt: skip
+
+    @property
+    def _sizes(self) -> tuple[int, ...]:
+        return self.num_facets, self.trace.dofmap.num_owned, self.trace.num_free, self.facet_stride
+
+    def copied(self, trace) -> CongruentFacets:
+        """The same values for another format, in dictionaries of their own."""
+        other = copy.copy(self)
+        other.trace = trace
+        for name in ("blocks", "transposed"):
+            setattr(other, name, self.arrays.empty(self.num_reals))
+            self.arrays.copy(getattr(self, name), getattr(other, name), self.num_reals)
+        return other
+
+    def _stored(self, values: np.ndarray, stride: int):
+        """Device array [row, stride] from [row, item]."""
+        padding = np.zeros((len(values), stride - values.shape[1]), dtype=np.int32)
+        return self.arrays.to_device(np.concatenate([values, padding], axis=1).astype(np.int32), "trace layout")
+
+
+def block_reals(layout, shape) -> int:
+    """Reals of the blocks of one kind of facet."""
+    return layout.num_slots * layout.block * shape.parts * shape.rows
+
+
+def most_kinds(layout, shape, real_bytes: int) -> int:
+    """Kinds of facets up to which a dictionary pays."""
+    return int(min(MOST_SHARE * layout.num_facets, MOST_BYTES / (block_reals(layout, shape) * real_bytes)))

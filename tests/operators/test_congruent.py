@@ -1,0 +1,236 @@
+"""Congruent cells: which are found, and that a dictionary of their blocks gives the products of the other formats."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from test_trace_formats import ESSENTIAL, close, compare, direction
+from trace_stand_in import TraceStandIn
+
+import petsc_hdg as fe
+from petsc_hdg.discretizations.congruence import Shapes, group
+from petsc_hdg.discretizations.facet_kinds import facet_kinds
+from petsc_hdg.discretizations.hdg import HybridizedDG
+from petsc_hdg.operators.congruent import CongruentFacets
+from petsc_hdg.operators.trace_formats import create_format
+from petsc_hdg.options import Options
+
+FACES = {"triangle": (16, 12), "quadrilateral": (24, 16), "tetrahedron": (6, 6, 6), "hexahedron": (8, 6, 6)}
+SHAPES_OF_BOX = {"triangle": 2, "quadrilateral": 1, "tetrahedron": 6, "hexahedron": 1}
+
+
+def box(cell: str, **settings) -> fe.Mesh:
+    return fe.Mesh.box(FACES[cell], simplex=cell in ("triangle", "tetrahedron"), **settings)
+
+
+def shaken(mesh: fe.Mesh, amount: float) -> fe.Mesh:
+    """The mesh with every vertex moved at random by up to `amount`."""
+    mesh.geometry.nodes += np.random.default_rng(1).uniform(-amount, amount, mesh.geometry.nodes.shape)
+    return mesh
+
+
+def shapes(mesh, most=1000, aux_rows=None, **physics) -> Shapes | None:
+    physics = {"f1": "for (d = 0; d < dim; ++d) f1[d] = u_x[d];", "f0": "f0[0] = x[0];", **physics}
+    disc = HybridizedDG(mesh, fe.Physics({"u": 1}, **physics), Options(degree=1))
+    rows = np.zeros((disc.auxiliary.num_rows, disc.stride)) if aux_rows is None else aux_rows
+    return disc.congruence(rows, most)
+
+
+def edges(mesh) -> np.ndarray:
+    nodes = mesh.geometry.nodes[mesh.geometry.cell_nodes[: mesh.num_cells]]
+    return (nodes[:, 1:] - nodes[:, :1]).reshape(mesh.num_cells, -1)
+
+
+@pytest.mark.parametrize("cell", FACES)
+def test_a_box_has_few_shapes_and_a_shaken_one_as_many_as_cells(cell):
+    mesh = box(cell)
+    found = shapes(mesh)
+    assert found.count == SHAPES_OF_BOX[cell]
+    np.testing.assert_allclose(edges(mesh), edges(mesh)[found.representative][found.shape], atol=1e-13)
+    np.testing.assert_array_equal(found.shape[found.representative], np.arange(found.count))
+    assert shapes(shaken(box(cell), 1e-14)).count == SHAPES_OF_BOX[cell]
+    mesh = shaken(box(cell), 1e-6)
+    assert shapes(mesh, mesh.num_cells).count == mesh.num_cells
+    assert shapes(mesh, mesh.num_cells - 1) is None
+
+
+def test_one_moved_vertex_gives_its_cells_shapes_of_their_own():
+    mesh = box("triangle")
+    cells = np.flatnonzero((mesh.geometry.cell_nodes == 100).any(axis=1))
+    mesh.geometry.nodes[100] += 1e-9
+    found = shapes(mesh)
+    assert len(cells) == 6 and found.count == 8 and len(set(found.shape[cells])) == 6
+    assert np.bincount(found.shape).max() < mesh.num_cells - 6 + 1
+
+
+def test_groups_are_those_of_the_first_member():
+    """A chain whose neighbours agree while its ends do not is split where the first member says."""
+    data = np.arange(10)[:, None] * 0.75
+    found = group(data, np.ones(10), np.zeros(10, dtype=np.int64), 10)
+    np.testing.assert_array_equal(found.shape, np.arange(10) // 2)
+    np.testing.assert_array_equal(found.representative, np.arange(0, 10, 2))
+    labels = np.arange(10) % 2
+    assert group(np.zeros((10, 1)), np.ones(10), labels, 10).representative.tolist() == [0, 1]
+
+
+def test_equal_sums_are_compared():
+    """Rows that a combination of their numbers cannot tell apart."""
+    random = np.random.default_rng(5)
+    weights = random.uniform(0.5, 1.5, 2)
+    data = np.array([[0.0, 0.0], [weights[1], -weights[0]], [0.0, 0.0]])
+    assert group(data, np.full(3, 1e-9), np.zeros(3, dtype=np.int64), 3).shape.tolist() == [0, 1, 0]
+
+
+def test_data_that_matrices_depend_on():
+    mesh = box("triangle")
+    count = mesh.num_cells
+    kappa = {"f1": "for (d = 0; d < dim; ++d) f1[d] = a[0]*u_x[d];", "auxiliary": {"k": fe.Auxiliary(1, "cell")}}
+    rows = (np.arange(32 * -(-count // 32)) // 100).astype(float)[None]
+    found = shapes(mesh, aux_rows=rows, **kappa)
+    assert found.count == 2 * len(np.unique(rows[0, :count]))
+    np.testing.assert_array_equal(rows[0, :count], rows[0, found.representative][found.shape])
+    source = {"f0": "f0[0] = a[0];", "auxiliary": {"k": fe.Auxiliary(1, "cell")}}
+    assert shapes(mesh, aux_rows=rows, **source).count == 2
+    assert shapes(mesh, f1="for (d = 0; d < dim; ++d) f1[d] = (1 + x[0])*u_x[d];") is None
+    assert shapes(mesh, f1="for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*u_x[d];") is None
+
+
+def test_conditions_that_matrices_depend_on():
+    mesh = box("triangle")
+    assert shapes(mesh, boundary=[fe.Neumann("left", "g[0] = x[1];")]).count == 2
+    assert shapes(mesh, boundary=[fe.Robin("left", "f0[0] = 2*u[0] + x[1];")]).count == 3
+    assert shapes(mesh, boundary=[fe.Robin("left", "f0[0] = (2 + x[1])*u[0];")]).count == 2 + FACES["triangle"][1]
+
+
+@pytest.mark.parametrize("cell", FACES)
+def test_kinds_of_facets(cell):
+    """Facets of a kind have cells of the same shapes in the same places."""
+    op = TraceStandIn(cell, 1, 1, ESSENTIAL["whole"][:1], faces=FACES[cell])
+    layout = create_format("element", op).layout
+    shape = np.random.default_rng(3).integers(0, 3, op.mesh.num_cells)
+    kinds = facet_kinds(layout, shape)
+    sides = [
+        (shape[c], p, *layout.orientation[c]) if c >= 0 else ()
+        for c, p in zip(layout.cells.T.ravel(), layout.local.T.ravel(), strict=True)
+    ]
+    pairs = list(zip(sides[::2], sides[1::2], strict=True))
+    assert all(pairs[k] == pairs[kinds.representative[n]] for k, n in enumerate(kinds.kind))
+    assert len(set(pairs)) == kinds.count
+    entry, adjacent = kinds.listed(16)
+    facet = np.arange(len(entry)) // 16 * 16 + entry % 16
+    assert sorted(facet) == list(range(layout.num_facets))
+    np.testing.assert_array_equal(entry // 16, kinds.kind[facet])
+    np.testing.assert_array_equal(adjacent, layout.neighbours[1:, facet])
+    assert all((np.diff(part) >= 0).all() for part in np.split(entry // 16, range(16, len(entry), 16)))
+
+
+def shared(op, count: int = 3, gpu: bool = False):
+    """A format whose cells have one of `count` random matrices, those of the stand-in."""
+    shape = np.random.default_rng(7).integers(0, count, op.mesh.num_cells)
+    found = [int(np.flatnonzero(shape == k)[0]) for k in range(count)]
+    op.K = op.K[found][shape]
+    trace = create_format("element", op)
+    if gpu:  # its launch shapes and vector loads, on this device
+        limits = replace(trace.specs.limits, is_gpu=True, max_work_group=64)
+        trace.specs = replace(trace.specs, limits=limits)
+    trace._shapes = Shapes(shape.astype(np.int32), np.array(found, dtype=np.int32))
+    trace.congruent = CongruentFacets(trace, facet_kinds(trace.layout, shape))
+    op.fill(trace, 7)
+    return trace
+
+
+@pytest.mark.parametrize("gpu", (False, True))
+@pytest.mark.parametrize("essential", ESSENTIAL)
+@pytest.mark.parametrize("degree,nc", [(0, 1), (1, 1), (2, 1), (1, 2), (3, 2)])
+@pytest.mark.parametrize("cell", FACES)
+def test_products_and_diagonals(cell, degree, nc, essential, gpu):
+    fixed = [(label, tuple(c for c in which if c < nc)) for label, which in ESSENTIAL[essential]]
+    op = TraceStandIn(cell, degree, nc, fixed)
+    trace = shared(op, gpu=gpu)
+    compare(op, trace)
+    dense = create_format("dbf", op)
+    op.fill(dense, 5)
+    x, _ = direction(op)
+    close(op, op.local(lambda *y: trace.mult(x, *y)), op.local(lambda *y: dense.mult(x, *y)))
+    close(op, op.local(lambda *y: trace.column(0, *y)), op.local(lambda *y: dense.column(0, *y)))
+
+
+def test_tiles_of_any_size_give_the_same_bits():
+    op = TraceStandIn("tetrahedron", 1, 1)
+    trace = shared(op)
+    whole = [
+        op.arrays.to_host(b, trace.congruent.num_reals) for b in (trace.congruent.blocks, trace.congruent.transposed)
+    ]
+    for tile in (1, 3, 1000):
+        op.fill(trace, tile)
+        for buffer, expected in zip((trace.congruent.blocks, trace.congruent.transposed), whole, strict=True):
+            np.testing.assert_array_equal(op.arrays.to_host(buffer, len(expected)), expected)
+
+
+def test_a_copy_keeps_its_values_and_single_precision_works():
+    op = TraceStandIn("quadrilateral", 2, 1, precision="single")
+    trace = shared(op)
+    A, (x, values) = op.matrix(), direction(op)
+    kept = trace.copy()
+    op.K *= 3.0
+    op.fill(trace, 100)
+    close(op, op.local(lambda *y: kept.mult(x, *y)), A @ values)
+    close(op, op.local(lambda *y: trace.mult(x, *y)), 3 * (A @ values))
+
+
+def test_sharing_is_taken_back():
+    """A dictionary is used while there are shapes and few kinds of facets."""
+    op = TraceStandIn("triangle", 1, 1, faces=FACES["triangle"])
+    op.K[:] = op.K[0]
+    trace = create_format("element", op)
+    one = Shapes(np.zeros(op.mesh.num_cells, dtype=np.int32), np.zeros(1, dtype=np.int32))
+    trace.share(one)
+    assert trace.congruent and trace.packed is None and "kinds of" in trace.description
+    op.fill(trace, 100)
+    compare(op, trace)
+    small = trace.nbytes
+    trace.share(None)
+    op.fill(trace, 100)
+    assert trace.congruent is None and trace.nbytes > 5 * small
+    compare(op, trace)
+    trace.share(Shapes(np.arange(op.mesh.num_cells, dtype=np.int32), np.arange(op.mesh.num_cells, dtype=np.int32)))
+    assert trace.congruent is None
+
+
+def real_product(mesh, kind: str, physics) -> tuple:
+    """Products with a random vector of a linear problem's trace matrix and its transpose, its diagonal; the format."""
+    problem = fe.Problem(mesh, physics, backend="hdg_gpu", degree=1, hdg_trace_mat=kind)
+    op = problem.operator
+    op.linearize(op.arrays.zeros(max(1, op.dofmap.num_owned)))
+    x = op.arrays.to_device(np.random.default_rng(1).uniform(-1, 1, op.dofmap.num_owned))
+    found = []
+    for run in (
+        partial(op.format.apply, x),
+        partial(op.format.apply, x, transpose=True),
+        partial(op.format.apply_column, -1),
+    ):
+        y = op.arrays.zeros(op.dofmap.num_owned)
+        run(y)
+        found.append(op.arrays.to_host(y, op.dofmap.num_owned))
+    return *found, op.format
+
+
+@pytest.mark.parametrize("flux", ("u_x[d]", "u_x[d] + (d + 1)*u[0]"))
+@pytest.mark.parametrize("cell", FACES)
+def test_matrices_of_a_problem_are_shared(cell, flux):
+    physics = fe.Physics(
+        {"u": 1},
+        f0="f0[0] = u[0] - x[0];",
+        f1=f"for (d = 0; d < dim; ++d) f1[d] = {flux};",
+        boundary=[fe.Dirichlet("left", "g[0] = 1;"), fe.Robin("right", "f0[0] = 2*u[0];")],
+    )
+    faces = tuple(3 * n for n in FACES[cell][:2]) + FACES[cell][2:]
+    mesh = fe.Mesh.box(faces, simplex=cell in ("triangle", "tetrahedron"))
+    *got, trace = real_product(mesh, "element", physics)
+    *expected, _ = real_product(mesh, "dbf", physics)
+    assert trace.congruent and trace.congruent.kinds.count < trace.layout.num_facets / 8
+    for a, b in zip(got, expected, strict=True):
+        assert np.abs(a - b).max() < 1e-11 * np.abs(b).max()
