@@ -31,14 +31,18 @@ def congruent_cells(disc, aux_rows: np.ndarray, most: int) -> Shapes | None:
     count = disc.mesh.num_cells
     if depends.on_place or not count or most < 1:
         return None
-    geometry = disc.mesh.geometry
-    nodes = geometry.nodes[geometry.cell_nodes[:count]]
-    edges = (nodes[:, 1:] - nodes[:, :1]).reshape(count, -1)
-    tolerance = TOLERANCE * np.abs(edges).max(axis=1) + ROUNDING * np.abs(nodes).max()
     labels = _conditions(disc, depends.natural)
     starts = disc.auxiliary.starts
     for component in depends.auxiliary:
         labels = _refined(labels, aux_rows[starts[component] : starts[component + 1], :count])
+    return same_geometry(disc.mesh.geometry, labels, most)
+
+
+def same_geometry(geometry, labels: np.ndarray, most: int) -> Shapes | None:
+    """Shapes of the first cells of a Geometry up to translation, cells of different labels [cell] being different."""
+    nodes = geometry.nodes[geometry.cell_nodes[: len(labels)]]
+    edges = (nodes[:, 1:] - nodes[:, :1]).reshape(len(labels), -1)
+    tolerance = TOLERANCE * np.abs(edges).max(axis=1) + ROUNDING * np.abs(nodes).max()
     return group(edges, tolerance, labels, most)
 
 

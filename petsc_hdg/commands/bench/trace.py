@@ -1,7 +1,8 @@
 """Rows of the HDG trace matrix: assembly and products in dense block format and as element matrices.
 
 The meshes are copies of a shaken tile and the matrices random, since times do not depend on values. Where cupy imports
-and the device is NVIDIA's, cuSPARSE's product with the same blocks in CSR is the peer of each product.
+and the device is NVIDIA's, cuSPARSE's product with the same blocks in CSR is the peer of each product. Rows
+"congruent" are of uniform boxes, whose cells share a matrix for each shape.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from mpi4py import MPI
 from ...device import Arrays
 from ...device.halo import Halo
 from ...discretizations.base import cell_fastest, padded
+from ...discretizations.congruence import Shapes, same_geometry
 from ...discretizations.dofmap import FieldSpace, build_dofmap
 from ...discretizations.trace_element import TraceElement
 from ...operators.trace_formats import create_format
@@ -33,6 +35,14 @@ CASES = [
 ]
 # Roca, Nguyen and Peraire 2011, table 1: 11 780 facets, n_c = 4; this box of triangles has 11 783.
 ROCA_FACES, ROCA_COMPONENTS, ROCA_DEGREES = (58, 67), 4, (1, 2, 3, 4, 5)
+# The same for congruent cells, where vectors are all that is moved.
+CONGRUENT_CASES = [
+    ("triangle", 1, (1, 2, 3, 5, 8)),
+    ("quadrilateral", 1, (1, 3, 5)),
+    ("tetrahedron", 1, (1, 2, 3)),
+    ("hexahedron", 1, (1, 2)),
+    ("triangle", 4, (1, 3)),
+]
 TILE_FACES = {
     "triangle": (128, 128),
     "quadrilateral": (128, 128),
@@ -41,6 +51,7 @@ TILE_FACES = {
 }
 SMALL_FACES = {"triangle": (24, 24), "quadrilateral": (24, 24), "tetrahedron": (5, 5, 5), "hexahedron": (6, 6, 6)}
 GPU_BYTES, CPU_BYTES = 1.5e9, 2e8  # of a matrix in dense block format
+CONGRUENT_BYTES, CONGRUENT_FACETS = 6e9, 6e6  # most of these, on a GPU, so that vectors do not fit its cache
 K_BYTES = 1.2e8  # of a tile of element matrices
 
 
@@ -48,25 +59,27 @@ def rows(device, given, copy):
     """Yield bench rows, one after the other."""
     for degree in ROCA_DEGREES:
         yield from _case(device, given, copy, "triangle", degree, ROCA_COMPONENTS, " (Roca)")
-    for cell, components, degrees in CASES:
-        for degree in degrees:
-            yield from _case(device, given, copy, cell, degree, components)
+    for measurements, cases in ((MEASUREMENTS, CASES), (CONGRUENT, CONGRUENT_CASES)):
+        for cell, components, degrees in cases:
+            for degree in degrees:
+                yield from _case(device, given, copy, cell, degree, components, measurements=measurements)
 
 
-def _case(device, given, copy, cell: str, degree: int, components: int, note: str = ""):
+def _case(device, given, copy, cell: str, degree: int, components: int, note: str = "", measurements=None):
+    measurements = measurements or MEASUREMENTS
     wanted = {
         f"trace {name}{note}": measure
-        for name, measure in MEASUREMENTS.items()
+        for name, measure in measurements.items()
         if given.only in f"trace {name}{note} {cell} P{degree}"
     }
     if not wanted:
         return
-    disc = _made(device, given, cell, degree, components, roca=bool(note))
+    disc = _made(device, given, cell, degree, components, roca=bool(note), uniform=measurements is CONGRUENT)
     for title, measure in wanted.items():
         yield measure(title, disc, device, given.repeat, copy)
 
 
-def _made(device, given, cell: str, degree: int, components: int, roca: bool) -> TraceCopies:
+def _made(device, given, cell: str, degree: int, components: int, roca: bool, uniform: bool) -> TraceCopies:
     arrays = Arrays(device, given.fe_precision)
     if roca:
         return TraceCopies(cell, degree, components, ROCA_FACES, arrays, lambda tile: 1)
@@ -79,21 +92,23 @@ def _made(device, given, cell: str, degree: int, components: int, roca: bool) ->
         block = tile.space.element.num_facet_basis * components
         per_facet = 8 * (2 * tile.mesh.shape.num_facets - 1) * block**2
         facets = tile.dofmap.num_owned // block
+        if uniform and device.is_gpu:
+            return round(min(CONGRUENT_BYTES / per_facet, CONGRUENT_FACETS) / facets)
         return round((GPU_BYTES if device.is_gpu else CPU_BYTES) / (per_facet * facets))
 
-    return TraceCopies(cell, degree, components, faces[cell], arrays, copies)
+    return TraceCopies(cell, degree, components, faces[cell], arrays, copies, 0.0 if uniform else 0.2)
 
 
 class TraceCopies:
     """Operator and discretization in one: the trace numbering of copies of a tile, nothing essential.
 
-    copies(tile): how many, from the tile's mesh, space and dofmap.
+    copies(tile): how many, from the tile's mesh, space and dofmap.   shaken: as in shaken_box, 0 for a uniform tile.
     """
 
     name = "hdg_gpu"
 
-    def __init__(self, cell, degree, components, faces, arrays, copies):
-        mesh = shaken_box(cell, faces)
+    def __init__(self, cell, degree, components, faces, arrays, copies, shaken: float = 0.2):
+        mesh = self.tile = shaken_box(cell, faces, shaken)
         space = FieldSpace("u", TraceElement(cell, degree), components, 0, 0, 0)
         start, end = mesh.dm.getChart()
         dofmap = build_dofmap(mesh, mesh.dm.clone(), (space,), np.zeros((end - start, components), dtype=bool))
@@ -127,22 +142,49 @@ class TraceCopies:
         fill()
         return trace, fill
 
+    def congruent(self):
+        """Element matrices with a random symmetric one for each shape of cell, handed over where they are read."""
+        trace = create_format("element", self)
+        cells, size = self.tile.num_cells, self.spaces[0].num_dofs
+        one = same_geometry(self.tile.geometry, np.zeros(cells, dtype=np.int64), cells)
+        trace.share(Shapes(np.tile(one.shape, self.mesh.num_cells // cells), one.representative))
+        K = np.random.default_rng(2).uniform(-1, 1, (one.count, size, size))
+        K += K.transpose(0, 2, 1)
+        count = max(32, int(K_BYTES / (size**2 * self.arrays.real.itemsize)) // 32 * 32)
+        for first in range(0, cells, count):
+            tile = np.ascontiguousarray(K[one.shape[first : first + count]].transpose(2, 0, 1))
+            trace.add_tile(self.arrays.to_device(tile), first, tile.shape[1], tile.shape[1])
+        return trace
+
 
 def product_row(kind: str, symmetric: bool):
     """A product. bytes_compulsory: the matrix and its indices as stored, unknowns · 2 reals."""
 
     def measure(title, disc, device, repeat, copy) -> dict:
         trace, _ = disc.filled(kind, symmetric)
-        count = disc.dofmap.num_owned
-        x = TailedVector(disc)
-        x.owned = disc.arrays.to_device(np.random.default_rng(3).uniform(-1, 1, count))
-        y, ghost = disc.arrays.zeros(count), disc.arrays.zeros(1)
-        seconds = median_seconds(device, lambda: trace.mult(x, y, ghost), repeat)
+        seconds, count = _product_seconds(trace, disc, device, repeat), disc.dofmap.num_owned
         nbytes = trace.nbytes + 2 * count * disc.arrays.real.itemsize
         peer = csr_seconds(trace.layout, disc.arrays, repeat) if kind == "dbf" else None
         return _row(title, disc, device, seconds, nbytes, trace.flops, copy, peer)
 
     return measure
+
+
+def congruent_row(title, disc, device, repeat, copy) -> dict:
+    """A product with a dictionary. bytes_compulsory: that, the facets' numbers, unknowns · 2 reals."""
+    trace = disc.congruent()
+    seconds = _product_seconds(trace, disc, device, repeat)
+    nbytes = trace.nbytes + 2 * disc.dofmap.num_owned * disc.arrays.real.itemsize
+    peer = csr_seconds(trace.layout, disc.arrays, repeat)
+    return _row(title, disc, device, seconds, nbytes, trace.flops, copy, peer)
+
+
+def _product_seconds(trace, disc, device, repeat) -> float:
+    count = disc.dofmap.num_owned
+    x = TailedVector(disc)
+    x.owned = disc.arrays.to_device(np.random.default_rng(3).uniform(-1, 1, count))
+    y, ghost = disc.arrays.zeros(count), disc.arrays.zeros(1)
+    return median_seconds(device, lambda: trace.mult(x, y, ghost), repeat)
 
 
 def assembly_row(title, disc, device, repeat, copy) -> dict:
@@ -168,3 +210,4 @@ MEASUREMENTS = {
     "element": product_row("element", False),
     "element symmetric": product_row("element", True),
 }
+CONGRUENT = {"element congruent": congruent_row}
