@@ -46,7 +46,8 @@ def test_bench_rows_count_what_is_stored(rows):
     congruent = ["trace element congruent"]
     assert [r["kernel"] for r in rows] == [f"{n} (Roca)" for n in names] + 2 * names + 2 * congruent
     shared = rows[-2]
-    assert shared["components"] == 1 and shared["dofs"] > 3 * shared["cells"] > 3 * 4000  # 2 functions on 1.5 facets a cell
+    assert shared["components"] == 1 and shared["cells"] > 4000
+    assert shared["dofs"] > 3 * shared["cells"]  # 2 functions on 1.5 facets a cell
     vectors, numbers = 16 * shared["dofs"], 4 * 5 * shared["dofs"] / 2
     assert 1 < shared["bytes_compulsory"] / (vectors + numbers) < 1.1
     dense, assembly, element, symmetric = rows[:4]
