@@ -29,7 +29,8 @@ void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global re
               __global real *residual, __global real *solution, __global real *status)
 {
   CONDENSE_CELL
-  __local real states[CELLS * ND], all_blocks[CELLS * CHUNK * BLOCK], rows[CELLS * 2 * (SIZE + 1)], columns[CELLS * 2 * SIZE];
+  __local real states[CELLS * ND], all_blocks[CELLS * CHUNK * BLOCK], rows[CELLS * 2 * PADDED_COLUMNS];
+  __local real columns[CELLS * 2 * (PADDED_ROWS + 1)];
   __local real *s = states + slot * ND, *blocks = all_blocks + slot * CHUNK * BLOCK;
   for (int k = lane; k < ND; k += THREADS)
     s[k] = condense_gather(interior, trace_owned, trace_tail, n_owned, dofs, stride, cell, k);
@@ -72,7 +73,8 @@ void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global re
   __local int masks[CELLS];
   CONDENSE_NATURAL(true, s, blocks, masks, ADD_POINT)
 #endif
-  const real pivot = tile_eliminate(entry, row0, column0, NE, rows + slot * 2 * (SIZE + 1), columns + slot * 2 * SIZE);
+  const real pivot = tile_eliminate(entry, row0, column0, NE, rows + slot * 2 * PADDED_COLUMNS,
+                                    columns + slot * 2 * (PADDED_ROWS + 1));
   // Each thread tells its own least tau through local memory; all pivots are known to all.
   TILE_BARRIER();
   if (lane < CHUNK) blocks[lane] = least;

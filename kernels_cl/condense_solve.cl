@@ -45,7 +45,8 @@ void condense_solve(CONDENSE_ARGUMENTS, int most_steps, real tolerance, __global
                     __global real *status)
 {
   CONDENSE_CELL
-  __local real s[ND], trial[ND], sums[ND], step[NE + 1], blocks[CHUNK * BLOCK], rows[2 * (SIZE + 1)], columns[2 * SIZE + 1];
+  __local real s[ND], trial[ND], sums[ND], step[NE + 1], blocks[CHUNK * BLOCK], rows[2 * PADDED_COLUMNS];
+  __local real columns[2 * (PADDED_ROWS + 1)];
   __local int masks[CELLS];
   for (int k = lane; k < ND; k += THREADS)
     s[k] = trial[k] = condense_gather(interior, trace_owned, trace_tail, n_owned, dofs, stride, cell, k);

@@ -13,7 +13,7 @@ from .large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
 from .tile_shape import TileShape, tile_shape
 
 _POINTS = ("geometry.clh", "geometry_nodes.clh", "point.clh", "gather_tvector.clh", "condense_point.clh")
-_TILE = ("condense_tile.clh", "condense_sum.clh")
+_TILE = ("condense_tile.clh", "condense_eliminate.clh", "condense_sum.clh")
 
 
 def is_number(text) -> bool:

@@ -9,7 +9,8 @@ from .transposition import DeviceLimits
 
 REGISTER_ENTRIES = 110  # entries of a matrix that a GPU thread keeps in registers
 PRIVATE_BYTES = 256 * 1024  # private memory of a CPU thread that is surely there
-SIDE = 16  # threads along each side of a GPU work-group
+GPU_THREADS = ((18, 4, 4), (52, 8, 8), (100, 8, 16), (float("inf"), 16, 16))  # rows up to, row and column threads
+MOST_POINTS = 16  # points whose blocks a GPU holds at once
 LOCAL_TARGET = 16 * 1024  # bytes of local memory a GPU work-group may use for points, so that several run at once
 
 
@@ -65,23 +66,24 @@ def tile_shape(
     Raises OptionError if a work-group of the device cannot hold what one cell needs.
     """
     if limits.is_gpu:
-        side = SIDE if size > 40 else 8 if size > 10 else 4
+        side, columns = next(threads for most, *threads in GPU_THREADS if size <= most)
         rows = components * max(1, side // components)
-        columns = min(side, max(1, limits.max_work_group // rows))
+        columns = rows * max(1, min(columns, limits.max_work_group // rows) // rows)
     else:
         rows = columns = 1
     rows_each, columns_each = -(-size // rows), -(-(size + 1) // columns)
     entries = rows_each * columns_each
     scratch = entries > REGISTER_ENTRIES if limits.is_gpu else entries * real_bytes > PRIVATE_BYTES
     cells = max(1, 64 // (rows * columns)) if limits.is_gpu and name == "condense" else 1
-    chunk = _chunk(size, whole, block, real_bytes, limits, cells, rows * columns, name)
+    exchange = 2 * (rows * rows_each + columns * columns_each + 1)
+    chunk = _chunk(exchange, whole, block, real_bytes, limits, cells, rows * columns, name)
     unroll = limits.is_gpu and not scratch
     return TileShape(size, rows, columns, rows_each, columns_each, components, cells, chunk, scratch, unroll)
 
 
-def _chunk(size, whole, block, real_bytes, limits, cells, threads, name) -> int:
+def _chunk(exchange, whole, block, real_bytes, limits, cells, threads, name) -> int:
     """Points at once: as many as there are threads, if local memory holds their blocks."""
-    vectors = 4 * size + 4 + (3 if name == "condense_solve" else 2) * whole
+    vectors = exchange + (4 if name == "condense_solve" else 2) * whole
     room = limits.local_bytes // real_bytes // cells - vectors - 16
     if room < 2 * block:
         raise OptionError(
@@ -89,4 +91,4 @@ def _chunk(size, whole, block, real_bytes, limits, cells, threads, name) -> int:
             "freedom; lower -fe_degree"
         )
     wanted = min(room, LOCAL_TARGET // real_bytes // cells) if limits.is_gpu else room
-    return int(max(2, min(wanted // block, threads if limits.is_gpu else 8)))
+    return int(max(2, min(wanted // block, min(threads, MOST_POINTS) if limits.is_gpu else 8)))
