@@ -7,7 +7,7 @@ import pytest
 
 import petsc_hdg as fe
 from petsc_hdg.device import Arrays, Device
-from petsc_hdg.discretizations import HybridizedDG, tile_shape
+from petsc_hdg.discretizations import HybridizedDG
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.operators import create_operator
 
@@ -29,14 +29,11 @@ CASES = [
     ("triangle", 8, LINEAR, 1, (8, 16, 1, False)),
     ("quadrilateral", 2, NONLINEAR, 1, (8, 8, 1, False)),
     ("tetrahedron", 1, SYSTEM, 3, (6, 6, 1, False)),
-    ("quadrilateral", 1, NONLINEAR, 1, (4, 4, 4, True)),
 ]
 
 
 @pytest.mark.parametrize(("cell", "degree", "functions", "components", "expected"), CASES)
-def test_groups_agree_with_single_threads(cell, degree, functions, components, expected, monkeypatch):
-    if expected[-1]:
-        monkeypatch.setattr(tile_shape, "REGISTER_ENTRIES", 4)
+def test_groups_agree_with_single_threads(cell, degree, functions, components, expected):
     physics = fe.Physics({"u": components}, **functions)
     faces = (3, 3) if cell in ("triangle", "quadrilateral") else (2, 1, 1)
     mesh = fe.Mesh.box(faces, simplex=cell in ("triangle", "tetrahedron"))
