@@ -12,7 +12,7 @@
 // Arrays, WIDTH = PARTS ROWS >= M
 //   D, T        [kind, NA, M, WIDTH]   entry (row i, unknown k of the facet in slot a); T: of the transposed matrix
 //   entry       [num_facets]           kind * FACETS + place in the group of the facet of each item
-//   adjacent    [NA - 1, facet_stride] facet in slots 1 … NA - 1 of each item's facet, -1 where there is none
+//   adjacent    [NA - 1, facet_stride] facet in slots 1 … NA - 1 of each item's facet; itself where there is none
 //   numbers     [M, facet_stride]      see trace_numbers.clh
 //   K           [MC, tile_stride, MC]  matrices of the cells first … first + count - 1, rows fastest
 //   list        [num_listed]           kinds whose representative has one of these cells
@@ -20,6 +20,7 @@
 //   orientation [cell, F]              row of permutations;  permutations [orientation, NP] node of the cell's facet
 
 #define WIDTH (PARTS * ROWS)
+#define WHOLE_PAIRS (PAIRS && BLOCKED && M % 2 == 0)
 #define TABLE_AT(kind, slot, k) ((((size_t)(kind) * NA + (slot)) * M + (k)) * WIDTH)
 
 // Where unknown i of a facet stands on a cell's facet.
@@ -86,29 +87,52 @@ __kernel void trace_congruent_product(int num_facets, int n_owned, int n_free, i
   if (t >= num_facets) return;
   const int f = group + entry[t] % FACETS;
   __global const real *column = D + TABLE_AT(entry[t] / FACETS, 0, 0) + part * ROWS;
+  int facet[NA];
   SUMS;
   CLEAR_SUMS();
+  facet[0] = f;
+#pragma unroll
+  for (int a = 1; a < NA; ++a) facet[a] = adjacent[(size_t)(a - 1) * facet_stride + t];
+  // Values are read where there is no facet too, so that no load waits for a branch.
+#if M <= 8
+#pragma unroll
+#endif
   for (int a = 0; a < NA; ++a) {
-    const int g = a ? adjacent[(size_t)(a - 1) * facet_stride + t] : f;
-    if (g < 0) continue;
-#if PAIRS && BLOCKED && M % 2 == 0
+    const int g = facet[a];
+    const bool none = a && g == f;
+#if WHOLE_PAIRS
     const int start = g * M;
     __global const real2 *x = (__global const real2 *)(start < n_owned ? owned + start : tail + (start - n_owned));
+#if M <= 16
+#pragma unroll
+#endif
     for (int k = 0; k < M / 2; ++k) {
-      const real2 value = x[k];
+      const real2 value = none ? (real2)(0) : x[k];
       ADD_COLUMN(column + (a * M + 2 * k) * WIDTH, value.x);
       ADD_COLUMN(column + (a * M + 2 * k + 1) * WIDTH, value.y);
     }
 #else
+#if M <= 16
+#pragma unroll
+#endif
     for (int k = 0; k < M; ++k) {
-      const real value = trace_value(owned, tail, n_owned, numbers, facet_stride, g, k);
+      const real value = none ? 0 : trace_value(owned, tail, n_owned, numbers, facet_stride, g, k);
       ADD_COLUMN(column + (a * M + k) * WIDTH, value);
     }
 #endif
   }
+#if WHOLE_PAIRS
+  const int row = f * M + part * ROWS;
+  __global real2 *y = (__global real2 *)(row < n_owned ? y_owned + row : y_ghost + (row - n_owned));
+#pragma unroll
+  for (int i = 0; i < ROWS / 2; ++i)
+    if (part * ROWS + 2 * i < M) y[i] = sum[i];
+#else
+#pragma unroll
   for (int i = 0; i < ROWS; ++i)
     if (part * ROWS + i < M)
       trace_set(y_owned, y_ghost, n_owned, n_free, numbers, facet_stride, f, part * ROWS + i, SUM(i));
+#endif
 }
 
 // Entry (i, column) of each facet's own block; the diagonal if column < 0.

@@ -25,7 +25,7 @@ class FacetKinds:
         """Facets in chunks of consecutive numbers, sorted by kind in each: entry [item], adjacent [slot - 1, item].
 
         Item t is facet (t // chunk) · chunk + entry % chunk, of kind entry // chunk; adjacent is the facet in each slot
-        but the first, -1 where there is none.
+        but the first, itself where there is none.
         """
         count = len(self.kind)
         keys = np.full(-(-count // chunk) * chunk, self.count, dtype=np.int32)
@@ -33,7 +33,8 @@ class FacetKinds:
         place = np.argsort(keys.reshape(-1, chunk), axis=1, kind="stable")
         facet = (place + chunk * np.arange(len(place))[:, None]).ravel()[:count]
         entry = self.kind[facet].astype(np.int64) * chunk + place.ravel()[:count]
-        return entry.astype(np.int32), self.layout.neighbours[1:, facet]
+        adjacent = self.layout.neighbours[1:, facet]
+        return entry.astype(np.int32), np.where(adjacent < 0, facet, adjacent).astype(np.int32)
 
 
 def facet_kinds(layout: TraceLayout, shape: np.ndarray) -> FacetKinds:

@@ -57,9 +57,9 @@ class TraceLayout:
 
     @cached_property
     def is_blocked(self) -> bool:
-        """Whether facet f holds the numbers f m … f m + m - 1: no facet is essential in some components only."""
+        """Whether facet f holds the free numbers f m … f m + m - 1: none is essential in some components only."""
         expected = np.arange(self.num_facets)[:, None] * self.block + np.arange(self.block)
-        return bool((self.numbers == expected).all())
+        return self.numbers.size == self.num_free and bool((self.numbers == expected).all())
 
     @cached_property
     def neighbours(self) -> np.ndarray:
