@@ -20,6 +20,7 @@ class DeviceOperator:
     """
 
     failure = ""
+    storage = ""  # how the operator's matrix is stored, in a few words, where it has one of its own
 
     def __init__(self, discretization, arrays):
         self.discretization = disc = discretization

@@ -124,6 +124,13 @@ class CondensedOperator(DeviceOperator):
             return None
         return self.discretization.congruence(self.aux_rows, self.format.most_shapes)
 
+    @property
+    def storage(self) -> str:
+        if self.format is None:
+            return ""
+        self.format.share(self.shapes)
+        return self.format.description
+
     def _take(self, schur, first: int, count: int, batch: int) -> None:
         """Put the matrices of a tile where they are wanted."""
         if self.format:

@@ -235,3 +235,13 @@ def test_matrices_of_a_problem_are_shared(cell, flux):
     assert trace.congruent and trace.congruent.kinds.count < trace.layout.num_facets / 8
     for a, b in zip(got, expected, strict=True):
         assert np.abs(a - b).max() < 1e-11 * np.abs(b).max()
+
+
+def test_the_view_says_how_the_matrix_is_stored():
+    physics = fe.Physics({"u": 1}, f1="for (d = 0; d < dim; ++d) f1[d] = u_x[d];")
+    mesh = fe.Mesh.box((24, 24))
+    views = [
+        fe.Problem(mesh, physics, backend="hdg_gpu", hdg_trace_mat=kind).view() for kind in ("element", "dbf", "aij")
+    ]
+    assert "matrices of congruent cells, 2 shapes of 1152 cells, 8 kinds of 1776 facets" in views[0]
+    assert "trace matrix: dense block format" in views[1] and "trace matrix" not in views[2]
