@@ -183,7 +183,7 @@ BAD = {
     "stabilization by the solution": (lambda c, f: physics(stabilization="u[0]"), "stabilization.*'u' cannot be used"),
     "stabilization that is not positive": (
         lambda c, f: problem(c, backend="hdg_gpu", hdg_tau="x[0] - 0.5").solve(),
-        "tau is not positive on a facet of cell .*; give -hdg_tau",
+        "tau is not positive and finite on a facet of cell .*; give -hdg_tau",
     ),
     "degree 10 of HDG": (lambda c, f: problem(c, backend="hdg_gpu", degree=10), "degree 10; hdg_gpu takes 0 to 9"),
     "HDG of a transient physics": (

@@ -159,7 +159,7 @@ class LocalStage:
 
     def _stabilization_failure(self, cell: int) -> str:
         return (
-            f"the stabilization tau is not positive on a facet of cell {self._where(cell)}; "
+            f"the stabilization tau is not positive and finite on a facet of cell {self._where(cell)}; "
             "give -hdg_tau a number or an expression that is positive everywhere"
         )
 
