@@ -29,17 +29,28 @@ def set_defaults(problem, snes: PETSc.SNES) -> None:
         pc.setType("gamg")
     else:
         _set_jacobi(problem, pc)
-    if is_symmetric(problem):
-        snes.getKSP().setType("cg")
+    if problem.is_condensed:
+        problem.default_krylov = _krylov(is_symmetric(problem))
+        snes.getKSP().setType(problem.default_krylov)
 
 
-def smoothing(problem, symmetric: bool):
-    """Context manager: options of GAMG for a trace system, while it is set up in a solve.
+def _krylov(symmetric: bool) -> str:
+    return "cg" if symmetric else "gmres"
 
-    They stand in PETSc's database under the solver's prefix, unless the user gives -pc_type or the option itself.
+
+def smoothing(problem, snes: PETSc.SNES):
+    """Context manager: options of GAMG for a trace system, while it is set up in a solve. Collective.
+
+    They stand in PETSc's database under the solver's prefix, unless the user gives -pc_type or the option itself. Where
+    constants have made the system (un)symmetric since the solver was created, the Krylov method follows.
     """
     if not problem.is_condensed:
         return nullcontext()
+    symmetric, ksp = is_symmetric(problem), snes.getKSP()
+    if ksp.getType() == problem.default_krylov != _krylov(symmetric):
+        problem.default_krylov = _krylov(symmetric)
+        with defaults_in_database(problem.prefix, {"ksp_type": _krylov(symmetric)}, unless="ksp_type"):
+            ksp.setFromOptions()
     return defaults_in_database(problem.prefix, SYMMETRIC if symmetric else NONSYMMETRIC, unless="pc_type")
 
 

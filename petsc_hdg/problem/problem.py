@@ -42,7 +42,7 @@ class Problem:
         self.physics = physics = self.scheme.prepared(physics, self.options, mesh.dim)
         self.prefix = self.options.prefix
         self.newton_iterations = self.linear_iterations = None
-        self._symmetric: bool | None = None
+        self.default_krylov = ""  # of a trace system, see preconditioners.set_defaults
         self._unset = [f.name for f in physics.auxiliary]
         self._choose_device()
         limits = DeviceLimits(self.device.local_bytes, self.device.max_work_group, self.device.is_gpu)
@@ -199,13 +199,9 @@ class Problem:
             if self.options.hdg_setting == "full" and self.is_condensed:
                 return solve_full(self, u)
             solvers.settle_constants(self, u)
-            symmetric = preconditioners.is_symmetric(self)
-            if symmetric != self._symmetric:  # as constants may change it
-                self.__dict__.pop("snes", None)
-                self._symmetric = symmetric
             snes = self.snes
             try:
-                with preconditioners.smoothing(self, symmetric):
+                with preconditioners.smoothing(self, snes):
                     snes.solve(None, u)
             except PETSc.Error as error:
                 raise our_error(error) or error from None
