@@ -10,6 +10,7 @@ from .transposition import DeviceLimits
 
 PACKED_CELLS, PACKED_THREADS = 32, 256  # of a work-group of the packed product on a GPU
 BLOCK_THREADS = 32  # of a work-group that inverts one facet block
+CONGRUENT_THREADS = 256  # of a work-group that are sure to have registers enough
 CONGRUENT_FACETS, CONGRUENT_ROWS = 256, 8  # of a work-group and of a thread, on a GPU
 
 
@@ -86,7 +87,7 @@ class TraceSpecs:
         rows = -(-block // parts)
         rows += rows % 2 if self.limits.is_gpu and block > 1 else 0
         facets = CONGRUENT_FACETS if self.limits.is_gpu else 64
-        while facets > 1 and facets * parts > self.limits.max_work_group:
+        while facets > 1 and facets * parts > min(self.limits.max_work_group, CONGRUENT_THREADS):
             facets //= 2
         return CongruentShape(facets, rows, -(-block // rows))
 

@@ -79,7 +79,7 @@ def _case(device, given, copy, cell: str, degree: int, components: int, note: st
         yield measure(title, disc, device, given.repeat, copy)
 
 
-def _made(device, given, cell: str, degree: int, components: int, roca: bool, uniform: bool) -> TraceCopies:
+def _made(device, given, cell: str, degree: int, components: int, roca: bool, uniform: bool = False) -> TraceCopies:
     arrays = Arrays(device, given.fe_precision)
     if roca:
         return TraceCopies(cell, degree, components, ROCA_FACES, arrays, lambda tile: 1)
