@@ -13,7 +13,6 @@ from .large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
 from .tile_shape import TileShape, tile_shape
 
 _POINTS = ("geometry.clh", "geometry_nodes.clh", "point.clh", "gather_tvector.clh", "condense_point.clh")
-_TILE = ("condense_tile.clh", "condense_eliminate.clh", "condense_sum.clh")
 
 
 def is_number(text) -> bool:
@@ -160,7 +159,9 @@ class CondensedSpecs:
             "NTERMS": len(terms["TERM_ROW"]) if constant else 0,
             **shape.macros(),
         }
-        sources = (*_POINTS, *_TILE, *(("condense_constant.clh",) if constant else ()), f"{name}.cl")
+        eliminate = "condense_eliminate_thread.clh" if shape.threads == 1 else "condense_eliminate.clh"
+        tile = ("condense_tile.clh", eliminate, "condense_sum.clh", *(("condense_constant.clh",) if constant else ()))
+        sources = (*_POINTS, *tile, f"{name}.cl")
         return self.spec(name, sources, macros, {**self._tables, **terms}, shape.threads * shape.cells)
 
     def spec(self, name, sources, macros, tables, local_size) -> KernelSpec:
