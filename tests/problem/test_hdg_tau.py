@@ -53,5 +53,7 @@ def test_it_follows_constants(with_two):
 
 @pytest.mark.parametrize("tau", ["x[0] - 0.5", "0 * x[0]"])
 def test_it_must_be_positive(tau):
-    with pytest.raises(fe.PetscHdgError, match="tau is not positive and finite on a facet of cell .*; give -hdg_tau a number or"):
+    with pytest.raises(
+        fe.PetscHdgError, match="tau is not positive and finite on a facet of cell .*; give -hdg_tau a number or"
+    ):
         trace(tau)
