@@ -196,6 +196,15 @@ def _check(f, prefix: str, value) -> None:
         raise OptionError(f"{name}: {fault}")
 
 
+def is_number(text) -> bool:
+    """Whether an option's text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 @contextmanager
 def defaults_in_database(prefix: str, options: dict[str, str], unless: str):
     """PETSc options under a prefix for the time of the block, those that the user does not give himself.

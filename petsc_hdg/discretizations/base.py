@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import OptionError
 from ..options import Options
+from ..reference import ReferenceElement, cell_quadrature
 from .dofmap import dof_nodes, entity_points
 
 PAD = 32  # cells are padded to this multiple, so that rows of cell-fastest arrays are aligned
@@ -73,6 +74,18 @@ class Discretization:
                     f"-{self.options.prefix}fe_degree {self.options.degree} gives field '{f.name}' the degree "
                     f"{degree}; {self.name} takes {low} to {high}"
                 )
+
+    @cached_property
+    def geometry_element(self) -> ReferenceElement:
+        return ReferenceElement(self.mesh.cell, self.mesh.geometry.degree)
+
+    @cached_property
+    def quadrature(self):
+        return cell_quadrature(self.mesh.cell, self.quadrature_degree)
+
+    def cell_nodes(self) -> np.ndarray:
+        """Geometry nodes [node, stride] of each cell."""
+        return cell_fastest(self.mesh.geometry.cell_nodes[: self.mesh.num_cells].astype(np.int32), self.stride)
 
     @cached_property
     def constrained_components(self) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,6 @@ from functools import cached_property
 
 import numpy as np
 
-from ..reference import ReferenceElement, cell_quadrature
 from .auxiliary import AuxiliaryRows
 from .base import Discretization, cell_fastest, padded, summation_rows
 from .cg_specs import CGSpecs
@@ -42,29 +41,17 @@ class ContinuousGalerkin(CGSpecs, Discretization):
         """Degrees of freedom of a cell, all fields."""
         return sum(s.num_dofs for s in self.spaces)
 
-    @cached_property
-    def geometry_element(self) -> ReferenceElement:
-        return ReferenceElement(self.mesh.cell, self.mesh.geometry.degree)
-
     @property
     def quadrature_degree(self) -> int:
         """Degree the rule integrates exactly: what the user gives, else twice the degree of the fields."""
         chosen = self.options.quadrature_degree
         return chosen if chosen >= 0 else 2 * max(s.element.degree for s in self.spaces)
 
-    @cached_property
-    def quadrature(self):
-        return cell_quadrature(self.mesh.cell, self.quadrature_degree)
-
     # Arrays, cell fastest ------------------------------------------------------------------------------------------
 
     def cell_dofs(self) -> np.ndarray:
         """Compact numbers [dof, stride] of each cell's degrees of freedom."""
         return cell_fastest(self.dofmap.compact[self.dofmap.cell_dofs], self.stride)
-
-    def cell_nodes(self) -> np.ndarray:
-        """Geometry nodes [node, stride] of each cell."""
-        return cell_fastest(self.mesh.geometry.cell_nodes[: self.mesh.num_cells].astype(np.int32), self.stride)
 
     @cached_property
     def facets(self) -> np.ndarray:

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import PhysicsError
-from ..reference import ReferenceElement, cell_quadrature
+from ..reference import ReferenceElement
 from .auxiliary import AuxiliaryRows
 from .base import Discretization, cell_fastest, summation_rows
 from .condensed_specs import CondensedSpecs
@@ -79,29 +79,17 @@ class CondensedDiscretization(CondensedSpecs, Discretization):
         """Trace degrees of freedom of a cell."""
         return self.num_trace * self.components
 
-    @cached_property
-    def geometry_element(self) -> ReferenceElement:
-        return ReferenceElement(self.mesh.cell, self.mesh.geometry.degree)
-
     @property
     def quadrature_degree(self) -> int:
         """Degree the rule integrates exactly: what the user gives, else that of products of gradients."""
         chosen = self.options.quadrature_degree
         return chosen if chosen >= 0 else max(1, 2 * self.product_degree)
 
-    @cached_property
-    def quadrature(self):
-        return cell_quadrature(self.mesh.cell, self.quadrature_degree)
-
     # Arrays, cell fastest ------------------------------------------------------------------------------------------
 
     def cell_dofs(self) -> np.ndarray:
         """Compact numbers [trace dof, stride] of each cell's trace."""
         return cell_fastest(self.dofmap.compact[self.dofmap.cell_dofs], self.stride)
-
-    def cell_nodes(self) -> np.ndarray:
-        """Geometry nodes [node, stride] of each cell."""
-        return cell_fastest(self.mesh.geometry.cell_nodes[: self.mesh.num_cells].astype(np.int32), self.stride)
 
     def facet_conditions(self) -> np.ndarray:
         """Natural conditions on each facet of each cell [facet, stride]: bit k is set where condition k holds."""

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import SolveError
+from ..options import is_number
 from ..reference import ReferenceElement, cell_quadrature, facet_quadrature
 from .condensed_tables import LagrangeFunctions, LiftedFunctions, MixedFunctions
 from .trace_element import TraceElement
@@ -260,15 +261,6 @@ def _functions(disc, mixed: bool):
         return LagrangeFunctions(disc.mesh.cell, k)
     enriched = disc.mesh.cell in ("quadrilateral", "hexahedron") and disc.options.hdg_enrich
     return (MixedFunctions if mixed else LiftedFunctions)(disc.mesh.cell, k, k + 1 if enriched else k)
-
-
-def is_number(text) -> bool:
-    """Whether an option's value is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _joined(g0, g1, g2, g3) -> np.ndarray:

@@ -7,21 +7,13 @@ from functools import cached_property
 import numpy as np
 
 from ..codegen import KernelSpec
+from ..options import is_number
 from ..reference import facet_quadrature, symmetric_quadrature, tabulate
 from .constant_terms import constant_terms
 from .large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
 from .tile_shape import TileShape, tile_shape
 
 _POINTS = ("geometry.clh", "geometry_nodes.clh", "point.clh", "gather_tvector.clh", "condense_point.clh")
-
-
-def is_number(text) -> bool:
-    """Whether an option's text is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 class CondensedSpecs:

@@ -8,9 +8,9 @@ import numpy as np
 from mpi4py import MPI
 
 from ..codegen import KernelSpec
+from ..options import is_number
 from ..reference import ReferenceElement, facet_quadrature
 from .condensed import CondensedDiscretization
-from .condensed_specs import is_number
 from .dofmap import element_nodes, entity_points
 from .hdg_checks import check_hdg, stabilized
 from .lift import Lift
