@@ -80,7 +80,7 @@ def _check_condense(s: _Sample):
     interior = s.operator.arrays.to_device(s.interior, "kernel check")
     schur, recovery, status = s.empty(m * m, s.count), s.empty(n * m, s.count), s.empty(stride)
     residual, solution = s.empty(m, stride), s.empty(max(1, n), stride)
-    scratch = s.operator.local._scratch_for("condense", s.count)
+    scratch = s.operator.local._scratch_for("condense")
     s.launch("condense", interior, s.count, scratch, schur, recovery, residual, solution, status)
     schur, recovery = s.to_host(schur, m, s.count, m), s.to_host(recovery, m, s.count, n) if n else np.zeros((m, 2, 0))
     residual, solution = s.to_host(residual, m, stride), s.to_host(solution, max(1, n), stride)[:n]
@@ -101,7 +101,7 @@ def _check_solve(s: _Sample):
     n, m, stride = s.disc.num_eliminated, s.disc.num_trace_dofs, s.disc.stride
     interior = s.operator.arrays.to_device(s.interior, "kernel check")
     residual, status = s.empty(m, stride), s.empty(stride)
-    options, scratch = s.disc.options, s.operator.local._scratch_for("condense_solve", s.count)
+    options, scratch = s.disc.options, s.operator.local._scratch_for("condense_solve")
     outputs = options.hdg_local_max_it, options.hdg_local_rtol, scratch, residual, status
     s.launch("condense_solve", interior, *outputs)
     interior, residual = s.to_host(interior, max(1, n), stride)[:n], s.to_host(residual, m, stride)

@@ -42,6 +42,7 @@ class CondensedOperator(DeviceOperator):
         self._wants_values = False
         self._condensed_at: float | None = None  # time for which a linear physics is condensed
         self._shift = self._particular = self._kept = None
+        self._symmetric: bool | None = None
 
     @property
     def _essential_vectors(self):
@@ -102,7 +103,7 @@ class CondensedOperator(DeviceOperator):
 
     def _condense(self, trace: TailedVector, interior, t: float, matrix: bool, recovery=None) -> None:
         """Condense all cells; with `matrix` into the format and the values of the assembled matrix. Collective."""
-        self._condensed_at = None
+        self._condensed_at = self._symmetric = None
         if matrix and self._wants_values:
             disc = self.discretization
             shape = (disc.num_trace_dofs, disc.mesh.num_cells, disc.num_trace_dofs)
@@ -148,7 +149,7 @@ class CondensedOperator(DeviceOperator):
         if self._shift is None:
             self._shift, self._zero = (arrays.zeros(max(1, self.dofmap.num_owned)) for _ in range(2))
             self._particular = arrays.zeros(max(1, disc.num_eliminated * disc.stride))
-            self._kept = arrays.empty(self.local.recovery_reals * self._batch) if self.keeps_recovery else None
+            self._kept = arrays.empty(self.local.recovery_reals * disc.stride) if self.keeps_recovery else None
         essential = self.trace(self._zero, t, self.essential)
         arrays.fill(self.interior, 0)
         self._condense(essential, self.interior, t, matrix=True, recovery=self._kept)
@@ -156,18 +157,15 @@ class CondensedOperator(DeviceOperator):
         self._sum_residual(self._shift)
         self._condensed_at = t
 
-    @property
-    def _batch(self) -> int:
-        return -(-max(1, self.discretization.mesh.num_cells) // 32) * 32
-
     @cached_property
     def keeps_recovery(self) -> bool:
-        """Whether U of all cells stays on the device: one tile, and memory enough."""
+        """Whether U of all cells stays on the device: one tile, and memory enough, on all ranks. Collective."""
         disc = self.discretization
-        nbytes = self.arrays.real.itemsize * self.local.recovery_reals * self._batch
+        nbytes = self.arrays.real.itemsize * self.local.recovery_reals * disc.stride
         fits = nbytes <= min(KEPT_SHARE * self.device.memory_bytes, self.device.largest_buffer)
         one_tile = self.local.tile_cells >= disc.mesh.num_cells
-        return bool(self.is_linear and disc.options.hdg_keep and disc.num_eliminated and fits and one_tile)
+        wanted = self.is_linear and disc.options.hdg_keep and disc.num_eliminated > 0
+        return wanted and disc.mesh.comm.allreduce(fits and one_tile, MPI.LAND)
 
     def _sum_residual(self, out) -> None:
         """out = the trace residual of the last local stage, summed over all ranks. Collective."""
@@ -188,7 +186,7 @@ class CondensedOperator(DeviceOperator):
         if self.is_linear and self.format is not None:
             self._prepare(t)
             self.format.apply(x, out)
-            self._add(self._shift, out)
+            self._add_to(self.dofmap.num_owned, self.dofmap.num_owned, self._shift, out)
         elif self.is_linear:
             self.arrays.fill(self.interior, 0)
             self.local.condense(self.trace(x, t), self.interior, t)
@@ -220,7 +218,13 @@ class CondensedOperator(DeviceOperator):
         return self._values.ravel()
 
     def is_symmetric(self) -> bool:
-        """Whether the matrix of the last `linearize` is symmetric, by two random products. Collective."""
+        """Whether the matrix of the last `linearize` is symmetric, found out once. Collective."""
+        if self._symmetric is None:
+            self._symmetric = self._measured_symmetry()
+        return self._symmetric
+
+    def _measured_symmetry(self) -> bool:
+        """Symmetry by the values of the assembled matrix, or by random products. Collective."""
         if self.format is None:
             values, comm = self._values, self.discretization.mesh.comm
             skew = float(np.abs(values - values.transpose(2, 1, 0)).max(initial=0.0))
@@ -253,7 +257,7 @@ class CondensedOperator(DeviceOperator):
             items = disc.num_eliminated * disc.mesh.num_cells
             self.kernels["condense_recover"](
                 items, disc.mesh.num_cells, 0, disc.stride, self.dofmap.num_owned, self._dofs, self.direction.owned,
-                self.direction.tail, self._batch, self._kept, self._particular, self.interior,
+                self.direction.tail, disc.stride, self._kept, self._particular, self.interior,
             )  # fmt: skip
             return self.interior
         self.arrays.fill(self.interior, 0)
@@ -288,10 +292,6 @@ class CondensedOperator(DeviceOperator):
         """Squared errors [norm, component] over this rank's cells. Collective."""
         return self.recovery.errors(x, t)
 
-    def _add(self, source, target) -> None:
-        count = self.dofmap.num_owned
-        self._add_kernel(count, count, source, target)
-
     @cached_property
-    def _add_kernel(self) -> Kernel:
+    def _add_to(self) -> Kernel:
         return Kernel(self.discretization.assemble_spec("add_to"), self.device)

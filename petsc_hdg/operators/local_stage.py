@@ -85,7 +85,7 @@ class LocalStage:
             op._nodes, op._cell_nodes, op._conditions, op._aux, op._tables(name), trace.owned, trace.tail, interior,
         )  # fmt: skip
 
-    def _scratch_for(self, name: str, count: int):
+    def _scratch_for(self, name: str):
         entries = self.disc.shape_of(name).scratch_entries
         if entries and self._scratch is None:
             most = max(self.disc.shape_of(k).scratch_entries for k in self.kernels)
@@ -108,7 +108,7 @@ class LocalStage:
             schur = None if take is None else self._schur
             self.kernels["condense"](
                 self._items("condense", count), *self._arguments("condense", first, count, trace, interior, t), batch,
-                self._scratch_for("condense", count), schur, recovery, self.residual, self.solution, self.status,
+                self._scratch_for("condense"), schur, recovery, self.residual, self.solution, self.status,
             )  # fmt: skip
             if take is not None:
                 take(schur, first, count, batch)
@@ -119,7 +119,7 @@ class LocalStage:
         for first, count in self.tiles():
             self.kernels[name](
                 self._items(name, count), *self._arguments(name, first, count, trace, interior, t),
-                options.hdg_local_max_it, options.hdg_local_rtol, self._scratch_for(name, count), self.residual,
+                options.hdg_local_max_it, options.hdg_local_rtol, self._scratch_for(name), self.residual,
                 self.status,
             )  # fmt: skip
 

@@ -81,6 +81,8 @@ class Pipeline:
         scratch = disc.shape_of("condense").scratch_entries
         return {
             "trace_matrix": op.format.nbytes if op.format else 0,
-            "recovery": self.arrays.real.itemsize * local.recovery_reals * op._batch if op.keeps_recovery else 0,
+            "recovery": self.arrays.real.itemsize * local.recovery_reals * op.discretization.stride
+            if op.keeps_recovery
+            else 0,
             "tile": self.arrays.real.itemsize * tile * (local.schur_reals + scratch),
         }
