@@ -10,13 +10,15 @@ from dataclasses import dataclass, field, fields, replace
 
 from .errors import OptionError
 
-BACKENDS = ("cg_gpu", "hdg_gpu")
+BACKENDS = ("cg_gpu", "hdg_gpu", "sipg_gpu")
 PRECISIONS = ("double", "single")
 PMATS = ("aij", "none")
 VARIANTS = ("auto", "cell", "transpose", "patch")
 TRACE_MATS = ("dbf", "element", "aij")
 SETTINGS = ("condensed", "full")
-SCHEME_PREFIXES = ("hdg_", "cg_")
+PENALTIES = ("shahbazi", "paper")
+SIPG_KERNELS = ("auto", "affine", "fused", "split", "stored", "congruent")
+SCHEME_PREFIXES = ("hdg_", "sipg_", "cg_")
 
 _TRUE = ("1", "true", "yes", "on", "")
 _FALSE = ("0", "false", "no", "off")
@@ -47,7 +49,7 @@ def _tau_fault(value) -> str | None:
 @dataclass(frozen=True)
 class Options:
     """What the user asked for; every attribute `name` is the option `-fe_name`, but for those of one scheme, which
-    begin with `hdg_` or `cg_` and are called as the attribute is.
+    begin with `hdg_`, `sipg_` or `cg_` and are called as the attribute is.
 
     `prefix` is the PETSc options prefix: with prefix `a_` the options are `-a_fe_degree` and `-a_hdg_tau`.
     """
@@ -96,6 +98,19 @@ class Options:
     )
     hdg_enrich: bool = _option(True, "gradient space of degree k+1 on quadrilaterals and hexahedra")
     cg_condense: bool = _option(False, "eliminate the interior of CG cells")
+    sipg_penalty: str = _option(
+        "shahbazi", "penalty from the trace inequality of each facet, or 100 p²/h_F as in the paper", choices=PENALTIES
+    )
+    sipg_penalty_scale: float = _option(1.0, "factor of the penalty", minimum=0, maximum=1e12)
+    sipg_theta: int = _option(1, "symmetric (1), incomplete (0) or nonsymmetric (-1) method", minimum=-1, maximum=1)
+    sipg_kernel: str = _option(
+        "auto",
+        "product: fast one for constant coefficients, one fused pass, volume and fluxes apart, or stored local matrices",
+        choices=SIPG_KERNELS,
+    )
+    sipg_check_coercivity: bool = _option(
+        False, "estimate the smallest eigenvalue and warn if the penalty is too small"
+    )
     prefix: str = ""
 
     @classmethod
@@ -160,8 +175,9 @@ def _is_ours(name: str, known) -> bool:
     """Whether an option is one of `known` or was meant to be."""
     if name in known or name.startswith("fe_"):
         return True
-    if name.startswith("hdg_"):
-        return not name.removeprefix("hdg_").startswith(_PETSC_STARTS)
+    for start in ("hdg_", "sipg_"):
+        if name.startswith(start):
+            return not name.removeprefix(start).startswith(_PETSC_STARTS)
     return name.startswith("cg_cond")
 
 

@@ -6,8 +6,9 @@ from .cg import ContinuousGalerkin
 from .cg_condensed import CondensedCG
 from .condensed import CondensedDiscretization
 from .hdg import HybridizedDG
+from .sipg import InteriorPenalty
 
-SCHEMES = {"cg_gpu": ContinuousGalerkin, "hdg_gpu": HybridizedDG}
+SCHEMES = {"cg_gpu": ContinuousGalerkin, "hdg_gpu": HybridizedDG, "sipg_gpu": InteriorPenalty}
 
 
 def scheme(options) -> type[Discretization]:
@@ -23,5 +24,6 @@ __all__ = [
     "ContinuousGalerkin",
     "Discretization",
     "HybridizedDG",
+    "InteriorPenalty",
     "scheme",
 ]

@@ -83,6 +83,10 @@ class Discretization:
     def quadrature(self):
         return cell_quadrature(self.mesh.cell, self.quadrature_degree)
 
+    def nodes(self) -> np.ndarray:
+        """Coordinates [node, dim] of the geometry nodes."""
+        return self.mesh.geometry.nodes
+
     def cell_nodes(self) -> np.ndarray:
         """Geometry nodes [node, stride] of each cell."""
         return cell_fastest(self.mesh.geometry.cell_nodes[: self.mesh.num_cells].astype(np.int32), self.stride)

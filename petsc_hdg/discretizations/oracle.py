@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..reference import cell_quadrature, facet_quadrature
+from ..reference import facet_quadrature
 
 
 class Oracle:
@@ -23,7 +23,7 @@ class Oracle:
     def residual(self, cell: int, u, aux, constants, t=0.0, u_t=None) -> np.ndarray:
         """Element vector [dof]."""
         u_t = np.zeros_like(u) if u_t is None else u_t
-        rule = cell_quadrature(self.discretization.mesh.cell, self.discretization.quadrature_degree)
+        rule = self.discretization.quadrature
         out = np.zeros(len(u))
         for point, weight in zip(rule.points, rule.weights, strict=True):
             p = _Point(self.discretization, cell, point, aux)
@@ -34,7 +34,7 @@ class Oracle:
     def action(self, cell: int, u, du, aux, constants, t=0.0, shift=0.0, u_t=None) -> np.ndarray:
         """Jacobian at u applied to du [dof]."""
         u_t = np.zeros_like(u) if u_t is None else u_t
-        rule = cell_quadrature(self.discretization.mesh.cell, self.discretization.quadrature_degree)
+        rule = self.discretization.quadrature
         out = np.zeros(len(u))
         for point, weight in zip(rule.points, rule.weights, strict=True):
             p = _Point(self.discretization, cell, point, aux)

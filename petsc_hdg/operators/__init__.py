@@ -1,17 +1,19 @@
 """Device operators of a discretization, and the contexts through which PETSc calls them."""
 
-from ..discretizations import CondensedDiscretization
+from ..discretizations import CondensedDiscretization, InteriorPenalty
 from .assembled import AssembledMatrix
 from .callbacks import Callbacks
 from .cg import CGOperator
 from .condensed import CondensedOperator
 from .matfree import JacobianContext
+from .sipg import SIPGOperator
 from .trace_matrix import FacetBlockJacobi, TraceMatrix
 
 
 def create_operator(discretization, arrays):
     """The device operator of a discretization, by its scheme."""
-    kind = CondensedOperator if isinstance(discretization, CondensedDiscretization) else CGOperator
+    kinds = {CondensedDiscretization: CondensedOperator, InteriorPenalty: SIPGOperator}
+    kind = next((kinds[scheme] for scheme in kinds if isinstance(discretization, scheme)), CGOperator)
     return kind(discretization, arrays)
 
 
@@ -22,6 +24,7 @@ __all__ = [
     "CondensedOperator",
     "FacetBlockJacobi",
     "JacobianContext",
+    "SIPGOperator",
     "TraceMatrix",
     "create_operator",
 ]

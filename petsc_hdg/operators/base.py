@@ -30,7 +30,7 @@ class DeviceOperator:
         self.halo = Halo(disc.mesh.comm, self.dofmap.num_owned, self.dofmap.ghost_rank, self.dofmap.ghost_index, arrays)
         self._table_buffers: dict = {}
         self._dofs = arrays.to_device(disc.cell_dofs(), "cell dofs")
-        self._nodes = arrays.to_device(disc.mesh.geometry.nodes, "geometry")
+        self._nodes = arrays.to_device(disc.nodes(), "geometry")
         self._cell_nodes = arrays.to_device(disc.cell_nodes(), "geometry")
         self._row_start, self._row_entry = (arrays.to_device(a, "assembly rows") for a in disc.assembly_rows())
         self.ghost_sums = arrays.empty(max(1, self.dofmap.num_ghosts))

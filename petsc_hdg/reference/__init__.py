@@ -1,6 +1,13 @@
 """Reference cells, their elements and quadrature, over fenics-basix."""
 
 from .element import CELLS, ReferenceElement, cell_dim, facet_cell, facet_count, on_facets
+from .gauss_lobatto import (
+    gauss_lobatto,
+    is_tensor,
+    lobatto_cell_quadrature,
+    lobatto_facet_quadrature,
+    tensor_points,
+)
 from .quadrature import Quadrature, cell_quadrature, facet_quadrature, symmetric_quadrature
 from .tabulation import Tabulation, tabulate
 
@@ -14,7 +21,12 @@ __all__ = [
     "facet_cell",
     "facet_count",
     "facet_quadrature",
+    "gauss_lobatto",
+    "is_tensor",
+    "lobatto_cell_quadrature",
+    "lobatto_facet_quadrature",
     "on_facets",
     "symmetric_quadrature",
     "tabulate",
+    "tensor_points",
 ]

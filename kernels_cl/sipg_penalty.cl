@@ -1,0 +1,97 @@
+// Penalties of each facet, one thread a facet of a cell; both sides of a facet find the same numbers.
+// After cg_point.clh, sipg_flux.clh and sipg_facet.cl.
+// needs: NDOF NBASIS NC NAUX NQF DIM NNODES NFACETS NORIENT PERM FACET_RATIO CORNERS NCORNERS FIELD PENALTY BOUNDARY PAPER UPWIND
+//
+// Sizes
+//   PENALTY   what multiplies (normal diffusivity) |F|/|K|, or with PAPER over the facet's diameter; BOUNDARY times as much there
+//   UPWIND    whether half the speed of convection is added
+// Arrays
+//   sigma [NC, NFACETS, stride]  the larger of what stands there and what is found if `grow`, else what is found
+// Tables
+//   FACET_RATIO [NFACETS] |F| / |K| of the reference cell;  CORNERS [NFACETS, NCORNERS] geometry nodes;  FIELD [NC] field
+
+// Largest normal diffusivity times |F|/|K| (PAPER: 1 / diameter) and largest speed of each component at a point.
+inline void penalty_point(const Side *s, const real *n, real scale, real t, const real *x, const real *constants,
+                          real *strength, real *speed)
+{
+  real normal[NC * NC], zero[NC], zero_x[NC * DIM], f0[NC], f1[NC * DIM];
+  for (int c = 0; c < NC; ++c) zero[c] = 0;
+  for (int c = 0; c < NC * DIM; ++c) zero_x[c] = 0;
+  for (int j = 0; j < NC; ++j) {
+    real du[NC], du_x[NC * DIM];
+    for (int c = 0; c < NC; ++c) du[c] = c == j ? 1 : 0;
+    for (int k = 0; k < NC * DIM; ++k) du_x[k] = k / DIM == j ? n[k % DIM] : 0;
+    pw_jacobian(s->u, s->u_t, s->u_x, zero, zero, du_x, s->a, s->a_x, t, 0, x, constants, f0, f1);
+    real fast = UPWIND ? fabs(f0[j]) : 0;
+    for (int c = 0; c < NC; ++c) {
+      normal[c * NC + j] = 0;
+      for (int d = 0; d < DIM; ++d) normal[c * NC + j] += f1[c * DIM + d] * n[d];
+    }
+    if (UPWIND) {
+      pw_jacobian(s->u, s->u_t, s->u_x, du, zero, zero_x, s->a, s->a_x, t, 0, x, constants, f0, f1);
+      real along = 0;
+      for (int d = 0; d < DIM; ++d) along += f1[j * DIM + d] * n[d];
+      fast += fabs(along);
+    }
+    speed[j] = fmax(speed[j], fast);
+  }
+  for (int c = 0; c < NC; ++c) {
+    real row = 0;
+    for (int j = 0; j < NC; ++j)
+      if (FIELD[j] == FIELD[c]) row += fabs(normal[c * NC + j]);
+    for (int j = 0; j < NC; ++j)
+      if (FIELD[j] == FIELD[c]) strength[j] = fmax(strength[j], row * scale);
+  }
+}
+
+// Largest distance between corners of facet f.
+inline real penalty_diameter(const Geometry *g, int f)
+{
+  real most = 0;
+  for (int a = 0; a < NCORNERS; ++a)
+    for (int b = 0; b < a; ++b) {
+      real square = 0;
+      for (int d = 0; d < DIM; ++d) {
+        const real step = g->node[CORNERS[f * NCORNERS + a] * DIM + d] - g->node[CORNERS[f * NCORNERS + b] * DIM + d];
+        square += step * step;
+      }
+      most = fmax(most, square);
+    }
+  return sqrt(most);
+}
+
+// The strength of one side at point `row`, with its own normal.
+#define PENALTY_SIDE(side, g, row, face)                                                          \
+  do {                                                                                            \
+    real m[DIM], y[DIM], size = 0;                                                                \
+    point_gradient(FACET_NORMALS + (face) * DIM, &g, m);                                          \
+    for (int d = 0; d < DIM; ++d) size += m[d] * m[d];                                            \
+    size = sqrt(size);                                                                            \
+    for (int d = 0; d < DIM; ++d) m[d] /= size;                                                   \
+    geometry_x(&g, FACET_GEO + (row) * NNODES, y);                                                \
+    penalty_point(&side, m, PAPER ? 1 / penalty_diameter(&g, face) : size * FACET_RATIO[face], t, y, constants,  \
+                  strength, speed);                                                               \
+  } while (0)
+
+__kernel void sipg_penalty(CG_ARGUMENTS, __global const int *neighbour, __global const int *code, __global real *sigma_,
+                           __global const int *kinds, int grow)
+{
+  const int cell = get_global_id(0) % stride, f = get_global_id(0) / stride;
+  if (cell >= num_cells || f >= NFACETS) return;
+  SIPG_CELL
+  SIPG_BEHIND
+  real strength[NC], speed[NC];
+  for (int c = 0; c < NC; ++c) strength[c] = speed[c] = 0;
+  if (behind != -1)
+    for (int q = 0; q < NQF; ++q) {
+      SIPG_POINT
+      PENALTY_SIDE(a_side, g, row, f);
+      if (behind >= 0) PENALTY_SIDE(b_side, h, row_other, place);
+    }
+  for (int c = 0; c < NC; ++c) {
+    real found = PENALTY * (behind < -1 ? BOUNDARY : 1) * strength[c];
+    if (UPWIND) found += (real)0.5 * speed[c];
+    const int at = (c * NFACETS + f) * stride + cell;
+    sigma_[at] = grow ? fmax(sigma_[at], found) : found;
+  }
+}

@@ -1,0 +1,139 @@
+"""The interior penalty operator on a device: volume and flux kernels, penalties, cell blocks and couplings."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ..device import Kernel
+from .cg import CGOperator
+
+
+class SIPGOperator(CGOperator):
+    """Kernels of an InteriorPenalty discretization bound to the buffers they work on; interface as CGOperator.
+
+    sigma: buffer [component, facet of the cell, stride] of penalties. Those of linear physics belong to its data; those
+    of nonlinear physics follow the largest normal diffusivity at the states linearized at since `restart`.
+    """
+
+    def _upload(self) -> None:
+        disc, to_device = self.discretization, self.arrays.to_device
+        components, faces = disc.physics.num_components, disc.num_facets_of_cell
+        self._element = self.arrays.empty(disc.num_dofs * disc.stride)
+        self.neighbour = to_device(disc.neighbour_rows(), "neighbours")
+        self.code = to_device(disc.code_rows(), "neighbours")
+        kinds = disc.neighbours.kinds
+        self.kinds = to_device(kinds if kinds.size else np.zeros(1, np.int32), "boundary kinds")
+        self.sigma = self.arrays.zeros(components * faces * disc.stride)
+        self._has_penalty = False
+
+    # Kernels, compiled at first use ----------------------------------------------------------------------
+
+    @cached_property
+    def kernels(self) -> dict[str, Kernel]:
+        """`cg_residual`, `cg_action`, `assemble`, `sipg_facet_residual`, `sipg_facet_action`, `sipg_penalty`."""
+        disc = self.discretization
+        plain = disc.plain_specs()
+        specs = {**disc.element_specs(), "assemble": disc.assemble_spec(), "sipg_penalty": disc.penalty_spec()}
+        specs |= {name: plain[name] for name in ("sipg_facet_residual", "sipg_facet_action")}
+        return {name: Kernel(spec, self.device) for name, spec in specs.items()}
+
+    @cached_property
+    def matrix_kernels(self) -> dict[str, Kernel]:
+        """`cg_matrix`, `cg_diagonal`, and `sipg_facet_block`, `_diagonal`, `_coupling`."""
+        plain = self.discretization.plain_specs()
+        found = dict(super().matrix_kernels)
+        names = [f"sipg_facet_{what}" for what in ("block", "diagonal", "coupling")]
+        return found | {name: Kernel(plain[name], self.device) for name in names}
+
+    # Data that may change between solves -----------------------------------------------------------------
+
+    def set_constants(self, values) -> None:
+        super().set_constants(values)
+        self.restart()
+
+    def set_auxiliary(self, name: str, values: np.ndarray) -> None:
+        """Replace an auxiliary field by values [cell, row, component] of owned cells. Collective."""
+        super().set_auxiliary(name, self.discretization.neighbours.extended(np.asarray(values, dtype=float)))
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget the penalties: the next residual or linearization finds them anew."""
+        self._has_penalty = False
+
+    def _update_penalty(self, vector, rate, t: float, grow: bool) -> None:
+        disc, kernel = self.discretization, self.kernels["sipg_penalty"]
+        arguments = self.arguments(kernel, disc.mesh.num_cells, vector, rate, t=t)
+        grow = int(grow and self._has_penalty and not disc.physics.is_linear)
+        kernel(
+            disc.num_facets_of_cell * disc.stride, *arguments, self.neighbour, self.code, self.sigma, self.kinds, grow
+        )
+        self._has_penalty = True
+
+    def penalties(self) -> np.ndarray:
+        """Penalties [component, facet, owned cell] on the host, 0 where a facet has no term."""
+        disc = self.discretization
+        shape = (disc.physics.num_components, disc.num_facets_of_cell, disc.stride)
+        return self.arrays.to_host(self.sigma, shape, name="penalties")[:, :, : disc.mesh.num_cells]
+
+    # Vectors ---------------------------------------------------------------------------------------------
+
+    def linearize(self, u, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
+        """Keep the state at which `action`, `diagonal` and `matrices` differentiate. Collective."""
+        super().linearize(u, t, u_t, shift)
+        self._update_penalty(self.state, self.rate, t, grow=True)
+
+    def diagonal(self, out) -> None:
+        """out = diagonal of J."""
+        self.run_columns("cg_diagonal", self._element)
+        self.run_facet_columns("sipg_facet_diagonal", self._element)
+        self.assemble(self._element, out)
+
+    def cell_blocks(self):
+        """Buffer of the diagonal blocks [test dof, trial dof, stride] of J, one a cell."""
+        disc = self.discretization
+        blocks = self._matrix_buffer("cells", disc.num_dofs**2 * disc.stride)
+        self.run_columns("cg_matrix", blocks)
+        self.run_facet_columns("sipg_facet_block", blocks)
+        return blocks
+
+    def matrices(self) -> np.ndarray:
+        """Cell blocks [dof, dof, stride], then couplings [facet, dof, dof, stride], flat: values for `matrix_numbers`."""
+        disc = self.discretization
+        square = disc.num_dofs**2 * disc.stride
+        faces = disc.num_facets_of_cell
+        couplings = self._matrix_buffer("couplings", faces * square)
+        self.run_facet_columns("sipg_facet_coupling", couplings, faces)
+        sizes = ((self.cell_blocks(), square), (couplings, faces * square))
+        return np.concatenate([self.arrays.to_host(buffer, size, name="matrices") for buffer, size in sizes])
+
+    # Steps -----------------------------------------------------------------------------------------------
+
+    def run_facets_of_cells(self, what: str, out, **where) -> None:
+        """Add the facets' terms to element vectors [dof, stride]; what: residual or action."""
+        kernel, count = self.kernels[f"sipg_facet_{what}"], self.discretization.mesh.num_cells
+        kernel(count, *self._facet_arguments(kernel, **where), out)
+
+    def run_facet_columns(self, name: str, out, faces: int = 1, **where) -> None:
+        """Launch `sipg_facet_block`, `_diagonal` or (with all faces) `_coupling`."""
+        disc, kernel = self.discretization, self.matrix_kernels[name]
+        kernel(faces * disc.num_dofs * disc.stride, *self._facet_arguments(kernel, **where), out)
+
+    def _facet_arguments(self, kernel, **where) -> tuple:
+        arguments = self.arguments(kernel, self.discretization.mesh.num_cells, **where)
+        return (*arguments, self.neighbour, self.code, self.sigma, self.kinds)
+
+    def _sum(self, what: str, out, **where) -> None:
+        """out = residual or action; every cell writes its own rows."""
+        if not self._has_penalty:
+            self._update_penalty(
+                where.get("state", self.state), where.get("rate", self.rate), where.get("t", 0.0), False
+            )
+        self.sum_elements(what, out, **where)
+
+    def sum_elements(self, what: str, out, **where) -> None:
+        """out: volume, then fluxes, by element vectors."""
+        self.run_cells(f"cg_{what}", self._element, **where)
+        self.run_facets_of_cells(what, self._element, **where)
+        self.assemble(self._element, out)
