@@ -105,7 +105,7 @@ class Options:
     sipg_theta: int = _option(1, "symmetric (1), incomplete (0) or nonsymmetric (-1) method", minimum=-1, maximum=1)
     sipg_kernel: str = _option(
         "auto",
-        "product: fast one for constant coefficients, one fused pass, volume and fluxes apart, or stored local matrices",
+        "product: fast for constant coefficients, one fused pass, volume and fluxes apart, or stored local matrices",
         choices=SIPG_KERNELS,
     )
     sipg_check_coercivity: bool = _option(

@@ -1,4 +1,4 @@
-"""Which cell lies behind each facet of each cell: neighbours on this rank, ghost cells of others, boundary conditions."""
+"""Which cell lies behind each facet of each cell: one of this rank, a ghost of another, or a boundary condition."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Neighbours:
     """Cells of a rank with their facet neighbours; those on other ranks, each once, follow as ghost cells.
 
     num_cells   owned cells;  ghost_rank, ghost_cell [ghost]: the owner of each ghost and its number there
-    neighbour   [cell, F] number of the cell behind each facet, ghosts from num_cells on; -1 none; -2 - k boundary kind k
+    neighbour   [cell, F] cell behind each facet, ghosts from num_cells on; -1 none; -2 - k boundary kind k
     facet       [cell, F] the facet's place in the neighbour, 0 on the boundary
     orientation [cell, F] row of `Orientations.permutations`
     kinds       [kind, component + 1] Dirichlet condition of each component or -1, then a bit for each natural condition
@@ -63,7 +63,7 @@ class Neighbours:
 
 
 def find_neighbours(mesh, physics, orientations: Orientations) -> Neighbours:
-    """Neighbours of a mesh's owned cells, boundary kinds by the physics' conditions. Collective. Raises PhysicsError."""
+    """Neighbours of a mesh's owned cells, boundary kinds by the conditions. Collective. Raises PhysicsError."""
     neighbour, place, ghost_rank, ghost_cell = _across(mesh)
     plan = HaloPlan(mesh.comm, mesh.num_cells, ghost_rank, ghost_cell)
     kinds = _boundary_kinds(mesh, physics, neighbour)

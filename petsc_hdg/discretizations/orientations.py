@@ -44,7 +44,7 @@ class Orientations:
     def of_neighbours(self, vertices: np.ndarray, neighbour: np.ndarray, place: np.ndarray) -> np.ndarray:
         """Orientation [cell, F] of each facet, 0 on the boundary.
 
-        vertices [extended cell, vertex] global numbers; neighbour, place [cell, F]: the cell behind and the facet there.
+        vertices [extended cell, vertex] global numbers; neighbour, place [cell, F]: cell behind and its facet.
         """
         found = np.zeros(neighbour.shape, np.int32)
         if self.count == 1:

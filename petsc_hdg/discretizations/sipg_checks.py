@@ -19,8 +19,8 @@ def check_sipg(physics) -> None:
     offsets = [f"{f.degree_offset} of '{f.name}'" for f in physics.fields if f.degree_offset]
     if offsets:
         raise PhysicsError(
-            f"{start} has degree_offset {', '.join(offsets)}, and all fields of sipg_gpu have the degree of -fe_degree; "
-            "leave degree_offset out or give -fe_backend cg_gpu"
+            f"{start} has degree_offset {', '.join(offsets)}, and all fields of sipg_gpu have the degree of "
+            "-fe_degree; leave degree_offset out or give -fe_backend cg_gpu"
         )
     if len(physics.natural) > MOST_NATURAL:
         raise PhysicsError(

@@ -87,8 +87,8 @@ class SIPGSpecs(CGSpecs):
     def penalty_factor(self) -> float:
         """What multiplies (normal diffusivity) |F|/|K|, with -sipg_penalty paper over the facet's diameter.
 
-        Tensor cells: (p + 1)², twice what coercivity needs on rectangles; simplices: (d + 1)/2 (p + 1)(p + d)/d, from the
-        trace inequality on P_p shared by d + 1 facets (Warburton and Hesthaven 2003; Shahbazi 2005). Paper: 100 p²
+        Tensor cells: (p + 1)², twice what coercivity needs on rectangles; simplices: (d + 1)/2 (p + 1)(p + d)/d, from
+        the trace inequality on P_p shared by d + 1 facets (Warburton and Hesthaven 2003; Shahbazi 2005). Paper: 100 p²
         (Gorlani 2015, section 4.3).
         """
         p, d, scale = self.element.degree, self.dim, self.options.sipg_penalty_scale

@@ -55,6 +55,9 @@ class DeviceOperator:
         self.discretization.auxiliary.place(self.aux_rows, name, values)
         self.arrays.upload(self._aux, np.ascontiguousarray(self.aux_rows, dtype=self.arrays.real), "auxiliary")
 
+    def restart(self) -> None:
+        """A solve begins: forget what follows the states of the last one."""
+
     # Essential values ------------------------------------------------------------------------------------
 
     @cached_property

@@ -99,7 +99,7 @@ class SIPGOperator(CGOperator):
         return blocks
 
     def matrices(self) -> np.ndarray:
-        """Cell blocks [dof, dof, stride], then couplings [facet, dof, dof, stride], flat: values for `matrix_numbers`."""
+        """Cell blocks [dof, dof, stride], then couplings [facet, dof, dof, stride], flat, as `matrix_numbers`."""
         disc = self.discretization
         square = disc.num_dofs**2 * disc.stride
         faces = disc.num_facets_of_cell

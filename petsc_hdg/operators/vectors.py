@@ -23,6 +23,17 @@ class TailedVector:
         self.operator.halo.forward(owned, self.tail)
         return self
 
+    def begin(self, owned) -> TailedVector:
+        """Take `owned` and send what is ghost elsewhere; kernels that read no ghosts may run until `end`."""
+        self.owned = owned
+        self.operator.halo.forward_begin(owned)
+        return self
+
+    def end(self) -> TailedVector:
+        """Receive the ghosts (collective)."""
+        self.operator.halo.forward_end(self.tail)
+        return self
+
     def keep(self, owned) -> TailedVector:
         """Like `use`, with a copy of `owned` on the device, for a state that outlives the caller's vector."""
         arrays, count = self.operator.arrays, self.operator.dofmap.num_owned

@@ -198,6 +198,7 @@ class Problem:
         with stages.stage("solve"):
             if self.options.hdg_setting == "full" and self.is_condensed:
                 return solve_full(self, u)
+            self.operator.restart()
             solvers.settle_constants(self, u)
             snes = self.snes
             try:

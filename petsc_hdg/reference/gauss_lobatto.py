@@ -40,7 +40,7 @@ def lobatto_cell_quadrature(cell: str, degree: int) -> Quadrature:
 
 
 def lobatto_facet_quadrature(cell: str, degree: int) -> tuple[list[Quadrature], np.ndarray]:
-    """Rules on each facet of a quadrilateral or hexahedron, points in tensor order of the facet, and outward normals."""
+    """Rules on each facet of a quadrilateral or hexahedron, points in its tensor order, and outward normals."""
     points, weights = gauss_lobatto(degree)
     dim = cell_dim(cell)
     places = on_facets(cell, tensor_points(points, dim - 1))
