@@ -10,9 +10,14 @@
 // Tables
 //   FACET_RATIO [NFACETS] |F| / |K| of the reference cell;  CORNERS [NFACETS, NCORNERS] geometry nodes;  FIELD [NC] field
 
-// Largest normal diffusivity times |F|/|K| (PAPER: 1 / diameter) and largest speed of each component at a point.
-inline void penalty_point(const Side *s, const real *n, real scale, real t, const real *x, const real *constants,
-                          real *strength, real *speed)
+// One side of a facet: largest normal diffusivity of each component, surface, and volume as seen from the facet.
+typedef struct {
+  real diffusivity[NC], surface, volume;
+} PenaltySide;
+
+// Normal diffusivity (sum of the absolute row of n·G·n over the field) and speed of each component at a point.
+inline void penalty_point(const Side *s, const real *n, real t, const real *x, const real *constants, PenaltySide *side,
+                          real *speed)
 {
   real normal[NC * NC], zero[NC], zero_x[NC * DIM], f0[NC], f1[NC * DIM];
   for (int c = 0; c < NC; ++c) zero[c] = 0;
@@ -40,7 +45,7 @@ inline void penalty_point(const Side *s, const real *n, real scale, real t, cons
     for (int j = 0; j < NC; ++j)
       if (FIELD[j] == FIELD[c]) row += fabs(normal[c * NC + j]);
     for (int j = 0; j < NC; ++j)
-      if (FIELD[j] == FIELD[c]) strength[j] = fmax(strength[j], row * scale);
+      if (FIELD[j] == FIELD[c]) side->diffusivity[j] = fmax(side->diffusivity[j], row);
   }
 }
 
@@ -60,18 +65,26 @@ inline real penalty_diameter(const Geometry *g, int f)
   return sqrt(most);
 }
 
-// The strength of one side at point `row`, with its own normal.
-#define PENALTY_SIDE(side, g, row, face)                                                          \
+// Add point `row` of facet `face` of one side, seen with its own normal.
+#define PENALTY_SIDE(part, side, g, row, face)                                                    \
   do {                                                                                            \
     real m[DIM], y[DIM], size = 0;                                                                \
     point_gradient(FACET_NORMALS + (face) * DIM, &g, m);                                          \
     for (int d = 0; d < DIM; ++d) size += m[d] * m[d];                                            \
     size = sqrt(size);                                                                            \
     for (int d = 0; d < DIM; ++d) m[d] /= size;                                                   \
+    part.surface += FACET_WEIGHTS[row] * g.measure * size;                                        \
+    part.volume += FACET_WEIGHTS[row] * g.measure;                                                \
     geometry_x(&g, FACET_GEO + (row) * NNODES, y);                                                \
-    penalty_point(&side, m, PAPER ? 1 / penalty_diameter(&g, face) : size * FACET_RATIO[face], t, y, constants,  \
-                  strength, speed);                                                               \
+    penalty_point(&side, m, t, y, constants, &part, speed);                                       \
   } while (0)
+
+// |F|/|K| of a side, with PAPER one over the diameter of F. The volume is taken from the Jacobian on the facet: that of
+// the whole cell on affine cells, and finite where a curved cell has a straight angle.
+inline real penalty_scale(const PenaltySide *side, const Geometry *g, int face, real ratio)
+{
+  return PAPER ? 1 / penalty_diameter(g, face) : ratio * side->surface / side->volume;
+}
 
 __kernel void sipg_penalty(CG_ARGUMENTS, __global const int *neighbour, __global const int *code, __global real *sigma_,
                            __global const int *kinds, int grow)
@@ -80,16 +93,20 @@ __kernel void sipg_penalty(CG_ARGUMENTS, __global const int *neighbour, __global
   if (cell >= num_cells || f >= NFACETS) return;
   SIPG_CELL
   SIPG_BEHIND
-  real strength[NC], speed[NC];
-  for (int c = 0; c < NC; ++c) strength[c] = speed[c] = 0;
+  real speed[NC];
+  PenaltySide own, far;
+  own.surface = own.volume = far.surface = far.volume = 0;
+  for (int c = 0; c < NC; ++c) speed[c] = own.diffusivity[c] = far.diffusivity[c] = 0;
   if (behind != -1)
     for (int q = 0; q < NQF; ++q) {
       SIPG_POINT
-      PENALTY_SIDE(a_side, g, row, f);
-      if (behind >= 0) PENALTY_SIDE(b_side, h, row_other, place);
+      PENALTY_SIDE(own, a_side, g, row, f);
+      if (behind >= 0) PENALTY_SIDE(far, b_side, h, row_other, place);
     }
   for (int c = 0; c < NC; ++c) {
-    real found = PENALTY * (behind < -1 ? BOUNDARY : 1) * strength[c];
+    real found = behind == -1 ? 0 : own.diffusivity[c] * penalty_scale(&own, &g, f, FACET_RATIO[f]);
+    if (behind >= 0) found = fmax(found, far.diffusivity[c] * penalty_scale(&far, &h, place, FACET_RATIO[place]));
+    found *= PENALTY * (behind < -1 ? BOUNDARY : 1);
     if (UPWIND) found += (real)0.5 * speed[c];
     const int at = (c * NFACETS + f) * stride + cell;
     sigma_[at] = grow ? fmax(sigma_[at], found) : found;

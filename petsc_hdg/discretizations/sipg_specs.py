@@ -56,6 +56,12 @@ class SIPGSpecs(CGSpecs):
         names = [f"sipg_facet_{what}" for what in PLAIN]
         return {n: self._spec(n, sources, macros, self._plain_tables, 32) for n in names}
 
+    def flux_spec(self) -> KernelSpec:
+        """Spec of `sipg_boundary_flux`."""
+        sources = self._flux_sources("sipg_facet.cl", "sipg_boundary_flux.cl")
+        macros = {**self._macros(), **self.flux_macros}
+        return self._spec("sipg_boundary_flux", sources, macros, self._plain_tables, 32)
+
     def penalty_spec(self) -> KernelSpec:
         """Spec of `sipg_penalty`."""
         corners = self.orientations.corners

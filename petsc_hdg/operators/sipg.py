@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..device import Kernel
+from ..discretizations.base import cell_fastest, padded
 from .cg import CGOperator
 
 
@@ -62,6 +63,10 @@ class SIPGOperator(CGOperator):
         """Forget the penalties: the next residual or linearization finds them anew."""
         self._has_penalty = False
 
+    def _ensure_penalty(self, vector, rate, t: float) -> None:
+        if not self._has_penalty:
+            self._update_penalty(vector, rate, t, grow=False)
+
     def _update_penalty(self, vector, rate, t: float, grow: bool) -> None:
         disc, kernel = self.discretization, self.kernels["sipg_penalty"]
         arguments = self.arguments(kernel, disc.mesh.num_cells, vector, rate, t=t)
@@ -108,6 +113,21 @@ class SIPGOperator(CGOperator):
         sizes = ((self.cell_blocks(), square), (couplings, faces * square))
         return np.concatenate([self.arrays.to_host(buffer, size, name="matrices") for buffer, size in sizes])
 
+    def flux(self, label: str, u, t: float) -> np.ndarray:
+        """The numerical flux ∫ f1·n over the exterior facets of a named boundary [component], which balances the
+        sources to rounding. Collective."""
+        disc, components = self.discretization, self.discretization.physics.num_components
+        facets = np.stack(disc.mesh.boundary_facets(label), axis=1)
+        self.current.use(u)
+        self._ensure_penalty(self.current, self.rest, t)
+        stride, count, kernel = padded(len(facets)), len(facets), self._flux_kernel
+        out = self.arrays.zeros(components * stride)
+        arguments = self.arguments(kernel, count, self.current, self.rest, t=t)
+        facets = self.arrays.to_device(cell_fastest(facets, stride), "facets")
+        kernel(count, *arguments, self.neighbour, self.code, self.sigma, self.kinds, out, facets, stride)
+        rows = self.arrays.to_host(out, (components, stride), name="fluxes")[:, :count]
+        return disc.mesh.comm.allreduce(rows.sum(axis=1, dtype=float))
+
     # Steps -----------------------------------------------------------------------------------------------
 
     def run_facets_of_cells(self, what: str, out, **where) -> None:
@@ -126,10 +146,8 @@ class SIPGOperator(CGOperator):
 
     def _sum(self, what: str, out, **where) -> None:
         """out = residual or action; every cell writes its own rows."""
-        if not self._has_penalty:
-            self._update_penalty(
-                where.get("state", self.state), where.get("rate", self.rate), where.get("t", 0.0), False
-            )
+        t = where.get("t", self.time)
+        self._ensure_penalty(where.get("state", self.state), where.get("rate", self.rate), t)
         self.sum_elements(what, out, **where)
 
     def sum_elements(self, what: str, out, **where) -> None:
