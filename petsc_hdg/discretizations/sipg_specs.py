@@ -8,6 +8,7 @@ import numpy as np
 
 from ..codegen import KernelSpec
 from .cg_specs import CGSpecs
+from .sipg_tensor import tensor_items, tensor_specs
 
 PLAIN = ("residual", "action", "block", "diagonal", "coupling")
 
@@ -84,6 +85,19 @@ class SIPGSpecs(CGSpecs):
             "FIELD": fields.astype(np.int32),
         }
         return self._spec("sipg_penalty", self._flux_sources("sipg_facet.cl", "sipg_penalty.cl"), macros, tables, 32)
+
+    @property
+    def has_fused(self) -> bool:
+        """Whether one pass over the cells computes residual and action."""
+        return self.collocated
+
+    def fused_specs(self) -> dict[str, KernelSpec]:
+        """Specs of `sipg_residual` and `sipg_action`."""
+        return tensor_specs(self)
+
+    def fused_items(self, spec: KernelSpec, num_chunks: int) -> int:
+        """Work-items of a fused kernel over a number of chunks."""
+        return tensor_items(self, spec, num_chunks)
 
     @property
     def is_paper(self) -> bool:

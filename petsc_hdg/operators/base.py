@@ -95,6 +95,10 @@ class DeviceOperator:
             "the cells with Problem.write"
         )
 
+    def details(self, complete: bool = True) -> list[str]:
+        """Lines for `-fe_view`; complete: whether all data of the physics are given. Collective."""
+        return [f"  trace matrix: {self.storage}"] if self.storage else []
+
     # Steps -----------------------------------------------------------------------------------------------
 
     def _tables(self, name: str):

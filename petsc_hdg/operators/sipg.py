@@ -5,10 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+from mpi4py.MPI import MAX, MIN
 
 from ..device import Kernel
 from ..discretizations.base import cell_fastest, padded
+from ..errors import OptionError
 from .cg import CGOperator
+from .sipg_pass import FusedPass
 
 
 class SIPGOperator(CGOperator):
@@ -28,17 +31,66 @@ class SIPGOperator(CGOperator):
         self.kinds = to_device(kinds if kinds.size else np.zeros(1, np.int32), "boundary kinds")
         self.sigma = self.arrays.zeros(components * faces * disc.stride)
         self._has_penalty = False
+        self.fused = FusedPass(self) if self._may("fused") and disc.has_fused else None
+        self.fast = None
+        self._check_choice()
+
+    def _may(self, kernel: str) -> bool:
+        return self.discretization.options.sipg_kernel in ("auto", "affine", kernel)
+
+    def _check_choice(self) -> None:
+        """Raise OptionError where the kernel that the user chose does not exist."""
+        disc = self.discretization
+        kernel, prefix = disc.options.sipg_kernel, disc.options.prefix
+        if kernel == "fused" and self.fused is None:
+            raise OptionError(
+                f"-{prefix}sipg_kernel fused integrates {disc.mesh.cell} cells at their nodes; leave "
+                f"-{prefix}fe_quadrature_degree out or give -{prefix}sipg_kernel split"
+            )
+        if kernel == "affine" and self.fast is None:
+            raise OptionError(
+                f"-{prefix}sipg_kernel affine takes one component, constant coefficients, and rectangles, boxes or "
+                f"straight simplices; give -{prefix}sipg_kernel auto"
+            )
+
+    @property
+    def product(self) -> str:
+        """Which kernels compute a product."""
+        return "affine" if self.fast else "fused" if self.fused else "split"
 
     # Kernels, compiled at first use ----------------------------------------------------------------------
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
-        """`cg_residual`, `cg_action`, `assemble`, `sipg_facet_residual`, `sipg_facet_action`, `sipg_penalty`."""
+        """`assemble`, `sipg_penalty`; without a fused pass `cg_residual`, `cg_action` and `sipg_facet_` of both."""
         disc = self.discretization
-        plain = disc.plain_specs()
-        specs = {**disc.element_specs(), "assemble": disc.assemble_spec(), "sipg_penalty": disc.penalty_spec()}
-        specs |= {name: plain[name] for name in ("sipg_facet_residual", "sipg_facet_action")}
+        specs = {"assemble": disc.assemble_spec(), "sipg_penalty": disc.penalty_spec()}
+        if self.fused is None:
+            plain = disc.plain_specs()
+            specs |= disc.element_specs() | {n: plain[n] for n in ("sipg_facet_residual", "sipg_facet_action")}
         return {name: Kernel(spec, self.device) for name, spec in specs.items()}
+
+    @property
+    def _passes(self) -> list:
+        return [p for p in (self.fused, self.fast) if p is not None]
+
+    def compile(self, matrices: bool = False) -> None:
+        """Compile what residuals and products need, and the element matrices if asked for. Not collective."""
+        super().compile(matrices)
+        for fused in self._passes:
+            fused.kernels  # noqa: B018
+
+    def all_kernels(self) -> dict[str, Kernel]:
+        """Every kernel compiled so far, by name."""
+        found = super().all_kernels()
+        for fused in self._passes:
+            found |= fused.kernels
+        return found
+
+    @property
+    def main_kernel(self) -> Kernel:
+        """The kernel whose launch shape tells most."""
+        return self.kernels["cg_residual"] if self.fused is None else self.fused.kernels["sipg_residual"]
 
     @cached_property
     def matrix_kernels(self) -> dict[str, Kernel]:
@@ -82,12 +134,50 @@ class SIPGOperator(CGOperator):
         shape = (disc.physics.num_components, disc.num_facets_of_cell, disc.stride)
         return self.arrays.to_host(self.sigma, shape, name="penalties")[:, :, : disc.mesh.num_cells]
 
+    def details(self, complete: bool = True) -> list[str]:
+        """The scheme, the penalty's formula, and its range once it is known. Collective."""
+        disc = self.discretization
+        lines = [f"  interior penalty, theta {disc.theta}; product: {self.product}; penalty {disc.penalty_formula}"]
+        if complete and disc.physics.is_linear:
+            self._ensure_penalty(self.current.use(self._zero), self.rest.use(self._zero), 0.0)
+        found = self.penalties() if self._has_penalty else np.zeros(0)
+        low = disc.mesh.comm.allreduce(found[found > 0].min(initial=np.inf), MIN)
+        high = disc.mesh.comm.allreduce(found.max(initial=0.0), MAX)
+        return [*lines, f"  penalty from {low:.4g} to {high:.4g}"] if high > 0 else lines
+
+    @cached_property
+    def _zero(self):
+        return self.arrays.zeros(max(1, self.dofmap.num_owned))
+
     # Vectors ---------------------------------------------------------------------------------------------
 
     def linearize(self, u, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
         """Keep the state at which `action`, `diagonal` and `matrices` differentiate. Collective."""
         super().linearize(u, t, u_t, shift)
         self._update_penalty(self.state, self.rate, t, grow=True)
+
+    def residual(self, u, out, t: float = 0.0, u_t=None) -> None:
+        """out = F(t, u, u_t). Collective."""
+        rate = self.rest if u_t is None else self.current_rate
+        rate.use(self._zero if u_t is None else u_t)
+        self._ensure_penalty(self.current.use(u), rate, t)
+        where = {"state": self.current, "rate": rate, "t": t}
+        if self.fused is None:
+            self.sum_elements("residual", out, **where)
+        else:
+            for part in range(2):
+                self.fused.run("residual", out, part, **where)
+
+    def action(self, du, out) -> None:
+        """out = J du at the state of `linearize`; inner cells are computed while the halo is under way. Collective."""
+        runner = self.fast or self.fused
+        if runner is None:
+            self.sum_elements("action", out, du=self.direction.use(du))
+            return
+        self.direction.begin(du)
+        runner.run("action", out, 0, du=self.direction)
+        self.direction.end()
+        runner.run("action", out, 1, du=self.direction)
 
     def diagonal(self, out) -> None:
         """out = diagonal of J."""
@@ -143,12 +233,6 @@ class SIPGOperator(CGOperator):
     def _facet_arguments(self, kernel, **where) -> tuple:
         arguments = self.arguments(kernel, self.discretization.mesh.num_cells, **where)
         return (*arguments, self.neighbour, self.code, self.sigma, self.kinds)
-
-    def _sum(self, what: str, out, **where) -> None:
-        """out = residual or action; every cell writes its own rows."""
-        t = where.get("t", self.time)
-        self._ensure_penalty(where.get("state", self.state), where.get("rate", self.rate), t)
-        self.sum_elements(what, out, **where)
 
     def sum_elements(self, what: str, out, **where) -> None:
         """out: volume, then fluxes, by element vectors."""

@@ -94,6 +94,11 @@ class Problem:
         """Free degrees of freedom over all ranks."""
         return self.comm.allreduce(self.discretization.dofmap.num_owned)
 
+    @property
+    def missing_auxiliary(self) -> tuple[str, ...]:
+        """Auxiliary fields that have no values yet."""
+        return tuple(self._unset)
+
     # Data ------------------------------------------------------------------------------------------------
 
     def set_constants(self, **values: float) -> None:

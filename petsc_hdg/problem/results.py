@@ -136,7 +136,7 @@ def describe(problem) -> str:
         f"quadrature of degree {disc.quadrature_degree}, {disc.quadrature.num_points} points",
         f"  kernel: {variant} ({shape or 'one thread a cell'}), {options.precision} precision, "
         f"{'linear' if problem.physics.is_linear else 'nonlinear'}",
-        *([f"  trace matrix: {problem.operator.storage}"] if problem.operator.storage else []),
+        *problem.operator.details(complete=not problem.missing_auxiliary),
         problem.device.view(),
         f"  Vec mode: {problem.vec_mode} ({problem.vec_type} vectors)",
     ]
