@@ -6,8 +6,10 @@ import numpy as np
 
 from ..discretizations.oracle import Oracle
 from .check_condensed import check_condensed
+from .check_sipg import check_sipg
 from .check_trace import check_trace
 from .condensed import CondensedOperator
+from .sipg import SIPGOperator
 from .vectors import TailedVector
 from .verdict import SAMPLES, judge, random_values, vector_of, waiting
 
@@ -17,12 +19,14 @@ def check_kernels(operator) -> None:
 
     Raises DeviceError naming the kernel and the difference.
     """
-    if not isinstance(operator, CondensedOperator):
+    if isinstance(operator, SIPGOperator):
+        check_sipg(operator)
+    elif not isinstance(operator, CondensedOperator):
         _check_cg(operator)
-        return
-    check_condensed(operator)
-    if operator.format is not None:
-        check_trace(operator.format)
+    else:
+        check_condensed(operator)
+        if operator.format is not None:
+            check_trace(operator.format)
 
 
 def _check_cg(operator) -> None:
