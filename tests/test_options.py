@@ -20,6 +20,11 @@ SCHEME_OPTIONS = {
     "hdg_local_rtol": ("1e-9", 1e-9),
     "hdg_enrich": ("0", False),
     "cg_condense": ("", True),
+    "sipg_penalty": ("paper", "paper"),
+    "sipg_penalty_scale": ("2.5", 2.5),
+    "sipg_theta": ("-1", -1),
+    "sipg_kernel": ("split", "split"),
+    "sipg_check_coercivity": ("yes", True),
 }
 
 
@@ -34,7 +39,7 @@ def test_names():
     assert "fe_degree" in names and len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("prefix", ["", "a_", "hdg_", "cg_"])
+@pytest.mark.parametrize("prefix", ["", "a_", "hdg_", "cg_", "sipg_"])
 @pytest.mark.parametrize("name", SCHEME_OPTIONS)
 def test_option_of_a_scheme(name, prefix):
     text, value = SCHEME_OPTIONS[name]
@@ -49,14 +54,16 @@ def test_another_prefix_is_not_read():
 
 
 @pytest.mark.parametrize(
-    "name", ["hdg_ksp_type", "hdg_fe_degree", "hdg_hdg_tau", "cg_ksp_type", "cg_fe_degree", "cg_n"]
+    "name", ["hdg_ksp_type", "hdg_fe_degree", "hdg_hdg_tau", "cg_ksp_type", "cg_fe_degree", "cg_n", "sipg_ksp_type"]
 )
 def test_options_of_objects_called_hdg_and_cg_are_not_ours(name):
     assert read("", **{name: "1"}) == Options()
 
 
 @pytest.mark.parametrize("prefix", ["", "a_"])
-@pytest.mark.parametrize("name", ["hdg_ta", "hdg_", "hdg_local_rtoll", "cg_condensed", "cg_condens", "cg_condence"])
+@pytest.mark.parametrize(
+    "name", ["hdg_ta", "hdg_", "hdg_local_rtoll", "cg_condensed", "cg_condens", "cg_condence", "sipg_thet"]
+)
 def test_unknown_names(name, prefix):
     with pytest.raises(OptionError, match=f"^-{prefix}{name} is not an option; known are -{name[:3]}"):
         read(prefix, **{prefix + name: "1"})
@@ -71,6 +78,18 @@ def test_tau(tau):
 def test_tau_that_cannot_stabilize(tau):
     with pytest.raises(OptionError, match="^-a_hdg_tau .*give auto, a number above 0, or a C expression"):
         read("a_", a_hdg_tau=tau)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf"])
+def test_penalties_are_positive(text):
+    with pytest.raises(OptionError, match="-sipg_penalty_scale .*: give a number between 0 and"):
+        read(sipg_penalty_scale=text)
+
+
+@pytest.mark.parametrize("text", ["2", "0.5", "-2"])
+def test_theta(text):
+    with pytest.raises(OptionError, match="-sipg_theta"):
+        read(sipg_theta=text)
 
 
 @pytest.mark.parametrize("text", ["0", "1", "-1e-3", "nan", "2"])
