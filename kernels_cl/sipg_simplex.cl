@@ -1,0 +1,305 @@
+// Interior penalty on triangles and tetrahedra in one pass, any physics, straight and curved cells: each cell's residual or
+// Jacobian action is its own volume integral and the integrals over its facets; each value of the own cell is read once and
+// each result written once. After sipg_simplex.clh.
+//
+// 1. own cell into local memory   2. fluxes at the cell's points, tested   3. for each facet: the neighbour into local memory,
+// fluxes at the facet's points, tested   4. rows written.
+//
+// needs: DIM NC NAUX NB NQ NQF NNODES NFACETS LANES THREADS TIME STATE BASIS GRAD GEO GEO_GRAD WEIGHTS
+// needs: FACET_BASIS FACET_GRAD FACET_GEO FACET_GEO_GRAD FACET_WEIGHTS FACET_NORMAL ORDER GEO_ORDER
+//
+// Tables
+//   BASIS [NQ, NB], GRAD [NQ, NB, DIM], GEO [NQ, NNODES], GEO_GRAD [NQ, NNODES, DIM], WEIGHTS [NQ]
+//   FACET_BASIS [NQF, NB] and so on, on the facet opposite vertex 0;  FACET_WEIGHTS [NQF] measured on the reference cell
+//   FACET_NORMAL [DIM] its outward normal
+// Arrays: as SIPG_ARGUMENTS in sipg_flux.clh says; out: owned values.
+
+#define POINTS (NQ > NQF ? NQ : NQF)
+#define WIDTH (NC * (1 + DIM))   // numbers of a flux
+
+// What a work-item knows.
+typedef struct {
+  Cell own, other;
+  int lane, facet;
+  real t, shift;
+} Work;
+
+inline void store_flux(__local real *flux, int lane, int q, const real *f0, const real *f1)
+{
+  UNROLL for (int c = 0; c < NC; ++c) {
+    flux[AT(q * WIDTH + c * (1 + DIM))] = f0[c];
+    UNROLL for (int r = 0; r < DIM; ++r) flux[AT(q * WIDTH + c * (1 + DIM) + 1 + r)] = f1[c * DIM + r];
+  }
+}
+
+// Sum over points of flux [count, NC, 1 + DIM] tested with function b of component c.
+inline real tested(__local const real *flux, int lane, int count, TABLE const real *basis, TABLE const real *grad, int b, int c)
+{
+  real sum = 0;
+  for (int q = 0; q < count; ++q) {
+    __local const real *at = flux + (q * WIDTH + c * (1 + DIM)) * LANES + lane;
+    sum += at[0] * basis[q * NB + b];
+    UNROLL for (int r = 0; r < DIM; ++r) sum += at[(1 + r) * LANES] * grad[(q * NB + b) * DIM + r];
+  }
+  return sum;
+}
+
+// Weighted fluxes at point q of the cell.
+inline void volume_flux(const Work *w, const real *constants, int q, int action, __local real *flux)
+{
+  TABLE const real *basis = BASIS + q * NB, *grad = GRAD + q * NB * DIM;
+  real x[DIM], f0[NC], f1[NC * DIM];
+  Geometry g;
+  Side own;
+  simplex_geometry(w->own.corner, w->lane, GEO_GRAD + q * NNODES * DIM, &g);
+  simplex_x(w->own.corner, w->lane, GEO + q * NNODES, x);
+  simplex_side(&w->own, w->lane, ORDER, basis, grad, &g, !action || STATE, &own);
+  if (action) {
+    SideDirection d_own;
+    simplex_direction(&w->own, w->lane, ORDER, basis, grad, &g, w->shift, &d_own);
+    pw_jacobian(own.u, own.u_t, own.u_x, d_own.u, d_own.u_t, d_own.u_x, own.a, own.a_x, w->t, w->shift, x, constants, f0, f1);
+  } else {
+    pw_residual(own.u, own.u_t, own.u_x, own.a, own.a_x, w->t, x, constants, f0, f1);
+  }
+  point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
+  store_flux(flux, w->lane, q, f0, f1);
+}
+
+// Geometry of a side at point q of the facet.
+inline void facet_geometry(__local const real *corner, int lane, __constant const int *order, int q, Geometry *g, real *x)
+{
+  TABLE const real *geo = FACET_GEO + q * NNODES, *geo_grad = FACET_GEO_GRAD + q * NNODES * DIM;
+  real jacobian[DIM * DIM];
+  UNROLL for (int d = 0; d < DIM; ++d) {
+    x[d] = 0;
+    UNROLL for (int n = 0; n < NNODES; ++n) x[d] += geo[n] * corner[AT(order[n] * DIM + d)];
+    UNROLL for (int r = 0; r < DIM; ++r) {
+#if AFFINE
+      jacobian[d * DIM + r] = corner[AT(order[r + 1] * DIM + d)] - corner[AT(order[0] * DIM + d)];
+#else
+      real sum = 0;
+      UNROLL for (int n = 0; n < NNODES; ++n) sum += corner[AT(order[n] * DIM + d)] * geo_grad[n * DIM + r];
+      jacobian[d * DIM + r] = sum;
+#endif
+    }
+  }
+  geometry_invert(jacobian, g);
+}
+
+// Outward normal n [DIM]; returns the surface element over that of the reference cell (Nanson's formula).
+inline real facet_normal(const Geometry *g, real *n)
+{
+  real length = 0;
+  point_gradient(FACET_NORMAL, g, n);
+  for (int d = 0; d < DIM; ++d) length += n[d] * n[d];
+  length = sqrt(length);
+  for (int d = 0; d < DIM; ++d) n[d] /= length;
+  return g->measure * length;
+}
+
+// Weighted fluxes at point q of an interior facet; zero where there is no neighbour.
+inline void interior_flux(const Work *w, const real *constants, const real *sigma, int q, int action, int inside,
+                          __local real *flux)
+{
+  TABLE const real *basis = FACET_BASIS + q * NB, *grad = FACET_GRAD + q * NB * DIM;
+  __constant const int *order = ORDER + w->facet * NB;
+  real x[DIM], y[DIM], n[DIM], f0[NC], f1[NC * DIM];
+  Geometry g, h;
+  Side own, other;
+  facet_geometry(w->own.corner, w->lane, GEO_ORDER + w->facet * NNODES, q, &g, x);
+  facet_geometry(w->other.corner, w->lane, GEO_ORDER, q, &h, y);
+  const real weight = FACET_WEIGHTS[q] * facet_normal(&g, n);
+  simplex_side(&w->own, w->lane, order, basis, grad, &g, !action || STATE, &own);
+  simplex_side(&w->other, w->lane, ORDER, basis, grad, &h, !action || STATE, &other);
+  if (action) {
+    SideDirection d_own, d_other;
+    simplex_direction(&w->own, w->lane, order, basis, grad, &g, w->shift, &d_own);
+    simplex_direction(&w->other, w->lane, ORDER, basis, grad, &h, w->shift, &d_other);
+    sipg_flux_jacobian(&own, &other, &d_own, &d_other, sigma, n, w->t, w->shift, x, constants, f0, f1);
+  } else {
+    sipg_flux(&own, &other, sigma, n, w->t, x, constants, f0, f1);
+  }
+  point_pull_back(&g, weight, f0, f1);
+  UNROLL for (int c = 0; c < NC; ++c) f0[c] = inside ? f0[c] : 0;
+  UNROLL for (int k = 0; k < NC * DIM; ++k) f1[k] = inside ? f1[k] : 0;
+  store_flux(flux, w->lane, q, f0, f1);
+}
+
+// Weighted fluxes at point q of a boundary facet.
+inline void boundary_flux(const Work *w, __global const int *kind, const real *constants, const real *sigma, int q, int action,
+                          __local real *flux)
+{
+  TABLE const real *basis = FACET_BASIS + q * NB, *grad = FACET_GRAD + q * NB * DIM;
+  __constant const int *order = ORDER + w->facet * NB;
+  real x[DIM], n[DIM], f0[NC], f1[NC * DIM];
+  Geometry g;
+  Side own;
+  facet_geometry(w->own.corner, w->lane, GEO_ORDER + w->facet * NNODES, q, &g, x);
+  const real weight = FACET_WEIGHTS[q] * facet_normal(&g, n);
+  simplex_side(&w->own, w->lane, order, basis, grad, &g, !action || STATE, &own);
+  if (action) {
+    SideDirection d_own;
+    simplex_direction(&w->own, w->lane, order, basis, grad, &g, w->shift, &d_own);
+    sipg_boundary_jacobian(kind, &own, &d_own, sigma, n, w->t, w->shift, x, constants, f0, f1);
+  } else {
+    sipg_boundary(kind, &own, sigma, n, w->t, x, constants, f0, f1);
+  }
+  point_pull_back(&g, weight, f0, f1);
+  store_flux(flux, w->lane, q, f0, f1);
+}
+
+// A work-item's lane and cell (a lane past the last cell does that again, and writes nothing).
+#define LANE_AND_CELL                                            \
+  const int lane = (int)get_local_id(0) % LANES, cell = min(first + part + lane, num_cells - 1);
+
+// Rows k of a cell into local memory.
+#define LOAD_ROWS(target, owned, tail, from, order)                                                                  \
+  target[AT(k)] = row_value(owned, tail, rows_of(num_cells, num_ghosts, from), k / NB * NB + (order).node[k % NB]);
+#if TIME
+#define LOAD_RATES(target, from, order) LOAD_ROWS(target, ut_owned, ut_tail, from, order)
+#else
+#define LOAD_RATES(target, from, order)
+#endif
+#define LOAD_STATE(into, from, order)                              \
+  LOAD_ROWS(into.u, u_owned, u_tail, from, order)                  \
+  LOAD_RATES(into.ut, from, order)
+#if STATE
+#define LOAD_DIRECTION(into, from, order) LOAD_STATE(into, from, order) LOAD_ROWS(into.du, du_owned, du_tail, from, order)
+#else
+#define LOAD_DIRECTION(into, from, order) LOAD_ROWS(into.du, du_owned, du_tail, from, order)
+#endif
+
+// The cell `from` into local memory: its vectors by LOAD, geometry, auxiliary rows. CELLS declares `from` and `order`.
+#define LOAD_CELL(into, LOAD, CELLS)                                                        \
+  SHARED(k, NC * NB)                                                                        \
+  {                                                                                         \
+    LANE_AND_CELL                                                                           \
+    CELLS                                                                                   \
+    LOAD(into, from, order)                                                                 \
+    END_OF_TURN                                                                             \
+  }                                                                                         \
+  SHARED(k, NNODES * DIM)                                                                   \
+  {                                                                                         \
+    LANE_AND_CELL                                                                           \
+    CELLS                                                                                   \
+    into.corner[AT(k)] = corner_value(nodes, cell_nodes, stride, from, order, k);           \
+    END_OF_TURN                                                                             \
+  }                                                                                         \
+  SHARED(k, NAUX)                                                                           \
+  {                                                                                         \
+    LANE_AND_CELL                                                                           \
+    CELLS                                                                                   \
+    into.aux[AT(k)] = aux_value(aux, stride, from, order, k);                               \
+    END_OF_TURN                                                                             \
+  }
+
+#define OWN_CELL                                             \
+  const int from = cell;                                     \
+  const Order order = {ORDER, GEO_ORDER};
+
+#define OTHER_CELL                                                                                    \
+  const int behind = neighbour[f * stride + cell], from = behind < 0 ? cell : behind,                 \
+            vertex = behind < 0 ? 0 : code[f * stride + cell];                                        \
+  const Order order = {ORDER + vertex * NB, GEO_ORDER + vertex * NNODES};
+
+// Declares constants, the Work w, and sigma [NC] of facet f.
+#define WORK                                                 \
+  POINT_LOAD_CONSTANTS                                       \
+  const Work w = {own, other, lane, f, t, shift};
+#define PENALTY_OF_FACET                                                                               \
+  real sigma[NC];                                                                                      \
+  for (int c = 0; c < NC; ++c) sigma[c] = sigma_[(c * NFACETS + f) * stride + cell];
+
+#define SIMPLEX_PASS(action, LOAD)                                                                                   \
+  const int thread = (int)get_local_id(0) / LANES, group = get_group_id(0);                                          \
+  const int first = 32 * chunks[group / (32 / LANES)], width = min(32, num_cells - first);                           \
+  const int part = group % (32 / LANES) * LANES;                                                                     \
+  LOAD_CELL(own, LOAD, OWN_CELL)                                                                                     \
+  BARRIER_LOCAL();                                                                                                   \
+  SHARED(q, NQ)                                                                                                      \
+  {                                                                                                                  \
+    const int lane = (int)get_local_id(0) % LANES, f = 0;                                                            \
+    WORK                                                                                                             \
+    volume_flux(&w, constants, q, action, flux);                                                                     \
+    END_OF_TURN                                                                                                      \
+  }                                                                                                                  \
+  BARRIER_LOCAL();                                                                                                   \
+  SHARED(k, NC * NB)                                                                                                 \
+  {                                                                                                                  \
+    const int lane = (int)get_local_id(0) % LANES;                                                                   \
+    result[AT(k)] = tested(flux, lane, NQ, BASIS, GRAD, k % NB, k / NB);                                             \
+    END_OF_TURN                                                                                                      \
+  }                                                                                                                  \
+  for (int f = 0; f < NFACETS; ++f) {                                                                                \
+    LOAD_CELL(other, LOAD, OTHER_CELL)                                                                               \
+    BARRIER_LOCAL();                                                                                                 \
+    SHARED(q, NQF)                                                                                                   \
+    {                                                                                                                \
+      LANE_AND_CELL                                                                                                  \
+      WORK                                                                                                           \
+      PENALTY_OF_FACET                                                                                               \
+      interior_flux(&w, constants, sigma, q, action, neighbour[f * stride + cell] >= 0, flux);                       \
+      END_OF_TURN                                                                                                    \
+    }                                                                                                                \
+    {                                                                                                                \
+      LANE_AND_CELL                                                                                                  \
+      const int behind = neighbour[f * stride + cell];                                                               \
+      if (behind <= -2) {                                                                                            \
+        WORK                                                                                                         \
+        PENALTY_OF_FACET                                                                                             \
+        for (int q = thread; q < NQF; q += THREADS)                                                                  \
+          boundary_flux(&w, kinds - (behind + 2) * (NC + 1), constants, sigma, q, action, flux);                     \
+      }                                                                                                              \
+    }                                                                                                                \
+    BARRIER_LOCAL();                                                                                                 \
+    SHARED(k, NC * NB)                                                                                               \
+    {                                                                                                                \
+      const int lane = (int)get_local_id(0) % LANES;                                                                 \
+      result[AT(k / NB * NB + ORDER[f * NB + k % NB])] +=                                                            \
+          tested(flux, lane, NQF, FACET_BASIS, FACET_GRAD, k % NB, k / NB);                                          \
+      END_OF_TURN                                                                                                    \
+    }                                                                                                                \
+  }                                                                                                                  \
+  BARRIER_LOCAL();                                                                                                   \
+  SHARED(k, NC * NB)                                                                                                 \
+  {                                                                                                                  \
+    const int lane = (int)get_local_id(0) % LANES;                                                                   \
+    if (part + lane < width) out[first * (NC * NB) + k * width + part + lane] = result[AT(k)];                       \
+    END_OF_TURN                                                                                                      \
+  }
+
+#define LOCAL_CELLS                                                                                                  \
+  __local real corner[2 * NNODES * DIM * LANES], auxiliary[2 * (NAUX + 1) * LANES];                                  \
+  __local real flux[POINTS * WIDTH * LANES], result[NC * NB * LANES];
+#define CELL(k, u, ut, du)                                                                                           \
+  {corner + (k) * NNODES * DIM * LANES, auxiliary + (k) * (NAUX + 1) * LANES, (u) + (k) * NC * NB * LANES,           \
+   (ut) + (k) * NC * NB * LANES, (du) + (k) * NC * NB * LANES}
+
+#if TIME
+#define LOCAL_STATE __local real u[2 * NC * NB * LANES], ut[2 * NC * NB * LANES];
+#else
+#define LOCAL_STATE                     \
+  __local real u[2 * NC * NB * LANES];  \
+  __local real *ut = u;
+#endif
+
+KERNEL(LANES * THREADS) void sipg_residual(SIPG_ARGUMENTS, __global real *out)
+{
+  LOCAL_CELLS
+  LOCAL_STATE
+  const Cell own = CELL(0, u, ut, u), other = CELL(1, u, ut, u);
+  SIMPLEX_PASS(0, LOAD_STATE)
+}
+
+KERNEL(LANES * THREADS) void sipg_action(SIPG_ARGUMENTS, __global real *out)
+{
+  LOCAL_CELLS
+  __local real du[2 * NC * NB * LANES];
+#if STATE
+  LOCAL_STATE
+  const Cell own = CELL(0, u, ut, du), other = CELL(1, u, ut, du);
+#else
+  const Cell own = CELL(0, du, du, du), other = CELL(1, du, du, du);
+#endif
+  SIMPLEX_PASS(1, LOAD_DIRECTION)
+}
