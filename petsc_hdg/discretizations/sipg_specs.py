@@ -7,7 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from ..codegen import KernelSpec
+from ..reference import is_tensor
 from .cg_specs import CGSpecs
+from .sipg_simplex import simplex_items, simplex_specs
 from .sipg_tensor import tensor_items, tensor_specs
 
 PLAIN = ("residual", "action", "block", "diagonal", "coupling")
@@ -89,15 +91,21 @@ class SIPGSpecs(CGSpecs):
     @property
     def has_fused(self) -> bool:
         """Whether one pass over the cells computes residual and action."""
-        return self.collocated
+        return self.collocated or not self.is_tensor
 
     def fused_specs(self) -> dict[str, KernelSpec]:
-        """Specs of `sipg_residual` and `sipg_action`."""
-        return tensor_specs(self)
+        """Specs of `sipg_residual` and `sipg_action`. Raises OptionError where local memory does not hold a cell."""
+        return tensor_specs(self) if self.is_tensor else simplex_specs(self)
 
     def fused_items(self, spec: KernelSpec, num_chunks: int) -> int:
         """Work-items of a fused kernel over a number of chunks."""
-        return tensor_items(self, spec, num_chunks)
+        items = tensor_items if self.is_tensor else simplex_items
+        return items(self, spec, num_chunks)
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether cells are tensor products of intervals."""
+        return is_tensor(self.mesh.cell)
 
     @property
     def is_paper(self) -> bool:
@@ -114,7 +122,7 @@ class SIPGSpecs(CGSpecs):
         p, d, scale = self.element.degree, self.dim, self.options.sipg_penalty_scale
         if self.is_paper:
             return scale * 100.0 * p * p
-        if self.orientations.count > 1:
+        if self.is_tensor:
             return scale * (p + 1.0) ** 2
         return scale * (d + 1) / 2 * (p + 1) * (p + d) / d
 
@@ -124,7 +132,7 @@ class SIPGSpecs(CGSpecs):
         scale = f"{self.options.sipg_penalty_scale:g} "
         if self.is_paper:
             return f"{scale}· 100 p² κ / h_F"
-        tensor = "(p+1)²" if self.orientations.count > 1 else "(d+1)/2 (p+1)(p+d)/d"
+        tensor = "(p+1)²" if self.is_tensor else "(d+1)/2 (p+1)(p+d)/d"
         return f"{scale}· {tensor} max κ |F|/|K|, twice that on the boundary"
 
 

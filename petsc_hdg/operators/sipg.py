@@ -12,6 +12,7 @@ from ..discretizations.base import cell_fastest, padded
 from ..errors import OptionError
 from .cg import CGOperator
 from .sipg_pass import FusedPass
+from .sipg_stored import STORED
 
 
 class SIPGOperator(CGOperator):
@@ -31,9 +32,24 @@ class SIPGOperator(CGOperator):
         self.kinds = to_device(kinds if kinds.size else np.zeros(1, np.int32), "boundary kinds")
         self.sigma = self.arrays.zeros(components * faces * disc.stride)
         self._has_penalty = False
-        self.fused = FusedPass(self) if self._may("fused") and disc.has_fused else None
+        self.fused = FusedPass(self) if self._has_fused() else None
         self.fast = None
+        kernel = disc.options.sipg_kernel
+        self.stored = STORED[kernel](self) if kernel in STORED else None
         self._check_choice()
+
+    def _has_fused(self) -> bool:
+        """Whether a fused pass exists, is wanted, and a cell fits the device's local memory. Raises OptionError."""
+        disc = self.discretization
+        if not (self._may("fused") and disc.has_fused):
+            return False
+        try:
+            disc.fused_specs()
+        except OptionError:
+            if disc.options.sipg_kernel == "fused":
+                raise
+            return False
+        return True
 
     def _may(self, kernel: str) -> bool:
         return self.discretization.options.sipg_kernel in ("auto", "affine", kernel)
@@ -56,6 +72,8 @@ class SIPGOperator(CGOperator):
     @property
     def product(self) -> str:
         """Which kernels compute a product."""
+        if self.stored is not None:
+            return self.stored.name
         return "affine" if self.fast else "fused" if self.fused else "split"
 
     # Kernels, compiled at first use ----------------------------------------------------------------------
@@ -72,7 +90,7 @@ class SIPGOperator(CGOperator):
 
     @property
     def _passes(self) -> list:
-        return [p for p in (self.fused, self.fast) if p is not None]
+        return [p for p in (self.fused, self.fast, self.stored) if p is not None]
 
     def compile(self, matrices: bool = False) -> None:
         """Compile what residuals and products need, and the element matrices if asked for. Not collective."""
@@ -155,6 +173,8 @@ class SIPGOperator(CGOperator):
         """Keep the state at which `action`, `diagonal` and `matrices` differentiate. Collective."""
         super().linearize(u, t, u_t, shift)
         self._update_penalty(self.state, self.rate, t, grow=True)
+        if self.stored is not None:
+            self.stored.update()
 
     def residual(self, u, out, t: float = 0.0, u_t=None) -> None:
         """out = F(t, u, u_t). Collective."""
@@ -236,6 +256,9 @@ class SIPGOperator(CGOperator):
 
     def sum_elements(self, what: str, out, **where) -> None:
         """out: volume, then fluxes, by element vectors."""
-        self.run_cells(f"cg_{what}", self._element, **where)
+        if what == "action" and self.stored is not None:
+            self.stored.volume(where["du"], self._element)
+        else:
+            self.run_cells(f"cg_{what}", self._element, **where)
         self.run_facets_of_cells(what, self._element, **where)
         self.assemble(self._element, out)
