@@ -12,7 +12,9 @@ from .errors import OptionError
 
 BACKENDS = ("cg_gpu", "hdg_gpu", "sipg_gpu")
 PRECISIONS = ("double", "single")
-PMATS = ("aij", "none")
+PMATS = ("auto", "aij", "conforming", "none")
+# PC types that need nothing but products and the diagonal, or bring their own matrices.
+_MATRIX_FREE_PCS = ("none", "jacobi", "python", "shell", "ksp", "composite", "mat")
 VARIANTS = ("auto", "cell", "transpose", "patch")
 TRACE_MATS = ("dbf", "element", "aij")
 SETTINGS = ("condensed", "full")
@@ -71,7 +73,11 @@ class Options:
         0, "N_bl: cell blocks a work-group holds at once (0: chosen from the device)", minimum=0, maximum=64
     )
     num_batches: int = _option(1, "N_cb: batches of cells a work-group does in turn", minimum=1, maximum=64)
-    pmat: str = _option("aij", "matrix for the preconditioner: assembled, or none (matrix-free only)", choices=PMATS)
+    pmat: str = _option(
+        "auto",
+        "matrix for the preconditioner: assembled, that of the conforming first-order subspace, or none",
+        choices=PMATS,
+    )
     view: bool = _option(False, "describe the discretization, the device and the Vec mode")
     kernel_view: str = _option("", "folder that receives the text of each generated kernel ('stdout' prints it)")
     report: str = _option("", "JSON file that receives the run's report")
@@ -210,6 +216,37 @@ def _check(f, prefix: str, value) -> None:
     fault = check(value) if check else None
     if fault:
         raise OptionError(f"{name}: {fault}")
+
+
+def chosen_pmat(options: Options) -> str:
+    """`aij`, `conforming` or `none`: what `-fe_pmat` says, `auto` settled by the scheme and the user's -pc_type.
+
+    Raises OptionError for `conforming` where it does not go with them.
+    """
+    from petsc4py import PETSc
+
+    given = PETSc.Options(options.prefix).getString("pc_type", "mg")
+    if options.pmat == "conforming":
+        _check_conforming(options, given)
+    if options.pmat != "auto":
+        return options.pmat
+    if options.backend != "sipg_gpu":
+        return "aij"
+    return "conforming" if given == "mg" else "none" if given in _MATRIX_FREE_PCS else "aij"
+
+
+def _check_conforming(options: Options, pc_type: str) -> None:
+    name = f"-{options.prefix}fe_pmat"
+    if options.backend != "sipg_gpu":
+        raise OptionError(
+            f"{name} conforming goes with sipg_gpu, and -{options.prefix}fe_backend is {options.backend}; "
+            f"use {name} aij"
+        )
+    if pc_type != "mg" and pc_type not in _MATRIX_FREE_PCS:
+        raise OptionError(
+            f"{name} conforming goes with -{options.prefix}pc_type mg; {pc_type} takes the assembled matrix: use "
+            f"{name} aij or auto"
+        )
 
 
 def is_number(text) -> bool:

@@ -168,7 +168,18 @@ BAD = {
         lambda c, f: by_database(c, fe_kernel="patch", fe_degree="2"),
         "patch takes one field of degree 1",
     ),
-    "unknown matrix": (lambda c, f: by_database(c, fe_pmat="dense"), "dense: not known; valid are aij, none"),
+    "unknown matrix": (
+        lambda c, f: by_database(c, fe_pmat="dense"),
+        "dense: not known; valid are auto, aij, conforming, none",
+    ),
+    "conforming subspace of CG": (
+        lambda c, f: by_database(c, fe_pmat="conforming"),
+        "conforming goes with sipg_gpu, and -fe_backend is cg_gpu; use -fe_pmat aij",
+    ),
+    "GAMG on the conforming subspace": (
+        lambda c, f: by_database(c, fe_backend="sipg_gpu", fe_pmat="conforming", pc_type="gamg"),
+        "conforming goes with -pc_type mg; gamg takes the assembled matrix: use -fe_pmat aij or auto",
+    ),
     "stabilization of no effect": (lambda c, f: by_database(c, hdg_tau="0"), "-hdg_tau 0: give auto, a number above 0"),
     "negative stabilization": (lambda c, f: by_database(c, hdg_tau="-1.5"), "-hdg_tau -1.5: give auto, a number above"),
     "no stabilization": (lambda c, f: by_database(c, hdg_tau=""), "-hdg_tau : give auto, a number above 0, or a C"),

@@ -3,8 +3,10 @@
 from ..discretizations import CondensedDiscretization, InteriorPenalty
 from .assembled import AssembledMatrix
 from .callbacks import Callbacks
+from .cell_jacobi import CellBlockJacobi
 from .cg import CGOperator
 from .condensed import CondensedOperator
+from .conforming import ConformingSubspace
 from .matfree import JacobianContext
 from .sipg import SIPGOperator
 from .trace_matrix import FacetBlockJacobi, TraceMatrix
@@ -21,7 +23,9 @@ __all__ = [
     "AssembledMatrix",
     "CGOperator",
     "Callbacks",
+    "CellBlockJacobi",
     "CondensedOperator",
+    "ConformingSubspace",
     "FacetBlockJacobi",
     "JacobianContext",
     "SIPGOperator",

@@ -25,4 +25,8 @@ class AssembledMatrix:
     def update(self) -> None:
         """Fill the matrix at the state the operator was last linearized at. Collective."""
         with self.operator.arrays.callback("Jacobian matrix"):
-            petsc_c.set_values_coo(self.mat, self.operator.matrices())
+            petsc_c.set_values_coo(self.mat, self.values())
+
+    def values(self):
+        """Element matrices, flat, as `matrix_numbers` names their entries."""
+        return self.operator.matrices()

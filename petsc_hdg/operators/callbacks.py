@@ -13,13 +13,17 @@ class Callbacks:
     One object serves `snes.setFunction`, `snes.setJacobian`, `ts.setIFunction` and `ts.setIJacobian`.
 
     jacobian: the shell Mat.   assembled: AssembledMatrix for the preconditioner, or None.
+    conforming: ConformingSubspace for the preconditioner, or None.
+    linearized: called with the callbacks after the first linearization.
     """
 
-    def __init__(self, operator, access, jacobian: PETSc.Mat, assembled=None):
+    def __init__(self, operator, access, jacobian: PETSc.Mat, assembled=None, conforming=None, linearized=None):
         self.operator = operator
         self.access = access
         self.jacobian = jacobian
         self.assembled = assembled
+        self.conforming = conforming
+        self._linearized = linearized
         self.events = {name: PETSc.Log.Event(f"Fe{name}") for name in ("Residual", "Jacobian")}
 
     def residual(self, snes, x, f) -> None:
@@ -56,6 +60,18 @@ class Callbacks:
                 self.operator.linearize(u, t, None if x_t is None else u_t, shift)
             if self.assembled is not None:
                 self.assembled.update()
+        if self.conforming is not None:
+            with self.events["Jacobian"]:
+                self.conforming.update(x, t, x_t, shift)
         jacobian.assemble()
         if preconditioner != jacobian:
             preconditioner.assemble()
+        if self._linearized is not None:
+            linearized, self._linearized = self._linearized, None
+            linearized(self)
+
+    @property
+    def matrices(self) -> list[PETSc.Mat]:
+        """The shell, and what is assembled beside it."""
+        others = [thing.mat for thing in (self.assembled, self.conforming) if thing is not None]
+        return [self.jacobian, *others]

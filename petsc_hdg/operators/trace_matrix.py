@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-import atexit
-import ctypes
-
 from petsc4py import PETSc
 
 from ..errors import SolveError
-from ..mesh import petsc_c
+from .block_jacobi import LIVING as _LIVING
+from .block_jacobi import BlockJacobi
 from .facet_blocks import FacetBlocks
 from .matfree import JacobianContext
-
-# Handles of living duplicates and preconditioners, for which there may be no object of petsc4py.
-_LIVING: dict[str, set[int]] = {"Mat": set(), "PC": set()}
-_HARMLESS = {"Mat": b"shell", "PC": b"none"}
-
-
-@atexit.register
-def _disarm() -> None:
-    """As matfree does for other matrices: no Python context is left when the interpreter has ended."""
-    for kind, handles in _LIVING.items():
-        for handle in list(handles):
-            petsc_c.call(f"{kind}SetType", ctypes.c_void_p(handle), _HARMLESS[kind])
-        handles.clear()
 
 
 class TraceMatrix(JacobianContext):
@@ -85,20 +70,10 @@ class TraceMatrix(JacobianContext):
         viewer.printfASCII(f"  trace matrix on {self.operator.device.name}: {self.format.description}\n")
 
 
-class FacetBlockJacobi:
+class FacetBlockJacobi(BlockJacobi):
     """Block Jacobi over the facets of a trace matrix: -pc_type python -pc_python_type petsc_hdg.FacetBlockJacobi."""
 
-    def __init__(self):
-        self.blocks: FacetBlocks | None = None
-        self.context: TraceMatrix | None = None
-
-    def create(self, pc) -> None:
-        """The PC begins to use this context."""
-        _LIVING["PC"].add(pc.handle)
-
-    def destroy(self, pc) -> None:
-        """The PC is going."""
-        _LIVING["PC"].discard(pc.handle)
+    event = "facet block Jacobi"
 
     def setUp(self, pc) -> None:
         """Collect and invert the blocks of the trace matrix among the PC's operators. Collective."""
@@ -108,20 +83,6 @@ class FacetBlockJacobi:
         with context.operator.arrays.callback("facet blocks"):
             self.blocks.collect()
             self.blocks.invert()
-
-    def apply(self, pc, x, y) -> None:
-        """y = inverse blocks x"""
-        self._apply(x, y, transpose=False)
-
-    def applyTranspose(self, pc, x, y) -> None:
-        """y = inverse transposed blocks x"""
-        self._apply(x, y, transpose=True)
-
-    def _apply(self, x, y, transpose: bool) -> None:
-        access = self.context.access
-        callback = self.context.operator.arrays.callback("facet block Jacobi")
-        with callback, access.read(x) as given, access.write(y) as out:
-            self.blocks.apply(given, out, transpose)
 
     def view(self, pc, viewer) -> None:
         """Say how large the blocks are."""

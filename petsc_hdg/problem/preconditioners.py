@@ -6,7 +6,9 @@ from contextlib import nullcontext
 
 from petsc4py import PETSc
 
+from ..operators.spectrum import TOLERANCE, asymmetry
 from ..options import defaults_in_database
+from . import two_level
 
 # Smoothers that see a facet's unknowns together; nonsymmetric systems are smoothed along the flow by incomplete LU.
 SYMMETRIC = {"mg_levels_pc_type": "pbjacobi"}
@@ -18,40 +20,56 @@ NONSYMMETRIC = {
 }
 
 
-def set_defaults(problem, snes: PETSc.SNES) -> None:
-    """Preconditioner, and for trace systems the Krylov method, before the user's options. Collective.
+def set_defaults(problem, ksp: PETSc.KSP) -> None:
+    """Preconditioner, and Krylov method where the scheme has one of its own, before the user's options. Collective.
 
-    GAMG on the assembled matrix; without one Jacobi, or block Jacobi over the facets of a trace. The trace of a linear
-    physics whose matrix is symmetric is solved by CG, any other by GMRES.
+    Two levels for matrix-free discontinuous schemes (see two_level); GAMG on the assembled matrix; without one Jacobi,
+    or block Jacobi over the facets of a trace. Trace systems and discontinuous schemes of linear physics whose matrix
+    is symmetric are solved by CG, others by GMRES.
     """
-    pc = snes.getKSP().getPC()
-    if problem.callbacks.assembled is not None:
+    calls, pc = problem.callbacks, ksp.getPC()
+    if calls.conforming is not None:
+        two_level.create(problem, ksp, is_symmetric(problem))
+    elif calls.assembled is not None:
         pc.setType("gamg")
     else:
         _set_jacobi(problem, pc)
-    if problem.is_condensed:
-        problem.default_krylov = _krylov(is_symmetric(problem))
-        snes.getKSP().setType(problem.default_krylov)
+    if problem.follows_symmetry:
+        problem.default_krylov = _krylov(problem, is_symmetric(problem))
+        ksp.setType(problem.default_krylov)
 
 
-def _krylov(symmetric: bool) -> str:
+def _krylov(problem, symmetric: bool) -> str:
+    if problem.callbacks.conforming is not None:
+        return two_level.krylov(symmetric)
     return "cg" if symmetric else "gmres"
 
 
 def smoothing(problem, snes: PETSc.SNES):
-    """Context manager: options of GAMG for a trace system, while it is set up in a solve. Collective.
+    """Context manager: options of GAMG for systems that follow symmetry, while it is set up in a solve. Collective.
 
     They stand in PETSc's database under the solver's prefix, unless the user gives -pc_type or the option itself. Where
     constants have made the system (un)symmetric since the solver was created, the Krylov method follows.
     """
-    if not problem.is_condensed:
+    if not problem.follows_symmetry:
         return nullcontext()
-    symmetric, ksp = is_symmetric(problem), snes.getKSP()
-    if ksp.getType() == problem.default_krylov != _krylov(symmetric):
-        problem.default_krylov = _krylov(symmetric)
-        with defaults_in_database(problem.prefix, {"ksp_type": _krylov(symmetric)}, unless="ksp_type"):
+    symmetric = is_symmetric(problem)
+    _follow(problem, snes.getKSP(), symmetric)
+    if problem.is_condensed:
+        return defaults_in_database(problem.prefix, SYMMETRIC if symmetric else NONSYMMETRIC, unless="pc_type")
+    return nullcontext() if problem.callbacks.conforming is None else two_level.setting_up(problem, symmetric)
+
+
+def _follow(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
+    wanted, before = _krylov(problem, symmetric), problem.default_krylov
+    if before == wanted:
+        return
+    problem.default_krylov = wanted
+    if problem.callbacks.conforming is not None:
+        two_level.change(problem, ksp, symmetric)
+    elif ksp.getType() == before:
+        with defaults_in_database(problem.prefix, {"ksp_type": wanted}, unless="ksp_type"):
             ksp.setFromOptions()
-    return defaults_in_database(problem.prefix, SYMMETRIC if symmetric else NONSYMMETRIC, unless="pc_type")
 
 
 def _set_jacobi(problem, pc: PETSc.PC) -> None:
@@ -63,10 +81,12 @@ def _set_jacobi(problem, pc: PETSc.PC) -> None:
 
 
 def is_symmetric(problem) -> bool:
-    """Whether a linear physics has a symmetric trace matrix. Collective."""
-    if not (problem.is_condensed and problem.physics.is_linear):
+    """Whether the matrix of a linear physics is symmetric, in schemes that follow that. Collective."""
+    if not (problem.follows_symmetry and problem.physics.is_linear):
         return False
-    problem.callbacks  # noqa: B018  auxiliary fields are set, kernels checked
+    calls = problem.callbacks  # auxiliary fields are set, kernels checked
     with problem.access.read(problem.create_vec()) as zero:
         problem.operator.linearize(zero)
-    return problem.operator.is_symmetric()
+    if problem.is_condensed:
+        return problem.operator.is_symmetric()
+    return asymmetry(calls.jacobian) < TOLERANCE[problem.options.precision]

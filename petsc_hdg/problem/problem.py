@@ -10,13 +10,13 @@ from petsc4py import PETSc
 from .. import stages
 from ..device import Arrays, Device, VecAccess
 from ..device.context import is_viennacl
-from ..discretizations import CondensedDiscretization, scheme
+from ..discretizations import CondensedDiscretization, InteriorPenalty, scheme
 from ..discretizations.transposition import DeviceLimits
 from ..errors import SolveError, collectively, our_error
 from ..operators import AssembledMatrix, Callbacks, JacobianContext, TraceMatrix, create_operator
 from ..operators.check import check_kernels
-from ..options import Options
-from . import inputs, preconditioners, results, solvers
+from ..options import Options, chosen_pmat
+from . import coercivity, inputs, preconditioners, results, solvers, two_level
 from .full import solve_full
 
 
@@ -42,7 +42,9 @@ class Problem:
         self.physics = physics = self.scheme.prepared(physics, self.options, mesh.dim)
         self.prefix = self.options.prefix
         self.newton_iterations = self.linear_iterations = None
-        self.default_krylov = ""  # of a trace system, see preconditioners.set_defaults
+        self.default_krylov = ""  # where it follows symmetry, see preconditioners.set_defaults
+        self.eigenvalues = None  # smallest and largest, as -sipg_check_coercivity estimates them
+        self.pmat = chosen_pmat(self.options)
         self._unset = [f.name for f in physics.auxiliary]
         self._choose_device()
         limits = DeviceLimits(self.device.local_bytes, self.device.max_work_group, self.device.is_gpu)
@@ -72,12 +74,17 @@ class Problem:
         self.access = VecAccess(self.arrays)
         self.operator = create_operator(self.discretization, self.arrays)
         with collectively(self.comm):
-            self.operator.compile(matrices=self.options.pmat == "aij")  # here, so that an error is everyone's
+            self.operator.compile(matrices=self.pmat == "aij")  # here, so that an error is everyone's
 
     @property
     def is_condensed(self) -> bool:
         """Whether PETSc's unknowns are those of the trace alone."""
         return isinstance(self.discretization, CondensedDiscretization)
+
+    @property
+    def follows_symmetry(self) -> bool:
+        """Whether the default Krylov method depends on the symmetry of the matrix."""
+        return isinstance(self.discretization, CondensedDiscretization | InteriorPenalty)
 
     @property
     def dm(self) -> PETSc.DMPlex:
@@ -146,12 +153,14 @@ class Problem:
             with stages.stage("compile"), collectively(self.comm):
                 check_kernels(self.operator)
         sizes = (self.discretization.dofmap.num_owned, self.num_unknowns)
-        wanted = self.options.pmat == "aij" or (self.is_condensed and self.operator.format is None)
+        wanted = self.pmat == "aij" or (self.is_condensed and self.operator.format is None)
         with stages.stage("discretize"):
             assembled = AssembledMatrix(self.operator, sizes, self.dm.comm, self.vec_type) if wanted else None
             if assembled is not None:
                 solvers.set_near_nullspace(self.discretization, assembled.mat)
-        return Callbacks(self.operator, self.access, self._jacobian(sizes, assembled), assembled)
+            conforming = two_level.conforming_subspace(self)
+        jacobian, first = self._jacobian(sizes, assembled), coercivity.check_of(self)
+        return Callbacks(self.operator, self.access, jacobian, assembled, conforming, first)
 
     def _jacobian(self, sizes, assembled) -> PETSc.Mat:
         """The matrix of products: a shell, or the assembled one where nothing else is stored."""
@@ -164,7 +173,13 @@ class Problem:
         return context.as_mat(sizes, self.dm.comm, self.vec_type)
 
     def attach(self, solver) -> None:
-        """Set residual and Jacobian of the user's own SNES or TS."""
+        """Set residual and Jacobian of the user's own SNES or TS, and, where no matrix is assembled, KSP and PC."""
+        self._connect(solver)
+        if self.callbacks.conforming is not None:  # no matrix is stored that PETSc's own default could take
+            snes = solver.getSNES() if isinstance(solver, PETSc.TS) else solver
+            preconditioners.set_defaults(self, snes.getKSP())
+
+    def _connect(self, solver) -> None:
         calls = self.callbacks
         preconditioner = calls.jacobian if calls.assembled is None else calls.assembled.mat
         if isinstance(solver, PETSc.TS):
@@ -177,18 +192,18 @@ class Problem:
     def create_snes(self) -> PETSc.SNES:
         """A SNES with residual and Jacobian attached, our defaults, and the user's options on top.
 
-        Defaults: one linear solve if the physics is linear, else Newton; GAMG on the assembled matrix, or (block)
-        Jacobi without one (see preconditioners.set_defaults).
+        Defaults: one linear solve if the physics is linear, else Newton; GAMG on the assembled matrix, two levels for
+        sipg_gpu, or (block) Jacobi without a matrix (see preconditioners.set_defaults).
         """
         snes = PETSc.SNES().create(self.dm.comm)
         if self.prefix:
             snes.setOptionsPrefix(self.prefix)
         snes.setDM(self.dm)
-        self.attach(snes)
+        self._connect(snes)
         if self.physics.is_linear:
             snes.setType("ksponly")
         snes.getKSP().setTolerances(rtol=1e-10 if self.physics.is_linear else 1e-6)
-        preconditioners.set_defaults(self, snes)
+        preconditioners.set_defaults(self, snes.getKSP())
         solvers.set_from_options(snes)
         return snes
 

@@ -54,7 +54,7 @@ def settle_constants(problem, u: PETSc.Vec) -> None:
     calls = problem.callbacks
     ones, product = u.duplicate(), u.duplicate()
     ones.set(1.0)
-    matrices = [calls.jacobian] + ([calls.assembled.mat] if calls.assembled else [])
+    matrices = calls.matrices
     calls.linearize(None, u, matrices[0], matrices[-1])
     calls.jacobian.mult(ones, product)
     if product.norm(PETSc.NormType.INFINITY) > 1e-10 * calls.jacobian.getDiagonal().norm(PETSc.NormType.INFINITY):

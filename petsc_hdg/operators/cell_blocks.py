@@ -1,0 +1,69 @@
+"""The diagonal blocks of a discontinuous scheme's Jacobian, one a cell: inverted on the device, applied."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ..codegen import KernelSpec
+from ..device import Kernel
+from ..discretizations.interleaved import CHUNK
+from ..errors import SolveError, collectively
+
+
+class CellBlocks:
+    """Inverses [dof, dof, stride] of the diagonal blocks of an operator with `cell_blocks`.
+
+    The degrees of freedom of a cell are in the order of its dofmap.
+    """
+
+    def __init__(self, operator):
+        self.operator, self.arrays = operator, operator.arrays
+        disc = operator.discretization
+        self.size, self.stride, self.num_cells = disc.num_dofs, disc.stride, disc.mesh.num_cells
+        self.inverse = self.arrays.empty(self.size**2 * self.stride)
+        self._failed = self.arrays.zeros(1, np.int32)
+
+    @cached_property
+    def kernels(self) -> dict[str, Kernel]:
+        """`invert` and `apply`."""
+        disc = self.operator.discretization
+        names, tables = ("invert", "apply"), {"ROW": disc.row_of_dof.astype(np.int32)}
+        specs = {
+            n: KernelSpec(
+                f"cell_block_{n}", ("cell_block.cl",), {"NDOF": self.size}, tables, precision=self.arrays.precision
+            )
+            for n in names
+        }
+        return {n: Kernel(spec, self.operator.device) for n, spec in specs.items()}
+
+    @staticmethod
+    def bytes_of(discretization, real_bytes: int) -> int:
+        """What blocks and inverses of this rank's cells take on the device."""
+        return 2 * discretization.num_dofs**2 * discretization.stride * real_bytes
+
+    def update(self) -> None:
+        """Invert the blocks of the Jacobian as it is now. Collective; raises SolveError, on all ranks."""
+        self.arrays.fill(self._failed, 0)
+        self.kernels["invert"](
+            self.num_cells, self.num_cells, self.stride, self.operator.cell_blocks(), self.inverse, self._failed
+        )
+        with collectively(self.operator.discretization.mesh.comm):
+            failed = int(self.arrays.to_host(self._failed, 1, np.int32, "singular blocks")[0])
+            if failed:
+                raise SolveError(
+                    f"the diagonal block of cell {failed - 1} of a rank's own cells is singular: use another -pc_type "
+                    "or -mg_levels_pc_type than cell-block Jacobi, or change the physics or the penalty"
+                )
+
+    def apply(self, x, y, transpose: bool = False) -> None:
+        """y = inverses x, or their transposes x; buffers of owned values."""
+        chunks = -(-self.num_cells // CHUNK)
+        items = chunks * CHUNK * self.size
+        self.kernels["apply"](items, self.num_cells, self.stride, int(transpose), self.inverse, x, y)
+
+    def to_host(self) -> np.ndarray:
+        """The inverses [cell, dof, dof] of owned cells."""
+        flat = self.arrays.to_host(self.inverse, (self.size**2, self.stride), name="cell blocks")[:, : self.num_cells]
+        return np.ascontiguousarray(flat.T.reshape(-1, self.size, self.size))

@@ -1,0 +1,87 @@
+"""The default preconditioner of matrix-free discontinuous schemes: PETSc's PCMG on two levels.
+
+Fine level: the matrix-free Jacobian, smoothed by its diagonal or its cell blocks. Coarse level: the conforming
+first-order subspace, solved by one cycle of GAMG. All are defaults: -ksp_*, -pc_*, -mg_levels_* and -mg_coarse_* win.
+"""
+
+from __future__ import annotations
+
+from petsc4py import PETSc
+
+from ..operators import ConformingSubspace
+from ..operators.cell_blocks import CellBlocks
+from ..options import defaults_in_database
+from .solvers import set_near_nullspace
+
+STEPS = 3  # of a smoother
+# Aggregates of neighbours only, and no weak couplings in them: one cycle is then nearly an exact solve.
+COARSE = {"pc_gamg_aggressive_coarsening": "0", "pc_gamg_threshold": "0.02"}
+# Smoothing of a nonsymmetric coarse matrix, along the flow.
+NONSYMMETRIC = {"mg_levels_ksp_type": "richardson", "mg_levels_pc_type": "bjacobi", "mg_levels_sub_pc_type": "ilu"}
+MEMORY = 0.25  # part of the device's memory that cell blocks may take
+
+
+def conforming_subspace(problem) -> ConformingSubspace | None:
+    """The coarse level, None if the problem has another preconditioner. Collective."""
+    if problem.pmat != "conforming":
+        return None
+    conforming = ConformingSubspace(problem.operator, problem.access, problem.dm.comm, problem.vec_type)
+    set_near_nullspace(conforming.discretization, conforming.mat)
+    return conforming
+
+
+def krylov(symmetric: bool) -> str:
+    """The Krylov method: the smoother of nonsymmetric matrices is GMRES, so that the one outside must be flexible."""
+    return "cg" if symmetric else "fgmres"
+
+
+def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
+    """Give a KSP, before the user's options, the Krylov method and both levels. Collective."""
+    conforming, pc = problem.callbacks.conforming, ksp.getPC()
+    ksp.setType(krylov(symmetric))
+    pc.setType("mg")
+    pc.setMGLevels(2)
+    pc.setMGInterpolation(1, conforming.interpolation)
+    coarse = pc.getMGCoarseSolve()
+    coarse.setDM(conforming.discretization.dm)  # which SNES restricts states to
+    coarse.setDMActive(False)
+    coarse.setOperators(conforming.mat)
+    coarse.setType("preonly")
+    coarse.getPC().setType("gamg")
+    with defaults_in_database(coarse.getOptionsPrefix() or "", COARSE, unless="pc_type"):
+        coarse.setFromOptions()
+    set_smoother(problem, pc.getMGSmoother(1), symmetric)
+
+
+def set_smoother(problem, smoother: PETSc.KSP, symmetric: bool) -> None:
+    """Smoother of the fine level before the user's options."""
+    problem.callbacks.conforming.is_symmetric = symmetric
+    smoother.setTolerances(max_it=STEPS)
+    smoother.setType("chebyshev" if symmetric else "gmres")
+    if symmetric or not _blocks_fit(problem):
+        smoother.getPC().setType("jacobi")
+    else:
+        smoother.getPC().setType("python")
+        smoother.getPC().setPythonType("petsc_hdg.CellBlockJacobi")
+
+
+def setting_up(problem, symmetric: bool):
+    """Context manager: what GAMG reads from PETSc's database while it is set up."""
+    options = COARSE if symmetric else COARSE | NONSYMMETRIC
+    return defaults_in_database(f"{problem.prefix}mg_coarse_", options, unless="pc_type")
+
+
+def _blocks_fit(problem) -> bool:
+    """Whether all ranks have room for the inverted cell blocks."""
+    wanted = CellBlocks.bytes_of(problem.discretization, problem.arrays.real.itemsize)
+    return problem.comm.allreduce(int(wanted > MEMORY * problem.device.memory_bytes)) == 0
+
+
+def change(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
+    """Follow constants that have made the matrix (un)symmetric, unless the user chose otherwise. Collective."""
+    pc = ksp.getPC()
+    with defaults_in_database(problem.prefix, {"ksp_type": krylov(symmetric)}, unless="ksp_type"):
+        ksp.setFromOptions()
+    if pc.getType() == "mg":
+        set_smoother(problem, pc.getMGSmoother(1), symmetric)
+        pc.getMGSmoother(1).setFromOptions()
