@@ -52,8 +52,10 @@ class Orientations:
         inside = np.nonzero(neighbour >= 0)
         own = vertices[inside[0][:, None], self.corners[inside[1]]]
         other = vertices[neighbour[inside][:, None], self.corners[place[inside]]]
-        at = np.argmax(other[:, None, :] == own[:, :, None], axis=2)
-        found[inside] = np.argmax((at[:, None, :] == self.maps[None]).all(axis=2), axis=1)
+        number = np.zeros(len(own), np.int32)
+        for k, corners in enumerate(self.maps):
+            number[(other[:, corners] == own).all(axis=1)] = k
+        found[inside] = number
         return found
 
     def permutations(self, points: np.ndarray) -> np.ndarray:
