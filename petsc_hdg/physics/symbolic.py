@@ -13,6 +13,12 @@ class _Printer(C99CodePrinter):
         super().__init__({"contract": False, "human": False, "strict": False})
         self.math_macros = {}
 
+    def _print_Pi(self, expr):
+        return "PETSC_PI"
+
+    def _print_NumberSymbol(self, expr):
+        return repr(float(expr))
+
     def _print_sign(self, expr):
         return f"sign({self._print(expr.args[0])})"
 

@@ -133,6 +133,14 @@ def test_sympy_poisson(tmp_path):
         assert_close(residual(interpreter, q), np.concatenate([f0, f1]))
 
 
+def test_sympy_numbers(tmp_path):
+    s = Symbols(2, {"u": 1})
+    physics = Physics({"u": 1}, sympy.pi * s.x[0] + sympy.E + sympy.GoldenRatio, s.grad("u"))
+    interpreter, q = physics.interpreter(2), random_state(physics, 2)
+    assert_close(residual(interpreter, q)[0], np.pi * q["x"][0] + np.e + (1 + 5**0.5) / 2)
+    assert_text_agrees(CompiledPhysics(physics, 2, tmp_path), interpreter, q)
+
+
 def test_sympy_vector(tmp_path):
     s = Symbols(3, {"p": 1, "v": 3})
     flux = (s.grad("v") + s.grad("v").T) / 2 - s.value("p") * sympy.eye(3)
