@@ -36,12 +36,12 @@ def format_rows(rows: list[dict], header: bool = True) -> str:
     lines = []
     if header:
         lines.append(
-            f"  {'kernel':<28} {'cell':<14} {'degree':>6} {'Mcells':>8} {'ms':>9} "
+            f"  {'kernel':<34} {'cell':<14} {'degree':>6} {'Mcells':>8} {'ms':>9} "
             f"{'GDOF/s':>8} {'of copy':>8} {'GF/s':>8}"
         )
     for r in rows:
         lines.append(
-            f"  {r['kernel']:<28} {r['cell']:<14} {r['degree']:>6} {r['cells'] / 1e6:>8.2f} "
+            f"  {r['kernel']:<34} {r['cell']:<14} {r['degree']:>6} {r['cells'] / 1e6:>8.2f} "
             f"{1e3 * r['seconds_median']:>9.3f} {r['dof_per_s'] / 1e9:>8.3f} "
             f"{r['fraction_of_copy']:>8.3f} {r['gflops']:>8.0f}"
         )

@@ -60,7 +60,7 @@ class Tiled:
             if name in vars(tile):
                 setattr(self, name, getattr(tile, name))
         self.global_tables = {}
-        self.mesh = _tiled_mesh(tile.mesh, copies)
+        self.mesh = tiled_mesh(tile.mesh, copies)
         self.stride = padded(self.mesh.num_cells)
 
     @cached_property
@@ -125,7 +125,7 @@ class TiledCG(Tiled, ContinuousGalerkin):
         )
 
 
-def _tiled_mesh(mesh: Mesh, copies: int):
+def tiled_mesh(mesh: Mesh, copies: int):
     """What a discretization reads of a mesh, for copies of it side by side."""
     g = mesh.geometry
     offset = np.zeros((copies, 1, mesh.dim))
