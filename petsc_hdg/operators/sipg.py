@@ -9,10 +9,8 @@ from mpi4py.MPI import MAX, MIN
 
 from ..device import Kernel
 from ..discretizations.base import cell_fastest, padded
-from ..errors import OptionError
 from .cg import CGOperator
-from .sipg_pass import FusedPass
-from .sipg_stored import STORED
+from .sipg_choice import fast_pass, fused_pass, stored_volume
 
 
 class SIPGOperator(CGOperator):
@@ -32,42 +30,7 @@ class SIPGOperator(CGOperator):
         self.kinds = to_device(kinds if kinds.size else np.zeros(1, np.int32), "boundary kinds")
         self.sigma = self.arrays.zeros(components * faces * disc.stride)
         self._has_penalty = False
-        self.fused = FusedPass(self) if self._has_fused() else None
-        self.fast = None
-        kernel = disc.options.sipg_kernel
-        self.stored = STORED[kernel](self) if kernel in STORED else None
-        self._check_choice()
-
-    def _has_fused(self) -> bool:
-        """Whether a fused pass exists, is wanted, and a cell fits the device's local memory. Raises OptionError."""
-        disc = self.discretization
-        if not (self._may("fused") and disc.has_fused):
-            return False
-        try:
-            disc.fused_specs()
-        except OptionError:
-            if disc.options.sipg_kernel == "fused":
-                raise
-            return False
-        return True
-
-    def _may(self, kernel: str) -> bool:
-        return self.discretization.options.sipg_kernel in ("auto", "affine", kernel)
-
-    def _check_choice(self) -> None:
-        """Raise OptionError where the kernel that the user chose does not exist."""
-        disc = self.discretization
-        kernel, prefix = disc.options.sipg_kernel, disc.options.prefix
-        if kernel == "fused" and self.fused is None:
-            raise OptionError(
-                f"-{prefix}sipg_kernel fused integrates {disc.mesh.cell} cells at their nodes; leave "
-                f"-{prefix}fe_quadrature_degree out or give -{prefix}sipg_kernel split"
-            )
-        if kernel == "affine" and self.fast is None:
-            raise OptionError(
-                f"-{prefix}sipg_kernel affine takes one component, constant coefficients, and rectangles, boxes or "
-                f"straight simplices; give -{prefix}sipg_kernel auto"
-            )
+        self.fused, self.fast, self.stored = fused_pass(self), fast_pass(self), stored_volume(self)
 
     @property
     def product(self) -> str:
@@ -173,8 +136,9 @@ class SIPGOperator(CGOperator):
         """Keep the state at which `action`, `diagonal` and `matrices` differentiate. Collective."""
         super().linearize(u, t, u_t, shift)
         self._update_penalty(self.state, self.rate, t, grow=True)
-        if self.stored is not None:
-            self.stored.update()
+        for follower in (self.fast, self.stored):
+            if follower is not None:
+                follower.update()
 
     def residual(self, u, out, t: float = 0.0, u_t=None) -> None:
         """out = F(t, u, u_t). Collective."""
