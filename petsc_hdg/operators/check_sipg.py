@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 
@@ -18,6 +19,8 @@ def check_sipg(operator) -> None:
     """
     checks = {
         "sipg_penalty": _check_penalty,
+        "sipg_residual": lambda s: _check_pass(s, "residual", s.state),
+        "sipg_action": lambda s: _check_pass(s, "action", s.direction),
         "cg_residual": lambda s: s.vectors("cg_residual", s.oracle.volume, s.state),
         "cg_action": lambda s: s.vectors("cg_action", s.oracle.volume, s.direction),
         "cg_matrix": _check_matrix,
@@ -27,19 +30,28 @@ def check_sipg(operator) -> None:
         "sipg_facet_block": _check_block,
         "sipg_facet_diagonal": _check_facet_diagonal,
         "sipg_facet_coupling": _check_coupling,
-        "sipg_residual": lambda s: _check_pass(s, "residual", s.state),
-        "sipg_action": lambda s: _check_pass(s, "action", s.direction),
     }
+    if operator.fast is not None:
+        checks |= dict.fromkeys(operator.fast.kernels, _check_fast)
+    disc = operator.discretization
+    if operator.stored is not None and not disc.physics.dependence(disc.dim, False).auxiliary:
+        checks |= {f"sipg_{operator.stored.name}": _check_stored}
     names = waiting(operator, checks)
     if not names:
         return
-    shift, operator.shift = operator.shift, _Sample.shift
-    try:
-        sample = _Sample(operator)
+    with _at_sample(operator) as sample:
         for name in names:
             judge(operator.all_kernels()[name], *checks[name](sample), operator.arrays.precision)
+
+
+@contextmanager
+def _at_sample(operator):
+    """A sample at whose state the operator is linearized meanwhile."""
+    before = {name: getattr(operator, name) for name in ("state", "rate", "time", "shift")}
+    try:
+        yield _Sample(operator)
     finally:
-        operator.shift = shift
+        vars(operator).update(before)
         operator.restart()
 
 
@@ -57,7 +69,8 @@ class _Sample:
         self.cells = np.unique(np.linspace(0, disc.mesh.num_cells - 1, SAMPLES).astype(int))
         self.oracle = PenaltyOracle(disc)
         u, u_t, du = (v[disc.extended_dofs] for v in values)
-        operator._update_penalty(self.where["state"], self.where["rate"], self.t, grow=False)
+        operator.state, operator.rate, operator.time, operator.shift = *vectors[:2], self.t, self.shift
+        operator._update_penalty(*vectors[:2], self.t, grow=False)
         aux, sigma, constants = operator.aux_rows, operator.penalties(), operator.constants
         self.state = State(u, aux, constants, sigma, self.t, self.shift, u_t)
         self.direction = replace(self.state, du=du)
@@ -148,10 +161,31 @@ def _check_coupling(s: _Sample):
 
 
 def _check_pass(s: _Sample, what: str, state: State):
-    """A fused pass over all chunks."""
+    """The fused pass over all chunks."""
+    return _passed(s, s.operator.fused, what, **s.where), s.rows(s.oracle.rows, state)
+
+
+def _check_fast(s: _Sample):
+    """The pass for constant coefficients."""
+    s.operator.fast.update()
+    return _passed(s, s.operator.fast, "action", du=s.where["du"]), s.rows(s.oracle.rows, s.direction)
+
+
+def _passed(s: _Sample, passes, what: str, **where) -> np.ndarray:
+    """What a pass over all chunks writes [cell, dof]."""
     operator, dofmap = s.operator, s.disc.dofmap
     out = operator.arrays.zeros(max(1, dofmap.num_owned))
     for part in range(2):
-        operator.fused.run(what, out, part, **s.where)
-    got = operator.arrays.to_host(out, dofmap.num_owned, name="kernel check").astype(float)
-    return got[dofmap.cell_dofs[s.cells]], s.rows(s.oracle.rows, state)
+        passes.run(what, out, part, **where)
+    found = operator.arrays.to_host(out, dofmap.num_owned, name="kernel check").astype(float)
+    return found[dofmap.cell_dofs[s.cells]]
+
+
+def _check_stored(s: _Sample):
+    """The volume terms by stored matrices."""
+    stored, n, stride = s.operator.stored, s.disc.num_dofs, s.disc.stride
+    stored.update()
+    out = s.operator.arrays.zeros(n * stride)
+    stored.volume(s.where["du"], out)
+    found = s.operator.arrays.to_host(out, (n, stride), name="kernel check").astype(float)
+    return found[:, s.cells].T, s.rows(s.oracle.volume, s.direction)

@@ -30,12 +30,18 @@ FAULTS = {  # kernel found wrong -> (variant, file, right text, wrong text)
     "cg_patch_residual": ("patch", "cg_patch.cl", "e = begin; e < end", "e = begin; e < end - 1"),
     "condense": ("hdg", "condense.cl", "recovery[place * NE + i] = -", "recovery[place * NE + i] = "),
     "condense_solve": ("hdg", "condense_solve.cl", "= s[k] - damping * step[k]", "= s[k] - step[k] / 2"),
+    "sipg_penalty": ("sipg", "sipg_penalty.cl", "found *= PENALTY", "found *= 2 * PENALTY"),
+    "sipg_action": ("sipg", "sipg_flux.clh", "d_own->u[c] - d_other->u[c]", "d_own->u[c] + d_other->u[c]"),
+    "sipg_facet_residual": ("sipg split", "sipg_facet.cl", "SIPG_FLUXES\n", "SIPG_FLUXES if (f) f0[0] = 0;\n"),
+    "sipg_facet_coupling": ("sipg", "sipg_facet.cl", "JACOBIAN(NONE, TRIAL)", "JACOBIAN(TRIAL, TRIAL)"),
 }
 
 
 def problem(variant: str) -> Problem:
     mesh = Mesh.box((3, 3), comm=PETSc.COMM_SELF)
-    chosen = {"backend": "hdg_gpu"} if variant == "hdg" else {"kernel": variant}
+    chosen = {"hdg": {"backend": "hdg_gpu"}, "sipg": {"backend": "sipg_gpu", "pmat": "aij"}}
+    chosen["sipg split"] = chosen["sipg"] | {"sipg_kernel": "split"}
+    chosen = chosen.get(variant, {"kernel": variant})
     return Problem(mesh, PHYSICS, Options(degree=1, quadrature_degree=3, **chosen))
 
 
@@ -53,6 +59,6 @@ def test_a_wrong_kernel_is_found(kernel, monkeypatch, tmp_path):
             problem(variant).callbacks  # noqa: B018
 
 
-@pytest.mark.parametrize("variant", ["cell", "transpose", "patch", "hdg"])
+@pytest.mark.parametrize("variant", ["cell", "transpose", "patch", "hdg", "sipg", "sipg split"])
 def test_right_kernels_pass(variant):
     assert problem(variant).callbacks.assembled is not None
