@@ -27,9 +27,11 @@ class Interleaved:
         width = np.minimum(CHUNK, np.asarray(num_cells) - chunk * CHUNK)
         return chunk * (CHUNK * self.rows) + np.asarray(row) * width + np.asarray(cell) % CHUNK
 
-    def table(self, num_cells: int) -> np.ndarray:
-        """Places [cell, row]."""
-        return self.index(num_cells, np.arange(num_cells)[:, None], np.arange(self.rows))
+    def table(self, num_cells: int, rows=None) -> np.ndarray:
+        """Places [cell, row] int32 of some rows of each cell, by default of all."""
+        rows = np.arange(self.rows) if rows is None else rows
+        cells = np.arange(num_cells, dtype=np.int32)[:, None]
+        return self.index(np.int32(num_cells), cells, rows.astype(np.int32))
 
 
 def num_chunks(num_cells: int) -> int:
@@ -44,16 +46,15 @@ def discontinuous_dofmap(mesh, dm, spaces, neighbours, row_of_dof: np.ndarray) -
     layout, rows = Interleaved(len(row_of_dof)), len(row_of_dof)
     section = _cell_section(mesh, dm, spaces)
     owned, ghosts = neighbours.num_cells * rows, neighbours.num_ghosts * rows
-    compact = np.concatenate([layout.table(neighbours.num_cells), owned + layout.table(neighbours.num_ghosts)])[
-        :, row_of_dof
-    ]
+    parts = [layout.table(count, row_of_dof) for count in (neighbours.num_cells, neighbours.num_ghosts)]
+    compact = np.concatenate([parts[0], np.int32(owned) + parts[1]])
     counts = np.array(mesh.comm.allgather(neighbours.num_cells))
     starts = np.concatenate([[0], np.cumsum(counts * rows)])
     rank, index = _owners(layout, neighbours, counts)
-    numbers = np.concatenate([starts[mesh.comm.rank] + np.arange(owned), starts[:-1][rank] + index])
+    numbers = np.concatenate([np.arange(starts[mesh.comm.rank], starts[mesh.comm.rank + 1]), starts[:-1][rank] + index])
     dofmap = DofMap(
         section=section,
-        cell_dofs=compact[: neighbours.num_cells].astype(np.int32),
+        cell_dofs=compact[: neighbours.num_cells],
         compact=np.arange(owned + ghosts, dtype=np.int32),
         num_owned=owned,
         num_ghosts=ghosts,
@@ -63,7 +64,7 @@ def discontinuous_dofmap(mesh, dm, spaces, neighbours, row_of_dof: np.ndarray) -
         constrained=np.zeros(0, np.int64),
         global_numbers=numbers.astype(PETSc.IntType),
     )
-    return dofmap, compact.astype(np.int32)
+    return dofmap, compact
 
 
 def _owners(layout: Interleaved, neighbours, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -76,8 +76,7 @@ class TiledSIPG(InteriorPenalty):
 
     @cached_property
     def _numbering(self):
-        cells = np.arange(self.mesh.num_cells, dtype=np.int32)[:, None]
-        numbers = Interleaved(self.num_dofs).index(self.mesh.num_cells, cells, self.row_of_dof.astype(np.int32))
+        numbers = Interleaved(self.num_dofs).table(self.mesh.num_cells, self.row_of_dof)
         every, none = np.arange(numbers.size, dtype=np.int32), np.zeros(0, np.int32)
         return DofMap(None, numbers, every, numbers.size, 0, 0, none, none, none, every), numbers
 
