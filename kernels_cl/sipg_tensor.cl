@@ -22,7 +22,7 @@ typedef struct {
   real t, shift;
 } Work;
 
-inline void state_rates(Rows rows, int node, real *u_t)
+INLINE void state_rates(Rows rows, int node, real *u_t)
 {
   UNROLL for (int c = 0; c < NC; ++c) {
 #if TIME
@@ -34,7 +34,7 @@ inline void state_rates(Rows rows, int node, real *u_t)
 }
 
 // The own side at a node.
-inline void own_side(const Work *w, __global const real *aux, int node, const int *at, const Geometry *g, int with_state,
+INLINE void own_side(const Work *w, __global const real *aux, int node, const int *at, const Geometry *g, int with_state,
                      Side *own)
 {
   if (with_state) {
@@ -42,33 +42,33 @@ inline void own_side(const Work *w, __global const real *aux, int node, const in
     point_physical(g, NC, own->u_x);
     state_rates(w->rate, node, own->u_t);
   } else {
-    for (int k = 0; k < NC; ++k) own->u[k] = own->u_t[k] = 0;
-    for (int k = 0; k < NC * DIM; ++k) own->u_x[k] = 0;
+    UNROLL for (int k = 0; k < NC; ++k) own->u[k] = own->u_t[k] = 0;
+    UNROLL for (int k = 0; k < NC * DIM; ++k) own->u_x[k] = 0;
   }
   node_auxiliary(aux, w->stride, w->cell, node, at, g, own->a, own->a_x);
 }
 
-inline void own_direction(const Work *w, int node, const int *at, const Geometry *g, SideDirection *d_own)
+INLINE void own_direction(const Work *w, int node, const int *at, const Geometry *g, SideDirection *d_own)
 {
   node_values(w->du, w->lane, node, at, d_own->u, d_own->u_x);
   point_physical(g, NC, d_own->u_x);
-  for (int k = 0; k < NC; ++k) d_own->u_t[k] = w->shift * d_own->u[k];
+  UNROLL for (int k = 0; k < NC; ++k) d_own->u_t[k] = w->shift * d_own->u[k];
 }
 
 // Outward normal n [DIM]; returns the surface element over that of the reference cell (Nanson's formula).
-inline real facet_normal(const Geometry *g, int direction, int side, real *n)
+INLINE real facet_normal(const Geometry *g, int direction, int side, real *n)
 {
   real length = 0;
-  for (int d = 0; d < DIM; ++d) {
+  UNROLL for (int d = 0; d < DIM; ++d) {
     n[d] = direction == 0 ? g->inverse[d] : direction == 1 ? g->inverse[DIM + d] : g->inverse[(DIM - 1) * DIM + d];
     length += n[d] * n[d];
   }
   length = sqrt(length);
-  for (int d = 0; d < DIM; ++d) n[d] *= (side ? 1 : -1) / length;
+  UNROLL for (int d = 0; d < DIM; ++d) n[d] *= (side ? 1 : -1) / length;
   return g->measure * length;
 }
 
-inline real node_weight(const int *at)
+INLINE real node_weight(const int *at)
 {
   real weight = W1[at[0]] * W1[at[1]];
 #if DIM == 3
@@ -77,7 +77,7 @@ inline real node_weight(const int *at)
   return weight;
 }
 
-inline real facet_weight(int q)
+INLINE real facet_weight(int q)
 {
 #if DIM == 3
   return W1[q % N] * W1[q / N];
@@ -87,9 +87,9 @@ inline real facet_weight(int q)
 }
 
 // Jacobian [DIM, DIM] whose column of the facet's axis is the neighbour's derivative inwards.
-inline void frame_jacobian(const Work *w, const real *jacobian, int direction, int side, int q, real *frame)
+INLINE void frame_jacobian(const Work *w, const real *jacobian, int direction, int side, int q, real *frame)
 {
-  for (int d = 0; d < DIM; ++d) {
+  UNROLL for (int d = 0; d < DIM; ++d) {
     real corner[GEO_FACET];
     UNROLL for (int k = 0; k < GEO_FACET; ++k)
       corner[k] = w->inward[((side * GEO_FACET + k) * DIM + d) * LANES + w->lane];
@@ -105,7 +105,7 @@ inline void frame_jacobian(const Work *w, const real *jacobian, int direction, i
 }
 
 // Weighted fluxes of the cell's interior at a node, into flux [NC, 1 + DIM, NB].
-inline void volume_flux(const Work *w, __global const real *aux, const real *constants, int node, int action,
+INLINE void volume_flux(const Work *w, __global const real *aux, const real *constants, int node, int action,
                         __local real *flux)
 {
   const int lane = w->lane;
@@ -132,7 +132,7 @@ inline void volume_flux(const Work *w, __global const real *aux, const real *con
 }
 
 // Weighted fluxes of an interior facet at its point q, added at the node; nothing where there is no neighbour.
-inline void interior_flux(const Work *w, __global const real *aux, const real *constants, int direction, int side, int q,
+INLINE void interior_flux(const Work *w, __global const real *aux, const real *constants, int direction, int side, int q,
                           int other_cell, __constant const int *place, Rows other_rate, const real *sigma, int action,
                           int inside, __local real *flux)
 {
@@ -153,8 +153,8 @@ inline void interior_flux(const Work *w, __global const real *aux, const real *c
     point_physical(&behind, NC, other.u_x);
     state_rates(other_rate, place_node(place, q), other.u_t);
   } else {
-    for (int k = 0; k < NC; ++k) other.u[k] = other.u_t[k] = 0;
-    for (int k = 0; k < NC * DIM; ++k) other.u_x[k] = 0;
+    UNROLL for (int k = 0; k < NC; ++k) other.u[k] = other.u_t[k] = 0;
+    UNROLL for (int k = 0; k < NC * DIM; ++k) other.u_x[k] = 0;
   }
   trace_auxiliary(aux, w->stride, other_cell, place, direction, q, &behind, other.a, other.a_x);
   if (action) {
@@ -162,19 +162,19 @@ inline void interior_flux(const Work *w, __global const real *aux, const real *c
     own_direction(w, node, at, &g, &d_own);
     trace_values(w->d_trace + side * 2 * NC * NQF * LANES, lane, direction, q, d_other.u, d_other.u_x);
     point_physical(&behind, NC, d_other.u_x);
-    for (int k = 0; k < NC; ++k) d_other.u_t[k] = w->shift * d_other.u[k];
+    UNROLL for (int k = 0; k < NC; ++k) d_other.u_t[k] = w->shift * d_other.u[k];
     sipg_flux_jacobian(&own, &other, &d_own, &d_other, sigma, n, w->t, w->shift, x, constants, f0, f1);
   } else {
     sipg_flux(&own, &other, sigma, n, w->t, x, constants, f0, f1);
   }
   point_pull_back(&g, weight, f0, f1);
-  for (int k = 0; k < NC; ++k) f0[k] = inside ? f0[k] : 0;
-  for (int k = 0; k < NC * DIM; ++k) f1[k] = inside ? f1[k] : 0;
+  UNROLL for (int k = 0; k < NC; ++k) f0[k] = inside ? f0[k] : 0;
+  UNROLL for (int k = 0; k < NC * DIM; ++k) f1[k] = inside ? f1[k] : 0;
   add_flux(flux, lane, node, f0, f1);
 }
 
 // The same for a facet on the boundary, of kind [NC + 1].
-inline void boundary_flux(const Work *w, __global const real *aux, const real *constants, int direction, int side, int q,
+SEPARATE void boundary_flux(const Work *w, __global const real *aux, const real *constants, int direction, int side, int q,
                           __global const int *kind, const real *sigma, int action, __local real *flux)
 {
   const int lane = w->lane;
@@ -199,23 +199,22 @@ inline void boundary_flux(const Work *w, __global const real *aux, const real *c
 }
 
 // Coordinate k % DIM of the derivative inwards the neighbour behind side k / (GEO_FACET DIM) of an axis, at geometry node
-// k / DIM % GEO_FACET of the facet; zero where there is no neighbour.
-inline real neighbour_slope(__global const real *nodes, __global const int *cell_nodes, __global const int *neighbour,
+// k / DIM % GEO_FACET of the facet; some derivative of the own coordinates where there is no neighbour.
+INLINE real neighbour_slope(__global const real *nodes, __global const int *cell_nodes, __global const int *neighbour,
                             __global const int *code, int stride, int cell, int axis, int k)
 {
-  const int facet = FACET_OF(axis, k / (GEO_FACET * DIM)), q = k / DIM % GEO_FACET, other = neighbour[facet * stride + cell];
+  const int facet = FACET_OF(axis, k / (GEO_FACET * DIM)), q = k / DIM % GEO_FACET;
+  const int other = neighbour[facet * stride + cell], behind = other < 0 ? cell : other;
   __constant const int *place = GEO_PLACE + 4 * code[facet * stride + cell];
   const int first = place[0] + q % G * place[1] + q / G * place[2];
   real slope = 0;
-  if (other >= 0) {
-    for (int i = 0; i < G; ++i)
-      slope += DPHI[i] * nodes[cell_nodes[GEO_ORDER[first + i * place[3]] * stride + other] * DIM + k % DIM];
-  }
+  UNROLL for (int i = 0; i < G; ++i)
+    slope += DPHI[i] * nodes[cell_nodes[GEO_ORDER[first + i * place[3]] * stride + behind] * DIM + k % DIM];
   return slope;
 }
 
 // Test functions of a node against all fluxes: Σ f0 φ + f1·∇φ [NC].
-inline real test_node(__local const real *flux, int lane, int c, int node)
+INLINE real test_node(__local const real *flux, int lane, int c, int node)
 {
   int at[DIM];
   node_indices(node, at);
@@ -227,109 +226,105 @@ inline real test_node(__local const real *flux, int lane, int c, int node)
   return sum;
 }
 
-// Declares, in a turn, the work-item's lane, cell and what it works with; cells beyond the last one repeat it.
-#define LANE_AND_CELL                                                                    \
-  const int lane = (int)get_local_id(0) % LANES, cell = first + min(part + lane, width - 1);
+// Declares a cell and what a work-item works with there; lanes behind the last cell repeat it.
+#define CELL const int cell = first + min(part + lane, width - 1);
 #define WORK(u, du, trace, d_trace)                                                                              \
-  LANE_AND_CELL                                                                                                  \
+  CELL                                                                                                           \
   POINT_LOAD_CONSTANTS                                                                                           \
   const Work w = {corner, inward, u, du, trace, d_trace, RATES(cell), lane, cell, stride, t, shift};
-
 #if TIME
 #define RATES(cell) rows_of(ut_owned, ut_tail, num_cells, num_ghosts, cell)
 #else
 #define RATES(cell) rows_of(u_owned, u_tail, num_cells, num_ghosts, cell)
 #endif
 
+// Declares a facet of the cell: facet, other (what lies behind), behind (a cell there, itself on the boundary), place.
+#define FACET(axis, side)                                                                             \
+  const int facet = FACET_OF(axis, side), other = neighbour[facet * stride + cell];                   \
+  const int behind = other < 0 ? cell : other;                                                        \
+  __constant const int *place = PLACE + 4 * code[facet * stride + cell];
+#define PENALTY     \
+  real sigma[NC];   \
+  UNROLL for (int c = 0; c < NC; ++c) sigma[c] = sigma_[(c * 2 * DIM + facet) * stride + cell];
+
 // Own values [NC, NB] of a vector into local memory.
-#define LOAD_OWN(v, vector)                                                                           \
-  SHARED(row, NC * NB)                                                                                \
-  {                                                                                                   \
-    LANE_AND_CELL                                                                                     \
-    v[AT(row)] = vector[(size_t)first * (NC * NB) + row * width + (cell - first)];                    \
-    END_OF_TURN                                                                                       \
+#define LOAD_OWN(v, vector)                                                               \
+  SHARED(row, NC * NB) FOR_LANES                                                          \
+  {                                                                                       \
+    CELL                                                                                  \
+    v[AT(row)] = vector[(size_t)first * (NC * NB) + row * width + (cell - first)];        \
   }
 
 // Traces of a vector from both neighbours of an axis.
-#define LOAD_TRACES(v, owned, tail)                                                                               \
-  SHARED(item, 2 * NQF)                                                                                           \
-  {                                                                                                               \
-    LANE_AND_CELL                                                                                                 \
-    const int side = item / NQF, facet = FACET_OF(axis, side), other = neighbour[facet * stride + cell];          \
-    load_trace(v + side * 2 * NC * NQF * LANES, lane, rows_of(owned, tail, num_cells, num_ghosts, max(other, 0)), \
-               PLACE + 4 * code[facet * stride + cell], item % NQF, other >= 0);                                  \
-    END_OF_TURN                                                                                                   \
+#define LOAD_TRACES(v, owned, tail)                                                                          \
+  SHARED(item, 2 * NQF) FOR_LANES                                                                            \
+  {                                                                                                          \
+    CELL                                                                                                     \
+    FACET(axis, item / NQF)                                                                                  \
+    load_trace(v + item / NQF * (2 * NC * NQF * LANES), lane, rows_of(owned, tail, num_cells, num_ghosts, behind), \
+               place, item % NQF);                                                                           \
   }
 
 #define TENSOR_PASS(action, u, du, trace, d_trace, LOAD_VALUES, LOAD_NEIGHBOURS)                                           \
   __local real corner[NNODES * DIM * LANES], inward[2 * GEO_FACET * DIM * LANES], flux[NC * (1 + DIM) * NB * LANES];       \
-  const int thread = (int)get_local_id(0) / LANES, group = get_group_id(0);                                                \
-  const int first = 32 * chunks[group / (32 / LANES)], width = min(32, num_cells - first);                                 \
+  const int group = get_group_id(0), first = 32 * chunks[group / (32 / LANES)], width = min(32, num_cells - first);        \
   const int part = group % (32 / LANES) * LANES;                                                                           \
   LOAD_VALUES                                                                                                              \
-  SHARED(k, NNODES * DIM)                                                                                                  \
+  SHARED(k, NNODES * DIM) FOR_LANES                                                                                        \
   {                                                                                                                        \
-    LANE_AND_CELL                                                                                                          \
+    CELL                                                                                                                   \
     corner[AT(k)] = nodes[cell_nodes[GEO_ORDER[k / DIM] * stride + cell] * DIM + k % DIM];                                 \
-    END_OF_TURN                                                                                                            \
   }                                                                                                                        \
-  BARRIER_LOCAL();                                                                                                         \
-  SHARED(node, NB)                                                                                                         \
+  JOIN                                                                                                                     \
+  SHARED(node, NB) FOR_LANES                                                                                               \
   {                                                                                                                        \
     WORK(u, du, trace, d_trace)                                                                                            \
     volume_flux(&w, aux, constants, node, action, flux);                                                                   \
-    END_OF_TURN                                                                                                            \
   }                                                                                                                        \
-  for (int axis = 0; axis < DIM; ++axis) {                                                                                 \
-    BARRIER_LOCAL();                                                                                                       \
+  UNROLL_AXES for (int axis = 0; axis < DIM; ++axis) {                                                                               \
+    JOIN                                                                                                                   \
     LOAD_NEIGHBOURS                                                                                                        \
-    SHARED(k, 2 * GEO_FACET * DIM)                                                                                         \
+    SHARED(k, 2 * GEO_FACET * DIM) FOR_LANES                                                                               \
     {                                                                                                                      \
-      LANE_AND_CELL                                                                                                        \
+      CELL                                                                                                                 \
       inward[AT(k)] = neighbour_slope(nodes, cell_nodes, neighbour, code, stride, cell, axis, k);                          \
-      END_OF_TURN                                                                                                          \
     }                                                                                                                      \
-    BARRIER_LOCAL();                                                                                                       \
-    SHARED(item, 2 * NQF)                                                                                                  \
+    JOIN                                                                                                                   \
+    SHARED(item, 2 * NQF) FOR_LANES                                                                                        \
     {                                                                                                                      \
       WORK(u, du, trace, d_trace)                                                                                          \
-      const int side = item / NQF, facet = FACET_OF(axis, side), other = neighbour[facet * stride + cell];                 \
-      if (THREADS == 1 || other >= 0) {                                                                                    \
-        const int behind = other < 0 ? cell : other;                                                                       \
-        real sigma[NC];                                                                                                    \
-        for (int c = 0; c < NC; ++c) sigma[c] = sigma_[(c * 2 * DIM + facet) * stride + cell];                             \
-        interior_flux(&w, aux, constants, axis, side, item % NQF, behind, PLACE + 4 * code[facet * stride + cell],         \
-                      RATES(behind), sigma, action, other >= 0, flux);                                                     \
-      }                                                                                                                    \
-      END_OF_TURN                                                                                                          \
+      FACET(axis, item / NQF)                                                                                              \
+      PENALTY                                                                                                              \
+      if (THREADS == 1 || other >= 0)                                                                                      \
+        interior_flux(&w, aux, constants, axis, item / NQF, item % NQF, behind, place, RATES(behind), sigma, action,       \
+                      other >= 0, flux);                                                                                   \
     }                                                                                                                      \
-    for (int side = 0; side < 2; ++side) {                                                                                 \
-      WORK(u, du, trace, d_trace)                                                                                          \
-      const int facet = FACET_OF(axis, side), other = neighbour[facet * stride + cell];                                    \
-      if (other <= -2) {                                                                                                   \
-        real sigma[NC];                                                                                                    \
-        for (int c = 0; c < NC; ++c) sigma[c] = sigma_[(c * 2 * DIM + facet) * stride + cell];                             \
-        for (int q = thread; q < NQF; q += THREADS)                                                                        \
+    for (int side = 0; side < 2; ++side)                                                                                   \
+      FOR_BOUNDARY_LANES                                                                                                   \
+      {                                                                                                                    \
+        WORK(u, du, trace, d_trace)                                                                                        \
+        FACET(axis, side)                                                                                                  \
+        if (other <= -2) {                                                                                                 \
+          PENALTY                                                                                                          \
+          SHARED(q, NQF)                                                                                                   \
           boundary_flux(&w, aux, constants, axis, side, q, kinds - (other + 2) * (NC + 1), sigma, action, flux);           \
+        }                                                                                                                  \
       }                                                                                                                    \
-    }                                                                                                                      \
   }                                                                                                                        \
-  BARRIER_LOCAL();                                                                                                         \
-  SHARED(row, NC * NB)                                                                                                     \
+  JOIN                                                                                                                     \
+  SHARED(row, NC * NB) FOR_LANES                                                                                           \
   {                                                                                                                        \
-    const int lane = (int)get_local_id(0) % LANES;                                                                         \
     const real sum = test_node(flux, lane, row / NB, row % NB);                                                            \
     if (part + lane < width) out[(size_t)first * (NC * NB) + row * width + part + lane] = sum;                             \
-    END_OF_TURN                                                                                                            \
   }
 
-KERNEL(LANES * THREADS) void sipg_residual(SIPG_ARGUMENTS, __global real *out)
+KERNEL(WORK_ITEMS) WIDE void sipg_residual(SIPG_ARGUMENTS, __global real *out)
 {
   __local real u[NC * NB * LANES], trace[4 * NC * NQF * LANES];
   TENSOR_PASS(0, u, u, trace, trace, LOAD_OWN(u, u_owned), LOAD_TRACES(trace, u_owned, u_tail))
 }
 
-KERNEL(LANES * THREADS) void sipg_action(SIPG_ARGUMENTS, __global real *out)
+KERNEL(WORK_ITEMS) WIDE void sipg_action(SIPG_ARGUMENTS, __global real *out)
 {
   __local real du[NC * NB * LANES], d_trace[4 * NC * NQF * LANES];
 #if STATE

@@ -1,19 +1,20 @@
-"""Specs of interior penalty in one pass on quadrilaterals and hexahedra: one-dimensional tables, places of facets, shapes."""
+"""Specs of interior penalty in one pass on quadrilaterals and hexahedra: tables of lines, places of facets, shapes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import basix
 import numpy as np
 
-from ..codegen import KernelSpec
+from ..codegen import KernelSpec, kernel_text
 from ..errors import OptionError
 from ..reference import gauss_lobatto, on_facets, tensor_points
 from .interleaved import CHUNK
 
 SOURCES = ("geometry.clh", "point.clh", "sipg_flux.clh", "sipg_tensor.clh", "sipg_tensor.cl")
-CPU_LANES = 8  # cells that a CPU does at once: a vector register of AVX-512
+LANES = kernel_text("sipg_lanes.clh")
+CPU_BYTES = 64  # a vector register of AVX-512
 GPU_THREADS = 256  # work-items of a work-group of a GPU, at most
 GPU_LOCAL_TARGET = 16 * 1024  # bytes of local memory that let several work-groups of a GPU run at once
 
@@ -29,7 +30,7 @@ class TensorShape:
 
     @property
     def local_size(self) -> int:
-        return self.lanes * self.threads
+        return self.lanes * self.threads if self.threads > 1 else 1
 
 
 def tensor_specs(disc) -> dict[str, KernelSpec]:
@@ -45,12 +46,13 @@ def tensor_specs(disc) -> dict[str, KernelSpec]:
     macros["UNROLL"] = '_Pragma("unroll")'
     tables = tensor_tables(disc)
     sizes = {"sipg_residual": shape.residual_bytes, "sipg_action": shape.action_bytes}
-    return {n: disc._spec(n, SOURCES, macros, tables, shape.local_size, size) for n, size in sizes.items()}
+    specs = {n: disc._spec(n, SOURCES, macros, tables, shape.local_size, size) for n, size in sizes.items()}
+    return specs if shape.threads > 1 else {n: replace(s, physics=LANES + s.physics) for n, s in specs.items()}
 
 
 def tensor_items(disc, spec: KernelSpec, num_chunks: int) -> int:
     """Work-items over a number of chunks."""
-    return num_chunks * CHUNK * spec.macros["THREADS"]
+    return num_chunks * (CHUNK // spec.macros["LANES"]) * spec.local_size
 
 
 def tensor_sizes(disc) -> dict[str, int]:
@@ -111,12 +113,12 @@ def facet_places(disc, count: int) -> np.ndarray:
 def tensor_shape(disc) -> TensorShape:
     """Cells and work-items of a work-group. Raises OptionError where not even one cell fits into local memory."""
     residual, action = (cell_reals(disc, v) * disc.real_bytes for v in (1, 1 + int(not disc.physics.is_linear)))
-    most, limits = disc.limits.local_bytes, disc.limits
+    most, limits, prefix = disc.limits.local_bytes, disc.limits, disc.options.prefix
     if action > most:
         raise OptionError(
-            f"-{disc.options.prefix}fe_degree {disc.element.degree} with {disc.physics.num_components} components needs "
-            f"{action} bytes of local memory for a {disc.mesh.cell}, and the device has {most}; lower -fe_degree, or give "
-            f"-{disc.options.prefix}sipg_kernel split"
+            f"-{prefix}fe_degree {disc.element.degree} with {disc.physics.num_components} components needs {action} bytes "
+            f"of local memory for a {disc.mesh.cell}, and the device has {most}; lower -{prefix}fe_degree, or give "
+            f"-{prefix}sipg_kernel split"
         )
     if limits.is_gpu:
         target = min(most, GPU_LOCAL_TARGET)
@@ -126,7 +128,7 @@ def tensor_shape(disc) -> TensorShape:
         largest = min(GPU_THREADS, limits.max_work_group) // lanes
         threads = max(2, min(disc.num_nodes, largest))
     else:
-        lanes, threads = next(k for k in (CPU_LANES, 4, 2, 1) if k * action <= most), 1
+        lanes, threads = next(k for k in (CPU_BYTES // disc.real_bytes, 4, 2, 1) if k * action <= most), 1
     return TensorShape(lanes, threads, lanes * residual, lanes * action)
 
 
