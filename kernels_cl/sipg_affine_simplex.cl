@@ -32,12 +32,13 @@
 //   penalty  [DIM + 1, stride]  penalty times the facet's measure
 //   u_owned, u_tail, out        chunks of 32 cells, interleaved
 
+#define INLINE __attribute__((always_inline)) inline
 #define CHUNK 32
 #define NV (DIM + 1)
 #define PAIRS (DIM * (DIM + 1) / 2)
 
 // Entry k of row f of a table [NV, count], without a load.
-inline int simplex_chosen(__constant const int *table, int count, int k, int f)
+INLINE int simplex_chosen(__constant const int *table, int count, int k, int f)
 {
   int chosen = table[k];
   #pragma unroll
@@ -46,7 +47,7 @@ inline int simplex_chosen(__constant const int *table, int count, int k, int f)
 }
 
 // Values of a cell: the first of them, and the distance between rows.
-inline __global const real *simplex_values(__global const real *values, int cell, int num_cells, int *distance)
+INLINE __global const real *simplex_values(__global const real *values, int cell, int num_cells, int *distance)
 {
   const int first = cell & ~(CHUNK - 1);
   *distance = min(CHUNK, num_cells - first);
@@ -54,7 +55,7 @@ inline __global const real *simplex_values(__global const real *values, int cell
 }
 
 // Metric m [NV, NV] of a cell from that of pairs of vertices.
-inline void simplex_metric(__global const real *data, int stride, int column, real *m)
+INLINE void simplex_metric(__global const real *data, int stride, int column, real *m)
 {
   #pragma unroll
   for (int i = 0; i < NV; ++i) m[i * NV + i] = 0;
@@ -71,7 +72,7 @@ inline void simplex_metric(__global const real *data, int stride, int column, re
 }
 
 // h [NG, NV] of values u [NB].
-inline void simplex_slopes(const real *u, const real *m, real *h)
+INLINE void simplex_slopes(const real *u, const real *m, real *h)
 {
   #pragma unroll
   for (int a = 0; a < NG; ++a) {
@@ -95,9 +96,9 @@ inline void simplex_slopes(const real *u, const real *m, real *h)
   }
 }
 
-// Subtract a neighbour's trace from jump [NF], and half its h_f with the metric's row n [NV] from flux [NFG]; nothing if it
-// is not `inside`. rows, distance, code: its values, and its facet.
-inline void simplex_neighbour(__global const real *rows, int distance, int code, bool inside, const real *n, real *jump,
+// Subtract a neighbour's trace from jump [NF], and half its h_f with the metric's row n [NV] from flux [NFG]; nothing if
+// inside is 0. rows, distance, code: its values, and its facet.
+INLINE void simplex_neighbour(__global const real *rows, int distance, int code, real inside, const real *n, real *jump,
                               real *flux)
 {
   real slope[NFG * NV];
@@ -105,7 +106,7 @@ inline void simplex_neighbour(__global const real *rows, int distance, int code,
   for (int k = 0; k < NFG * NV; ++k) slope[k] = 0;
   #pragma unroll
   for (int b = 0; b < NB; ++b) {
-    const real loaded = rows[simplex_chosen(ORDER, NB, b, code) * distance], value = inside ? loaded : 0;
+    const real value = rows[simplex_chosen(ORDER, NB, b, code) * distance];
     #pragma unroll
     for (int k = 0; k < NFG; ++k)
       #pragma unroll
@@ -115,17 +116,20 @@ inline void simplex_neighbour(__global const real *rows, int distance, int code,
       }
     #pragma unroll
     for (int k = 0; k < NF; ++k)
-      if (FACET_NODES[k] == b) jump[k] -= value;
+      if (FACET_NODES[k] == b) jump[k] -= inside * value;
   }
   #pragma unroll
-  for (int k = 0; k < NFG; ++k)
+  for (int k = 0; k < NFG; ++k) {
+    real sum = 0;
     #pragma unroll
     for (int i = 0; i < NV; ++i)
-      if (i != GAUGE[FACET_GRADIENTS[k]]) flux[k] -= (real)0.5 * n[i] * slope[k * NV + i];
+      if (i != GAUGE[FACET_GRADIENTS[k]]) sum += n[i] * slope[k * NV + i];
+    flux[k] -= (real)0.5 * inside * sum;
+  }
 }
 
 // Add a facet's terms: DIM flux [NFG] and sigma jump [NF], tested with the functions on facet f, to r [NB].
-inline void simplex_facet_terms(int f, const real *jump, const real *flux, real sigma, real *r)
+INLINE void simplex_facet_terms(int f, const real *jump, const real *flux, real sigma, real *r)
 {
   #pragma unroll
   for (int k = 0; k < NF; ++k) {
@@ -139,7 +143,7 @@ inline void simplex_facet_terms(int f, const real *jump, const real *flux, real 
 }
 
 // Add to r [NB] what h [NG, NV], and lift [NV, NFG] of the facets, give with the derivatives of the test functions.
-inline void simplex_test(const real *h, const real *lift, const real *m, real *r)
+INLINE void simplex_test(const real *h, const real *lift, const real *m, real *r)
 {
   #pragma unroll
   for (int a = 0; a < NG; ++a) {
@@ -222,7 +226,7 @@ KERNEL(GROUP) void sipg_affine_simplex(int num_chunks, int num_cells, int num_gh
     for (int k = 0; k < NF; ++k) jump[k] = u[ORDER[f * NB + FACET_NODES[k]]];
     #pragma unroll
     for (int k = 0; k < NFG; ++k) flux[k] = share * h[GRADIENT_ORDER[f * NG + FACET_GRADIENTS[k]] * NV + f];
-    simplex_neighbour(other, distance, code, inside, n, jump, flux);
+    simplex_neighbour(other, distance, code, inside ? 1 : 0, n, jump, flux);
     simplex_facet_terms(f, jump, flux, sigma, r);
     #pragma unroll
     for (int l = 0; l < NFG; ++l) {

@@ -24,7 +24,7 @@ typedef struct {
   real t, shift;
 } Work;
 
-inline void store_flux(__local real *flux, int lane, int q, const real *f0, const real *f1)
+INLINE void store_flux(__local real *flux, int lane, int q, const real *f0, const real *f1)
 {
   UNROLL for (int c = 0; c < NC; ++c) {
     flux[AT(q * WIDTH + c * (1 + DIM))] = f0[c];
@@ -33,10 +33,10 @@ inline void store_flux(__local real *flux, int lane, int q, const real *f0, cons
 }
 
 // Sum over points of flux [count, NC, 1 + DIM] tested with function b of component c.
-inline real tested(__local const real *flux, int lane, int count, TABLE const real *basis, TABLE const real *grad, int b, int c)
+INLINE real tested(__local const real *flux, int lane, int count, TABLE const real *basis, TABLE const real *grad, int b, int c)
 {
   real sum = 0;
-  for (int q = 0; q < count; ++q) {
+  UNROLL for (int q = 0; q < count; ++q) {
     __local const real *at = flux + (q * WIDTH + c * (1 + DIM)) * LANES + lane;
     sum += at[0] * basis[q * NB + b];
     UNROLL for (int r = 0; r < DIM; ++r) sum += at[(1 + r) * LANES] * grad[(q * NB + b) * DIM + r];
@@ -45,7 +45,7 @@ inline real tested(__local const real *flux, int lane, int count, TABLE const re
 }
 
 // Weighted fluxes at point q of the cell.
-inline void volume_flux(const Work *w, const real *constants, int q, int action, __local real *flux)
+INLINE void volume_flux(const Work *w, const real *constants, int q, int action, __local real *flux)
 {
   TABLE const real *basis = BASIS + q * NB, *grad = GRAD + q * NB * DIM;
   real x[DIM], f0[NC], f1[NC * DIM];
@@ -66,7 +66,7 @@ inline void volume_flux(const Work *w, const real *constants, int q, int action,
 }
 
 // Geometry of a side at point q of the facet.
-inline void facet_geometry(__local const real *corner, int lane, __constant const int *order, int q, Geometry *g, real *x)
+INLINE void facet_geometry(__local const real *corner, int lane, __constant const int *order, int q, Geometry *g, real *x)
 {
   TABLE const real *geo = FACET_GEO + q * NNODES, *geo_grad = FACET_GEO_GRAD + q * NNODES * DIM;
   real jacobian[DIM * DIM];
@@ -87,7 +87,7 @@ inline void facet_geometry(__local const real *corner, int lane, __constant cons
 }
 
 // Outward normal n [DIM]; returns the surface element over that of the reference cell (Nanson's formula).
-inline real facet_normal(const Geometry *g, real *n)
+INLINE real facet_normal(const Geometry *g, real *n)
 {
   real length = 0;
   point_gradient(FACET_NORMAL, g, n);
@@ -98,7 +98,7 @@ inline real facet_normal(const Geometry *g, real *n)
 }
 
 // Weighted fluxes at point q of an interior facet; zero where there is no neighbour.
-inline void interior_flux(const Work *w, const real *constants, const real *sigma, int q, int action, int inside,
+INLINE void interior_flux(const Work *w, const real *constants, const real *sigma, int q, int action, int inside,
                           __local real *flux)
 {
   TABLE const real *basis = FACET_BASIS + q * NB, *grad = FACET_GRAD + q * NB * DIM;
@@ -126,7 +126,7 @@ inline void interior_flux(const Work *w, const real *constants, const real *sigm
 }
 
 // Weighted fluxes at point q of a boundary facet.
-inline void boundary_flux(const Work *w, __global const int *kind, const real *constants, const real *sigma, int q, int action,
+INLINE void boundary_flux(const Work *w, __global const int *kind, const real *constants, const real *sigma, int q, int action,
                           __local real *flux)
 {
   TABLE const real *basis = FACET_BASIS + q * NB, *grad = FACET_GRAD + q * NB * DIM;
@@ -150,7 +150,7 @@ inline void boundary_flux(const Work *w, __global const int *kind, const real *c
 
 // A work-item's lane and cell (a lane past the last cell does that again, and writes nothing).
 #define LANE_AND_CELL                                            \
-  const int lane = (int)get_local_id(0) % LANES, cell = min(first + part + lane, num_cells - 1);
+  const int lane = LANE, cell = min(first + part + lane, num_cells - 1);
 
 // Rows k of a cell into local memory.
 #define LOAD_ROWS(target, owned, tail, from, order)                                                                  \
@@ -169,8 +169,8 @@ inline void boundary_flux(const Work *w, __global const int *kind, const real *c
 #define LOAD_DIRECTION(into, from, order) LOAD_ROWS(into.du, du_owned, du_tail, from, order)
 #endif
 
-// The cell `from` into local memory: its vectors by LOAD, geometry, auxiliary rows. CELLS declares `from` and `order`.
-#define LOAD_CELL(into, LOAD, CELLS)                                                        \
+// The cell `from` into local memory: its vectors by LOAD, geometry, auxiliary rows. CELLS declares `from`, `order`, `into`.
+#define LOAD_CELL(LOAD, CELLS)                                                              \
   SHARED(k, NC * NB)                                                                        \
   {                                                                                         \
     LANE_AND_CELL                                                                           \
@@ -193,32 +193,40 @@ inline void boundary_flux(const Work *w, __global const int *kind, const real *c
     END_OF_TURN                                                                             \
   }
 
+// Cell 0 (own) or 1 (other) of the group's arrays: declared in each turn, so that nothing lives across barriers.
+#define CELL(k) CELL_OF(k, U, UT, DU)
+#define CELL_OF(k, u, ut, du)                                                                                        \
+  {corner + (k) * NNODES * DIM * LANES, auxiliary + (k) * (NAUX + 1) * LANES, (u) + (k) * NC * NB * LANES,           \
+   (ut) + (k) * NC * NB * LANES, (du) + (k) * NC * NB * LANES}
+
 #define OWN_CELL                                             \
   const int from = cell;                                     \
-  const Order order = {ORDER, GEO_ORDER};
+  const Order order = {ORDER, GEO_ORDER};                    \
+  const Cell into = CELL(0);
 
 #define OTHER_CELL                                                                                    \
   const int behind = neighbour[f * stride + cell], from = behind < 0 ? cell : behind,                 \
             vertex = behind < 0 ? 0 : code[f * stride + cell];                                        \
-  const Order order = {ORDER + vertex * NB, GEO_ORDER + vertex * NNODES};
+  const Order order = {ORDER + vertex * NB, GEO_ORDER + vertex * NNODES};                             \
+  const Cell into = CELL(1);
 
 // Declares constants, the Work w, and sigma [NC] of facet f.
 #define WORK                                                 \
   POINT_LOAD_CONSTANTS                                       \
-  const Work w = {own, other, lane, f, t, shift};
+  const Work w = {CELL(0), CELL(1), lane, f, t, shift};
 #define PENALTY_OF_FACET                                                                               \
   real sigma[NC];                                                                                      \
   for (int c = 0; c < NC; ++c) sigma[c] = sigma_[(c * NFACETS + f) * stride + cell];
 
 #define SIMPLEX_PASS(action, LOAD)                                                                                   \
-  const int thread = (int)get_local_id(0) / LANES, group = get_group_id(0);                                          \
+  const int thread = THREAD, group = get_group_id(0);                                          \
   const int first = 32 * chunks[group / (32 / LANES)], width = min(32, num_cells - first);                           \
   const int part = group % (32 / LANES) * LANES;                                                                     \
-  LOAD_CELL(own, LOAD, OWN_CELL)                                                                                     \
+  LOAD_CELL(LOAD, OWN_CELL)                                                                                          \
   BARRIER_LOCAL();                                                                                                   \
   SHARED(q, NQ)                                                                                                      \
   {                                                                                                                  \
-    const int lane = (int)get_local_id(0) % LANES, f = 0;                                                            \
+    const int lane = LANE, f = 0;                                                            \
     WORK                                                                                                             \
     volume_flux(&w, constants, q, action, flux);                                                                     \
     END_OF_TURN                                                                                                      \
@@ -226,12 +234,12 @@ inline void boundary_flux(const Work *w, __global const int *kind, const real *c
   BARRIER_LOCAL();                                                                                                   \
   SHARED(k, NC * NB)                                                                                                 \
   {                                                                                                                  \
-    const int lane = (int)get_local_id(0) % LANES;                                                                   \
+    const int lane = LANE;                                                                   \
     result[AT(k)] = tested(flux, lane, NQ, BASIS, GRAD, k % NB, k / NB);                                             \
     END_OF_TURN                                                                                                      \
   }                                                                                                                  \
   for (int f = 0; f < NFACETS; ++f) {                                                                                \
-    LOAD_CELL(other, LOAD, OTHER_CELL)                                                                               \
+    LOAD_CELL(LOAD, OTHER_CELL)                                                                                      \
     BARRIER_LOCAL();                                                                                                 \
     SHARED(q, NQF)                                                                                                   \
     {                                                                                                                \
@@ -254,7 +262,7 @@ inline void boundary_flux(const Work *w, __global const int *kind, const real *c
     BARRIER_LOCAL();                                                                                                 \
     SHARED(k, NC * NB)                                                                                               \
     {                                                                                                                \
-      const int lane = (int)get_local_id(0) % LANES;                                                                 \
+      const int lane = LANE;                                                                 \
       result[AT(k / NB * NB + ORDER[f * NB + k % NB])] +=                                                            \
           tested(flux, lane, NQF, FACET_BASIS, FACET_GRAD, k % NB, k / NB);                                          \
       END_OF_TURN                                                                                                    \
@@ -263,43 +271,48 @@ inline void boundary_flux(const Work *w, __global const int *kind, const real *c
   BARRIER_LOCAL();                                                                                                   \
   SHARED(k, NC * NB)                                                                                                 \
   {                                                                                                                  \
-    const int lane = (int)get_local_id(0) % LANES;                                                                   \
+    const int lane = LANE;                                                                   \
     if (part + lane < width) out[first * (NC * NB) + k * width + part + lane] = result[AT(k)];                       \
     END_OF_TURN                                                                                                      \
   }
 
-#define LOCAL_CELLS                                                                                                  \
-  __local real corner[2 * NNODES * DIM * LANES], auxiliary[2 * (NAUX + 1) * LANES];                                  \
+#define LOCAL_CELLS                                                                  \
+  __local real corner[2 * NNODES * DIM * LANES], auxiliary[2 * (NAUX + 1) * LANES];  \
   __local real flux[POINTS * WIDTH * LANES], result[NC * NB * LANES];
-#define CELL(k, u, ut, du)                                                                                           \
-  {corner + (k) * NNODES * DIM * LANES, auxiliary + (k) * (NAUX + 1) * LANES, (u) + (k) * NC * NB * LANES,           \
-   (ut) + (k) * NC * NB * LANES, (du) + (k) * NC * NB * LANES}
-
 #if TIME
-#define LOCAL_STATE __local real u[2 * NC * NB * LANES], ut[2 * NC * NB * LANES];
+#define RATES ut
+#define LOCAL_RATES __local real ut[2 * NC * NB * LANES];
 #else
-#define LOCAL_STATE                     \
-  __local real u[2 * NC * NB * LANES];  \
-  __local real *ut = u;
+#define RATES u
+#define LOCAL_RATES
 #endif
 
+#define U u
+#define UT RATES
+#define DU u
 KERNEL(LANES * THREADS) void sipg_residual(SIPG_ARGUMENTS, __global real *out)
 {
   LOCAL_CELLS
-  LOCAL_STATE
-  const Cell own = CELL(0, u, ut, u), other = CELL(1, u, ut, u);
+  LOCAL_RATES
+  __local real u[2 * NC * NB * LANES];
   SIMPLEX_PASS(0, LOAD_STATE)
 }
 
+#undef DU
+#define DU du
+#if !STATE
+#undef U
+#undef UT
+#define U du
+#define UT du
+#endif
 KERNEL(LANES * THREADS) void sipg_action(SIPG_ARGUMENTS, __global real *out)
 {
   LOCAL_CELLS
-  __local real du[2 * NC * NB * LANES];
 #if STATE
-  LOCAL_STATE
-  const Cell own = CELL(0, u, ut, du), other = CELL(1, u, ut, du);
-#else
-  const Cell own = CELL(0, du, du, du), other = CELL(1, du, du, du);
+  LOCAL_RATES
+  __local real u[2 * NC * NB * LANES];
 #endif
+  __local real du[2 * NC * NB * LANES];
   SIMPLEX_PASS(1, LOAD_DIRECTION)
 }
