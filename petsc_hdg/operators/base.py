@@ -29,14 +29,20 @@ class DeviceOperator:
         self.dofmap = disc.dofmap
         self.halo = Halo(disc.mesh.comm, self.dofmap.num_owned, self.dofmap.ghost_rank, self.dofmap.ghost_index, arrays)
         self._table_buffers: dict = {}
-        self._dofs = arrays.to_device(disc.cell_dofs(), "cell dofs")
         self._nodes = arrays.to_device(disc.nodes(), "geometry")
         self._cell_nodes = arrays.to_device(disc.cell_nodes(), "geometry")
-        self._row_start, self._row_entry = (arrays.to_device(a, "assembly rows") for a in disc.assembly_rows())
         self.ghost_sums = arrays.empty(max(1, self.dofmap.num_ghosts))
         self.aux_rows = np.zeros((disc.auxiliary.num_rows, disc.stride))
         self._aux = arrays.to_device(self.aux_rows if self.aux_rows.size else np.zeros(1), "auxiliary")
         self._load_constants(list(disc.physics.constants.values()))
+
+    @cached_property
+    def _dofs(self):
+        return self.arrays.to_device(self.discretization.cell_dofs(), "cell dofs")
+
+    @cached_property
+    def _rows(self) -> list:
+        return [self.arrays.to_device(a, "assembly rows") for a in self.discretization.assembly_rows()]
 
     # Data that may change between solves -----------------------------------------------------------------
 
@@ -111,9 +117,7 @@ class DeviceOperator:
     def assemble(self, element, out) -> None:
         """out, and the ghost sums: this rank's element vectors [dof, stride] summed. Not collective."""
         rows = self.dofmap.num_owned + self.dofmap.num_ghosts
-        self.kernels["assemble"](
-            rows, rows, self.dofmap.num_owned, self._row_start, self._row_entry, element, out, self.ghost_sums
-        )
+        self.kernels["assemble"](rows, rows, self.dofmap.num_owned, *self._rows, element, out, self.ghost_sums)
 
     def values(self, u, t: float) -> np.ndarray:
         """Owned, ghost and essential values [compact number] of a vector, on the host. Collective."""

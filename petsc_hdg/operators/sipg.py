@@ -23,7 +23,6 @@ class SIPGOperator(CGOperator):
     def _upload(self) -> None:
         disc, to_device = self.discretization, self.arrays.to_device
         components, faces = disc.physics.num_components, disc.num_facets_of_cell
-        self._element = self.arrays.empty(disc.num_dofs * disc.stride)
         self.neighbour = to_device(disc.neighbour_rows(), "neighbours")
         self.code = to_device(disc.code_rows(), "neighbours")
         kinds = disc.neighbours.kinds
@@ -31,6 +30,10 @@ class SIPGOperator(CGOperator):
         self.sigma = self.arrays.zeros(components * faces * disc.stride)
         self._has_penalty = False
         self.fused, self.fast, self.stored = fused_pass(self), fast_pass(self), stored_volume(self)
+
+    @cached_property
+    def _element(self):
+        return self.arrays.empty(self.discretization.num_dofs * self.discretization.stride)
 
     @property
     def product(self) -> str:
