@@ -16,7 +16,8 @@ from ..errors import OptionError, collectively
 MOST_BYTES = 4e6  # of the matrices of all classes, which are to stay in cache
 MOST_SHARE = 1 / 8  # classes over cells; so few that matrices of each cell are no longer better
 FEW = 48  # classes that are taken anyway: the symmetries of a cube, as cells of a grid may be numbered
-GPU_ROWS, CPU_ROWS = 16, 8  # of a work-item, at most
+GPU_ROWS, CPU_ROWS = 16, 16  # of a work-item, at most
+CPU_LANES = 8  # cells that a CPU does at once: a vector register of AVX-512
 
 
 class StoredVolume:
@@ -61,9 +62,11 @@ class StoredVolume:
     def kernels(self) -> dict[str, Kernel]:
         """`cg_matrix`, and `sipg_stored` or `sipg_congruent`."""
         disc, name = self.disc, f"sipg_{self.name}"
-        most = GPU_ROWS if disc.limits.is_gpu else CPU_ROWS
-        parts = -(-disc.num_dofs // most)
+        rows, lanes = (GPU_ROWS, 1) if disc.limits.is_gpu else (CPU_ROWS, CPU_LANES)
+        parts = -(-disc.num_dofs // rows)
         macros = {"NDOF": disc.num_dofs, "ROWS": -(-disc.num_dofs // parts), "PARTS": parts}
+        real = "float" if disc.options.precision == "single" else "double"
+        macros |= {"LANES": lanes, "VEC": real if lanes == 1 else f"{real}{lanes}"}
         tables = {"ROW": disc.row_of_dof.astype(np.int32)}
         specs = {
             "cg_matrix": disc.matrix_specs()["cg_matrix"],
@@ -80,7 +83,8 @@ class StoredVolume:
     def volume(self, direction, out) -> None:
         """out = matrices times the direction (a TailedVector), as element vectors [dof, stride]."""
         kernel, cells = self.kernels[f"sipg_{self.name}"], self.disc.mesh.num_cells
-        items = CHUNK * kernel.spec.macros["PARTS"] * num_chunks(cells)
+        macros = kernel.spec.macros
+        items = CHUNK // macros["LANES"] * macros["PARTS"] * num_chunks(cells)
         kernel(items, cells, self.disc.stride, *self._arrays, direction.owned, out)
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sample_meshes import SHAPES, box_mesh
@@ -10,7 +12,7 @@ from sample_physics import everything_on_one_field, give_everything
 import petsc_hdg as fe
 from petsc_hdg.discretizations.sipg_oracle import PenaltyOracle, State
 from petsc_hdg.errors import OptionError
-from petsc_hdg.operators.sipg_stored import FEW, StoredVolume
+from petsc_hdg.operators.sipg_stored import FEW, STORED, StoredVolume
 from petsc_hdg.options import Options
 from petsc_hdg.problem import Problem
 
@@ -33,8 +35,8 @@ def linear(f1: str = "f1[c*dim + d] = (1 + a[0])*u_x[c*dim + d] + beta*u[1 - c];
     )
 
 
-def create(mesh, physics, kernel: str, degree: int = 2, region=lambda x: np.floor(2 * x[..., 0])) -> Problem:
-    settings = {"backend": "sipg_gpu", "check_kernels": False, "pmat": "none"}
+def create(mesh, physics, kernel: str, degree: int = 2, region=lambda x: np.floor(2 * x[..., 0]), **more) -> Problem:
+    settings = {"backend": "sipg_gpu", "check_kernels": False, "pmat": "none", **more}
     problem = Problem(mesh, physics, Options(degree=degree, sipg_kernel=kernel, **settings))
     if physics.name == "linear":
         problem.set_auxiliary("region", region)
@@ -91,19 +93,46 @@ def test_matrices_of_classes_give_the_product_of_the_split_kernels(cell):
     assert_close(found["congruent"], found["split"])
 
 
-@pytest.mark.parametrize("kernel", ["stored", "congruent"])
+@pytest.mark.parametrize("kernel", STORED)
 def test_volume_equals_numpy(kernel):
     problem = create(box_mesh("quadrilateral", (9, 5), amplitude=0.0), linear(), kernel, 3)
     product(problem)
     op, disc, given = problem.operator, problem.discretization, vectors(problem)
     assert kernel == "stored" or 2 < op.stored.shapes.count <= 16
-    out = op.arrays.zeros(disc.num_dofs * disc.stride)
-    op.stored.volume(op.direction, out)
-    found = op.arrays.to_host(out, (disc.num_dofs, disc.stride))[:, : disc.mesh.num_cells].T
+    found = volume(op, op.stored).T
     u, u_t, du = (given[n][disc.extended_dofs] for n in ("u", "u_t", "du"))
     state = State(u, op.aux_rows, op.constants, op.penalties(), T, SHIFT, u_t, du)
     oracle = PenaltyOracle(disc)
     assert_close(found, np.array([oracle.volume(c, state) for c in range(disc.mesh.num_cells)]))
+
+
+def volume(operator, stored) -> np.ndarray:
+    """Element vectors [dof, cell] of the operator's direction."""
+    disc = operator.discretization
+    out = operator.arrays.zeros(disc.num_dofs * disc.stride)
+    stored.update()
+    stored.volume(operator.direction, out)
+    return operator.arrays.to_host(out, (disc.num_dofs, disc.stride))[:, : disc.mesh.num_cells].astype(float)
+
+
+@pytest.mark.parametrize("cell", ["quadrilateral", "tetrahedron"])
+@pytest.mark.parametrize("kernel", STORED)
+def test_launch_shapes_and_precisions_agree(kernel, cell):
+    """A thread a cell as on GPUs, vectors of cells as on CPUs, and both in single precision."""
+    found = {}
+    for precision in ("double", "single"):
+        problem = create(fe.Mesh.box(FACES[cell], simplex=cell == "tetrahedron"), linear(), kernel, precision=precision)
+        product(problem)
+        operator, disc = problem.operator, problem.discretization
+        for gpu, lanes in ((False, 8), (True, 1)):
+            disc.limits = replace(disc.limits, is_gpu=gpu)
+            stored = STORED[kernel](operator)
+            found[precision, lanes] = volume(operator, stored)
+            assert stored.kernels[f"sipg_{kernel}"].spec.macros["LANES"] == lanes
+    assert_close(found["double", 1], found["double", 8])
+    for lanes in (1, 8):
+        scale = np.abs(found["double", 1]).max()
+        np.testing.assert_allclose(found["single", lanes], found["double", 1], rtol=0, atol=1e-5 * scale)
 
 
 def test_classes_follow_auxiliary_data_and_constants():
