@@ -116,9 +116,9 @@ def tensor_shape(disc) -> TensorShape:
     most, limits, prefix = disc.limits.local_bytes, disc.limits, disc.options.prefix
     if action > most:
         raise OptionError(
-            f"-{prefix}fe_degree {disc.element.degree} with {disc.physics.num_components} components needs {action} bytes "
-            f"of local memory for a {disc.mesh.cell}, and the device has {most}; lower -{prefix}fe_degree, or give "
-            f"-{prefix}sipg_kernel split"
+            f"-{prefix}fe_degree {disc.element.degree} with {disc.physics.num_components} components needs {action} "
+            f"bytes of local memory for a {disc.mesh.cell}, and the device has {most}; lower -{prefix}fe_degree, or "
+            f"give -{prefix}sipg_kernel split"
         )
     if limits.is_gpu:
         target = min(most, GPU_LOCAL_TARGET)
