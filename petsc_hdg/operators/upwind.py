@@ -14,7 +14,7 @@ def add_upwinding(discretization, values: np.ndarray) -> None:
     """
     disc = discretization
     count = disc.num_dofs
-    cells = values[: count * count * disc.stride].reshape(count, count, disc.stride)
+    cells = values[: count * count * disc.stride].reshape(count, count, disc.stride)[:, :, : disc.mesh.num_cells]
     component = np.concatenate([s.first_component + np.arange(s.num_dofs) % s.components for s in disc.spaces])
     for i in range(count):
         for j in range(i):

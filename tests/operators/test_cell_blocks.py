@@ -1,0 +1,108 @@
+"""Diagonal blocks of interior penalty: those of the assembled matrix, their inverses, block Jacobi as a PC."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from petsc4py import PETSc
+from petsc_options import petsc_options
+from sample_meshes import SHAPES, box_mesh
+from sample_physics import smooth_poisson
+
+from petsc_hdg.errors import SolveError
+from petsc_hdg.operators.cell_blocks import CellBlocks
+from petsc_hdg.options import Options
+from petsc_hdg.physics import Dirichlet, Physics
+from petsc_hdg.problem import Problem
+
+# Two components, of which the second has a block without diagonal; not symmetric.
+TURNING = Physics(
+    {"u": 1, "p": 1},
+    f0={"u": "f0[0] = u[0] + 30*u_x[0] + 2*u[1];", "p": "f0[0] = u[0];"},
+    f1={"u": "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"},
+    boundary=[Dirichlet("left", 0.0, field="u")],
+    name="turning",
+)
+
+
+def made(cell: str, physics, precision: str = "double", **options):
+    """A problem on 5 cells or more (no multiple of a chunk), linearized at zero."""
+    faces = {"triangle": (5, 4), "quadrilateral": (7, 5), "tetrahedron": (2, 2, 1), "hexahedron": (3, 3, 1)}[cell]
+    options = Options(backend="sipg_gpu", precision=precision, check_kernels=False, **options)
+    problem = Problem(box_mesh(cell, faces, comm=PETSc.COMM_SELF), physics, options)
+    calls, zero = problem.callbacks, problem.create_vec()
+    calls.linearize(None, zero, calls.jacobian, calls.matrices[-1])
+    return problem
+
+
+def assembled_blocks(problem) -> np.ndarray:
+    """Diagonal blocks [cell, dof, dof] of the AIJ matrix."""
+    aij, dofs = problem.callbacks.assembled.mat, problem.discretization.dofmap.cell_dofs.astype(PETSc.IntType)
+    return np.array([aij.getValues(rows, rows) for rows in dofs])
+
+
+@pytest.mark.parametrize("physics, degree", [(smooth_poisson(), 2), (TURNING, 1)], ids=["poisson", "turning"])
+@pytest.mark.parametrize("cell", SHAPES)
+def test_inverses(cell, physics, degree):
+    problem = made(cell, physics, pmat="aij", degree=degree)
+    blocks = CellBlocks(problem.operator)
+    blocks.update()
+    expected = np.linalg.inv(assembled_blocks(problem))
+    assert len(expected) % 32 and len(expected) > 4
+    assert np.abs(blocks.to_host() - expected).max() < 1e-11 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.parametrize("cell", SHAPES)
+def test_products(cell, transpose):
+    problem = made(cell, TURNING, pmat="aij", degree=1)
+    blocks, count = CellBlocks(problem.operator), problem.num_unknowns
+    blocks.update()
+    x, inverses = np.random.default_rng(4).standard_normal(count), np.linalg.inv(assembled_blocks(problem))
+    arrays, dofs = problem.arrays, problem.discretization.dofmap.cell_dofs
+    out = arrays.zeros(count)
+    blocks.apply(arrays.to_device(x), out, transpose)
+    expected = np.zeros(count)
+    expected[dofs] = np.einsum("cji,cj->ci" if transpose else "cij,cj->ci", inverses, x[dofs])
+    assert np.abs(arrays.to_host(out, count) - expected).max() < 1e-11 * np.abs(expected).max()
+
+
+def test_single_precision():
+    problem = made("quadrilateral", smooth_poisson(), pmat="aij", degree=2, precision="single")
+    blocks = CellBlocks(problem.operator)
+    blocks.update()
+    expected = np.linalg.inv(assembled_blocks(problem))
+    assert np.abs(blocks.to_host() - expected).max() < 1e-3 * np.abs(expected).max()
+
+
+def test_a_singular_block_is_an_error():
+    empty = Physics({"u": 1}, "f0[0] = 1;", "f1[0] = 0*u_x[0];", name="nothing")
+    with pytest.raises(SolveError, match="diagonal block of cell .* is singular: use another -pc_type"):
+        CellBlocks(made("triangle", empty, pmat="none", degree=1).operator).update()
+
+
+@pytest.mark.parametrize("cell", ["triangle", "quadrilateral"])
+def test_as_a_pc(cell):
+    """It takes fewer iterations than the diagonal on cells of high degree, and the transposed solve works too."""
+    counts = {}
+    for name, options in {
+        "blocks": {"pc_type": "python", "pc_python_type": "petsc_hdg.CellBlockJacobi"},
+        "diagonal": {"pc_type": "jacobi"},
+    }.items():
+        with petsc_options(ksp_type="cg", **options):
+            problem = made(cell, smooth_poisson(), degree=3)
+            assert problem.pmat == "none"
+            u = problem.solve()
+            counts[name] = problem.linear_iterations
+            assert problem.errors(u)["L2"] < 1e-4
+            problem.snes.getKSP().view(PETSc.Viewer().createASCII("/dev/null", comm=PETSc.COMM_SELF))
+    assert counts["blocks"] < counts["diagonal"], counts
+
+
+def test_other_schemes_have_no_cell_blocks():
+    problem = Problem(
+        box_mesh("triangle", comm=PETSc.COMM_SELF), smooth_poisson(), Options(pmat="none", check_kernels=False)
+    )
+    with petsc_options(pc_type="python", pc_python_type="petsc_hdg.CellBlockJacobi"):
+        with pytest.raises(SolveError, match="CellBlockJacobi takes the matrix-free Jacobian of"):
+            problem.solve()
