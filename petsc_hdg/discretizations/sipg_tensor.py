@@ -12,11 +12,17 @@ from ..errors import OptionError
 from ..reference import gauss_lobatto, on_facets, tensor_points
 from .interleaved import CHUNK
 
-SOURCES = ("geometry.clh", "point.clh", "sipg_flux.clh", "sipg_tensor.clh", "sipg_tensor.cl")
+SOURCES = (
+    "geometry.clh",
+    "point.clh",
+    "sipg_flux.clh",
+    "sipg_tensor.clh",
+    "sipg_tensor_point.clh",
+    "sipg_tensor.cl",
+)
 LANES = kernel_text("sipg_lanes.clh")
 CPU_BYTES = 64  # a vector register of AVX-512
 GPU_THREADS = 256  # work-items of a work-group of a GPU, at most
-GPU_LOCAL_TARGET = 16 * 1024  # bytes of local memory that let several work-groups of a GPU run at once
 
 
 @dataclass(frozen=True)
@@ -121,10 +127,7 @@ def tensor_shape(disc) -> TensorShape:
             f"give -{prefix}sipg_kernel split"
         )
     if limits.is_gpu:
-        target = min(most, GPU_LOCAL_TARGET)
-        lanes = next(
-            (k for k in (32, 16, 8) if k * action <= target), next(k for k in (8, 4, 2, 1) if k * action <= most)
-        )
+        lanes = next(k for k in (32, 16, 8, 4, 2, 1) if k * action <= most)
         largest = min(GPU_THREADS, limits.max_work_group) // lanes
         threads = max(2, min(disc.num_nodes, largest))
     else:
