@@ -49,13 +49,15 @@ class Orientations:
         found = np.zeros(neighbour.shape, np.int32)
         if self.count == 1:
             return found
-        inside = np.nonzero(neighbour >= 0)
-        own = vertices[inside[0][:, None], self.corners[inside[1]]]
-        other = vertices[neighbour[inside][:, None], self.corners[place[inside]]]
-        number = np.zeros(len(own), np.int32)
-        for k, corners in enumerate(self.maps):
-            number[(other[:, corners] == own).all(axis=1)] = k
-        found[inside] = number
+        faces, count = neighbour.shape[1], self.corners.shape[1]
+        facets = vertices[:, self.corners].reshape(-1, count)
+        inside = np.flatnonzero(neighbour >= 0)
+        own = facets[inside]
+        other = facets[neighbour.ravel()[inside] * np.int64(faces) + place.ravel()[inside]]
+        first, second = (sum(k * (other[:, k] == own[:, corner]) for k in range(1, count)) for corner in (0, 1))
+        number = np.zeros((count, count), np.int32)
+        number[self.maps[:, 0], self.maps[:, 1]] = np.arange(self.count)
+        found.ravel()[inside] = number[first, second]
         return found
 
     def permutations(self, points: np.ndarray) -> np.ndarray:
