@@ -164,6 +164,15 @@ def set_section(dm, section) -> None:
     (dm.setLocalSection if hasattr(dm, "setLocalSection") else dm.setSection)(section)
 
 
+def set_passive_dm(ksp, dm) -> None:
+    """Give a KSP a DM that it asks for neither matrices nor vectors (the call has another argument after 3.18)."""
+    ksp.setDM(dm)
+    if hasattr(PETSc.KSP, "DMActive"):
+        ksp.setDMActive(PETSc.KSP.DMActive.ALL, False)
+    else:
+        ksp.setDMActive(False)
+
+
 def has_cell_coordinates(dm) -> bool:
     """Whether the coordinates live on cells (periodic meshes), without or beside those on vertices."""
     vector = ctypes.c_void_p()

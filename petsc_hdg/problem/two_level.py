@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
+from ..mesh.petsc_c import set_passive_dm
 from ..operators import ConformingSubspace
 from ..operators.cell_blocks import CellBlocks
 from ..options import defaults_in_database
@@ -43,8 +44,7 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     pc.setMGLevels(2)
     pc.setMGInterpolation(1, conforming.interpolation)
     coarse = pc.getMGCoarseSolve()
-    coarse.setDM(conforming.discretization.dm)  # which SNES restricts states to
-    coarse.setDMActive(False)
+    set_passive_dm(coarse, conforming.discretization.dm)  # which SNES restricts states to
     coarse.setOperators(conforming.mat)
     coarse.setType("preonly")
     coarse.getPC().setType("gamg")
