@@ -43,6 +43,7 @@ class SIPGSpecs(CGSpecs):
             "NORIENT": self.orientations.count,
             "THETA": self.theta,
             "F0_GRADIENT": int(reads_gradient(self.physics)),
+            "STATE": int(not self.physics.is_linear),
         }
 
     def _flux_sources(self, *files: str) -> tuple[str, ...]:
