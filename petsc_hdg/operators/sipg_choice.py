@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from ..errors import OptionError
+from .sipg_affine import AffinePass
 from .sipg_affine_simplex import AffineSimplexPass
 from .sipg_pass import FusedPass
 from .sipg_stored import STORED
 
-FAST = (AffineSimplexPass,)
+FAST = (AffinePass, AffineSimplexPass)
 
 
 def fused_pass(operator) -> FusedPass | None:
