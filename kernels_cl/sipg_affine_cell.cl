@@ -1,6 +1,6 @@
-// Interior penalty product on rectangles and boxes, one work-item a cell, which it keeps in registers: for GPUs and few nodes.
+// Interior penalty product on rectangles and boxes, one work-item a cell, kept in registers: for GPUs and few nodes.
 // After sipg_affine.clh, where arrays and sizes stand.
-// Phases: load the cell; for each axis and each line the neighbours' values and slopes and the line's product; weigh, store.
+// Phases: load the cell and the neighbours' values and slopes on each line; for each line its product; weigh and store.
 // needs: DIM N NDOF NFACETS WEIGHTS UNROLL CLASS_SIZE
 
 LINE_PRODUCT(line_product, real)
@@ -15,7 +15,7 @@ inline void cell_product(const ChunkSides *c, int place, int width, bool straigh
     if (straight)
       side_straight(side + s, c, s, straight_neighbour(c, s, link[s]));
     else
-      side_general(side + s, c, s, place, link[s]);
+      side_general(side + s, c, general_neighbour(c, s, place, link[s]), link[s]);
   }
   real u[NFACETS * LINES], d[NFACETS * LINES];
   UNROLL

@@ -1,6 +1,6 @@
 // Interior penalty product on rectangles and boxes, one work-item for LANES cells as vectors: for CPUs.
 // After sipg_affine.clh, where arrays and sizes stand.
-// Phases: load the cells; for each axis and each line the neighbours' values and slopes and the line's product; weigh, store.
+// Phases: load the cells; for each axis and line the neighbours' values and slopes, and the product; weigh and store.
 // In an order of cells that keeps neighbours close, those of LANES cells mostly stand in two aligned blocks of LANES cells.
 // needs: DIM N NDOF NFACETS SLOPE WEIGHTS UNROLL CLASS_SIZE LANES
 
@@ -27,17 +27,25 @@ inline vec merged(vec a, vec b, mask_t order)
 
 // How the neighbours of LANES cells stand in memory.
 #define SCATTERED 0   // anyhow
-#define TWO_BLOCKS 1  // in two aligned blocks
+#define TWO_BLOCKS 1  // in two aligned blocks, those of a block with one frame
 #define ALIGNED 2     // in one, in the order of the cells
 
-// The neighbours of LANES cells across one side.
+// The neighbours of LANES cells across one side; unless SCATTERED, lane[0] and second are those of blocks' first cells.
 typedef struct {
-  Side lane[LANES];
-  __global const real *second;  // TWO_BLOCKS: the block beside that of lane[0]
+  Side lane[LANES], second;
   mask_t order;
   vec sign;
   int kind;
 } Sides;
+
+inline mask_t order_load(const int *order)
+{
+#if REAL_BYTES == 8
+  return convert_long8(vload8(0, order));
+#else
+  return vload8(0, order);
+#endif
+}
 
 // Neighbours in a chunk whose neighbours are all straight.
 inline void sides_straight(Sides *s, const ChunkSides *c, int side, int part)
@@ -56,67 +64,94 @@ inline void sides_straight(Sides *s, const ChunkSides *c, int side, int part)
     order[l] = other[l] % LANES + (other[l] / LANES == first ? 0 : LANES);
   }
   s->kind = aligned ? ALIGNED : two ? TWO_BLOCKS : SCATTERED;
-  side_straight(s->lane, c, side, first * LANES);
-  Side beside;
-  side_straight(&beside, c, side, second * LANES);
-  s->second = beside.at;
-#if REAL_BYTES == 8
-  s->order = convert_long8(vload8(0, order));
-#else
-  s->order = vload8(0, order);
-#endif
+  s->order = order_load(order);
   s->sign = 1;
+  side_straight(s->lane, c, side, first * LANES);
+  side_straight(&s->second, c, side, second * LANES);
   if (s->kind == SCATTERED)
     for (int l = 0; l < LANES; ++l) side_straight(s->lane + l, c, side, other[l]);
+}
+
+// Whether a line of a neighbour at `place` of its block stands there as one at `start` says.
+inline bool same_block(const Side *s, int place, const Side *start)
+{
+  return s->at - place == start->at && s->along == start->along && s->across == start->across && s->inward == start->inward;
 }
 
 // Any neighbours.
 inline void sides_general(Sides *s, const ChunkSides *c, int side, int part, int count)
 {
   real sign[LANES];
+  int order[LANES];
+  bool aligned = true, two = true, is_second = false;
+  Side first;
   for (int l = 0; l < LANES; ++l) {
     const int place = part + min(l, count - 1);
-    side_general(s->lane + l, c, side, place, c->links[side * CHUNK + place]);
-    sign[l] = s->lane[l].sign;
+    const uint link = c->links[side * CHUNK + place];
+    const int other = general_neighbour(c, side, place, link);
+    const int cell = other < c->num_cells ? other : other - c->num_cells, in_block = cell % LANES;
+    Side *one = s->lane + l;
+    side_general(one, c, other, link);
+    sign[l] = one->sign;
+    two &= cell - in_block + LANES <= (other < c->num_cells ? c->num_cells : c->num_ghosts);
+    if (l == 0) {
+      first = *one;
+      first.at -= in_block;
+      s->second = first;
+    }
+    const bool here = same_block(one, in_block, &first);
+    if (!here && !is_second) {
+      is_second = true;
+      s->second = *one;
+      s->second.at -= in_block;
+    }
+    two &= here || same_block(one, in_block, &s->second);
+    aligned &= here && in_block == l;
+    order[l] = in_block + (here ? 0 : LANES);
   }
-  s->kind = SCATTERED;
+  s->kind = two && aligned ? ALIGNED : two ? TWO_BLOCKS : SCATTERED;
+  s->order = order_load(order);
   s->sign = vload8(0, sign);
+  if (two) s->lane[0] = first;
 }
 
-// Value u and outward derivative d of the neighbours at the end of the line (a, b).
-inline void sides_line(const Sides *s, int a, int b, vec *u, vec *d)
+// Value and derivative of a block of neighbours at the end of the line (a, b).
+inline void block_line(const Side *s, int a, int b, vec *u, vec *d)
 {
-  const Side *one = s->lane;
-  const int start = a * one->along + b * one->across, inward = one->inward;
-  if (s->kind == ALIGNED) {
-    __global const real *at = one->at + start;
-    const vec value = vload8(0, at);
-    vec slope = SLOPE[0] * value;
-    UNROLL
-    for (int k = 1; k < N; ++k) slope = fma((vec)SLOPE[k], vload8(0, at + k * inward), slope);
-    *u = value;
-    *d = slope;
-  } else if (s->kind == TWO_BLOCKS) {
-    __global const real *at = one->at + start, *second = s->second + start;
-    const vec here = vload8(0, at), there = vload8(0, second);
-    vec slope = SLOPE[0] * here, beside = SLOPE[0] * there;
-    UNROLL
-    for (int k = 1; k < N; ++k) {
-      slope = fma((vec)SLOPE[k], vload8(0, at + k * inward), slope);
-      beside = fma((vec)SLOPE[k], vload8(0, second + k * inward), beside);
+  __global const real *at = s->at + (a * s->along + b * s->across);
+  const vec value = vload8(0, at);
+  vec slope = SLOPE[0] * value;
+  UNROLL
+  for (int k = 1; k < N; ++k) slope = fma((vec)SLOPE[k], vload8(0, at + k * s->inward), slope);
+  *u = value;
+  *d = slope;
+}
+
+// Lane l of neighbours at the end of the line (a, b), k nodes inwards.
+#define LANE_AT(l) s->lane[l].at[a * s->lane[l].along + b * s->lane[l].across + k * s->lane[l].inward]
+
+// Value u and outward derivative d of the neighbours at the end of the line (a, b).
+inline __attribute__((always_inline)) void sides_line(const Sides *s, int a, int b, vec *u, vec *d)
+{
+  vec value, slope;
+  if (s->kind == SCATTERED) {
+    value = slope = 0;
+    for (int k = 0; k < N; ++k) {
+      const vec one = (vec)(LANE_AT(0), LANE_AT(1), LANE_AT(2), LANE_AT(3), LANE_AT(4), LANE_AT(5), LANE_AT(6), LANE_AT(7));
+      if (k == 0) value = one;
+      slope = fma((vec)SLOPE[k], one, slope);
     }
-    *u = merged(here, there, s->order);
-    *d = merged(slope, beside, s->order);
   } else {
-    real values[LANES], slopes[LANES];
-    for (int l = 0; l < LANES; ++l) {
-      Side single = s->lane[l];
-      single.sign = 1;
-      side_line(&single, a, b, values + l, slopes + l);
+    block_line(s->lane, a, b, &value, &slope);
+    if (s->kind == TWO_BLOCKS) {
+      vec other, beside;
+      block_line(&s->second, a, b, &other, &beside);
+      value = merged(value, other, s->order);
+      slope = merged(slope, beside, s->order);
     }
-    *u = s->sign * vload8(0, values);
-    *d = s->sign * vload8(0, slopes);
   }
+  *u = s->sign * value;
+  *d = s->sign * slope;
 }
 
 // Number `entry` of the classes of LANES cells.

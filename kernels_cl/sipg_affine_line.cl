@@ -1,6 +1,6 @@
-// Interior penalty product on rectangles and boxes: a work-group for CELLS cells of a chunk, a work-item for some lines of each axis.
+// Interior penalty product on rectangles and boxes: a work-group for CELLS cells of a chunk, a work-item for some lines.
 // After sipg_affine.clh, where arrays and sizes stand.
-// Phases: for each axis, the lines' products go to (are added to) local memory; after the last axis they are weighed and stored.
+// Phases: for each axis, lines' products go to (are added to) local memory; after the last axis they are weighed and stored.
 // Lanes run over cells, so that all accesses are coalesced; lines of later axes find their cells' values in the cache.
 // needs: DIM N NDOF NFACETS WEIGHTS UNROLL CLASS_SIZE CELLS THREADS
 //
@@ -23,8 +23,9 @@ inline void line_products(const ChunkSides *c, int place, int width, bool straig
       side_straight(&low, c, 2 * axis, straight_neighbour(c, 2 * axis, link[2 * axis]));
       side_straight(&high, c, 2 * axis + 1, straight_neighbour(c, 2 * axis + 1, link[2 * axis + 1]));
     } else {
-      side_general(&low, c, 2 * axis, place, link[2 * axis]);
-      side_general(&high, c, 2 * axis + 1, place, link[2 * axis + 1]);
+      const int left = 2 * axis, right = left + 1;
+      side_general(&low, c, general_neighbour(c, left, place, link[left]), link[left]);
+      side_general(&high, c, general_neighbour(c, right, place, link[right]), link[right]);
     }
     const real metric = axis == 0 ? numbers.x : axis == 1 ? numbers.y : numbers.z;
     const real4 ends = row[1 + axis];
@@ -65,8 +66,9 @@ KERNEL(CELLS * THREADS) void sipg_affine_line(AFFINE_ARGUMENTS)
   const ChunkSides c = CHUNK_SIDES(chunk);
   if (group % (CHUNK / CELLS) == 0) chunk_prefetch(owned, links, chunk, num_cells, get_local_id(0), CELLS * THREADS);
   if (c.more.z & STRAIGHT)
-    line_products(&c, place, CHUNK, true, true, lane, thread, link, class_of_cell, classes, owned + first, out + first, sums);
-  else
-    line_products(&c, place, width, false, part < width, lane, thread, link, class_of_cell, classes, owned + first, out + first,
+    line_products(&c, place, CHUNK, true, true, lane, thread, link, class_of_cell, classes, owned + first, out + first,
                   sums);
+  else
+    line_products(&c, place, width, false, part < width, lane, thread, link, class_of_cell, classes, owned + first,
+                  out + first, sums);
 }
