@@ -1,5 +1,5 @@
 // Penalties of each facet, one thread a facet of a cell; both sides of a facet find the same numbers.
-// After cg_point.clh, sipg_flux.clh and sipg_facet.cl.
+// After cg_point.clh, sipg_flux.clh and sipg_facet.clh.
 // needs: NDOF NBASIS NC NAUX NQF DIM NNODES NFACETS NORIENT PERM FACET_RATIO CORNERS NCORNERS FIELD PENALTY BOUNDARY PAPER UPWIND
 //
 // Sizes
@@ -10,9 +10,9 @@
 // Tables
 //   FACET_RATIO [NFACETS] |F| / |K| of the reference cell;  CORNERS [NFACETS, NCORNERS] geometry nodes;  FIELD [NC] field
 
-// One side of a facet: largest normal diffusivity of each component, surface, and volume as seen from the facet.
+// One side of a facet: largest normal diffusivity of each component, largest ratio of surface and volume elements.
 typedef struct {
-  real diffusivity[NC], surface, volume;
+  real diffusivity[NC], ratio;
 } PenaltySide;
 
 // Normal diffusivity (sum of the absolute row of n·G·n over the field) and speed of each component at a point.
@@ -73,17 +73,16 @@ inline real penalty_diameter(const Geometry *g, int f)
     for (int d = 0; d < DIM; ++d) size += m[d] * m[d];                                            \
     size = sqrt(size);                                                                            \
     for (int d = 0; d < DIM; ++d) m[d] /= size;                                                   \
-    part.surface += FACET_WEIGHTS[row] * g.measure * size;                                        \
-    part.volume += FACET_WEIGHTS[row] * g.measure;                                                \
+    part.ratio = fmax(part.ratio, size);                                                          \
     geometry_x(&g, FACET_GEO + (row) * NNODES, y);                                                \
     penalty_point(&side, m, t, y, constants, &part, speed);                                       \
   } while (0)
 
-// |F|/|K| of a side, with PAPER one over the diameter of F. The volume is taken from the Jacobian on the facet: that of
-// the whole cell on affine cells, and finite where a curved cell has a straight angle.
+// |F|/|K| of a side, with PAPER one over the diameter of F. With nodes as quadrature points the trace inequality holds node
+// by node, so that the largest ratio of surface and volume elements counts; on affine cells it is the same everywhere.
 inline real penalty_scale(const PenaltySide *side, const Geometry *g, int face, real ratio)
 {
-  return PAPER ? 1 / penalty_diameter(g, face) : ratio * side->surface / side->volume;
+  return PAPER ? 1 / penalty_diameter(g, face) : ratio * side->ratio;
 }
 
 __kernel void sipg_penalty(CG_ARGUMENTS, __global const int *neighbour, __global const int *code, __global real *sigma_,
@@ -95,7 +94,7 @@ __kernel void sipg_penalty(CG_ARGUMENTS, __global const int *neighbour, __global
   SIPG_BEHIND
   real speed[NC];
   PenaltySide own, far;
-  own.surface = own.volume = far.surface = far.volume = 0;
+  own.ratio = far.ratio = 0;
   for (int c = 0; c < NC; ++c) speed[c] = own.diffusivity[c] = far.diffusivity[c] = 0;
   if (behind != -1)
     for (int q = 0; q < NQF; ++q) {

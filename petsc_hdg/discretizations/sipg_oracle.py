@@ -162,13 +162,14 @@ class PenaltyOracle:
         return diffusivity / self._length(cell, facet, points), speed
 
     def _length(self, cell: int, facet: int, points: _Points) -> float:
-        """The facet's diameter with -sipg_penalty paper, else |K| / |F| by the Jacobian on the facet."""
+        """The facet's diameter with -sipg_penalty paper, else |K| / |F| at the point where it is least."""
         disc = self.discretization
         if disc.is_paper:
             corners = self._corners(cell)[disc.orientations.corners[facet]]
             return np.linalg.norm(corners[:, None] - corners, axis=2).max()
-        rule, mean = self._rules[1 + facet], points.determinant @ self._rules[1 + facet].weights
-        return mean * self._rules[0].weights.sum() / (rule.weights.sum() * points.weight.sum())
+        rule = self._rules[1 + facet]
+        least = (points.determinant * rule.weights / points.weight).min()
+        return least * self._rules[0].weights.sum() / rule.weights.sum()
 
     # Points --------------------------------------------------------------------------------------------------------
 
