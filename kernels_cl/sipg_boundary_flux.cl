@@ -1,9 +1,9 @@
 // Numerical flux f1·n out of boundary facets, one thread a facet: what balances the sources of the cells to rounding.
-// After cg_point.clh, sipg_flux.clh and sipg_facet.cl.
+// After cg_point.clh, sipg_flux.clh and sipg_facet.clh.
 // needs: NDOF NC NAUX NQF DIM NNODES NFACETS NORIENT PERM
 //
 // Arrays
-//   facets [2, facet_stride]  cell, its facet;  out [NC, facet_stride]. The others as in sipg_facet.cl; num_cells: facets.
+//   facets [2, facet_stride]  cell, its facet;  out [NC, facet_stride]. The others as in sipg_facet.clh; num_cells: facets.
 
 __kernel void sipg_boundary_flux(SIPG_FACET_ARGUMENTS, __global const int *facets, int facet_stride)
 {

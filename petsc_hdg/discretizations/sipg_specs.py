@@ -12,7 +12,7 @@ from .cg_specs import CGSpecs
 from .sipg_simplex import simplex_items, simplex_specs
 from .sipg_tensor import tensor_items, tensor_specs
 
-PLAIN = ("residual", "action", "block", "diagonal", "coupling")
+PLAIN = ("residual", "action", "block", "coupling")
 
 
 class SIPGSpecs(CGSpecs):
@@ -54,15 +54,21 @@ class SIPGSpecs(CGSpecs):
         return {**self._facet_tables(), "PERM": self.facet_permutations.astype(np.int32)}
 
     def plain_specs(self) -> dict[str, KernelSpec]:
-        """Specs of `sipg_facet_residual`, `_action`, `_block`, `_diagonal`, `_coupling`."""
+        """Specs of `sipg_facet_residual`, `_action`, `_block`, `_coupling`."""
         macros = {**self._macros(), **self.flux_macros}
-        sources = self._flux_sources("sipg_facet.cl")
+        sources = self._flux_sources("sipg_facet.clh", "sipg_facet.cl")
         names = [f"sipg_facet_{what}" for what in PLAIN]
         return {n: self._spec(n, sources, macros, self._plain_tables, 32) for n in names}
 
+    def diagonal_spec(self) -> KernelSpec:
+        """Spec of `sipg_diagonal`."""
+        macros = {**self._macros(), **self.flux_macros, "NQ": self.quadrature.num_points}
+        tables = {**self._plain_tables, **self._cell_tables(self.quadrature)}
+        return self._spec("sipg_diagonal", self._flux_sources("sipg_facet.clh", "sipg_diagonal.cl"), macros, tables, 32)
+
     def flux_spec(self) -> KernelSpec:
         """Spec of `sipg_boundary_flux`."""
-        sources = self._flux_sources("sipg_facet.cl", "sipg_boundary_flux.cl")
+        sources = self._flux_sources("sipg_facet.clh", "sipg_boundary_flux.cl")
         macros = {**self._macros(), **self.flux_macros}
         return self._spec("sipg_boundary_flux", sources, macros, self._plain_tables, 32)
 
@@ -87,7 +93,7 @@ class SIPGSpecs(CGSpecs):
             "CORNERS": corners.astype(np.int32),
             "FIELD": fields.astype(np.int32),
         }
-        return self._spec("sipg_penalty", self._flux_sources("sipg_facet.cl", "sipg_penalty.cl"), macros, tables, 32)
+        return self._spec("sipg_penalty", self._flux_sources("sipg_facet.clh", "sipg_penalty.cl"), macros, tables, 32)
 
     @property
     def has_fused(self) -> bool:

@@ -24,11 +24,10 @@ def check_sipg(operator) -> None:
         "cg_residual": lambda s: s.vectors("cg_residual", s.oracle.volume, s.state),
         "cg_action": lambda s: s.vectors("cg_action", s.oracle.volume, s.direction),
         "cg_matrix": _check_matrix,
-        "cg_diagonal": _check_diagonal,
         "sipg_facet_residual": lambda s: s.vectors("sipg_facet_residual", s.facets, s.state),
         "sipg_facet_action": lambda s: s.vectors("sipg_facet_action", s.facets, s.direction),
         "sipg_facet_block": _check_block,
-        "sipg_facet_diagonal": _check_facet_diagonal,
+        "sipg_diagonal": _check_diagonal,
         "sipg_facet_coupling": _check_coupling,
     }
     if operator.fast is not None:
@@ -92,10 +91,10 @@ class _Sample:
         """What a kernel of element vectors, blocks or couplings adds [*shape, cell] at the sample's state."""
         operator, stride = self.operator, self.disc.stride
         out = operator.arrays.zeros(int(np.prod(shape)) * stride)
-        if name.startswith("cg"):
-            (operator.run_cells if len(shape) == 1 and "diagonal" not in name else operator.run_columns)(
-                name, out, **self.where
-            )
+        if name == "sipg_diagonal":
+            operator.run_diagonal(out, **self.where)
+        elif name.startswith("cg"):
+            (operator.run_cells if len(shape) == 1 else operator.run_columns)(name, out, **self.where)
         elif name in ("sipg_facet_residual", "sipg_facet_action"):
             operator.run_facets_of_cells(name.removeprefix("sipg_facet_"), out, **self.where)
         else:
@@ -130,20 +129,22 @@ def _check_matrix(s: _Sample):
     return s.products(s.run("cg_matrix", n, n)), s.rows(s.oracle.volume, s.direction)
 
 
-def _check_diagonal(s: _Sample):
-    n = s.disc.num_dofs
-    return s.run("cg_diagonal", n), np.einsum("iik->ik", s.run("cg_matrix", n, n))
-
-
 def _check_block(s: _Sample):
     n = s.disc.num_dofs
     expected = [s.facets(c, direction) for c, direction in zip(s.cells, s.own, strict=True)]
     return s.products(s.run("sipg_facet_block", n, n)), np.array(expected)
 
 
-def _check_facet_diagonal(s: _Sample):
-    n = s.disc.num_dofs
-    return s.run("sipg_facet_diagonal", n), np.einsum("iik->ik", s.run("sipg_facet_block", n, n))
+def _check_diagonal(s: _Sample):
+    """Some entries of each cell, beside products with unit vectors."""
+    n, some = s.disc.num_dofs, np.unique(np.linspace(0, s.disc.num_dofs - 1, SAMPLES + 2).astype(int))
+    expected = np.zeros((len(some), len(s.cells)))
+    for k, c in np.ndindex(expected.shape):
+        du = np.zeros_like(s.direction.du)
+        du[s.cells[c], some[k]] = 1
+        unit = replace(s.state, du=du)
+        expected[k, c] = (s.oracle.volume(s.cells[c], unit) + s.facets(s.cells[c], unit))[some[k]]
+    return s.run("sipg_diagonal", n)[some], expected
 
 
 def _check_coupling(s: _Sample):

@@ -59,14 +59,17 @@ class SIPGOperator(CGOperator):
         return [p for p in (self.fused, self.fast, self.stored) if p is not None]
 
     def compile(self, matrices: bool = False) -> None:
-        """Compile what residuals and products need, and the element matrices if asked for. Not collective."""
+        """Compile what residuals, products and the diagonal need, and the matrices if asked for. Not collective."""
         super().compile(matrices)
+        self.diagonal_kernel  # noqa: B018
         for fused in self._passes:
             fused.kernels  # noqa: B018
 
     def all_kernels(self) -> dict[str, Kernel]:
         """Every kernel compiled so far, by name."""
         found = super().all_kernels()
+        if "diagonal_kernel" in self.__dict__:
+            found["sipg_diagonal"] = self.diagonal_kernel
         for fused in self._passes:
             found |= fused.kernels
         return found
@@ -78,11 +81,16 @@ class SIPGOperator(CGOperator):
 
     @cached_property
     def matrix_kernels(self) -> dict[str, Kernel]:
-        """`cg_matrix`, `cg_diagonal`, and `sipg_facet_block`, `_diagonal`, `_coupling`."""
+        """`cg_matrix`, `sipg_facet_block` and `_coupling`."""
         plain = self.discretization.plain_specs()
-        found = dict(super().matrix_kernels)
-        names = [f"sipg_facet_{what}" for what in ("block", "diagonal", "coupling")]
-        return found | {name: Kernel(plain[name], self.device) for name in names}
+        specs = {"cg_matrix": self.discretization.matrix_specs()["cg_matrix"]}
+        specs |= {name: plain[name] for name in ("sipg_facet_block", "sipg_facet_coupling")}
+        return {name: Kernel(spec, self.device) for name, spec in specs.items()}
+
+    @cached_property
+    def diagonal_kernel(self) -> Kernel:
+        """`sipg_diagonal`."""
+        return Kernel(self.discretization.diagonal_spec(), self.device)
 
     # Data that may change between solves -----------------------------------------------------------------
 
@@ -168,9 +176,13 @@ class SIPGOperator(CGOperator):
 
     def diagonal(self, out) -> None:
         """out = diagonal of J."""
-        self.run_columns("cg_diagonal", self._element)
-        self.run_facet_columns("sipg_facet_diagonal", self._element)
+        self.run_diagonal(self._element)
         self.assemble(self._element, out)
+
+    def run_diagonal(self, out, **where) -> None:
+        """Launch `sipg_diagonal` into `out` [dof, stride]; `where`: see `arguments`."""
+        kernel = self.diagonal_kernel
+        kernel(self.discretization.mesh.num_cells, *self._facet_arguments(kernel, **where), out)
 
     def cell_blocks(self):
         """Buffer of the diagonal blocks [test dof, trial dof, stride] of J, one a cell."""
@@ -213,7 +225,7 @@ class SIPGOperator(CGOperator):
         kernel(count, *self._facet_arguments(kernel, **where), out)
 
     def run_facet_columns(self, name: str, out, faces: int = 1, **where) -> None:
-        """Launch `sipg_facet_block`, `_diagonal` or (with all faces) `_coupling`."""
+        """Launch `sipg_facet_block` or (with all faces) `sipg_facet_coupling`."""
         disc, kernel = self.discretization, self.matrix_kernels[name]
         kernel(faces * disc.num_dofs * disc.stride, *self._facet_arguments(kernel, **where), out)
 

@@ -1,4 +1,4 @@
-"""Diagonal blocks of interior penalty: those of the assembled matrix, their inverses, block Jacobi as a PC."""
+"""Diagonal and diagonal blocks of interior penalty: those of the assembled matrix, inverses, block Jacobi as a PC."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from petsc4py import PETSc
 from petsc_options import petsc_options
 from sample_meshes import SHAPES, box_mesh
-from sample_physics import smooth_poisson
+from sample_physics import everything_on_one_field, give_everything, smooth_poisson
 
 from petsc_hdg.errors import SolveError
 from petsc_hdg.operators.cell_blocks import CellBlocks
@@ -50,6 +50,28 @@ def test_inverses(cell, physics, degree):
     expected = np.linalg.inv(assembled_blocks(problem))
     assert len(expected) % 32 and len(expected) > 4
     assert np.abs(blocks.to_host() - expected).max() < 1e-11 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("physics, degree", [(smooth_poisson(), 2), (TURNING, 1)], ids=["poisson", "turning"])
+@pytest.mark.parametrize("cell", SHAPES)
+def test_diagonal(cell, physics, degree):
+    problem = made(cell, physics, pmat="aij", degree=degree)
+    expected = problem.callbacks.assembled.mat.getDiagonal().getArray()
+    found = problem.callbacks.jacobian.getDiagonal().getArray()
+    assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
+
+
+def test_diagonal_of_a_nonlinear_physics_in_time():
+    """At a state, with a rate, a shift, auxiliary fields, natural and essential conditions, two components."""
+    mesh = box_mesh("quadrilateral", (4, 3), comm=PETSc.COMM_SELF)
+    options = Options(backend="sipg_gpu", degree=3, pmat="aij", sipg_kernel="split")  # kernels checked with numpy too
+    problem = Problem(mesh, everything_on_one_field(), options)
+    give_everything(problem)
+    u = problem.interpolate(lambda x: 1 + 0.3 * np.sin(3 * x))
+    calls = problem.callbacks
+    calls.ijacobian(None, 0.3, u, u, 1.7, calls.jacobian, calls.assembled.mat)
+    expected, found = (mat.getDiagonal().getArray() for mat in (calls.assembled.mat, calls.jacobian))
+    assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("transpose", [False, True])
