@@ -8,10 +8,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from petsc_options import petsc_options
-from sample_meshes import DIM, SHAPES, bent, unstructured
-from sample_physics import smooth_poisson
+from sample_meshes import DIM, SHAPES, bent, box_mesh, unstructured
+from sample_physics import SMOOTH, smooth_poisson
 
 from petsc_hdg.options import Options
+from petsc_hdg.physics import Dirichlet, Physics, Robin
 from petsc_hdg.problem import Problem
 
 # (shape, degree, bent): coarse and fine level, bounds of the fine mesh's L2 and H1 errors (1.3 times what was found)
@@ -63,3 +64,30 @@ def test_convergence(cell, degree, is_bent, record_property):
     record_property("orders", [round(float(o), 2) for o in orders])
     assert orders[0] >= degree + 1 - 0.25 and orders[1] >= degree - 0.25, (orders, l2, h1)
     assert l2[1] <= l2_bound and h1[1] <= h1_bound, (l2, h1)
+
+
+def advection(form: str) -> Physics:
+    """w·∇u = f without diffusion, written into f1 with its outflow, or into f0."""
+    source = "f0[0] = -(cos(x[0] + 0.5)*cos(1.5*x[1] - 0.3) - 0.9*sin(x[0] + 0.5)*sin(1.5*x[1] - 0.3));"
+    inflow = [Dirichlet(side, "exact") for side in ("left", "bottom")]
+    if form == "f0":
+        return Physics(
+            {"u": 1}, source + "f0[0] += u_x[0] + 0.6*u_x[1];", boundary=inflow, exact={"u": SMOOTH}, name=form
+        )
+    outflow = [Robin(side, "f0[0] = (n[0] + 0.6*n[1])*u[0];") for side in ("right", "top")]
+    flux = "f1[0] = -u[0]; f1[1] = -0.6*u[0];"
+    return Physics({"u": 1}, source, flux, boundary=[*inflow, *outflow], exact={"u": SMOOTH}, name=form)
+
+
+@pytest.mark.parametrize("form, cell", [("f0", "quadrilateral"), ("f1", "triangle")])
+def test_pure_advection_is_upwinded(form, cell, record_property):
+    """Nothing but half the speed as penalty holds the cells together: order p + 1 in both forms."""
+    found = []
+    for faces in (6, 12):
+        settings = {"backend": "sipg_gpu", "check_kernels": False}
+        with petsc_options(ksp_type="preonly", pc_type="lu"):
+            problem = Problem(box_mesh(cell, (faces, faces)), advection(form), Options(degree=2, **settings))
+            found.append(problem.errors(problem.solve())["L2"])
+    order = float(np.log2(found[0] / found[1]))
+    record_property("order", round(order, 2))
+    assert order > 2.6 and found[1] < 1e-4, (order, found)

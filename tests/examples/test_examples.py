@@ -38,6 +38,18 @@ RUNS = {
     "hyperelasticity": [
         (2, ["-steps", "2", "-angle", "1"], {rf"angle 1.000 .* displacement {NUMBER}": (0.6, 0.7)}),
     ],
+    "jumping_tensor_sipg": [
+        (
+            1,
+            ["-faces", "6", "-jumps", "0,6"],
+            {
+                rf"1e\+0 .* L2 {NUMBER}": (1e-6, 2e-5),
+                rf"1e\+6 .* L2 {NUMBER}": (1e-6, 2e-5),
+                rf"1e\+6 .*ions +{NUMBER}": (5, 40),
+            },
+        ),
+        (2, ["-faces", "6", "-jumps", "3", "-dm_plex_simplex", "0"], {rf"1e\+3 .* L2 {NUMBER}": (1e-8, 2e-5)}),
+    ],
     "minimal_surface": [(1, [], {L2: (1e-4, 3e-4), rf"Newton steps {NUMBER}": (3, 10)})],
     "nonlinear_hdg": [
         (
@@ -46,6 +58,22 @@ RUNS = {
             {rf"0.0500 .* steps +{NUMBER}": (3, 5), rf"0.0500 .* L2 {NUMBER}": (5e-4, 5e-3)},
         ),
         (2, ["-faces", "6", "-epsilon", "0.1", "-fe_degree", "2"], {rf"steps +{NUMBER}": (3, 6)}),
+    ],
+    "nonlinear_sipg": [
+        (
+            1,
+            ["-dm_plex_box_faces", "6,6"],
+            {
+                rf"alpha 1 .* steps {NUMBER}": (3, 6),
+                rf"alpha 10 .* steps {NUMBER}": (3, 8),
+                rf"alpha 10 .* L2 {NUMBER}": (1e-6, 1e-4),
+            },
+        ),
+        (
+            2,
+            ["-dm_plex_dim", "3", "-dm_plex_box_faces", "2,2,2", "-dm_plex_simplex", "0", "-alphas", "1"],
+            {rf"alpha 1 .* L2 {NUMBER}": (1e-5, 1e-3)},
+        ),
     ],
     "own_mesh": [(2, ["-fe_degree", "3"], {L2: (0, 1e-9)})],
     "p_laplacian": [
@@ -63,6 +91,19 @@ RUNS = {
             2,
             ["-fe_backend", "hdg_gpu", "-dm_plex_box_faces", "8,8", "-fe_degree", "2"],
             {L2: (3e-4, 1e-3), rf"star {NUMBER}": (1e-6, 3e-5)},
+        ),
+        (2, ["-fe_backend", "sipg_gpu", "-dm_plex_box_faces", "8,8", "-fe_degree", "2"], {L2: (1e-5, 1e-3)}),
+    ],
+    "poisson_sipg": [  # Gorlani's tables 4.6 and 4.3
+        (
+            2,
+            ["-n", "4", "-degrees", "2"],
+            {rf"L2 {NUMBER} \(": (2.8040e-5, 2.8041e-5), rf"H1 {NUMBER} \(": (7.3904e-3, 7.3906e-3)},
+        ),
+        (
+            1,
+            ["-solution", "B", "-one_cell", "-degrees", "6", "-pc_type", "jacobi"],
+            {rf"L2 {NUMBER} \(": (1.4174e-3, 1.4175e-3)},
         ),
     ],
 }
