@@ -8,7 +8,7 @@
 //   facet   φ · mean over F of DIM (own h_f - other's h_f) / 2 + penalty jump;   ∂_j φ · m_fj DIM θ/2 mean of jump
 // A derivative at a node goes along edges from a vertex of the node's own edge or face, which makes the tables sparse.
 // A neighbour is read in the order of vertices that begins with the one opposite the facet: one table serves all facets.
-// needs: DIM NB NF NG NFG CLASSES REACTION AUTOMATIC THETA GROUP GRADIENT GAUGE GRADIENT_MASS ORDER GRADIENT_ORDER
+// needs: DIM NB NF NG NFG CLASSES REACTION AUTOMATIC ROLLED THETA GROUP GRADIENT GAUGE GRADIENT_MASS ORDER GRADIENT_ORDER
 // needs: FACET_NODES FACET_GRADIENTS LIFT_OF FACET_MASS MIXED_MASS PAIR NEIGHBOUR_PAIR
 // optional: MASS
 //
@@ -16,6 +16,7 @@
 //   NB, NG    nodes of degree p and p - 1 of a cell (p = 1: the centroid);  NF, NFG those on a facet
 //   CLASSES   whether cells share data by classes of congruent cells with congruent neighbours
 //   REACTION  whether there is a term of order zero
+//   ROLLED    whether facets are done one after the other by the same instructions, with sums in local memory
 //   AUTOMATIC whether the penalty is a multiple of the larger m_ff of both sides; else stored ones are read
 // Tables
 //   GRADIENT [NG, DIM + 1, NB]   derivative along the edge from vertex GAUGE [NG] to another, zero for GAUGE itself
@@ -36,6 +37,17 @@
 #define CHUNK 32
 #define NV (DIM + 1)
 #define PAIRS (DIM * (DIM + 1) / 2)
+
+// Sums that live across the facets: in registers, or where these are short in local memory, a column for each work-item.
+#if ROLLED
+#define KEPT __local real
+#define KEPT_SIZE GROUP
+#define AT(entry) ((entry) * GROUP + (int)get_local_id(0))
+#else
+#define KEPT real
+#define KEPT_SIZE 1
+#define AT(entry) (entry)
+#endif
 
 // Entry k of row f of a table [NV, count], without a load.
 INLINE int simplex_chosen(__constant const int *table, int count, int k, int f)
@@ -96,40 +108,41 @@ INLINE void simplex_slopes(const real *u, const real *m, real *h)
   }
 }
 
-// Subtract a neighbour's trace from jump [NF], and half its h_f with the metric's row n [NV] from flux [NFG]; nothing if
-// inside is 0. rows, distance, code: its values, and its facet.
-INLINE void simplex_neighbour(__global const real *rows, int distance, int code, real inside, const real *n, real *jump,
-                              real *flux)
+// Subtract a side's trace times `value` from jump [NF], and its h_f, with the metric's row n [NV], times `slope` from
+// flux [NFG]. rows, distance, code: the side's values, and its facet.
+INLINE void simplex_side(__global const real *rows, int distance, int code, real value, real slope, const real *n, real *jump,
+                         real *flux)
 {
-  real slope[NFG * NV];
+  real along[NFG * NV];
   #pragma unroll
-  for (int k = 0; k < NFG * NV; ++k) slope[k] = 0;
+  for (int k = 0; k < NFG * NV; ++k) along[k] = 0;
   #pragma unroll
   for (int b = 0; b < NB; ++b) {
-    const real value = rows[simplex_chosen(ORDER, NB, b, code) * distance];
+    const real u = rows[simplex_chosen(ORDER, NB, b, code) * distance];
     #pragma unroll
     for (int k = 0; k < NFG; ++k)
       #pragma unroll
       for (int i = 0; i < NV; ++i) {
         const real entry = GRADIENT[(FACET_GRADIENTS[k] * NV + i) * NB + b];
-        if (entry != 0) slope[k * NV + i] += entry * value;
+        if (entry != 0) along[k * NV + i] += entry * u;
       }
     #pragma unroll
     for (int k = 0; k < NF; ++k)
-      if (FACET_NODES[k] == b) jump[k] -= inside * value;
+      if (FACET_NODES[k] == b) jump[k] -= value * u;
   }
   #pragma unroll
   for (int k = 0; k < NFG; ++k) {
     real sum = 0;
     #pragma unroll
     for (int i = 0; i < NV; ++i)
-      if (i != GAUGE[FACET_GRADIENTS[k]]) sum += n[i] * slope[k * NV + i];
-    flux[k] -= (real)0.5 * inside * sum;
+      if (i != GAUGE[FACET_GRADIENTS[k]]) sum += n[i] * along[k * NV + i];
+    flux[k] -= slope * sum;
   }
 }
 
-// Add a facet's terms: DIM flux [NFG] and sigma jump [NF], tested with the functions on facet f, to r [NB].
-INLINE void simplex_facet_terms(int f, const real *jump, const real *flux, real sigma, real *r)
+// Add a facet's terms: DIM flux [NFG] and sigma jump [NF], tested with the functions on facet f, to r [NB]; and
+// lift [NV, NFG] of the facet, scaled.
+INLINE void simplex_facet_terms(int f, const real *jump, const real *flux, real sigma, real scale, KEPT *r, KEPT *lift)
 {
   #pragma unroll
   for (int k = 0; k < NF; ++k) {
@@ -138,13 +151,24 @@ INLINE void simplex_facet_terms(int f, const real *jump, const real *flux, real 
     for (int l = 0; l < NF; ++l) of_jump += FACET_MASS[k * NF + l] * jump[l];
     #pragma unroll
     for (int l = 0; l < NFG; ++l) of_flux += MIXED_MASS[l * NF + k] * flux[l];
-    r[ORDER[f * NB + FACET_NODES[k]]] += sigma * of_jump + DIM * of_flux;
+    r[AT(ORDER[f * NB + FACET_NODES[k]])] += sigma * of_jump + DIM * of_flux;
+  }
+  #pragma unroll
+  for (int l = 0; l < NFG; ++l) {
+    real sum = 0;
+    #pragma unroll
+    for (int k = 0; k < NF; ++k) sum += MIXED_MASS[l * NF + k] * jump[k];
+    lift[AT(f * NFG + l)] = scale * sum;
   }
 }
 
-// Add to r [NB] what h [NG, NV], and lift [NV, NFG] of the facets, give with the derivatives of the test functions.
-INLINE void simplex_test(const real *h, const real *lift, const real *m, real *r)
+// out [NB], `distance` apart: r [NB] and what h [NG, NV], and lift [NV, NFG] of the facets, give with the derivatives of the
+// test functions.
+INLINE void simplex_test(const real *h, const KEPT *lift, const real *m, const KEPT *r, __global real *out, int distance)
 {
+  real sum[NB];
+  #pragma unroll
+  for (int b = 0; b < NB; ++b) sum[b] = r[AT(b)];
   #pragma unroll
   for (int a = 0; a < NG; ++a) {
     real test[NV];
@@ -156,14 +180,27 @@ INLINE void simplex_test(const real *h, const real *lift, const real *m, real *r
       for (int b = 0; b < NG; ++b) test[j] += GRADIENT_MASS[a * NG + b] * h[b * NV + j];
       #pragma unroll
       for (int f = 0; f < NV; ++f)
-        if (LIFT_OF[f * NG + a] >= 0) test[j] += m[j * NV + f] * lift[f * NFG + LIFT_OF[f * NG + a]];
+        if (LIFT_OF[f * NG + a] >= 0) test[j] += m[j * NV + f] * lift[AT(f * NFG + LIFT_OF[f * NG + a])];
       test[0] -= test[j];
     }
     #pragma unroll
     for (int i = 0; i < NV; ++i)
       #pragma unroll
       for (int b = 0; b < NB; ++b)
-        if (GRADIENT[(a * NV + i) * NB + b] != 0) r[b] += GRADIENT[(a * NV + i) * NB + b] * test[i];
+        if (GRADIENT[(a * NV + i) * NB + b] != 0) sum[b] += GRADIENT[(a * NV + i) * NB + b] * test[i];
+  }
+  #pragma unroll
+  for (int b = 0; b < NB; ++b) out[b * distance] = sum[b];
+}
+
+// Row n [NV] of the metric of a cell's facet, in the order that begins with the vertex opposite.
+INLINE void simplex_row(__global const real *data, int stride, int column, int facet, real *n)
+{
+  n[0] = 0;
+  #pragma unroll
+  for (int j = 1; j < NV; ++j) {
+    n[j] = data[simplex_chosen(NEIGHBOUR_PAIR, NV, j, facet) * stride + column];
+    n[0] -= n[j];
   }
 }
 
@@ -173,6 +210,7 @@ KERNEL(GROUP) void sipg_affine_simplex(int num_chunks, int num_cells, int num_gh
                                        __global const int *restrict chunks, __global const real *restrict u_owned,
                                        __global const real *restrict u_tail, __global real *restrict out)
 {
+  KEPT r[NB * KEPT_SIZE], lift[NV * NFG * KEPT_SIZE];
   const int slot = get_global_id(0) / CHUNK;
   if (slot >= num_chunks) return;
   const int cell = chunks[slot] * CHUNK + get_global_id(0) % CHUNK;
@@ -180,64 +218,78 @@ KERNEL(GROUP) void sipg_affine_simplex(int num_chunks, int num_cells, int num_gh
   const int column = CLASSES ? class_of[cell] : cell;
   int own_distance;
   __global const real *own = simplex_values(u_owned, cell, num_cells, &own_distance);
-  real u[NB], r[NB], m[NV * NV], h[NG * NV], lift[NV * NFG];
+  real u[NB], m[NV * NV], h[NG * NV];
+#if ROLLED
   #pragma unroll
-  for (int b = 0; b < NB; ++b) u[b] = own[b * own_distance];
+  for (int b = 0; b < NB; ++b) r[AT(b)] = 0;
+  #pragma unroll 1
+#else
+  #pragma unroll
+  for (int b = 0; b < NB; ++b) u[b] = own[b * own_distance], r[b] = 0;
   simplex_metric(data, data_stride, column, m);
-#if REACTION
-  const real reaction = data[PAIRS * data_stride + column];
-#endif
-  #pragma unroll
-  for (int b = 0; b < NB; ++b) {
-    r[b] = 0;
-#if REACTION
-    #pragma unroll
-    for (int k = 0; k < NB; ++k) r[b] += MASS[b * NB + k] * u[k];
-    r[b] *= reaction;
-#endif
-  }
   simplex_slopes(u, m, h);
   #pragma unroll
+#endif
   for (int f = 0; f < NV; ++f) {
     const int link = behind[f * stride + cell], next = link >= 0 ? link >> 2 : cell, code = link & 3;
-    const bool inside = link >= 0;
-    const real share = inside ? (real)0.5 : link == -1 ? 1 : 0;
+    const real inside = link >= 0 ? 1 : 0, share = link >= 0 ? (real)0.5 : link == -1 ? 1 : 0;
     int distance;
     __global const real *other = next < num_cells
                                      ? simplex_values(u_owned, next, num_cells, &distance)
                                      : simplex_values(u_tail, next - num_cells, num_ghosts, &distance);
     real n[NV], jump[NF], flux[NFG];
+#if CLASSES
     n[0] = 0;
     #pragma unroll
     for (int j = 1; j < NV; ++j) {
-#if CLASSES
       n[j] = data[(PAIRS + f * DIM + j) * data_stride + column];
-#else
-      n[j] = data[simplex_chosen(NEIGHBOUR_PAIR, NV, j, code) * data_stride + next];
-#endif
       n[0] -= n[j];
     }
+#else
+    simplex_row(data, data_stride, next, code, n);
+#endif
+#if ROLLED
+    real own_n[NV];
+    simplex_row(data, data_stride, column, f, own_n);
+    const real diagonal = own_n[0];
+#else
+    const real diagonal = m[f * NV + f];
+#endif
 #if AUTOMATIC
-    const real sigma = factor * (inside ? fmax(m[f * NV + f], n[0]) : 2 * share * m[f * NV + f]);
+    const real sigma = factor * (link >= 0 ? fmax(diagonal, n[0]) : 2 * share * diagonal);
 #else
     const real sigma = penalty[f * stride + cell];
 #endif
+#if ROLLED
+    #pragma unroll
+    for (int k = 0; k < NF; ++k) jump[k] = 0;
+    #pragma unroll
+    for (int k = 0; k < NFG; ++k) flux[k] = 0;
+    simplex_side(own, own_distance, f, -1, -share, own_n, jump, flux);
+#else
     #pragma unroll
     for (int k = 0; k < NF; ++k) jump[k] = u[ORDER[f * NB + FACET_NODES[k]]];
     #pragma unroll
     for (int k = 0; k < NFG; ++k) flux[k] = share * h[GRADIENT_ORDER[f * NG + FACET_GRADIENTS[k]] * NV + f];
-    simplex_neighbour(other, distance, code, inside ? 1 : 0, n, jump, flux);
-    simplex_facet_terms(f, jump, flux, sigma, r);
-    #pragma unroll
-    for (int l = 0; l < NFG; ++l) {
-      lift[f * NFG + l] = 0;
-      #pragma unroll
-      for (int k = 0; k < NF; ++k) lift[f * NFG + l] += MIXED_MASS[l * NF + k] * jump[k];
-      lift[f * NFG + l] *= THETA * DIM * share;
-    }
+#endif
+    simplex_side(other, distance, code, inside, (real)0.5 * inside, n, jump, flux);
+    simplex_facet_terms(f, jump, flux, sigma, THETA * DIM * share, r, lift);
   }
-  simplex_test(h, lift, m, r);
-  __global real *result = out + (own - u_owned);
+#if ROLLED
   #pragma unroll
-  for (int b = 0; b < NB; ++b) result[b * own_distance] = r[b];
+  for (int b = 0; b < NB; ++b) u[b] = own[b * own_distance];
+  simplex_metric(data, data_stride, column, m);
+  simplex_slopes(u, m, h);
+#endif
+#if REACTION
+  const real reaction = data[PAIRS * data_stride + column];
+  #pragma unroll
+  for (int b = 0; b < NB; ++b) {
+    real sum = 0;
+    #pragma unroll
+    for (int k = 0; k < NB; ++k) sum += MASS[b * NB + k] * u[k];
+    r[AT(b)] += reaction * sum;
+  }
+#endif
+  simplex_test(h, lift, m, r, out + (own - u_owned), own_distance);
 }

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ..codegen import KernelSpec
+from ..codegen.preamble import REAL_BYTES
 from ..reference import ReferenceElement, cell_quadrature, facet_quadrature
 from .congruence import group
 from .sipg_simplex import barycentric, node_orders, vertex_orders
@@ -16,7 +17,8 @@ ZERO = 1e-13  # entries of tables smaller than this are round-off
 TOLERANCE = 1e-13  # of the largest number of a cell, by which those of congruent cells may differ
 MOST_CLASSES = 2048  # whose data stay in cache
 MOST_SHARE = 1 / 8  # classes over cells, from which on they do not pay
-GROUP = {True: 64, False: 32}  # work-items of a work-group, on a GPU or not
+GROUP = {True: 128, False: 32}  # work-items of a work-group, on a GPU or not
+MOST_UNROLLED = {"triangle": 4, "tetrahedron": 2}  # degree up to which registers hold the facets' sums
 DIRICHLET, NATURAL = -1, -2  # behind a facet
 
 
@@ -117,8 +119,12 @@ def means(weights: np.ndarray, row: np.ndarray, column: np.ndarray) -> np.ndarra
 def affine_simplex_specs(disc, classes: bool, reaction: bool, automatic: bool) -> dict[str, KernelSpec]:
     """Specs of `sipg_affine_simplex` and `sipg_affine_simplex_data` of an InteriorPenalty."""
     tables = SimplexTables(disc.mesh.cell, disc.element.degree)
-    group_size = GROUP[disc.limits.is_gpu]
-    product = simplex_product_spec(tables, disc.theta, classes, reaction, automatic, disc.options.precision, group_size)
+    rolled = tables.degree > MOST_UNROLLED[tables.cell]
+    size, room = GROUP[disc.limits.is_gpu], disc.limits.local_bytes
+    while size > 32 and local_bytes(tables, rolled, disc.options.precision, size) > room:
+        size //= 2
+    precision = disc.options.precision
+    product = simplex_product_spec(tables, disc.theta, classes, reaction, automatic, precision, size, rolled)
     sources = ("geometry.clh", "geometry_nodes.clh", "point.clh", "sipg_flux.clh", "sipg_affine_simplex_data.cl")
     macros = {**disc._macros(), **disc.flux_macros, "TABLE": "__constant"}
     name, numbers = "sipg_affine_simplex_data", {"AUX_START": disc.auxiliary.starts}
@@ -127,19 +133,34 @@ def affine_simplex_specs(disc, classes: bool, reaction: bool, automatic: bool) -
 
 
 def simplex_product_spec(
-    tables: SimplexTables, theta: int, classes: bool, reaction: bool, automatic: bool, precision: str, size: int
+    tables: SimplexTables,
+    theta: int,
+    classes: bool,
+    reaction: bool,
+    automatic: bool,
+    precision: str,
+    size: int,
+    rolled: bool = False,
 ) -> KernelSpec:
-    """Spec of `sipg_affine_simplex`."""
+    """Spec of `sipg_affine_simplex`; size: work-items of a work-group."""
+    local = local_bytes(tables, rolled, precision, size)
     macros = {
         **tables.sizes,
         "CLASSES": int(classes),
         "REACTION": int(reaction),
         "AUTOMATIC": int(automatic),
+        "ROLLED": int(rolled),
         "THETA": theta,
         "GROUP": size,
     }
     used = {name: table for name, table in tables.tables.items() if reaction or name != "MASS"}
-    return KernelSpec("sipg_affine_simplex", ("sipg_affine_simplex.cl",), macros, used, "", precision, size)
+    return KernelSpec("sipg_affine_simplex", ("sipg_affine_simplex.cl",), macros, used, "", precision, size, local)
+
+
+def local_bytes(tables: SimplexTables, rolled: bool, precision: str, size: int) -> int:
+    """Local memory of a work-group of `size` work-items, if facets are `rolled`: sums of a cell and of its facets."""
+    sums = tables.element.num_basis + (tables.dim + 1) * tables.sizes["NFG"]
+    return int(rolled) * size * sums * REAL_BYTES[precision]
 
 
 # Cells ----------------------------------------------------------------------------------------------------------------

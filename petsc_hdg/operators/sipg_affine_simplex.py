@@ -12,7 +12,7 @@ from ..discretizations.sipg_affine_simplex import SimplexTables, affine_simplex_
 from ..discretizations.sipg_simplex import vertex_orders
 from .sipg_pass import FusedPass
 
-MOST_DEGREE = {"triangle": 4, "tetrahedron": 3}  # up to which a cell's values stay in registers
+MOST_DEGREE = {"triangle": 6, "tetrahedron": 4}  # up to which this is faster than the general pass
 SYMMETRY = 1e-13
 
 

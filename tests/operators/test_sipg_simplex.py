@@ -1,0 +1,234 @@
+"""Interior penalty on triangles and tetrahedra in one pass: both passes against plain numpy, and what they take."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from sample_meshes import DIM, bent, box_mesh
+from sample_physics import everything, give_everything
+
+import petsc_hdg as fe
+from petsc_hdg.device import Arrays, Device
+from petsc_hdg.discretizations.sipg import InteriorPenalty
+from petsc_hdg.discretizations.sipg_affine_simplex import SimplexTables, affine_simplex_specs
+from petsc_hdg.discretizations.sipg_oracle import PenaltyOracle, State
+from petsc_hdg.discretizations.sipg_simplex import simplex_specs
+from petsc_hdg.discretizations.transposition import DeviceLimits
+from petsc_hdg.errors import OptionError
+from petsc_hdg.operators.sipg import SIPGOperator
+from petsc_hdg.operators.sipg_affine_simplex import MOST_DEGREE, AffineSimplexPass
+from petsc_hdg.options import Options
+from petsc_hdg.problem.inputs import auxiliary_values
+
+SHAPES = ("triangle", "tetrahedron")
+DEGREES = range(1, 7)
+T, SHIFT = 0.4, 1.7
+GRIDS = {"triangle": (9, 7), "tetrahedron": (3, 4, 3)}
+# Degrees of the physics that reads everything, and of one that is quickly compiled.
+WHOLE, CURVED = {"triangle": (1, 3), "tetrahedron": (1, 2)}, {"triangle": (2, 5), "tetrahedron": (1, 3)}
+CASES = [(cell, degree, degree in CURVED[cell]) for cell in SHAPES for degree in DEGREES]
+
+
+def nonlinear() -> fe.Physics:
+    """One field with a diffusivity that depends on it, and f0 on its gradient."""
+    return fe.Physics(
+        {"u": 1},
+        f0="f0[0] = u[0]*u[0]*u_x[0] - x[1];",
+        f1="for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*u_x[d];",
+        boundary=[fe.Dirichlet("left", "g[0] = x[1];"), fe.Robin("right", "f0[0] = u[0]*u[0];")],
+    )
+
+
+def laplace() -> fe.Physics:
+    f1 = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
+    return fe.Physics({"u": 1}, "f0[0] = -1;", f1, boundary=[fe.Dirichlet("boundary", "g[0] = x[0];")])
+
+
+def region_wise(right: str = "f0[0] = 2.5*u[0] - 1;") -> fe.Physics:
+    """Symmetric coefficients that are constant in a cell, a term of order zero, a rate, every kind of condition."""
+    return fe.Physics(
+        {"u": 1},
+        f0="f0[0] = beta*u[0]*a[0] + 0.3*u_t[0] - 1;",
+        f1="for (d = 0; d < dim; ++d) f1[d] = a[0]*u_x[d]; f1[0] += 0.2*u_x[1]; f1[1] += 0.2*u_x[0];",
+        auxiliary={"region": fe.Auxiliary(1, "cell")},
+        constants={"beta": 0.7},
+        boundary=[fe.Dirichlet("left", "g[0] = x[1];"), fe.Neumann("top", "g[0] = x[0];"), fe.Robin("right", right)],
+    )
+
+
+class Uncompiled:
+    """Discretization and operator as a Problem has them; kernels are compiled when they are first used."""
+
+    def __init__(self, mesh, physics, degree: int, kernel: str, **settings):
+        options = Options(backend="sipg_gpu", degree=degree, sipg_kernel=kernel, **settings)
+        device = Device.select("any")
+        limits = DeviceLimits(device.local_bytes, device.max_work_group, device.is_gpu)
+        self.discretization = InteriorPenalty(mesh, physics, options, limits)
+        self.operator = SIPGOperator(self.discretization, Arrays(device))
+        if physics.num_auxiliary == 1:
+            self.set_auxiliary("region", lambda x: 1.0 + x[..., 0] ** 2)
+        elif physics.auxiliary:
+            give_everything(self)
+
+    def set_auxiliary(self, name: str, value) -> None:
+        self.operator.set_auxiliary(name, auxiliary_values(self.discretization, name, value))
+
+
+class Sample:
+    """A problem linearized at random vectors, and the oracle there."""
+
+    def __init__(self, problem: Uncompiled, num_cells: int):
+        self.op, self.disc = problem.operator, problem.discretization
+        self.count, random = self.op.dofmap.num_owned, np.random.default_rng(5)
+        self.host = [random.uniform(0.2, 1.0, self.count) for _ in range(3)]
+        self.u, self.u_t, self.du = (self.op.arrays.to_device(v) for v in self.host)
+        self.op.linearize(self.u, T, self.u_t if self.disc.physics.uses_time_derivative else None, SHIFT)
+        count = self.disc.mesh.num_cells
+        self.cells = np.unique(np.linspace(0, count - 1, min(num_cells, count)).astype(int))
+
+    @property
+    def state(self) -> State:
+        u, u_t, du = (v[self.disc.extended_dofs] for v in self.host)
+        op = self.op
+        return State(u, op.aux_rows, op.constants, op.penalties(), T, SHIFT, u_t, du)
+
+    def error(self, got: np.ndarray, state: State) -> float:
+        """Largest difference from the oracle in the sample's cells, of the largest value."""
+        oracle = PenaltyOracle(self.disc)
+        expected = np.array([oracle.rows(c, state) for c in self.cells])
+        return np.abs(got[self.disc.dofmap.cell_dofs[self.cells]] - expected).max() / np.abs(expected).max()
+
+    def computed(self, what: str) -> np.ndarray:
+        out = self.op.arrays.to_device(np.full(self.count, np.nan))
+        if what == "action":
+            self.op.action(self.du, out)
+        else:
+            self.op.residual(self.u, out, T, self.u_t if self.disc.physics.uses_time_derivative else None)
+        return self.op.arrays.to_host(out, self.count)
+
+
+def test_the_table_is_complete():
+    assert {(cell, degree) for cell, degree, _ in CASES} == {(c, d) for c in SHAPES for d in DEGREES}
+    assert all(set(rows[c]) <= set(DEGREES) for rows in (WHOLE, CURVED) for c in SHAPES)
+
+
+@pytest.mark.parametrize(("cell", "degree", "curved"), CASES)
+def test_any_physics(cell, degree, curved):
+    mesh = box_mesh(cell, seed=4)
+    mesh = bent(mesh) if curved else mesh
+    physics = everything(0) if degree in WHOLE[cell] else nonlinear()
+    sample = Sample(Uncompiled(mesh, physics, degree, "fused", sipg_theta=1 - degree % 3), 2 if degree > 3 else 5)
+    assert sample.op.product == "fused" and sample.disc.mesh.geometry.is_affine != curved
+    assert sample.error(sample.computed("action"), sample.state) < 1e-12
+    assert sample.error(sample.computed("residual"), replace(sample.state, du=None)) < 1e-12
+
+
+AFFINE = [(cell, degree) for cell in SHAPES for degree in range(1, MOST_DEGREE[cell] + 1)]
+
+
+@pytest.mark.parametrize(("cell", "degree"), AFFINE)
+def test_constant_coefficients(cell, degree):
+    sample = Sample(Uncompiled(box_mesh(cell, seed=4), region_wise(), degree, "affine", sipg_theta=1 - degree % 3), 12)
+    assert sample.op.product == "affine" and not sample.op.fast.is_automatic and sample.op.fast.classes == 0
+    assert sample.error(sample.computed("action"), sample.state) < 1e-13
+
+
+@pytest.mark.parametrize("cell", SHAPES)
+@pytest.mark.parametrize("penalty", ["shahbazi", "paper"])
+def test_congruent_cells_share_their_data(cell, penalty):
+    mesh = fe.Mesh.box(GRIDS[cell])
+    sample = Sample(Uncompiled(mesh, laplace(), 2, "affine", sipg_penalty=penalty), mesh.num_cells)
+    assert 0 < sample.op.fast.classes <= mesh.num_cells / 8
+    assert sample.op.fast.is_automatic == (penalty != "paper")
+    assert sample.error(sample.computed("action"), sample.state) < 1e-13
+
+
+def test_data_follow_constants_and_shift():
+    problem = Uncompiled(box_mesh("triangle", seed=4), region_wise(), 2, "affine")
+    sample = Sample(problem, 6)
+    before = sample.computed("action")
+    sample.op.set_constants([2.1])
+    sample.op.linearize(sample.u, T, sample.u_t, SHIFT)
+    after = sample.computed("action")
+    assert np.abs(after - before).max() > 1e-3 and sample.error(after, sample.state) < 1e-13
+    sample.op.linearize(sample.u, T, sample.u_t, 0.0)
+    assert sample.error(sample.computed("action"), replace(sample.state, shift=0.0)) < 1e-13
+
+
+def test_cells_may_become_congruent():
+    problem = Uncompiled(fe.Mesh.box(GRIDS["triangle"]), region_wise("f0[0] = 1;"), 1, "affine")
+    sample = Sample(problem, 20)
+    assert sample.op.fast.classes == 0 and sample.error(sample.computed("action"), sample.state) < 1e-13
+    problem.set_auxiliary("region", lambda x: 1.5 + 0.0 * x[..., 0])
+    sample.op.linearize(sample.u, T, sample.u_t, SHIFT)
+    assert sample.op.fast.classes > 0 and sample.error(sample.computed("action"), sample.state) < 1e-13
+
+
+@cache
+def triangles():
+    return box_mesh("triangle", seed=4)
+
+
+DIFFUSION = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
+REFUSED = {
+    "convection": ({"u": 1}, "f0[0] = u_x[0];", DIFFUSION, {}),
+    "convection in f1": ({"u": 1}, "f0[0] = 1;", DIFFUSION + "f1[0] += b*u[0];", {"constants": {"b": 0.0}}),
+    "not symmetric": ({"u": 1}, "f0[0] = 1;", DIFFUSION + "f1[0] += 0.1*u_x[1];", {}),
+    "varying": ({"u": 1}, "f0[0] = 1;", "for (d = 0; d < dim; ++d) f1[d] = (1 + x[0])*u_x[d];", {}),
+    "nonlinear": ({"u": 1}, "f0[0] = u[0]*u[0];", DIFFUSION, {}),
+    "two components": ({"u": 2}, "f0[0] = 1;", "for (d = 0; d < 2*dim; ++d) f1[d] = u_x[d];", {}),
+    "varying Robin": ({"u": 1}, "f0[0] = 1;", DIFFUSION, {"boundary": [fe.Robin("top", "f0[0] = x[0]*u[0];")]}),
+    "oblique Robin": ({"u": 1}, "f0[0] = 1;", DIFFUSION, {"boundary": [fe.Robin("top", "f0[0] = u_x[0];")]}),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_other_physics_take_the_general_pass(case):
+    fields, f0, f1, more = REFUSED[case]
+    problem = Uncompiled(triangles(), fe.Physics(fields, f0, f1, **more), 1, "auto")
+    assert problem.operator.product == "fused"
+    assert not AffineSimplexPass.matches(problem.discretization)
+
+
+def test_few_points_take_the_general_pass():
+    problem = Uncompiled(triangles(), laplace(), 2, "auto", quadrature_degree=2)
+    assert problem.operator.product == "fused"
+    assert Uncompiled(triangles(), laplace(), 2, "auto", quadrature_degree=4).operator.product == "affine"
+    mesh = box_mesh("tetrahedron", seed=4)
+    assert Uncompiled(mesh, laplace(), MOST_DEGREE["tetrahedron"] + 1, "auto").operator.product == "fused"
+
+
+def test_no_room_in_local_memory():
+    disc = Uncompiled(box_mesh("tetrahedron", seed=4), nonlinear(), 6, "auto").discretization
+    disc.limits = DeviceLimits(4096, 1024, True)
+    with pytest.raises(OptionError, match="bytes of local memory for a tetrahedron.*lower -fe_degree"):
+        simplex_specs(disc)
+
+
+@pytest.mark.parametrize("degree", [5, 6])
+def test_work_groups_fit_local_memory(degree):
+    disc = Uncompiled(triangles(), laplace(), degree, "split").discretization
+    sizes = []
+    for most in (262144, 49152, 24576):
+        disc.limits = DeviceLimits(most, 1024, True)
+        spec = affine_simplex_specs(disc, False, False, True)["sipg_affine_simplex"]
+        assert 0 < spec.local_bytes <= most
+        sizes.append(spec.local_size)
+    assert sizes[0] == 128 and sizes == sorted(sizes, reverse=True) and sizes[-1] < 128
+
+
+@pytest.mark.parametrize(("cell", "degree"), AFFINE)
+def test_gradients_of_polynomials_are_exact(cell, degree):
+    tables, dim = SimplexTables(cell, degree), DIM[cell]
+    slope = np.arange(1.0, dim + 1)
+    corners = np.concatenate([np.zeros((1, dim)), np.eye(dim)])
+    values = (1 + tables.element.nodes @ slope) ** degree
+    found = tables.gradient @ values
+    at = degree * (1 + tables.gradient_element.nodes @ slope) ** (degree - 1)
+    expected = at[:, None] * ((corners[None] - corners[tables.gauge][:, None]) @ slope)
+    assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
+    if degree > 1:  # along edges and faces
+        assert (tables.gradient == 0).mean() > 0.3
