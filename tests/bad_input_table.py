@@ -36,6 +36,22 @@ def problem(c, the_physics=None, **options):
     return fe.Problem(mesh(c), the_physics or clamped(), Options(**options))
 
 
+def hanging(c):
+    """A square beside two rectangles of half its height."""
+    points = [[0, 0], [1, 0], [2, 0], [0, 1], [1, 1], [2, 1], [1, 0.5], [2, 0.5]]
+    cells = [[0, 1, 3, 4], [1, 2, 6, 7], [6, 7, 4, 5]]
+    given = (np.array(cells), np.array(points, float)) if c.rank == 0 else (None, None)
+    return fe.Mesh.from_cells(*given, cell="quadrilateral", comm=c)
+
+
+def divided(c):
+    """Two squares with a name for the side between them."""
+    points = np.array([[0, 0], [1, 0], [2, 0], [0, 1], [1, 1], [2, 1]], float)
+    given = (np.array([[0, 1, 3, 4], [1, 2, 4, 5]]), points) if c.rank == 0 else (None, None)
+    sides = {"middle": np.array([[1, 4]])} if c.rank == 0 else None
+    return fe.Mesh.from_cells(*given, cell="quadrilateral", comm=c, boundaries=sides)
+
+
 def clamped(**more):
     return physics(boundary=[fe.Dirichlet("boundary", 0.0)], **more)
 
@@ -224,6 +240,75 @@ BAD = {
     "unknown setting": (
         lambda c, f: by_database(c, hdg_setting="mixed"),
         "mixed: not known; valid are condensed, full",
+    ),
+    "penalty of no effect": (
+        lambda c, f: by_database(c, fe_backend="sipg_gpu", sipg_penalty_scale="0"),
+        "-sipg_penalty_scale 0.0: give a number between 0",
+    ),
+    "negative penalty": (
+        lambda c, f: by_database(c, fe_backend="sipg_gpu", sipg_penalty_scale="-2"),
+        "-sipg_penalty_scale -2.0: give a number between 0",
+    ),
+    "penalty as a word": (lambda c, f: by_database(c, sipg_penalty_scale="big"), "scale big: give a number"),
+    "unknown penalty": (
+        lambda c, f: by_database(c, sipg_penalty="arnold"),
+        "-sipg_penalty arnold: not known; valid are shahbazi, paper",
+    ),
+    "theta of 2": (lambda c, f: by_database(c, sipg_theta="2"), "-sipg_theta 2: give a whole number from -1 to 1"),
+    "unknown product": (
+        lambda c, f: by_database(c, sipg_kernel="quick"),
+        "-sipg_kernel quick: not known; valid are auto",
+    ),
+    "unknown option of interior penalty": (
+        lambda c, f: by_database(c, sipg_eta="100"),
+        "-sipg_eta is not an option; known are -sipg_penalty, -sipg_penalty_scale",
+    ),
+    "degree 0 of interior penalty": (
+        lambda c, f: problem(c, backend="sipg_gpu", degree=0),
+        "degree 0; sipg_gpu takes 1 to 6",
+    ),
+    "degree 7 of interior penalty": (
+        lambda c, f: problem(c, backend="sipg_gpu", degree=7),
+        "degree 7; sipg_gpu takes 1 to 6",
+    ),
+    "interior penalty of two degrees": (
+        lambda c, f: problem(c, library.stokes(2), backend="sipg_gpu", degree=2),
+        "'stokes' has degree_offset -1 of 'pressure', and all fields of sipg_gpu",
+    ),
+    "data inside the mesh": (
+        lambda c, f: fe.Problem(
+            divided(c),
+            physics(boundary=[fe.Dirichlet("middle", 0.0)]),
+            Options(backend="sipg_gpu", check_kernels=False),
+        ),
+        "'middle', which holds facets inside the mesh; sipg_gpu takes conditions on the exterior only",
+    ),
+    "fast product of a coefficient": (
+        lambda c, f: problem(
+            c,
+            physics(f1="for (d = 0; d < dim; ++d) f1[d] = (1 + x[0])*u_x[d];"),
+            backend="sipg_gpu",
+            sipg_kernel="affine",
+        ),
+        "-sipg_kernel affine takes one component, constant coefficients",
+    ),
+    "fused product by Gauss points": (
+        lambda c, f: fe.Problem(
+            mesh(c, simplex=False),
+            clamped(),
+            Options(backend="sipg_gpu", sipg_kernel="fused", quadrature_degree=5, check_kernels=False),
+        ),
+        "-sipg_kernel fused integrates quadrilateral cells at their nodes; leave -fe_quadrature_degree out",
+    ),
+    "interior penalty too high for local memory": (
+        lambda c, f: on_a_device_without(
+            c, {"backend": "sipg_gpu", "degree": 6, "sipg_kernel": "fused"}, local_bytes=64
+        ),
+        "local memory",
+    ),
+    "hanging nodes": (
+        lambda c, f: fe.Problem(hanging(c), clamped(), Options(backend="sipg_gpu", check_kernels=False)),
+        r"The mesh has hanging nodes, 1 of them, the first near \(1, 0.5\)",
     ),
     "negative tile": (
         lambda c, f: by_database(c, hdg_tile_cells="-1"),

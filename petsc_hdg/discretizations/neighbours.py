@@ -158,6 +158,6 @@ def _boundary_kinds(mesh, physics, neighbour: np.ndarray) -> np.ndarray:
 def _check_exterior(physics, label: str, inside: int) -> None:
     if inside:
         raise PhysicsError(
-            f"physics '{physics.name}' has a Dirichlet condition on '{label}', which holds {inside} facets inside the "
+            f"physics '{physics.name}' has a Dirichlet condition on '{label}', which holds facets inside the "
             "mesh; sipg_gpu takes conditions on the exterior only: give -fe_backend cg_gpu or cut the mesh there"
         )

@@ -62,7 +62,7 @@ def difference(a: PETSc.Vec, b: PETSc.Vec) -> float:
     "name, cell, is_bent",
     [
         ("tensor", "triangle", True),
-        ("tensor", "hexahedron", True),
+        ("poisson", "hexahedron", True),
         ("elasticity", "quadrilateral", False),
         ("elasticity", "tetrahedron", False),
     ],
