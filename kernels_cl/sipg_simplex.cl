@@ -20,6 +20,7 @@
 // What a work-item knows.
 typedef struct {
   Cell own, other;
+  __global const real *tables;   // what large tables point into
   int lane, facet;
   real t, shift;
 } Work;
@@ -47,6 +48,7 @@ INLINE real tested(__local const real *flux, int lane, int count, TABLE const re
 // Weighted fluxes at point q of the cell.
 INLINE void volume_flux(const Work *w, const real *constants, int q, int action, __local real *flux)
 {
+  __global const real *tables = w->tables;
   TABLE const real *basis = BASIS + q * NB, *grad = GRAD + q * NB * DIM;
   real x[DIM], f0[NC], f1[NC * DIM];
   Geometry g;
@@ -66,7 +68,8 @@ INLINE void volume_flux(const Work *w, const real *constants, int q, int action,
 }
 
 // Geometry of a side at point q of the facet.
-INLINE void facet_geometry(__local const real *corner, int lane, __constant const int *order, int q, Geometry *g, real *x)
+INLINE void facet_geometry(__global const real *tables, __local const real *corner, int lane, __constant const int *order,
+                           int q, Geometry *g, real *x)
 {
   TABLE const real *geo = FACET_GEO + q * NNODES, *geo_grad = FACET_GEO_GRAD + q * NNODES * DIM;
   real jacobian[DIM * DIM];
@@ -87,10 +90,10 @@ INLINE void facet_geometry(__local const real *corner, int lane, __constant cons
 }
 
 // Outward normal n [DIM]; returns the surface element over that of the reference cell (Nanson's formula).
-INLINE real facet_normal(const Geometry *g, real *n)
+INLINE real facet_normal(TABLE const real *normal, const Geometry *g, real *n)
 {
   real length = 0;
-  point_gradient(FACET_NORMAL, g, n);
+  point_gradient(normal, g, n);
   for (int d = 0; d < DIM; ++d) length += n[d] * n[d];
   length = sqrt(length);
   for (int d = 0; d < DIM; ++d) n[d] /= length;
@@ -101,14 +104,15 @@ INLINE real facet_normal(const Geometry *g, real *n)
 INLINE void interior_flux(const Work *w, const real *constants, const real *sigma, int q, int action, int inside,
                           __local real *flux)
 {
+  __global const real *tables = w->tables;
   TABLE const real *basis = FACET_BASIS + q * NB, *grad = FACET_GRAD + q * NB * DIM;
   __constant const int *order = ORDER + w->facet * NB;
   real x[DIM], y[DIM], n[DIM], f0[NC], f1[NC * DIM];
   Geometry g, h;
   Side own, other;
-  facet_geometry(w->own.corner, w->lane, GEO_ORDER + w->facet * NNODES, q, &g, x);
-  facet_geometry(w->other.corner, w->lane, GEO_ORDER, q, &h, y);
-  const real weight = FACET_WEIGHTS[q] * facet_normal(&g, n);
+  facet_geometry(tables, w->own.corner, w->lane, GEO_ORDER + w->facet * NNODES, q, &g, x);
+  facet_geometry(tables, w->other.corner, w->lane, GEO_ORDER, q, &h, y);
+  const real weight = FACET_WEIGHTS[q] * facet_normal(FACET_NORMAL, &g, n);
   simplex_side(&w->own, w->lane, order, basis, grad, &g, !action || STATE, &own);
   simplex_side(&w->other, w->lane, ORDER, basis, grad, &h, !action || STATE, &other);
   if (action) {
@@ -129,13 +133,14 @@ INLINE void interior_flux(const Work *w, const real *constants, const real *sigm
 INLINE void boundary_flux(const Work *w, __global const int *kind, const real *constants, const real *sigma, int q, int action,
                           __local real *flux)
 {
+  __global const real *tables = w->tables;
   TABLE const real *basis = FACET_BASIS + q * NB, *grad = FACET_GRAD + q * NB * DIM;
   __constant const int *order = ORDER + w->facet * NB;
   real x[DIM], n[DIM], f0[NC], f1[NC * DIM];
   Geometry g;
   Side own;
-  facet_geometry(w->own.corner, w->lane, GEO_ORDER + w->facet * NNODES, q, &g, x);
-  const real weight = FACET_WEIGHTS[q] * facet_normal(&g, n);
+  facet_geometry(tables, w->own.corner, w->lane, GEO_ORDER + w->facet * NNODES, q, &g, x);
+  const real weight = FACET_WEIGHTS[q] * facet_normal(FACET_NORMAL, &g, n);
   simplex_side(&w->own, w->lane, order, basis, grad, &g, !action || STATE, &own);
   if (action) {
     SideDirection d_own;
@@ -213,7 +218,7 @@ INLINE void boundary_flux(const Work *w, __global const int *kind, const real *c
 // Declares constants, the Work w, and sigma [NC] of facet f.
 #define WORK                                                 \
   POINT_LOAD_CONSTANTS                                       \
-  const Work w = {CELL(0), CELL(1), lane, f, t, shift};
+  const Work w = {CELL(0), CELL(1), tables, lane, f, t, shift};
 #define PENALTY_OF_FACET                                                                               \
   real sigma[NC];                                                                                      \
   for (int c = 0; c < NC; ++c) sigma[c] = sigma_[(c * NFACETS + f) * stride + cell];
