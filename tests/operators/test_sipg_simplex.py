@@ -62,10 +62,10 @@ def region_wise(right: str = "f0[0] = 2.5*u[0] - 1;") -> fe.Physics:
 class Uncompiled:
     """Discretization and operator as a Problem has them; kernels are compiled when they are first used."""
 
-    def __init__(self, mesh, physics, degree: int, kernel: str, **settings):
+    def __init__(self, mesh, physics, degree: int, kernel: str, limits: DeviceLimits | None = None, **settings):
         options = Options(backend="sipg_gpu", degree=degree, sipg_kernel=kernel, **settings)
         device = Device.select("any")
-        limits = DeviceLimits(device.local_bytes, device.max_work_group, device.is_gpu)
+        limits = limits or DeviceLimits(device.local_bytes, device.max_work_group, device.is_gpu)
         self.discretization = InteriorPenalty(mesh, physics, options, limits)
         self.operator = SIPGOperator(self.discretization, Arrays(device))
         if physics.num_auxiliary == 1:
@@ -122,6 +122,17 @@ def test_any_physics(cell, degree, curved):
     physics = everything(0) if degree in WHOLE[cell] else nonlinear()
     sample = Sample(Uncompiled(mesh, physics, degree, "fused", sipg_theta=1 - degree % 3), 2 if degree > 3 else 5)
     assert sample.op.product == "fused" and sample.disc.mesh.geometry.is_affine != curved
+    assert sample.error(sample.computed("action"), sample.state) < 1e-12
+    assert sample.error(sample.computed("residual"), replace(sample.state, du=None)) < 1e-12
+
+
+@pytest.mark.parametrize(("cell", "degree", "table"), [("triangle", 2, "__constant"), ("tetrahedron", 3, "__global")])
+def test_work_groups_of_gpus(cell, degree, table):
+    """Several work-items a cell; tables in global memory where they are large."""
+    problem = Uncompiled(box_mesh(cell, seed=4), nonlinear(), degree, "fused", DeviceLimits(49152, 256, True))
+    spec = problem.discretization.fused_specs()["sipg_action"]
+    assert spec.macros["THREADS"] > 1 and spec.macros["TABLE"] == table and spec.local_size <= 256
+    sample = Sample(problem, 5)
     assert sample.error(sample.computed("action"), sample.state) < 1e-12
     assert sample.error(sample.computed("residual"), replace(sample.state, du=None)) < 1e-12
 
