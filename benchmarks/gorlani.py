@@ -141,11 +141,11 @@ def main() -> None:
         for n, degree in cases:
             rows.append(measure(tiles, device, given, copy, n, degree))
             print(line(rows[-1], rows[-2] if len(rows) > 1 else None, key), flush=True)
+            if given.json:
+                Path(given.json).write_text(json.dumps(tables, indent=1) + "\n")
     print("table4_17, GB/s (paper, K20x)")
     for row in tables["table4_16"]:
         print(bandwidth_line(row))
-    if given.json:
-        Path(given.json).write_text(json.dumps(tables, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -34,6 +34,6 @@ def main(arguments: list[str]) -> int:
     for row in SCHEMES[given.scheme].rows(device, given, copy):
         rows.append(row)
         print(format_rows([row], header=len(rows) == 1), flush=True)
-    if given.json:
-        Path(given.json).write_text(json.dumps(rows, indent=1) + "\n")
+        if given.json:  # after each row, so that a run cut short leaves what it has
+            Path(given.json).write_text(json.dumps(rows, indent=1) + "\n")
     return 0
