@@ -27,7 +27,7 @@ from petsc4py import PETSc
 import petsc_hdg as fe
 from petsc_hdg.physics import Symbols
 
-symbols = Symbols(2, {"u": 1}, auxiliary={"K": 3}, constants=("jump",))
+symbols = Symbols(2, {"u": 1}, auxiliary={"K": 3, "east": 1}, constants=("jump",))
 x, y = symbols.x
 jump = symbols.constant("jump")
 
@@ -44,9 +44,9 @@ WEST, EAST = half(2, 1, 3), half(3 * jump, -jump, jump)
 K = sympy.Matrix([[symbols.given("K")[0], symbols.given("K")[1]], [symbols.given("K")[1], symbols.given("K")[2]]])
 PHYSICS = fe.Physics(
     {"u": 1},
-    f0=sympy.Piecewise((WEST[1], x < sympy.Rational(1, 2)), (EAST[1], True)),
+    f0=WEST[1] + symbols.given("east") * (EAST[1] - WEST[1]),  # nodes on the interface belong to both
     f1=K * symbols.grad("u"),
-    auxiliary={"K": fe.Auxiliary(3, "cell")},
+    auxiliary={"K": fe.Auxiliary(3, "cell"), "east": fe.Auxiliary(1, "cell")},
     constants={"jump": 1.0},
     boundary=[fe.Dirichlet("boundary", "exact")],
     exact=sympy.Piecewise((WEST[0], x < sympy.Rational(1, 2)), (EAST[0], True)),
@@ -60,6 +60,7 @@ def main():
     faces, jumps = options.getInt("faces", 8), options.getString("jumps", "0,3,6").split(",")
     mesh = fe.Mesh.box((faces, faces), simplex=options.getBool("dm_plex_simplex", True))
     problem = fe.Problem(mesh, PHYSICS, backend="sipg_gpu", degree=2)
+    problem.set_auxiliary("east", lambda at: 1.0 * (at[..., 0] > 0.5))
     for power in map(float, jumps):
         east = 10**power
         problem.set_constants(jump=east)
