@@ -11,6 +11,7 @@ from unittest import mock
 
 import numpy as np
 from petsc_options import petsc_options
+from sample_meshes import divided, hanging
 
 import petsc_hdg as fe
 from petsc_hdg.options import Options
@@ -34,22 +35,6 @@ def mesh(c, faces=(3, 3), **more):
 def problem(c, the_physics=None, **options):
     options.setdefault("check_kernels", False)
     return fe.Problem(mesh(c), the_physics or clamped(), Options(**options))
-
-
-def hanging(c):
-    """A square beside two rectangles of half its height."""
-    points = [[0, 0], [1, 0], [2, 0], [0, 1], [1, 1], [2, 1], [1, 0.5], [2, 0.5]]
-    cells = [[0, 1, 3, 4], [1, 2, 6, 7], [6, 7, 4, 5]]
-    given = (np.array(cells), np.array(points, float)) if c.rank == 0 else (None, None)
-    return fe.Mesh.from_cells(*given, cell="quadrilateral", comm=c)
-
-
-def divided(c):
-    """Two squares with a name for the side between them."""
-    points = np.array([[0, 0], [1, 0], [2, 0], [0, 1], [1, 1], [2, 1]], float)
-    given = (np.array([[0, 1, 3, 4], [1, 2, 4, 5]]), points) if c.rank == 0 else (None, None)
-    sides = {"middle": np.array([[1, 4]])} if c.rank == 0 else None
-    return fe.Mesh.from_cells(*given, cell="quadrilateral", comm=c, boundaries=sides)
 
 
 def clamped(**more):

@@ -148,3 +148,19 @@ def bent(mesh: Mesh, amount: float = 0.08) -> Mesh:
     mesh.geometry = geometry
     assert geometry.degree == 2 and not geometry.is_affine
     return mesh
+
+
+def hanging(c):
+    """A square beside two rectangles of half its height."""
+    points = [[0, 0], [1, 0], [2, 0], [0, 1], [1, 1], [2, 1], [1, 0.5], [2, 0.5]]
+    cells = [[0, 1, 3, 4], [1, 2, 6, 7], [6, 7, 4, 5]]
+    given = (np.array(cells), np.array(points, float)) if c.rank == 0 else (None, None)
+    return Mesh.from_cells(*given, cell="quadrilateral", comm=c)
+
+
+def divided(c):
+    """Two squares with a name for the side between them."""
+    points = np.array([[0, 0], [1, 0], [2, 0], [0, 1], [1, 1], [2, 1]], float)
+    given = (np.array([[0, 1, 3, 4], [1, 2, 4, 5]]), points) if c.rank == 0 else (None, None)
+    sides = {"middle": np.array([[1, 4]])} if c.rank == 0 else None
+    return Mesh.from_cells(*given, cell="quadrilateral", comm=c, boundaries=sides)
