@@ -20,6 +20,7 @@ class DeviceOperator:
     """
 
     failure = ""
+    follows_solution = False  # whether the scheme itself has numbers that follow the states
     storage = ""  # how the operator's matrix is stored, in a few words, where it has one of its own
 
     def __init__(self, discretization, arrays):
@@ -63,6 +64,10 @@ class DeviceOperator:
 
     def restart(self) -> None:
         """A solve begins: forget what follows the states of the last one."""
+
+    def settled(self, u) -> bool:
+        """Whether what follows the states suits the state u; else it has changed. Collective."""
+        return True
 
     # Essential values ------------------------------------------------------------------------------------
 

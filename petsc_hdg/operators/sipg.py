@@ -12,12 +12,14 @@ from ..discretizations.base import cell_fastest, padded
 from .cg import CGOperator
 from .sipg_choice import fast_pass, fused_pass, stored_volume
 
+GROWTH = 1.5  # of the normal diffusivity at a solution that the factor of the penalty makes up for
+
 
 class SIPGOperator(CGOperator):
     """Kernels of an InteriorPenalty discretization bound to the buffers they work on; interface as CGOperator.
 
     sigma: buffer [component, facet of the cell, stride] of penalties. Those of linear physics belong to its data; those
-    of nonlinear physics follow the largest normal diffusivity at the states linearized at since `restart`.
+    of nonlinear physics are found at the first state after `restart` and grow where `settled` finds them too small.
     """
 
     def _upload(self) -> None:
@@ -103,28 +105,44 @@ class SIPGOperator(CGOperator):
         super().set_auxiliary(name, self.discretization.neighbours.extended(np.asarray(values, dtype=float)))
         self.restart()
 
+    @property
+    def follows_solution(self) -> bool:
+        """Whether penalties depend on the solution."""
+        return not self.discretization.physics.is_linear
+
     def restart(self) -> None:
         """Forget the penalties: the next residual or linearization finds them anew."""
         self._has_penalty = False
 
     def _ensure_penalty(self, vector, rate, t: float) -> None:
         if not self._has_penalty:
-            self._update_penalty(vector, rate, t, grow=False)
+            self._update_penalty(vector, rate, t)
 
-    def _update_penalty(self, vector, rate, t: float, grow: bool) -> None:
+    def _update_penalty(self, vector, rate, t: float, grow: bool = False) -> None:
         disc, kernel = self.discretization, self.kernels["sipg_penalty"]
         arguments = self.arguments(kernel, disc.mesh.num_cells, vector, rate, t=t)
-        grow = int(grow and self._has_penalty and not disc.physics.is_linear)
-        kernel(
-            disc.num_facets_of_cell * disc.stride, *arguments, self.neighbour, self.code, self.sigma, self.kinds, grow
-        )
+        items = disc.num_facets_of_cell * disc.stride
+        kernel(items, *arguments, self.neighbour, self.code, self.sigma, self.kinds, int(grow))
         self._has_penalty = True
+
+    def settled(self, u) -> bool:
+        """Whether the penalties suffice at a state u; else they grow. Collective."""
+        before = self._all_penalties()
+        self._update_penalty(self.current.use(u), self.rest.use(self._zero), 0.0, grow=True)
+        grown = bool((self._all_penalties() > GROWTH * before).any())
+        if self.discretization.mesh.comm.allreduce(int(grown)):
+            return False
+        self.arrays.upload(self.sigma, before, "penalties")
+        return True
+
+    def _all_penalties(self) -> np.ndarray:
+        disc = self.discretization
+        shape = (disc.physics.num_components, disc.num_facets_of_cell, disc.stride)
+        return self.arrays.to_host(self.sigma, shape, name="penalties")
 
     def penalties(self) -> np.ndarray:
         """Penalties [component, facet, owned cell] on the host, 0 where a facet has no term."""
-        disc = self.discretization
-        shape = (disc.physics.num_components, disc.num_facets_of_cell, disc.stride)
-        return self.arrays.to_host(self.sigma, shape, name="penalties")[:, :, : disc.mesh.num_cells]
+        return self._all_penalties()[:, :, : self.discretization.mesh.num_cells]
 
     def details(self, complete: bool = True) -> list[str]:
         """The scheme, the penalty's formula, and its range once it is known. Collective."""
@@ -146,7 +164,10 @@ class SIPGOperator(CGOperator):
     def linearize(self, u, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
         """Keep the state at which `action`, `diagonal` and `matrices` differentiate. Collective."""
         super().linearize(u, t, u_t, shift)
-        self._update_penalty(self.state, self.rate, t, grow=True)
+        if self.discretization.physics.is_linear:
+            self._update_penalty(self.state, self.rate, t)
+        else:
+            self._ensure_penalty(self.state, self.rate, t)
         for follower in (self.fast, self.stored):
             if follower is not None:
                 follower.update()

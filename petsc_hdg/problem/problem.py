@@ -220,16 +220,22 @@ class Problem:
                 return solve_full(self, u)
             self.operator.restart()
             solvers.settle_constants(self, u)
-            snes = self.snes
-            try:
-                with preconditioners.smoothing(self, snes):
-                    snes.solve(None, u)
-            except PETSc.Error as error:
-                raise our_error(error) or error from None
-        self.newton_iterations = self.snes.getIterationNumber()
-        self.linear_iterations = self.snes.getLinearSolveIterations()
+            self.newton_iterations = self.linear_iterations = 0
+            if self.operator.follows_solution:
+                solvers.approach(self, u)
+            self.solve_from(u)
         solvers.check_converged(self.snes, self.operator.failure)
         return u
+
+    def solve_from(self, u: PETSc.Vec) -> None:
+        """Let SNES work on u, from u on, whether it converges or not. Collective."""
+        try:
+            with preconditioners.smoothing(self, self.snes):
+                self.snes.solve(None, u)
+        except PETSc.Error as error:
+            raise our_error(error) or error from None
+        self.newton_iterations += self.snes.getIterationNumber()
+        self.linear_iterations += self.snes.getLinearSolveIterations()
 
     # Results ---------------------------------------------------------------------------------------------
 

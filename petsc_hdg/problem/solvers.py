@@ -9,6 +9,8 @@ from ..discretizations.dofmap import dof_nodes
 from ..errors import OptionError, SolveError
 from ..mesh.petsc_c import reason, set_section
 
+STEPS, ROUNDS = 2, 5  # of Newton's method at a time, and how often, while the scheme follows the state
+
 
 def vec_type(dm) -> str:
     """Type of the vectors that a DM makes (`-dm_vec_type`), which petsc4py tells only of a vector. Collective."""
@@ -71,6 +73,20 @@ def settle_constants(problem, u: PETSc.Vec) -> None:
     for mat in matrices:
         mat.setNullSpace(constants)
         mat.setTransposeNullSpace(constants)
+
+
+def approach(problem, u: PETSc.Vec) -> None:
+    """A few Newton steps at a time, until the scheme suits the state u that they lead to. Collective."""
+    most = problem.snes.getTolerances()[3]
+    problem.snes.setTolerances(max_it=min(STEPS, most))
+    try:
+        for _ in range(ROUNDS):
+            problem.solve_from(u)
+            with problem.access.read(u) as buffer:
+                if problem.operator.settled(buffer):
+                    return
+    finally:
+        problem.snes.setTolerances(max_it=most)
 
 
 def _owned_places(discretization, space) -> tuple[np.ndarray, np.ndarray]:
