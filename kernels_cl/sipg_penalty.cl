@@ -10,9 +10,10 @@
 // Tables
 //   FACET_RATIO [NFACETS] |F| / |K| of the reference cell;  CORNERS [NFACETS, NCORNERS] geometry nodes;  FIELD [NC] field
 
-// One side of a facet: largest normal diffusivity of each component, largest ratio of surface and volume elements.
+// One side of a facet: largest normal diffusivity of each component, its sum over the points with sign, largest ratio of
+// surface and volume elements. Where the diffusivity is negative (f1 = -∇u), so is the penalty.
 typedef struct {
-  real diffusivity[NC], ratio;
+  real diffusivity[NC], sum[NC], ratio;
 } PenaltySide;
 
 // Normal diffusivity (sum of the absolute row of n·G·n over the field) and speed of each component at a point.
@@ -42,6 +43,7 @@ inline void penalty_point(const Side *s, const real *n, real t, const real *x, c
   }
   for (int c = 0; c < NC; ++c) {
     real row = 0;
+    side->sum[c] += normal[c * NC + c];
     for (int j = 0; j < NC; ++j)
       if (FIELD[j] == FIELD[c]) row += fabs(normal[c * NC + j]);
     for (int j = 0; j < NC; ++j)
@@ -95,7 +97,7 @@ __kernel void sipg_penalty(CG_ARGUMENTS, __global const int *neighbour, __global
   real speed[NC];
   PenaltySide own, far;
   own.ratio = far.ratio = 0;
-  for (int c = 0; c < NC; ++c) speed[c] = own.diffusivity[c] = far.diffusivity[c] = 0;
+  for (int c = 0; c < NC; ++c) speed[c] = own.diffusivity[c] = far.diffusivity[c] = own.sum[c] = far.sum[c] = 0;
   if (behind != -1)
     for (int q = 0; q < NQF; ++q) {
       SIPG_POINT
@@ -108,6 +110,7 @@ __kernel void sipg_penalty(CG_ARGUMENTS, __global const int *neighbour, __global
     found *= PENALTY * (behind < -1 ? BOUNDARY : 1);
     if (UPWIND) found += (real)0.5 * speed[c];
     const int at = (c * NFACETS + f) * stride + cell;
-    sigma_[at] = grow ? fmax(sigma_[at], found) : found;
+    if (grow) found = fmax(found, fabs(sigma_[at]));
+    sigma_[at] = own.sum[c] + far.sum[c] < 0 ? -found : found;
   }
 }

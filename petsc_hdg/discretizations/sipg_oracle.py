@@ -140,26 +140,32 @@ class PenaltyOracle:
         if behind >= 0:
             sides.append((behind, disc.neighbours.facet[cell, facet]))
         strengths, speeds = np.zeros((2, 0, disc.physics.num_components))
+        total = np.zeros(disc.physics.num_components)
         for side in sides:
-            strength, speed = self._strength(*side, state)
+            strength, speed, signed = self._strength(*side, state)
             strengths, speeds = np.vstack([strengths, strength]), np.vstack([speeds, speed])
+            total += signed
         factor = disc.penalty_factor * (2 if behind < -1 and not disc.is_paper else 1)
         upwind = 0.5 if disc.physics.is_linear else 0.0
-        return factor * strengths.max(axis=0, initial=0.0) + upwind * speeds.max(axis=0, initial=0.0)
+        size = factor * strengths.max(axis=0, initial=0.0) + upwind * speeds.max(axis=0, initial=0.0)
+        return np.where(total < 0, -size, size)
 
-    def _strength(self, cell: int, facet: int, s: State) -> tuple[np.ndarray, np.ndarray]:
-        """Largest normal diffusivity over a length, and largest speed [component], of one side of a facet."""
+    def _strength(self, cell: int, facet: int, s: State) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of one side of a facet [component]: largest normal diffusivity over a length, largest speed, and the sum of
+        diffusivities over the points."""
         disc, points = self.discretization, self._points(cell, 1 + facet, s)
-        diffusivity, speed = np.zeros((2, disc.physics.num_components))
+        diffusivity, speed, signed = np.zeros((3, disc.physics.num_components))
         for p, x, n in points.each:
             g1, g2, g3 = self.interpreter.g_blocks(p.u, p.u_t, p.u_x, p.a, p.a_x, s.t, 0.0, x, s.constants)[1:]
-            normal = np.abs(np.einsum("cjde,d,e->cj", g3, n, n))
+            normal = np.einsum("cjde,d,e->cj", g3, n, n)
+            signed += np.diag(normal)
+            normal = np.abs(normal)
             for space in disc.spaces:
                 own = slice(space.first_component, space.first_component + space.components)
                 diffusivity[own] = np.maximum(diffusivity[own], normal[own, own].sum(axis=1).max())
             along = np.abs(np.einsum("ccd,d->c", g1, n)) + np.abs(np.einsum("ccd,d->c", g2, n))
             speed = np.maximum(speed, along)
-        return diffusivity / self._length(cell, facet, points), speed
+        return diffusivity / self._length(cell, facet, points), speed, signed
 
     def _length(self, cell: int, facet: int, points: _Points) -> float:
         """The facet's diameter with -sipg_penalty paper, else |K| / |F| at the point where it is least."""

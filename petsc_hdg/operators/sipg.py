@@ -129,7 +129,7 @@ class SIPGOperator(CGOperator):
         """Whether the penalties suffice at a state u; else they grow. Collective."""
         before = self._all_penalties()
         self._update_penalty(self.current.use(u), self.rest.use(self._zero), 0.0, grow=True)
-        grown = bool((self._all_penalties() > GROWTH * before).any())
+        grown = bool((np.abs(self._all_penalties()) > GROWTH * np.abs(before)).any())
         if self.discretization.mesh.comm.allreduce(int(grown)):
             return False
         self.arrays.upload(self.sigma, before, "penalties")
@@ -150,7 +150,7 @@ class SIPGOperator(CGOperator):
         lines = [f"  interior penalty, theta {disc.theta}; product: {self.product}; penalty {disc.penalty_formula}"]
         if complete and disc.physics.is_linear:
             self._ensure_penalty(self.current.use(self._zero), self.rest.use(self._zero), 0.0)
-        found = self.penalties() if self._has_penalty else np.zeros(0)
+        found = np.abs(self.penalties()) if self._has_penalty else np.zeros(0)
         low = disc.mesh.comm.allreduce(found[found > 0].min(initial=np.inf), MIN)
         high = disc.mesh.comm.allreduce(found.max(initial=0.0), MAX)
         return [*lines, f"  penalty from {low:.4g} to {high:.4g}"] if high > 0 else lines
