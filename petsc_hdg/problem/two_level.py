@@ -16,7 +16,12 @@ from .solvers import set_near_nullspace
 
 STEPS = 3  # of a smoother
 # Aggregates of neighbours only, and no weak couplings in them: one cycle is then nearly an exact solve.
-COARSE = {"pc_gamg_aggressive_coarsening": "0", "pc_gamg_threshold": "0.02"}
+COARSE = {
+    "pc_gamg_aggressive_coarsening": "0",
+    "pc_gamg_threshold": "0.02",
+    "pc_gamg_reuse_interpolation": "0",  # coefficients may have changed by orders of magnitude since the last solve
+    "pc_gamg_esteig_ksp_max_it": "30",  # jumping coefficients: fewer steps underestimate the largest eigenvalue
+}
 # Smoothing of a nonsymmetric coarse matrix, along the flow.
 NONSYMMETRIC = {"mg_levels_ksp_type": "richardson", "mg_levels_pc_type": "bjacobi", "mg_levels_sub_pc_type": "ilu"}
 MEMORY = 0.25  # part of the device's memory that cell blocks may take
