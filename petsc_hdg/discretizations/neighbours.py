@@ -57,9 +57,14 @@ class Neighbours:
 
     def extended(self, owned: np.ndarray) -> np.ndarray:
         """Values [cell, …] of owned cells, followed by those of ghost cells. Collective."""
-        ghosts = np.zeros((self.num_ghosts, *owned.shape[1:]), owned.dtype)
-        self.plan.forward_host(np.ascontiguousarray(owned), ghosts)
-        return np.concatenate([owned, ghosts])
+        return np.concatenate([owned, _of_ghosts(self.plan, owned)])
+
+
+def _of_ghosts(plan: HaloPlan, owned: np.ndarray) -> np.ndarray:
+    """Values [ghost, …] of the ghost cells, from those [cell, …] of their owners. Collective."""
+    ghosts = np.zeros((plan.receive_ghosts.size, *owned.shape[1:]), owned.dtype)
+    plan.forward_host(np.ascontiguousarray(owned), ghosts)
+    return ghosts
 
 
 def find_neighbours(mesh, physics, orientations: Orientations) -> Neighbours:
@@ -69,15 +74,10 @@ def find_neighbours(mesh, physics, orientations: Orientations) -> Neighbours:
     kinds = _boundary_kinds(mesh, physics, neighbour)
     count = mesh.num_cells
 
-    def extended(owned):
-        ghosts = np.zeros((len(ghost_rank), *owned.shape[1:]), owned.dtype)
-        plan.forward_host(np.ascontiguousarray(owned), ghosts)
-        return ghosts
-
     topology, geometry = mesh.topology, mesh.geometry
     own = topology.vertex_global[topology.cell_vertices[:count]]
-    vertices = np.concatenate([own, extended(own)])
-    places = extended(geometry.nodes[geometry.cell_nodes[:count]])
+    vertices = np.concatenate([own, _of_ghosts(plan, own)])
+    places = _of_ghosts(plan, geometry.nodes[geometry.cell_nodes[:count]])
     new = len(geometry.nodes) + np.arange(places.shape[0] * places.shape[1])
     cell_nodes = np.concatenate([geometry.cell_nodes[:count], new.reshape(places.shape[:2])]).astype(np.int32)
     return Neighbours(

@@ -41,7 +41,6 @@ def simplex_specs(disc) -> dict[str, KernelSpec]:
         **disc._macros(),
         **disc.flux_macros,
         "NQ": disc.quadrature.num_points,
-        "STATE": int(not disc.physics.is_linear),
         "LANES": shape.lanes,
         "THREADS": shape.threads,
         "UNROLL": '_Pragma("unroll")' if small else "",

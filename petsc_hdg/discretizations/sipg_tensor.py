@@ -62,10 +62,9 @@ def tensor_items(disc, spec: KernelSpec, num_chunks: int) -> int:
 
 
 def tensor_sizes(disc) -> dict[str, int]:
-    """Sizes of lines and facets, of fields and of geometry, and whether the Jacobian depends on the state."""
+    """Sizes of lines and facets, of fields and of geometry."""
     geometry = disc.mesh.geometry.degree + 1
-    sizes = {"N": disc.element.degree + 1, "G": geometry, "GEO_FACET": geometry ** (disc.dim - 1)}
-    return {**sizes, "STATE": int(not disc.physics.is_linear)}
+    return {"N": disc.element.degree + 1, "G": geometry, "GEO_FACET": geometry ** (disc.dim - 1)}
 
 
 def tensor_tables(disc) -> dict[str, np.ndarray]:
