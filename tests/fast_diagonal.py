@@ -25,7 +25,7 @@ class FastDiagonal:
         """y = A⁻¹ x."""
         size = len(self.values)
         grid = np.zeros(size * size)
-        grid[self.places] = x.getArray()
+        grid[self.places] = x.getArray(readonly=True)
         modes = self.vectors.T @ grid.reshape(size, size) @ self.vectors
         modes /= self.values[:, None] + self.values
         y.setArray((self.vectors @ modes @ self.vectors.T).ravel()[self.places])
