@@ -1,0 +1,126 @@
+"""Constants of trace inequalities on polytopes, and the simplices and coverings of the paper's penalty."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from petsc4py import PETSc
+from sample_meshes import box_mesh
+from scipy.linalg import eigh
+
+from petsc_hdg.discretizations.poly_outline import cell_points, facet_points, find_outline
+from petsc_hdg.discretizations.poly_penalty import trace_constants
+from petsc_hdg.discretizations.poly_simplices import heights, is_coverable, paper_numbers, volumes
+from petsc_hdg.mesh import Mesh
+from petsc_hdg.mesh.polytopes import Polytopes
+
+
+def one_polytope(mesh) -> Polytopes:
+    return Polytopes(np.zeros(mesh.num_cells, np.int32), 1)
+
+
+def square(faces: int = 2, lower=(0.0, 0.0), upper=(1.0, 1.0)) -> Mesh:
+    return Mesh.box((faces, faces), lower=lower, upper=upper, comm=PETSc.COMM_SELF)
+
+
+def turned(mesh, angle: float) -> Mesh:
+    """The mesh itself, turned in the plane."""
+    c, s = np.cos(angle), np.sin(angle)
+    mesh.geometry.nodes = mesh.geometry.nodes @ np.array([[c, -s], [s, c]])
+    return mesh
+
+
+def by_monomials(outline, polytopes, degree: int) -> np.ndarray:
+    """The constants [polytope] from monomials around each centroid, and dense eigenvalues."""
+    dim, found = outline.mesh.dim, []
+    powers = np.array([e for e in np.ndindex(*(degree,) * dim) if sum(e) < degree])
+    centroids = volumes(outline.mesh, polytopes)[1]
+    for k in range(polytopes.count):
+        cells = np.flatnonzero(polytopes.of_cell == k)
+        items = slice(outline.start[k], outline.start[k + 1])
+        inside = cell_points(outline.mesh, cells, 2 * degree)
+        around = facet_points(outline.mesh, outline.cell[items], outline.facet[items], 2 * degree)
+        grams = []
+        for x, weight in (inside, around[:2]):
+            values = np.prod((x[..., None, :] - centroids[k]) ** powers, axis=-1)
+            grams.append(np.einsum("cq,cqa,cqb->ab", weight, values, values))
+        found.append(eigh(grams[1], grams[0], eigvals_only=True)[-1])
+    return np.array(found)
+
+
+@pytest.mark.parametrize("cell", ["triangle", "tetrahedron", "quadrilateral"])
+def test_constants_are_the_largest_eigenvalues(cell):
+    mesh = box_mesh(cell)
+    count = 5
+    polytopes = Polytopes((np.arange(mesh.num_cells) * count // mesh.num_cells).astype(np.int32), count)
+    outline = find_outline(mesh, polytopes)
+    assert np.diff(outline.start).min() > mesh.dim + 1
+    mixed = np.array([1, 2, 3, 3, 4])
+    expected = [by_monomials(outline, polytopes, p)[k] for k, p in enumerate(mixed)]
+    np.testing.assert_allclose(trace_constants(outline, polytopes, mixed), expected, rtol=1e-9)
+
+
+def test_constants_of_a_square():
+    """On (0, 1)²: |∂K|/|K| = 4; for P_1, v = x - 1/2 gives (1/2 + 1/6) / (1/12) = 8. Q_1 derivatives hold both."""
+    mesh = square()
+    polytopes = one_polytope(mesh)
+    outline = find_outline(mesh, polytopes)
+    assert len(outline.cell) == 8
+    found = [trace_constants(outline, polytopes, np.array([p]))[0] for p in (0, 1, 2)]
+    np.testing.assert_allclose(found, [4, 4, 8], rtol=1e-12)
+    np.testing.assert_allclose(trace_constants(outline, polytopes, np.array([1]), "tensor"), 8, rtol=1e-12)
+
+
+def test_slivers_keep_their_constants():
+    """A strip a million times as long as wide, along an axis and across its box."""
+    found = []
+    for angle in (0.0, 0.7):
+        mesh = turned(square(lower=(0.0, 0.0), upper=(1.0, 1e-6)), angle)
+        polytopes = one_polytope(mesh)
+        found.append(trace_constants(find_outline(mesh, polytopes), polytopes, np.array([5]))[0])
+    assert found[0] == pytest.approx(found[1], rel=1e-6) and found[0] > 2e6
+
+
+def l_shape(arm: float = 0.5) -> tuple[Mesh, Polytopes]:
+    """Two polytopes of the unit square: an L with arms of some width, and the rest."""
+    mesh = square(4)
+    middles = mesh.geometry.nodes[mesh.geometry.cell_nodes].mean(axis=1)
+    return mesh, Polytopes((middles > arm).all(axis=1).astype(np.int32), 2)
+
+
+def test_highest_simplices():
+    """A square sees its centroid from each facet, and so does an L with wide arms; that of thin ones lies outside."""
+    mesh, polytopes = l_shape()
+    outline = find_outline(mesh, polytopes)
+    volume, centroid = volumes(mesh, polytopes)
+    np.testing.assert_allclose(volume, [0.75, 0.25])
+    np.testing.assert_allclose(centroid[0], 5 / 12)
+    found = heights(outline, centroid)
+    large = outline.polytope == 0
+    np.testing.assert_allclose(found[~large], 0.25)
+    places = outline.middle[large]
+    expected = np.where(np.isclose(places, 0.0).any(axis=1), 5 / 12, 7 / 12)
+    expected[np.isclose(places, 0.5).any(axis=1)] = 0.25  # the centroid is nearer than the base cell's vertex
+    np.testing.assert_allclose(found[large], expected)
+    mesh, polytopes = l_shape(0.25)
+    outline = find_outline(mesh, polytopes)
+    np.testing.assert_allclose(heights(outline, volumes(mesh, polytopes)[1])[outline.polytope == 0], 0.25)
+
+
+def test_coverable():
+    """Squares are coverable for p = 2 and 3 and the L is not for p = 3; 1 always is; above 3 none is found to be."""
+    mesh, polytopes = l_shape()
+    found = [is_coverable(mesh, polytopes, np.full(2, float(p))).tolist() for p in (1, 2, 3, 4)]
+    assert found[0] == [True, True] and found[2] == [False, False] and found[3] == [False, False]
+    fine = square(12)
+    assert is_coverable(fine, one_polytope(fine), np.array([3.0])).all()
+    assert is_coverable(fine, one_polytope(fine), np.array([2.0])).all()
+
+
+def test_the_papers_numbers():
+    """Degree 1: the covering gives |∂K|/|K|; degree 4: 5 p² d / h."""
+    mesh = square(4)
+    polytopes = one_polytope(mesh)
+    outline = find_outline(mesh, polytopes)
+    np.testing.assert_allclose(paper_numbers(outline, polytopes, np.array([1])), 4.0)
+    np.testing.assert_allclose(paper_numbers(outline, polytopes, np.array([4])), 5 * 16 * 2 / 0.5)
