@@ -1,11 +1,13 @@
 // Penalties of each facet, one thread a facet of a cell; both sides of a facet find the same numbers.
 // After cg_point.clh, sipg_flux.clh and sipg_facet.clh.
-// needs: NDOF NBASIS NC NAUX NQF DIM NNODES NFACETS NORIENT PERM FACET_RATIO CORNERS NCORNERS FIELD PENALTY BOUNDARY PAPER UPWIND
+// needs: NDOF NBASIS NC NAUX NQF DIM NNODES NFACETS NORIENT PERM FACET_RATIO CORNERS NCORNERS FIELD PENALTY BOUNDARY PAPER UPWIND NUMBERS
 //
 // Sizes
 //   PENALTY   what multiplies (normal diffusivity) |F|/|K|, or with PAPER over the facet's diameter; BOUNDARY times as much there
 //   UPWIND    whether half the speed of convection is added
+//   NUMBERS   whether given numbers stand for |F|/|K|
 // Arrays
+//   numbers [NFACETS, stride]    what stands for |F|/|K| on that side of a facet
 //   sigma [NC, NFACETS, stride]  the larger of what stands there and what is found if `grow`, else what is found
 // Tables
 //   FACET_RATIO [NFACETS] |F| / |K| of the reference cell;  CORNERS [NFACETS, NCORNERS] geometry nodes;  FIELD [NC] field
@@ -82,13 +84,15 @@ inline real penalty_diameter(const Geometry *g, int f)
 
 // |F|/|K| of a side, with PAPER one over the diameter of F. With nodes as quadrature points the trace inequality holds node
 // by node, so that the largest ratio of surface and volume elements counts; on affine cells it is the same everywhere.
-inline real penalty_scale(const PenaltySide *side, const Geometry *g, int face, real ratio)
+inline real penalty_scale(const PenaltySide *side, const Geometry *g, int face, real ratio, __global const real *numbers,
+                          int at)
 {
+  if (NUMBERS) return numbers[at];
   return PAPER ? 1 / penalty_diameter(g, face) : ratio * side->ratio;
 }
 
 __kernel void sipg_penalty(CG_ARGUMENTS, __global const int *neighbour, __global const int *code, __global real *sigma_,
-                           __global const int *kinds, int grow)
+                           __global const int *kinds, int grow, __global const real *numbers)
 {
   const int cell = get_global_id(0) % stride, f = get_global_id(0) / stride;
   if (cell >= num_cells || f >= NFACETS) return;
@@ -105,8 +109,11 @@ __kernel void sipg_penalty(CG_ARGUMENTS, __global const int *neighbour, __global
       if (behind >= 0) PENALTY_SIDE(far, b_side, h, row_other, place);
     }
   for (int c = 0; c < NC; ++c) {
-    real found = behind == -1 ? 0 : own.diffusivity[c] * penalty_scale(&own, &g, f, FACET_RATIO[f]);
-    if (behind >= 0) found = fmax(found, far.diffusivity[c] * penalty_scale(&far, &h, place, FACET_RATIO[place]));
+    real found = behind == -1 ? 0 : own.diffusivity[c] * penalty_scale(&own, &g, f, FACET_RATIO[f], numbers, f * stride + cell);
+    if (behind >= 0) {
+      const real ratio = penalty_scale(&far, &h, place, FACET_RATIO[place], numbers, place * stride + other);
+      found = fmax(found, far.diffusivity[c] * ratio);
+    }
     found *= PENALTY * (behind < -1 ? BOUNDARY : 1);
     if (UPWIND) found += (real)0.5 * speed[c];
     const int at = (c * NFACETS + f) * stride + cell;

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import math
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 
 from .errors import OptionError
+from .option_fields import SCHEME_PREFIXES, check, option, option_name, parse
 
-BACKENDS = ("cg_gpu", "hdg_gpu", "sipg_gpu")
+BACKENDS = ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")
 PRECISIONS = ("double", "single")
 PMATS = ("auto", "aij", "conforming", "none")
 # PC types that need nothing but products and the diagonal, or bring their own matrices.
@@ -20,22 +21,13 @@ TRACE_MATS = ("dbf", "element", "aij")
 SETTINGS = ("condensed", "full")
 PENALTIES = ("shahbazi", "paper")
 SIPG_KERNELS = ("auto", "affine", "fused", "split", "stored", "congruent")
-SCHEME_PREFIXES = ("hdg_", "sipg_", "cg_")
+POLY_SPACES = ("total", "tensor")
+POLY_PENALTIES = ("trace", "paper")
+TIME_SPACES = ("tensor", "total")
+POLY_ASSEMBLIES = ("2", "1", "atomic")
 
-_TRUE = ("1", "true", "yes", "on", "")
-_FALSE = ("0", "false", "no", "off")
 # How options of an object with the prefix `hdg_` go on, such as -hdg_ksp_type: none of ours.
 _PETSC_STARTS = ("dm_", "fe_", "ksp_", "mat_", "pc_", "snes_", "tao_", "ts_", "vec_", *SCHEME_PREFIXES)
-
-
-def _option(default, help, choices=None, minimum=None, maximum=None, check=None):
-    """A dataclass field that carries what the database parser and `-help` need.
-
-    minimum, maximum  range of a number; whole numbers may have these values, others lie between them
-    check             function of a value that says what is wrong with it, or None
-    """
-    data = {"help": help, "choices": choices, "minimum": minimum, "maximum": maximum, "check": check}
-    return field(default=default, metadata=data)
 
 
 def _tau_fault(value) -> str | None:
@@ -51,71 +43,86 @@ def _tau_fault(value) -> str | None:
 @dataclass(frozen=True)
 class Options:
     """What the user asked for; every attribute `name` is the option `-fe_name`, but for those of one scheme, which
-    begin with `hdg_`, `sipg_` or `cg_` and are called as the attribute is.
+    begin with `hdg_`, `sipg_`, `poly_` or `cg_` and are called as the attribute is.
 
     `prefix` is the PETSc options prefix: with prefix `a_` the options are `-a_fe_degree` and `-a_hdg_tau`.
     """
 
-    backend: str = _option("cg_gpu", "scheme that discretizes the physics", choices=BACKENDS)
-    degree: int = _option(1, "polynomial degree of the fields", minimum=0, maximum=16)
-    precision: str = _option("double", "floating-point type on the device", choices=PRECISIONS)
-    device: str = _option("any", "OpenCL device: gpu, cpu, any, an index, or part of a name")
-    quadrature_degree: int = _option(
+    backend: str = option("cg_gpu", "scheme that discretizes the physics", choices=BACKENDS)
+    degree: int = option(1, "polynomial degree of the fields", minimum=0, maximum=16)
+    precision: str = option("double", "floating-point type on the device", choices=PRECISIONS)
+    device: str = option("any", "OpenCL device: gpu, cpu, any, an index, or part of a name")
+    quadrature_degree: int = option(
         -1, "degree the quadrature integrates exactly (-1: twice the degree)", minimum=-1, maximum=30
     )
-    deterministic: bool = _option(True, "bitwise equal results between runs (all kernels give them now)")
-    kernel: str = _option(
+    deterministic: bool = option(True, "bitwise equal results between runs (all kernels give them now)")
+    kernel: str = option(
         "auto",
         "element kernel: one thread a cell, thread transposition, or patches of first-order cells",
         choices=VARIANTS,
     )
-    num_blocks: int = _option(
+    num_blocks: int = option(
         0, "N_bl: cell blocks a work-group holds at once (0: chosen from the device)", minimum=0, maximum=64
     )
-    num_batches: int = _option(1, "N_cb: batches of cells a work-group does in turn", minimum=1, maximum=64)
-    pmat: str = _option(
+    num_batches: int = option(1, "N_cb: batches of cells a work-group does in turn", minimum=1, maximum=64)
+    pmat: str = option(
         "auto",
         "matrix for the preconditioner: assembled, that of the conforming first-order subspace, or none",
         choices=PMATS,
     )
-    view: bool = _option(False, "describe the discretization, the device and the Vec mode")
-    kernel_view: str = _option("", "folder that receives the text of each generated kernel ('stdout' prints it)")
-    report: str = _option("", "JSON file that receives the run's report")
-    check_kernels: bool = _option(True, "compare each new kernel with numpy before its first use on a device")
-    profile: bool = _option(False, "time each kernel with device events")
-    hdg_tau: str = _option(
+    view: bool = option(False, "describe the discretization, the device and the Vec mode")
+    kernel_view: str = option("", "folder that receives the text of each generated kernel ('stdout' prints it)")
+    report: str = option("", "JSON file that receives the run's report")
+    check_kernels: bool = option(True, "compare each new kernel with numpy before its first use on a device")
+    profile: bool = option(False, "time each kernel with device events")
+    hdg_tau: str = option(
         "auto",
         "stabilization: auto, a number, or a C expression of x[], n[], a[] and constants",
         check=_tau_fault,
     )
-    hdg_trace_mat: str = _option(
+    hdg_trace_mat: str = option(
         "dbf", "trace matrix: dense blocks of facets, element matrices, or assembled", choices=TRACE_MATS
     )
-    hdg_keep: bool = _option(True, "keep U and the condensed right-hand side of linear physics, else recompute")
-    hdg_tile_cells: int = _option(
+    hdg_keep: bool = option(True, "keep U and the condensed right-hand side of linear physics, else recompute")
+    hdg_tile_cells: int = option(
         0, "cells condensed at once (0: chosen from the device's memory)", minimum=0, maximum=2**31 - 1
     )
-    hdg_setting: str = _option(
-        "condensed", "unknowns of the solver: the trace, or u, q and the trace", choices=SETTINGS
-    )
-    hdg_local_max_it: int = _option(25, "most Newton iterations of a cell's local problem", minimum=1, maximum=10_000)
-    hdg_local_rtol: float = _option(
+    hdg_setting: str = option("condensed", "unknowns of the solver: the trace, or u, q and the trace", choices=SETTINGS)
+    hdg_local_max_it: int = option(25, "most Newton iterations of a cell's local problem", minimum=1, maximum=10_000)
+    hdg_local_rtol: float = option(
         1e-12, "reduction of the residual that ends a cell's local Newton iteration", minimum=0, maximum=1
     )
-    hdg_enrich: bool = _option(True, "gradient space of degree k+1 on quadrilaterals and hexahedra")
-    cg_condense: bool = _option(False, "eliminate the interior of CG cells")
-    sipg_penalty: str = _option(
+    hdg_enrich: bool = option(True, "gradient space of degree k+1 on quadrilaterals and hexahedra")
+    cg_condense: bool = option(False, "eliminate the interior of CG cells")
+    sipg_penalty: str = option(
         "shahbazi", "penalty from the trace inequality of each facet, or 100 p²/h_F as in the paper", choices=PENALTIES
     )
-    sipg_penalty_scale: float = _option(1.0, "factor of the penalty", minimum=0, maximum=1e12)
-    sipg_theta: int = _option(1, "symmetric (1), incomplete (0) or nonsymmetric (-1) method", minimum=-1, maximum=1)
-    sipg_kernel: str = _option(
+    sipg_penalty_scale: float = option(1.0, "factor of the penalty", minimum=0, maximum=1e12)
+    sipg_theta: int = option(1, "symmetric (1), incomplete (0) or nonsymmetric (-1) method", minimum=-1, maximum=1)
+    sipg_kernel: str = option(
         "auto",
         "product: fast for constant coefficients, one fused pass, volume and fluxes apart, or stored local matrices",
         choices=SIPG_KERNELS,
     )
-    sipg_check_coercivity: bool = _option(
-        False, "estimate the smallest eigenvalue and warn if the penalty is too small"
+    sipg_check_coercivity: bool = option(False, "estimate the smallest eigenvalue and warn if the penalty is too small")
+    poly_agglomerates: int = option(
+        0, "polytopes of the whole mesh, made of its cells (0: each cell is one)", minimum=0, maximum=2**31 - 1
+    )
+    poly_space: str = option(
+        "total", "polynomials of total degree, or of that degree in each coordinate", choices=POLY_SPACES
+    )
+    poly_penalty: str = option(
+        "trace", "penalty from each polytope's trace constant, or from appendix A of the paper", choices=POLY_PENALTIES
+    )
+    poly_penalty_scale: float = option(1.0, "factor of the penalty of polytopes", minimum=0, maximum=1e12)
+    poly_assembly: str = option(
+        "2",
+        "matrix by a sparsity pattern first and one writer a block, by triplets with duplicates, or by atomic sums",
+        choices=POLY_ASSEMBLIES,
+    )
+    poly_time_degree: int = option(1, "degree in time of space-time slabs", minimum=0, maximum=3)
+    poly_time_space: str = option(
+        "tensor", "space-time polynomials: a degree in time times one in space, or total degree", choices=TIME_SPACES
     )
     prefix: str = ""
 
@@ -131,7 +138,7 @@ class Options:
         base = replace(cls(prefix=prefix or ""), **defaults)
         known = {option_name(f): f for f in fields(cls) if f.name != "prefix"}
         given = _given(PETSc.Options(), base.prefix, known)
-        values = {known[name].name: _parse(known[name], base.prefix, text) for name, text in given.items()}
+        values = {known[name].name: parse(known[name], base.prefix, text) for name, text in given.items()}
         options = replace(base, **values)
         options.validate()
         return options
@@ -140,7 +147,7 @@ class Options:
         """Raise OptionError for a value outside what its option accepts."""
         for f in fields(self):
             if f.name != "prefix":
-                _check(f, self.prefix, getattr(self, f.name))
+                check(f, self.prefix, getattr(self, f.name))
 
     @classmethod
     def help(cls, prefix: str = "") -> str:
@@ -155,11 +162,6 @@ class Options:
             shown = str(f.default).lower() if isinstance(f.default, bool) else f.default
             lines.append(f"  -{prefix}{option_name(f)} <now {shown} : formerly {shown}>: {f.metadata['help']}{choices}")
         return "\n".join(lines)
-
-
-def option_name(f) -> str:
-    """Name of a field's option, without the object's prefix."""
-    return f.name if f.name.startswith(SCHEME_PREFIXES) else f"fe_{f.name}"
 
 
 def _given(database, prefix: str, known) -> dict[str, str]:
@@ -181,41 +183,10 @@ def _is_ours(name: str, known) -> bool:
     """Whether an option is one of `known` or was meant to be."""
     if name in known or name.startswith("fe_"):
         return True
-    for start in ("hdg_", "sipg_"):
+    for start in ("hdg_", "sipg_", "poly_"):
         if name.startswith(start):
             return not name.removeprefix(start).startswith(_PETSC_STARTS)
     return name.startswith("cg_cond")
-
-
-def _parse(f, prefix: str, text: str):
-    name = f"-{prefix}{option_name(f)}"
-    if isinstance(f.default, bool):
-        if text.lower() in _TRUE:
-            return True
-        if text.lower() in _FALSE:
-            return False
-        raise OptionError(f"{name} {text}: give true or false")
-    for kind, words in ((int, "a whole number"), (float, "a number")):
-        if isinstance(f.default, kind):
-            try:
-                return kind(text)
-            except ValueError:
-                raise OptionError(f"{name} {text}: give {words}") from None
-    return text
-
-
-def _check(f, prefix: str, value) -> None:
-    name = f"-{prefix}{option_name(f)} {value}"
-    choices, low, high, check = (f.metadata[key] for key in ("choices", "minimum", "maximum", "check"))
-    if choices and value not in choices:
-        raise OptionError(f"{name}: not known; valid are {', '.join(choices)}")
-    if isinstance(f.default, float) and not low < value < high:
-        raise OptionError(f"{name}: give a number between {low} and {high}")
-    if isinstance(f.default, int) and low is not None and not low <= value <= high:
-        raise OptionError(f"{name}: give a whole number from {low} to {high}")
-    fault = check(value) if check else None
-    if fault:
-        raise OptionError(f"{name}: {fault}")
 
 
 def chosen_pmat(options: Options) -> str:

@@ -25,6 +25,13 @@ SCHEME_OPTIONS = {
     "sipg_theta": ("-1", -1),
     "sipg_kernel": ("split", "split"),
     "sipg_check_coercivity": ("yes", True),
+    "poly_agglomerates": ("40", 40),
+    "poly_space": ("tensor", "tensor"),
+    "poly_penalty": ("paper", "paper"),
+    "poly_penalty_scale": ("0.5", 0.5),
+    "poly_assembly": ("atomic", "atomic"),
+    "poly_time_degree": ("2", 2),
+    "poly_time_space": ("total", "total"),
 }
 
 
@@ -39,7 +46,7 @@ def test_names():
     assert "fe_degree" in names and len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("prefix", ["", "a_", "hdg_", "cg_", "sipg_"])
+@pytest.mark.parametrize("prefix", ["", "a_", "hdg_", "cg_", "sipg_", "poly_"])
 @pytest.mark.parametrize("name", SCHEME_OPTIONS)
 def test_option_of_a_scheme(name, prefix):
     text, value = SCHEME_OPTIONS[name]
@@ -54,7 +61,17 @@ def test_another_prefix_is_not_read():
 
 
 @pytest.mark.parametrize(
-    "name", ["hdg_ksp_type", "hdg_fe_degree", "hdg_hdg_tau", "cg_ksp_type", "cg_fe_degree", "cg_n", "sipg_ksp_type"]
+    "name",
+    [
+        "hdg_ksp_type",
+        "hdg_fe_degree",
+        "hdg_hdg_tau",
+        "cg_ksp_type",
+        "cg_fe_degree",
+        "cg_n",
+        "sipg_ksp_type",
+        "poly_ksp_type",
+    ],
 )
 def test_options_of_objects_called_hdg_and_cg_are_not_ours(name):
     assert read("", **{name: "1"}) == Options()

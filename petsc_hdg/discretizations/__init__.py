@@ -6,9 +6,10 @@ from .cg import ContinuousGalerkin
 from .cg_condensed import CondensedCG
 from .condensed import CondensedDiscretization
 from .hdg import HybridizedDG
+from .poly import PolytopicDG
 from .sipg import InteriorPenalty
 
-SCHEMES = {"cg_gpu": ContinuousGalerkin, "hdg_gpu": HybridizedDG, "sipg_gpu": InteriorPenalty}
+SCHEMES = {"cg_gpu": ContinuousGalerkin, "hdg_gpu": HybridizedDG, "sipg_gpu": InteriorPenalty, "poly_gpu": PolytopicDG}
 
 
 def scheme(options) -> type[Discretization]:
@@ -25,5 +26,6 @@ __all__ = [
     "Discretization",
     "HybridizedDG",
     "InteriorPenalty",
+    "PolytopicDG",
     "scheme",
 ]

@@ -56,6 +56,11 @@ class Discretization:
         self._check_degree()
 
     @classmethod
+    def on_mesh(cls, mesh, options):
+        """The mesh as the scheme takes it. Collective."""
+        return mesh
+
+    @classmethod
     def prepared(cls, physics, options, dim: int):
         """The physics as the scheme takes it, with what options add to it."""
         return physics

@@ -168,8 +168,10 @@ class PenaltyOracle:
         return diffusivity / self._length(cell, facet, points), speed, signed
 
     def _length(self, cell: int, facet: int, points: _Points) -> float:
-        """The facet's diameter with -sipg_penalty paper, else |K| / |F| at the point where it is least."""
+        """One over the given number, the facet's diameter with -sipg_penalty paper, or the least |K| / |F|."""
         disc = self.discretization
+        if disc.side_numbers is not None:
+            return 1 / disc.side_numbers[facet, cell]
         if disc.is_paper:
             corners = self._corners(cell)[disc.orientations.corners[facet]]
             return np.linalg.norm(corners[:, None] - corners, axis=2).max()

@@ -84,6 +84,7 @@ class SIPGSpecs(CGSpecs):
             "BOUNDARY": 1 if self.is_paper else 2,
             "PAPER": int(self.is_paper),
             "UPWIND": int(self.physics.is_linear),
+            "NUMBERS": int(self.side_numbers is not None),
         }
         rules = self.facet_rules[0]
         ratio = np.array([rule.weights.sum() for rule in rules]) / self.quadrature.weights.sum()
@@ -113,6 +114,11 @@ class SIPGSpecs(CGSpecs):
     def is_tensor(self) -> bool:
         """Whether cells are tensor products of intervals."""
         return is_tensor(self.mesh.cell)
+
+    @property
+    def side_numbers(self) -> np.ndarray | None:
+        """Numbers [F, extended cell] that stand for |F|/|K| in the penalty, or None."""
+        return None
 
     @property
     def is_paper(self) -> bool:

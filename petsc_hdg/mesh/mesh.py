@@ -14,6 +14,7 @@ from .exchange import PointExchange
 from .geometry import Geometry, local_degree, read_blocks
 from .labels import EXTERIOR, Labels
 from .order import morton_order
+from .polytopes import Polytopes
 from .shapes import CELLS, shape
 from .topology import Topology, global_vertices
 
@@ -25,9 +26,12 @@ class Mesh:
     cell: "triangle", "quadrilateral", "tetrahedron" or "hexahedron".
     topology, geometry: bulk arrays, see their classes. Cells count from 0 on each rank, owned ones first, along a
     space-filling curve; topology.cells tells their plex points.
+    polytopes: agglomerates of the cells (see petsc_hdg.agglomerate), or None: each cell for itself.
 
     Raises MeshError, on all ranks, for a mesh that cannot be used.
     """
+
+    polytopes: Polytopes | None = None
 
     def __init__(self, dm):
         """Take the user's own DMPlex; it is not changed (one that is not interpolated is interpolated as a clone)."""

@@ -1,6 +1,6 @@
 """Device operators of a discretization, and the contexts through which PETSc calls them."""
 
-from ..discretizations import CondensedDiscretization, InteriorPenalty
+from ..discretizations import CondensedDiscretization, InteriorPenalty, PolytopicDG
 from .assembled import AssembledMatrix
 from .callbacks import Callbacks
 from .cell_jacobi import CellBlockJacobi
@@ -8,13 +8,18 @@ from .cg import CGOperator
 from .condensed import CondensedOperator
 from .conforming import ConformingSubspace
 from .matfree import JacobianContext
+from .poly import PolytopicOperator
 from .sipg import SIPGOperator
 from .trace_matrix import FacetBlockJacobi, TraceMatrix
 
 
 def create_operator(discretization, arrays):
     """The device operator of a discretization, by its scheme."""
-    kinds = {CondensedDiscretization: CondensedOperator, InteriorPenalty: SIPGOperator}
+    kinds = {
+        CondensedDiscretization: CondensedOperator,
+        InteriorPenalty: SIPGOperator,
+        PolytopicDG: PolytopicOperator,
+    }
     kind = next((kinds[scheme] for scheme in kinds if isinstance(discretization, scheme)), CGOperator)
     return kind(discretization, arrays)
 
@@ -28,6 +33,7 @@ __all__ = [
     "ConformingSubspace",
     "FacetBlockJacobi",
     "JacobianContext",
+    "PolytopicOperator",
     "SIPGOperator",
     "TraceMatrix",
     "create_operator",

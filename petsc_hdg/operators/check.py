@@ -6,9 +6,11 @@ import numpy as np
 
 from ..discretizations.oracle import Oracle
 from .check_condensed import check_condensed
+from .check_poly import check_poly
 from .check_sipg import check_sipg
 from .check_trace import check_trace
 from .condensed import CondensedOperator
+from .poly import PolytopicOperator
 from .sipg import SIPGOperator
 from .vectors import TailedVector
 from .verdict import SAMPLES, judge, random_values, vector_of, waiting
@@ -19,7 +21,9 @@ def check_kernels(operator) -> None:
 
     Raises DeviceError naming the kernel and the difference.
     """
-    if isinstance(operator, SIPGOperator):
+    if isinstance(operator, PolytopicOperator):
+        check_poly(operator)
+    elif isinstance(operator, SIPGOperator):
         check_sipg(operator)
     elif not isinstance(operator, CondensedOperator):
         _check_cg(operator)

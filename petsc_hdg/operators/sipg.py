@@ -122,8 +122,18 @@ class SIPGOperator(CGOperator):
         disc, kernel = self.discretization, self.kernels["sipg_penalty"]
         arguments = self.arguments(kernel, disc.mesh.num_cells, vector, rate, t=t)
         items = disc.num_facets_of_cell * disc.stride
-        kernel(items, *arguments, self.neighbour, self.code, self.sigma, self.kinds, int(grow))
+        kernel(items, *arguments, self.neighbour, self.code, self.sigma, self.kinds, int(grow), self._side_numbers)
         self._has_penalty = True
+
+    @cached_property
+    def _side_numbers(self):
+        """Buffer [facet of the cell, stride] of the discretization's `side_numbers`, or None."""
+        numbers = self.discretization.side_numbers
+        return (
+            None
+            if numbers is None
+            else self.arrays.to_device(cell_fastest(numbers.T, self.discretization.stride), "penalties")
+        )
 
     def settled(self, u) -> bool:
         """Whether the penalties suffice at a state u; else they grow. Collective."""

@@ -64,7 +64,8 @@ class AffineSimplexPass(FusedPass):
     def is_automatic(self) -> bool:
         """Whether penalties follow from the metric."""
         disc = self.operator.discretization
-        return not disc.is_paper and not any(disc.physics.dependence(disc.dim).natural)
+        follows = not disc.is_paper and disc.side_numbers is None
+        return follows and not any(disc.physics.dependence(disc.dim).natural)
 
     def update(self) -> None:
         """Find the data anew, at the operator's time and shift, with its penalties. Not collective."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..discretizations import PolytopicDG
 from ..discretizations.dofmap import dof_nodes, element_nodes
+from ..discretizations.poly_projection import project, quadrature_points
 from ..errors import PhysicsError, collectively
 from ..reference import ReferenceElement
 
@@ -62,7 +64,8 @@ def _of_coordinates(mesh, auxiliary, field, function, shape) -> np.ndarray:
 
 
 def nodal_values(discretization, value) -> np.ndarray:
-    """Values [owned] of this rank's degrees of freedom that interpolate functions of x; forms as `Problem.interpolate`.
+    """Values [owned] of this rank's degrees of freedom that interpolate functions of x, with poly_gpu their L2
+    projections; forms as `Problem.interpolate`.
 
     Raises PhysicsError for an unknown field or values that do not fit.
     """
@@ -72,6 +75,8 @@ def nodal_values(discretization, value) -> np.ndarray:
     unknown = [name for name in given if name not in known]
     if unknown:
         raise PhysicsError(f"there is no field '{unknown[0]}' to interpolate; the fields are {', '.join(known)}")
+    if isinstance(discretization, PolytopicDG):
+        return _projected(discretization, given)
     out = np.zeros(dofmap.num_owned)
     for space in (s for s in spaces if s.name in given):
         nodes = dof_nodes(discretization.mesh, space)
@@ -80,6 +85,16 @@ def nodal_values(discretization, value) -> np.ndarray:
         mine = numbers < dofmap.num_owned
         out[numbers[mine]] = values[mine]
     return out
+
+
+def _projected(discretization: PolytopicDG, given: dict) -> np.ndarray:
+    """Values [owned] of the L2 projection of functions {field name: function of x, or numbers}."""
+    x = quadrature_points(discretization)
+    values = np.zeros((*x.shape[:2], discretization.physics.num_components))
+    for space in (s for s in discretization.spaces if s.name in given):
+        components = slice(space.first_component, space.first_component + space.components)
+        values[:, :, components] = _fitting(space, given[space.name], x)
+    return project(discretization, values)
 
 
 def _fitting(space, function, nodes: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from petsc4py import PETSc
 from .. import stages
 from ..device import Arrays, Device, VecAccess
 from ..device.context import is_viennacl
-from ..discretizations import CondensedDiscretization, InteriorPenalty, scheme
+from ..discretizations import CondensedDiscretization, InteriorPenalty, PolytopicDG, scheme
 from ..discretizations.transposition import DeviceLimits
 from ..errors import SolveError, collectively, our_error
 from ..operators import AssembledMatrix, Callbacks, JacobianContext, TraceMatrix, create_operator
@@ -26,7 +26,7 @@ class Problem:
         problem = Problem(mesh, physics)
         u = problem.solve()
 
-    mesh     petsc_hdg.Mesh
+    mesh     petsc_hdg.Mesh; `problem.mesh` is another one where poly_gpu moves cells to make polytopes
     physics  petsc_hdg.Physics
     options  petsc_hdg.Options; read from PETSc's database (with `prefix`) if None
     defaults values of options where the user gives none, for example degree=2
@@ -35,10 +35,11 @@ class Problem:
     """
 
     def __init__(self, mesh, physics, options: Options | None = None, prefix: str = "", **defaults):
-        self.mesh = mesh
         self.comm = mesh.comm
         self.options = options or Options.from_petsc(prefix, **defaults)
         self.scheme = scheme(self.options)
+        with stages.stage("mesh"):
+            self.mesh = mesh = self.scheme.on_mesh(mesh, self.options)
         self.physics = physics = self.scheme.prepared(physics, self.options, mesh.dim)
         self.prefix = self.options.prefix
         self.newton_iterations = self.linear_iterations = None
@@ -84,7 +85,7 @@ class Problem:
     @property
     def follows_symmetry(self) -> bool:
         """Whether the default Krylov method depends on the symmetry of the matrix."""
-        return isinstance(self.discretization, CondensedDiscretization | InteriorPenalty)
+        return isinstance(self.discretization, CondensedDiscretization | InteriorPenalty | PolytopicDG)
 
     @property
     def dm(self) -> PETSc.DMPlex:
@@ -132,6 +133,8 @@ class Problem:
     def interpolate(self, value) -> PETSc.Vec:
         """A vector that takes given values at the nodes: a first guess, an initial state (collective).
 
+        With poly_gpu, which has no nodes, it is the L2 projection.
+
         value: a number or one number a component; a callable of coordinates x [..., dim] that returns [...]
         or [..., component]; a dict {field name: one of these}. Fields that are not named are zero.
         """
@@ -156,7 +159,7 @@ class Problem:
         wanted = self.pmat == "aij" or (self.is_condensed and self.operator.format is None)
         with stages.stage("discretize"):
             assembled = AssembledMatrix(self.operator, sizes, self.dm.comm, self.vec_type) if wanted else None
-            if assembled is not None:
+            if assembled is not None and not isinstance(self.discretization, PolytopicDG):
                 solvers.set_near_nullspace(self.discretization, assembled.mat)
             conforming = two_level.conforming_subspace(self)
         jacobian, first = self._jacobian(sizes, assembled), coercivity.check_of(self)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from petsc4py import PETSc
 
+from ..discretizations import PolytopicDG
 from ..discretizations.dofmap import dof_nodes
 from ..errors import OptionError, SolveError
 from ..mesh.petsc_c import reason, set_section
@@ -54,8 +55,7 @@ def settle_constants(problem, u: PETSc.Vec) -> None:
     if problem.physics.dirichlet or problem.physics.num_components > 1 or problem.physics.uses_time_derivative:
         return
     calls = problem.callbacks
-    ones, product = u.duplicate(), u.duplicate()
-    ones.set(1.0)
+    ones, product = _one(problem, u), u.duplicate()
     matrices = calls.matrices
     calls.linearize(None, u, matrices[0], matrices[-1])
     calls.jacobian.mult(ones, product)
@@ -69,10 +69,20 @@ def settle_constants(problem, u: PETSc.Vec) -> None:
             f"must balance, and they sum to {product.sum():.3e}; give a Dirichlet or Robin condition, or data "
             "that balance"
         )
-    constants = PETSc.NullSpace().create(constant=True, comm=u.comm)
+    ones.normalize()
+    constants = PETSc.NullSpace().create(vectors=[ones], comm=u.comm)
     for mat in matrices:
         mat.setNullSpace(constants)
         mat.setTransposeNullSpace(constants)
+
+
+def _one(problem, u: PETSc.Vec) -> PETSc.Vec:
+    """The function 1."""
+    if isinstance(problem.discretization, PolytopicDG):
+        return problem.interpolate(1.0)
+    ones = u.duplicate()
+    ones.set(1.0)
+    return ones
 
 
 def approach(problem, u: PETSc.Vec) -> None:

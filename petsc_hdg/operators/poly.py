@@ -1,0 +1,179 @@
+"""The polytopic operator on a device: interior penalty on the base cells, seen by the functions of the polytopes."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ..device import Kernel
+from .poly_matrices import PolytopicMatrices
+from .sipg import SIPGOperator
+
+
+class PolytopicOperator:
+    """Kernels of a PolytopicDG discretization bound to the buffers they work on; interface as CGOperator.
+
+    fine: SIPGOperator on the base cells, which works on expanded vectors (owned values of its own numbering).
+    matrices_: PolytopicMatrices, which integrates matrices directly on the polytopes.
+    """
+
+    norms = SIPGOperator.norms
+    storage = ""
+    patches = None
+
+    def __init__(self, discretization, arrays):
+        self.discretization = disc = discretization
+        self.arrays, self.device, self.dofmap = arrays, arrays.device, disc.dofmap
+        self.fine = SIPGOperator(disc.fine, arrays)
+        to_device = arrays.to_device
+        start, cells = disc.polytopes.cells
+        self.first = to_device(disc.numbering.first, "polytopes")
+        self.boxes = to_device(disc.box_rows(), "polytopes")
+        self.of_cell = to_device(disc.polytope_rows(), "polytopes")
+        self.start, self.cells = to_device(start, "polytopes"), to_device(_some(cells), "polytopes")
+        owned = np.repeat(np.arange(disc.polytopes.count), np.diff(disc.numbering.first)[: disc.polytopes.count])
+        self._dof_polytope = to_device(_some(owned.astype(np.int32)), "polytopes")
+        self._expanded = {name: arrays.zeros(max(1, self.fine.dofmap.num_owned)) for name in ("u", "u_t", "out")}
+        self.assembly = PolytopicMatrices(self)
+
+    # As the fine operator ----------------------------------------------------------------------------------------
+
+    @property
+    def failure(self) -> str:
+        return self.fine.failure
+
+    @property
+    def follows_solution(self) -> bool:
+        return self.fine.follows_solution
+
+    @property
+    def constants(self) -> np.ndarray:
+        return self.fine.constants
+
+    @property
+    def aux_rows(self) -> np.ndarray:
+        return self.fine.aux_rows
+
+    @property
+    def flops(self) -> int:
+        """Flops of this rank's residual on the base cells."""
+        return self.fine.flops
+
+    @property
+    def main_kernel(self) -> Kernel:
+        return self.fine.main_kernel
+
+    def set_constants(self, values) -> None:
+        """Replace the values of the named constants [constant]."""
+        self.fine.set_constants(values)
+
+    def set_auxiliary(self, name: str, values: np.ndarray) -> None:
+        """Replace an auxiliary field by values [cell, row, component] of owned base cells. Collective."""
+        self.fine.set_auxiliary(name, values)
+
+    def restart(self) -> None:
+        """A solve begins: forget what follows the states of the last one."""
+        self.fine.restart()
+
+    def settled(self, u) -> bool:
+        """Whether the penalties suffice at a state u; else they grow. Collective."""
+        return self.fine.settled(self.expand(u))
+
+    def details(self, complete: bool = True) -> list[str]:
+        """Lines for `-fe_view`. Collective."""
+        disc, comm = self.discretization, self.discretization.mesh.comm
+        counts = comm.allreduce(np.array([disc.polytopes.count, disc.mesh.num_cells]))
+        line = (
+            f"  {counts[0]} polytopes, {counts[1] / counts[0]:.3g} base cells each; {disc.space} degree up to "
+            f"{disc.largest}; balance {disc.polytopes.balance:.3g}; assembly {disc.options.poly_assembly}"
+        )
+        return [line, *self.fine.details(complete)]
+
+    # Kernels -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def kernels(self) -> dict[str, Kernel]:
+        """`poly_expand` and `poly_restrict`."""
+        return {name: Kernel(spec, self.device) for name, spec in self.discretization.transfer_specs().items()}
+
+    def compile(self, matrices: bool = False) -> None:
+        """Compile what residuals and products need, and the matrices if asked for. Not collective."""
+        self.kernels  # noqa: B018
+        self.fine.kernels  # noqa: B018
+        for fused in self.fine._passes:
+            fused.kernels  # noqa: B018
+        if matrices:
+            self.assembly.compile()
+
+    def all_kernels(self) -> dict[str, Kernel]:
+        """Every kernel compiled so far, by name."""
+        return {**self.kernels, **self.fine.all_kernels(), **self.assembly.all_kernels()}
+
+    # Base cells and back -----------------------------------------------------------------------------------------
+
+    def expand(self, u, name: str = "u"):
+        """Buffer of the nodal values on owned base cells of a function of the polytopes. Not collective."""
+        disc, kernel, out = self.discretization, self.kernels["poly_expand"], self._expanded[name]
+        fine, cells = disc.fine, disc.mesh.num_cells
+        geometry = (cells, fine.stride, self.fine._nodes, self.fine._cell_nodes)
+        items = fine.num_chunks * 32 * fine.num_nodes
+        kernel(items, *geometry, self.of_cell, self.first, self.boxes, u, out)
+        return out
+
+    def restrict(self, fine, out) -> None:
+        """out = the transpose of `expand` of values on owned base cells. Not collective."""
+        disc, kernel = self.discretization, self.kernels["poly_restrict"]
+        count = self.dofmap.num_owned
+        geometry = (disc.mesh.num_cells, disc.fine.stride, self.fine._nodes, self.fine._cell_nodes)
+        lists = (self.start, self.cells, self._dof_polytope, self.first, self.boxes)
+        kernel(count, count, *geometry, *lists, fine, out)
+
+    # Vectors -----------------------------------------------------------------------------------------------------
+
+    def residual(self, u, out, t: float = 0.0, u_t=None) -> None:
+        """out = F(t, u, u_t); all are buffers of owned values. Collective."""
+        rate = None if u_t is None else self.expand(u_t, "u_t")
+        self.fine.residual(self.expand(u), self._expanded["out"], t, rate)
+        self.restrict(self._expanded["out"], out)
+
+    def linearize(self, u, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
+        """Keep the state at which `action`, `diagonal` and `matrices` differentiate. Collective."""
+        rate = None if u_t is None else self.expand(u_t, "u_t")
+        self.fine.linearize(self.expand(u), t, rate, shift)
+
+    def action(self, du, out) -> None:
+        """out = J du at the state of `linearize`. Collective."""
+        self.fine.action(self.expand(du), self._expanded["out"])
+        self.restrict(self._expanded["out"], out)
+
+    def diagonal(self, out) -> None:
+        """out = diagonal of J."""
+        self.assembly.diagonal(out)
+
+    def matrices(self) -> np.ndarray:
+        """Values of J in the order of the discretization's `matrix_numbers`."""
+        return self.assembly.values()
+
+    # Results -----------------------------------------------------------------------------------------------------
+
+    def errors(self, u, t: float) -> np.ndarray:
+        """Squared errors [2, component] over this rank's cells: L2, then the gradient's. Collective."""
+        return self.fine.errors(self.expand(u), t)
+
+    def flux(self, label: str, u, t: float) -> np.ndarray:
+        """The numerical flux ∫ f1·n over the exterior facets of a named boundary [component]. Collective."""
+        return self.fine.flux(label, self.expand(u), t)
+
+    def cell_fields(self, u, t: float) -> list:
+        """The fields of a vector at the nodes of this rank's base cells. Collective."""
+        return self.fine.cell_fields(self.expand(u), t)
+
+    def trace_fields(self, x, t: float):
+        """Raises OptionError: the scheme has no trace of its own."""
+        return self.fine.trace_fields(x, t)
+
+
+def _some(array: np.ndarray) -> np.ndarray:
+    """The array, or one zero where it is empty: there are no empty buffers."""
+    return array if array.size else np.zeros(1, array.dtype)

@@ -1,0 +1,57 @@
+"""Fields of a dataclass as options: what a value may be, and how its text is read."""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from .errors import OptionError
+
+SCHEME_PREFIXES = ("hdg_", "sipg_", "poly_", "cg_")
+_TRUE = ("1", "true", "yes", "on", "")
+_FALSE = ("0", "false", "no", "off")
+
+
+def option(default, help, choices=None, minimum=None, maximum=None, check=None):
+    """A dataclass field that carries what the database parser and `-help` need.
+
+    minimum, maximum  range of a number; whole numbers may have these values, others lie between them
+    check             function of a value that says what is wrong with it, or None
+    """
+    data = {"help": help, "choices": choices, "minimum": minimum, "maximum": maximum, "check": check}
+    return field(default=default, metadata=data)
+
+
+def option_name(f) -> str:
+    """Name of a field's option, without the object's prefix."""
+    return f.name if f.name.startswith(SCHEME_PREFIXES) else f"fe_{f.name}"
+
+
+def parse(f, prefix: str, text: str):
+    name = f"-{prefix}{option_name(f)}"
+    if isinstance(f.default, bool):
+        if text.lower() in _TRUE:
+            return True
+        if text.lower() in _FALSE:
+            return False
+        raise OptionError(f"{name} {text}: give true or false")
+    for kind, words in ((int, "a whole number"), (float, "a number")):
+        if isinstance(f.default, kind):
+            try:
+                return kind(text)
+            except ValueError:
+                raise OptionError(f"{name} {text}: give {words}") from None
+    return text
+
+
+def check(f, prefix: str, value) -> None:
+    name = f"-{prefix}{option_name(f)} {value}"
+    choices, low, high, check = (f.metadata[key] for key in ("choices", "minimum", "maximum", "check"))
+    if choices and value not in choices:
+        raise OptionError(f"{name}: not known; valid are {', '.join(choices)}")
+    if isinstance(f.default, float) and not low < value < high:
+        raise OptionError(f"{name}: give a number between {low} and {high}")
+    if isinstance(f.default, int) and low is not None and not low <= value <= high:
+        raise OptionError(f"{name}: give a whole number from {low} to {high}")
+    fault = check(value) if check else None
+    if fault:
+        raise OptionError(f"{name}: {fault}")
