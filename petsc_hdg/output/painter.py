@@ -25,10 +25,10 @@ class Painted:
     width: np.ndarray
 
     @classmethod
-    def of(cls, surface, frame: np.ndarray, colour: np.ndarray, mesh_lines: bool) -> Painted:
+    def of(cls, surface, frame: np.ndarray, colour: np.ndarray, wish) -> Painted:
         """The visible part of a Surface.
 
-        frame [3, 3]: columns point right, up and to the eye.   colour [facet, lattice point, 4].
+        frame [3, 3]: columns point right, up and to the eye.   colour [facet, lattice point, 4].   wish: the Picture.
         """
         places = surface.points @ frame
         normals = surface.normals() @ frame
@@ -36,10 +36,11 @@ class Painted:
         step = np.abs(np.diff(places[:, surface.pieces, 2], axis=2)).max(axis=(1, 2), initial=0.0)
         edge_normals = normals[:, surface.beside]
         visible = edge_normals[..., 2] > 0
-        creased = _creased(surface, edge_normals)
+        creased, between = _creased(surface, edge_normals)
         groups = [(faces, depth)]
         for mask, width, alpha in (
-            (visible & ~creased if mesh_lines else None, 0.35, 0.5),
+            (visible & ~creased if wish.mesh_lines else None, 0.35, 0.5),
+            (visible & ~creased & between if between.any() else None, wish.region_width, 0.9),
             (visible & creased, 0.9, 0.9),
         ):
             if mask is not None:
@@ -89,14 +90,17 @@ def _lines(surface, places, mask, width: float, alpha: float, step):
     return (ends[..., :2], np.zeros((count, 4)), stroke, np.full(count, width)), depth
 
 
-def _creased(surface, edge_normals: np.ndarray) -> np.ndarray:
-    """Facet edges [facet, edge] at which the surface has a crease."""
+def _creased(surface, edge_normals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Facet edges [facet, edge] at which the surface has a crease, and those between two regions."""
     middle = surface.edge_keys().ravel()
     normals = edge_normals.reshape(-1, 3)
     order = np.argsort(middle, kind="stable")
     paired = np.flatnonzero(middle[order[1:]] == middle[order[:-1]])
     first, second = order[paired], order[paired + 1]
     sharp = np.einsum("nd,nd->n", normals[first], normals[second]) < _CREASE
-    found = np.zeros(len(middle), bool)
-    found[first[sharp]] = found[second[sharp]] = True
-    return found.reshape(edge_normals.shape[:2])
+    regions = np.repeat(surface.regions, edge_normals.shape[1])
+    creased, between = np.zeros((2, len(middle)), bool)
+    creased[first[sharp]] = creased[second[sharp]] = True
+    apart = regions[first] != regions[second]
+    between[first[apart]] = between[second[apart]] = True
+    return creased.reshape(edge_normals.shape[:2]), between.reshape(edge_normals.shape[:2])

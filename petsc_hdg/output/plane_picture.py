@@ -23,7 +23,7 @@ def draw_plane(scene: Plane, wish):
     quiet_axes(axes, lower, upper)
     shades = colours(scene.values, wish.colour_map)
     _draw_field(axes, scene, shades, wish.contours)
-    _draw_lines(axes, scene, shades, wish.mesh_lines or scene.lens is None)
+    _draw_lines(axes, scene, shades, wish)
     if placed is not None:
         draw_lens(axes, scene, placed, shades)
     if scene.boundaries:
@@ -58,12 +58,12 @@ def _draw_field(axes, scene: Plane, shades, contours: int) -> None:
         axes.tricontour(mesh, values, levels=levels, colors=inks, linewidths=0.5, alpha=0.4, linestyles="solid")
 
 
-def _draw_lines(axes, scene: Plane, shades, mesh_lines: bool) -> None:
+def _draw_lines(axes, scene: Plane, shades, wish) -> None:
     if scene.first is not None:
         scene.first.drawn(axes, 0.8, FAINT, linestyles=(0, (4, 3)), zorder=0.5)
-    if mesh_lines:
+    if wish.mesh_lines or scene.lens is None:
         scene.edges.drawn(axes, 0.3, shades, alpha=0.5)
-    scene.interfaces.drawn(axes, 1.2, shades, alpha=0.9)
+    scene.interfaces.drawn(axes, wish.region_width, shades, alpha=0.9)
     scene.outline.drawn(axes, 1.0, INK)
 
 

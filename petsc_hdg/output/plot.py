@@ -31,6 +31,7 @@ class Picture:
     scale: float | None = None
     colour_map: str | None = None
     view: tuple[float, float] = (-58.0, 24.0)
+    region_width: float = 1.2
     dpi: int = 200
 
 
@@ -51,7 +52,7 @@ def plot(
 
     cell, degree, points [cell, node, dim]: cells and places of their nodes as for `write_vtu`.
     values [cell, node] or [cell, node, component]: colours; several components show their magnitude.
-    cell_regions [cell] int: thin lines are drawn between regions (2D).
+    cell_regions [cell] int: thin lines are drawn between regions, region_width points wide.
     boundaries: name → (cells [n], local facets [n]), as Mesh.boundary_facets gives: coloured lines with a legend (2D).
     displacement [cell, node, dim]: the shape is drawn deformed by `scale` times this, with its first outline; `values`
         may be left out: the displacement's magnitude.

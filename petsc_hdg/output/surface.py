@@ -23,7 +23,7 @@ class Surface:
     """The outer facets, on rank 0. points [facet, lattice point, 3], values [facet, lattice point].
 
     pieces [t, 3] and outline [edge, n + 1]: triangles and edges of one facet's lattice.   turned [facet] bool: whether
-    the lattice's normal points inwards.
+    the lattice's normal points inwards.   regions [facet] int: between different ones there are lines.
     """
 
     points: np.ndarray
@@ -31,6 +31,7 @@ class Surface:
     pieces: np.ndarray
     outline: np.ndarray
     turned: np.ndarray
+    regions: np.ndarray
     note: str = ""
 
     def normals(self) -> np.ndarray:
@@ -68,8 +69,8 @@ def collect_surface(
     outwards = found.mean(axis=1) - shape.mean(axis=1)[exterior.cells]
     turned = np.einsum("fd,fd->f", _normals(found[:, pieces]).sum(axis=1), outwards) < 0
     shown, colour = gather_rows(comm, found), gather_rows(comm, exterior.sample(element, n, values)[..., 0])
-    turned = gather_rows(comm, turned)
-    return Surface(shown, colour, pieces, outline, turned, note) if comm.rank == 0 else None
+    turned, regions = gather_rows(comm, turned), gather_rows(comm, tags[exterior.cells])
+    return Surface(shown, colour, pieces, outline, turned, regions, note) if comm.rank == 0 else None
 
 
 def _normals(corners: np.ndarray) -> np.ndarray:
@@ -92,7 +93,7 @@ def draw_surface(scene: Surface, wish):
     axes.set_aspect("equal")
     axes.axis("off")
     colour_map, norm = colours(scene.values, wish.colour_map)
-    painted = Painted.of(scene, np.stack((right, up, eye), axis=1), colour_map(norm(scene.values)), wish.mesh_lines)
+    painted = Painted.of(scene, np.stack((right, up, eye), axis=1), colour_map(norm(scene.values)), wish)
     axes.add_collection(painted.collection())
     _triad(axes, right, up, (x0, y0), 0.07 * (upper - lower).max())
     colour_bar(figure, bar_axes, ScalarMappable(norm, colour_map), wish.label)

@@ -161,3 +161,19 @@ def test_refused(tmp_path, case):
         plot(tmp_path / "a.png", COMM, "triangle", 1, **given)
     assert message in str(error.value)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("cell", BOXES)
+def test_lines_between_regions(tmp_path, cell):
+    """Lines are there with regions only, and grow with their width."""
+    mesh = box(cell, COMM)
+    x = node_places(mesh, 1)
+    regions = np.arange(len(x))
+    drawn_with = {}
+    for name, more in {"none": {}, "thin": {"region_width": 0.3}, "wide": {"region_width": 2.0}}.items():
+        given = {"cell_regions": regions, **more} if more else {}
+        plot(tmp_path / f"{name}.png", COMM, cell, 1, x, 1 + 0 * x[..., 0], dpi=60, contours=0, **given)
+        drawn_with[name] = picture(tmp_path / f"{name}.png")
+    changed = [np.count_nonzero((drawn_with[name] != drawn_with["none"]).any(axis=2)) for name in ("thin", "wide")]
+    amount = [np.abs(drawn_with[name] - drawn_with["none"]).sum() for name in ("thin", "wide")]
+    assert 300 < changed[0] < changed[1] and 2 * amount[0] < amount[1]
