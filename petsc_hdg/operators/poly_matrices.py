@@ -1,4 +1,4 @@
-"""Matrices of polytopic DG integrated on the device, polytope by polytope: all values, diagonal blocks, the diagonal."""
+"""Matrices of polytopic DG integrated on the device, polytope by polytope: values, diagonal blocks, the diagonal."""
 
 from __future__ import annotations
 
@@ -107,7 +107,9 @@ class PolytopicMatrices:
         n = blocks.unknowns.astype(float)
         if part == "volume":
             cells = np.diff(self.disc.polytopes.cells[0])
-            return int(2 * self.specs.volume_slots * fine.quadrature.num_points * (cells * n[: blocks.count] ** 2).sum())
+            return int(
+                2 * self.specs.volume_slots * fine.quadrature.num_points * (cells * n[: blocks.count] ** 2).sum()
+            )
         own, other = n[blocks.own], np.where(blocks.other >= 0, n[np.maximum(blocks.other, 0)], 0)
         points = np.diff(blocks.bounds) * fine.facet_rules[0][0].num_points
         return int(2 * self.specs.facet_slots * (points * (own * own + own * other)).sum())

@@ -1,0 +1,145 @@
+"""Matrices of polytopic DG: all approaches agree with each other and with the matrix-free product."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from petsc4py import PETSc
+from sample_meshes import DIM, SHAPES, box_mesh
+from sample_physics import everything_on_one_field
+
+import petsc_hdg as fe
+from petsc_hdg.device import Arrays, Device
+from petsc_hdg.discretizations.poly import PolytopicDG
+from petsc_hdg.discretizations.transposition import DeviceLimits
+from petsc_hdg.mesh.polytopes import Polytopes
+from petsc_hdg.operators.poly import PolytopicOperator
+from petsc_hdg.options import Options
+
+FACES = {"triangle": (7, 5), "quadrilateral": (6, 5), "tetrahedron": (3, 2, 2), "hexahedron": (4, 3, 3)}
+CASES = {  # physics, largest degree, lowest degree
+    "triangle": ("convection", 3, 0),
+    "quadrilateral": ("everything", 2, 2),
+    "tetrahedron": ("coupled", 2, 1),
+    "hexahedron": ("diffusion", 2, 0),
+}
+T, SHIFT = 0.4, 1.7
+_DEVICES: list = []
+
+
+def physics_of(name: str) -> fe.Physics:
+    if name == "everything":
+        return everything_on_one_field()
+    if name == "diffusion":
+        return fe.Physics(
+            {"u": 1},
+            f1="for (d = 0; d < dim; ++d) f1[d] = (1 + x[0])*u_x[d];",
+            boundary=[fe.Dirichlet("left", "g[0] = 1;")],
+            name="diffusion",
+        )
+    if name == "convection":
+        return fe.Physics(
+            {"u": 1},
+            f0="f0[0] = u_t[0] + x[1]*u[0]; for (d = 0; d < dim; ++d) f0[0] += (1 + d - x[0])*u_x[d];",
+            f1="for (d = 0; d < dim; ++d) f1[d] = 0.01*u_x[d]; f1[0] += 0.3*u_x[1] - x[1]*u[0];",
+            boundary=[fe.Dirichlet("left", "g[0] = 1;"), fe.Robin("right", "f0[0] = x[1]*u[0];")],
+            name="convection",
+        )
+    return fe.Physics(
+        {"v": 2},
+        f0="for (c = 0; c < 2; ++c) f0[c] = (c + 1)*u[1 - c] - x[0];",
+        f1="for (c = 0; c < 2; ++c) for (d = 0; d < dim; ++d) f1[c*dim + d] = (1 + c)*u_x[c*dim + d] + 0.2*u_x[d];",
+        boundary=[fe.Dirichlet("left", "g[0] = 1; g[1] = x[0];")],
+        name="coupled",
+    )
+
+
+def agglomerated(mesh, count: int, low: int, high: int, seed: int = 3):
+    """Random polytopes of a rank's cells, those nearest to random points, with degrees from low to high."""
+    random = np.random.default_rng(seed + mesh.comm.rank)
+    x = mesh.geometry.nodes[mesh.geometry.cell_nodes[: mesh.num_cells]].mean(axis=1)
+    centres = x[random.permutation(len(x))[:count]]
+    near = np.argmin(((x[:, None] - centres) ** 2).sum(axis=2), axis=1)
+    _, of_cell = np.unique(near, return_inverse=True)
+    number = int(of_cell.max(initial=-1)) + 1
+    degrees = np.resize(np.arange(low, high + 1), number)
+    random.shuffle(degrees)
+    mesh.polytopes = Polytopes(of_cell.astype(np.int32), number, degrees)
+    return mesh
+
+
+def created(mesh, physics, degree: int, approach: str = "2", limits=None, precision: str = "double", **more):
+    """A PolytopicOperator with random auxiliary fields; limits: of the device that launch shapes are for."""
+    if not _DEVICES:
+        _DEVICES.append(Device.select("any", mesh.comm))
+    chosen = _DEVICES[0]
+    settings = {
+        "backend": "poly_gpu",
+        "check_kernels": False,
+        "precision": precision,
+        "poly_assembly": approach,
+        **more,
+    }
+    limits = limits or DeviceLimits(chosen.local_bytes, chosen.max_work_group, chosen.is_gpu)
+    disc = PolytopicDG(mesh, physics, Options(degree=degree, **settings), limits)
+    operator = PolytopicOperator(disc, Arrays(chosen, precision))
+    random = np.random.default_rng(9)
+    for field in disc.auxiliary.fields:
+        rows = 1 if field.space == "cell" else disc.auxiliary.element.num_basis
+        operator.set_auxiliary(field.name, random.uniform(0.5, 1.5, (mesh.num_cells, rows, field.components)))
+    return operator
+
+
+def linearized(operator):
+    """Random directions du [2, owned], where the operator is linearized at a random state."""
+    disc, arrays = operator.discretization, operator.arrays
+    random = np.random.default_rng(5 + disc.mesh.comm.rank)
+    values = random.uniform(0.2, 1.0, (4, max(1, disc.dofmap.num_owned)))
+    uses_rate = disc.physics.uses_time_derivative
+    u, u_t = (arrays.to_device(v) for v in values[:2])
+    operator.linearize(u, T, u_t if uses_rate else None, SHIFT)
+    return values[2:]
+
+
+def product(operator, du: np.ndarray) -> np.ndarray:
+    """J du without a matrix."""
+    arrays, count = operator.arrays, operator.discretization.dofmap.num_owned
+    out = arrays.zeros(max(1, count))
+    operator.action(arrays.to_device(du), out)
+    return arrays.to_host(out, count).astype(float)
+
+
+def summed(operator, du: np.ndarray) -> np.ndarray:
+    """J du by the values and numbers of the matrix."""
+    comm, disc = operator.discretization.mesh.comm, operator.discretization
+    rows, columns = operator.assembly.blocks_of.numbers(operator.assembly.approach)
+    values = operator.assembly.values().astype(float)
+    count = disc.dofmap.num_owned
+    everything = np.concatenate(comm.allgather(du[:count]))
+    first = comm.scan(count) - count
+    assert len(values) == len(rows) == len(columns)
+    return np.bincount(rows - first, values * everything[columns], count)
+
+
+def apart(one: np.ndarray, two: np.ndarray, comm) -> float:
+    """Largest difference over the largest entry. Collective."""
+    largest = max(comm.allgather(float(np.abs(two).max(initial=0))))
+    assert largest > 0.1
+    return max(comm.allgather(float(np.abs(one - two).max(initial=0)))) / largest
+
+
+def differences(mesh, physics, degree: int, approach: str, **more) -> float:
+    operator = created(mesh, physics, degree, approach, **more)
+    comm = mesh.comm
+    return max([apart(summed(operator, du), product(operator, du), comm) for du in linearized(operator)])
+
+
+@pytest.mark.parametrize("approach", ["2", "1", "atomic"])
+@pytest.mark.parametrize("cell", SHAPES)
+def test_matrices_give_the_product(cell, approach):
+    name, high, low = CASES[cell]
+    mesh = agglomerated(box_mesh(cell, FACES[cell]), 9, low, high)
+    assert mesh.dim == DIM[cell] and mesh.polytopes.count > 5
+    assert differences(mesh, physics_of(name), high, approach) < 1e-12
