@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
-from petsc4py import PETSc
 from sample_meshes import DIM, SHAPES, box_mesh
 from sample_physics import everything_on_one_field
 
