@@ -11,7 +11,15 @@ setup(
     package_dir={"petsc_hdg.kernels_cl": "kernels_cl"},
     package_data={"petsc_hdg.kernels_cl": ["*.cl", "*.clh"]},
     # petsc4py and mpi4py are left out: pip would build its own PETSc and MPI, where the user's are wanted.
-    install_requires=["numpy>=1.24", "pyopencl>=2022.3", "fenics-basix>=0.7", "pycparser>=2.21", "sympy", "meshio"],
+    install_requires=[
+        "numpy>=1.24",
+        "pyopencl>=2022.3",
+        "fenics-basix>=0.7",
+        "pycparser>=2.21",
+        "sympy",
+        "meshio",
+        "pymetis>=2025.2",
+    ],
     extras_require={
         "plot": ["matplotlib"],
         "test": ["pytest", "scikit-fem", "scipy", "matplotlib", "ruff"],

@@ -36,6 +36,8 @@ _PUBLIC = {
     "Problem": "problem",
     "Robin": "physics",
     "SolveError": "errors",
+    "agglomerate": "mesh",
+    "coarsen": "mesh",
     "main": "run",
 }
 

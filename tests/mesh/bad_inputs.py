@@ -1,5 +1,6 @@
 """Meshes that must be refused: name → (what to call with a communicator and a folder, pattern of the message)."""
 
+import bad_polytopes
 import meshio
 import numpy as np
 from conftest import MESHES
@@ -173,3 +174,6 @@ BAD = {
         "no cell region called 'iron'; known here: none",
     ),
 }
+
+assert not BAD.keys() & bad_polytopes.BAD.keys()
+BAD |= bad_polytopes.BAD
