@@ -69,8 +69,7 @@ def settle_constants(problem, u: PETSc.Vec) -> None:
             f"must balance, and they sum to {product.sum():.3e}; give a Dirichlet or Robin condition, or data "
             "that balance"
         )
-    ones.normalize()
-    constants = PETSc.NullSpace().create(vectors=[ones], comm=u.comm)
+    constants = _span(problem, ones)
     for mat in matrices:
         mat.setNullSpace(constants)
         mat.setTransposeNullSpace(constants)
@@ -83,6 +82,14 @@ def _one(problem, u: PETSc.Vec) -> PETSc.Vec:
     ones = u.duplicate()
     ones.set(1.0)
     return ones
+
+
+def _span(problem, ones: PETSc.Vec) -> PETSc.NullSpace:
+    """The null space of constants; PETSc's own fits matrices of coarser levels too."""
+    if not isinstance(problem.discretization, PolytopicDG):
+        return PETSc.NullSpace().create(constant=True, comm=ones.comm)
+    ones.normalize()
+    return PETSc.NullSpace().create(vectors=[ones], comm=ones.comm)
 
 
 def approach(problem, u: PETSc.Vec) -> None:
