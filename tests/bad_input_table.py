@@ -1,6 +1,7 @@
 """Bad inputs to physics, options, problems, devices, solvers: name → (call of communicator and folder, pattern).
 
-Bad meshes are in tests/mesh/bad_inputs.py. Each call is collective and must raise a PetscHdgError of one sentence.
+Bad meshes are in tests/mesh/bad_inputs.py, bad polytopes in bad_input_poly.py. Each call is collective and must raise a
+PetscHdgError of one sentence.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
+from bad_input_poly import BAD_POLY
 from petsc_options import petsc_options
 from sample_meshes import divided, hanging
 
@@ -171,7 +173,7 @@ BAD = {
     ),
     "unknown matrix": (
         lambda c, f: by_database(c, fe_pmat="dense"),
-        "dense: not known; valid are auto, aij, conforming, none",
+        "dense: not known; valid are auto, aij, conforming, agglomerates, none",
     ),
     "conforming subspace of CG": (
         lambda c, f: by_database(c, fe_pmat="conforming"),
@@ -385,6 +387,7 @@ BAD = {
         "none.msh does not exist",
     ),
     "mixed cells": (lambda c, f: fe.Mesh.from_file(MESHES / "mixed.msh", comm=c), "one shape in a mesh"),
+    **BAD_POLY,
 }
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..device import Kernel
+from ..errors import PhysicsError
 from .poly_matrices import PolytopicMatrices
 from .sipg import SIPGOperator
 
@@ -141,6 +142,20 @@ class PolytopicOperator:
         """Keep the state at which `action`, `diagonal` and `matrices` differentiate. Collective."""
         rate = None if u_t is None else self.expand(u_t, "u_t")
         self.fine.linearize(self.expand(u), t, rate, shift)
+        self._check_diffusivity()
+
+    def _check_diffusivity(self) -> None:
+        """Raise PhysicsError where normal diffusivities have both signs: no penalty can serve. Collective."""
+        sigma = self.fine.penalties()
+        signs = np.array([(sigma < 0).any(axis=(1, 2)), (sigma > 0).any(axis=(1, 2))], dtype=np.int32)
+        both = self.discretization.mesh.comm.allreduce(signs).all(axis=0)
+        if both.any():
+            physics = self.discretization.physics
+            raise PhysicsError(
+                f"physics '{physics.name}': the diffusivity of component {np.flatnonzero(both)[0]} (the derivative of f1 "
+                "by the gradient) is positive in some places and negative in others; poly_gpu takes one sign on the "
+                "whole mesh: check f1 and the data it reads"
+            )
 
     def action(self, du, out) -> None:
         """out = J du at the state of `linearize`. Collective."""
