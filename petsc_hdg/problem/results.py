@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from .. import output, stages
-from ..discretizations import CellField
+from ..discretizations import CellField, PolytopicDG
 from ..discretizations.dofmap import element_nodes
 from ..errors import OptionError, collectively
 from ..reference import ReferenceElement, on_facets
+
+OUTLINE_WIDTH = 0.6  # of polytopes in pictures, in points
 
 
 def cell_fields(problem, u, t: float = 0.0) -> list[CellField]:
@@ -56,13 +58,29 @@ def _cell_data(problem) -> dict[str, np.ndarray]:
             first = auxiliary.starts[auxiliary.field(f.name)[1]]
             data[f.name] = problem.operator.aux_rows[first : first + f.components, : problem.mesh.num_cells].T.copy()
     data["rank"] = np.full(problem.mesh.num_cells, problem.comm.rank, dtype=float)
+    if isinstance(problem.discretization, PolytopicDG):
+        disc = problem.discretization
+        data["polytope"] = _polytope_numbers(problem).astype(float)
+        data["degree"] = disc.degrees[disc.polytopes.of_cell].astype(float)
     return data
 
 
+def _polytope_numbers(problem) -> np.ndarray:
+    """Number [cell] of the polytope of each base cell among those of all ranks. Collective."""
+    polytopes = problem.discretization.polytopes
+    numbers = polytopes.numbers
+    if numbers is None:
+        before = problem.comm.allgather(polytopes.count)[: problem.comm.rank]
+        numbers = sum(before) + np.arange(polytopes.count)
+    return numbers[polytopes.of_cell]
+
+
 def write_png(problem, path, u, t: float = 0.0, **settings) -> None:
-    """Write a picture of the first field. Collective."""
+    """Write a picture of the first field; with poly_gpu polytopes are outlined. Collective."""
     degree, points, fields = _at_output_nodes(problem, u, t)
     first = next(iter(fields.values()))
+    if isinstance(problem.discretization, PolytopicDG):
+        settings = {"cell_regions": _polytope_numbers(problem), "region_width": OUTLINE_WIDTH, **settings}
     output.plot(path, problem.comm, problem.mesh.cell, degree, points, first, **settings)
 
 
