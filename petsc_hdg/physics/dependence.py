@@ -1,10 +1,10 @@
-"""On what the element matrices of a linear physics depend, besides the cell's geometry, constants and time."""
+"""On what the element matrices of a linear physics depend, besides the cell's geometry and constants."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from petsc_hdg.physics.variation import reads_component, varies_in_cell
+from petsc_hdg.physics.variation import reads_component, reads_time, varies_in_cell
 
 _NOTHING: dict[str, tuple] = {"a": (), "a_x": ()}
 
@@ -16,11 +16,13 @@ class Dependence:
     on_place    whether they may read x or the solution (or n, in a stabilization)
     auxiliary   components of auxiliary data that they may read, ascending
     natural     of each natural condition 0: it adds nothing to matrices, 1: the same on every facet, 2: it reads x or n
+    on_time     whether they may read t
     """
 
     on_place: bool
     auxiliary: tuple[int, ...]
     natural: tuple[int, ...]
+    on_time: bool
 
 
 def dependence(instance, with_stabilization: bool) -> Dependence:
@@ -35,4 +37,4 @@ def dependence(instance, with_stabilization: bool) -> Dependence:
     read = [p for p in (*programs, *robin) if p is not None]
     components = range(instance.num_auxiliary)
     auxiliary = tuple(c for c in components if any(reads_component(p, c, instance.dim) for p in read))
-    return Dependence(on_place, auxiliary, natural)
+    return Dependence(on_place, auxiliary, natural, any(map(reads_time, read)))

@@ -134,7 +134,7 @@ class Physics:
         return self._instance(dim).has_constant_jacobian
 
     def dependence(self, dim: int, with_stabilization: bool = False) -> Dependence:
-        """On what element matrices depend besides geometry, constants and time, in `dim` dimensions."""
+        """On what element matrices depend besides geometry and constants, in `dim` dimensions."""
         return dependence(self._instance(dim), with_stabilization)
 
     def _valid_instances(self) -> list[Instance]:

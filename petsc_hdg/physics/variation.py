@@ -20,8 +20,16 @@ def varies_in_cell(program: Program, nodal: dict[str, Collection[int]]) -> bool:
     An index that is not known before the program runs counts as every element.
     """
     main = _pruned(program)
-    inputs = ir.names_used(*main.body) & {parameter.name for parameter in main.parameters} - main.outputs
-    return bool(inputs & _VARYING) or any(_reads(main.body, name, nodal[name]) for name in _GIVEN if nodal[name])
+    return bool(_inputs(main) & _VARYING) or any(_reads(main.body, name, nodal[name]) for name in _GIVEN if nodal[name])
+
+
+def reads_time(program: Program) -> bool:
+    """Whether a specialised program, without what its output does not need, reads t."""
+    return "t" in _inputs(_pruned(program))
+
+
+def _inputs(main) -> frozenset:
+    return frozenset(ir.names_used(*main.body) & {parameter.name for parameter in main.parameters} - main.outputs)
 
 
 def reads_component(program: Program, component: int, dim: int) -> bool:
