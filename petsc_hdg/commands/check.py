@@ -51,7 +51,7 @@ def _error(world, ranks: int, case, options, backend: str, device: str | None = 
             return None
         faces, simplex, degree = case
         chosen = Options(
-            **{**_plain(options), "backend": backend, "degree": degree, "device": device or options.device}
+            **_plain(options), backend=backend, degree=degree, device=device or options.device, poly_agglomerates=5
         )
         mesh = Mesh.box(faces, simplex=simplex, comm=PETSc.Comm(comm))
         problem = Problem(mesh, _physics(), chosen)
