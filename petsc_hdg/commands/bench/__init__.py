@@ -7,11 +7,11 @@ import json
 from pathlib import Path
 
 from ...device import Device
-from . import cg, hdg, sipg, trace
+from . import cg, hdg, poly, sipg, trace
 from .copy import copy_bandwidth
 from .row import format_rows
 
-SCHEMES = {"cg": cg, "hdg": hdg, "sipg": sipg, "trace": trace}
+SCHEMES = {"cg": cg, "hdg": hdg, "poly": poly, "sipg": sipg, "trace": trace}
 
 
 def main(arguments: list[str]) -> int:

@@ -43,6 +43,7 @@ def format_rows(rows: list[dict], header: bool = True) -> str:
         lines.append(
             f"  {r['kernel']:<34} {r['cell']:<14} {r['degree']:>6} {r['cells'] / 1e6:>8.2f} "
             f"{1e3 * r['seconds_median']:>9.3f} {r['dof_per_s'] / 1e9:>8.3f} "
-            f"{r['fraction_of_copy']:>8.3f} {r['gflops']:>8.0f}"
+            f"{r['fraction_of_copy']:>8.3f} {r['gflops']:>8.{0 if r['gflops'] > 100 else 2}f}"
+            + (f"  {r['fraction_of_peak']:.3f} of peak" if r.get("fraction_of_peak") else "")
         )
     return "\n".join(lines)

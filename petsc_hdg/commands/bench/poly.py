@@ -1,0 +1,212 @@
+"""Rows of the scheme poly_gpu: matrices of polytopes by kernels, their index sets, and whole; products.
+
+Meshes are shaken boxes of triangles and tetrahedra, agglomerated to polytopes of 1, 4 and 60 of them (x1, x4, x60); the
+physics is advection-diffusion-reaction with variable coefficients. Each approach of `-poly_assembly` gets a mesh on
+which it writes so many values: rates are comparable, seconds are not.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from functools import lru_cache
+from types import SimpleNamespace
+
+import numpy as np
+
+from ...device import Arrays
+from ...discretizations.legendre import num_basis
+from ...discretizations.poly import PolytopicDG
+from ...discretizations.transposition import DeviceLimits
+from ...mesh import agglomerate
+from ...operators.assembled import AssembledMatrix
+from ...operators.poly import PolytopicOperator
+from ...options import Options
+from ...physics import Dirichlet, Physics
+from .copy import median_seconds
+from .peak import arithmetic_peak
+from .row import row
+from .tiled import shaken_box
+
+GPU_CASES = [("triangle", (1, 2, 3, 4, 5)), ("tetrahedron", (1, 2, 3, 4, 5))]
+CPU_CASES = [("triangle", (1, 3, 5)), ("tetrahedron", (1, 3))]
+FACTORS = (1, 4, 60)  # base cells of a polytope
+APPROACHES = ("2", "1", "atomic")
+GPU_VALUES, CPU_VALUES = 5e7, 1e6  # of a matrix, or of its triplets
+GPU_CELLS, CPU_CELLS = 4e5, 8e3  # at most, of the base mesh
+FEWEST = 4  # polytopes
+NEIGHBOURS = {"triangle": {1: 3, 4: 5, 60: 6}, "tetrahedron": {1: 4, 4: 8, 60: 13}}  # of a polytope, about
+PARTS = ("element kernel", "facet kernel", "indices", "fill", "total")
+PRODUCTS = ("product", "AIJ product")  # matrix-free; by the assembled matrix, on the host
+
+
+def reaction_advection_diffusion() -> Physics:
+    """-∇·((1 + x₀) ∇u) + w·∇u + (1 + x₀ x₁) u = 1 with w = (1, x₀, …), u = 0 on the boundary."""
+    return Physics(
+        {"u": 1},
+        f0="f0[0] = u_x[0] + x[0]*u_x[1] + (1 + x[0]*x[1])*u[0] - 1;",
+        f1="for (d = 0; d < dim; ++d) f1[d] = (1 + x[0])*u_x[d];",
+        boundary=[Dirichlet("boundary", "g[0] = 0;")],
+        name="reaction-advection-diffusion",
+    )
+
+
+def rows(device, given, copy):
+    """Yield bench rows, one after the other: the arithmetic peak first."""
+    peak = arithmetic_peak(device, given.fe_precision)
+    yield peak_row(device, given.fe_precision, peak, copy)
+    for cell, degrees in GPU_CASES if device.is_gpu else CPU_CASES:
+        for degree in degrees:
+            for factor in FACTORS:
+                for approach in APPROACHES:
+                    titles = [*PARTS, *(PRODUCTS if approach == "2" else ())]
+                    names = {t: f"poly {t}, {approach}, x{factor}" for t in titles}
+                    names = {t: name for t, name in names.items() if given.only in f"{name} {cell} P{degree}"}
+                    if names:
+                        yield from _case(device, given, copy, peak, cell, degree, factor, approach, names)
+
+
+def peak_row(device, precision: str, peak: float, copy: float) -> dict:
+    """The row of the measured peak."""
+    options = SimpleNamespace(degree=0, precision=precision)
+    disc = SimpleNamespace(name="", mesh=SimpleNamespace(cell=""), options=options, physics=SimpleNamespace())
+    disc.physics.num_components = 1
+    made = row(
+        kernel="peak, fused multiply-add", discretization=disc, device=device, cells=0, dofs=0, dof_kind="none",
+        seconds=1.0, nbytes=0, flops=peak, copy=copy,
+    )  # fmt: skip
+    return made | {"peak_gflops_same_run": peak / 1e9, "fraction_of_peak": 1.0}
+
+
+@lru_cache(maxsize=2)
+def _mesh(cell: str, side: int):
+    return shaken_box(cell, (side,) * (2 if cell == "triangle" else 3))
+
+
+def agglomerated(cell: str, wanted: float, factor: int):
+    """A mesh of about so many base cells, with polytopes of `factor` of them."""
+    dim, pieces = (2, 2) if cell == "triangle" else (3, 6)
+    side = max(2, round((max(wanted, FEWEST * factor) / pieces) ** (1 / dim)))
+    mesh = _mesh(cell, side)
+    mesh.polytopes = None
+    return mesh if factor == 1 else agglomerate(mesh, max(1, round(mesh.num_cells / factor)))
+
+
+def num_cells(device, cell: str, degree: int, factor: int, approach: str) -> float:
+    """Base cells for which an approach writes as many values as the device is given."""
+    dim = 2 if cell == "triangle" else 3
+    size = num_basis(dim, degree, "total") ** 2
+    per_cell = (2 * dim + 3 if approach == "1" else (1 + NEIGHBOURS[cell][factor]) / factor) * size
+    fitting = (GPU_VALUES if device.is_gpu else CPU_VALUES) / per_cell
+    return min(fitting, GPU_CELLS if device.is_gpu else CPU_CELLS)
+
+
+def operator_on(mesh, physics, device, precision: str, degree: int, approach: str) -> PolytopicOperator:
+    """The operator on a mesh, linearized at zero."""
+    limits = DeviceLimits(device.local_bytes, device.max_work_group, device.is_gpu)
+    options = Options(degree=degree, precision=precision, backend="poly_gpu", poly_assembly=approach)
+    op = PolytopicOperator(PolytopicDG(mesh, physics, options, limits), Arrays(device, precision))
+    op.linearize(op.arrays.zeros(op.dofmap.num_owned))
+    return op
+
+
+def _case(device, given, copy, peak, cell: str, degree: int, factor: int, approach: str, names: dict):
+    """Rows of one mesh and approach."""
+    cells = given.cells or num_cells(device, cell, degree, factor, approach)
+    mesh, physics = agglomerated(cell, cells, factor), reaction_advection_diffusion()
+    op = operator_on(mesh, physics, device, given.fe_precision, degree, approach)
+    measure = Measures(op, given.repeat)
+    for title, name in names.items():
+        yield poly_row(name, title, op, measure.of(title), copy, peak, factor)
+    del op, measure
+    gc.collect()  # operators and their parts hold each other, and the device's memory
+
+
+class Measures:
+    """Seconds of the parts of an operator's assembly, each measured once."""
+
+    def __init__(self, op: PolytopicOperator, repeat: int):
+        self.op, self.repeat, self.known = op, repeat, {}
+        self.sizes = (op.dofmap.num_owned, None)
+        self.matrix = None
+        op.assembly.compile()
+
+    def of(self, title: str) -> float:
+        """Seconds of a part by its title."""
+        if title not in self.known:
+            self.known[title] = self._measured(title)
+        return self.known[title]
+
+    def _measured(self, title: str) -> float:
+        op, assembly = self.op, self.op.assembly
+        if title in ("element kernel", "facet kernel"):
+            part = {"element kernel": "volume", "facet kernel": "facets"}[title]
+            return median_seconds(op.device, lambda: assembly.run(part), self.repeat)
+        if title == "total":
+            return self.of("indices") + self.of("fill")
+        if title == "indices":
+            return self._host(self._indices)
+        self._matrix()
+        if title == "fill":
+            return self._host(self.matrix.update)
+        x = np.random.default_rng(3).uniform(-1, 1, op.dofmap.num_owned)
+        if title == "product":
+            du, out = op.arrays.to_device(x), op.arrays.zeros(len(x))
+            return median_seconds(op.device, lambda: op.action(du, out), self.repeat)
+        self.matrix.update()
+        given, product = self.matrix.mat.createVecs()
+        given.array = x
+        return self._host(lambda: self.matrix.mat.mult(given, product))
+
+    def _matrix(self) -> AssembledMatrix:
+        if self.matrix is None:
+            self.matrix = AssembledMatrix(self.op, self.sizes, self.op.discretization.mesh.comm, "standard")
+        return self.matrix
+
+    def _indices(self) -> None:
+        """Interfaces, PETSc's numbers and its preallocation, and the lists of work on the device."""
+        assembly = self.op.assembly
+        for kept in ("blocks_of", "_loaded"):
+            assembly.__dict__.pop(kept, None)
+        assembly._loaded = {}
+        assembly.compile()
+        self.matrix = None
+        self._matrix()
+        self.op.device.finish()
+
+    def _host(self, work) -> float:
+        """Median seconds of what the host does or waits for."""
+        seconds = []
+        for _ in range(min(self.repeat, 3)):
+            start = time.perf_counter()
+            work()
+            seconds.append(time.perf_counter() - start)
+        return float(np.median(seconds))
+
+
+def poly_row(name: str, title: str, op, seconds: float, copy: float, peak: float, factor: int) -> dict:
+    """A row; dofs are those of the polytopes, cells are base cells.
+
+    flops: products of functions at the quadrature points alone (`PolytopicMatrices.flops`); of AIJ two a value.
+    bytes_compulsory: of kernels `PolytopicMatrices.bytes`; of indices a row and a column a value; of fill and total a
+    value once; of products two reals an unknown, and with AIJ a real and a column a value.
+    """
+    disc, assembly, real = op.discretization, op.assembly, op.discretization.fine.real_bytes
+    unknowns, values = op.dofmap.num_owned, int(assembly.blocks_of.row_starts[-1])
+    flops = {part: assembly.flops(part) for part in ("volume", "facets")}
+    work = {
+        "element kernel": (flops["volume"], assembly.bytes("volume")),
+        "facet kernel": (flops["facets"], assembly.bytes("facets")),
+        "indices": (0, 8 * values),
+        "fill": (sum(flops.values()), real * values),
+        "total": (sum(flops.values()), real * values),
+        PRODUCTS[0]: (0, 2 * real * unknowns),
+        PRODUCTS[1]: (2 * values, 16 * unknowns + 12 * values),
+    }
+    made = row(
+        kernel=name, discretization=disc, device=op.device, cells=disc.mesh.num_cells, dofs=unknowns,
+        dof_kind="element", seconds=seconds, nbytes=work[title][1], flops=work[title][0], copy=copy,
+    )  # fmt: skip
+    limits = {"peak_gflops_same_run": peak / 1e9, "fraction_of_peak": work[title][0] / seconds / peak}
+    which = {"approach": disc.options.poly_assembly, "factor": factor, "polytopes": disc.polytopes.count}
+    return made | limits | which | {"values": values}
