@@ -39,6 +39,9 @@ _PUBLIC = {
     "agglomerate": "mesh",
     "coarsen": "mesh",
     "main": "run",
+    "polygons": "mesh",
+    "polygons_from_file": "mesh",
+    "polyhedra": "mesh",
 }
 
 __all__ = sorted(_PUBLIC)

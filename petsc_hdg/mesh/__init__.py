@@ -2,6 +2,7 @@
 
 from .agglomerate import agglomerate, coarsen
 from .mesh import Mesh
+from .polygons import polygons, polygons_from_file, polyhedra
 from .polytopes import Polytopes
 
-__all__ = ["Mesh", "Polytopes", "agglomerate", "coarsen"]
+__all__ = ["Mesh", "Polytopes", "agglomerate", "coarsen", "polygons", "polygons_from_file", "polyhedra"]

@@ -21,6 +21,11 @@ _TAGS = ("gmsh:physical", "medit:ref", "cell_tags", "flac3d:group", "avsucd:mate
 
 def read(path: Path) -> CellList:
     """The mesh in a file. Raises MeshError."""
+    return from_meshio(load(path), path)
+
+
+def load(path: Path):
+    """What meshio makes of a file. Raises MeshError."""
     import meshio
 
     if path.suffix.lower() not in meshio.extension_to_filetypes:
@@ -31,12 +36,11 @@ def read(path: Path) -> CellList:
     said = StringIO()
     try:
         with redirect_stderr(said):
-            found = meshio.read(path)
+            return meshio.read(path)
     except (Exception, SystemExit) as error:  # meshio lets errors of many kinds pass, or prints them and exits
         reason = " ".join((said.getvalue() if isinstance(error, SystemExit) else str(error)).split())
         reason = reason[:300].rstrip(".") or type(error).__name__
         raise MeshError(f"Mesh file {path} cannot be read by meshio as '{path.suffix}': {reason}.") from None
-    return from_meshio(found, path)
 
 
 def from_meshio(found, path) -> CellList:
@@ -46,7 +50,7 @@ def from_meshio(found, path) -> CellList:
     if unknown:
         raise MeshError(
             f"Mesh file {path} has cells of type {', '.join(unknown)}; straight {', '.join(_CELL)} are accepted "
-            "(curved ones: in Gmsh files)."
+            "(curved ones: in Gmsh files; polygons and polyhedra: by petsc_hdg.polygons_from_file)."
         )
     dim = max((_DIM[kind] for kind in kinds), default=0)
     shapes = sorted({kind for kind in kinds if _DIM[kind] == dim})
@@ -59,7 +63,7 @@ def from_meshio(found, path) -> CellList:
     cells = np.concatenate([data for data in blocks if data is not None])
     offset = np.cumsum([0] + [0 if data is None else len(data) for data in blocks])
     boundaries, regions = defaultdict(list), defaultdict(list)
-    for name, block, rows in _named(found):
+    for name, block, rows in named(found):
         block_dim = _DIM[found.cells[block].type]
         if block_dim == dim:
             regions[name].append(offset[block] + rows)
@@ -68,13 +72,13 @@ def from_meshio(found, path) -> CellList:
     return CellList(
         _CELL[kind],
         cells[:, _TENSOR[kind]] if kind in _TENSOR else cells,
-        _flat(np.asarray(found.points, float), dim, path),
+        flat(np.asarray(found.points, float), dim, path),
         {name: np.concatenate(parts) for name, parts in boundaries.items()},
         {name: np.concatenate(parts) for name, parts in regions.items()},
     )
 
 
-def _flat(points: np.ndarray, dim: int, path) -> np.ndarray:
+def flat(points: np.ndarray, dim: int, path) -> np.ndarray:
     """Points without the coordinates that a plane mesh does not use [point, dim]."""
     extra = points[:, dim:]
     if extra.size and np.ptp(extra, axis=0).max() > 1e-12 * max(np.ptp(points, axis=0).max(), 1e-300):
@@ -84,7 +88,7 @@ def _flat(points: np.ndarray, dim: int, path) -> np.ndarray:
     return np.ascontiguousarray(points[:, :dim])
 
 
-def _named(found):
+def named(found):
     """(name, block, rows) of every named group: cell sets, and cell data of integers as tags."""
     for name, parts in found.cell_sets.items():
         for block, rows in enumerate(parts):

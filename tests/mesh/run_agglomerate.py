@@ -11,7 +11,7 @@ import numpy as np  # noqa: E402
 from conftest import MESHES, shuffled_box  # noqa: E402
 from mpi4py import MPI  # noqa: E402
 
-from petsc_hdg.mesh import Mesh, agglomerate, coarsen  # noqa: E402
+from petsc_hdg.mesh import Mesh, agglomerate, coarsen, polygons  # noqa: E402
 from petsc_hdg.mesh.whole_mesh import centroids  # noqa: E402
 
 comm = MPI.COMM_WORLD
@@ -113,6 +113,33 @@ def check_coarsen() -> None:
     assert comm.allreduce(coarsen(fine, 1).count) >= sum(n > 0 for n in comm.allgather(fine.num_cells))
 
 
+def bricks(rows: int, columns: int):
+    """A wall of bricks, each with six vertices: those of its neighbours above and below are listed."""
+    points = [[x / 2, y] for y in range(rows + 1) for x in range(2 * columns + 2)]
+    cells = []
+    for y in range(rows):
+        low = [y * (2 * columns + 2) + y % 2 + 2 * k for k in range(columns)]
+        cells += [[a, a + 1, a + 2, *(a + 2 * columns + 2 + np.array([2, 1, 0]))] for a in low]
+    return cells, points
+
+
+def check_polygons() -> None:
+    """Polygons that rank 0 gives: each is whole on one rank, with its number, degree and names."""
+    cells, points = bricks(5, 6)
+    given = (cells, points, {"floor": [[k, k + 1] for k in range(12)]}, {"odd": range(1, 30, 2)})
+    mesh = polygons(*(given if comm.rank == 0 else (None, None)), degrees=np.arange(30) % 7, comm=comm)
+    found = described(mesh)
+    marked = comm.gather(set(mesh.polytopes.numbers[mesh.polytopes.of_cell[mesh.cell_mask("odd")]].tolist()))
+    floor = comm.gather(len(mesh.boundary_facets("floor")[0]))
+    if comm.rank == 0:
+        assert found == described(polygons(*given, degrees=np.arange(30) % 7, comm=MPI.COMM_SELF))
+        assert [row[:2] for row in found] == [(k, k % 7) for k in range(30)]
+        assert all(
+            np.allclose(np.mean(row[2], axis=0), np.mean(np.array(points)[cells[row[0]]], axis=0)) for row in found
+        )
+        assert sorted(k for part in marked for k in part) == list(range(1, 30, 2)) and sum(floor) == 12
+
+
 for overlap in (0, 1):
     compare(boxed((9, 8), overlap=overlap), "count", count=11)
     compare(boxed((9, 8), overlap=overlap, partition_seed=2), "random partition", count=11)
@@ -126,6 +153,7 @@ for shape in ("triangle", "tetrahedron", "hexahedron"):
     compare(shuffled(shape), shape, count=7)
 compare(lambda comm: Mesh.from_file(MESHES / "regions.msh", comm=comm), "label", label=("west", "east"))
 compare(lambda comm: Mesh.from_file(MESHES / "regions.msh", comm=comm), "one label", label="west", degrees=[1, 2])
+check_polygons()
 check_overlap()
 check_balance()
 check_coarsen()
