@@ -43,14 +43,14 @@ class CutPenalty(InteriorPenalty):
 
     @property
     def penalty_factor(self) -> float:
-        """Twice what coercivity needs where `side_numbers` are trace constants."""
-        return 2.0 * self.options.poly_penalty_scale
+        """One: with trace constants as `side_numbers` that is twice what coercivity needs."""
+        return self.options.poly_penalty_scale
 
     @property
     def penalty_formula(self) -> str:
         words = {
-            "trace": "2 κ max C_K, C_K the constant of ∫_∂K v² ≤ C_K ∫_K v²",
-            "paper": "2 κ max C_INV p² |F|/|K| (Dong, Georgoulis and Kappas 2021, appendix A)",
+            "trace": "κ max C_K, C_K the constant of ∫_∂K v² ≤ C_K ∫_K v² (twice what coercivity needs)",
+            "paper": "κ max C_σ C_INV p² |F|/|K| (Dong, Georgoulis and Kappas 2021, appendix A)",
         }
         return f"{self.options.poly_penalty_scale:g} · {words[self.options.poly_penalty]}, twice that on the boundary"
 
