@@ -5,7 +5,7 @@
 // Where physics is linear, what multiplies the gradients of test functions depends on the jump alone: their combination is
 // formed first, and a point has two products instead of 1 + DIM.
 // After sipg_facet.clh and poly_matrix.clh.
-// needs: DIM NC NQF NFACETS STATE DEGREE ROWS TILE SIDE PANELS TEAMS POINTS SLOTS GROUP UNROLL TRIAL_GRADIENT
+// needs: DIM NC NQF NFACETS STATE DEGREE ROWS PANEL TEAMS SPLIT POINTS SLOTS GROUP UNROLL TRIAL_GRADIENT
 //
 // Arrays
 //   items      entries of an item are interfaces
@@ -40,12 +40,12 @@ KERNEL(GROUP) void poly_facets(CG_ARGUMENTS, __global const int *neighbour, __gl
                                __global const real *sigma_, __global const int *kinds, POLY_ARGUMENTS,
                                __global const int *interfaces, __global const int *facets)
 {
-  __local real left[TEAMS * AREA], right[TEAMS * AREA], across[TEAMS * AREA];
+  __local real left[TEAMS * ROW_AREA], right[TEAMS * COLUMN_AREA], across[TEAMS * COLUMN_AREA];
   POLY_TEAM
   const int last = item < num_items ? mine[2] : mine[1], laps = turns[bundle];
   int interface = mine[1], done = 0;
-  real sum[TILE * TILE], coupling[TILE * TILE];
-  for (int k = 0; k < TILE * TILE; ++k) sum[k] = coupling[k] = 0;
+  real sum[SUMS], coupling[SUMS];
+  for (int k = 0; k < SUMS; ++k) sum[k] = coupling[k] = 0;
 
   for (int lap = 0; lap < laps; ++lap) {
     __global const int *here = interfaces + (size_t)ITEM * (interface < last ? interface : 0);
@@ -53,18 +53,17 @@ KERNEL(GROUP) void poly_facets(CG_ARGUMENTS, __global const int *neighbour, __gl
     const int far = here[0] < 0 ? polytope : here[0];
     for (int p = thread; p < POINTS; p += THREADS) {
       const int at = done + p;
-      real line[DIM * (DEGREE + 1)], slope[DIM * (DEGREE + 1)], line_far[DIM * (DEGREE + 1)], slope_far[DIM * (DEGREE + 1)];
       real flux[DERIVATIVES], flux_far[DERIVATIVES], adjoint[DIM];
+      real line[DIM * (DEGREE + 1)], slope[DIM * (DEGREE + 1)], at_point[DIM];
       for (int k = 0; k < DERIVATIVES; ++k) flux[k] = flux_far[k] = 0;
-      for (int k = 0; k < DIM * (DEGREE + 1); ++k) line[k] = slope[k] = line_far[k] = slope_far[k] = 0;
       for (int d = 0; d < DIM; ++d) adjoint[d] = 0;
+      for (int d = 0; d < DIM; ++d) at_point[d] = boxes[polytope * 2 * DIM + d];
       if (at < points) {
         const int number = facets[first + at / NQF], cell = number / NFACETS, f = number % NFACETS, q = at % NQF;
         SIPG_CELL
         SIPG_BEHIND
         SIPG_POINT
-        poly_line_slope(boxes + polytope * 2 * DIM, x, line, slope);
-        poly_line_slope(boxes + far * 2 * DIM, x, line_far, slope_far);
+        for (int d = 0; d < DIM; ++d) at_point[d] = x[d];
         UNROLL for (int l = 0; l < 2 * (1 + DIM); ++l) {
           const int other_side = l > DIM, k = l - other_side * (1 + DIM);
           if ((k > 0 && !TRIAL_GRADIENT) || (other_side && behind < 0)) continue;
@@ -95,7 +94,9 @@ KERNEL(GROUP) void poly_facets(CG_ARGUMENTS, __global const int *neighbour, __gl
 #endif
         }
       }
-      __local real *rows = left + team * AREA + p, *columns = right + team * AREA + p, *beyond = across + team * AREA + p;
+      __local real *rows = left + team * ROW_AREA + p, *columns = right + team * COLUMN_AREA + p;
+      __local real *beyond = across + team * COLUMN_AREA + p;
+      poly_line_slope(boxes + polytope * 2 * DIM, at_point, line, slope);
       UNROLL for (int b = 0; b < PANEL; ++b) {
         real value[1 + DIM];
         if (first_row + b < ROWS) {
@@ -114,26 +115,34 @@ KERNEL(GROUP) void poly_facets(CG_ARGUMENTS, __global const int *neighbour, __gl
         if (first_column + b < ROWS) {
           poly_function(line, slope, first_column + b, value);
           FACET_COLUMN(columns, flux, 1)
-          poly_function(line_far, slope_far, first_column + b, value);
-          FACET_COLUMN(beyond, flux_far, -1)
         }
       }
+      poly_line_slope(boxes + far * 2 * DIM, at_point, line, slope);
+      UNROLL for (int b = 0; b < PANEL; ++b)
+        if (first_column + b < ROWS) {
+          real value[1 + DIM];
+          poly_function(line, slope, first_column + b, value);
+          FACET_COLUMN(beyond, flux_far, -1)
+        }
     }
     BARRIER_LOCAL();
-    poly_multiply(left + team * AREA, right + team * AREA, tile_row, tile_column, sum);
-    poly_multiply(left + team * AREA, across + team * AREA, tile_row, tile_column, coupling);
+    poly_multiply(left + team * ROW_AREA, right + team * COLUMN_AREA, tile_row, tile_column, sum);
+    poly_multiply(left + team * ROW_AREA, across + team * COLUMN_AREA, tile_row, tile_column, coupling);
     done += POINTS;
     if (interface < last && done >= points) {
       if (here[0] >= 0 && here[3] >= 0)
-        poly_write(coupling, first_row + tile_row, first_column + tile_column, size, sizes[far], here[4], add && ATOMIC,
+        poly_write(coupling, first_row + tile_row, first_column + tile_column, min(size, first_row + PANEL),
+                   min(sizes[far], first_column + PANEL), here[4], add && ATOMIC,
                    out + here[3] + (size_t)test * size * here[4] + trial * sizes[far]);
-      for (int k = 0; k < TILE * TILE; ++k) coupling[k] = 0;
+      for (int k = 0; k < SUMS; ++k) coupling[k] = 0;
       done = 0;
       ++interface;
     }
     BARRIER_LOCAL();
   }
-  if (item < num_items)
-    poly_write(sum, first_row + tile_row, first_column + tile_column, size, size, mine[4], add,
+  POLY_JOIN(sum)
+  if (item < num_items && team % SPLIT == 0)
+    poly_write(sum, first_row + tile_row, first_column + tile_column, min(size, first_row + PANEL),
+               min(size, first_column + PANEL), mine[4], add,
                out + mine[3] + (size_t)test * size * mine[4] + trial * size);
 }

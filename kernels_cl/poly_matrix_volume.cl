@@ -4,7 +4,7 @@
 // 1. a work-item a point: derivatives of f0, f1 by unit directions, functions of the polytope   2. products, in registers
 // 3. each value written once.
 // After poly_matrix.clh.
-// needs: DIM NC NA NAUX NCONST NQ NNODES NDOF NBASIS TIME DEGREE ROWS TILE SIDE PANELS TEAMS POINTS SLOTS GROUP UNROLL
+// needs: DIM NC NA NAUX NCONST NQ NNODES NDOF NBASIS TIME DEGREE ROWS PANEL TEAMS SPLIT POINTS SLOTS GROUP UNROLL
 // needs: TEST_VALUE TRIAL_VALUE TRIAL_GRADIENT BASIS GRAD GEO GEO_GRAD WEIGHTS
 //
 // Sizes
@@ -18,18 +18,18 @@
 
 KERNEL(GROUP) void poly_volume(CG_ARGUMENTS, POLY_ARGUMENTS, __global const int *cells)
 {
-  __local real left[TEAMS * AREA], right[TEAMS * AREA];
+  __local real left[TEAMS * ROW_AREA], right[TEAMS * COLUMN_AREA];
   POLY_TEAM
   const int first = mine[1], points = item < num_items ? (mine[2] - first) * NQ : 0, laps = turns[bundle];
-  real sum[TILE * TILE];
-  for (int k = 0; k < TILE * TILE; ++k) sum[k] = 0;
+  real sum[SUMS];
+  for (int k = 0; k < SUMS; ++k) sum[k] = 0;
 
   for (int lap = 0; lap < laps; ++lap) {
     for (int p = thread; p < POINTS; p += THREADS) {
       const int at = lap * POINTS + p;
-      real line[DIM * (DEGREE + 1)], slope[DIM * (DEGREE + 1)], flux[SLOTS * (1 + DIM)];
+      real flux[SLOTS * (1 + DIM)], line[DIM * (DEGREE + 1)], slope[DIM * (DEGREE + 1)], place[DIM];
       for (int k = 0; k < SLOTS * (1 + DIM); ++k) flux[k] = 0;
-      for (int k = 0; k < DIM * (DEGREE + 1); ++k) line[k] = slope[k] = 0;
+      for (int d = 0; d < DIM; ++d) place[d] = boxes[polytope * 2 * DIM + d];
       if (at < points) {
         const int cell = cells[first + at / NQ], q = at % NQ;
         TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;
@@ -40,7 +40,7 @@ KERNEL(GROUP) void poly_volume(CG_ARGUMENTS, POLY_ARGUMENTS, __global const int 
         geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
         CG_STATE(U_E, UT_E)
         const real weight = WEIGHTS[q] * g.measure;
-        poly_line_slope(boxes + polytope * 2 * DIM, x, line, slope);
+        for (int d = 0; d < DIM; ++d) place[d] = x[d];
         UNROLL for (int l = TRIAL_VALUE ? 0 : 1; l < (TRIAL_GRADIENT ? 1 + DIM : 1); ++l) {
           real du[NC], du_t[NC], du_x[NC * DIM], f0[NC], f1[NC * DIM];
           for (int c = 0; c < NC; ++c) {
@@ -55,7 +55,8 @@ KERNEL(GROUP) void poly_volume(CG_ARGUMENTS, POLY_ARGUMENTS, __global const int 
           for (int d = 0; d < SLOTS - TEST_VALUE; ++d) flux[(TEST_VALUE + d) * (1 + DIM) + l] = weight * f1[test * DIM + d];
         }
       }
-      __local real *here = left + team * AREA + p, *there = right + team * AREA + p;
+      poly_line_slope(boxes + polytope * 2 * DIM, place, line, slope);
+      __local real *here = left + team * ROW_AREA + p, *there = right + team * COLUMN_AREA + p;
       UNROLL for (int b = 0; b < PANEL; ++b) {
         real value[1 + DIM];
         if (first_row + b < ROWS) {
@@ -74,10 +75,12 @@ KERNEL(GROUP) void poly_volume(CG_ARGUMENTS, POLY_ARGUMENTS, __global const int 
       }
     }
     BARRIER_LOCAL();
-    poly_multiply(left + team * AREA, right + team * AREA, tile_row, tile_column, sum);
+    poly_multiply(left + team * ROW_AREA, right + team * COLUMN_AREA, tile_row, tile_column, sum);
     BARRIER_LOCAL();
   }
-  if (item < num_items)
-    poly_write(sum, first_row + tile_row, first_column + tile_column, size, size, mine[4], add,
+  POLY_JOIN(sum)
+  if (item < num_items && team % SPLIT == 0)
+    poly_write(sum, first_row + tile_row, first_column + tile_column, min(size, first_row + PANEL),
+               min(size, first_column + PANEL), mine[4], add,
                out + mine[3] + (size_t)test * size * mine[4] + trial * size);
 }

@@ -1,67 +1,15 @@
-"""Kernel specs of polytopic matrices: sizes of teams and their tiles, macros, tables; laps of work-groups."""
+"""Kernel specs of polytopic matrices: macros, tables, laps of work-groups."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..codegen import KernelSpec
 from .large_tables import CONSTANT_BYTES, place_tables
 from .legendre import num_basis
+from .team_shape import split_of, team_shape
 
-MOST_PANEL = 64  # rows of a block that a team does at once
 MOST_UNROLLED = 64  # functions whose degrees are numbers in the program
-GPU_GROUP = 128  # work-items of a work-group
-GPU_LOCAL = 32 * 1024  # bytes of local memory of a work-group
-CPU_GROUP, CPU_POINTS = 16, 8
-MOST_TILE = {"volume": 6, "facets": 5}
-
-
-@dataclass(frozen=True)
-class TeamShape:
-    """side × side work-items of tile × tile sums do panels of a block; `points` at a time, `teams` in a work-group."""
-
-    tile: int
-    side: int
-    panels: int
-    points: int
-    teams: int
-
-    @property
-    def local_size(self) -> int:
-        return self.teams * self.side**2
-
-    def local_bytes(self, slots: int, arrays: int, real_bytes: int) -> int:
-        """Local memory of a work-group."""
-        return self.teams * arrays * self.side * self.tile * (slots * self.points | 1) * real_bytes
-
-
-def tiling(rows: int, most: int) -> tuple[int, int, int]:
-    """tile, side, panels for blocks of so many rows: least padding, then the largest tile."""
-    panels = -(-rows // MOST_PANEL)
-    panel = -(-rows // panels)
-    if panel <= most:
-        return panel, 1, panels
-    tile = min(range(min(3, most), most + 1), key=lambda t: (-(-panel // t) * t - panel, -t))
-    return tile, -(-panel // tile), panels
-
-
-def team_shape(rows: int, slots: int, arrays: int, most_tile: int, real_bytes: int, limits) -> TeamShape:
-    """Shape for blocks of so many rows; arrays of [panel, slots * points] stand in local memory."""
-    tile, side, panels = tiling(rows, most_tile)
-    group = GPU_GROUP if limits.is_gpu else CPU_GROUP
-    most = min(limits.local_bytes, GPU_LOCAL) if limits.is_gpu else limits.local_bytes
-    group = min(group, limits.max_work_group)
-    points = max(2, min(side**2, 64)) if limits.is_gpu else CPU_POINTS
-    shape = TeamShape(tile, side, panels, points, max(1, group // side**2))
-    while shape.local_bytes(slots, arrays, real_bytes) > most and (shape.teams > 1 or shape.points > 1):
-        fewer = shape.teams > 1 and shape.local_size > 32
-        if fewer or shape.points == 1:
-            shape = TeamShape(tile, side, panels, shape.points, shape.teams - 1)
-        else:
-            shape = TeamShape(tile, side, panels, shape.points - 1, shape.teams)
-    return shape
 
 
 class MatrixSpecs:
@@ -99,28 +47,29 @@ class MatrixSpecs:
     def _trial_value(self) -> bool:
         return not self._trial_gradient or any(trial == "u" for _, trial in self.pairs)
 
-    def volume(self, degree: int, atomic: bool = False) -> KernelSpec:
-        """Spec of `poly_volume` for polytopes of a degree."""
-        fine, flags = self.fine, {"TEST_VALUE": self._tests_value, "TRIAL_VALUE": self._trial_value}
-        macros = {**fine._macros(), "NQ": fine.quadrature.num_points, **{k: int(v) for k, v in flags.items()}}
-        sources = fine._sources("poly_basis.clh")
-        sources = (*sources, "poly_matrix.clh", "poly_matrix_volume.cl")
-        tables = fine._cell_tables(fine.quadrature)
-        return self._spec("volume", sources, macros, tables, degree, self.volume_slots, atomic)
+    def volume(self, degree: int, atomic: bool = False, load: tuple[int, float] = (0, 0.0)) -> KernelSpec:
+        """Spec of `poly_volume` for polytopes of a degree; load: how many items, and base cells of each."""
+        fine, points = self.fine, self.fine.quadrature.num_points
+        flags = {"TEST_VALUE": self._tests_value, "TRIAL_VALUE": self._trial_value}
+        macros = {**fine._macros(), "NQ": points, **{k: int(v) for k, v in flags.items()}}
+        sources = (*fine._sources("poly_basis.clh"), "poly_matrix.clh", "poly_matrix_volume.cl")
+        tables, load = fine._cell_tables(fine.quadrature), (load[0], load[1] * points)
+        return self._spec("volume", sources, macros, tables, degree, self.volume_slots, atomic, load)
 
-    def facets(self, degree: int, atomic: bool = False) -> KernelSpec:
-        """Spec of `poly_facets` for polytopes none of whose neighbours, nor themselves, have a higher degree."""
-        fine = self.fine
+    def facets(self, degree: int, atomic: bool = False, load: tuple[int, float] = (0, 0.0)) -> KernelSpec:
+        """Spec of `poly_facets` for polytopes none of whose neighbours, nor themselves, have a higher degree; load: how
+        many items, and interfaces of each."""
+        fine, headers = self.fine, ("sipg_facet.clh", "poly_basis.clh", "poly_matrix.clh")
         macros = {**fine._macros(), **fine.flux_macros}
-        headers = ("sipg_facet.clh", "poly_basis.clh", "poly_matrix.clh")
-        sources = fine._flux_sources(*headers, "poly_matrix_facets.cl")
-        return self._spec("facets", sources, macros, fine._plain_tables, degree, self.facet_slots, atomic)
+        sources, load = fine._flux_sources(*headers, "poly_matrix_facets.cl"), (load[0], load[1] * 1e9)
+        return self._spec("facets", sources, macros, fine._plain_tables, degree, self.facet_slots, atomic, load)
 
-    def _spec(self, part: str, sources, macros, tables, degree: int, slots: int, atomic: bool) -> KernelSpec:
+    def _spec(self, part: str, sources, macros, tables, degree: int, slots: int, atomic: bool, load) -> KernelSpec:
         disc, fine, gpu = self.disc, self.fine, self.fine.limits.is_gpu
         rows = num_basis(disc.dim, degree, disc.space)
-        arrays = 2 if part == "volume" else 3
-        shape = team_shape(rows, slots, arrays, MOST_TILE[part], fine.real_bytes, fine.limits)
+        shape = team_shape(part, rows, slots, fine.real_bytes, fine.limits)
+        if gpu and not atomic:
+            shape = shape.with_split(split_of(shape, *load))
         # Work-items are at different points, and a constant cache serves different entries one by one.
         tables, placed = place_tables(tables, fine.real_bytes, 0 if gpu else CONSTANT_BYTES)
         name = f"poly_{part}"
@@ -129,22 +78,16 @@ class MatrixSpecs:
             **macros,
             **placed.macros,
             **disc.basis_macros(),
+            **shape.macros,
             "DEGREE": degree,
             "ROWS": rows,
-            "TILE": shape.tile,
-            "SIDE": shape.side,
-            "PANELS": shape.panels,
-            "TEAMS": shape.teams,
-            "POINTS": shape.points,
             "SLOTS": slots,
-            "GROUP": shape.local_size,
             "TRIAL_GRADIENT": int(self._trial_gradient),
             "ATOMIC": int(atomic),
             "UNROLL": '_Pragma("unroll")' if gpu and rows <= MOST_UNROLLED else "",
         }
-        tables = {**tables, **disc.basis_tables()}
-        size = shape.local_bytes(slots, arrays, fine.real_bytes)
-        text, precision = fine.physics_text, disc.options.precision
+        tables, text = {**tables, **disc.basis_tables()}, fine.physics_text
+        size, precision = shape.local_bytes, disc.options.precision
         return KernelSpec(name, sources, macros, tables, text, precision, shape.local_size, size)
 
 
@@ -159,6 +102,17 @@ def dependences(physics) -> set[tuple[str, str]]:
         inputs = term.program.inputs
         found |= {(term.kind, "u")} if inputs & {"u", "u_t"} else set()
         found |= {(term.kind, "u_x")} if "u_x" in inputs else set()
+    return found
+
+
+def split_rows(spec: KernelSpec, rows: np.ndarray) -> np.ndarray:
+    """Items [item, 5] dealt out to the teams that share a polytope: each has its part of the entries."""
+    split = spec.macros["SPLIT"]
+    if split == 1:
+        return rows
+    found = np.repeat(rows, split, axis=0)
+    ends = rows[:, 1:2] + (rows[:, 2:3] - rows[:, 1:2]) * np.arange(split + 1) // split
+    found[:, 1], found[:, 2] = ends[:, :-1].ravel(), ends[:, 1:].ravel()
     return found
 
 

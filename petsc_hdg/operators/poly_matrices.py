@@ -9,7 +9,14 @@ import numpy as np
 from ..codegen import KernelSpec
 from ..device import Kernel
 from ..discretizations.poly_matrix import Blocks, Layout
-from ..discretizations.poly_matrix_specs import MatrixSpecs, bundles, facet_laps, volume_laps, work_items
+from ..discretizations.poly_matrix_specs import (
+    MatrixSpecs,
+    bundles,
+    facet_laps,
+    split_rows,
+    volume_laps,
+    work_items,
+)
 
 
 class PolytopicMatrices:
@@ -36,11 +43,12 @@ class PolytopicMatrices:
 
     # Kernels -------------------------------------------------------------------------------------------------------
 
-    def kernel(self, part: str, degree: int, atomic: bool) -> Kernel:
-        """`poly_volume` or `poly_facets` of a degree."""
-        key = part, degree, atomic
+    def kernel(self, part: str, degree: int, atomic: bool, load: tuple[int, float]) -> Kernel:
+        """`poly_volume` or `poly_facets` of a degree, for so many items of so many entries each."""
+        spec = getattr(self.specs, part)(degree, atomic, load)
+        key = part, degree, atomic, spec.macros["SPLIT"]
         if key not in self._kernels:
-            self._kernels[key] = Kernel(getattr(self.specs, part)(degree, atomic), self.operator.device)
+            self._kernels[key] = Kernel(spec, self.operator.device)
         return self._kernels[key]
 
     @cached_property
@@ -54,8 +62,8 @@ class PolytopicMatrices:
     def all_kernels(self) -> dict[str, Kernel]:
         """Every kernel compiled so far, by name and degree."""
         return {
-            f"poly_{part}_{degree}{'_atomic' if atomic else ''}": kernel
-            for (part, degree, atomic), kernel in self._kernels.items()
+            f"poly_{part}_{degree}{'_atomic' if atomic else ''}{f'_{split}' if split > 1 else ''}": kernel
+            for (part, degree, atomic, split), kernel in self._kernels.items()
         }
 
     # Values --------------------------------------------------------------------------------------------------------
@@ -144,8 +152,10 @@ class _Work:
     def _launches(self, part: str):
         to_device = self.matrices.arrays.to_device
         for items in self.layout.volumes if part == "volume" else self.layout.facets:
-            kernel = self.matrices.kernel(part, items.degree, self.layout.atomic)
-            rows, spec = items.rows, kernel.spec
+            load = len(items.rows), float((items.rows[:, 2] - items.rows[:, 1]).mean())
+            kernel = self.matrices.kernel(part, items.degree, self.layout.atomic, load)
+            spec = kernel.spec
+            rows = split_rows(spec, items.rows)
             laps = volume_laps(spec, rows) if part == "volume" else facet_laps(spec, rows, self.layout.interfaces)
             count = work_items(spec, len(rows), self.matrices.disc.physics.num_components)
             yield part, kernel, count, len(rows), to_device(rows, "polytopes"), to_device(bundles(spec, laps), "laps")

@@ -9,7 +9,7 @@ from sample_physics import everything_on_one_field
 
 import petsc_hdg as fe
 from petsc_hdg.device import Arrays, Device
-from petsc_hdg.discretizations import poly_matrix_specs
+from petsc_hdg.discretizations import team_shape
 from petsc_hdg.discretizations.poly import PolytopicDG
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.mesh.polytopes import Polytopes
@@ -41,7 +41,7 @@ def physics_of(name: str) -> fe.Physics:
         return fe.Physics(
             {"u": 1},
             f0="f0[0] = u_t[0] + x[1]*u[0]; for (d = 0; d < dim; ++d) f0[0] += (1 + d - x[0])*u_x[d];",
-            f1="for (d = 0; d < dim; ++d) f1[d] = 0.01*u_x[d]; f1[0] += 0.3*u_x[1] - x[1]*u[0];",
+            f1="for (d = 0; d < dim; ++d) f1[d] = 0.5*u_x[d]; f1[0] += 0.3*u_x[1] - x[1]*u[0];",
             boundary=[fe.Dirichlet("left", "g[0] = 1;"), fe.Robin("right", "f0[0] = x[1]*u[0];")],
             name="convection",
         )
@@ -143,23 +143,22 @@ def test_matrices_give_the_product(cell):
 
 @pytest.mark.parametrize("precision", ["double", "single"])
 def test_atomic_sums_give_the_product(precision):
-    mesh = agglomerated(box_mesh("triangle", FACES["triangle"]), 9, (3, 0))
-    found = differences(mesh, physics_of("convection"), 3, "atomic", precision=precision)
+    mesh = agglomerated(box_mesh("triangle", FACES["triangle"]), 9, (2,))
+    found = differences(mesh, physics_of("diffusion"), 2, "atomic", precision=precision)
     assert found < (1e-12 if precision == "double" else 1e-4)
     assert precision == "double" or found > 1e-12
 
 
-@pytest.mark.parametrize("panel", [64, 5])
-def test_launch_shapes_of_gpus_and_panels_of_large_blocks(panel, monkeypatch):
-    monkeypatch.setattr(poly_matrix_specs, "MOST_PANEL", panel)
-    mesh = agglomerated(box_mesh("quadrilateral", (5, 4)), 6, (2,))
-    operator = created(mesh, physics_of("convection"), 2, limits=DeviceLimits(48 << 10, 256, True), poly_space="tensor")
+def test_launch_shapes_of_gpus_and_panels_of_large_blocks(monkeypatch):
+    monkeypatch.setattr(team_shape, "MOST_PANEL", 2)
+    mesh = agglomerated(box_mesh("triangle", (6, 5)), 4, (1,))
+    operator = created(mesh, physics_of("convection"), 1, limits=DeviceLimits(48 << 10, 256, True))
     du = linearized(operator)[0]
     assert apart(summed(operator, du), product(operator, du), mesh.comm) < 1e-12
     specs = [kernel.spec for kernel in operator.assembly.all_kernels().values()]
     assert len(specs) == 2
     for spec in specs:
-        assert spec.macros["ROWS"] == 9 and spec.macros["PANELS"] == {64: 1, 5: 2}[panel]
+        assert spec.macros["ROWS"] == 3 and spec.macros["PANELS"] == 2 and spec.macros["SPLIT"] > 1
         assert spec.macros["UNROLL"] == '_Pragma("unroll")' and spec.macros["TABLE"] == "__global"
 
 

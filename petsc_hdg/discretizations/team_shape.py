@@ -1,0 +1,146 @@
+"""How work-items share a small dense product: teams, their tiles, what stands in local memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+
+MOST_PANEL = 64  # rows of a block that a team does at once
+MOST_SUMS = {"volume": 50, "facets": 28}  # of a work-item in registers; facets have two sets
+RIGHT = {"volume": 1, "facets": 2}  # arrays of columns beside the one of rows
+WARP = 32  # work-items that run in step: one work-group, where a team is not larger
+GPU_LOCAL = 32 * 1024  # bytes of local memory of a work-group
+GPU_ITEMS = 1 << 16  # work-items that keep a GPU busy
+CPU_GROUP, CPU_POINTS = 16, 8
+MOST_SPLIT = 8
+
+
+@dataclass(frozen=True)
+class TeamShape:
+    """A team does `panel` rows and columns of a block, `points` at a time, `slots` products of each.
+
+    sides  work-items along rows and columns, powers of two;  tiles  rows and columns of each
+    right  arrays of columns;  teams  in a work-group;  split  teams that share a polytope
+    """
+
+    panel: int
+    panels: int
+    sides: tuple[int, int]
+    tiles: tuple[int, int]
+    slots: int
+    right: int
+    real_bytes: int
+    points: int
+    teams: int
+    split: int = 1
+
+    @property
+    def threads(self) -> int:
+        """Work-items of a team."""
+        return self.sides[0] * self.sides[1]
+
+    @property
+    def local_size(self) -> int:
+        return self.teams * self.threads
+
+    @property
+    def pitch(self) -> int:
+        return self.slots * self.points | 1
+
+    def area(self, axis: int) -> int:
+        """Numbers of a team in local memory, of rows (0) or columns (1), so many that teams meet in few banks."""
+        least = max(self.sides[axis] * self.tiles[axis] * self.pitch, self.threads)
+        return min(range(least, least + 16), key=lambda area: (self._conflicts(axis, area), area))
+
+    def _conflicts(self, axis: int, area: int) -> int:
+        """Most numbers that meet in one bank when work-items write their points, and when they read their tiles."""
+        banks = 128 // self.real_bytes
+        lanes = [divmod(lane, self.threads) for lane in range(min(banks, self.local_size))]
+        writes = {team * area + thread for team, thread in lanes if thread < self.points}
+        reads = {team * area + tile(thread, self.sides)[axis] * self.pitch for team, thread in lanes}
+        return sum(max([sum(a % banks == b for a in places) for b in range(banks)]) for places in (writes, reads))
+
+    @property
+    def local_bytes(self) -> int:
+        """Local memory of a work-group."""
+        return self.teams * self.real_bytes * (self.area(0) + self.right * self.area(1))
+
+    def with_split(self, split: int) -> TeamShape:
+        """The same with some teams sharing each polytope."""
+        return replace(self, split=split, teams=max(self.teams, split))
+
+    @property
+    def macros(self) -> dict[str, int]:
+        """Sizes that poly_matrix.clh needs."""
+        return {
+            "PANEL": self.panel,
+            "PANELS": self.panels,
+            "ROW_SIDE": self.sides[0],
+            "COLUMN_SIDE": self.sides[1],
+            "ROW_TILE": self.tiles[0],
+            "COLUMN_TILE": self.tiles[1],
+            "ROW_AREA": self.area(0),
+            "COLUMN_AREA": self.area(1),
+            "POINTS": self.points,
+            "TEAMS": self.teams,
+            "SPLIT": self.split,
+            "GROUP": self.local_size,
+        }
+
+
+def tile(thread: int, sides: tuple[int, int]) -> tuple[int, int]:
+    """First row and column of a work-item's tile: as poly_tile in poly_matrix.clh."""
+    row = column = 0
+    bit = 1
+    while bit < max(sides):
+        if bit < sides[1]:
+            column, thread = column + (thread & 1) * bit, thread >> 1
+        if bit < sides[0]:
+            row, thread = row + (thread & 1) * bit, thread >> 1
+        bit *= 2
+    return row, column
+
+
+def tiling(panel: int, most: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Sides and tiles: a product of padding and of numbers read for each multiplication is least."""
+    found = []
+    for rows, wide in product((1, 2, 4, 8, 16), (1, 2)):
+        sides = rows, rows * wide
+        tiles = -(-panel // sides[0]), -(-panel // sides[1])
+        sums = tiles[0] * tiles[1]
+        if sums <= most:
+            cost = sums * sides[0] * sides[1] * (1 + sum(tiles) / sums)
+            found.append((cost, sides, tiles))
+    return min(found)[1:]
+
+
+def team_shape(part: str, rows: int, slots: int, real_bytes: int, limits) -> TeamShape:
+    """Shape for blocks of so many rows; part: volume or facets."""
+    panels = -(-rows // MOST_PANEL)
+    panel = -(-rows // panels)
+    sides, tiles = tiling(panel, MOST_SUMS[part])
+    threads = sides[0] * sides[1]
+    teams = max(1, (WARP if limits.is_gpu else CPU_GROUP) // threads)
+    points = max(2, min(threads, 64)) if limits.is_gpu else CPU_POINTS
+    shape = TeamShape(panel, panels, sides, tiles, slots, RIGHT[part], real_bytes, points, teams)
+    most = min(GPU_LOCAL, limits.local_bytes) if limits.is_gpu else limits.local_bytes
+    while shape.local_bytes > most and shape.points > max(2, threads // 4):
+        shape = replace(shape, points=shape.points - 1)
+    while shape.local_bytes > limits.local_bytes and (shape.teams > 1 or shape.points > 1):
+        fewer = {"teams": shape.teams // 2} if shape.teams > 1 else {"points": shape.points - 1}
+        shape = replace(shape, **fewer)
+    return shape
+
+
+def split_of(shape: TeamShape, items: int, points: float) -> int:
+    """Teams that share a polytope so that a GPU is busy: a power of two; points: of an item, on average."""
+    split = 1
+    while (
+        split < MOST_SPLIT
+        and 2 * split * items * shape.threads <= GPU_ITEMS
+        and 4 * split * shape.points <= points
+        and 2 * split * shape.threads <= 256
+        and shape.with_split(2 * split).local_bytes <= 48 * 1024
+    ):
+        split *= 2
+    return split
