@@ -75,3 +75,12 @@ def applied(operator: PolytopicOperator, function, values: np.ndarray) -> np.nda
     out = operator.arrays.zeros(len(values))
     function(operator.arrays.to_device(values, "vector"), out)
     return operator.arrays.to_host(out, len(values), name="result").astype(float)
+
+
+def assembled(operator: PolytopicOperator) -> np.ndarray:
+    """The assembled matrix [row, column], at the state of the last `linearize`; triplets are summed."""
+    count = operator.dofmap.num_owned
+    out = np.zeros((count, count))
+    rows, columns = operator.discretization.matrix_numbers()
+    np.add.at(out, (rows, columns), operator.matrices().astype(float))
+    return out

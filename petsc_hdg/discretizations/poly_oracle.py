@@ -56,7 +56,7 @@ class PolytopicOracle:
     """The matrix and right-hand side of an equation on polytopes made of simplices, one after the other.
 
     points [point, dim], cells [cell, dim + 1]: the simplices;  of_cell [cell] polytope of each
-    powers [polytope] of [function, dim]: degrees of its Legendre polynomials (orthonormal in the mean on bounding boxes)
+    powers [polytope] of [function, dim]: degrees of its Legendre polynomials, orthonormal in the mean on boxes
     """
 
     def __init__(self, points, cells, of_cell, powers, equation: Equation):

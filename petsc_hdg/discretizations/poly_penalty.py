@@ -22,8 +22,9 @@ LOST = 1e-13  # eigenvalue of a scaled mass matrix that is nothing but round-off
 def penalty_numbers(disc) -> np.ndarray:
     """Number [F, extended base cell] of each side of each facet of a PolytopicDG by `-poly_penalty`. Collective.
 
-    The penalty of a facet is a factor times the normal diffusivity times the number, the larger of both sides. With
-    `trace` twice the number bounds the consistency terms: those of a polytope are at most half of its energy.
+    The penalty of a facet is a factor times the normal diffusivity κ times the number, the larger of both sides, twice
+    that with Dirichlet data. With `trace` it is coercive for factors above 1/2: with q = κ ∇u·n on both sides a and b,
+    2 ∫ {q}[u] ≤ Σ ∫ (δ/2) q²/(κ C) + (κ C/2δ) [u]², where the first terms sum up to δ/2 of the energy at most.
     """
     mesh, polytopes, faces = disc.mesh, disc.polytopes, disc.fine.num_facets_of_cell
     outline = find_outline(mesh, polytopes)

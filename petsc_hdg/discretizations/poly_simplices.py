@@ -12,7 +12,7 @@ import numpy as np
 
 from .poly_outline import cell_points, joined, portions
 
-STRENGTH = 5.0  # half of C_σ = 10, as the factor of penalties has the other half
+STRENGTH = 10.0  # C_σ
 ROUNDING = 1e-10  # of lengths over those of a simplex
 MOST_PAIRS = 1 << 20  # pairs of facets held at a time
 LATTICE = {2: 8, 3: 4}  # intervals along an axis of the bounding box where it is looked at whether cells are near

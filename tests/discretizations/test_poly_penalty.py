@@ -118,9 +118,9 @@ def test_coverable():
 
 
 def test_the_papers_numbers():
-    """Degree 1: the covering gives |∂K|/|K|; degree 4: 5 p² d / h."""
+    """Degree 1: the covering gives |∂K|/|K|; degree 4: 10 p² d / h."""
     mesh = square(4)
     polytopes = one_polytope(mesh)
     outline = find_outline(mesh, polytopes)
     np.testing.assert_allclose(paper_numbers(outline, polytopes, np.array([1])), 4.0)
-    np.testing.assert_allclose(paper_numbers(outline, polytopes, np.array([4])), 5 * 16 * 2 / 0.5)
+    np.testing.assert_allclose(paper_numbers(outline, polytopes, np.array([4])), 10 * 16 * 2 / 0.5)
