@@ -20,6 +20,21 @@ RUNS = {
         (2, ["-faces", "10"], {L2: (1e-3, 2e-2)}),
     ],
     "demo": [(2, ["-fe_degree", "1"], {L2: (2e-4, 1.2e-3), rf"iterations\s+{NUMBER}": (1, 40)})],
+    "degenerate_poly": [
+        (2, ["-fe_degree", "2", "-kinds", "falling"], {rf"falling .* L2 {NUMBER}": (0.05, 0.2)}),
+    ],
+    "diffusion_voronoi": [
+        (
+            2,
+            ["-cells", "40,160"],
+            {
+                rf"160 .*ions +{NUMBER}": (5, 20),
+                rf"160 .* L2 {NUMBER}": (2e-4, 6e-4),
+                rf"L2 \S+ \({NUMBER}\)": (2.4, 3.3),
+                rf"H1 \S+ \({NUMBER}\)": (1.6, 2.3),
+            },
+        ),
+    ],
     "elasticity": [(1, [], {"WORK": (5.25e-3, 5.35e-3)}), (2, [], {"WORK": (5.25e-3, 5.35e-3)})],
     "elasticity_hdg": [
         (1, ["-degrees", "1"], {rf"cg_gpu {NUMBER}": (1.3e-3, 1.4e-3), rf"hdg_gpu {NUMBER}": (4.3e-3, 4.4e-3)}),
@@ -73,6 +88,13 @@ RUNS = {
             2,
             ["-dm_plex_dim", "3", "-dm_plex_box_faces", "2,2,2", "-dm_plex_simplex", "0", "-alphas", "1"],
             {rf"alpha 1 .* L2 {NUMBER}": (1e-5, 1e-3)},
+        ),
+    ],
+    "oscillating_boundary_poly": [
+        (
+            2,
+            ["-triangles", "1152", "-waves", "3", "-agglomerates", "16,64"],
+            {rf" 64 .*ions +{NUMBER}": (4, 20), rf" 64 .* L2 {NUMBER}": (1e-4, 5e-4), rf"order {NUMBER}": (2.7, 3.7)},
         ),
     ],
     "own_mesh": [(2, ["-fe_degree", "3"], {L2: (0, 1e-9)})],
