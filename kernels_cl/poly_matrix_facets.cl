@@ -66,7 +66,7 @@ KERNEL(GROUP) void poly_facets(CG_ARGUMENTS, __global const int *neighbour, __gl
         for (int d = 0; d < DIM; ++d) at_point[d] = x[d];
         UNROLL for (int l = 0; l < 2 * (1 + DIM); ++l) {
           const int other_side = l > DIM, k = l - other_side * (1 + DIM);
-          if ((k > 0 && !TRIAL_GRADIENT) || (other_side && behind < 0)) continue;
+          if (k > (TRIAL_GRADIENT ? DIM : 0) || (other_side && behind < 0)) continue;
           SideDirection d_own, d_other;
           real f0[NC], f1[NC * DIM];
           for (int c = 0; c < NC; ++c) {
@@ -132,7 +132,7 @@ KERNEL(GROUP) void poly_facets(CG_ARGUMENTS, __global const int *neighbour, __gl
     if (interface < last && done >= points) {
       if (here[0] >= 0 && here[3] >= 0)
         poly_write(coupling, first_row + tile_row, first_column + tile_column, min(size, first_row + PANEL),
-                   min(sizes[far], first_column + PANEL), here[4], add && ATOMIC,
+                   min(sizes[far], first_column + PANEL), here[4], ATOMIC ? add : 0,
                    out + here[3] + (size_t)test * size * here[4] + trial * sizes[far]);
       for (int k = 0; k < SUMS; ++k) coupling[k] = 0;
       done = 0;

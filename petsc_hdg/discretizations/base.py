@@ -80,6 +80,10 @@ class Discretization:
                     f"{degree}; {self.name} takes {low} to {high}"
                 )
 
+    def matrix_rows(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Starts and PETSc columns of this rank's rows if the matrices' values come row by row, else None."""
+        return None
+
     @cached_property
     def geometry_element(self) -> ReferenceElement:
         return ReferenceElement(self.mesh.cell, self.mesh.geometry.degree)

@@ -12,6 +12,7 @@ from ..mesh.polytopes import Polytopes
 from ..reference import is_tensor
 from .base import Discretization
 from .legendre import exponents, num_basis
+from .poly_matrix import Blocks
 from .poly_numbering import Numbering, find_numbering
 from .poly_penalty import penalty_numbers
 from .poly_specs import PolytopicSpecs
@@ -189,9 +190,15 @@ class PolytopicDG(PolytopicSpecs, Discretization):
 
     def matrix_numbers(self) -> tuple[np.ndarray, np.ndarray]:
         """PETSc row and column of each value of the matrix, see poly_matrix."""
-        from .poly_matrix import matrix_numbers
+        return self.blocks.numbers(self.options.poly_assembly)
 
-        return matrix_numbers(self)
+    def matrix_rows(self) -> tuple[np.ndarray, np.ndarray] | None:
+        return None if self.options.poly_assembly == "1" else self.blocks.csr()
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """Interfaces, and where the blocks of the matrix stand."""
+        return Blocks(self)
 
     @cached_property
     def penalty_numbers(self) -> np.ndarray:

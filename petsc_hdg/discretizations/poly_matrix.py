@@ -125,7 +125,7 @@ class Blocks:
         lengths = np.repeat(self.width, sizes)
         start = np.concatenate([[0], np.cumsum(lengths)])
         firsts = np.repeat(np.cumsum(self.width) - self.width, sizes)
-        return start.astype(INT), pattern[_ranges(firsts, lengths)].astype(INT)
+        return start.astype(INT), pattern.astype(INT)[_ranges(firsts, lengths)]
 
     # Layouts -------------------------------------------------------------------------------------------------------
 
@@ -228,12 +228,7 @@ class Blocks:
         heights, widths = self.unknowns[row], self.unknowns[column]
         rows = np.repeat(_ranges(self.global_first[row], heights), np.repeat(widths, heights))
         columns = _ranges(np.repeat(self.global_first[column], heights), np.repeat(widths, heights))
-        return rows.astype(INT), columns.astype(INT)
-
-
-def matrix_numbers(disc) -> tuple[np.ndarray, np.ndarray]:
-    """PETSc row and column of each value of PolytopicMatrices, by `-poly_assembly`."""
-    return Blocks(disc).numbers(disc.options.poly_assembly)
+        return rows.astype(INT, copy=False), columns.astype(INT, copy=False)
 
 
 def _ranges(first: np.ndarray, length: np.ndarray) -> np.ndarray:

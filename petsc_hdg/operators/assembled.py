@@ -1,4 +1,5 @@
-"""The Jacobian as a PETSc AIJ matrix, filled from the device's element matrices through the COO interface."""
+"""The Jacobian as a PETSc AIJ matrix, filled from the device's element matrices: through the COO interface, which sums
+them, or row by row where the device has done so."""
 
 from __future__ import annotations
 
@@ -17,15 +18,22 @@ class AssembledMatrix:
         self.mat.setType(mat_type)
         self.mat.setBlockSize(operator.discretization.block_size)
         self.mat.setVecType(vec_type)
-        rows, columns = operator.discretization.matrix_numbers()
-        petsc_c.set_preallocation_coo(self.mat, rows, columns)
+        self.rows = operator.discretization.matrix_rows()
+        if self.rows is None:
+            petsc_c.set_preallocation_coo(self.mat, *operator.discretization.matrix_numbers())
+        else:
+            self.mat.setPreallocationCSR(self.rows)
         if comm.size > 1:  # PETSc forgets the block size of this rank's part, which point-block smoothers read
             self.mat.getDiagonalBlock().setBlockSize(operator.discretization.block_size)
 
     def update(self) -> None:
         """Fill the matrix at the state the operator was last linearized at. Collective."""
         with self.operator.arrays.callback("Jacobian matrix"):
-            petsc_c.set_values_coo(self.mat, self.values())
+            if self.rows is None:
+                petsc_c.set_values_coo(self.mat, self.values())
+            else:
+                self.mat.setValuesCSR(*self.rows, self.values().astype(petsc_c.SCALAR, copy=False))
+                self.mat.assemble()
 
     def values(self):
         """Element matrices, flat, as `matrix_numbers` names their entries."""

@@ -36,10 +36,10 @@ class PolytopicMatrices:
     def approach(self) -> str:
         return self.disc.options.poly_assembly
 
-    @cached_property
+    @property
     def blocks_of(self) -> Blocks:
         """Interfaces and places of blocks."""
-        return Blocks(self.disc)
+        return self.disc.blocks
 
     # Kernels -------------------------------------------------------------------------------------------------------
 
