@@ -115,6 +115,11 @@ RUNS = {
             {L2: (3e-4, 1e-3), rf"star {NUMBER}": (1e-6, 3e-5)},
         ),
         (2, ["-fe_backend", "sipg_gpu", "-dm_plex_box_faces", "8,8", "-fe_degree", "2"], {L2: (1e-5, 1e-3)}),
+        (
+            2,
+            ["-fe_backend", "poly_gpu", "-dm_plex_box_faces", "12,12", "-fe_degree", "2", "-poly_agglomerates", "40"],
+            {L2: (1e-3, 1e-2), rf"unknowns\s+{NUMBER}": (240, 240)},
+        ),
     ],
     "poisson_sipg": [  # Gorlani's tables 4.6 and 4.3
         (
