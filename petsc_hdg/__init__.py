@@ -36,6 +36,7 @@ _PUBLIC = {
     "Problem": "problem",
     "Robin": "physics",
     "SolveError": "errors",
+    "SpaceTime": "problem",
     "agglomerate": "mesh",
     "coarsen": "mesh",
     "main": "run",

@@ -37,7 +37,7 @@ class SlabOperator:
         to_device = self.arrays.to_device
         lists = (space.start[: self.count], space.kind, space.most, np.array(space.basis.steps))
         self._lists = [to_device(_some(a), "slab") for a in lists]
-        self._vectors = {name: self.arrays.zeros(max(1, self.count)) for name in ("u", "rate", "f", "before")}
+        self._vectors = {name: self.arrays.zeros(max(1, self.count)) for name in ("u", "rate", "f", "before", "zero")}
         self._state = self.arrays.zeros(max(1, space.num_owned))
         self._at = None
         self.time = self.length = 0.0
@@ -139,7 +139,7 @@ class SlabOperator:
             self._sum(self._rows["value"] + point, f, out, weight)
         for start, time in enumerate(tables.starts):
             u, jump = self.values("after", start, x, "u"), self._jump(start, x)
-            for rate, sign in ((jump, 1.0), (None, -1.0)):
+            for rate, sign in ((jump, 1.0), (self._vectors["zero"], -1.0)):
                 self._residual(self.time + time, u, rate)
                 self._sum(self._rows["after"] + start, f, out, sign)
 
@@ -185,7 +185,7 @@ class SlabOperator:
                 return
             self._at, place = key, "value" if where == "value" else "after"
             times = self.tables.times if where == "value" else self.tables.starts
-            u, rate = self.values(place, row, self._state, "u"), None
+            u, rate = self.values(place, row, self._state, "u"), self._vectors["zero"]
             if where == "value":
                 rate = self.values("rate", row, self._state, "rate")
             elif where == "after":

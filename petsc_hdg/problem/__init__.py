@@ -6,8 +6,9 @@ import gc
 from petsc4py import PETSc
 
 from .problem import Problem
+from .space_time import SpaceTime
 
-__all__ = ["Problem"]
+__all__ = ["Problem", "SpaceTime"]
 
 
 def _destroy_leftovers() -> None:
