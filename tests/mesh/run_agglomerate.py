@@ -1,6 +1,7 @@
 """Under mpiexec: agglomerates of a mesh against those made on rank 0 alone, compared by their cells' centroids."""
 
 import sys
+import traceback
 import warnings
 
 import petsc4py
@@ -15,6 +16,16 @@ from petsc_hdg.mesh import Mesh, agglomerate, coarsen, polygons  # noqa: E402
 from petsc_hdg.mesh.whole_mesh import centroids  # noqa: E402
 
 comm = MPI.COMM_WORLD
+
+
+def stop(*error) -> None:
+    """End all ranks when one of them finds a fault."""
+    traceback.print_exception(*error)
+    sys.stderr.flush()
+    comm.Abort(1)
+
+
+sys.excepthook = stop
 
 
 def described(mesh: Mesh) -> list | None:
