@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .style import INK
+from .style import INK, contrasting
 
 _CREASE = np.cos(np.radians(35.0))  # facets that meet at a larger angle have a line between them
 _AMBIENT = 0.7
@@ -38,13 +38,14 @@ class Painted:
         visible = edge_normals[..., 2] > 0
         creased, between = _creased(surface, edge_normals)
         groups = [(faces, depth)]
-        for mask, width, alpha in (
-            (visible & ~creased if wish.mesh_lines else None, 0.35, 0.5),
-            (visible & ~creased & between if between.any() else None, wish.region_width, 0.9),
-            (visible & creased, 0.9, 0.9),
+        under = colour[:, surface.outline].mean(axis=2)
+        for mask, width, alpha, below in (
+            (visible & ~creased if wish.mesh_lines else None, 0.35, 0.5, None),
+            (visible & ~creased & between if between.any() else None, wish.region_width, 0.9, under),
+            (visible & creased, 0.9, 0.9, None),
         ):
             if mask is not None:
-                groups.append(_lines(surface, places, mask, width, alpha, step))
+                groups.append(_lines(surface, places, mask, width, alpha, step, below))
         order = np.argsort(np.concatenate([depth for _, depth in groups]), kind="stable")
         parts = zip(*(group for group, _ in groups), strict=True)
         return cls(*(np.concatenate(part)[order] for part in parts))
@@ -75,10 +76,11 @@ def _faces(surface, places, normals, colour):
     return (corners[..., :2], fill, fill, np.full(len(fill), 0.3)), corners[..., 2].mean(axis=1)
 
 
-def _lines(surface, places, mask, width: float, alpha: float, step):
+def _lines(surface, places, mask, width: float, alpha: float, step, under=None):
     """(shapes, fill, stroke, width) of the segments of chosen facet edges [facet, edge], and their depths.
 
-    step [facet]: how far lines are put before the triangles beside them.
+    step [facet]: how far lines are put before the triangles beside them.   under [facet, edge, 4]: colours below, from
+    which the lines are told; None: they are drawn in ink.
     """
     from matplotlib.colors import to_rgba
 
@@ -86,6 +88,8 @@ def _lines(surface, places, mask, width: float, alpha: float, step):
     ends = np.stack((curves[:, :-1], curves[:, 1:], curves[:, 1:]), axis=2).reshape(-1, 3, 3)
     count = len(ends)
     stroke = np.tile(to_rgba(INK, alpha), (count, 1))
+    if under is not None:
+        stroke[:, :3] = np.repeat(contrasting(under[mask])[:, :3], curves.shape[1] - 1, axis=0)
     depth = ends[..., 2].mean(axis=1) + np.repeat(step[np.nonzero(mask)[0]], curves.shape[1] - 1)
     return (ends[..., :2], np.zeros((count, 4)), stroke, np.full(count, width)), depth
 
