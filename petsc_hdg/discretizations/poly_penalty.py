@@ -13,7 +13,7 @@ from numpy.polynomial.legendre import legvander
 
 from .legendre import exponents
 from .poly_outline import cell_points, facet_points, find_outline, joined, portions
-from .poly_simplices import paper_numbers
+from .poly_simplices import paper_numbers, volumes
 
 MOST_VALUES = 1 << 22  # values of basis functions held at a time
 LOST = 1e-13  # eigenvalue of a scaled mass matrix that is nothing but round-off
@@ -47,10 +47,18 @@ def trace_constants(outline, polytopes, degrees: np.ndarray, space: str = "total
     for degree in np.unique(degrees):
         powers = _derivatives(outline.mesh.dim, int(degree), space)
         those = np.flatnonzero(degrees == degree)
+        if len(powers) == 1:
+            found[those] = _ratios(outline, polytopes)[those]
+            continue
         sizes = np.diff(polytopes.cells[0]) * len(powers) * (len(powers) + 4)
         for part in portions(those, sizes[those], MOST_VALUES):
             found[part] = _largest(_Samples.of(outline, polytopes, part, powers), powers, space)
     return found
+
+
+def _ratios(outline, polytopes) -> np.ndarray:
+    """|∂K|/|K| [polytope]."""
+    return np.bincount(outline.polytope, outline.area, polytopes.count) / volumes(outline.mesh, polytopes)[0]
 
 
 def _derivatives(dim: int, degree: int, space: str) -> np.ndarray:
@@ -123,8 +131,6 @@ def _largest(samples: _Samples, powers: np.ndarray, space: str) -> np.ndarray:
     mass, surface = samples.grams(powers, centroid, scale)
     size = 1 / np.sqrt(np.einsum("kii->ki", mass))
     mass, surface = (m * size[:, :, None] * size[:, None, :] for m in (mass, surface))
-    if len(powers) == 1:
-        return surface[:, 0, 0]
     half = _inverse_root(mass)
     return np.linalg.eigvalsh(np.swapaxes(half, 1, 2) @ surface @ half)[:, -1]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from petsc4py import PETSc
-from sample_meshes import box_mesh
+from sample_meshes import SHAPES, box_mesh
 from scipy.linalg import eigh
 
 from petsc_hdg.discretizations.poly_outline import cell_points, facet_points, find_outline
 from petsc_hdg.discretizations.poly_penalty import trace_constants
+from petsc_hdg.discretizations.poly_shapes import distance, shape_numbers
 from petsc_hdg.discretizations.poly_simplices import heights, is_coverable, paper_numbers, volumes
 from petsc_hdg.mesh import Mesh
 from petsc_hdg.mesh.polytopes import Polytopes
@@ -124,3 +125,41 @@ def test_the_papers_numbers():
     outline = find_outline(mesh, polytopes)
     np.testing.assert_allclose(paper_numbers(outline, polytopes, np.array([1])), 4.0)
     np.testing.assert_allclose(paper_numbers(outline, polytopes, np.array([4])), 10 * 16 * 2 / 0.5)
+
+
+def test_shapes():
+    """Two L's: an L of arms 1/2 in a square has the diagonal as diameter; balls stand in its corner. One cube."""
+    mesh, polytopes = l_shape()
+    found = shape_numbers(mesh, polytopes)
+    np.testing.assert_allclose(found.volume, [0.75, 0.25])
+    np.testing.assert_allclose(found.surface, [4.0, 2.0])
+    np.testing.assert_allclose(found.diameter, [np.sqrt(2), np.sqrt(0.5)])
+    assert found.facets.tolist() == [16, 8]
+    largest = np.sqrt(2) / (1 + np.sqrt(2)) / 2  # touches two sides and the corner inside
+    assert 0.25 <= found.inscribed[0] <= largest and found.inscribed[1] == pytest.approx(0.25)
+    cube = Mesh.box((2, 2, 2), comm=PETSc.COMM_SELF)
+    found = shape_numbers(cube, one_polytope(cube))
+    values = [found.volume[0], found.surface[0], found.diameter[0], found.inscribed[0]]
+    np.testing.assert_allclose(values, [1, 6, np.sqrt(3), 0.5])
+
+
+@pytest.mark.parametrize("cell", SHAPES)
+def test_shapes_of_single_cells(cell):
+    """Inscribed balls of simplices have the radius d |K| / |∂K|; of other cells none is larger."""
+    mesh = box_mesh(cell)
+    found = shape_numbers(mesh, Polytopes.of_cells(mesh))
+    corners = mesh.geometry.nodes[mesh.geometry.cell_nodes[: mesh.num_cells]]
+    edges = np.linalg.norm(corners[:, :, None] - corners[:, None], axis=3).max(axis=(1, 2))
+    np.testing.assert_allclose(found.diameter, edges)
+    radius = mesh.dim * found.volume / found.surface
+    if mesh.shape.is_simplex:
+        np.testing.assert_allclose(found.inscribed, radius)
+    assert (found.inscribed > 0.5 * radius).all() and (found.inscribed <= (1 + 1e-12) * radius).all()
+
+
+def test_distances_to_a_triangle():
+    """Over its inside, beside an edge, before a corner."""
+    corners = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]])
+    points = np.array([[0.2, 0.2, 0.3], [0.5, -0.3, 0.4], [2.0, 0.0, 0.0], [1.0, 1.0, 0.0]])
+    found = distance(points, np.broadcast_to(corners, (4, 3, 3)))
+    np.testing.assert_allclose(found, [0.3, 0.5, 1.0, np.sqrt(0.5)])
