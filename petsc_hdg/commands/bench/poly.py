@@ -166,9 +166,8 @@ class Measures:
     def _indices(self) -> None:
         """Interfaces, PETSc's numbers and its preallocation, and the lists of work on the device."""
         assembly = self.op.assembly
-        for kept in ("blocks_of", "_loaded"):
-            assembly.__dict__.pop(kept, None)
-        assembly._loaded = {}
+        self.op.discretization.__dict__.pop("blocks", None)
+        assembly._loaded.clear()
         assembly.compile()
         self.matrix = None
         self._matrix()
