@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -58,7 +59,7 @@ class TeamShape:
         lanes = [divmod(lane, self.threads) for lane in range(min(banks, self.local_size))]
         writes = {team * area + thread for team, thread in lanes if thread < self.points}
         reads = {team * area + tile(thread, self.sides)[axis] * self.pitch for team, thread in lanes}
-        return sum(max([sum(a % banks == b for a in places) for b in range(banks)]) for places in (writes, reads))
+        return sum(max(Counter(a % banks for a in places).values()) for places in (writes, reads))
 
     @property
     def local_bytes(self) -> int:
