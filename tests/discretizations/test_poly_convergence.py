@@ -64,9 +64,9 @@ def jumps(problem, u) -> float:
     return float(np.einsum("i,iq,iq->", sigma, weight, (sides[0] - sides[1]) ** 2) / 2)
 
 
-def norms(dim: int, level: int, degree: int, constants: dict, degrees=None) -> tuple[float, float, int]:
+def norms(dim: int, level: int, degree: int, constants: dict, degrees=None, **options) -> tuple[float, float, int]:
     """L2 error, DG norm of the error (of u, eps |∇u|² and jumps with σ), number of polytopes."""
-    problem, u = solved(agglomerated(dim, degree, level, degrees), degree, constants)
+    problem, u = solved(agglomerated(dim, degree, level, degrees), degree, constants, **options)
     assert problem.discretization.largest == (degree if degrees is None else np.max(problem.discretization.degrees))
     errors = problem.errors(u)
     eps = constants.get("eps", 1.0)
@@ -74,9 +74,9 @@ def norms(dim: int, level: int, degree: int, constants: dict, degrees=None) -> t
     return errors["L2"], float(dg), problem.discretization.polytopes.count
 
 
-def orders(dim: int, degree: int, constants: dict, degrees=None):
+def orders(dim: int, degree: int, constants: dict, degrees=None, **options):
     """Orders in L2 and in the DG norm, and the errors of the fine mesh."""
-    found = [norms(dim, level, degree, constants, degrees) for level in (0, 1)]
+    found = [norms(dim, level, degree, constants, degrees, **options) for level in (0, 1)]
     finer = np.log(found[1][2] / found[0][2]) / dim
     rates = [float(np.log(found[0][k] / found[1][k]) / finer) for k in (0, 1)]
     return rates, found[1][:2]
@@ -90,9 +90,11 @@ def test_the_table_is_complete():
             assert cells[dim] * faces**dim / count >= 4
 
 
-@pytest.mark.parametrize("dim, degree", MESHES)
-def test_diffusion(dim, degree, record_property):
-    rates, errors = orders(dim, degree, {})
+@pytest.mark.parametrize(
+    "dim, degree, penalty", [(*key, "trace") for key in MESHES] + [(2, 2, "paper"), (3, 3, "paper")]
+)
+def test_diffusion(dim, degree, penalty, record_property):
+    rates, errors = orders(dim, degree, {}, poly_penalty=penalty)
     record_property("orders", [round(r, 2) for r in rates])
     assert rates[0] >= degree + 1 - ALMOST and rates[1] >= degree - ALMOST, (rates, errors)
 
