@@ -39,6 +39,7 @@ _PUBLIC = {
     "SpaceTime": "problem",
     "agglomerate": "mesh",
     "coarsen": "mesh",
+    "fewer_cells": "mesh",
     "main": "run",
     "polygons": "mesh",
     "polygons_from_file": "mesh",

@@ -173,6 +173,12 @@ def set_passive_dm(ksp, dm) -> None:
         ksp.setDMActive(False)
 
 
+def set_block_sizes(mat: PETSc.Mat, sizes: np.ndarray) -> None:
+    """Sizes of the diagonal blocks of this rank's rows, which PETSc's PCVPBJACOBI inverts."""
+    sizes = np.ascontiguousarray(sizes, INT)
+    call("MatSetVariableBlockSizes", _pointer(mat), _c_int(len(sizes)), sizes.ctypes.data_as(ctypes.c_void_p))
+
+
 def has_cell_coordinates(dm) -> bool:
     """Whether the coordinates live on cells (periodic meshes), without or beside those on vertices."""
     vector = ctypes.c_void_p()

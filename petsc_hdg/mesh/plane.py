@@ -61,7 +61,7 @@ def kernel(x: np.ndarray) -> np.ndarray:
 
 def quality(corners: np.ndarray) -> np.ndarray:
     """Quality of triangles [triangle, 3, 2]: 1 if equilateral, 0 if flat, negative if clockwise."""
-    sides = np.roll(corners, -1, axis=1) - corners
+    sides = corners[:, [1, 2, 0]] - corners
     return 2 * np.sqrt(3) * cross(sides[:, 0], sides[:, 1]) / np.maximum((sides**2).sum(axis=(1, 2)), 1e-300)
 
 
@@ -88,7 +88,7 @@ def clip_ears(x: np.ndarray) -> np.ndarray | None:
 
 def flipped(x: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     """Triangles [triangle, 3] over vertices x [vertex, 2] in which no diagonal has better triangles across it."""
-    found = [tuple(t) for t in triangles.tolist()]
+    found, at = [tuple(t) for t in triangles.tolist()], x.tolist()
     beside = {(t[k - 1], t[k]): i for i, t in enumerate(found) for k in range(3)}
     stack = list(beside)
     while stack:
@@ -97,7 +97,8 @@ def flipped(x: np.ndarray, triangles: np.ndarray) -> np.ndarray:
         if i is None or j is None:
             continue
         c, d = (next(v for v in found[k] if v not in (a, b)) for k in (i, j))
-        now, then = quality(x[[[a, b, c], [b, a, d]]]).min(), quality(x[[[c, d, b], [d, c, a]]]).min()
+        now = min(_roundness(*at[a], *at[b], *at[c]), _roundness(*at[b], *at[a], *at[d]))
+        then = min(_roundness(*at[c], *at[d], *at[b]), _roundness(*at[d], *at[c], *at[a]))
         if then > now * (1 + 1e-9):
             found[i], found[j] = (c, d, b), (d, c, a)
             del beside[a, b], beside[b, a]
@@ -108,17 +109,23 @@ def flipped(x: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     return np.array(found)
 
 
+def _roundness(ax, ay, bx, by, cx, cy) -> float:
+    """As `quality` of one triangle, but for a factor, in plain numbers: arrays of three points cost far more."""
+    ux, uy, vx, vy = bx - ax, by - ay, cx - ax, cy - ay
+    return (ux * vy - uy * vx) / (ux * ux + uy * uy + vx * vx + vy * vy + (ux - vx) ** 2 + (uy - vy) ** 2)
+
+
 def _best_ear(x: np.ndarray, small: float) -> int | None:
     """Vertex of a polygon x [vertex, 2] whose triangle with its neighbours is best among those that can be cut off."""
-    before, after = np.roll(x, 1, axis=0), np.roll(x, -1, axis=0)
-    corners = np.stack([before, x, after], axis=1)
-    values = quality(corners)
-    values[cross(x - before, after - x) <= small] = -1
     n = len(x)
+    place = np.arange(n)
+    corners = x[np.stack([place - 1, place, (place + 1) % n], axis=1)]
+    values = quality(corners)
+    values[cross(x - corners[:, 0], corners[:, 2] - x) <= small] = -1
     for ear in np.argsort(-values, kind="stable"):
         if values[ear] <= 0:
             return None
-        others = x[(ear + 2 + np.arange(n - 3)) % n]
+        others = x[(ear + 2 + place[: n - 3]) % n]
         heights = [
             cross(corners[ear, (k + 1) % 3] - corners[ear, k], others - corners[ear, k]) >= -small for k in range(3)
         ]

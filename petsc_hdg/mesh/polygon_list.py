@@ -9,6 +9,7 @@ from . import plane
 
 CLOSE = 1e-6  # to the rim of what it sees, relative to the root of the area: from there a point sees hardly anything
 SHALLOW = 0.1  # other ways are looked at too
+FLATTEST = 1e-3  # quality of a triangle that is good enough where there shall be few
 
 
 class PolygonList:
@@ -151,17 +152,16 @@ class PolygonList:
                     f"from vertex {ends[0]} to {ends[1]}; list it as a vertex of that polygon too."
                 )
 
-    def triangles(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def triangles(self, fewest: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Triangles [triangle, 3], the polygon of each [triangle], and points [point, 2]: those given and more inside.
 
         Triangles stay whole. Others are a fan around the centroid if it sees all of them well; else a fan around the
-        middle of what sees all of them, or triangles between their vertices, whichever is better. No new vertex is put
-        on an edge. Raises MeshError.
+        middle of what sees all of them, or triangles between their vertices, whichever is better. No vertex is put
+        on an edge. `fewest`: triangles between the vertices wherever these are not too flat. Raises MeshError.
         """
         centres, ears = self.centroids.copy(), {}
-        for k in np.flatnonzero(~(self._stars & (self._depth > SHALLOW))):
-            if self.sizes[k] > 3:
-                self._divide(k, centres, ears)
+        for k in np.flatnonzero((self.sizes > 3) & (fewest | ~(self._stars & (self._depth > SHALLOW)))):
+            self._divide(k, centres, ears, FLATTEST if fewest else np.inf)
         whole, clipped = self.sizes == 3, np.isin(np.arange(len(self)), list(ears))
         fans = ~(whole | clipped)
         entries = fans[self.owner()]
@@ -171,16 +171,22 @@ class PolygonList:
         owners = [self.owner()[entries], np.flatnonzero(whole), *(np.full(len(t), k) for k, t in ears.items())]
         return np.concatenate(parts), np.concatenate(owners), np.concatenate([self.points, centres[fans]])
 
-    def _divide(self, k: int, centres: np.ndarray, ears: dict[int, np.ndarray]) -> None:
-        """The better one of a fan around the middle of what sees all of polygon k, noted in `centres`, and `ears`."""
+    def _divide(self, k: int, centres: np.ndarray, ears: dict[int, np.ndarray], enough: float) -> None:
+        """The better one of a fan around the middle of what sees all of polygon k, noted in `centres`, and `ears`.
+
+        Ears of a quality that is `enough` are taken without a look at fans.
+        """
         x = self.corners(k)
+        triangles = plane.clip_ears(x)
+        by_ears = plane.quality(x[triangles]).min() if triangles is not None else 0
+        if by_ears > enough:
+            ears[int(k)] = self.vertex[self.start[k] : self.start[k + 1]][triangles]
+            return
         places = [centres[k]] if self._stars[k] else []
         seeing = plane.kernel(x)
         if len(seeing) > 2 and plane.area(seeing) > plane.FLAT * self.areas[k]:
             places.append(plane.centroid(seeing))
         values = [plane.quality(plane.fan(x, place)).min() for place in places]
-        triangles = plane.clip_ears(x)
-        by_ears = plane.quality(x[triangles]).min() if triangles is not None else 0
         if values and max(values) >= by_ears:
             centres[k] = places[int(np.argmax(values))]
         elif triangles is None:

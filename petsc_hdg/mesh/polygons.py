@@ -31,7 +31,7 @@ def polygons(cells, points, boundaries=None, regions=None, degrees=None, comm=No
     Polygons are divided into triangles without new vertices on their edges. `polytopes.numbers` are the numbers of the
     polygons. Raises MeshError for polygons that intersect themselves or one another, or have no area.
     """
-    return _made(lambda: _triangles(cells, points, boundaries or {}, regions or {}), degrees, _mpi(comm), prefix)
+    return made_mesh(lambda: _triangles(cells, points, boundaries or {}, regions or {}), degrees, _mpi(comm), prefix)
 
 
 @dataclass
@@ -39,7 +39,8 @@ class Divided:
     """Polytopes divided into simplices, on one rank.
 
     cells [simplex, vertex], owner [simplex]: the polytope of each.   points [point, dim].
-    boundaries: name → facets [facet, vertex].   regions: name → polytopes [n].
+    boundaries: name → facets [facet, vertex].   regions: name → polytopes [n], or parts where `part` [simplex] says
+    which part of a polytope each simplex is of.   degrees [polytope]: those known beforehand.
     """
 
     cell: str
@@ -48,6 +49,8 @@ class Divided:
     owner: np.ndarray
     boundaries: dict[str, np.ndarray] = field(default_factory=dict)
     regions: dict[str, np.ndarray] = field(default_factory=dict)
+    part: np.ndarray | None = None
+    degrees: np.ndarray | None = None
 
     def checked(self) -> Divided:
         """This one, with its regions looked through. Raises MeshError."""
@@ -62,17 +65,19 @@ class Divided:
 
     def listed(self) -> CellList:
         """The simplices as a cell list, with regions of simplices. Raises MeshError."""
-        regions = {name: np.flatnonzero(np.isin(self.owner, wanted)) for name, wanted in self.regions.items()}
+        part = self.owner if self.part is None else self.part
+        regions = {name: np.flatnonzero(np.isin(part, wanted)) for name, wanted in self.regions.items()}
         return CellList(self.cell, self.cells, self.points, self.boundaries, regions).checked()
 
 
-def _made(divided, degrees, comm, prefix: str) -> Mesh:
+def made_mesh(divided, degrees, comm, prefix: str) -> Mesh:
     """The distributed mesh of the polytopes that divided() gives on rank 0. Collective. Raises MeshError."""
     made = listed = None
     with collectively(comm):
         if comm.rank == 0:
             made = divided()
             listed = made.listed()
+            degrees = degrees if made.degrees is None else made.degrees
     dm = create.from_list(listed, comm)
     dm.setOptionsPrefix(prefix)
     whole = Mesh(dm)
@@ -95,7 +100,7 @@ def polyhedra(cells, points, boundaries=None, regions=None, degrees=None, comm=N
 
     Polyhedra are divided into tetrahedra between the centroids of cells and of faces. Raises MeshError.
     """
-    return _made(lambda: _tetrahedra(cells, points, boundaries or {}, regions or {}), degrees, _mpi(comm), prefix)
+    return made_mesh(lambda: _tetrahedra(cells, points, boundaries or {}, regions or {}), degrees, _mpi(comm), prefix)
 
 
 @staged("mesh")
@@ -110,7 +115,7 @@ def polygons_from_file(path, degrees=None, comm=None, prefix: str = "") -> Mesh:
         dim, *found = read(Path(path))
         return (_triangles if dim == 2 else _tetrahedra)(*found)
 
-    return _made(divided, degrees, _mpi(comm), prefix)
+    return made_mesh(divided, degrees, _mpi(comm), prefix)
 
 
 def _triangles(cells, points, boundaries: dict, regions: dict) -> Divided:

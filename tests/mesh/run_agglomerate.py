@@ -12,7 +12,7 @@ import numpy as np  # noqa: E402
 from conftest import MESHES, shuffled_box  # noqa: E402
 from mpi4py import MPI  # noqa: E402
 
-from petsc_hdg.mesh import Mesh, agglomerate, coarsen, polygons  # noqa: E402
+from petsc_hdg.mesh import Mesh, agglomerate, coarsen, fewer_cells, polygons  # noqa: E402
 from petsc_hdg.mesh.whole_mesh import centroids  # noqa: E402
 
 comm = MPI.COMM_WORLD
@@ -151,6 +151,16 @@ def check_polygons() -> None:
         assert sorted(k for part in marked for k in part) == list(range(1, 30, 2)) and sum(floor) == 12
 
 
+def check_fewer_cells() -> None:
+    """The same triangles from agglomerates on any number of ranks."""
+    degrees = np.arange(9) % 7
+    found = described(fewer_cells(agglomerate(Mesh.box((12, 12), comm=comm), 9, degrees=degrees)))
+    if comm.rank == 0:
+        alone = described(fewer_cells(agglomerate(Mesh.box((12, 12), comm=MPI.COMM_SELF), 9, degrees=degrees)))
+        assert [row[:2] for row in found] == [(k, k) if k < 7 else (k, k - 7) for k in range(9)]
+        assert sum(len(row[2]) for row in found) == sum(len(row[2]) for row in alone) < 150
+
+
 for overlap in (0, 1):
     compare(boxed((9, 8), overlap=overlap), "count", count=11)
     compare(boxed((9, 8), overlap=overlap, partition_seed=2), "random partition", count=11)
@@ -165,6 +175,7 @@ for shape in ("triangle", "tetrahedron", "hexahedron"):
 compare(lambda comm: Mesh.from_file(MESHES / "regions.msh", comm=comm), "label", label=("west", "east"))
 compare(lambda comm: Mesh.from_file(MESHES / "regions.msh", comm=comm), "one label", label="west", degrees=[1, 2])
 check_polygons()
+check_fewer_cells()
 check_overlap()
 check_balance()
 check_coarsen()

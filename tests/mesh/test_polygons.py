@@ -38,9 +38,11 @@ LEAST = {"needle": 2e-3, "comb": 5e-3, "dart": 0.15}
 
 
 def volumes(mesh: Mesh) -> np.ndarray:
-    """Area or volume of every polytope [polytope]."""
+    """Area or volume of every polytope [polytope] of simplices or of squares."""
     x = mesh.geometry.nodes[mesh.topology.cell_vertices[: mesh.num_cells]]
-    size = np.abs(determinants(x[:, 1:] - x[:, :1])) / (2 if mesh.dim == 2 else 6)
+    size = np.abs(determinants(x[:, 1 : mesh.dim + 1] - x[:, :1]))
+    if mesh.shape.is_simplex:
+        size /= 2 if mesh.dim == 2 else 6
     return np.bincount(mesh.polytopes.of_cell, size, minlength=mesh.polytopes.count)
 
 
