@@ -13,7 +13,9 @@ from .option_fields import SCHEME_PREFIXES, check, option, option_name, parse
 
 BACKENDS = ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")
 PRECISIONS = ("double", "single")
-PMATS = ("auto", "aij", "conforming", "none")
+PMATS = ("auto", "aij", "conforming", "agglomerates", "none")
+# Coarse levels for -pc_type mg, and the schemes that have them.
+_LEVELS = {"conforming": ("sipg_gpu",), "agglomerates": ("sipg_gpu", "poly_gpu")}
 # PC types that need nothing but products and the diagonal, or bring their own matrices.
 _MATRIX_FREE_PCS = ("none", "jacobi", "python", "shell", "ksp", "composite", "mat")
 VARIANTS = ("auto", "cell", "transpose", "patch")
@@ -67,7 +69,7 @@ class Options:
     num_batches: int = option(1, "N_cb: batches of cells a work-group does in turn", minimum=1, maximum=64)
     pmat: str = option(
         "auto",
-        "matrix for the preconditioner: assembled, that of the conforming first-order subspace, or none",
+        "matrices for the preconditioner: assembled, of the conforming first-order subspace, of agglomerates, or none",
         choices=PMATS,
     )
     view: bool = option(False, "describe the discretization, the device and the Vec mode")
@@ -190,32 +192,35 @@ def _is_ours(name: str, known) -> bool:
 
 
 def chosen_pmat(options: Options) -> str:
-    """`aij`, `conforming` or `none`: what `-fe_pmat` says, `auto` settled by the scheme and the user's -pc_type.
+    """`aij`, `conforming`, `agglomerates` or `none`: what `-fe_pmat` says, `auto` settled by the scheme and the user's
+    -pc_type.
 
-    Raises OptionError for `conforming` where it does not go with them.
+    Raises OptionError for `conforming` and `agglomerates` where they do not go with them.
     """
     from petsc4py import PETSc
 
     given = PETSc.Options(options.prefix).getString("pc_type", "mg")
-    if options.pmat == "conforming":
-        _check_conforming(options, given)
+    if options.pmat in _LEVELS:
+        _check_levels(options, given)
     if options.pmat != "auto":
         return options.pmat
+    if options.backend == "poly_gpu" and given == "mg":
+        return "agglomerates"
     if options.backend != "sipg_gpu":
         return "aij"
     return "conforming" if given == "mg" else "none" if given in _MATRIX_FREE_PCS else "aij"
 
 
-def _check_conforming(options: Options, pc_type: str) -> None:
-    name = f"-{options.prefix}fe_pmat"
-    if options.backend != "sipg_gpu":
+def _check_levels(options: Options, pc_type: str) -> None:
+    name, schemes = f"-{options.prefix}fe_pmat", _LEVELS[options.pmat]
+    if options.backend not in schemes:
         raise OptionError(
-            f"{name} conforming goes with sipg_gpu, and -{options.prefix}fe_backend is {options.backend}; "
-            f"use {name} aij"
+            f"{name} {options.pmat} goes with {' and '.join(schemes)}, and -{options.prefix}fe_backend is "
+            f"{options.backend}; use {name} aij"
         )
     if pc_type != "mg" and pc_type not in _MATRIX_FREE_PCS:
         raise OptionError(
-            f"{name} conforming goes with -{options.prefix}pc_type mg; {pc_type} takes the assembled matrix: use "
+            f"{name} {options.pmat} goes with -{options.prefix}pc_type mg; {pc_type} takes the assembled matrix: use "
             f"{name} aij or auto"
         )
 

@@ -9,6 +9,7 @@ from .condensed import CondensedOperator
 from .conforming import ConformingSubspace
 from .matfree import JacobianContext
 from .poly import PolytopicOperator
+from .poly_levels import AgglomerateLevels
 from .sipg import SIPGOperator
 from .trace_matrix import FacetBlockJacobi, TraceMatrix
 
@@ -25,6 +26,7 @@ def create_operator(discretization, arrays):
 
 
 __all__ = [
+    "AgglomerateLevels",
     "AssembledMatrix",
     "CGOperator",
     "Callbacks",

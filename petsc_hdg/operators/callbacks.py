@@ -13,16 +13,19 @@ class Callbacks:
     One object serves `snes.setFunction`, `snes.setJacobian`, `ts.setIFunction` and `ts.setIJacobian`.
 
     jacobian: the shell Mat.   assembled: AssembledMatrix for the preconditioner, or None.
-    conforming: ConformingSubspace for the preconditioner, or None.
+    conforming: ConformingSubspace for the preconditioner, or None.   levels: AgglomerateLevels for it, or None.
     linearized: called with the callbacks after the first linearization.
     """
 
-    def __init__(self, operator, access, jacobian: PETSc.Mat, assembled=None, conforming=None, linearized=None):
+    def __init__(
+        self, operator, access, jacobian: PETSc.Mat, assembled=None, conforming=None, linearized=None, levels=None
+    ):
         self.operator = operator
         self.access = access
         self.jacobian = jacobian
         self.assembled = assembled
         self.conforming = conforming
+        self.levels = levels
         self._linearized = linearized
         self.events = {name: PETSc.Log.Event(f"Fe{name}") for name in ("Residual", "Jacobian")}
 
@@ -60,9 +63,10 @@ class Callbacks:
                 self.operator.linearize(u, t, None if x_t is None else u_t, shift)
             if self.assembled is not None:
                 self.assembled.update()
-        if self.conforming is not None:
-            with self.events["Jacobian"]:
-                self.conforming.update(x, t, x_t, shift)
+        for coarse in (self.conforming, self.levels):
+            if coarse is not None:
+                with self.events["Jacobian"]:
+                    coarse.update(x, t, x_t, shift)
         jacobian.assemble()
         if preconditioner != jacobian:
             preconditioner.assemble()

@@ -6,9 +6,10 @@ from contextlib import nullcontext
 
 from petsc4py import PETSc
 
+from ..discretizations import PolytopicDG
 from ..operators.spectrum import TOLERANCE, asymmetry
 from ..options import defaults_in_database
-from . import two_level
+from . import agglomerate_levels, two_level
 
 # Smoothers that see a facet's unknowns together; nonsymmetric systems are smoothed along the flow by incomplete LU.
 SYMMETRIC = {"mg_levels_pc_type": "pbjacobi"}
@@ -23,13 +24,17 @@ NONSYMMETRIC = {
 def set_defaults(problem, ksp: PETSc.KSP) -> None:
     """Preconditioner, and Krylov method where the scheme has one of its own, before the user's options. Collective.
 
-    Two levels for matrix-free discontinuous schemes (see two_level); GAMG on the assembled matrix; without one Jacobi,
-    or block Jacobi over the facets of a trace. Trace systems and discontinuous schemes of linear physics whose matrix
+    Agglomerates for polytopic ones (see agglomerate_levels), two levels for matrix-free discontinuous schemes (see
+    two_level); GAMG on the assembled matrix, incomplete LU if it is of polytopes; without one Jacobi, or block Jacobi
+    over the facets of a trace. Trace systems and discontinuous schemes of linear physics whose matrix
     is symmetric are solved by CG, others by GMRES.
     """
     calls, pc = problem.callbacks, ksp.getPC()
-    if calls.conforming is not None:
-        two_level.create(problem, ksp, is_symmetric(problem))
+    levels = _levels(problem)
+    if levels is not None:
+        levels.create(problem, ksp, is_symmetric(problem))
+    elif calls.assembled is not None and isinstance(problem.discretization, PolytopicDG):
+        pc.setType("bjacobi")  # incomplete LU of each rank's part
     elif calls.assembled is not None:
         pc.setType("gamg")
     else:
@@ -39,9 +44,16 @@ def set_defaults(problem, ksp: PETSc.KSP) -> None:
         ksp.setType(problem.default_krylov)
 
 
+def _levels(problem):
+    """The module of the levels that the problem has, or None."""
+    calls = problem.callbacks
+    return agglomerate_levels if calls.levels is not None else two_level if calls.conforming is not None else None
+
+
 def _krylov(problem, symmetric: bool) -> str:
-    if problem.callbacks.conforming is not None:
-        return two_level.krylov(symmetric)
+    levels = _levels(problem)
+    if levels is not None:
+        return levels.krylov(symmetric)
     return "cg" if symmetric else "gmres"
 
 
@@ -57,7 +69,8 @@ def smoothing(problem, snes: PETSc.SNES):
     _follow(problem, snes.getKSP(), symmetric)
     if problem.is_condensed:
         return defaults_in_database(problem.prefix, SYMMETRIC if symmetric else NONSYMMETRIC, unless="pc_type")
-    return nullcontext() if problem.callbacks.conforming is None else two_level.setting_up(problem, symmetric)
+    levels = _levels(problem)
+    return nullcontext() if levels is None else levels.setting_up(problem, symmetric)
 
 
 def _follow(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
@@ -65,8 +78,9 @@ def _follow(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     if before == wanted:
         return
     problem.default_krylov = wanted
-    if problem.callbacks.conforming is not None:
-        two_level.change(problem, ksp, symmetric)
+    levels = _levels(problem)
+    if levels is not None:
+        levels.change(problem, ksp, symmetric)
     elif ksp.getType() == before:
         with defaults_in_database(problem.prefix, {"ksp_type": wanted}, unless="ksp_type"):
             ksp.setFromOptions()

@@ -16,7 +16,7 @@ from ..errors import SolveError, collectively, our_error
 from ..operators import AssembledMatrix, Callbacks, JacobianContext, TraceMatrix, create_operator
 from ..operators.check import check_kernels
 from ..options import Options, chosen_pmat
-from . import coercivity, inputs, preconditioners, results, solvers, two_level
+from . import agglomerate_levels, coercivity, inputs, preconditioners, results, solvers, two_level
 from .full import solve_full
 
 
@@ -75,7 +75,12 @@ class Problem:
         self.access = VecAccess(self.arrays)
         self.operator = create_operator(self.discretization, self.arrays)
         with collectively(self.comm):
-            self.operator.compile(matrices=self.pmat == "aij")  # here, so that an error is everyone's
+            self.operator.compile(matrices=self._assembles)  # here, so that an error is everyone's
+
+    @property
+    def _assembles(self) -> bool:
+        """Whether the matrix of all unknowns is assembled."""
+        return self.pmat == "aij" or (self.pmat == "agglomerates" and isinstance(self.discretization, PolytopicDG))
 
     @property
     def is_condensed(self) -> bool:
@@ -156,14 +161,15 @@ class Problem:
             with stages.stage("compile"), collectively(self.comm):
                 check_kernels(self.operator)
         sizes = (self.discretization.dofmap.num_owned, self.num_unknowns)
-        wanted = self.pmat == "aij" or (self.is_condensed and self.operator.format is None)
+        wanted = self._assembles or (self.is_condensed and self.operator.format is None)
         with stages.stage("discretize"):
             assembled = AssembledMatrix(self.operator, sizes, self.dm.comm, self.vec_type) if wanted else None
             if assembled is not None and not isinstance(self.discretization, PolytopicDG):
                 solvers.set_near_nullspace(self.discretization, assembled.mat)
             conforming = two_level.conforming_subspace(self)
+            levels = agglomerate_levels.agglomerate_levels(self)
         jacobian, first = self._jacobian(sizes, assembled), coercivity.check_of(self)
-        return Callbacks(self.operator, self.access, jacobian, assembled, conforming, first)
+        return Callbacks(self.operator, self.access, jacobian, assembled, conforming, first, levels)
 
     def _jacobian(self, sizes, assembled) -> PETSc.Mat:
         """The matrix of products: a shell, or the assembled one where nothing else is stored."""
@@ -178,7 +184,7 @@ class Problem:
     def attach(self, solver) -> None:
         """Set residual and Jacobian of the user's own SNES or TS, and, where no matrix is assembled, KSP and PC."""
         self._connect(solver)
-        if self.callbacks.conforming is not None:  # no matrix is stored that PETSc's own default could take
+        if self.callbacks.conforming is not None or self.callbacks.levels is not None:  # PETSc has no default for them
             snes = solver.getSNES() if isinstance(solver, PETSc.TS) else solver
             preconditioners.set_defaults(self, snes.getKSP())
 

@@ -62,11 +62,11 @@ def settle_constants(problem, u: PETSc.Vec) -> None:
     if product.norm(PETSc.NormType.INFINITY) > 1e-10 * calls.jacobian.getDiagonal().norm(PETSc.NormType.INFINITY):
         return
     calls.residual(None, u, product)
-    imbalance, scale = abs(product.sum()), product.norm(PETSc.NormType.NORM_1)
-    if imbalance > 0.1 * scale:  # quadrature of data that do balance leaves far less; the solver drops that
+    imbalance, scale = product.dot(ones), product.norm(PETSc.NormType.NORM_1)
+    if abs(imbalance) > 0.1 * scale:  # quadrature of data that do balance leaves far less; the solver drops that
         raise SolveError(
             f"physics '{problem.physics.name}' has no solution: without essential conditions its source and fluxes "
-            f"must balance, and they sum to {product.sum():.3e}; give a Dirichlet or Robin condition, or data "
+            f"must balance, and they sum to {imbalance:.3e}; give a Dirichlet or Robin condition, or data "
             "that balance"
         )
     constants = _span(problem, ones)

@@ -60,7 +60,8 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
 
 def set_smoother(problem, smoother: PETSc.KSP, symmetric: bool) -> None:
     """Smoother of the fine level before the user's options."""
-    problem.callbacks.conforming.is_symmetric = symmetric
+    if problem.callbacks.conforming is not None:
+        problem.callbacks.conforming.is_symmetric = symmetric
     smoother.setTolerances(max_it=STEPS)
     smoother.setType("chebyshev" if symmetric else "gmres")
     if symmetric or not _blocks_fit(problem):

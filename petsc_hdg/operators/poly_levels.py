@@ -1,0 +1,167 @@
+"""Coarse levels made of agglomerates of agglomerates: the scheme of first degree on larger and larger polytopes.
+
+The spaces are nested, the forms are not: each level has its own penalties (Antonietti, Houston, Hu, Sarti and Verani
+2017), as those of a finer one are too strong for larger cells.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+
+from ..discretizations import PolytopicDG
+from ..errors import collectively
+from ..mesh.agglomerate import coarsen
+from ..mesh.polytopes import Polytopes
+from .assembled import AssembledMatrix
+from .poly import PolytopicOperator
+from .poly_injection import injection
+
+DEGREE = 1  # of coarse levels
+FEW = 100  # polytopes over all ranks: no more levels
+REDUCTION = 0.7  # of the number of polytopes, at least, or there are no more levels: ranks keep one each
+
+
+class AgglomerateLevels:
+    """Coarse levels below a discontinuous scheme, the finest first: same physics, constants, fields and state.
+
+    Making one is collective. Below a PolytopicDG of higher degree the first has the same polytopes.
+
+    fine        operator of the scheme, a PolytopicOperator or a SIPGOperator
+    operators   [level] PolytopicOperator
+    matrices    [level] AssembledMatrix of the Jacobian, integrated on the level itself
+    injections  [level] AIJ matrix that writes functions of a level in the next finer space
+    """
+
+    def __init__(self, fine, access, comm, vec_type: str):
+        self.fine, self.access = fine, access
+        finest = fine.discretization
+        discretizations = [finest, *_coarser(finest)]
+        self.operators = [PolytopicOperator(disc, fine.arrays) for disc in discretizations[1:]]
+        with collectively(finest.mesh.comm):
+            for operator in self.operators:
+                operator.assembly.compile()
+                operator.fine.kernels  # noqa: B018
+        self.matrices = [_matrix(operator, comm, vec_type) for operator in self.operators]
+        pairs = zip(discretizations[:-1], discretizations[1:], strict=True)
+        self.injections = [injection(*pair, comm) for pair in pairs]
+        self._aux = None
+
+    @property
+    def counts(self) -> list[int]:
+        """Polytopes of each level over all ranks. Collective."""
+        comm = self.fine.discretization.mesh.comm
+        return comm.allreduce(np.array([o.discretization.polytopes.count for o in self.operators])).tolist()
+
+    def update(self, u, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
+        """Fill the matrices at a state of the finest level (PETSc vectors). Collective."""
+        self._update_data()
+        with self.access.read(u) as x, self.access.read(u if u_t is None else u_t) as x_t:
+            state = self._on_cells(x)
+            rate = None if u_t is None else self._on_cells(x_t)
+        for operator, matrix in zip(self.operators, self.matrices, strict=True):
+            if operator.follows_solution:
+                operator.restart()
+            operator.fine.linearize(state, t, rate, shift)
+            matrix.update()
+
+    def _update_data(self) -> None:
+        """Constants and auxiliary fields as the finest level has them now."""
+        rows, constants = self.fine.aux_rows, self.fine.constants
+        changed = self._aux is None or not np.array_equal(rows, self._aux)
+        self._aux = rows.copy()
+        for operator in self.operators:
+            if not np.array_equal(operator.constants, constants):
+                operator.set_constants(constants)
+            if changed:
+                for name, values in _fields(self.fine.discretization, operator.discretization, rows):
+                    operator.set_auxiliary(name, values)
+
+    # States ----------------------------------------------------------------------------------------------
+
+    def _on_cells(self, u):
+        """Buffer of a state's nodal values on the base cells as coarse levels have them; zeros for linear physics."""
+        coarse = self.operators[0].fine
+        if coarse.discretization.physics.is_linear:
+            return coarse._zero
+        fine = self.fine.fine if isinstance(self.fine, PolytopicOperator) else self.fine
+        nodal = self.fine.expand(u) if isinstance(self.fine, PolytopicOperator) else u
+        given = fine.arrays.to_host(nodal, max(1, fine.dofmap.num_owned), name="states")
+        out = np.zeros(max(1, coarse.dofmap.num_owned))
+        element, wanted = fine.discretization.element, coarse.discretization.element
+        table = element.tabulate(wanted.nodes, 0)[0]  # [coarse node, node]
+        for here, there in zip(_unknowns(fine.discretization), _unknowns(coarse.discretization), strict=True):
+            out[there] = given[here] @ table.T
+        return fine.arrays.to_device(out, "states")
+
+
+def _coarser(finest) -> list[PolytopicDG]:
+    """Discretizations of the coarse levels. Collective."""
+    mesh, comm = finest.mesh, finest.mesh.comm
+    is_polytopic = isinstance(finest, PolytopicDG)
+    polytopes = finest.polytopes if is_polytopic else Polytopes.of_cells(mesh)
+    found = []
+    if (finest.largest if is_polytopic else finest.element.degree) > DEGREE:
+        found.append(_discretization(finest, polytopes))
+    total = comm.allreduce(polytopes.count)
+    while total > FEW or not found:
+        polytopes = coarsen(_with(mesh, polytopes), max(1, total >> mesh.dim))
+        before, total = total, comm.allreduce(polytopes.count)
+        if found and total > REDUCTION * before:
+            break
+        found.append(_discretization(finest, polytopes))
+    return found
+
+
+def _with(mesh, polytopes: Polytopes):
+    """The mesh with other polytopes; everything else is shared."""
+    other = copy.copy(mesh)
+    other.polytopes = polytopes
+    return other
+
+
+def _discretization(finest, polytopes: Polytopes) -> PolytopicDG:
+    degrees = polytopes.degrees
+    low = replace(polytopes, degrees=None if degrees is None else np.minimum(degrees, DEGREE))
+    options = replace(
+        finest.options,
+        backend="poly_gpu",
+        degree=min(DEGREE, finest.options.degree),
+        quadrature_degree=-1,
+        sipg_kernel="split",
+        poly_space="total",
+        poly_assembly="2",
+    )
+    return PolytopicDG(_with(finest.mesh, low), finest.physics, options, finest.limits)
+
+
+def _matrix(operator: PolytopicOperator, comm, vec_type: str) -> AssembledMatrix:
+    owned = operator.dofmap.num_owned
+    total = operator.discretization.mesh.comm.allreduce(owned)
+    matrix = AssembledMatrix(operator, (owned, total), comm, vec_type)
+    return matrix
+
+
+def _fields(finest, coarse, rows: np.ndarray):
+    """Name and values [cell, row, component] of each auxiliary field as a level's set_auxiliary takes them."""
+    auxiliary, wanted, first = finest.auxiliary, coarse.auxiliary, 0
+    for field in auxiliary.fields:
+        starts = auxiliary.starts[first : first + field.components]
+        count = 1 if field.space == "cell" else auxiliary.element.num_basis
+        values = np.stack([rows[start : start + count, : finest.mesh.num_cells].T for start in starts], axis=-1)
+        if field.space != "cell":
+            table = auxiliary.element.tabulate(wanted.element.nodes, 0)[0]
+            values = np.einsum("nb,cbk->cnk", table, values, optimize=True)
+        yield field.name, values
+        first += field.components
+
+
+def _unknowns(disc) -> list[np.ndarray]:
+    """Place [cell, node] in a vector of nodal values of each component, nodes in basix' order."""
+    return [
+        disc.dofmap.cell_dofs[:, s.first_dof + c : s.first_dof + s.num_dofs : s.components]
+        for s in disc.spaces
+        for c in range(s.components)
+    ]
