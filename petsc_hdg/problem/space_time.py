@@ -15,10 +15,12 @@ from ..operators.check import check_kernels
 from ..operators.matfree import JacobianContext
 from ..operators.slab import SlabOperator
 from ..operators.slab_matrix import SlabMatrix
+from ..options import defaults_in_database
 from . import solvers
 from .slab_norms import SlabNorms
 
-DIRECT = 30_000  # space-time unknowns up to which one rank factors the matrix
+DIRECT = 30_000  # space-time unknowns of a rank up to which it factors its part of the matrix
+RESTART = 100  # of GMRES
 HIGHEST = 3
 
 
@@ -120,8 +122,10 @@ class SpaceTime:
         return end
 
     def _solve(self) -> None:
+        defaults = {"sub_pc_type": "lu" if self._is_small else "ilu"}
         try:
-            self.snes.solve(None, self.solution)
+            with defaults_in_database(self.problem.prefix, defaults, unless="pc_type"):
+                self.snes.solve(None, self.solution)
         except PETSc.Error as error:
             raise our_error(error) or error from None
         self.newton_iterations += self.snes.getIterationNumber()
@@ -183,7 +187,8 @@ class SpaceTime:
     def snes(self) -> PETSc.SNES:
         """The solver of a slab: one linear solve for linear physics, else Newton; options have the problem's prefix.
 
-        GMRES, with the matrix's factors on one rank up to 30 000 unknowns, else block Jacobi of incomplete factors.
+        GMRES with the factors of the matrix, or of each rank's part and its neighbours (additive Schwarz): incomplete
+        ones above 30 000 unknowns a rank.
         """
         problem = self.problem
         snes = PETSc.SNES().create(problem.dm.comm)
@@ -196,10 +201,15 @@ class SpaceTime:
         ksp = snes.getKSP()
         ksp.setType("gmres")
         ksp.setTolerances(rtol=1e-10 if linear else 1e-6)
-        direct = problem.comm.size == 1 and self.num_unknowns <= DIRECT
-        ksp.getPC().setType(("lu" if direct else "bjacobi") if self.assembled else "none")
+        ksp.setGMRESRestart(RESTART)
+        alone = problem.comm.size == 1 and self._is_small
+        ksp.getPC().setType(("lu" if alone else "asm") if self.assembled else "none")
         solvers.set_from_options(snes)
         return snes
+
+    @property
+    def _is_small(self) -> bool:
+        return self.num_unknowns <= DIRECT * self.problem.comm.size
 
     def _residual(self, snes, x, f) -> None:
         access = self.problem.access

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NUMBER = r"([-+\d.eE]+)"
 L2 = rf"error\s+L2 {NUMBER}"
 BESIDE = rf"L∞ .*?, L2 {NUMBER}"  # L2 error on the line of L∞
+BOTH = rf"L2\(L2\) {NUMBER}"  # in space and time
 
 # file → (ranks, arguments, {pattern with one number: (least, most)})
 RUNS = {
@@ -43,6 +44,14 @@ RUNS = {
     "heat": [
         (1, ["-ts_dt", "0.005"], {L2: (1e-5, 2e-3)}),
         (2, ["-ts_type", "beuler", "-ts_dt", "0.005"], {L2: (1e-3, 2e-2)}),
+    ],
+    "heat_space_time": [
+        (1, [], {BOTH: (7e-3, 9e-3), rf"t = 1: L2 {NUMBER}": (5e-4, 2e-3)}),
+        (
+            2,
+            ["-poly_time_space", "total", "-poly_time_degree", "2", "-local", "2", "-polytopes", "40"],
+            {BOTH: (5e-4, 8e-3), rf"; {NUMBER} iterations": (10, 400)},
+        ),
     ],
     "helmholtz_hdg": [  # an independent program has 1.594e-2, 3.844e-3, then 4.959e-4, 7.837e-5
         (1, ["-orders", "1"], {rf"L∞ {NUMBER}": (1.5925e-2, 1.5955e-2), BESIDE: (3.840e-3, 3.848e-3)}),

@@ -279,7 +279,7 @@ def test_nonlinear_physics():
 
 
 def test_ranks(mpirun):
-    """The same slab on 1 and 3 ranks: numbering, matrix and solution; 3 ranks by GMRES with block Jacobi."""
+    """The same slab on 1 and 3 ranks: numbering, matrix and solution; 3 ranks by additive Schwarz."""
     alone, three = (json.loads(mpirun(n, SCRIPT).stdout.splitlines()[-1]) for n in (1, 3))
     assert three["sizes"] == alone["sizes"] and three["ranks"] == 3
     for name in ("matrix", "residual", "product"):
