@@ -84,7 +84,8 @@ class MatrixSpecs:
             "SLOTS": slots,
             "TRIAL_GRADIENT": int(self._trial_gradient),
             "ATOMIC": int(atomic),
-            "UNROLL": '_Pragma("unroll")' if gpu and rows <= MOST_UNROLLED else "",
+            # Loops stay loops on CPUs: registers gain nothing there, and programs take twice as long to compile.
+            "UNROLL": f'_Pragma("{"unroll" if gpu and rows <= MOST_UNROLLED else "nounroll"}")',
         }
         tables, text = {**tables, **disc.basis_tables()}, fine.physics_text
         size, precision = shape.local_bytes, disc.options.precision
