@@ -40,6 +40,7 @@ ONLY_IN = {
     "pyopencl": {"device"},
     "basix": {"reference", "mesh", "output", "commands", "discretizations"},
     "meshio": {"mesh", "output", "commands"},
+    "pymetis": {"mesh"},
     "matplotlib": {"output", "commands"},
     "pycparser": {"physics", "commands"},
     "sympy": {"physics", "commands"},
