@@ -85,7 +85,7 @@ class MatrixSpecs:
             "TRIAL_GRADIENT": int(self._trial_gradient),
             "ATOMIC": int(atomic),
             # Loops stay loops on CPUs: registers gain nothing there, and programs take twice as long to compile.
-            "UNROLL": f'_Pragma("{"unroll" if gpu and rows <= MOST_UNROLLED else "nounroll"}")',
+            "UNROLL": ('_Pragma("unroll")' if rows <= MOST_UNROLLED else "") if gpu else '_Pragma("nounroll")',
         }
         tables, text = {**tables, **disc.basis_tables()}, fine.physics_text
         size, precision = shape.local_bytes, disc.options.precision
