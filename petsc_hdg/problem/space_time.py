@@ -19,7 +19,7 @@ from ..options import defaults_in_database
 from . import solvers
 from .slab_norms import SlabNorms
 
-DIRECT = 30_000  # space-time unknowns of a rank up to which it factors its part of the matrix
+DIRECT = {1: 10**6, 2: 200_000, 3: 30_000}  # unknowns of a rank, by dimension, up to which it factors its matrix
 RESTART = 100  # of GMRES
 HIGHEST = 3
 
@@ -188,7 +188,7 @@ class SpaceTime:
         """The solver of a slab: one linear solve for linear physics, else Newton; options have the problem's prefix.
 
         GMRES with the factors of the matrix, or of each rank's part and its neighbours (additive Schwarz): incomplete
-        ones above 30 000 unknowns a rank.
+        ones above 200 000 unknowns a rank in two dimensions, 30 000 in three.
         """
         problem = self.problem
         snes = PETSc.SNES().create(problem.dm.comm)
@@ -209,7 +209,7 @@ class SpaceTime:
 
     @property
     def _is_small(self) -> bool:
-        return self.num_unknowns <= DIRECT * self.problem.comm.size
+        return self.num_unknowns <= DIRECT[self.problem.mesh.dim] * self.problem.comm.size
 
     def _residual(self, snes, x, f) -> None:
         access = self.problem.access
