@@ -191,7 +191,7 @@ def test_own_penalties_beat_inherited_ones():
     pc, calls = problem.snes.getKSP().getPC(), problem.callbacks
     matrix = calls.assembled.mat
     for place, injection in enumerate(calls.levels.injections):
-        matrix = matrix.PtAP(injection)
+        matrix = matrix.ptap(injection)
         matrix.setBlockSize(calls.levels.operators[place].discretization.block_size)
         pc.getMGSmoother(pc.getMGLevels() - 2 - place).setOperators(matrix)
     ksp = problem.snes.getKSP()
