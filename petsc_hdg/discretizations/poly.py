@@ -195,6 +195,9 @@ class PolytopicDG(PolytopicSpecs, Discretization):
     def matrix_rows(self) -> tuple[np.ndarray, np.ndarray] | None:
         return None if self.options.poly_assembly == "1" else self.blocks.csr()
 
+    def matrix_blocks(self) -> tuple[np.ndarray, np.ndarray] | None:
+        return self.blocks.block_csr() if self.block_size > 1 else None
+
     @cached_property
     def blocks(self) -> Blocks:
         """Interfaces, and where the blocks of the matrix stand."""

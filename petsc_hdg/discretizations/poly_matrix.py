@@ -127,6 +127,12 @@ class Blocks:
         firsts = np.repeat(np.cumsum(self.width) - self.width, sizes)
         return start.astype(INT), pattern.astype(INT)[_ranges(firsts, lengths)]
 
+    def block_csr(self) -> tuple[np.ndarray, np.ndarray]:
+        """Row starts [polytope + 1] and PETSc block columns [block] where all polytopes have as many unknowns."""
+        row, column, _ = self._order
+        start = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=self.count))])
+        return start.astype(INT), (self.global_first[column] // self.unknowns[column]).astype(INT)
+
     # Layouts -------------------------------------------------------------------------------------------------------
 
     def unique(self, atomic: bool = False) -> Layout:

@@ -1,5 +1,5 @@
-"""The Jacobian as a PETSc AIJ matrix, filled from the device's element matrices: through the COO interface, which sums
-them, or row by row where the device has done so."""
+"""The Jacobian as a PETSc AIJ or BAIJ matrix, filled from the device's element matrices: through the COO interface,
+which sums them, or row by row where the device has done so."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from ..mesh import petsc_c
 
 
 class AssembledMatrix:
-    """An AIJ matrix and the order in which element matrices are handed to it. Collective."""
+    """A matrix and the order in which element matrices are handed to it. Collective.
+
+    mat_type: "aij", or "baij" where the values come row by row in blocks of one size.
+    """
 
     def __init__(self, operator, sizes, comm, vec_type: str, mat_type: str = "aij"):
         self.operator = operator
@@ -22,9 +25,14 @@ class AssembledMatrix:
         if self.rows is None:
             petsc_c.set_preallocation_coo(self.mat, *operator.discretization.matrix_numbers())
         else:
-            self.mat.setPreallocationCSR(self.rows)
+            self.mat.setPreallocationCSR(self._pattern(mat_type))
         if comm.size > 1:  # PETSc forgets the block size of this rank's part, which point-block smoothers read
             self.mat.getDiagonalBlock().setBlockSize(operator.discretization.block_size)
+
+    def _pattern(self, mat_type: str):
+        """Starts and columns of rows, of BAIJ those of block rows."""
+        blocks = self.operator.discretization.matrix_blocks()
+        return self.rows if blocks is None or mat_type != "baij" else blocks
 
     def update(self) -> None:
         """Fill the matrix at the state the operator was last linearized at. Collective."""

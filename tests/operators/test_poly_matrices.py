@@ -13,6 +13,7 @@ from petsc_hdg.discretizations import team_shape
 from petsc_hdg.discretizations.poly import PolytopicDG
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.mesh.polytopes import Polytopes
+from petsc_hdg.operators import AssembledMatrix
 from petsc_hdg.operators.poly import PolytopicOperator
 from petsc_hdg.options import Options
 
@@ -195,15 +196,38 @@ def test_flops_and_bytes_of_one_cell_each():
     assert operator.assembly.bytes("volume") == 8 * (cells * 9) + 4 * 4 * cells + 8 * 2 * 9
 
 
+def assembled_apart(mesh) -> float:
+    """Difference of products by AIJ and by BAIJ, filled twice, from products without a matrix. Collective."""
+    operator, found = created(mesh, physics_of("diffusion"), 2), []
+    count, comm = operator.discretization.dofmap.num_owned, mesh.comm
+    du = linearized(operator)[0]
+    for mat_type in ("aij", "baij"):
+        assembled = AssembledMatrix(operator, (count, comm.allreduce(count)), comm, "standard", mat_type)
+        assembled.update()
+        assembled.update()
+        x, y = assembled.mat.createVecs()
+        x.array = du[:count]
+        assembled.mat.mult(x, y)
+        assert assembled.mat.getType().endswith(mat_type) and assembled.mat.getBlockSize() == 6
+        found.append(apart(y.array, product(operator, du), comm))
+    return max(found)
+
+
+def test_aij_and_baij_give_the_product():
+    assert assembled_apart(agglomerated(box_mesh("triangle", FACES["triangle"]), 9, (2,))) < 1e-12
+
+
 def test_ranks_give_their_rows(mpirun):
     code = """
 import sys
 sys.path[:0] = ["tests", "tests/operators"]
 from petsc4py import PETSc
-from test_poly_matrices import FACES, agglomerated, box_mesh, differences, physics_of
+from test_poly_matrices import FACES, agglomerated, assembled_apart, box_mesh, differences, physics_of
 for cell, name, degrees in (("triangle", "convection", (3, 0)), ("quadrilateral", "everything", (2,))):
     for approach in ("2", "1"):
         mesh = agglomerated(box_mesh(cell, FACES[cell], comm=PETSc.COMM_WORLD, partition_seed=2), 4, degrees)
         assert differences(mesh, physics_of(name), max(degrees), approach) < 1e-12, (cell, approach)
+mesh = agglomerated(box_mesh("triangle", FACES["triangle"], comm=PETSc.COMM_WORLD, partition_seed=2), 4, (2,))
+assert assembled_apart(mesh) < 1e-12
 """
     mpirun(3, "-c", code)
