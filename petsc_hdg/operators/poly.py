@@ -152,8 +152,8 @@ class PolytopicOperator:
         if both.any():
             physics = self.discretization.physics
             raise PhysicsError(
-                f"physics '{physics.name}': the diffusivity of component {np.flatnonzero(both)[0]} (the derivative of f1 "
-                "by the gradient) is positive in some places and negative in others; poly_gpu takes one sign on the "
+                f"physics '{physics.name}': the diffusivity of component {np.flatnonzero(both)[0]} (the derivative of "
+                "f1 by the gradient) is positive in some places and negative in others; poly_gpu takes one sign on the "
                 "whole mesh: check f1 and the data it reads"
             )
 
