@@ -24,6 +24,7 @@ SETTINGS = ("condensed", "full")
 PENALTIES = ("shahbazi", "paper")
 SIPG_KERNELS = ("auto", "affine", "fused", "split", "stored", "congruent")
 POLY_SPACES = ("total", "tensor")
+POLY_SUBDIVISIONS = ("cells", "coarse")
 POLY_PENALTIES = ("trace", "paper")
 TIME_SPACES = ("tensor", "total")
 POLY_ASSEMBLIES = ("2", "1", "atomic")
@@ -112,6 +113,11 @@ class Options:
     )
     poly_space: str = option(
         "total", "polynomials of total degree, or of that degree in each coordinate", choices=POLY_SPACES
+    )
+    poly_subdivision: str = option(
+        "cells",
+        "triangles of agglomerates in the plane: the mesh's own cells, or as few as their outlines take",
+        choices=POLY_SUBDIVISIONS,
     )
     poly_penalty: str = option(
         "trace", "penalty from each polytope's trace constant, or from appendix A of the paper", choices=POLY_PENALTIES
@@ -209,6 +215,14 @@ def chosen_pmat(options: Options) -> str:
     if options.backend != "sipg_gpu":
         return "aij"
     return "conforming" if given == "mg" else "none" if given in _MATRIX_FREE_PCS else "aij"
+
+
+def chosen_mat_type(options: Options, blocks: bool) -> str:
+    """Type of assembled matrices: `baij` where PETSc's -dm_mat_type asks for it and there are blocks, else `aij`."""
+    from petsc4py import PETSc
+
+    asked = PETSc.Options(options.prefix).getString("dm_mat_type", "aij")
+    return "baij" if asked.endswith("baij") and blocks else "aij"
 
 
 def _check_levels(options: Options, pc_type: str) -> None:

@@ -10,6 +10,7 @@ from sample_condensed import by_name
 from sample_meshes import DIM, box_mesh
 
 import petsc_hdg as fe
+from petsc_hdg.operators import JacobianContext
 from petsc_hdg.options import Options
 from petsc_hdg.problem import Problem
 
@@ -43,8 +44,9 @@ def norms(mesh, name: str, count: int) -> dict:
     matrix = calls.assembled.mat
     calls.residual(None, u, f)
     calls.linearize(None, u, calls.jacobian, matrix)
-    calls.jacobian.mult(du, y)
-    calls.jacobian.getDiagonal(d)
+    product = JacobianContext(problem.operator, problem.access)
+    product.mult(None, du, y)
+    product.getDiagonal(None, d)
     sizes = mesh.comm.allreduce(
         np.array([mesh.polytopes.count, mesh.num_cells, problem.discretization.dofmap.num_owned])
     )

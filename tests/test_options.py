@@ -27,6 +27,7 @@ SCHEME_OPTIONS = {
     "sipg_check_coercivity": ("yes", True),
     "poly_agglomerates": ("40", 40),
     "poly_space": ("tensor", "tensor"),
+    "poly_subdivision": ("coarse", "coarse"),
     "poly_penalty": ("paper", "paper"),
     "poly_penalty_scale": ("0.5", 0.5),
     "poly_assembly": ("atomic", "atomic"),

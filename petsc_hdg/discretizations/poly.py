@@ -8,6 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import OptionError, PhysicsError, collectively
+from ..mesh.agglomerate import agglomerate
+from ..mesh.fewer_cells import fewer_cells
 from ..mesh.polytopes import Polytopes
 from ..reference import is_tensor
 from .base import Discretization
@@ -85,13 +87,16 @@ class PolytopicDG(PolytopicSpecs, Discretization):
 
     @classmethod
     def on_mesh(cls, mesh, options):
-        """The mesh, agglomerated if `-poly_agglomerates` asks for it and it is not yet. Collective."""
-        count = options.poly_agglomerates
-        if mesh.polytopes is not None or not count:
-            return mesh
-        from ..mesh.agglomerate import agglomerate
+        """The mesh, agglomerated if `-poly_agglomerates` asks for it and it is not yet. Collective.
 
-        return agglomerate(mesh, count)
+        With `-poly_subdivision coarse` agglomerates are divided anew into fewer triangles.
+        """
+        count = options.poly_agglomerates
+        if mesh.polytopes is None and count:
+            mesh = agglomerate(mesh, count)
+        if mesh.polytopes is not None and options.poly_subdivision == "coarse":
+            mesh = fewer_cells(mesh)
+        return mesh
 
     def _check_degree(self) -> None:
         offsets = [f for f in self.physics.fields if f.degree_offset]

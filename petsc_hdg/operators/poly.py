@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+from mpi4py.MPI import MAX, MIN
 
 from ..device import Kernel
+from ..discretizations.poly_shapes import shape_numbers
 from ..errors import PhysicsError
 from .poly_matrices import PolytopicMatrices
 from .sipg import SIPGOperator
@@ -89,7 +91,19 @@ class PolytopicOperator:
             f"  {counts[0]} polytopes, {counts[1] / counts[0]:.3g} base cells each; {disc.space} degree up to "
             f"{disc.largest}; balance {disc.polytopes.balance:.3g}; assembly {disc.options.poly_assembly}"
         )
-        return [line, *self.fine.details(complete)]
+        return [line, *(self._shapes() if complete else ()), *self.fine.details(complete)]
+
+    def _shapes(self) -> list[str]:
+        """Sizes of the polytopes, in a line for `-fe_view`. Collective."""
+        disc = self.discretization
+        shapes, comm = shape_numbers(disc.mesh, disc.polytopes), disc.mesh.comm
+        found = [shapes.diameter, shapes.inscribed, shapes.facets.astype(float)]
+        low = [comm.allreduce(float(values.min(initial=np.inf)), MIN) for values in found]
+        high = [comm.allreduce(float(values.max(initial=0)), MAX) for values in found]
+        (h, H), (r, R), (f, F) = zip(low, high, strict=True)
+        return [
+            f"  h from {h:.3g} to {H:.3g}, inscribed radius from {r:.3g} to {R:.3g}, {f:.0f} to {F:.0f} facets each"
+        ]
 
     # Kernels -----------------------------------------------------------------------------------------------------
 

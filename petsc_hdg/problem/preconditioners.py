@@ -103,4 +103,6 @@ def is_symmetric(problem) -> bool:
         problem.operator.linearize(zero)
     if problem.is_condensed:
         return problem.operator.is_symmetric()
+    if calls.assembled is not None and calls.jacobian == calls.assembled.mat:
+        calls.assembled.update()
     return asymmetry(calls.jacobian) < TOLERANCE[problem.options.precision]

@@ -15,7 +15,7 @@ from ..discretizations.transposition import DeviceLimits
 from ..errors import SolveError, collectively, our_error
 from ..operators import AssembledMatrix, Callbacks, JacobianContext, TraceMatrix, create_operator
 from ..operators.check import check_kernels
-from ..options import Options, chosen_pmat
+from ..options import Options, chosen_mat_type, chosen_pmat
 from . import agglomerate_levels, coercivity, inputs, preconditioners, results, solvers, two_level
 from .full import solve_full
 
@@ -162,8 +162,9 @@ class Problem:
                 check_kernels(self.operator)
         sizes = (self.discretization.dofmap.num_owned, self.num_unknowns)
         wanted = self._assembles or (self.is_condensed and self.operator.format is None)
+        kind = chosen_mat_type(self.options, self.discretization.matrix_blocks() is not None)
         with stages.stage("discretize"):
-            assembled = AssembledMatrix(self.operator, sizes, self.dm.comm, self.vec_type) if wanted else None
+            assembled = AssembledMatrix(self.operator, sizes, self.dm.comm, self.vec_type, kind) if wanted else None
             if assembled is not None and not isinstance(self.discretization, PolytopicDG):
                 solvers.set_near_nullspace(self.discretization, assembled.mat)
             conforming = two_level.conforming_subspace(self)
@@ -172,7 +173,9 @@ class Problem:
         return Callbacks(self.operator, self.access, jacobian, assembled, conforming, first, levels)
 
     def _jacobian(self, sizes, assembled) -> PETSc.Mat:
-        """The matrix of products: a shell, or the assembled one where nothing else is stored."""
+        """The matrix of products: a shell, or the assembled one where that is all there is, or cheaper."""
+        if assembled is not None and isinstance(self.discretization, PolytopicDG):
+            return assembled.mat
         if not self.is_condensed:
             context = JacobianContext(self.operator, self.access, assembled)
         elif self.operator.format is not None:

@@ -31,11 +31,11 @@ def blobs(x: np.ndarray) -> np.ndarray:
 def mesh_of(cell: str) -> fe.Mesh:
     """A distorted box in polytopes without convexity."""
     faces, simplex = BOXES[cell]
-    mesh = fe.Mesh.box(faces, simplex=simplex, comm=PETSc.COMM_SELF)
+    mesh = fe.agglomerate(fe.Mesh.box(faces, simplex=simplex, comm=PETSc.COMM_SELF), groups=blobs)
     inner = (np.abs(mesh.geometry.nodes - 0.5) < 0.499).all(axis=1)
     shift = np.random.default_rng(1).uniform(-0.03, 0.03, mesh.geometry.nodes.shape)
     mesh.geometry.nodes += inner[:, None] * shift
-    return fe.agglomerate(mesh, groups=blobs)
+    return mesh
 
 
 def exact_of(x, degree: int):
