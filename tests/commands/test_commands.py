@@ -59,7 +59,7 @@ def test_precompile_fills_the_cache(mpirun, tmp_path):
     assert list(tmp_path.rglob("program.cl"))
 
 
-@pytest.mark.parametrize("arguments", [("bench",), ("bench", "poly"), ("precompile", "-cells", "line")])
+@pytest.mark.parametrize("arguments", [("bench",), ("bench", "spectral"), ("precompile", "-cells", "line")])
 def test_wrong_calls_say_so(mpirun, arguments):
     done = mpirun(1, "-m", "petsc_hdg", *arguments, check=False)
     assert done.returncode == 2 and "usage" in done.stderr
