@@ -89,3 +89,21 @@ def _heat_weights(dim: int):
     import numpy as np
 
     return np.array([[1.0, 0.5], [0.2, 1.0], [0.7, 0.3]])[:dim]
+
+
+# For solvers: convection of chosen strength, diffusion 1 + u².
+WIND = Physics(
+    {"u": 1},
+    "f0[0] = -1 + wind*(u_x[0] + 0.6*u_x[1]);",
+    "for (d = 0; d < dim; ++d) f1[d] = u_x[d];",
+    constants={"wind": 0.0},
+    boundary=[Dirichlet("boundary", 0.0)],
+    name="wind",
+)
+NONLINEAR = Physics(
+    {"u": 1},
+    "f0[0] = -5;",
+    "for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*u_x[d];",
+    boundary=[Dirichlet("boundary", 0.0)],
+    name="nonlinear",
+)

@@ -8,8 +8,6 @@ from math import comb
 import numpy as np
 from numpy.polynomial import legendre
 
-SPACES = ("total", "tensor")
-
 
 def num_basis(dim: int, degree, space: str = "total"):
     """Dimension of the polynomials of total degree `degree`, or of that degree in each coordinate (`tensor`)."""

@@ -70,7 +70,6 @@ class PolytopicDG(PolytopicSpecs, Discretization):
 
     name = "poly_gpu"
     degrees_accepted = (0, HIGHEST)
-    num_facets = 0
 
     def __init__(self, mesh, physics, options, limits=None):
         self.polytopes = mesh.polytopes or Polytopes.of_cells(mesh)

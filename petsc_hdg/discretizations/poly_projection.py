@@ -10,11 +10,6 @@ from .legendre import tabulate
 CHUNK = 1 << 22  # numbers of a table made at once
 
 
-def mass_matrices(disc) -> list[np.ndarray]:
-    """Mass matrices [polytope, function, function] of one component, a list entry for each degree (see `by_degree`)."""
-    return [_sums(disc, polytopes, None)[0] for polytopes in by_degree(disc)]
-
-
 def by_degree(disc) -> list[np.ndarray]:
     """Owned polytopes of each degree that occurs, ascending."""
     return [np.flatnonzero(disc.degrees == p) for p in np.unique(disc.degrees)]
@@ -39,7 +34,7 @@ def quadrature_points(disc) -> np.ndarray:
 def _sums(disc, polytopes, values):
     """Mass matrices [polytope, function, function] and moments [polytope, function, component] of one degree."""
     size = int(disc.numbering.sizes[polytopes[0]])
-    components = 0 if values is None else values.shape[2]
+    components = values.shape[2]
     place = np.full(disc.polytopes.count, -1)
     place[polytopes] = np.arange(len(polytopes))
     cells = np.flatnonzero(place[disc.polytopes.of_cell] >= 0)
@@ -51,8 +46,7 @@ def _sums(disc, polytopes, values):
         basis = tabulate(disc.exponents[:size], disc.box_coordinates(polytope, x))[0]
         weighted = basis * (disc.quadrature.weights * _measures(disc, part))[:, :, None]
         np.add.at(mass, place[polytope], np.swapaxes(weighted, 1, 2) @ basis)
-        if components:
-            np.add.at(moments, place[polytope], np.swapaxes(weighted, 1, 2) @ values[part])
+        np.add.at(moments, place[polytope], np.swapaxes(weighted, 1, 2) @ values[part])
     return mass, moments
 
 

@@ -18,12 +18,10 @@ class PolytopicOperator:
     """Kernels of a PolytopicDG discretization bound to the buffers they work on; interface as CGOperator.
 
     fine: SIPGOperator on the base cells, which works on expanded vectors (owned values of its own numbering).
-    matrices_: PolytopicMatrices, which integrates matrices directly on the polytopes.
+    assembly: PolytopicMatrices, which integrates matrices directly on the polytopes.
     """
 
     norms = SIPGOperator.norms
-    storage = ""
-    patches = None
 
     def __init__(self, discretization, arrays):
         self.discretization = disc = discretization
@@ -34,9 +32,9 @@ class PolytopicOperator:
         self.first = to_device(disc.numbering.first, "polytopes")
         self.boxes = to_device(disc.box_rows(), "polytopes")
         self.of_cell = to_device(disc.polytope_rows(), "polytopes")
-        self.start, self.cells = to_device(start, "polytopes"), to_device(_some(cells), "polytopes")
+        self.start, self.cells = to_device(start, "polytopes"), to_device(cells, "polytopes")
         owned = np.repeat(np.arange(disc.polytopes.count), np.diff(disc.numbering.first)[: disc.polytopes.count])
-        self._dof_polytope = to_device(_some(owned.astype(np.int32)), "polytopes")
+        self._dof_polytope = to_device(owned.astype(np.int32), "polytopes")
         self._expanded = {name: arrays.zeros(max(1, self.fine.dofmap.num_owned)) for name in ("u", "u_t", "out")}
         self.assembly = PolytopicMatrices(self)
 
@@ -201,8 +199,3 @@ class PolytopicOperator:
     def trace_fields(self, x, t: float):
         """Raises OptionError: the scheme has no trace of its own."""
         return self.fine.trace_fields(x, t)
-
-
-def _some(array: np.ndarray) -> np.ndarray:
-    """The array, or one zero where it is empty: there are no empty buffers."""
-    return array if array.size else np.zeros(1, array.dtype)

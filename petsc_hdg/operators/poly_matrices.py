@@ -143,10 +143,10 @@ class _Work:
         self.matrices, self.layout = matrices, layout
         to_device, blocks = matrices.arrays.to_device, matrices.blocks_of
         self.out = matrices.arrays.empty(max(1, layout.size))
-        self.cells = to_device(_some(matrices.disc.polytopes.cells[1]), "polytopes")
-        self.faces = to_device(_some(blocks.faces), "polytopes")
-        self.interfaces = to_device(_some(layout.interfaces), "polytopes")
-        self.sizes = to_device(_some(matrices.disc.numbering.sizes), "polytopes")
+        self.cells = to_device(matrices.disc.polytopes.cells[1], "polytopes")
+        self.faces = to_device(blocks.faces, "polytopes")
+        self.interfaces = to_device(layout.interfaces, "polytopes")
+        self.sizes = to_device(matrices.disc.numbering.sizes, "polytopes")
         self.launches = [*self._launches("volume"), *self._launches("facets")]
 
     def _launches(self, part: str):
@@ -178,8 +178,3 @@ class _Work:
             kernel(count, *fine.arguments(kernel, cells), *mine, self.cells)
         else:
             kernel(count, *fine._facet_arguments(kernel), *mine, self.interfaces, self.faces)
-
-
-def _some(array: np.ndarray) -> np.ndarray:
-    """The array, or one zero where it is empty: there are no empty buffers."""
-    return array if array.size else np.zeros(1, array.dtype)

@@ -36,7 +36,7 @@ class SlabOperator:
         self.count = self.discretization.dofmap.num_owned
         to_device = self.arrays.to_device
         lists = (space.start[: self.count], space.kind, space.most, np.array(space.basis.steps))
-        self._lists = [to_device(_some(a), "slab") for a in lists]
+        self._lists = [to_device(a, "slab") for a in lists]
         self._vectors = {name: self.arrays.zeros(max(1, self.count)) for name in ("u", "rate", "f", "before", "zero")}
         self._state = self.arrays.zeros(max(1, space.num_owned))
         self._at = None
@@ -226,8 +226,3 @@ class SlabOperator:
     def row(self, which: tuple[str, int]) -> np.ndarray:
         """A row [kind, column] of the tables."""
         return getattr(self.tables, which[0])[which[1]]
-
-
-def _some(array: np.ndarray) -> np.ndarray:
-    """The array, or one zero where it is empty: there are no empty buffers."""
-    return array if array.size else np.zeros(1, array.dtype)

@@ -10,7 +10,7 @@ import pytest
 from petsc4py import PETSc
 from petsc_options import petsc_options
 from sample_meshes import box_mesh
-from sample_physics import smooth_poisson
+from sample_physics import NONLINEAR, WIND, smooth_poisson
 
 import petsc_hdg
 from petsc_hdg.operators.poly_injection import change_of_box, parents
@@ -20,14 +20,6 @@ from petsc_hdg.problem import Problem
 
 SCRIPT = Path(__file__).parents[1] / "run_poly_levels.py"
 FLUX = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
-WIND = Physics(
-    {"u": 1},
-    "f0[0] = -1 + wind*(u_x[0] + 0.6*u_x[1]);",
-    FLUX,
-    constants={"wind": 0.0},
-    boundary=[Dirichlet("boundary", 0.0)],
-    name="wind",
-)
 JUMPS = Physics(
     {"u": 1},
     "f0[0] = -1;",
@@ -35,13 +27,6 @@ JUMPS = Physics(
     auxiliary={"kappa": 1},
     boundary=[Dirichlet("boundary", 0.0)],
     name="jumps",
-)
-NONLINEAR = Physics(
-    {"u": 1},
-    "f0[0] = -5;",
-    "for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*u_x[d];",
-    boundary=[Dirichlet("boundary", 0.0)],
-    name="nonlinear",
 )
 FREE = Physics({"u": 1}, "f0[0] = x[0] - 0.5;", FLUX, name="free")
 

@@ -10,7 +10,7 @@ import pytest
 from petsc4py import PETSc
 from petsc_options import direct_solver, petsc_options
 from sample_meshes import SHAPES, box_mesh
-from sample_physics import smooth_poisson
+from sample_physics import NONLINEAR, WIND, smooth_poisson
 
 from petsc_hdg.options import Options
 from petsc_hdg.physics import Dirichlet, Physics, Robin, library
@@ -25,21 +25,6 @@ JUMPS = Physics(
     auxiliary={"kappa": 1},
     boundary=[Dirichlet("left", 0.0), Robin("right", "f0[0] = u[0] - 1;")],
     name="jumps",
-)
-WIND = Physics(
-    {"u": 1},
-    "f0[0] = -1 + wind*(u_x[0] + 0.6*u_x[1]);",
-    FLUX,
-    constants={"wind": 0.0},
-    boundary=[Dirichlet("boundary", 0.0)],
-    name="wind",
-)
-NONLINEAR = Physics(
-    {"u": 1},
-    "f0[0] = -5;",
-    "for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*u_x[d];",
-    boundary=[Dirichlet("boundary", 0.0)],
-    name="nonlinear",
 )
 # Most iterations at degrees 1 to 4 to a residual of 1e-10, on distorted meshes.
 MOST = {
