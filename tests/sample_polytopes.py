@@ -51,7 +51,7 @@ def polytopic(mesh, polytopes: Polytopes, physics, degree: int, **settings) -> P
         _DEVICES.append(Device.select("any", mesh.comm))
     device = _DEVICES[0]
     options = Options(backend="poly_gpu", degree=degree, check_kernels=False, **settings)
-    limits = DeviceLimits(device.local_bytes, device.max_work_group, device.is_gpu)
+    limits = DeviceLimits.of(device)
     return PolytopicOperator(PolytopicDG(mesh, physics, options, limits), Arrays(device, "double"))
 
 

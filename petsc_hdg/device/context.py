@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from petsc_hdg.device.platforms import REMEDY, choose, describe, is_gpu, opencl
+from petsc_hdg.device.platforms import REMEDY, choose, describe, is_gpu, opencl, ptx_target
 from petsc_hdg.errors import DeviceError, collectively
 
 
@@ -12,6 +12,7 @@ class Device:
     context, queue   pyopencl objects
     name, driver     text
     is_gpu, has_fp64 bool
+    ptx              compute capability (90 for 9.0) where kernels may hold NVIDIA's inline PTX, else 0
     memory_bytes     memory of the device
     local_bytes      local memory a work-group can have
     largest_buffer   bytes that one buffer can have
@@ -31,6 +32,7 @@ class Device:
         self.platform = f"{cl_device.platform.name.strip()} {cl_device.platform.version.strip()}"
         self.driver = cl_device.driver_version.strip()
         self.is_gpu = is_gpu(cl_device)
+        self.ptx = ptx_target(cl_device)
         self.has_fp64 = "cl_khr_fp64" in cl_device.extensions.split()
         self.memory_bytes = int(cl_device.global_mem_size)
         self.local_bytes = int(cl_device.local_mem_size)
@@ -88,6 +90,11 @@ class Device:
                 raise DeviceError(
                     f"{where} {needed} {what}, the device has {limit}; lower -fe_num_blocks or -fe_degree"
                 )
+
+    @property
+    def has_ptx(self) -> bool:
+        """Whether kernels may hold NVIDIA's inline PTX."""
+        return self.ptx > 0
 
     @property
     def profile(self) -> bool:

@@ -51,6 +51,16 @@ def is_gpu(device) -> bool:
     return bool(device.type & cl.device_type.GPU)
 
 
+def ptx_target(device) -> int:
+    """Compute capability (90 for 9.0) of a device whose OpenCL C takes NVIDIA's inline PTX, else 0."""
+    if not is_gpu(device) or "nvidia" not in device.platform.name.lower():
+        return 0
+    try:
+        return 10 * int(device.compute_capability_major_nv) + int(device.compute_capability_minor_nv)
+    except (cl.Error, AttributeError):
+        return 0
+
+
 def kind(device) -> str:
     """GPU, CPU or other."""
     return "GPU" if is_gpu(device) else "CPU" if device.type & cl.device_type.CPU else "other"

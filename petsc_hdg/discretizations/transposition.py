@@ -21,11 +21,25 @@ class Transposition:
 
 @dataclass(frozen=True)
 class DeviceLimits:
-    """What a kernel may take of a device: local memory in bytes, threads of a work-group."""
+    """What a kernel may take of a device: local memory in bytes, threads of a work-group, inline PTX.
+
+    ptx    value of the macro PTX: the compute capability (90 for 9.0) of an NVIDIA GPU, else 0
+    """
 
     local_bytes: int = 32768
     max_work_group: int = 256
     is_gpu: bool = False
+    ptx: int = 0
+
+    @classmethod
+    def of(cls, device) -> DeviceLimits:
+        """Limits of a Device."""
+        return cls(device.local_bytes, device.max_work_group, device.is_gpu, device.ptx)
+
+    @property
+    def macros(self) -> dict[str, int]:
+        """PTX: kernels hold inline PTX under `#if PTX >= 90` (or what it needs), the portable path beside it."""
+        return {"PTX": self.ptx}
 
 
 def transposition(

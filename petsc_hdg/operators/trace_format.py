@@ -33,7 +33,7 @@ class TraceFormat:
         self.cell_dofs = space.num_dofs
         self.has_facets = isinstance(space.element, TraceElement)
         self.layout = trace_layout(disc.mesh, self.dofmap, space) if self._needs_layout else None
-        limits = DeviceLimits(device.local_bytes, device.max_work_group, device.is_gpu)
+        limits = DeviceLimits.of(device)
         self.specs = TraceSpecs(self.layout, self.cell_dofs, self.arrays.precision, limits)
         self._x, self._ghost_sums = TailedVector(operator), self.arrays.empty(max(1, self.dofmap.num_ghosts))
         self._tiles: dict = {}

@@ -48,7 +48,7 @@ class Problem:
         self.pmat = chosen_pmat(self.options)
         self._unset = [f.name for f in physics.auxiliary]
         self._choose_device()
-        limits = DeviceLimits(self.device.local_bytes, self.device.max_work_group, self.device.is_gpu)
+        limits = DeviceLimits.of(self.device)
         with stages.stage("discretize"):
             self.discretization = self.scheme(mesh, physics, self.options, limits)
             self.discretization.dofmap  # noqa: B018  numbering is collective: done here, on all ranks

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from petsc_hdg.device import Device, platforms
+from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.errors import DeviceError
 
 cl = pytest.importorskip("pyopencl")
@@ -44,6 +45,24 @@ def test_ranks_of_a_node_take_turns(monkeypatch, rank, size, chosen, note):
     device, said = platforms.choose("gpu", rank, size)
     assert device is NODE[chosen]
     assert said.startswith(note) and bool(said) == bool(note)
+
+
+@pytest.mark.parametrize(
+    ("platform", "kind", "target"), [("NVIDIA CUDA", GPU, 90), ("NVIDIA CUDA", CPU, 0), ("Portable OpenCL", GPU, 0)]
+)
+def test_inline_ptx_is_for_gpus_of_nvidia(platform, kind, target):
+    made = SimpleNamespace(
+        type=kind, platform=SimpleNamespace(name=platform), compute_capability_major_nv=9, compute_capability_minor_nv=0
+    )
+    assert platforms.ptx_target(made) == target
+    del made.compute_capability_major_nv  # an older driver
+    assert platforms.ptx_target(made) == 0
+
+
+def test_limits_of_a_device(device):
+    limits = DeviceLimits.of(device)
+    assert limits.macros == {"PTX": device.ptx} and device.has_ptx == (device.ptx > 0)
+    assert (limits.local_bytes, limits.is_gpu) == (device.local_bytes, device.is_gpu)
 
 
 def test_unknown_device_lists_the_known(monkeypatch):

@@ -32,7 +32,7 @@ def made(mesh, physics, degree: int, limits=None, precision: str = "double", **s
     """An operator with random auxiliary fields; limits: of the device for which launch shapes are chosen."""
     options = Options(backend="sipg_gpu", degree=degree, check_kernels=False, precision=precision, **settings)
     chosen = device(mesh.comm)
-    limits = limits or DeviceLimits(chosen.local_bytes, chosen.max_work_group, chosen.is_gpu)
+    limits = limits or DeviceLimits.of(chosen)
     operator = SIPGOperator(InteriorPenalty(mesh, physics, options, limits), Arrays(chosen, precision))
     random = np.random.default_rng(9)
     auxiliary = operator.discretization.auxiliary

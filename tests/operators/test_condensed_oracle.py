@@ -87,9 +87,7 @@ class State:
         )
         assert mesh.cell == case.cell and mesh.geometry.degree == 1 + case.curved
         device = Device.select("any", mesh.comm)
-        self.disc = chosen(
-            mesh, physics, options, DeviceLimits(device.local_bytes, device.max_work_group, device.is_gpu)
-        )
+        self.disc = chosen(mesh, physics, options, DeviceLimits.of(device))
         self.op = create_operator(self.disc, Arrays(device, case.precision))
         random, dofmap = np.random.default_rng(5), self.disc.dofmap
         self.values = random.uniform(0.2, 1.0, dofmap.num_owned + dofmap.num_tail)

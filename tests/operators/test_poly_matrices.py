@@ -79,7 +79,7 @@ def created(mesh, physics, degree: int, approach: str = "2", limits=None, precis
         "poly_assembly": approach,
         **more,
     }
-    limits = limits or DeviceLimits(chosen.local_bytes, chosen.max_work_group, chosen.is_gpu)
+    limits = limits or DeviceLimits.of(chosen)
     disc = PolytopicDG(mesh, physics, Options(degree=degree, **settings), limits)
     operator = PolytopicOperator(disc, Arrays(chosen, precision))
     random = np.random.default_rng(9)

@@ -65,7 +65,7 @@ class Uncompiled:
     def __init__(self, mesh, physics, degree: int, kernel: str, limits: DeviceLimits | None = None, **settings):
         options = Options(backend="sipg_gpu", degree=degree, sipg_kernel=kernel, **settings)
         device = Device.select("any")
-        limits = limits or DeviceLimits(device.local_bytes, device.max_work_group, device.is_gpu)
+        limits = limits or DeviceLimits.of(device)
         self.discretization = InteriorPenalty(mesh, physics, options, limits)
         self.operator = SIPGOperator(self.discretization, Arrays(device))
         if physics.num_auxiliary == 1:

@@ -34,7 +34,7 @@ def laplace() -> Physics:
 
 def rows(device, given, copy):
     """Yield bench rows, one after the other."""
-    limits = DeviceLimits(device.local_bytes, device.max_work_group, device.is_gpu)
+    limits = DeviceLimits.of(device)
     total = given.cells or (16e6 if device.is_gpu else 2e5)
     for cell, degree, rule in CASES:
         share = (

@@ -88,7 +88,7 @@ def _case(device, given, copy, name, scheme, measures, cell: str, components: in
 def _operator(device, given, scheme, cell: str, components: int, degree: int) -> CondensedOperator:
     """The operator on copies of a tile: of the cells asked for, or of the size that fills the device."""
     plain, tiled = scheme
-    limits = DeviceLimits(device.local_bytes, device.max_work_group, device.is_gpu)
+    limits = DeviceLimits.of(device)
     options = Options(degree=degree, precision=given.fe_precision, hdg_tau="1", hdg_trace_mat="aij")
     mesh = shaken_box(cell, (GPU_FACES if device.is_gpu else CPU_FACES)[cell])
     tile = plain(mesh, reaction_diffusion(components), options, limits)

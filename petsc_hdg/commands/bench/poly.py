@@ -103,7 +103,7 @@ def num_cells(device, cell: str, degree: int, factor: int, approach: str) -> flo
 
 def operator_on(mesh, physics, device, precision: str, degree: int, approach: str) -> PolytopicOperator:
     """The operator on a mesh, linearized at zero."""
-    limits = DeviceLimits(device.local_bytes, device.max_work_group, device.is_gpu)
+    limits = DeviceLimits.of(device)
     options = Options(degree=degree, precision=precision, backend="poly_gpu", poly_assembly=approach)
     op = PolytopicOperator(PolytopicDG(mesh, physics, options, limits), Arrays(device, precision))
     op.linearize(op.arrays.zeros(op.dofmap.num_owned))

@@ -90,7 +90,7 @@ class Tile:
 
     def operator(self, device, given, degree: int, kernel: str, unknowns: float) -> SIPGOperator:
         """The operator on copies of the mesh with so many unknowns, about; by -cells with so many cells."""
-        limits = DeviceLimits(device.local_bytes, device.max_work_group, device.is_gpu)
+        limits = DeviceLimits.of(device)
         options = Options(degree=degree, precision=given.fe_precision, backend="sipg_gpu", sipg_kernel=kernel)
         copies = max(1, round((given.cells or unknowns / self.num_dofs(degree)) / self.mesh.num_cells))
         disc = TiledSIPG(self.mesh, self.neighbours, self.physics, options, limits, copies)
