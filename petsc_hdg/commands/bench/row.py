@@ -31,19 +31,45 @@ def row(*, kernel, discretization, device, cells, dofs, dof_kind, seconds, nbyte
     }
 
 
+def limited(made: dict, peak: float) -> dict:
+    """The row beside its limit, given flops a second in registers of the same run.
+
+    limit_seconds: the larger of the times that compulsory bytes take at the bandwidth of a copy and that flops take at
+    that peak, unless the row brings a limit of its own. fraction_of_limit: that time over the one measured.
+    """
+    memory = made["bytes_compulsory"] / (1e9 * made["copy_GBs_same_run"])
+    limit = made.get("limit_seconds") or max(memory, made["flops"] / peak)
+    found = {"limit_seconds": limit, "fraction_of_limit": limit / made["seconds_median"]}
+    return made | {"peak_gflops_same_run": peak / 1e9} | found
+
+
+COLUMNS = ("kernel", "cell", "degree", "Mcells", "ms", "GDOF/s", "GB/s", "GF/s", "of copy", "of limit")
+WIDTHS = (-34, -17, 6, 7, 9, 8, 7, 7, 7, 8)
+
+
 def format_rows(rows: list[dict], header: bool = True) -> str:
     """Rows as a table."""
-    lines = []
-    if header:
-        lines.append(
-            f"  {'kernel':<34} {'cell':<14} {'degree':>6} {'Mcells':>8} {'ms':>9} "
-            f"{'GDOF/s':>8} {'of copy':>8} {'GF/s':>8}"
-        )
+    lines = [_line(COLUMNS)] if header else []
     for r in rows:
+        gflops = f"{r['gflops']:.0f}" if r["gflops"] > 100 else f"{r['gflops']:.2f}"
+        limit = r.get("fraction_of_limit")
         lines.append(
-            f"  {r['kernel']:<34} {r['cell']:<14} {r['degree']:>6} {r['cells'] / 1e6:>8.2f} "
-            f"{1e3 * r['seconds_median']:>9.3f} {r['dof_per_s'] / 1e9:>8.3f} "
-            f"{r['fraction_of_copy']:>8.3f} {r['gflops']:>8.{0 if r['gflops'] > 100 else 2}f}"
-            + (f"  {r['fraction_of_peak']:.3f} of peak" if r.get("fraction_of_peak") else "")
+            _line(
+                (
+                    *(r["kernel"], _cell(r), r["degree"], f"{r['cells'] / 1e6:.2f}"),
+                    *(f"{1e3 * r['seconds_median']:.3f}", f"{r['dof_per_s'] / 1e9:.3f}"),
+                    *(f"{r['bytes_compulsory'] / r['seconds_median'] / 1e9:.1f}", gflops),
+                    *(f"{r['fraction_of_copy']:.3f}", "" if limit is None else f"{limit:.3f}"),
+                )
+            )
         )
     return "\n".join(lines)
+
+
+def _cell(r: dict) -> str:
+    return r["cell"] + (f" × {r['components']}" if r["components"] > 1 else "")
+
+
+def _line(values) -> str:
+    cells = (f"{v:<{-w}}" if w < 0 else f"{v:>{w}}" for v, w in zip(values, WIDTHS, strict=True))
+    return "  " + " ".join(cells)
