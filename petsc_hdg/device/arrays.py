@@ -64,17 +64,18 @@ class Arrays:
         self.download(buffer, array, name)
         return array
 
-    def download(self, buffer, array: np.ndarray, name: str) -> None:
-        """Copy the start of a buffer into a contiguous host array, and wait."""
+    def download(self, buffer, array: np.ndarray, name: str, wait: bool = True, start: int = 0):
+        """Copy a buffer, from byte `start` on, into a contiguous host array, whole once the returned event is done."""
         if not array.nbytes:
-            return
+            return None
         self._count(self.d2h, "d2h", name, array.nbytes)
-        opencl().enqueue_copy(self.device.queue, array, buffer, is_blocking=True)
+        return opencl().enqueue_copy(self.device.queue, array, buffer, src_offset=start, is_blocking=wait)
 
-    def copy(self, source, target, count: int) -> None:
-        """Copy the first `count` values of `real` from buffer to buffer, on the device."""
+    def copy(self, source, target, count: int, dtype=None) -> None:
+        """Copy the first `count` values (of `real` unless dtype is given) from buffer to buffer, on the device."""
+        itemsize = self.real.itemsize if dtype is None else np.dtype(dtype).itemsize
         if count:
-            opencl().enqueue_copy(self.device.queue, target, source, byte_count=count * self.real.itemsize)
+            opencl().enqueue_copy(self.device.queue, target, source, byte_count=count * itemsize)
 
     def pinned(self, count: int, dtype=None) -> np.ndarray:
         """Host memory of `count` values that a GPU copies from and to at full speed; ordinary memory on CPUs."""

@@ -7,9 +7,9 @@ import ctypes
 
 from ..mesh import petsc_c
 
-# Handles of living duplicates and preconditioners, for which there may be no object of petsc4py.
-LIVING: dict[str, set[int]] = {"Mat": set(), "PC": set()}
-_HARMLESS = {"Mat": b"shell", "PC": b"none"}
+# Handles of living duplicates, solvers and preconditioners, for which there may be no object of petsc4py.
+LIVING: dict[str, set[int]] = {"Mat": set(), "KSP": set(), "PC": set()}
+_HARMLESS = {"Mat": b"shell", "KSP": b"preonly", "PC": b"none"}
 
 
 @atexit.register

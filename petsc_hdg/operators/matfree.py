@@ -45,8 +45,13 @@ class JacobianContext:
     def mult(self, mat, x, y) -> None:
         """y = J x"""
         arrays = self.operator.arrays
-        with self.event, arrays.callback("Jacobian product"), self.access.read(x) as du, self.access.write(y) as out:
-            self.operator.action(du, out)
+        with arrays.callback("Jacobian product"), self.access.read(x) as du, self.access.write(y) as out:
+            self.product(du, out)
+
+    def product(self, x, y) -> None:
+        """y = J x on buffers of owned values. Collective."""
+        with self.event:
+            self.operator.action(x, y)
             PETSc.Log.logFlops(2 * self.operator.flops)
 
     def multTranspose(self, mat, x, y) -> None:

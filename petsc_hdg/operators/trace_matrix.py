@@ -28,17 +28,22 @@ class TraceMatrix(JacobianContext):
 
     def mult(self, mat, x, y) -> None:
         """y = A x"""
-        self._product(x, y, transpose=False)
+        self._mult(x, y, transpose=False)
 
     def multTranspose(self, mat, x, y) -> None:
         """y = Aᵀ x"""
-        self._product(x, y, transpose=True)
+        self._mult(x, y, transpose=True)
 
-    def _product(self, x, y, transpose: bool) -> None:
-        arrays, trace = self.operator.arrays, self.format
-        with self.event, arrays.callback("trace product"), self.access.read(x) as given, self.access.write(y) as out:
-            trace.apply(given, out, transpose)
-            PETSc.Log.logFlops(trace.flops)
+    def _mult(self, x, y, transpose: bool) -> None:
+        arrays = self.operator.arrays
+        with arrays.callback("trace product"), self.access.read(x) as given, self.access.write(y) as out:
+            self.product(given, out, transpose)
+
+    def product(self, x, y, transpose: bool = False) -> None:
+        """y = A x, or Aᵀ x, on buffers of owned values. Collective."""
+        with self.event:
+            self.format.apply(x, y, transpose)
+            PETSc.Log.logFlops(self.format.flops)
 
     def getDiagonal(self, mat, diagonal) -> None:
         """diagonal = diag(A)"""
