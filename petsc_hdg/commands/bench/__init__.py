@@ -10,16 +10,19 @@ import json
 from pathlib import Path
 
 from ...device import Device
-from . import cg, full, hdg, poly, roofline, short, sipg, trace
+from . import cg, full, hdg, poly, roofline, short, sipg, solve, trace
 from .copy import copy_bandwidth
 from .peak import arithmetic_peak
 from .row import format_rows, limited
 
 SCHEMES = {"cg": cg, "hdg": hdg, "poly": poly, "sipg": sipg, "trace": trace}
+OWN = {"solve": solve.main}  # with arguments of their own
 
 
 def main(arguments: list[str]) -> int:
     """Measure and print rows; with `-json FILE` write them too."""
+    if arguments and arguments[0] in OWN:
+        return OWN[arguments[0]](arguments[1:])
     given = _parser().parse_args(arguments)
     if given.scheme == "roofline":
         return roofline.draw(given.files, given.png)
@@ -42,7 +45,10 @@ def main(arguments: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="petsc-hdg bench", prefix_chars="-")
     parser.add_argument(
-        "scheme", nargs="?", choices=[*sorted(SCHEMES), "roofline"], help="whose rows (default: a few of each)"
+        "scheme",
+        nargs="?",
+        choices=[*sorted(SCHEMES), "roofline"],
+        help="whose rows (default: a few of each); also: solve",
     )
     parser.add_argument("files", nargs="*", help="of rows, for roofline")
     parser.add_argument("-full", "--full", action="store_true", help="all rows of all schemes, with JSON and picture")

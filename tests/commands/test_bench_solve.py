@@ -1,0 +1,58 @@
+"""`bench solve`: it reaches the residual asked for, and its parts add up."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from petsc_hdg.commands.bench import solve
+
+OPTIONS = ["-unknowns", "600", "-degree", "1", "-schemes", "hdg_gpu", "sipg_gpu"]
+
+
+@pytest.fixture(scope="module")
+def rows(mpirun, tmp_path_factory) -> list[dict]:
+    path = tmp_path_factory.mktemp("bench") / "rows.json"
+    done = mpirun(1, "-m", "petsc_hdg", "bench", "solve", *OPTIONS, "-json", path)
+    assert all(name in done.stdout for name in solve.COLUMNS)
+    return json.loads(path.read_text())
+
+
+def test_solves_end_at_the_tolerance(rows):
+    assert [r["scheme"] for r in rows] == ["hdg_gpu", "sipg_gpu"]
+    for row in rows:
+        assert 0 < row["true_residual"] < 1.1e-8 and row["rtol"] == 1e-8 and row["iterations"] > 2
+        assert row["dofs"] == pytest.approx(600, rel=0.2) and row["degree"] == 1
+    assert rows[0]["pc_type"] == "petsc_hdg.FacetBlockJacobi" and rows[1]["pc_type"] == "mg"
+
+
+def test_times_add_up(rows):
+    for row in rows:
+        parts = row["seconds"]
+        assert row["dof_per_s"] == pytest.approx(row["dofs"] / row["seconds_median"])
+        assert 0 < parts["krylov"] < row["seconds_median"] and parts["linearize"] > 0 and parts["pc_setup"] > 0
+        assert parts["operator"] == pytest.approx(row["iterations"] * row["product_seconds"])
+        assert row["bytes_to_device"] >= 8 * row["dofs"] * row["iterations"]  # host vectors: each product's
+
+
+def test_the_users_options_win(mpirun, tmp_path):
+    path = tmp_path / "rows.json"
+    options = ["-unknowns", "200", "-schemes", "cg_gpu", "-degree", "1", "-pc_type", "none", "-ksp_rtol", "1e-4"]
+    mpirun(1, "-m", "petsc_hdg", "bench", "solve", *options, "-json", path)
+    (row,) = json.loads(path.read_text())
+    assert row["pc_type"] == "none" and 1e-8 < row["true_residual"] < 1e-4
+
+
+@pytest.mark.parametrize("scheme", solve.CASES)
+def test_sizes_of_boxes(scheme):
+    for cell in solve.SPLIT:
+        faces = solve.faces_for(scheme, cell, 2, 1e6)
+        boxes = faces[0] ** len(faces)
+        found = boxes * solve.SPLIT[cell] * solve.unknowns_of_cell(scheme, cell, 2)
+        assert found == pytest.approx(1e6, rel=0.1)
+
+
+def test_unknown_schemes_are_named(mpirun):
+    done = mpirun(1, "-m", "petsc_hdg", "bench", "solve", "-schemes", "spectral", check=False)
+    assert done.returncode == 2 and "spectral" in done.stderr
