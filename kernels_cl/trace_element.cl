@@ -58,29 +58,6 @@ __kernel void trace_element_unpack(int num_cells, int stride, int row_stride, __
   for (int k = 0; k < MC; ++k) E[(size_t)k * row_stride + t] = P[packed(row, k, stride) + cell];
 }
 
-// Of each work-group, the largest |K - Kᵀ| of a cell over its largest entry.
-__kernel void trace_element_asymmetry(int count, int tile_stride, __global const real *K, __global real *largest)
-{
-  __local real found[ROWS * CELLS];
-  const int cell = get_global_id(0), lane = get_local_id(0);
-  real difference = 0, size = 0;
-  if (cell < count) {
-    for (int k = 0; k < MC; ++k)
-      for (int i = 0; i <= k; ++i) {
-        const real upper = K[((size_t)k * tile_stride + cell) * MC + i];
-        const real lower = K[((size_t)i * tile_stride + cell) * MC + k];
-        difference = fmax(difference, fabs(upper - lower));
-        size = fmax(size, fmax(fabs(upper), fabs(lower)));
-      }
-  }
-  found[lane] = size > 0 ? difference / size : 0;
-  BARRIER_LOCAL();
-  if (lane) return;
-  real most = 0;
-  for (int i = 0; i < ROWS * CELLS; ++i) most = fmax(most, found[i]);
-  largest[get_group_id(0)] = most;
-}
-
 __kernel void trace_element_product(int num_cells, int n_owned, int stride, int row_stride,
                                     __global const real *restrict E, __global const int *restrict dofs,
                                     __global const real *restrict owned, __global const real *restrict tail,

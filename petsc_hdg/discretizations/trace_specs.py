@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..codegen import KernelSpec
 from .trace_layout import TraceLayout
 from .transposition import DeviceLimits
 
 PACKED_CELLS, PACKED_THREADS = 32, 256  # of a work-group of the packed product on a GPU
+ASYMMETRY_CELLS = 64
+SYMMETRIC_CHUNK = 10  # unknowns that a thread of trace_symmetric.cl takes at once, at most
+SYMMETRIC_CELLS = {True: (256, 128, 64, 32), False: (64, 32, 16)}  # of a patch on a GPU, and on a CPU
+SYMMETRIC_LOCAL = 24 << 10  # bytes of local memory that a patch may take, so that several are in flight
+SYMMETRIC_PLACES = 0.75  # facets of a patch over those of its cells, at most a little more
 BLOCK_THREADS = 32  # of a work-group that inverts one facet block
 CONGRUENT_THREADS = 256  # of a work-group that are sure to have registers enough
 CONGRUENT_FACETS, CONGRUENT_ROWS = 256, 8  # of a work-group and of a thread, on a GPU
@@ -24,6 +29,19 @@ class CongruentShape:
 
 
 @dataclass(frozen=True)
+class SymmetricShape:
+    """Cells of a patch of trace_symmetric.cl, unknowns taken at once, local values between places."""
+
+    cells: int
+    chunk: int
+    step: int
+
+    def local_reals(self, places: int) -> int:
+        """Local memory of a patch with so many places."""
+        return 3 * (places + 1) * self.step
+
+
+@dataclass(frozen=True)
 class TraceSpecs:
     """Specs for cells of `cell_dofs` trace unknowns.
 
@@ -34,6 +52,7 @@ class TraceSpecs:
     cell_dofs: int
     precision: str
     limits: DeviceLimits
+    single: bool = False  # whether matrix entries are stored as floats
 
     @property
     def real_bytes(self) -> int:
@@ -53,11 +72,9 @@ class TraceSpecs:
         sources = ("gather_tvector.clh", "trace_element.cl")
         names = [f"trace_element_{n}" for n in ("store", "pack", "unpack", "product", "transposed", "column")]
         specs = {n: self._spec(n, sources, macros, 128) for n in [*names, "trace_packed_column"]}
-        for name, reals in (
-            ("trace_packed_product", cells * self.cell_dofs),
-            ("trace_element_asymmetry", cells * rows),
-        ):
-            specs[name] = self._spec(name, sources, macros, cells * rows, reals * self.real_bytes)
+        name, reals = "trace_packed_product", cells * self.cell_dofs
+        specs[name] = self._spec(name, sources, macros, cells * rows, reals * self.real_bytes)
+        specs["trace_asymmetry"] = self.asymmetry()
         specs["assemble"] = KernelSpec("assemble", ("assemble.cl",), precision=self.precision, local_size=128)
         return specs
 
@@ -91,6 +108,37 @@ class TraceSpecs:
             facets //= 2
         return CongruentShape(facets, rows, -(-block // rows))
 
+    def asymmetry(self) -> KernelSpec:
+        """The kernel that tells how far a tile is from symmetric."""
+        cells = min(ASYMMETRY_CELLS, self.limits.max_work_group)
+        macros = {"MC": self.cell_dofs, "ASYMMETRY_CELLS": cells}
+        name = "trace_asymmetry"
+        return self._spec(name, ("trace_asymmetry.cl",), macros, cells, cells * self.real_bytes)
+
+    def symmetric_blocks(self, shape: SymmetricShape) -> dict[str, KernelSpec]:
+        """Kernels of trace_symmetric.cl, by name, and `trace_asymmetry`."""
+        macros = {
+            **self._macros(), "BLOCKED": int(self.layout.is_blocked), "CELLS": shape.cells, "CHUNK": shape.chunk,
+            "STEP": shape.step,
+        }  # fmt: skip
+        sources = ("trace_numbers.clh", "trace_stored.clh", "trace_symmetric.cl")
+        sizes = {"pairs": 64, "own": 64, "product": shape.cells, "cut": 64, "column": 64}
+        names = {f"trace_symmetric_{n}": size for n, size in sizes.items()}
+        specs = {n: self._spec(n, sources, macros, size) for n, size in names.items()}
+        return {**specs, "trace_asymmetry": self.asymmetry()}
+
+    def symmetric_shape(self) -> SymmetricShape:
+        """Launch shape of the product with a symmetric matrix."""
+        block = self.layout.block
+        chunk = max(k for k in range(1, SYMMETRIC_CHUNK + 1) if block % k == 0)
+        shape = SymmetricShape(1, chunk, block | 1)
+        for cells in SYMMETRIC_CELLS[self.limits.is_gpu]:
+            shape = replace(shape, cells=min(cells, self.limits.max_work_group))
+            places = SYMMETRIC_PLACES * self.layout.facets_per_cell * shape.cells
+            if shape.local_reals(places) * self.real_bytes <= min(SYMMETRIC_LOCAL, self.limits.local_bytes):
+                break
+        return shape
+
     def facet_blocks(self) -> dict[str, KernelSpec]:
         """`trace_block_column`, `_invert`, `_apply`, by what follows `trace_block_`."""
         macros = {"M": self.layout.block, "BLOCKED": int(self.layout.is_blocked)}
@@ -118,6 +166,7 @@ class TraceSpecs:
             "M": block,
             "NC": components,
             "NP": block // components,
+            "STORED_SINGLE": int(self.single),
         }
 
     def _spec(self, name, sources, macros, local_size, local_bytes: int = 0) -> KernelSpec:

@@ -26,7 +26,7 @@ def check_trace(trace) -> None:
     sample = _Sample(trace) if names and trace.num_cells else None
     if sample is None or not sample.num_free:
         return
-    results = (_check_dense if trace.kind == "dbf" else _check_elements)(sample)
+    results = _CHECKS[trace.kind](sample)
     for name in names:
         judge(trace.kernels[name], *results[name], trace.arrays.precision)
 
@@ -35,7 +35,7 @@ def _checked(trace) -> list[str]:
     """Kernels of a format whose results are compared; the others come before one of these."""
     if trace.kind == "dbf":
         return [name for name in trace.kernels if trace.by_facet or name != "trace_dbf_product_facet"]
-    return [name for name in trace.kernels if name.split("_")[-1] in ("product", "transposed", "column")]
+    return [name for name in trace.kernels if name.split("_")[-1] in ("product", "transposed", "column", "cut")]
 
 
 def _check_dense(s: _Sample) -> dict:
@@ -66,6 +66,17 @@ def _check_elements(s: _Sample) -> dict:
         found["trace_congruent_product"] = np.concatenate(both), np.concatenate([A @ s.values, A.T @ s.values])
         found["trace_congruent_column"] = s.run(s.format.diagonal, with_x=False), A.diagonal()
     return found
+
+
+def _check_symmetric(s: _Sample) -> dict:
+    s.fill(symmetric=True)
+    A = s.assembled()
+    product = s.run(s.format.mult), A @ s.values
+    column = s.run(s.format.diagonal, with_x=False), A.diagonal()
+    return {"trace_symmetric_product": product, "trace_symmetric_cut": product, "trace_symmetric_column": column}
+
+
+_CHECKS = {"dbf": _check_dense, "element": _check_elements, "symmetric": _check_symmetric}
 
 
 def _expanded(dense) -> np.ndarray:

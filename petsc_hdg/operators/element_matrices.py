@@ -11,10 +11,8 @@ from ..discretizations.base import padded
 from ..discretizations.congruence import Shapes
 from ..discretizations.facet_kinds import facet_kinds
 from .congruent import CongruentFacets, most_kinds
-from .trace_format import TraceFormat
+from .trace_format import SYMMETRIC, TraceFormat, tile_asymmetry
 from .vectors import TailedVector
-
-SYMMETRIC = {"double": 1e-11, "single": 1e-4}  # |K - Kᵀ| over |K| below which an element matrix is stored as symmetric
 
 
 class ElementMatrices(TraceFormat):
@@ -105,20 +103,12 @@ class ElementMatrices(TraceFormat):
         if self.congruent:
             self.congruent.add_tile(K, first, count, tile_stride)
             return
-        if self.symmetric and self.asymmetry(K, count, tile_stride) > SYMMETRIC[self.arrays.precision]:
+        if self.symmetric and tile_asymmetry(self, K, count, tile_stride) > SYMMETRIC[self.arrays.precision]:
             self._unpack()
         name, target, stride = "trace_element_store", self._matrix(), self.row_stride
         if self.symmetric:
             name, stride = "trace_element_pack", self.stride
         self.kernels[name](count * self.cell_dofs, count, first, tile_stride, stride, K, target)
-
-    def asymmetry(self, K, count: int, tile_stride: int) -> float:
-        """Largest |K - Kᵀ| of a cell of a tile over the largest entry of that cell."""
-        kernel = self.kernels["trace_element_asymmetry"]
-        groups = -(-count // kernel.spec.local_size)
-        largest = self.arrays.empty(max(1, groups))
-        kernel(count, count, tile_stride, K, largest)
-        return float(self.arrays.to_host(largest, groups, name="symmetry").max(initial=0.0))
 
     def mult(self, x: TailedVector, y_owned, y_ghost) -> None:
         if self.congruent:

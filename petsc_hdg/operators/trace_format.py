@@ -5,11 +5,15 @@ from __future__ import annotations
 import copy
 from functools import cached_property
 
+import numpy as np
+
 from ..discretizations.trace_element import TraceElement
 from ..discretizations.trace_layout import trace_layout
 from ..discretizations.trace_specs import TraceSpecs
 from ..discretizations.transposition import DeviceLimits
 from .vectors import TailedVector
+
+SYMMETRIC = {"double": 1e-11, "single": 1e-4}  # |K - Kᵀ| over |K| below which an element matrix counts as symmetric
 
 
 class TraceFormat:
@@ -23,7 +27,7 @@ class TraceFormat:
     kind = ""
     can_share = False  # whether cells of one shape may share a matrix, see `share`
 
-    def __init__(self, operator):
+    def __init__(self, operator, single: bool = False):
         self.operator = operator
         self.arrays = operator.arrays
         disc = operator.discretization
@@ -34,7 +38,8 @@ class TraceFormat:
         self.has_facets = isinstance(space.element, TraceElement)
         self.layout = trace_layout(disc.mesh, self.dofmap, space) if self._needs_layout else None
         limits = DeviceLimits.of(device)
-        self.specs = TraceSpecs(self.layout, self.cell_dofs, self.arrays.precision, limits)
+        self.specs = TraceSpecs(self.layout, self.cell_dofs, self.arrays.precision, limits, single)
+        self.stored = np.dtype(np.float32) if single else self.arrays.real
         self._x, self._ghost_sums = TailedVector(operator), self.arrays.empty(max(1, self.dofmap.num_ghosts))
         self._tiles: dict = {}
 
@@ -114,9 +119,14 @@ class TraceFormat:
         raise NotImplementedError
 
     def _copied(self, buffer, count: int):
-        new = self.arrays.empty(count)
-        self.arrays.copy(buffer, new, count)
+        """A copy of a buffer of `count` entries of type `stored`."""
+        new = self.arrays.empty(count, self.stored)
+        self.arrays.copy(buffer, new, count, self.stored)
         return new
+
+    @property
+    def _in_single(self) -> str:
+        return ", in single precision" if self.stored != self.arrays.real else ""
 
     # Shared arguments -------------------------------------------------------------------------------------
 
@@ -131,3 +141,12 @@ class TraceFormat:
             return None, None
         arrays = (self.layout.orientation, self.layout.permutations)
         return tuple(self.arrays.to_device(a, "trace layout") for a in arrays)
+
+
+def tile_asymmetry(trace: TraceFormat, K, count: int, tile_stride: int) -> float:
+    """Largest |K - Kᵀ| of a cell of a tile over the largest entry of that cell."""
+    kernel = trace.kernels["trace_asymmetry"]
+    groups = -(-count // kernel.spec.local_size)
+    largest = trace.arrays.empty(max(1, groups))
+    kernel(count, count, tile_stride, K, largest)
+    return float(trace.arrays.to_host(largest, groups, name="symmetry").max(initial=0.0))

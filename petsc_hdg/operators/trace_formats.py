@@ -5,13 +5,14 @@ from __future__ import annotations
 from ..errors import OptionError
 from .dense_block import DenseBlock
 from .element_matrices import ElementMatrices
+from .symmetric_blocks import SymmetricBlocks
 from .trace_format import TraceFormat
 
-FORMATS = {"dbf": DenseBlock, "element": ElementMatrices}
+FORMATS = {"dbf": DenseBlock, "element": ElementMatrices, "symmetric": SymmetricBlocks}
 
 
 def create_format(kind: str, operator) -> TraceFormat:
-    """The trace matrix of an operator in format `kind`, "dbf" or "element". Raises OptionError for any other."""
+    """The trace matrix of an operator in format `kind`, one of FORMATS. Raises OptionError for any other."""
     if kind not in FORMATS:
         raise OptionError(f"-hdg_trace_mat {kind} is not a format of stored blocks; these are {', '.join(FORMATS)}")
     return FORMATS[kind](operator)

@@ -13,6 +13,7 @@ from trace_stand_in import TraceStandIn
 
 from petsc_hdg.device import verified
 from petsc_hdg.device.vecs import VecAccess
+from petsc_hdg.discretizations import trace_specs
 from petsc_hdg.errors import DeviceError, OptionError, SolveError
 from petsc_hdg.operators import trace_matrix
 from petsc_hdg.operators.check_trace import check_trace
@@ -24,7 +25,8 @@ from petsc_hdg.operators.vectors import TailedVector
 EPS = {"double": 2.0**-52, "single": 2.0**-23}
 ESSENTIAL = {"none": (), "whole": [("left", (0, 1)), ("top", (0, 1))], "partial": [("left", (1,)), ("top", (0, 1))]}
 CASES = [(cell, degree, nc) for cell in SHAPES for degree in (0, 1, 2) for nc in (1, 2)]
-KINDS = ("dbf", "element", "packed")
+KINDS = ("dbf", "element", "packed", "symmetric")
+OF_SYMMETRIC = ("packed", "symmetric")  # which take symmetric matrices
 
 
 def test_every_format_is_here():
@@ -32,7 +34,7 @@ def test_every_format_is_here():
 
 
 def made(kind, *arguments, tile=1000, **settings):
-    op = TraceStandIn(*arguments, symmetric=kind == "packed", **settings)
+    op = TraceStandIn(*arguments, symmetric=kind in OF_SYMMETRIC, **settings)
     op.format = create_format(kind.replace("packed", "element"), op)
     op.fill(op.format, tile)
     return op, op.format
@@ -90,6 +92,9 @@ def test_tiles_of_any_size_give_the_same_bits(kind, tile):
 
 
 def values_of(trace) -> np.ndarray:
+    if trace.kind == "symmetric":
+        sizes = zip((trace.pairs, trace.own), trace._sizes, strict=True)
+        return np.concatenate([trace.arrays.to_host(b, n) for b, n in sizes])
     buffer = trace.A if trace.kind == "dbf" else trace.packed or trace.unpacked
     return trace.arrays.to_host(buffer, trace.matrix_reals)
 
@@ -214,6 +219,7 @@ COMPARED = {
     "element": {f"trace_{n}" for n in ("element_product", "element_transposed", "element_column")}
     | {"trace_packed_product", "trace_packed_column"}
     | {"trace_congruent_product", "trace_congruent_column"},
+    "symmetric": {f"trace_symmetric_{n}" for n in ("product", "cut", "column")},
 }
 
 
@@ -232,7 +238,7 @@ def verdicts(monkeypatch):
 def test_first_use_finds_a_wrong_kernel(kind, verdicts):
     op = TraceStandIn("triangle", 1, 2)
     trace = create_format(kind, op)
-    name = "trace_dbf_product" if kind == "dbf" else "trace_packed_product"
+    name = {"element": "trace_packed_product"}.get(kind, f"trace_{kind}_product")
     trace.kernels[name] = Idle(trace.kernels[name])
     with pytest.raises(DeviceError, match=f"kernel '{name}' gives wrong results"):
         check_trace(trace)
@@ -250,7 +256,7 @@ class Idle:
 
 def test_unknown_formats_are_refused():
     with pytest.raises(
-        OptionError, match="-hdg_trace_mat csr is not a format of stored blocks; these are dbf, element"
+        OptionError, match="-hdg_trace_mat csr is not a format of stored blocks; these are dbf, element, symmetric"
     ):
         create_format("csr", TraceStandIn("triangle", 0, 1))
 
@@ -318,3 +324,25 @@ def test_three_ranks_equal_aij(mpirun, ranks):
     found = json.loads(mpirun(ranks, Path(__file__).parents[1] / "run_trace.py").stdout.splitlines()[-1])
     assert len(found) == 32 and max(max(v.values()) for v in found.values()) < 200 * EPS["double"]
     assert {k.split()[-1] for k in found} == set(ESSENTIAL) - {"none"}
+
+
+@pytest.mark.parametrize("cell,degree,nc", [("triangle", 1, 1), ("tetrahedron", 1, 2), ("hexahedron", 3, 1)])
+def test_sums_between_patches(cell, degree, nc, monkeypatch):
+    """Patches of four cells; the last case takes the unknowns of a facet in two chunks."""
+    monkeypatch.setattr(trace_specs, "SYMMETRIC_CELLS", {False: (4,)})
+    op, trace = made("symmetric", cell, degree, nc, [("left", (0,))], tile=3)
+    assert trace.patches.count > 1 and trace.patches.cut.shape[1] > 0
+    assert (trace.shape.chunk < trace.layout.block) == (degree == 3)
+    compare(op, trace)
+
+
+def test_an_asymmetric_matrix_is_refused_by_symmetric_blocks():
+    op, trace = made("symmetric", "triangle", 1, 1)
+    op.K[-1, 0, 1] += 1.0
+    op.fill(trace, 5)
+    assert trace.asymmetric
+    with pytest.raises(SolveError, match="not symmetric: use -hdg_trace_mat auto or dbf"):
+        compare(op, trace)
+    op.K[-1, 0, 1] -= 1.0
+    op.fill(trace, 5)
+    compare(op, trace)

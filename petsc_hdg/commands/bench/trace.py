@@ -164,7 +164,7 @@ def product_row(kind: str, symmetric: bool):
         trace, _ = disc.filled(kind, symmetric)
         seconds, count = _product_seconds(trace, disc, device, repeat), disc.dofmap.num_owned
         nbytes = trace.nbytes + 2 * count * disc.arrays.real.itemsize
-        peer = csr_seconds(trace.layout, disc.arrays, repeat) if kind == "dbf" else None
+        peer = csr_seconds(trace.layout, disc.arrays, repeat) if kind in ("dbf", "symmetric") else None
         return _row(title, disc, device, seconds, nbytes, trace.flops, copy, peer)
 
     return measure
@@ -209,5 +209,6 @@ MEASUREMENTS = {
     "dbf assembly": assembly_row,
     "element": product_row("element", False),
     "element symmetric": product_row("element", True),
+    "symmetric": product_row("symmetric", True),
 }
 CONGRUENT = {"element congruent": congruent_row}
