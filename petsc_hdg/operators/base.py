@@ -62,6 +62,9 @@ class DeviceOperator:
         self.discretization.auxiliary.place(self.aux_rows, name, values)
         self.arrays.upload(self._aux, np.ascontiguousarray(self.aux_rows, dtype=self.arrays.real), "auxiliary")
 
+    def compile_variants(self) -> None:
+        """Compile what the operator chooses by the mesh and has not chosen here. Not collective."""
+
     def restart(self) -> None:
         """A solve begins: forget what follows the states of the last one."""
 

@@ -119,6 +119,10 @@ class PolytopicOperator:
         if matrices:
             self.assembly.compile()
 
+    def compile_variants(self) -> None:
+        """Compile what the operator chooses by the mesh and has not chosen here. Not collective."""
+        self.fine.compile_variants()
+
     def all_kernels(self) -> dict[str, Kernel]:
         """Every kernel compiled so far, by name."""
         return {**self.kernels, **self.fine.all_kernels(), **self.assembly.all_kernels()}

@@ -67,6 +67,11 @@ class SIPGOperator(CGOperator):
         for fused in self._passes:
             fused.kernels  # noqa: B018
 
+    def compile_variants(self) -> None:
+        """Compile what other meshes would take, too. Not collective."""
+        if hasattr(self.fast, "compile_variants"):
+            self.fast.compile_variants()
+
     def all_kernels(self) -> dict[str, Kernel]:
         """Every kernel compiled so far, by name."""
         found = super().all_kernels()

@@ -60,6 +60,11 @@ class AffineSimplexPass(FusedPass):
         specs = affine_simplex_specs(op.discretization, classes, reaction, self.is_automatic)
         return {name: Kernel(spec, op.device) for name, spec in specs.items()}
 
+    def compile_variants(self) -> None:
+        """Compile the kernels with and without classes, whichever the mesh at hand takes. Not collective."""
+        for classes in (False, True):
+            self._compiled(classes)
+
     @cached_property
     def is_automatic(self) -> bool:
         """Whether penalties follow from the metric."""

@@ -53,13 +53,6 @@ def test_check_reports_a_difference(monkeypatch, capsys):
     assert "DIFFERS" in capsys.readouterr().out
 
 
-def test_precompile_fills_the_cache(mpirun, tmp_path):
-    options = ["-physics", "elasticity", "-cells", "triangle", "-degrees", "1"]
-    done = mpirun(1, "-m", "petsc_hdg", "precompile", *options, env={"PETSC_HDG_CACHE": str(tmp_path)})
-    assert "elasticity, triangle, degree 1" in done.stdout
-    assert list(tmp_path.rglob("program.cl"))
-
-
 @pytest.mark.parametrize("arguments", [("bench", "spectral"), ("precompile", "-cells", "line")])
 def test_wrong_calls_say_so(mpirun, arguments):
     done = mpirun(1, "-m", "petsc_hdg", *arguments, check=False)
