@@ -1,46 +1,113 @@
 // Whole residual of first-order elements without atomics: a work-group sums a patch of cells in local memory.
 //
-// Neighbouring cells share vertices, so a patch reads each vertex once (then from the cache) and writes each interior
-// sum once; sums of vertices on the border of a patch go to a short list that `assemble_rows` adds up. Phases:
-//   cells     thread = cell: element vector into slots of local memory
-//   vertices  thread = vertex: its slots summed in a fixed order, written
-// Only the slots are in local memory: it bounds how many groups a device holds at once, and the caches serve the rest.
-// needs: NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME THREADS CELLS BASIS GRAD GEO GEO_GRAD WEIGHTS
+// A patch reads each vertex once and writes each interior sum once; sums of vertices on the border of a patch go to a
+// short list that `assemble_rows` adds up. Phases:
+//   places    thread = vertex: coordinates and values into local memory
+//   clusters  thread = CLUSTER cells in a fan, which share a hub (a vertex in 2D, an edge in 3D) and each a facet with the
+//             next: their vertices are read, and the sums written into slots, once for all of them
+//   sums      thread = vertex: its slots summed in a fixed order, written
+// Instructions limit it, not bytes: a fan of three triangles has 5 vertices where three triangles have 9, and numbers
+// within the patch stand several in a word.
+// needs: NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME THREADS CLUSTER CORNER_BITS SLOT_BITS BASIS GRAD GEO GEO_GRAD WEIGHTS
 //
-// Arrays, with patches of CELLS cells in order, `place` counting the vertices of all patches in turn
-//   place_start [patch + 1]; interior [patch] number of vertices whose sum is complete in the patch: they come first
-//   border_start [patch]     where the patch's border sums begin in `border`
-//   place_dofs [NC, places]  compact numbers of the vertex' degrees of freedom;  place_x [DIM, places] coordinates
-//   corner [NNODES, stride]  place of each corner within the patch, cell fastest
-//   list_start [places + 1 a patch], list [patch, NNODES CELLS]  slots (corner * CELLS + cell) that add to a vertex
-//   owned [n_owned]          complete sums;  border  sums to be finished
-// Local memory
-//   slots_l [NDOF, CELLS]    element vectors of the patch
+// Arrays, `place` counting the vertices of all patches in turn; see Patches for how numbers are packed
+//   heads [patch, 6 + CLUSTER]  first place, places, interior places, first border value, first cluster, first word of
+//                               the list, clusters with more than 0, 1, ... cells
+//   rounds [patch, 2, num_rounds]  interior places, and border places, with more than 0, 1, ... words in the list
+//   place_dofs [NC, places]     compact numbers of the vertex' degrees of freedom;  place_x [DIM, places] coordinates
+//   corner [word, clusters]     places of a cluster's vertices within the patch;  list  slots that add to a place
+//   owned [n_owned]             complete sums;  border  sums to be finished
+// Local memory, for most_places places and most_slots slots
+//   x_l [DIM, most_places] (in 2D and 3D the first two together);  v_l [vectors * NC, most_places] values;
+//   slots_l [NC, most_slots]    sums of clusters [vertex, cluster], then a zero
 
-#define U_E(i) u_e[i]
-#define UT_E(i) ut_e[i]
-#define DU_E(i) du_e[i]
+#define VERTICES (NNODES + CLUSTER - 1)
+// Vertex of a cluster that is corner n of its cell i.
+#define FAN(i, n) ((n) < DIM - 1 ? (n) : (n) + (i))
+#define CORNERS_A_WORD (64 / CORNER_BITS)
+#define SLOTS_A_WORD (64 / SLOT_BITS)
+#define UNPACK(word, k, bits) ((int)((word) >> ((k) * (bits))) & ((1 << (bits)) - 1))
+
+#define U_E(i) u_v[FAN(part, DOF_BASIS[i]) * NC + DOF_COMP[i]]
+#define UT_E(i) ut_v[FAN(part, DOF_BASIS[i]) * NC + DOF_COMP[i]]
+#define DU_E(i) du_v[FAN(part, DOF_BASIS[i]) * NC + DOF_COMP[i]]
 
 #define PATCH_ARGUMENTS                                                                                              \
-  CG_ARGUMENTS, int places, __global const int *place_start, __global const int *interior,                           \
-  __global const int *border_start, __global const int *place_dofs, __global const real *place_x,                    \
-  __global const ushort *corner, __global const ushort *list_start, __global const ushort *list,                     \
-  __global real *owned, __global real *border
-
-// Coefficient i of the cell whose corners stand at the places at [NNODES], from a vector of owned values and tail.
-#define PATCH_VALUE(owned_, tail_, i)                                                                                \
-  patch_value(owned_, tail_, n_owned, place_dofs[DOF_COMP[i] * places + at[DOF_BASIS[i]]])
+  CG_ARGUMENTS, int places, int clusters, int num_rounds, int most_places, int most_slots,                           \
+  __global const int *heads, __global const int *rounds, __global const int *place_dofs,                             \
+  __global const real *place_x, __global const ulong *corner, __global const ulong *list, __global real *owned,      \
+  __global real *border, __local real2 *local_
 
 inline real patch_value(__global const real *owned_, __global const real *tail_, int n_owned, int index)
 {
   return index < n_owned ? owned_[index] : tail_[index - n_owned];
 }
 
-// Geometry of a cell from the coordinates of its corners.
-inline void patch_geometry(Geometry *g, __global const real *place_x, int places, const int *at)
+#if TIME
+#define WITH_TIME(text) text
+#else
+#define WITH_TIME(text)
+#endif
+
+// Begins a patch: its numbers, its vertices in local memory; STAGE_MORE(c, k, index) for what an action needs.
+#define PATCH_BEGIN(STAGE_MORE)                                                                                      \
+  const int patch = get_group_id(0);                                                                                 \
+  __global const int *head = heads + patch * (6 + CLUSTER);                                                          \
+  const int first = head[0], count = head[1], inside = head[2];                                                      \
+  __local real2 *xy_l = local_;                                                                                      \
+  __local real *z_l = (__local real *)(local_ + most_places);                                                        \
+  __local real *v_l = z_l + (DIM - 2) * most_places;                                                                 \
+  POINT_LOAD_CONSTANTS                                                                                               \
+  FOR_ITEMS(k, count) {                                                                                              \
+    const int place = first + k;                                                                                     \
+    for (int c = 0; c < NC; ++c) {                                                                                   \
+      const int index = place_dofs[c * places + place];                                                              \
+      v_l[c * most_places + k] = patch_value(u_owned, u_tail, n_owned, index);                                       \
+      WITH_TIME(v_l[(NC + c) * most_places + k] = patch_value(ut_owned, ut_tail, n_owned, index);)                   \
+      STAGE_MORE(c, k, index)                                                                                        \
+    }                                                                                                                \
+    xy_l[k] = (real2)(place_x[place], place_x[places + place]);                                                      \
+    if (DIM == 3) z_l[k] = place_x[2 * places + place];                                                              \
+  }                                                                                                                  \
+  BARRIER_LOCAL();
+
+#define STAGE_NOTHING(c, k, index)
+#define STAGE_DIRECTION(c, k, index) \
+  v_l[((1 + TIME) * NC + (c)) * most_places + k] = patch_value(du_owned, du_tail, n_owned, index);
+
+// Declares the cluster c0: its vertices' coordinates, values u_v, ut_v [VERTICES, NC], and zero sums r_v [VERTICES, NC].
+#define PATCH_CLUSTER                                                                                                \
+  int at[VERTICES];                                                                                                  \
+  real node[VERTICES * DIM], u_v[VERTICES * NC], r_v[VERTICES * NC];                                                 \
+  patch_corners(at, corner + head[4] + c0, clusters);                                                                \
+  for (int v = 0; v < VERTICES; ++v) {                                                                               \
+    const real2 xy = xy_l[at[v]];                                                                                    \
+    node[v * DIM] = xy.x;                                                                                            \
+    node[v * DIM + 1] = xy.y;                                                                                        \
+    if (DIM == 3) node[v * DIM + DIM - 1] = z_l[at[v]];                                                              \
+  }                                                                                                                  \
+  PATCH_VALUES(u_v, 0)                                                                                               \
+  WITH_TIME(real ut_v[VERTICES * NC]; PATCH_VALUES(ut_v, 1))                                                         \
+  for (int i = 0; i < VERTICES * NC; ++i) r_v[i] = 0;
+
+#define PATCH_VALUES(values, vector)                                                                                 \
+  for (int v = 0; v < VERTICES; ++v)                                                                                 \
+    for (int c = 0; c < NC; ++c) values[v * NC + c] = v_l[((vector) * NC + c) * most_places + at[v]];
+
+inline void patch_corners(int *at, __global const ulong *word, int clusters)
+{
+  for (int w = 0; w * CORNERS_A_WORD < VERTICES; ++w) {
+    const ulong packed = word[w * clusters];
+    for (int k = 0; k < CORNERS_A_WORD; ++k)
+      if (w * CORNERS_A_WORD + k < VERTICES) at[w * CORNERS_A_WORD + k] = UNPACK(packed, k, CORNER_BITS);
+  }
+}
+
+// Geometry of cell `part` of a cluster from the coordinates of its vertices.
+inline void patch_geometry(Geometry *g, const real *node, const int part)
 {
   for (int n = 0; n < NNODES; ++n)
-    for (int d = 0; d < DIM; ++d) g->node[n * DIM + d] = place_x[d * places + at[n]];
+    for (int d = 0; d < DIM; ++d) g->node[n * DIM + d] = node[FAN(part, n) * DIM + d];
 #if AFFINE
   real jacobian[DIM * DIM];
   for (int d = 0; d < DIM; ++d)
@@ -49,73 +116,63 @@ inline void patch_geometry(Geometry *g, __global const real *place_x, int places
 #endif
 }
 
-// Begins a patch: its numbers.
-#define PATCH_BEGIN                                                                                                  \
-  __local real slots_l[NDOF * CELLS];                                                                                \
-  const int patch = get_group_id(0), first = place_start[patch], count = place_start[patch + 1] - first,             \
-            inside = interior[patch];                                                                                \
-  POINT_LOAD_CONSTANTS
-
-// Declares a cell of the patch: its places at [NNODES], geometry g, coefficients, and result r_e [NDOF].
-#define PATCH_CELL                                                                                                   \
-  int at[NNODES];                                                                                                    \
-  for (int n = 0; n < NNODES; ++n) at[n] = first + corner[n * stride + cell];                                        \
-  POINT_LOAD_AUX(cell)                                                                                                  \
-  Geometry g;                                                                                                        \
-  patch_geometry(&g, place_x, places, at);                                                                           \
-  real u_e[NDOF], r_e[NDOF];                                                                                         \
-  for (int i = 0; i < NDOF; ++i) u_e[i] = PATCH_VALUE(u_owned, u_tail, i);                                           \
-  for (int i = 0; i < NDOF; ++i) r_e[i] = 0;                                                                         \
-  PATCH_RATE
-
-#if TIME
-#define PATCH_RATE  \
-  real ut_e[NDOF];  \
-  for (int i = 0; i < NDOF; ++i) ut_e[i] = PATCH_VALUE(ut_owned, ut_tail, i);
-#else
-#define PATCH_RATE
-#endif
-
 #define PATCH_STORE                                                                                                  \
-  for (int i = 0; i < NDOF; ++i) slots_l[(DOF_COMP[i] * NNODES + DOF_BASIS[i]) * CELLS + c0] = r_e[i];
+  for (int v = 0; v < VERTICES; ++v)                                                                                 \
+    for (int c = 0; c < NC; ++c) slots_l[c * most_slots + v * head[6] + c0] = r_v[v * NC + c];
 
 // Vertex phase: sums in the order of the list.
 #define PATCH_SUM                                                                                                    \
+  if (get_local_id(0) == 0)                                                                                          \
+    for (int c = 0; c < NC; ++c) slots_l[c * most_slots + VERTICES * head[6]] = 0;                                   \
   BARRIER_LOCAL();                                                                                                   \
-  __global const ushort *entry = list + (size_t)patch * (NNODES * CELLS);                                            \
   FOR_ITEMS(k, count) {                                                                                              \
-    const int begin = list_start[first + patch + k], end = list_start[first + patch + k + 1];                        \
+    const int outside = k >= inside, nth = outside ? k - inside : k;                                                 \
+    __global const int *having = rounds + (patch * 2 + outside) * num_rounds;                                        \
+    __global const ulong *word = list + head[5] + nth;                                                               \
+    if (outside)                                                                                                     \
+      for (int r = 0; r < num_rounds; ++r) word += having[r - num_rounds];                                           \
     real sum[NC];                                                                                                    \
     for (int c = 0; c < NC; ++c) sum[c] = 0;                                                                         \
-    for (int e = begin; e < end; ++e) {                                                                              \
-      const int slot = entry[e];                                                                                     \
-      for (int c = 0; c < NC; ++c) sum[c] += slots_l[c * NNODES * CELLS + slot];                                     \
+    for (int r = 0; r < num_rounds && nth < having[r]; word += having[r++]) {                                        \
+      const ulong packed = *word;                                                                                    \
+      for (int e = 0; e < SLOTS_A_WORD; ++e)                                                                         \
+        for (int c = 0; c < NC; ++c) sum[c] += slots_l[c * most_slots + UNPACK(packed, e, SLOT_BITS)];               \
     }                                                                                                                \
     for (int c = 0; c < NC; ++c) {                                                                                   \
-      if (k < inside) owned[place_dofs[c * places + first + k]] = sum[c];                                            \
-      else border[(border_start[patch] + k - inside) * NC + c] = sum[c];                                             \
+      if (outside) border[(head[3] + nth) * NC + c] = sum[c];                                                        \
+      else owned[place_dofs[c * places + first + k]] = sum[c];                                                       \
     }                                                                                                                \
   }
+
+// The physics at each point of each cell of a cluster, POINT with `part` for the cell and `q` for the point.
+#define PATCH_CELLS(POINT)                                                                                           \
+  _Pragma("unroll")                                                                                                  \
+  for (int part = 0; part < CLUSTER; ++part)                                                                         \
+    if (part == 0 || c0 < head[6 + part]) {                                                                          \
+      Geometry g;                                                                                                    \
+      patch_geometry(&g, node, part);                                                                                \
+      for (int q = 0; q < NQ; ++q) {                                                                                 \
+        TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;      \
+        real f0[NC], f1[NC * DIM];                                                                                   \
+        geometry_point(&g, GEO_GRAD + q * NNODES * DIM);                                                             \
+        CG_STATE(U_E, UT_E)                                                                                          \
+        POINT                                                                                                        \
+        point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);                                                         \
+        for (int i = 0; i < NDOF; ++i)                                                                               \
+          r_v[FAN(part, DOF_BASIS[i]) * NC + DOF_COMP[i]] += cg_test(i, basis, grad, f0, f1);                        \
+      }                                                                                                              \
+    }
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1)))
 void cg_patch_residual(PATCH_ARGUMENTS)
 {
-  PATCH_BEGIN
-  FOR_ITEMS(c0, CELLS) {
-    const int cell = patch * CELLS + c0;
-    if (cell < num_cells) {
-      PATCH_CELL
-      for (int q = 0; q < NQ; ++q) {
-        TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;
-        real f0[NC], f1[NC * DIM];
-        geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
-        CG_STATE(U_E, UT_E)
-        pw_residual(u, u_t, u_x, a, a_x, t, x, constants, f0, f1);
-        point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
-        for (int i = 0; i < NDOF; ++i) r_e[i] += cg_test(i, basis, grad, f0, f1);
-      }
-      PATCH_STORE
-    }
+  PATCH_BEGIN(STAGE_NOTHING)
+  __local real *slots_l = v_l + (1 + TIME) * NC * most_places;
+  FOR_ITEMS(c0, head[6]) {
+    PATCH_CLUSTER
+    POINT_LOAD_AUX(head[4] + c0)
+    PATCH_CELLS(pw_residual(u, u_t, u_x, a, a_x, t, x, constants, f0, f1);)
+    PATCH_STORE
   }
   PATCH_SUM
 }
@@ -124,25 +181,15 @@ void cg_patch_residual(PATCH_ARGUMENTS)
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1)))
 void cg_patch_action(PATCH_ARGUMENTS)
 {
-  PATCH_BEGIN
-  FOR_ITEMS(c0, CELLS) {
-    const int cell = patch * CELLS + c0;
-    if (cell < num_cells) {
-      PATCH_CELL
-      real du_e[NDOF];
-      for (int i = 0; i < NDOF; ++i) du_e[i] = PATCH_VALUE(du_owned, du_tail, i);
-      for (int q = 0; q < NQ; ++q) {
-        TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;
-        real f0[NC], f1[NC * DIM];
-        geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
-        CG_STATE(U_E, UT_E)
-        CG_DIRECTION(DU_E)
-        pw_jacobian(u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, constants, f0, f1);
-        point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
-        for (int i = 0; i < NDOF; ++i) r_e[i] += cg_test(i, basis, grad, f0, f1);
-      }
-      PATCH_STORE
-    }
+  PATCH_BEGIN(STAGE_DIRECTION)
+  __local real *slots_l = v_l + (2 + TIME) * NC * most_places;
+  FOR_ITEMS(c0, head[6]) {
+    PATCH_CLUSTER
+    POINT_LOAD_AUX(head[4] + c0)
+    real du_v[VERTICES * NC];
+    PATCH_VALUES(du_v, 1 + TIME)
+    PATCH_CELLS(CG_DIRECTION(DU_E) pw_jacobian(u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, constants, f0, f1);)
+    PATCH_STORE
   }
   PATCH_SUM
 }

@@ -10,7 +10,7 @@ from .auxiliary import AuxiliaryRows
 from .base import Discretization, cell_fastest, padded, summation_rows
 from .cg_specs import CGSpecs
 from .dofmap import build_dofmap, field_spaces
-from .patches import Patches, build_patches
+from .patches import Patches, build_patches, patch_cells
 from .transposition import DeviceLimits
 
 
@@ -97,14 +97,24 @@ class ContinuousGalerkin(CGSpecs, Discretization):
 
     @cached_property
     def patches(self) -> Patches:
-        """Patches of consecutive cells, for first-order elements."""
-        cells = self.mesh.num_cells
+        """Patches of consecutive cells, for first-order elements: as many as a work-group's local memory takes."""
+        cells = patch_cells(self.mesh.cell, self.physics.num_components)
+        patches = self._patches(cells)
+        while self.patch_bytes("action", patches) > self.limits.local_bytes and cells > 64:
+            cells //= 2
+            patches = self._patches(cells)
+        return patches
+
+    def _patches(self, cells: int) -> Patches:
+        count, cluster = self.mesh.num_cells, self.cells_per_thread
         return build_patches(
-            self.mesh.geometry.cell_nodes[:cells],
+            self.mesh.geometry.cell_nodes[:count],
             self.dofmap.compact[self.dofmap.cell_dofs],
             self.dofmap.num_owned,
             self.dofmap.num_owned + self.dofmap.num_ghosts,
-            self.cells_per_patch,
+            cells,
+            cluster,
+            self.mesh.topology.facet_cells if cluster > 1 else None,
             self.natural_facets[0],
             self.facet_stride,
         )

@@ -9,10 +9,12 @@ import numpy as np
 from ..codegen import KernelSpec
 from ..errors import OptionError
 from ..reference import facet_quadrature, symmetric_quadrature, tabulate
+from .clusters import LONGEST
 from .large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
-from .patches import PATCH_THREADS, patch_cells
+from .patches import PATCH_THREADS
 from .transposition import transposition
 
+SYMMETRIC_DEGREE = 8  # up to which the rules of simplices treat all corners alike
 CELL_KERNEL_LIMIT = 10  # degrees of freedom up to which one thread a cell keeps its vectors in registers
 
 
@@ -29,7 +31,7 @@ class CGSpecs:
             )
         if self.options.kernel != "auto":
             return self.options.kernel
-        if self.limits.is_gpu and self.is_first_order and self.patch_bytes <= self.limits.local_bytes:
+        if self.limits.is_gpu and self.is_first_order:
             return "patch"
         return "cell" if self.num_dofs <= CELL_KERNEL_LIMIT else "transpose"
 
@@ -38,28 +40,37 @@ class CGSpecs:
         """One field whose nodes are the cells' vertices."""
         return len(self.spaces) == 1 and self.spaces[0].element.degree == self.mesh.geometry.degree == 1
 
-    @cached_property
-    def cells_per_patch(self) -> int:
-        """Cells a patch holds: fewer with many components, so that a work-group's local memory suffices."""
-        return patch_cells(self.mesh.cell, self.physics.num_components)
+    @property
+    def cells_per_thread(self) -> int:
+        """Cells a thread of a patch does at a time: those of a fan, whose order of corners must not matter.
+
+        Auxiliary data stand by cell and corner, and rules of high degree are not symmetric.
+        """
+        free = self.mesh.shape.is_simplex and not self.auxiliary.num_rows and self.quadrature_degree <= SYMMETRIC_DEGREE
+        return LONGEST if free and self.physics.num_components == 1 else 1
 
     @property
     def real_bytes(self) -> int:
         return 8 if self.options.precision == "double" else 4
 
-    @property
-    def patch_bytes(self) -> int:
-        """Local memory of a patch: the element vectors of its cells."""
-        return self.cells_per_patch * self.num_dofs * self.real_bytes
+    def patch_bytes(self, what: str, patches=None) -> int:
+        """Local memory of a patch's `residual` or `action`: coordinates and values of its places, and its slots."""
+        places, slots = (patches or self.patches).local
+        vectors = 1 + int(self.physics.uses_time_derivative) + int(what == "action")
+        components = self.physics.num_components
+        return self.real_bytes * (places * (self.dim + vectors * components) + slots * components)
 
     def patch_specs(self) -> dict[str, KernelSpec]:
         """Specs of `cg_patch_residual` and `cg_patch_action`."""
-        threads = min(PATCH_THREADS[self.mesh.cell] if self.limits.is_gpu else 64, self.cells_per_patch)
-        macros = {**self._macros(), "NQ": self.quadrature.num_points, "THREADS": threads, "CELLS": self.cells_per_patch}
+        threads = PATCH_THREADS[self.mesh.cell] if self.limits.is_gpu else 64
+        patches = self.patches
+        macros = {**self._macros(), "NQ": self.quadrature.num_points, "THREADS": threads}
+        macros |= {"CLUSTER": self.cells_per_thread, "CORNER_BITS": patches.corner_bits, "SLOT_BITS": patches.slot_bits}
         tables = self._cell_tables(self.quadrature)
         sources = self._sources("cg_patch.cl")
-        names = ("cg_patch_residual", "cg_patch_action")
-        return {n: self._spec(n, sources, macros, tables, threads, self.patch_bytes) for n in names}
+        whats = ("residual", "action")
+        names = {f"cg_patch_{what}": self.patch_bytes(what) for what in whats}
+        return {n: self._spec(n, sources, macros, tables, threads, local) for n, local in names.items()}
 
     @property
     def flops_per_cell(self) -> int:

@@ -6,44 +6,52 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# The fastest of those tried on an H100: more cells share more vertices, fewer leave room for more groups.
-PATCH_CELLS = {"triangle": 1024, "quadrilateral": 512, "tetrahedron": 384, "hexahedron": 512}
-PATCH_THREADS = {"triangle": 256, "quadrilateral": 128, "tetrahedron": 128, "hexahedron": 128}
+from .clusters import fan_vertices, find_fans
+
+# More cells share more vertices, fewer leave room for more groups.
+PATCH_CELLS = {"triangle": 1024, "quadrilateral": 512, "tetrahedron": 1536, "hexahedron": 384}
+PATCH_THREADS = {"triangle": 128, "quadrilateral": 128, "tetrahedron": 128, "hexahedron": 128}
+WIDTHS = (10, 12, 16)  # bits that a number within a patch may take of a 64-bit word
+HEAD = 6  # numbers in front of `having` in a row of `heads`
 
 
 @dataclass(frozen=True)
 class Patches:
-    """Patches of `cells` consecutive cells. `place` counts the vertices of all patches in turn, complete ones first.
+    """Patches of `cells` consecutive cells; `place` counts the vertices of all patches, `cluster` the threads' cells.
 
-    place_start [patch + 1]; interior [patch]; border_start [patch]
+    heads       [patch, 6 + size] first place, places, complete places (they come first), first border value, first
+                cluster, first word of the list, then how many clusters have more than 0, 1, … cells
+    corner      [word, cluster] uint64: places of a cluster's vertices within the patch, corner_bits bits each
     place_dofs  [place, component] compact numbers;  place_node [place] geometry node
-    corner      [cell, corner] place within the patch, uint16
-    list_start  [place + patch] (one more than its places for each patch) and
-    list        [patch, corners * cells] slots corner * cells + cell of each place, uint16
+    list        words of slots (vertex * clusters + cluster) that add to a place, slot_bits each: round by round those
+                of the complete places that have so many words, then those of the others
+    rounds      [patch, 2, rounds] complete places, and others, with more than 0, 1, … words
+    local       places and slots of the largest patch
     rows        compact numbers whose sums are finished by a list: row_start [row + 1], row_entry [nnz] positions among
                 the border values [border, component], then the facets' element vectors
     """
 
     cells: int
-    place_start: np.ndarray
-    interior: np.ndarray
-    border_start: np.ndarray
+    heads: np.ndarray
+    corner: np.ndarray
+    corner_bits: int
     place_dofs: np.ndarray
     place_node: np.ndarray
-    corner: np.ndarray
-    list_start: np.ndarray
     list: np.ndarray
+    slot_bits: int
+    rounds: np.ndarray
+    local: tuple[int, int]
     rows: np.ndarray
     row_start: np.ndarray
     row_entry: np.ndarray
 
     @property
     def count(self) -> int:
-        return len(self.interior)
+        return len(self.heads)
 
     @property
     def num_border(self) -> int:
-        return int(len(self.place_node) - self.interior.sum())
+        return int(self.heads[:, 1].sum() - self.heads[:, 2].sum())
 
 
 def patch_cells(cell: str, components: int) -> int:
@@ -52,79 +60,124 @@ def patch_cells(cell: str, components: int) -> int:
 
 
 def build_patches(
-    cell_nodes, cell_dofs, num_owned: int, num_rows: int, cells: int, facet_cells, facet_stride: int
+    cell_nodes, cell_dofs, num_owned: int, num_rows: int, cells: int, cluster: int, facet_cells, natural, facet_stride
 ) -> Patches:
-    """Patches of `cells` consecutive cells.
+    """Patches of `cells` consecutive cells, up to `cluster` of them a thread.
 
     cell_nodes [cell, corner]; cell_dofs [cell, corner * component] compact numbers, component fastest;
-    num_rows = owned + ghost numbers; facet_cells [facet] cells of natural facets, whose element vectors
-    [dof, facet_stride] stand behind the border values.
+    num_rows = owned + ghost numbers; facet_cells [facet, 2] cells on both sides, -1 none, read where cluster > 1;
+    natural [facet] cells of natural facets, whose element vectors [dof, facet_stride] stand behind the border values.
     """
     num_cells, corners = cell_nodes.shape
-    components = cell_dofs.shape[1] // corners
     count = max(1, -(-num_cells // cells))
-    patch_of = np.repeat(np.arange(num_cells) // cells, corners)
+    vertices, size, patch_of = _clusters(cell_nodes, facet_cells, cells, cluster)
+    clusters = np.bincount(patch_of, minlength=count)
+    first_cluster = np.cumsum(clusters) - clusters
+    own = np.arange(vertices.shape[1]) < (size + corners - 1)[:, None]
+
     num_nodes = int(cell_nodes.max(initial=-1)) + 1
-    key = patch_of * np.int64(max(num_nodes, 1)) + cell_nodes.ravel()
+    key = patch_of[:, None] * np.int64(max(num_nodes, 1)) + vertices
     unique, where = np.unique(key, return_inverse=True)
-    where = where.ravel()
+    where = where.reshape(key.shape)
     place_patch, place_node = unique // max(num_nodes, 1), (unique % max(num_nodes, 1)).astype(np.int32)
-    dofs = np.empty((len(unique), components), dtype=np.int32)
-    dofs[where] = cell_dofs.reshape(-1, components)
-    complete = _complete(place_node, dofs, num_owned, num_nodes, cell_nodes, facet_cells)
-    order = np.lexsort((~complete, place_patch))
+    dofs = _node_dofs(cell_nodes, cell_dofs, num_nodes)[place_node]
+    complete = _complete(place_node, dofs, num_owned, num_nodes, cell_nodes, natural)
+
+    within_patch = np.arange(len(patch_of)) - first_cluster[patch_of]
+    slot = np.arange(vertices.shape[1]) * clusters[patch_of][:, None] + within_patch[:, None]
+    slots = vertices.shape[1] * clusters  # the slot behind the last holds zero
+    slot_bits = _width(slots.max(initial=0))
+    valence = np.bincount(where[own], minlength=len(unique))
+    words = -(-valence // (64 // slot_bits))
+    order = np.lexsort((-words, ~complete, place_patch))
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
-    place_patch, place_node, dofs, complete = place_patch[order], place_node[order], dofs[order], complete[order]
-    place_start = np.searchsorted(place_patch, np.arange(count + 1)).astype(np.int32)
-    interior = np.bincount(place_patch[complete], minlength=count).astype(np.int32)
-    border = np.diff(place_start) - interior
-    border_start = (np.cumsum(border) - border).astype(np.int32)
-    within = (rank[where] - place_start[patch_of]).astype(np.uint16)
-    list_start, entries = _lists(rank[where], patch_of, place_start, cells, corners, count)
-    rows, row_start, row_entry = _border_rows(dofs[~complete], num_rows, cell_dofs, facet_cells, facet_stride)
+    place_patch, place_node, dofs = place_patch[order], place_node[order], dofs[order]
+    complete, words, where = complete[order], words[order], rank[where]
+    place_start = np.searchsorted(place_patch, np.arange(count + 1))
+    places = np.diff(place_start)
+    within = where - place_start[patch_of][:, None]
+    corner_bits = _width(places.max(initial=0))
+    rounds, list_start, lists = _lists(where[own], slot[own], slots, slot_bits, place_patch, complete, words)
+    inside = np.bincount(place_patch[complete], minlength=count)
+    border = places - inside
+    having = [np.bincount(patch_of[size > k], minlength=count) for k in range(cluster)]
+    numbers = (place_start[:-1], places, inside, np.cumsum(border) - border, first_cluster, list_start, *having)
+    rows, row_start, row_entry = _border_rows(dofs[~complete], num_rows, cell_dofs, natural, facet_stride)
     return Patches(
-        cells=cells, place_start=place_start, interior=interior, border_start=border_start,
-        place_dofs=dofs, place_node=place_node, corner=within.reshape(num_cells, corners),
-        list_start=list_start, list=entries, rows=rows, row_start=row_start, row_entry=row_entry,
+        cells=cells, heads=np.stack(numbers, axis=1).astype(np.int32), corner=_packed(within, corner_bits),
+        corner_bits=corner_bits, place_dofs=dofs, place_node=place_node, list=lists, slot_bits=slot_bits,
+        rounds=rounds.astype(np.int32), local=(int(places.max(initial=0)), int(slots.max(initial=0)) + 1),
+        rows=rows, row_start=row_start, row_entry=row_entry,
     )  # fmt: skip
 
 
-def _complete(place_node, dofs, num_owned, num_nodes, cell_nodes, facet_cells) -> np.ndarray:
+def _clusters(cell_nodes, facet_cells, cells, cluster):
+    """Vertices [cluster, vertex], cells and patch [cluster] of the clusters, patch by patch, larger ones first."""
+    num_cells, corners = cell_nodes.shape
+    if cluster == 1:
+        return cell_nodes, np.ones(num_cells, dtype=np.int64), np.arange(num_cells) // cells
+    fans = find_fans(cell_nodes, facet_cells, cells, cluster)
+    vertices = fan_vertices(cell_nodes, fans)[:, : corners + cluster - 1]
+    return vertices, (fans >= 0).sum(axis=1), fans[:, 0] // cells
+
+
+def _node_dofs(cell_nodes, cell_dofs, num_nodes) -> np.ndarray:
+    """Compact numbers [node, component] at the geometry nodes."""
+    dofs = np.full((num_nodes, cell_dofs.shape[1] // cell_nodes.shape[1]), -1, dtype=np.int32)
+    dofs[cell_nodes] = cell_dofs.reshape(*cell_nodes.shape, -1)
+    return dofs
+
+
+def _complete(place_node, dofs, num_owned, num_nodes, cell_nodes, natural) -> np.ndarray:
     """Places whose sum needs nothing from elsewhere: one patch, owned, free, and without natural facets around."""
     once = np.bincount(place_node, minlength=num_nodes) == 1
-    once[cell_nodes[facet_cells].ravel()] = False
+    once[cell_nodes[natural].ravel()] = False
     return once[place_node] & (dofs < num_owned).all(axis=1)
 
 
-def _lists(place, patch_of, place_start, cells, corners, count):
-    """Slots of each place in a fixed order.
-
-    Returns the starts within the patch's list [places + 1 a patch] and the slots [patch, corners * cells].
-    """
-    cell, corner = np.divmod(np.arange(len(place)), corners)
-    slot = (corner * cells + cell % cells).astype(np.uint16)
-    order = np.argsort(place, kind="stable")
-    first = np.searchsorted(patch_of[order], np.arange(count + 1))
-    entries = np.zeros((count, corners * cells), dtype=np.uint16)
-    entries[patch_of[order], np.arange(len(order)) - first[patch_of[order]]] = slot[order]
-    ends = np.cumsum(np.bincount(place, minlength=place_start[-1]))
-    begin_of = np.repeat(first[:-1], np.diff(place_start))
-    shifted = np.arange(place_start[-1]) + np.repeat(np.arange(count), np.diff(place_start)) + 1
-    list_start = np.zeros(place_start[-1] + count, dtype=np.uint16)
-    list_start[shifted] = ends - begin_of
-    return list_start, entries
+def _width(largest: int) -> int:
+    """Bits for numbers up to `largest`."""
+    return next(bits for bits in WIDTHS if largest < 1 << bits or bits == WIDTHS[-1])
 
 
-def _border_rows(border_dofs, num_rows, cell_dofs, facet_cells, facet_stride):
+def _packed(numbers: np.ndarray, bits: int) -> np.ndarray:
+    """Numbers [item, k] as words [k // (64 // bits), item], the first in the lowest bits."""
+    per_word = 64 // bits
+    words = np.zeros((-(-numbers.shape[1] // per_word), len(numbers)), dtype=np.uint64)
+    for k in range(numbers.shape[1]):
+        words[k // per_word] |= numbers[:, k].astype(np.uint64) << np.uint64(k % per_word * bits)
+    return words
+
+
+def _lists(place, slot, slots, bits, place_patch, complete, words):
+    """Words of slots in a fixed order: rounds [patch, 2, round], first word [patch], words."""
+    per_word, count = 64 // bits, len(slots)
+    depth = max(1, int(words.max(initial=0)))
+    kind = place_patch * 2 + ~complete
+    rounds = np.stack([np.bincount(kind[words > r], minlength=2 * count) for r in range(depth)], axis=1)
+    start = (np.cumsum(rounds.ravel()) - rounds.ravel()).reshape(rounds.shape)
+    kind_start = np.searchsorted(kind, np.arange(2 * count))
+    order = np.lexsort((slot, place))
+    place, slot = place[order], slot[order]
+    nth = np.arange(len(place)) - np.searchsorted(place, np.arange(len(place_patch)))[place]
+    numbers = np.repeat(slots.astype(np.uint64), rounds.reshape(count, -1).sum(axis=1))[:, None].repeat(
+        per_word, axis=1
+    )
+    of_place = kind[place]
+    numbers[start[of_place, nth // per_word] + place - kind_start[of_place], nth % per_word] = slot
+    return rounds.reshape(count, 2, depth), start[::2, 0], _packed(numbers, bits)[0]
+
+
+def _border_rows(border_dofs, num_rows, cell_dofs, natural, facet_stride):
     """Rows finished outside patches: compact numbers, and for each the positions of what adds to it."""
     num_dofs = cell_dofs.shape[1]
-    facet_dofs = cell_dofs[facet_cells]
+    facet_dofs = cell_dofs[natural]
     numbers = np.concatenate([border_dofs.ravel(), facet_dofs.ravel()])
     position = np.concatenate(
         [
             np.arange(border_dofs.size),
-            (border_dofs.size + np.arange(num_dofs) * facet_stride + np.arange(len(facet_cells))[:, None]).ravel(),
+            (border_dofs.size + np.arange(num_dofs) * facet_stride + np.arange(len(natural))[:, None]).ravel(),
         ]
     )
     order = np.argsort(numbers, kind="stable")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import numpy as np
+
 from ..device import Kernel
-from ..discretizations.base import cell_fastest
+from ..device.platforms import opencl
 
 
 class PatchOperator:
@@ -15,18 +17,16 @@ class PatchOperator:
         self.operator = operator
         disc, arrays = operator.discretization, operator.arrays
         patches = disc.patches
-        self.count, self.places = patches.count, len(patches.place_node)
-        self.num_rows = len(patches.rows)
+        self.count, self.num_rows = patches.count, len(patches.rows)
         self.border_values = patches.num_border * disc.physics.num_components
+        self.sizes = (len(patches.place_node), patches.corner.shape[1], patches.rounds.shape[2], *patches.local)
         tables = {
-            "place_start": patches.place_start,
-            "interior": patches.interior,
-            "border_start": patches.border_start,
+            "heads": patches.heads,
+            "rounds": patches.rounds,
             "place_dofs": patches.place_dofs.T,
             "place_x": disc.mesh.geometry.nodes[patches.place_node].T,
-            "corner": cell_fastest(patches.corner, disc.stride),
-            "list_start": patches.list_start,
-            "list": patches.list,
+            "corner": patches.corner.view(np.int32),
+            "list": patches.list.view(np.int32),
         }
         self._tables = [arrays.to_device(table, "patches") for table in tables.values()]
         rows = (patches.rows, patches.row_start, patches.row_entry)
@@ -41,6 +41,10 @@ class PatchOperator:
         specs = {**disc.patch_specs(), "assemble_rows": disc.assemble_spec("assemble_rows")}
         return {name: Kernel(spec, device) for name, spec in specs.items()}
 
+    @cached_property
+    def _local(self) -> dict:
+        return {name: opencl().LocalMemory(kernel.spec.local_bytes) for name, kernel in self.kernels.items()}
+
     def sum(self, what: str, out, **where) -> None:
         """out, and the operator's ghost sums: this rank's cells and facets, their `residual` or `action`."""
         operator = self.operator
@@ -48,7 +52,7 @@ class PatchOperator:
         kernel = self.kernels[f"cg_patch_{what}"]
         arguments = operator.arguments(kernel, disc.mesh.num_cells, **where)
         items = self.count * kernel.spec.local_size
-        kernel(items, *arguments, self.places, *self._tables, out, self.border)
+        kernel(items, *arguments, *self.sizes, *self._tables, out, self.border, self._local[kernel.spec.name])
         operator.run_facets(f"cg_facet_{what}", self.border, first=self.border_values, **where)
         rows = (self.num_rows, self.num_rows, operator.dofmap.num_owned, *self._rows)
         self.kernels["assemble_rows"](*rows, self.border, out, operator.ghost_sums)

@@ -27,7 +27,7 @@ FAULTS = {  # kernel found wrong -> (variant, file, right text, wrong text)
     "cg_diagonal": ("cell", "cg_matrix.cl", "sum += cg_test", "sum = cg_test"),
     "cg_facet_residual": ("cell", "cg_facet.cl", "r_e[i] += weight", "r_e[i] += 1.001 * weight"),
     "cg_facet_matrix": ("cell", "cg_facet.cl", "column[i] += weight", "column[i] += 1.001 * weight"),
-    "cg_patch_residual": ("patch", "cg_patch.cl", "e = begin; e < end", "e = begin; e < end - 1"),
+    "cg_patch_residual": ("patch", "cg_patch.cl", "int e = 0; e < SLOTS", "int e = 1; e < SLOTS"),
     "condense": ("hdg", "condense.cl", "recovery[place * NE + i] = -", "recovery[place * NE + i] = "),
     "condense_solve": ("hdg", "condense_solve.cl", "= s[k] - damping * step[k]", "= s[k] - step[k] / 2"),
     "sipg_penalty": ("sipg", "sipg_penalty.cl", "found *= PENALTY", "found *= 2 * PENALTY"),

@@ -100,28 +100,29 @@ class TiledCG(Tiled, ContinuousGalerkin):
         if self.tile.mesh.num_cells % one.cells:
             raise ValueError(f"a tile of {self.tile.mesh.num_cells} cells is not made of patches of {one.cells}")
         k = np.arange(self.copies)[:, None]
-        places, border = len(one.place_node), one.num_border
+        border, words = one.num_border, len(one.list)
         values = border * self.physics.num_components
 
         def repeated(array, step=0):
-            return (np.asarray(array) + step * k).ravel()
+            return (np.asarray(array) + step * k).ravel().astype(np.int32)
 
+        step = np.zeros(one.heads.shape[1], dtype=np.int64)
+        step[[0, 3, 4, 5]] = len(one.place_node), border, one.corner.shape[1], words
+        heads = one.heads[None] + step * k[:, :, None]
         dofs = one.place_dofs[None] + (self.tile.dofmap.num_owned * k)[:, :, None]
         return replace(
             one,
-            place_start=np.append(repeated(one.place_start[:-1], places), places * self.copies).astype(np.int32),
-            interior=repeated(one.interior).astype(np.int32),
-            border_start=repeated(one.border_start, border).astype(np.int32),
+            heads=heads.reshape(-1, len(step)).astype(np.int32),
+            corner=np.tile(one.corner, self.copies),
             place_dofs=dofs.reshape(-1, one.place_dofs.shape[1]).astype(np.int32),
-            place_node=repeated(one.place_node, len(self.tile.mesh.geometry.nodes)).astype(np.int32),
-            corner=np.tile(one.corner, (self.copies, 1)),
-            list_start=np.tile(one.list_start, self.copies),
-            list=np.tile(one.list, (self.copies, 1)),
-            rows=repeated(one.rows, self.tile.dofmap.num_owned).astype(np.int32),
+            place_node=repeated(one.place_node, len(self.tile.mesh.geometry.nodes)),
+            list=np.tile(one.list, self.copies),
+            rounds=np.tile(one.rounds, (self.copies, 1, 1)),
+            rows=repeated(one.rows, self.tile.dofmap.num_owned),
             row_start=np.append(
                 repeated(one.row_start[:-1], int(one.row_start[-1])), one.row_start[-1] * self.copies
             ).astype(np.int32),
-            row_entry=repeated(one.row_entry, values).astype(np.int32),
+            row_entry=repeated(one.row_entry, values),
         )
 
 
