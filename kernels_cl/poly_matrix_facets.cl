@@ -1,22 +1,13 @@
 // Facet terms of polytopic matrices, polytope by polytope: its facets go interface by interface (all facets with the same
 // neighbour). Products with own trial functions add to the diagonal block after the last interface; those with a
-// neighbour's are written after its interface. Fluxes as in sipg_flux.clh, by unit directions.
-//
-// Where physics is linear, what multiplies the gradients of test functions depends on the jump alone: their combination is
-// formed first, and a point has two products instead of 1 + DIM.
-// After sipg_facet.clh and poly_matrix.clh.
+// neighbour's are written after its interface.
+// After poly_facet_point.clh and poly_matrix.clh.
 // needs: DIM NC NQF NFACETS STATE DEGREE ROWS PANEL TEAMS SPLIT POINTS SLOTS GROUP UNROLL TRIAL_GRADIENT
 //
 // Arrays
 //   items      entries of an item are interfaces
 //   interfaces [interface, 5]  polytope behind or -1, first and last facet, where the block begins (-1: it is not wanted), length
 //              of its rows;  facets [facet] cell * NFACETS + facet of the cell
-
-#if STATE
-#define DERIVATIVES ((1 + DIM) * (1 + DIM))   // of (f0, f1) by (u, u_x)
-#else
-#define DERIVATIVES (1 + DIM)                 // of f0
-#endif
 
 // What a trial function with `value` [1 + DIM] brings to a column of products; turn: sign of its jump.
 #if STATE
@@ -59,40 +50,8 @@ KERNEL(GROUP) void poly_facets(CG_ARGUMENTS, __global const int *neighbour, __gl
       for (int d = 0; d < DIM; ++d) adjoint[d] = 0;
       for (int d = 0; d < DIM; ++d) at_point[d] = boxes[polytope * 2 * DIM + d];
       if (at < points) {
-        const int number = facets[first + at / NQF], cell = number / NFACETS, f = number % NFACETS, q = at % NQF;
-        SIPG_CELL
-        SIPG_BEHIND
-        SIPG_POINT
-        for (int d = 0; d < DIM; ++d) at_point[d] = x[d];
-        UNROLL for (int l = 0; l < 2 * (1 + DIM); ++l) {
-          const int other_side = l > DIM, k = l - other_side * (1 + DIM);
-          if (k > (TRIAL_GRADIENT ? DIM : 0) || (other_side && behind < 0)) continue;
-          SideDirection d_own, d_other;
-          real f0[NC], f1[NC * DIM];
-          for (int c = 0; c < NC; ++c) {
-            d_own.u[c] = !other_side && k == 0 && c == trial ? 1 : 0;
-            d_other.u[c] = other_side && k == 0 && c == trial ? 1 : 0;
-            d_own.u_t[c] = shift * d_own.u[c];
-            d_other.u_t[c] = shift * d_other.u[c];
-            for (int d = 0; d < DIM; ++d) {
-              d_own.u_x[c * DIM + d] = !other_side && k == 1 + d && c == trial ? 1 : 0;
-              d_other.u_x[c * DIM + d] = other_side && k == 1 + d && c == trial ? 1 : 0;
-            }
-          }
-          if (behind >= 0) sipg_flux_jacobian(&a_side, &b_side, &d_own, &d_other, sigma, n, t, shift, x, constants, f0, f1);
-          else sipg_boundary_jacobian(kind, &a_side, &d_own, sigma, n, t, shift, x, constants, f0, f1);
-          if (other_side) flux_far[k] = weight * f0[test];
-          else flux[k] = weight * f0[test];
-#if STATE
-          for (int d = 0; d < DIM; ++d) {
-            if (other_side) flux_far[(1 + d) * (1 + DIM) + k] = weight * f1[test * DIM + d];
-            else flux[(1 + d) * (1 + DIM) + k] = weight * f1[test * DIM + d];
-          }
-#else
-          if (l == 0)
-            for (int d = 0; d < DIM; ++d) adjoint[d] = weight * f1[test * DIM + d];
-#endif
-        }
+        const int number = facets[first + at / NQF], q = at % NQF;
+        POLY_FACET_POINT
       }
       __local real *rows = left + team * ROW_AREA + p, *columns = right + team * COLUMN_AREA + p;
       __local real *beyond = across + team * COLUMN_AREA + p;

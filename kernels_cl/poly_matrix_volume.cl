@@ -3,18 +3,11 @@
 //
 // 1. a work-item a point: derivatives of f0, f1 by unit directions, functions of the polytope   2. products, in registers
 // 3. each value written once.
-// After poly_matrix.clh.
-// needs: DIM NC NA NAUX NCONST NQ NNODES NDOF NBASIS TIME DEGREE ROWS PANEL TEAMS SPLIT POINTS SLOTS GROUP UNROLL
-// needs: TEST_VALUE TRIAL_VALUE TRIAL_GRADIENT BASIS GRAD GEO GEO_GRAD WEIGHTS
+// After poly_volume_point.clh and poly_matrix.clh.
+// needs: DIM NC NQ DEGREE ROWS PANEL TEAMS SPLIT POINTS SLOTS GROUP UNROLL TEST_VALUE TRIAL_VALUE TRIAL_GRADIENT
 //
-// Sizes
-//   TEST_VALUE     whether a function itself is tested with;  SLOTS 1 for it and DIM for gradients
-//   TRIAL_VALUE, TRIAL_GRADIENT  whether f0, f1 depend on the solution, on its gradient
 // Arrays
-//   cells   base cells of all items, see `items` in poly_matrix.clh;  the others as in cg_point.clh
-
-#define U_E(i) CG_U(cell, i)
-#define UT_E(i) CG_UT(cell, i)
+//   cells   base cells of all items, see `items` in poly_items.clh;  the others as in cg_point.clh
 
 KERNEL(GROUP) void poly_volume(CG_ARGUMENTS, POLY_ARGUMENTS, __global const int *cells)
 {
@@ -32,28 +25,7 @@ KERNEL(GROUP) void poly_volume(CG_ARGUMENTS, POLY_ARGUMENTS, __global const int 
       for (int d = 0; d < DIM; ++d) place[d] = boxes[polytope * 2 * DIM + d];
       if (at < points) {
         const int cell = cells[first + at / NQ], q = at % NQ;
-        TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;
-        POINT_LOAD_CONSTANTS
-        POINT_LOAD_AUX(cell)
-        Geometry g;
-        geometry_load(&g, nodes, cell_nodes, stored_geometry, stride, cell);
-        geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
-        CG_STATE(U_E, UT_E)
-        const real weight = WEIGHTS[q] * g.measure;
-        for (int d = 0; d < DIM; ++d) place[d] = x[d];
-        UNROLL for (int l = TRIAL_VALUE ? 0 : 1; l < (TRIAL_GRADIENT ? 1 + DIM : 1); ++l) {
-          real du[NC], du_t[NC], du_x[NC * DIM], f0[NC], f1[NC * DIM];
-          for (int c = 0; c < NC; ++c) {
-            du[c] = l == 0 && c == trial ? 1 : 0;
-            du_t[c] = shift * du[c];
-            for (int d = 0; d < DIM; ++d) du_x[c * DIM + d] = l == 1 + d && c == trial ? 1 : 0;
-          }
-          pw_jacobian(u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, constants, f0, f1);
-#if TEST_VALUE
-          flux[l] = weight * f0[test];
-#endif
-          for (int d = 0; d < SLOTS - TEST_VALUE; ++d) flux[(TEST_VALUE + d) * (1 + DIM) + l] = weight * f1[test * DIM + d];
-        }
+        POLY_VOLUME_POINT
       }
       poly_line_slope(boxes + polytope * 2 * DIM, place, line, slope);
       __local real *here = left + team * ROW_AREA + p, *there = right + team * COLUMN_AREA + p;

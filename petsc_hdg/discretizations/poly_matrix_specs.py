@@ -7,9 +7,11 @@ import numpy as np
 from ..codegen import KernelSpec
 from .large_tables import CONSTANT_BYTES, place_tables
 from .legendre import num_basis
+from .mma_shape import FEWEST_WARPS, TARGET, MmaShape, mma_shape
 from .team_shape import split_of, team_shape
 
 MOST_UNROLLED = 64  # functions whose degrees are numbers in the program
+EMULATED = False  # whether devices without tensor cores do as if they had them: for tests
 
 
 class MatrixSpecs:
@@ -52,24 +54,27 @@ class MatrixSpecs:
         fine, points = self.fine, self.fine.quadrature.num_points
         flags = {"TEST_VALUE": self._tests_value, "TRIAL_VALUE": self._trial_value}
         macros = {**fine._macros(), "NQ": points, **{k: int(v) for k, v in flags.items()}}
-        sources = (*fine._sources("poly_basis.clh"), "poly_matrix.clh", "poly_matrix_volume.cl")
+        sources = (*fine._sources("poly_items.clh"), "poly_basis.clh", "poly_volume_point.clh")
         tables, load = fine._cell_tables(fine.quadrature), (load[0], load[1] * points)
         return self._spec("volume", sources, macros, tables, degree, self.volume_slots, atomic, load)
 
     def facets(self, degree: int, atomic: bool = False, load: tuple[int, float] = (0, 0.0)) -> KernelSpec:
         """Spec of `poly_facets` for polytopes none of whose neighbours, nor themselves, have a higher degree; load: how
         many items, and interfaces of each."""
-        fine, headers = self.fine, ("sipg_facet.clh", "poly_basis.clh", "poly_matrix.clh")
+        fine, headers = self.fine, ("sipg_facet.clh", "poly_items.clh", "poly_basis.clh", "poly_facet_point.clh")
         macros = {**fine._macros(), **fine.flux_macros}
-        sources, load = fine._flux_sources(*headers, "poly_matrix_facets.cl"), (load[0], load[1] * 1e9)
+        sources, load = fine._flux_sources(*headers), (load[0], load[1] * 1e9)
         return self._spec("facets", sources, macros, fine._plain_tables, degree, self.facet_slots, atomic, load)
 
     def _spec(self, part: str, sources, macros, tables, degree: int, slots: int, atomic: bool, load) -> KernelSpec:
         disc, fine, gpu = self.disc, self.fine, self.fine.limits.is_gpu
         rows = num_basis(disc.dim, degree, disc.space)
-        shape = team_shape(part, rows, slots, fine.real_bytes, fine.limits)
-        if gpu and not atomic:
+        warps = self._warps(part, degree, rows, slots, 0 if atomic else load[0])
+        shape = warps or team_shape(part, rows, slots, fine.real_bytes, fine.limits)
+        if gpu and not atomic and not warps:
             shape = shape.with_split(split_of(shape, *load))
+        products = ("mma.clh", "poly_mma.clh") if warps else ("poly_matrix.clh",)
+        sources = (*sources, *products, f"{products[-1][:-4]}_{part}.cl")
         # Work-items are at different points, and a constant cache serves different entries one by one.
         tables, placed = place_tables(tables, fine.real_bytes, 0 if gpu else CONSTANT_BYTES)
         name = f"poly_{part}"
@@ -78,6 +83,7 @@ class MatrixSpecs:
             **macros,
             **placed.macros,
             **disc.basis_macros(),
+            **fine.limits.macros,
             **shape.macros,
             "DEGREE": degree,
             "ROWS": rows,
@@ -90,6 +96,18 @@ class MatrixSpecs:
         tables, text = {**tables, **disc.basis_tables()}, fine.physics_text
         size, precision = shape.local_bytes, disc.options.precision
         return KernelSpec(name, sources, macros, tables, text, precision, shape.local_size, size)
+
+    def _warps(self, part: str, degree: int, rows: int, slots: int, items: int) -> MmaShape | None:
+        """Shape of teams on tensor cores, where there are any, in double precision. Few items (0: not known) go to
+        work-items, which share each."""
+        fine, dim = self.fine, self.disc.dim
+        if not (fine.limits.ptx >= TARGET or EMULATED) or fine.real_bytes != 8:
+            return None
+        lines = 2 * dim * (degree + 1)
+        derivatives = 1 + dim if self.disc.physics.is_linear else (1 + dim) ** 2
+        numbers = lines + slots * (1 + dim) if part == "volume" else 2 * (lines + derivatives) + dim
+        shape = mma_shape(part, rows, numbers, slots, fine.limits)
+        return shape if shape and (EMULATED or not items or items * shape.warps >= FEWEST_WARPS) else None
 
 
 def dependences(physics) -> set[tuple[str, str]]:

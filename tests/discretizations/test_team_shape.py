@@ -1,4 +1,4 @@
-"""Launch shapes of polytopic matrices: every degree and space fits, tiles cover a block once, teams share polytopes."""
+"""Launch shapes of polytopic matrices: every degree and space fits, tiles cover a block once, polytopes are shared."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 
 from petsc_hdg.discretizations.legendre import num_basis
+from petsc_hdg.discretizations.mma_shape import mma_shape
 from petsc_hdg.discretizations.team_shape import MOST_SUMS, WARP, split_of, team_shape, tile
 from petsc_hdg.discretizations.transposition import DeviceLimits
 
@@ -33,6 +34,21 @@ def test_work_groups_of_gpus_are_whole_warps():
     for dim, degree in product((2, 3), range(7)):
         shape = team_shape("volume", num_basis(dim, degree), dim, 8, GPU)
         assert shape.local_size % WARP == 0
+
+
+@pytest.mark.parametrize("part", ["volume", "facets"])
+def test_warps_cover_a_block_once_and_fit(part):
+    for dim, degree, slots in product((2, 3), range(1, 7), (2, 4)):
+        rows, numbers = num_basis(dim, degree), 4 * dim * (degree + 1) + 16
+        shape = mma_shape(part, rows, numbers, slots, GPU)
+        if shape is None:
+            assert rows < 9 or rows > 64 or (part, slots, degree) == ("facets", 4, 5)  # too many warps
+            continue
+        blocks, columns = shape.blocks, shape.blocks * (1 if part == "volume" else 2)
+        assert 8 * blocks >= rows > 8 * (blocks - 1)
+        assert shape.warps * shape.column_tiles >= columns > (shape.warps - 1) * shape.column_tiles
+        assert shape.local_bytes <= GPU.local_bytes and shape.local_size <= GPU.max_work_group
+        assert shape.points % 16 == 0  # rows of two points each lie in different banks
 
 
 def test_neighbours_read_the_same_rows_or_columns():

@@ -9,7 +9,7 @@ from sample_physics import everything_on_one_field
 
 import petsc_hdg as fe
 from petsc_hdg.device import Arrays, Device
-from petsc_hdg.discretizations import team_shape
+from petsc_hdg.discretizations import mma_shape, poly_matrix_specs, team_shape
 from petsc_hdg.discretizations.poly import PolytopicDG
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.mesh.polytopes import Polytopes
@@ -161,6 +161,23 @@ def test_launch_shapes_of_gpus_and_panels_of_large_blocks(monkeypatch):
     for spec in specs:
         assert spec.macros["ROWS"] == 3 and spec.macros["PANELS"] == 2 and spec.macros["SPLIT"] > 1
         assert spec.macros["UNROLL"] == '_Pragma("unroll")' and spec.macros["TABLE"] == "__global"
+
+
+@pytest.mark.parametrize(("cell", "degree", "name"), [("triangle", 3, "convection"), ("tetrahedron", 2, "everything")])
+def test_products_of_warps_are_those_of_work_items(cell, degree, name, monkeypatch):
+    mesh = agglomerated(box_mesh(cell, FACES[cell]), 5, (degree, 1))
+    operator = created(mesh, physics_of(name), degree)
+    linearized(operator)
+    plain = operator.assembly.values()
+    monkeypatch.setattr(poly_matrix_specs, "EMULATED", True)
+    for most, several in ((80, False), (20, True)):
+        monkeypatch.setattr(mma_shape, "MOST_REALS", {"volume": most, "facets": most})
+        operator = created(mesh, physics_of(name), degree, limits=DeviceLimits(48 << 10, 256, True))
+        linearized(operator)
+        found = operator.assembly.values()
+        specs = [kernel.spec for kernel in operator.assembly.all_kernels().values()]
+        assert any((spec.macros.get("WARPS", 0) > 1) == several for spec in specs if "BLOCKS" in spec.macros)
+        assert np.abs(found - plain).max() < 1e-13 * np.abs(plain).max()
 
 
 def test_rows_are_those_of_a_csr_matrix_and_diagonal_blocks_theirs():

@@ -1,0 +1,110 @@
+// Facet terms of polytopic matrices as in poly_matrix_facets.cl, by products of warps: columns of own functions, then of
+// those of the neighbour. Points of several interfaces are done together; each interface begins with a new eight.
+// After poly_facet_point.clh and poly_mma.clh.
+// needs: DIM NC NQF NFACETS STATE DEGREE ROWS BLOCKS ROW_TILES COLUMN_TILES WARPS POINTS SLOTS GROUP UNROLL TRIAL_GRADIENT
+//
+// Arrays
+//   items      entries of an item are interfaces;  interfaces, facets as in poly_matrix_facets.cl
+
+#define OWN_FLUX (2 * LINES)   // rows of local memory: lines of both sides, fluxes of both sides, adjoint
+#define FAR_FLUX (OWN_FLUX + DERIVATIVES)
+#define ADJOINT (FAR_FLUX + DERIVATIVES)
+
+KERNEL(GROUP) void poly_facets(CG_ARGUMENTS, __global const int *neighbour, __global const int *code,
+                               __global const real *sigma_, __global const int *kinds, POLY_ARGUMENTS,
+                               __global const int *interfaces, __global const int *facets)
+{
+  __local real2 store[(ADJOINT + DIM) * PAIRS];
+  MMA_SCRATCH
+  POLY_WARP
+  const int last = mine[2];
+  int rows[BLOCKS * DIM], columns[COLUMN_TILES * DIM], interface = mine[1], done = 0;
+  real sum[4 * TILES];
+  UNROLL for (int i = 0; i < BLOCKS; ++i) poly_places(8 * i + g_row, rows + i * DIM);
+  UNROLL for (int j = 0; j < COLUMN_TILES; ++j) poly_places(8 * ((first_tile + j) % BLOCKS) + g_row, columns + j * DIM);
+  UNROLL for (int k = 0; k < 4 * TILES; ++k) sum[k] = 0;
+
+  while (interface < last) {
+    for (int p = (int)get_local_id(0); p < POINTS; p += GROUP) {
+      int at = done + p, which = interface, points = 0;
+      __global const int *here = interfaces;
+      for (; which < last; ++which) {
+        here = interfaces + (size_t)ITEM * which;
+        points = (here[2] - here[1]) * NQF;
+        if (at < (points + 7) / 8 * 8) break;
+        at -= (points + 7) / 8 * 8;
+      }
+      real flux[DERIVATIVES], flux_far[DERIVATIVES], adjoint[DIM], at_point[DIM];
+      int far = polytope;
+      UNROLL for (int k = 0; k < DERIVATIVES; ++k) flux[k] = flux_far[k] = 0;
+      for (int d = 0; d < DIM; ++d) adjoint[d] = 0;
+      for (int d = 0; d < DIM; ++d) at_point[d] = boxes[polytope * 2 * DIM + d];
+      if (which < last && at < points) {
+        const int number = facets[here[1] + at / NQF], q = at % NQF;
+        POLY_FACET_POINT
+        if (here[0] >= 0) far = here[0];
+      }
+      __local real *mine_at = (__local real *)store + p;
+      poly_lay(boxes + polytope * 2 * DIM, at_point, mine_at);
+      poly_lay(boxes + far * 2 * DIM, at_point, mine_at + LINES * 2 * PAIRS);
+      UNROLL for (int k = 0; k < DERIVATIVES; ++k) {
+        mine_at[(OWN_FLUX + k) * 2 * PAIRS] = flux[k];
+        mine_at[(FAR_FLUX + k) * 2 * PAIRS] = flux_far[k];
+      }
+      for (int d = 0; d < DIM; ++d) mine_at[(ADJOINT + d) * 2 * PAIRS] = adjoint[d];
+    }
+    BARRIER_LOCAL();
+    for (int step = 0; step < POINTS / 8 && interface < last; ++step) {
+      __local const real2 *at_pair = store + 4 * step + pair;
+      real2 row[BLOCKS * SLOTS], value[1 + DIM];
+      UNROLL for (int i = 0; i < BLOCKS; ++i) {
+        poly_two(at_pair, rows + i * DIM, value);
+#if STATE
+        UNROLL for (int k = 0; k < SLOTS; ++k) row[i * SLOTS + k] = value[k];
+#else
+        row[i * SLOTS] = value[0];
+#if SLOTS > 1
+        row[i * SLOTS + 1] = 0;
+        for (int d = 0; d < DIM; ++d) row[i * SLOTS + 1] += at_pair[(ADJOINT + d) * PAIRS] * value[1 + d];
+#endif
+#endif
+      }
+      UNROLL for (int j = 0; j < COLUMN_TILES; ++j) {
+        const int far_side = first_tile + j >= BLOCKS;
+        __local const real2 *flux = at_pair + (far_side ? FAR_FLUX : OWN_FLUX) * PAIRS;
+        poly_two(at_pair + (far_side ? LINES * PAIRS : 0), columns + j * DIM, value);
+        UNROLL for (int k = 0; k < SLOTS; ++k) {
+          real2 column = 0;
+#if STATE
+          UNROLL for (int l = 0; l < (TRIAL_GRADIENT ? 1 + DIM : 1); ++l) column += flux[(k * (1 + DIM) + l) * PAIRS] * value[l];
+#else
+          if (k == 0)
+            UNROLL for (int l = 0; l < (TRIAL_GRADIENT ? 1 + DIM : 1); ++l) column += flux[l * PAIRS] * value[l];
+          else column = far_side ? -value[0] : value[0];
+#endif
+          POLY_MMA(sum + 4 * ROW_TILES * j, row + k, SLOTS, column)
+        }
+      }
+      __global const int *here = interfaces + (size_t)ITEM * interface;
+      done += 8;
+      if (done >= (here[2] - here[1]) * NQF) {
+        const int wanted = here[0] >= 0 && here[3] >= 0, far = wanted ? here[0] : polytope;
+        __global real *block = out + here[3] + (size_t)test * size * here[4] + trial * sizes[far];
+        UNROLL for (int j = 0; j < COLUMN_TILES; ++j)
+          if (first_tile + j >= BLOCKS) {
+            if (wanted)
+              poly_write_column(sum + 4 * ROW_TILES * j, g_row, 8 * (first_tile + j - BLOCKS) + 2 * pair, size, sizes[far],
+                                here[4], ATOMIC ? add : 0, block);
+            UNROLL for (int e = 0; e < 4 * ROW_TILES; ++e) sum[4 * ROW_TILES * j + e] = 0;
+          }
+        done = 0;
+        ++interface;
+      }
+    }
+    BARRIER_LOCAL();
+  }
+  __global real *block = out + mine[3] + (size_t)test * size * mine[4] + trial * size;
+  UNROLL for (int j = 0; j < COLUMN_TILES; ++j)
+    if (first_tile + j < BLOCKS)
+      poly_write_column(sum + 4 * ROW_TILES * j, g_row, 8 * (first_tile + j) + 2 * pair, size, size, mine[4], add, block);
+}
