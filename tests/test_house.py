@@ -27,6 +27,7 @@ LEVELS = {
     "device": 2,
     "discretizations": 3,
     "operators": 4,
+    "krylov": 4.5,
     "output": 4,
     "fields": 4,
     "problem": 5,

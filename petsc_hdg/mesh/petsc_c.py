@@ -244,3 +244,20 @@ def log_gpu_time_end() -> bool:
         return False
     call("PetscLogGpuTimeEnd")
     return True
+
+
+def pc_has_failed(pc: PETSc.PC) -> bool:
+    """Whether a PC could not be set up or applied, on any rank. Collective."""
+    found = ctypes.c_int()
+    name = "PCGetFailedReasonRank" if has("PCGetFailedReasonRank") else "PCGetFailedReason"
+    call(name, _pointer(pc), ctypes.byref(found))
+    return pc.comm.tompi4py().allreduce(int(found.value != 0)) > 0
+
+
+def set_supported_norms(ksp: PETSc.KSP, priorities: dict) -> None:
+    """Say which norms and sides of the preconditioner a KSP has: {(norm, side): priority}, no others."""
+    for norm in (PETSc.KSP.NormType.PRECONDITIONED, PETSc.KSP.NormType.UNPRECONDITIONED):
+        for side in (PETSc.PC.Side.LEFT, PETSc.PC.Side.RIGHT, PETSc.PC.Side.SYMMETRIC):
+            priorities = {(norm, side): 0, **priorities}
+    for (norm, side), priority in priorities.items():
+        call("KSPSetSupportedNorm", _pointer(ksp), ctypes.c_int(norm), ctypes.c_int(side), _c_int(priority))

@@ -1,0 +1,68 @@
+// Conjugate gradients, fused: 24 bytes an unknown for the residual, 40 for solution and direction, 16 for p·w.
+//
+// Steps are numbered k = 0, 1, ... Sums of a step stand in its block, k mod 2, of `sums` [block, 2, group] real4:
+// row 0 holds (w·w, p·w, p·p, .) of its direction, row 1 (r·r, z·r, z·z, .) of the residual that it leaves; before the
+// first step the latter stand in block 1, and all others are zero. `given` [block, 2, count] real4 holds the same sums,
+// of the groups, or over ranks (count 1). z = d r, d [n] being the inverse diagonal, or r without d.
+//
+// r, w, p, x, d [n] real
+//
+// needs: GROUP FOR_UNKNOWNS
+
+#define ROW_P 0
+#define ROW_R 1
+#define UPDATE_X 1
+#define UPDATE_P 2
+
+// The step length; none where PETSc's CG stops: p·w is zero, not finite or of another sign than before.
+static inline real cg_length(real zr, real pw, real pw_before)
+{
+  return pw == 0 || !isfinite(pw) || pw * sign(pw_before) < 0 ? 0 : zr / pw;
+}
+
+static inline __global const real4 *cg_row(__global const real4 *given, int count, int block, int row)
+{
+  return given + (2 * block + row) * count;
+}
+
+// In step k of block `now`: r -= alpha w, and its sums.
+KERNEL(GROUP) void cg_residual(int n, int count, int now, __global const real4 *given, __global real4 *sums,
+                               __global const real *restrict w, __global const real *restrict d,
+                               __global real *restrict r)
+{
+  __local real4 scratch[GROUP];
+  real4 mine = 0;
+  for (int k = (int)get_local_id(0); k < count; k += GROUP)
+    mine += (real4)(cg_row(given, count, 1 - now, ROW_R)[k].y, cg_row(given, count, now, ROW_P)[k].y,
+                    cg_row(given, count, 1 - now, ROW_P)[k].y, 0);
+  const real4 total = group_sum(mine, scratch);
+  const real alpha = cg_length(total.x, total.y, total.z);
+  real4 sum = 0;
+  FOR_UNKNOWNS(i, n) {
+    const real ri = r[i] - alpha * w[i];
+    const real zi = d ? d[i] * ri : ri;
+    r[i] = ri;
+    sum += (real4)(ri * ri, zi * ri, zi * zi, 0);
+  }
+  store_sum(sum, scratch, sums + (2 * now + ROW_R) * get_num_groups(0));
+}
+
+// Before the step of block `now`: x += alpha p of the step before, then p = z + beta p; `what` says which.
+KERNEL(GROUP) void cg_direction(int n, int count, int now, int what, __global const real4 *given,
+                                __global const real *restrict r, __global const real *restrict d,
+                                __global real *restrict p, __global real *restrict x)
+{
+  __local real4 scratch[GROUP];
+  real4 mine = 0;
+  for (int k = (int)get_local_id(0); k < count; k += GROUP)
+    mine += (real4)(cg_row(given, count, 1 - now, ROW_R)[k].y, cg_row(given, count, now, ROW_R)[k].y,
+                    cg_row(given, count, 1 - now, ROW_P)[k].y, cg_row(given, count, now, ROW_P)[k].y);
+  const real4 total = group_sum(mine, scratch);
+  const real alpha = what & UPDATE_X ? cg_length(total.y, total.z, total.w) : 0;
+  const real beta = total.y == 0 ? 0 : total.x / total.y;
+  FOR_UNKNOWNS(i, n) {
+    const real pi = alpha == 0 && beta == 0 ? 0 : p[i]; // before the first step p holds anything
+    if (alpha != 0) x[i] += alpha * pi;
+    if (what & UPDATE_P) p[i] = (d ? d[i] * r[i] : r[i]) + (beta == 0 ? 0 : beta * pi);
+  }
+}

@@ -1,0 +1,62 @@
+// Operations on vectors that all Krylov methods share.
+//
+// a, b, x, y, z, d [n] real; row [group] real4, see krylov_sum.clh
+//
+// needs: GROUP FOR_UNKNOWNS
+
+// Sums of (b·b, a·b, a·a, a).
+KERNEL(GROUP) void krylov_sums(int n, __global const real *restrict a, __global const real *restrict b, int row,
+                               __global real4 *sums)
+{
+  __local real4 scratch[GROUP];
+  real4 sum = 0;
+  FOR_UNKNOWNS(i, n) {
+    const real ai = a[i], bi = b[i];
+    sum += (real4)(bi * bi, ai * bi, ai * ai, ai);
+  }
+  store_sum(sum, scratch, sums + row * get_num_groups(0));
+}
+
+// The same with a = d b, or a = b without d.
+KERNEL(GROUP) void krylov_sums_scaled(int n, __global const real *restrict d, __global const real *restrict b, int row,
+                                      __global real4 *sums)
+{
+  __local real4 scratch[GROUP];
+  real4 sum = 0;
+  FOR_UNKNOWNS(i, n) {
+    const real bi = b[i], ai = d ? d[i] * bi : bi;
+    sum += (real4)(bi * bi, ai * bi, ai * ai, ai);
+  }
+  store_sum(sum, scratch, sums + row * get_num_groups(0));
+}
+
+// y = b - y
+KERNEL(GROUP) void krylov_subtract(int n, __global const real *restrict b, __global real *restrict y)
+{
+  FOR_UNKNOWNS(i, n) y[i] = b[i] - y[i];
+}
+
+// y = d x
+KERNEL(GROUP) void krylov_multiply(int n, __global const real *restrict d, __global const real *restrict x,
+                                   __global real *restrict y)
+{
+  FOR_UNKNOWNS(i, n) y[i] = d[i] * x[i];
+}
+
+// y = s x + t y, of which nothing is read where t is 0
+KERNEL(GROUP) void krylov_combine(int n, real s, __global const real *restrict x, real t, __global real *restrict y)
+{
+  FOR_UNKNOWNS(i, n) y[i] = s * x[i] + (t == 0 ? 0 : t * y[i]);
+}
+
+// y += s
+KERNEL(GROUP) void krylov_shift(int n, real s, __global real *y)
+{
+  FOR_UNKNOWNS(i, n) y[i] += s;
+}
+
+// y = s
+KERNEL(GROUP) void krylov_set(int n, real s, __global real *y)
+{
+  FOR_UNKNOWNS(i, n) y[i] = s;
+}

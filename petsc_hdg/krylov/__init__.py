@@ -1,0 +1,5 @@
+"""Krylov methods on the device, as contexts of PETSc's KSP: -ksp_type python -ksp_python_type petsc_hdg.CG."""
+
+from .cg import CG
+
+__all__ = ["CG"]

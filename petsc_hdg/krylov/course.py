@@ -1,0 +1,57 @@
+"""What a KSP is told as a method goes on: iterations, norms and the reason to stop, in the order of PETSc's own."""
+
+from __future__ import annotations
+
+from math import inf, isfinite, sqrt
+
+from petsc4py import PETSc
+
+from ..mesh.petsc_c import pc_has_failed
+
+Reason = PETSc.KSP.ConvergedReason
+Norm = PETSc.KSP.NormType
+
+
+class Course:
+    """One solve of a KSP. `stopped` is its reason as a number, 0 while it goes on."""
+
+    def __init__(self, ksp: PETSc.KSP):
+        self.ksp = ksp
+        self.norm_type = ksp.getNormType()
+        self.max_it = ksp.getTolerances()[3]
+        self.stopped = 0
+
+    def begin(self, iteration: int) -> None:
+        """An iteration begins; the first is 1."""
+        self.ksp.setIterationNumber(iteration)
+
+    def stop(self, reason) -> None:
+        """End the solve."""
+        self.stopped = reason
+        self.ksp.setConvergedReason(reason)
+
+    def has_failed(self, *values: float) -> bool:
+        """Whether one of the inner products is not a number; the solve then ends, as PETSc's KSPCheckDot says."""
+        if all(isfinite(value) for value in values):
+            return False
+        failed = pc_has_failed(self.ksp.getPC())
+        self.stop(Reason.DIVERGED_PCSETUP_FAILED if failed else Reason.DIVERGED_NANORINF)
+        return True
+
+    def check(self, iteration: int, norm: float) -> bool:
+        """Tell log, monitors and the convergence test of the residual's norm; whether to stop. Collective."""
+        ksp = self.ksp
+        ksp.setResidualNorm(norm if isfinite(norm) else inf)
+        if self.has_failed(norm):
+            return True
+        ksp.logConvergenceHistory(norm)
+        ksp.monitor(iteration, norm)
+        reason = ksp.callConvergenceTest(iteration, norm)
+        if reason:
+            self.stop(reason)
+        return bool(reason)
+
+    def norm(self, residual: float, natural: float, preconditioned: float) -> float:
+        """The norm that the KSP asks for, of the squares r·r, z·r and z·z."""
+        squares = {Norm.UNPRECONDITIONED: residual, Norm.NATURAL: abs(natural), Norm.PRECONDITIONED: preconditioned}
+        return sqrt(squares.get(self.norm_type, 0.0)) if isfinite(residual + natural + preconditioned) else float("nan")

@@ -1,0 +1,127 @@
+"""What the contexts of a PETSc Python KSP have in common: buffers, operators, options, view."""
+
+from __future__ import annotations
+
+from petsc4py import PETSc
+
+from ..errors import SolveError
+from ..mesh import petsc_c
+from ..operators.block_jacobi import LIVING
+from .course import Course, Norm, Reason
+from .matrices import Matrix
+from .places import arrays_of
+from .preconditioners import Preconditioner
+from .vectors import Vectors
+
+LEFT, RIGHT = PETSc.PC.Side.LEFT, PETSc.PC.Side.RIGHT
+SYMMETRIC_NORMS = {
+    (Norm.PRECONDITIONED, LEFT): 3,
+    (Norm.UNPRECONDITIONED, LEFT): 2,
+    (Norm.NATURAL, LEFT): 2,
+    (Norm.NONE, LEFT): 1,
+}
+
+
+class DeviceSolver:
+    """Context of a PETSc Python KSP whose vectors stay on the device; subclasses have `iterate`.
+
+    Right-hand side and first guess go to the device when a solve begins, and the solution comes back when it ends.
+    Monitors that ask for the solution get a copy of it.
+    """
+
+    norms = SYMMETRIC_NORMS  # norm, side of the preconditioner -> priority
+
+    def __init__(self):
+        self.vectors = self.matrix = self.preconditioner = None
+        self._current = None  # returns the buffer of the present iterate, during a solve
+        self._event = PETSc.Log.Event("FeKrylov")
+
+    @property
+    def name(self) -> str:
+        return f"petsc_hdg.{type(self).__name__}"
+
+    # PETSc -----------------------------------------------------------------------------------------------
+
+    def create(self, ksp) -> None:
+        """The KSP begins to use this context."""
+        LIVING["KSP"].add(ksp.handle)
+        petsc_c.set_supported_norms(ksp, self.norms)
+
+    def destroy(self, ksp) -> None:
+        """The KSP is going, or takes another context."""
+        LIVING["KSP"].discard(ksp.handle)
+        self.reset(ksp)
+
+    def reset(self, ksp) -> None:
+        """Free the buffers."""
+        self.vectors = self.matrix = self.preconditioner = None
+
+    def solve(self, ksp, b, x) -> None:
+        """Solve A x = b. Collective."""
+        if petsc_c.pc_has_failed(ksp.getPC()):
+            ksp.setConvergedReason(Reason.DIVERGED_PCSETUP_FAILED)
+            return
+        self.prepare(ksp, b)
+        access, course = self.vectors.access, Course(ksp)
+        guessed = ksp.getInitialGuessNonzero()
+        with self._event, self.vectors.arrays.callback("Krylov solve"):
+            with access.read(b) as given, access.update(x) if guessed else access.write(x) as solution:
+                if not guessed:
+                    self.vectors.arrays.fill(solution)
+                try:
+                    self.iterate(course, given, solution, guessed)
+                finally:
+                    self._current = None
+        ksp.setConvergedReason(course.stopped)
+
+    def solveTranspose(self, ksp, b, x) -> None:
+        """Raises SolveError."""
+        raise SolveError(f"{self.name} solves with the matrix, not with its transpose: use one of PETSc's -ksp_type")
+
+    def buildSolution(self, ksp, x) -> None:
+        """Write the present iterate into a vector, as monitors ask for it. Collective."""
+        if not x.handle:
+            raise SolveError(
+                f"a monitor looks for the solution in PETSc's own vector, and {self.name} has it on the device: use "
+                "-ksp_monitor or -ksp_monitor_true_residual"
+            )
+        if self._current is None:
+            ksp.getSolution().copy(x)
+            return
+        with self.vectors.access.write(x) as out:
+            self.vectors.copy(self._current(), out)
+
+    def view(self, ksp, viewer) -> None:
+        """Say where vectors, products and preconditioner are."""
+        if self.vectors is None:
+            viewer.printfASCII(f"  {self.name}, not set up yet\n")
+            return
+        viewer.printfASCII(
+            f"  {self.name}: vectors on {self.vectors.arrays.device.name}\n"
+            f"    products {self.matrix.note}\n    preconditioner {self.preconditioner.note}\n"
+        )
+
+    # Methods ---------------------------------------------------------------------------------------------
+
+    def iterate(self, course: Course, b, x, guessed: bool) -> None:
+        """Improve the buffer x from its present values (zero unless `guessed`). Collective."""
+        raise NotImplementedError
+
+    def prepare(self, ksp, like) -> None:
+        """Buffers and operators for vectors like `like`. Collective."""
+        arrays, count = arrays_of(ksp, like), like.getLocalSize()
+        if self.vectors is None or self.vectors.count != count or self.vectors.device is not arrays.device:
+            self.reset(ksp)
+            self.vectors = Vectors(arrays, count, ksp.comm.tompi4py())
+        mat = ksp.getOperators()[0]
+        if self.matrix is None or self.matrix.mat != mat:
+            self.matrix = Matrix(mat, self.vectors)
+        self.preconditioner = Preconditioner(ksp.getPC(), self.vectors, left=ksp.getPCSide() == LEFT)
+
+    def residual(self, b, x, guessed: bool, out) -> None:
+        """out = b - A x. Collective."""
+        if guessed:
+            self.matrix.mult(x, out)
+            self.vectors.run("subtract", b, out)
+        else:
+            self.vectors.copy(b, out)

@@ -1,0 +1,113 @@
+"""Vectors of a Krylov method on the device, the sums over them, and their totals over ranks."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ..codegen import KernelSpec
+from ..device import Arrays, Kernel, VecAccess
+
+SOURCES = ("krylov_sum.clh", "krylov_vectors.cl", "krylov_cg.cl")
+GPU_GROUP, GPU_GROUPS = 256, 512  # work-items of a group, groups: the same on each GPU, so that sums are
+CPU_GROUPS = 16
+
+
+class Vectors:
+    """Named buffers [count] of one rank, in double precision where the device has it, and kernels on them.
+
+    arrays: those of the operator, which count the copies.   comm: mpi4py communicator.
+    """
+
+    def __init__(self, arrays: Arrays, count: int, comm):
+        device = arrays.device
+        precision = "double" if device.has_fp64 else "single"
+        self.arrays = arrays if arrays.precision == precision else _sibling(arrays, precision)
+        self.access = VecAccess(self.arrays, "Krylov vectors")
+        self.count, self.comm = count, comm
+        self.group, self.groups = (GPU_GROUP, GPU_GROUPS) if device.is_gpu else (1, CPU_GROUPS)
+        self.items = self.group * self.groups if count else 0
+        self._buffers: dict = {}
+
+    def buffer(self, name: str):
+        """The buffer of this name, allocated at first use."""
+        if name not in self._buffers:
+            self._buffers[name] = self.arrays.empty(self.count)
+        return self._buffers[name]
+
+    def kernel(self, name: str, sources: tuple = SOURCES) -> Kernel:
+        """A kernel object of its own: arguments that stay are then not handed over again."""
+        spec = KernelSpec(name, sources, {"GROUP": self.group}, precision=self.arrays.precision, local_size=self.group)
+        return Kernel(spec, self.arrays.device)
+
+    @property
+    def device(self):
+        return self.arrays.device
+
+    @cached_property
+    def _kernels(self) -> dict:
+        names = ("sums", "sums_scaled", "subtract", "multiply", "combine", "shift", "set")
+        return {name: self.kernel(f"krylov_{name}") for name in names}
+
+    def run(self, name: str, *arguments) -> None:
+        """Launch `krylov_NAME` over all values."""
+        self._kernels[name](self.items, self.count, *arguments)
+
+    def copy(self, source, target) -> None:
+        self.arrays.copy(source, target, self.count)
+
+    # Sums ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _partial(self):
+        return Rows(self, 1)
+
+    def sums(self, a, b) -> np.ndarray:
+        """(b·b, a·b, a·a, sum of a) over all ranks; waits. Collective."""
+        self.run("sums", a, b, 0, self._partial.buffer)
+        return self.over_ranks(self._partial.read(0, 1).wait()[0])
+
+    def over_ranks(self, values: np.ndarray) -> np.ndarray:
+        """Sums of a rank's values over ranks, in one reduction. Collective."""
+        if self.comm.size == 1:
+            return values
+        total = np.empty_like(values)
+        self.comm.Allreduce(values, total)
+        return total
+
+
+class Rows:
+    """Rows of sums [row, group, 4] on the device, zero at first."""
+
+    def __init__(self, vectors: Vectors, rows: int):
+        self.vectors, self.num_rows = vectors, rows
+        self.width = 4 * vectors.groups
+        self.buffer = vectors.arrays.zeros(rows * self.width)
+        self._host = vectors.arrays.pinned(rows * self.width)
+        self._event = None
+        self._range = (0, 0)
+
+    def clear(self) -> None:
+        self.vectors.arrays.fill(self.buffer)
+
+    def read(self, first: int, count: int) -> Rows:
+        """Begin to copy `count` rows to the host."""
+        start, arrays = first * self.width, self.vectors.arrays
+        self._range = (start, start + count * self.width)
+        self._event = arrays.download(
+            self.buffer, self._host[slice(*self._range)], "Krylov sums", wait=False, start=start * arrays.real.itemsize
+        )
+        return self
+
+    def wait(self) -> np.ndarray:
+        """This rank's totals [row, 4] of the rows that were read last, added up in a fixed order."""
+        self._event.wait()
+        return self._host[slice(*self._range)].reshape(-1, self.vectors.groups, 4).sum(axis=1, dtype=float)
+
+
+def _sibling(arrays: Arrays, precision: str) -> Arrays:
+    """Arrays of another precision that count their copies together with `arrays`."""
+    other = Arrays(arrays.device, precision)
+    other.h2d, other.d2h = arrays.h2d, arrays.d2h
+    return other

@@ -1,0 +1,191 @@
+"""Conjugate gradients on the device: iterates of PETSc's, with every norm, guess, null space and way to stop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from krylov_systems import agree, solved, system
+from petsc4py import PETSc
+
+from petsc_hdg.errors import SolveError, our_error
+
+Reason = PETSc.KSP.ConvergedReason
+
+
+@pytest.fixture(scope="module", params=["sipg_gpu", "hdg_gpu", "cg_gpu"])
+def made(request):
+    return system(request.param)
+
+
+@pytest.mark.parametrize("norm", ["preconditioned", "unpreconditioned", "natural"])
+@pytest.mark.parametrize("pc", ["none", "jacobi"])
+def test_iterates(made, pc, norm):
+    problem, b = made
+    given = {"ksp_norm_type": norm, "pc_type": pc, "ksp_rtol": 1e-8}
+    ours, theirs = (solved(m, problem.callbacks.jacobian, b, **given) for m in ("CG", "cg"))
+    assert theirs.iterations > 10 and theirs.reason == Reason.CONVERGED_RTOL
+    agree(ours, theirs)
+
+
+@pytest.mark.parametrize("backend, pc", [("sipg_gpu", "CellBlockJacobi"), ("hdg_gpu", "FacetBlockJacobi")])
+def test_blocks(backend, pc):
+    problem, b = system(backend)
+    given = {"pc_type": "python", "pc_python_type": f"petsc_hdg.{pc}", "ksp_rtol": 1e-8}
+    ours, theirs = (solved(m, problem.callbacks.jacobian, b, **given) for m in ("CG", "cg"))
+    assert theirs.iterations > 10
+    agree(ours, theirs)
+    context = ours.ksp.getPythonContext()
+    assert context.matrix.on_device and context.preconditioner.on_device
+
+
+def laplacian(n: int = 12, comm=PETSc.COMM_SELF, diagonal: float = 2.0, singular: bool = False) -> PETSc.Mat:
+    """An AIJ matrix, -1 and 2 along a line; singular: with natural ends."""
+    mat = PETSc.Mat().createAIJ((n, n), nnz=3, comm=comm)
+    for row in range(*mat.getOwnershipRange()):
+        for column in (row - 1, row + 1):
+            if 0 <= column < n:
+                mat[row, column] = -1.0
+        mat[row, row] = 1.0 if singular and row in (0, n - 1) else diagonal
+    mat.assemble()
+    return mat
+
+
+def wave(mat: PETSc.Mat) -> PETSc.Vec:
+    b = mat.createVecLeft()
+    first, last = b.getOwnershipRange()
+    b.setArray(np.cos(1.0 + 0.7 * np.arange(first, last)))
+    return b
+
+
+def both(mat, b, guess=None, setting=None, ours="CG", theirs="cg", **options):
+    pair = [solved(m, mat, b, guess, setting, **options) for m in (ours, theirs)]
+    agree(*pair)
+    return pair[0]
+
+
+@pytest.mark.parametrize("pc", ["none", "jacobi", "ilu", "sor"])
+def test_foreign_matrices_are_staged(pc, capfd):
+    given = {"pc_type": pc, **({"pc_sor_symmetric": ""} if pc == "sor" else {})}
+    mat = laplacian()
+    done = both(mat, wave(mat), ksp_view="", **given)
+    assert done.reason == Reason.CONVERGED_RTOL
+    said = capfd.readouterr().out
+    assert "products by PETSc (seqaij), staged" in said
+    assert ("preconditioner on the device" in said) == (pc in ("none", "jacobi"))
+
+
+@pytest.mark.parametrize("options, reason", [
+    ({"ksp_max_it": 3}, Reason.DIVERGED_MAX_IT),
+    ({"ksp_max_it": 3, "ksp_converged_maxits": ""}, Reason.CONVERGED_ITS),
+    ({"ksp_max_it": 3, "ksp_norm_type": "none"}, Reason.DIVERGED_MAX_IT),
+    ({"ksp_max_it": 3, "ksp_norm_type": "none", "ksp_convergence_test": "skip"}, Reason.CONVERGED_ITS),
+    ({"ksp_atol": 1e-2}, Reason.CONVERGED_ATOL),
+    ({"ksp_rtol": 1e-2}, Reason.CONVERGED_RTOL),
+    ({"ksp_divtol": 0.7, "ksp_rtol": 0.1}, Reason.DIVERGED_DTOL),
+])  # fmt: skip
+@pytest.mark.parametrize("backend", ["sipg_gpu", "aij"])
+def test_ways_to_stop(backend, options, reason):
+    if backend == "aij":
+        mat = laplacian()
+        b = wave(mat)
+    else:
+        problem, b = system(backend)
+        mat = problem.callbacks.jacobian
+    assert both(mat, b, **{"pc_type": "jacobi", **options}).reason == reason
+
+
+def test_indefinite_matrices():
+    mat = laplacian(diagonal=0.3)
+    assert both(mat, wave(mat), pc_type="none").reason == Reason.DIVERGED_INDEFINITE_MAT
+    mat = laplacian()
+    for row in range(6):
+        mat.setValue(row, row, -2.0)
+    mat.assemble()
+    assert both(mat, wave(mat), pc_type="jacobi").reason == Reason.DIVERGED_INDEFINITE_PC
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_not_a_number(bad):
+    problem, b = system("sipg_gpu")
+    values = b.getArray().copy()
+    values[5] = bad
+    b.setArray(values)
+    assert solved("CG", problem.callbacks.jacobian, b, pc_type="jacobi").reason == Reason.DIVERGED_NANORINF
+    assert solved("cg", problem.callbacks.jacobian, b, pc_type="jacobi").reason == Reason.DIVERGED_NANORINF
+
+
+def test_zero_right_hand_side():
+    problem, b = system("sipg_gpu")
+    b.set(0.0)
+    assert both(problem.callbacks.jacobian, b, pc_type="jacobi").reason == Reason.CONVERGED_ATOL
+
+
+@pytest.mark.parametrize("pc", ["jacobi", "none"])
+def test_first_guess(made, pc):
+    problem, b = made
+    guess = b.duplicate()
+    guess.setArray(np.cos(np.arange(b.getLocalSize())))
+    both(problem.callbacks.jacobian, b, guess, pc_type=pc, ksp_rtol=1e-4)
+
+
+@pytest.mark.parametrize("pc", ["jacobi", "none", "icc"])
+@pytest.mark.parametrize("kind", ["constant", "vectors"])
+def test_null_space(kind, pc):
+    mat = laplacian(singular=True)
+    b, ones = wave(mat), mat.createVecLeft()
+    ones.set(1.0)
+    ones.normalize()
+    constant = kind == "constant"
+    space = PETSc.NullSpace().create(constant=constant, vectors=[] if constant else [ones], comm=mat.comm)
+    mat.setNullSpace(space)
+    mat.setTransposeNullSpace(space)
+    done = both(mat, b, pc_type=pc)
+    assert done.reason > 0 and abs(done.x.sum()) < 1e-8
+
+
+def test_monitors_see_the_solution():
+    problem, b = system("sipg_gpu")
+    seen = {}
+
+    def watch(ksp, its, norm):
+        seen.setdefault(ksp.getType(), []).append((its, norm, ksp.buildResidual().norm(), ksp.buildSolution().norm()))
+
+    both(problem.callbacks.jacobian, b, setting=lambda ksp: ksp.setMonitor(watch), pc_type="jacobi", ksp_max_it=12)
+    assert [row[0] for row in seen["python"]] == list(range(13))
+    assert np.allclose(seen["python"], seen["cg"], rtol=1e-9)
+
+
+def test_convergence_tests_of_the_user():
+    problem, b = system("sipg_gpu")
+
+    def enough(ksp, its, norm):
+        return Reason.CONVERGED_ITS if its == 7 else 0
+
+    done = both(problem.callbacks.jacobian, b, setting=lambda ksp: ksp.setConvergenceTest(enough), pc_type="jacobi")
+    assert done.iterations == 7
+
+
+def test_solves_again():
+    problem, b = system("sipg_gpu")
+    first = solved("CG", problem.callbacks.jacobian, b, pc_type="jacobi")
+    x = b.duplicate()
+    first.ksp.solve(b, x)
+    assert np.array_equal(x.getArray(), first.x)
+    b.scale(2.0)
+    first.ksp.solve(b, x)
+    assert np.allclose(x.getArray(), 2 * first.x, rtol=1e-6)
+
+
+def test_single_precision_operators():
+    problem, b = system("sipg_gpu", precision="single")
+    given = {"pc_type": "jacobi", "ksp_rtol": 1e-3}
+    pair = [solved(m, problem.callbacks.jacobian, b, **given) for m in ("CG", "cg")]
+    agree(*pair, early=1e-4, late=1e-3)
+
+
+def test_bad_uses():
+    mat = laplacian()
+    done = solved("CG", mat, wave(mat), pc_type="jacobi")
+    with pytest.raises((SolveError, PETSc.Error)) as caught:
+        done.ksp.solveTranspose(wave(mat), mat.createVecLeft())
+    assert "not with its transpose" in str(our_error(caught.value))
