@@ -19,7 +19,7 @@ _LEVELS = {"conforming": ("sipg_gpu",), "agglomerates": ("sipg_gpu", "poly_gpu")
 # PC types that need nothing but products and the diagonal, or bring their own matrices.
 _MATRIX_FREE_PCS = ("none", "jacobi", "python", "shell", "ksp", "composite", "mat")
 VARIANTS = ("auto", "cell", "transpose", "patch")
-TRACE_MATS = ("dbf", "element", "aij")
+TRACE_MATS = ("auto", "dbf", "element", "symmetric", "aij")
 SETTINGS = ("condensed", "full")
 PENALTIES = ("shahbazi", "paper")
 SIPG_KERNELS = ("auto", "affine", "fused", "split", "stored", "congruent")
@@ -84,7 +84,9 @@ class Options:
         check=_tau_fault,
     )
     hdg_trace_mat: str = option(
-        "dbf", "trace matrix: dense blocks of facets, element matrices, or assembled", choices=TRACE_MATS
+        "auto",
+        "trace matrix: the best for mesh and device, blocks of facets, cells, symmetric ones once, or assembled",
+        choices=TRACE_MATS,
     )
     hdg_keep: bool = option(True, "keep U and the condensed right-hand side of linear physics, else recompute")
     hdg_tile_cells: int = option(

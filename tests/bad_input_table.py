@@ -222,7 +222,7 @@ BAD = {
     ),
     "unknown trace matrix": (
         lambda c, f: by_database(c, hdg_trace_mat="csr"),
-        "-hdg_trace_mat csr: not known; valid are dbf, element, aij",
+        "-hdg_trace_mat csr: not known; valid are auto, dbf, element, symmetric, aij",
     ),
     "unknown setting": (
         lambda c, f: by_database(c, hdg_setting="mixed"),

@@ -17,6 +17,8 @@ SYMMETRIC_PLACES = 0.75  # facets of a patch over those of its cells, at most a 
 BLOCK_THREADS = 32  # of a work-group that inverts one facet block
 CONGRUENT_THREADS = 256  # of a work-group that are sure to have registers enough
 CONGRUENT_FACETS, CONGRUENT_ROWS = 256, 8  # of a work-group and of a thread, on a GPU
+MOST_SHARE = 1 / 8  # kinds of facets over facets, from which on a dictionary does not pay
+MOST_BYTES = 4e6  # of a dictionary, which is to stay in cache
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,17 @@ class TraceSpecs:
         while facets > 1 and facets * parts > min(self.limits.max_work_group, CONGRUENT_THREADS):
             facets //= 2
         return CongruentShape(facets, rows, -(-block // rows))
+
+    @property
+    def congruent_reals(self) -> int:
+        """Entries of the blocks of one kind of facet."""
+        shape = self.congruent_shape()
+        return self.layout.num_slots * self.layout.block * shape.parts * shape.rows
+
+    @property
+    def most_kinds(self) -> int:
+        """Kinds of facets up to which a dictionary pays."""
+        return int(min(MOST_SHARE * self.layout.num_facets, MOST_BYTES / (self.congruent_reals * self.real_bytes)))
 
     def asymmetry(self) -> KernelSpec:
         """The kernel that tells how far a tile is from symmetric."""

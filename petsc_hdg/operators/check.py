@@ -30,6 +30,7 @@ def check_kernels(operator) -> None:
     else:
         check_condensed(operator)
         if operator.format is not None:
+            operator.format.share(operator.shapes)
             check_trace(operator.format)
 
 

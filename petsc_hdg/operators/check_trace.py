@@ -22,6 +22,9 @@ def check_trace(trace) -> None:
 
     Raises DeviceError naming the kernel and the difference.
     """
+    trace = getattr(trace, "chosen", trace)  # by `auto`
+    if trace is None:
+        return
     names = [name for name in _checked(trace) if verified.needs_check(trace.kernels[name])]
     sample = _Sample(trace) if names and trace.num_cells else None
     if sample is None or not sample.num_free:

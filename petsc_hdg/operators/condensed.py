@@ -8,8 +8,9 @@ import numpy as np
 from mpi4py import MPI
 
 from ..device import Kernel
-from ..errors import SolveError
+from ..errors import PetscHdgError, SolveError
 from .base import DeviceOperator
+from .check_trace import check_trace
 from .local_stage import LocalStage
 from .recovery import Recovery
 from .trace_formats import create_format
@@ -52,7 +53,7 @@ class CondensedOperator(DeviceOperator):
     def format_kind(self) -> str:
         """How the trace matrix is stored: dense blocks need facets that own their unknowns."""
         kind = self.discretization.options.hdg_trace_mat
-        return "element" if kind == "dbf" and not self.discretization.has_jumps else kind
+        return kind if kind == "aij" or self.discretization.has_jumps else "element"
 
     # Data and kernels ------------------------------------------------------------------------------------
 
@@ -109,14 +110,27 @@ class CondensedOperator(DeviceOperator):
             shape = (disc.num_trace_dofs, disc.mesh.num_cells, disc.num_trace_dofs)
             if self._values is None:
                 self._values = np.empty(shape, dtype=self.arrays.real)
+        failure = ""
         if matrix and self.format:
             self.format.share(self.shapes)
             self.format.clear()
         self.local.condense(trace, interior, t, self._take if matrix else None, recovery)
+        if matrix and self.format and self.format.retry():
+            failure = self._checked_format()
+            self.local.condense(trace, interior, t, self._take, recovery)
         self.local.release()
-        self._check(self.local.condensation_failure())
+        self._check(failure or self.local.condensation_failure())
         if self.failure:
             raise SolveError(self.failure)
+
+    def _checked_format(self) -> str:
+        """Check the kernels of a format chosen on the way. Returns what is wrong, since other ranks may not be here."""
+        try:
+            if self.discretization.options.check_kernels:
+                check_trace(self.format)
+        except PetscHdgError as error:
+            return str(error)
+        return ""
 
     @cached_property
     def shapes(self):

@@ -9,9 +9,6 @@ import numpy as np
 from ..discretizations.base import padded
 from ..discretizations.facet_kinds import FacetKinds
 
-MOST_SHARE = 1 / 8  # kinds of facets over facets, from which on a dictionary does not pay
-MOST_BYTES = 4e6  # of a dictionary, which is to stay in cache
-
 
 class CongruentFacets:
     """Dictionary [kind, n_a, m, width] of dense blocks and that of the transposed matrix; products with both.
@@ -37,7 +34,7 @@ class CongruentFacets:
     @property
     def num_reals(self) -> int:
         """Reals of one dictionary."""
-        return max(1, self.kinds.count) * block_reals(self.trace.layout, self.shape)
+        return max(1, self.kinds.count) * self.trace.specs.congruent_reals
 
     @property
     def nbytes(self) -> int:
@@ -96,13 +93,3 @@ class CongruentFacets:
         """Device array [row, stride] from [row, item]."""
         padding = np.zeros((len(values), stride - values.shape[1]), dtype=np.int32)
         return self.arrays.to_device(np.concatenate([values, padding], axis=1).astype(np.int32), "trace layout")
-
-
-def block_reals(layout, shape) -> int:
-    """Reals of the blocks of one kind of facet."""
-    return layout.num_slots * layout.block * shape.parts * shape.rows
-
-
-def most_kinds(layout, shape, real_bytes: int) -> int:
-    """Kinds of facets up to which a dictionary pays."""
-    return int(min(MOST_SHARE * layout.num_facets, MOST_BYTES / (block_reals(layout, shape) * real_bytes)))

@@ -17,8 +17,8 @@ class DenseBlock(TraceFormat):
 
     kind = "dbf"
 
-    def __init__(self, operator):
-        super().__init__(operator)
+    def __init__(self, operator, single: bool = False, layout=None):
+        super().__init__(operator, single, layout)
         # Whether a work-item of the product has a facet (on CPUs, where its rows are a vector) or a row.
         self.by_facet = not operator.device.is_gpu and self.layout.block > 2
         layout, arrays = self.layout, self.arrays

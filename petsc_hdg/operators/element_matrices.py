@@ -10,7 +10,7 @@ from ..device import Kernel
 from ..discretizations.base import padded
 from ..discretizations.congruence import Shapes
 from ..discretizations.facet_kinds import facet_kinds
-from .congruent import CongruentFacets, most_kinds
+from .congruent import CongruentFacets
 from .trace_format import SYMMETRIC, TraceFormat, tile_asymmetry
 from .vectors import TailedVector
 
@@ -23,8 +23,8 @@ class ElementMatrices(TraceFormat):
 
     kind = "element"
 
-    def __init__(self, operator):
-        super().__init__(operator)
+    def __init__(self, operator, single: bool = False, layout=None):
+        super().__init__(operator, single, layout)
         self.stride = operator.discretization.stride
         self.row_stride = padded(self.num_cells * self.cell_dofs)
         self.packed: object | None = None
@@ -47,12 +47,6 @@ class ElementMatrices(TraceFormat):
         """Facets own their unknowns, so that those beside congruent cells have the same blocks."""
         return self.has_facets
 
-    @cached_property
-    def most_shapes(self) -> int:
-        """Shapes of cells above which a dictionary of facets' blocks surely does not pay."""
-        kinds = most_kinds(self.layout, self.specs.congruent_shape(), self.arrays.real.itemsize)
-        return 2 * kinds // self.layout.facets_per_cell
-
     def share(self, shapes: Shapes | None) -> None:
         if shapes is self._shapes:
             return
@@ -60,7 +54,7 @@ class ElementMatrices(TraceFormat):
         if shapes is None:
             return
         kinds = facet_kinds(self.layout, shapes.shape)
-        if 0 < kinds.count <= most_kinds(self.layout, self.specs.congruent_shape(), self.arrays.real.itemsize):
+        if 0 < kinds.count <= self.specs.most_kinds:
             self.congruent, self.packed, self.unpacked = CongruentFacets(self, kinds), None, None
 
     @cached_property

@@ -25,8 +25,8 @@ class SymmetricBlocks(TraceFormat):
 
     kind = "symmetric"
 
-    def __init__(self, operator, single: bool = False):
-        super().__init__(operator, single)
+    def __init__(self, operator, single: bool = False, layout=None):
+        super().__init__(operator, single, layout)
         self.asymmetric = False
         self.cell_stride, self.facet_stride = padded(self.num_cells), padded(self.layout.num_facets)
         self.is_blocked = self.layout.is_blocked

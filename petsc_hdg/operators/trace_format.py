@@ -27,7 +27,8 @@ class TraceFormat:
     kind = ""
     can_share = False  # whether cells of one shape may share a matrix, see `share`
 
-    def __init__(self, operator, single: bool = False):
+    def __init__(self, operator, single: bool = False, layout=None):
+        """single: entries are stored as floats.   layout: the TraceLayout, if there is one already."""
         self.operator = operator
         self.arrays = operator.arrays
         disc = operator.discretization
@@ -36,7 +37,9 @@ class TraceFormat:
         space = disc.spaces[0]
         self.cell_dofs = space.num_dofs
         self.has_facets = isinstance(space.element, TraceElement)
-        self.layout = trace_layout(disc.mesh, self.dofmap, space) if self._needs_layout else None
+        self.layout = layout
+        if layout is None and self._needs_layout:
+            self.layout = trace_layout(disc.mesh, self.dofmap, space)
         limits = DeviceLimits.of(device)
         self.specs = TraceSpecs(self.layout, self.cell_dofs, self.arrays.precision, limits, single)
         self.stored = np.dtype(np.float32) if single else self.arrays.real
@@ -64,6 +67,15 @@ class TraceFormat:
 
     def clear(self) -> None:
         """Forget the values before new tiles come (they overwrite every entry, so that there is nothing to do)."""
+
+    def retry(self) -> bool:
+        """Whether all tiles are to come once more, because the matrix is not what the format had counted on."""
+        return False
+
+    @cached_property
+    def most_shapes(self) -> int:
+        """Shapes of cells above which sharing surely does not pay."""
+        return 2 * self.specs.most_kinds // self.layout.facets_per_cell
 
     def share(self, shapes) -> None:
         """From now on cells of one of the Shapes have the same matrix (None: each has its own), if `can_share`."""

@@ -1,14 +1,15 @@
-"""The storage formats of a trace matrix by name: dense block format or element matrices."""
+"""The storage formats of a trace matrix by name: dense block format element matrices, symmetric blocks, or the best."""
 
 from __future__ import annotations
 
 from ..errors import OptionError
+from .automatic import Automatic
 from .dense_block import DenseBlock
 from .element_matrices import ElementMatrices
 from .symmetric_blocks import SymmetricBlocks
 from .trace_format import TraceFormat
 
-FORMATS = {"dbf": DenseBlock, "element": ElementMatrices, "symmetric": SymmetricBlocks}
+FORMATS = {"dbf": DenseBlock, "element": ElementMatrices, "symmetric": SymmetricBlocks, "auto": Automatic}
 
 
 def create_format(kind: str, operator) -> TraceFormat:

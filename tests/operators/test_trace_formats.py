@@ -30,7 +30,7 @@ OF_SYMMETRIC = ("packed", "symmetric")  # which take symmetric matrices
 
 
 def test_every_format_is_here():
-    assert set(FORMATS) | {"packed"} == set(KINDS)
+    assert set(FORMATS) | {"packed"} == {*KINDS, "auto"}
 
 
 def made(kind, *arguments, tile=1000, **settings):
@@ -203,7 +203,7 @@ def dbf_bytes(facets: int, m: int) -> int:
 
 @pytest.mark.parametrize("precision", EPS)
 @pytest.mark.parametrize("essential", ESSENTIAL)
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", ("dbf", "element", "symmetric"))
 @pytest.mark.parametrize("cell", SHAPES)
 def test_first_use_finds_the_kernels_right(kind, cell, essential, precision, verdicts):
     op = TraceStandIn(cell, 1, 2, ESSENTIAL[essential], precision)
@@ -234,7 +234,7 @@ def verdicts(monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", ("dbf", "element", "symmetric"))
 def test_first_use_finds_a_wrong_kernel(kind, verdicts):
     op = TraceStandIn("triangle", 1, 2)
     trace = create_format(kind, op)
@@ -256,7 +256,8 @@ class Idle:
 
 def test_unknown_formats_are_refused():
     with pytest.raises(
-        OptionError, match="-hdg_trace_mat csr is not a format of stored blocks; these are dbf, element, symmetric"
+        OptionError,
+        match="-hdg_trace_mat csr is not a format of stored blocks; these are dbf, element, symmetric, auto",
     ):
         create_format("csr", TraceStandIn("triangle", 0, 1))
 

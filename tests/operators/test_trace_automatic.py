@@ -1,0 +1,87 @@
+"""`-hdg_trace_mat auto`: which format it takes and says, and that a solve with it gives what dense blocks give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_congruent import FACES, box, real_product, shaken
+from test_trace_formats import close, compare, direction
+from trace_stand_in import TraceStandIn
+
+import petsc_hdg as fe
+from petsc_hdg.discretizations.congruence import Shapes
+from petsc_hdg.operators import automatic
+from petsc_hdg.operators.trace_formats import create_format
+
+SYMMETRIC = "u_x[d]"
+CONVECTIVE = "u_x[d] + (d + 1)*u[0]"
+
+
+def physics(flux: str) -> fe.Physics:
+    return fe.Physics(
+        {"u": 1},
+        f0="f0[0] = u[0] - x[0];",
+        f1=f"for (d = 0; d < dim; ++d) f1[d] = {flux};",
+        boundary=[fe.Dirichlet("left", "g[0] = 1;"), fe.Robin("right", "f0[0] = 2*u[0];")],
+    )
+
+
+def on_gpu(monkeypatch) -> None:
+    """Choices as on a GPU, on this device."""
+    monkeypatch.setattr(automatic, "symmetric_pays", lambda device: True)
+
+
+@pytest.mark.parametrize(
+    "amount,flux,gpu,kind,reason",
+    [
+        (0.0, CONVECTIVE, True, "element", "cells are copies of each other"),
+        (0.005, SYMMETRIC, False, "dbf", "cells differ, and the device is a CPU"),
+        (0.005, SYMMETRIC, True, "symmetric", "the matrix is symmetric"),
+        (0.005, CONVECTIVE, True, "dbf", "the matrix is not symmetric"),
+    ],
+)
+def test_choices(amount, flux, gpu, kind, reason, monkeypatch):
+    if gpu:
+        on_gpu(monkeypatch)
+    *got, trace = real_product(shaken(box("triangle"), amount), "auto", physics(flux))
+    assert trace.chosen.kind == kind and reason in trace.description
+    monkeypatch.undo()
+    *expected, _ = real_product(shaken(box("triangle"), amount), "dbf", physics(flux))
+    for a, b in zip(got, expected, strict=True):
+        assert np.abs(a - b).max() < 1e-11 * np.abs(b).max()
+
+
+def test_the_choice_is_made_anew(monkeypatch):
+    """Sharing goes, a matrix stops being symmetric, and a copy stays as it was."""
+    on_gpu(monkeypatch)
+    op = TraceStandIn("triangle", 1, 1, symmetric=True, faces=FACES["triangle"])
+    trace = create_format("auto", op)
+    op.K[:] = op.K[0]
+    count = op.mesh.num_cells
+    trace.share(Shapes(np.zeros(count, dtype=np.int32), np.zeros(1, dtype=np.int32)))
+    fill(op, trace)
+    assert trace.chosen.congruent
+    A, (x, values) = op.matrix(), direction(op)
+    copied = trace.copy()
+    trace.share(None)
+    op.K = op._random_matrices(symmetric=True)
+    fill(op, trace)
+    assert trace.chosen.kind == "symmetric" and not trace.retry()
+    compare(op, trace)
+    op.K[-1, 0, 1] += 1.0
+    op.fill(trace, 100)
+    assert trace.retry()
+    fill(op, trace)
+    assert trace.chosen.kind == "dbf"
+    compare(op, trace)
+    close(op, op.local(lambda *y: copied.mult(x, *y)), A @ values)
+
+
+def fill(op, trace) -> None:
+    op.fill(trace, 100)
+    assert not trace.retry()
+
+
+def test_unknowns_that_facets_share():
+    problem = fe.Problem(box("triangle"), physics(SYMMETRIC), backend="cg_gpu", degree=3, cg_condense=True)
+    assert "element matrices" in problem.view()
