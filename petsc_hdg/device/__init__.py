@@ -1,10 +1,11 @@
 """OpenCL devices, programs, kernels and arrays: the only package that imports pyopencl."""
 
 from petsc_hdg.device.arrays import Arrays
+from petsc_hdg.device.autotune import fastest
 from petsc_hdg.device.context import Device
 from petsc_hdg.device.halo import Halo
 from petsc_hdg.device.halo_plan import HaloPlan
 from petsc_hdg.device.kernel import Kernel
 from petsc_hdg.device.vecs import VecAccess
 
-__all__ = ["Arrays", "Device", "Halo", "HaloPlan", "Kernel", "VecAccess"]
+__all__ = ["Arrays", "Device", "Halo", "HaloPlan", "Kernel", "VecAccess", "fastest"]

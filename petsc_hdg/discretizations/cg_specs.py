@@ -60,9 +60,15 @@ class CGSpecs:
         components = self.physics.num_components
         return self.real_bytes * (places * (self.dim + vectors * components) + slots * components)
 
-    def patch_specs(self) -> dict[str, KernelSpec]:
+    def patch_shapes(self) -> dict[str, list[KernelSpec]]:
+        """Specs of `patch_specs` in several launch shapes, the one most likely to be fast first."""
+        choices = [
+            self.patch_specs(threads) for threads in (PATCH_THREADS if self.limits.is_gpu else PATCH_THREADS[:1])
+        ]
+        return {name: [specs[name] for specs in choices] for name in choices[0]}
+
+    def patch_specs(self, threads: int = PATCH_THREADS[0]) -> dict[str, KernelSpec]:
         """Specs of `cg_patch_residual` and `cg_patch_action`."""
-        threads = PATCH_THREADS[self.mesh.cell] if self.limits.is_gpu else 64
         patches = self.patches
         macros = {**self._macros(), "NQ": self.quadrature.num_points, "THREADS": threads}
         macros |= {"CLUSTER": self.cells_per_thread, "CORNER_BITS": patches.corner_bits, "SLOT_BITS": patches.slot_bits}

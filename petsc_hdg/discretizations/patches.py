@@ -10,7 +10,7 @@ from .clusters import fan_vertices, find_fans
 
 # More cells share more vertices, fewer leave room for more groups.
 PATCH_CELLS = {"triangle": 1024, "quadrilateral": 512, "tetrahedron": 1536, "hexahedron": 384}
-PATCH_THREADS = {"triangle": 128, "quadrilateral": 128, "tetrahedron": 128, "hexahedron": 128}
+PATCH_THREADS = (128, 64, 192, 256)  # work-items of a group, the likeliest to be fast first
 WIDTHS = (10, 12, 16)  # bits that a number within a patch may take of a 64-bit word
 HEAD = 6  # numbers in front of `having` in a row of `heads`
 

@@ -6,8 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ..device import Kernel
+from ..device import Kernel, fastest
 from ..device.platforms import opencl
+from .verdict import vector_of
 
 
 class PatchOperator:
@@ -32,27 +33,40 @@ class PatchOperator:
         rows = (patches.rows, patches.row_start, patches.row_entry)
         self._rows = [arrays.to_device(table, "patches") for table in rows]
         facets = disc.num_dofs * disc.facet_stride if disc.num_facets else 0
+        self._local: dict = {}
         self.border = arrays.empty(self.border_values + facets)
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
         """`cg_patch_residual`, `cg_patch_action` and `assemble_rows`."""
         disc, device = self.operator.discretization, self.operator.device
-        specs = {**disc.patch_specs(), "assemble_rows": disc.assemble_spec("assemble_rows")}
-        return {name: Kernel(spec, device) for name, spec in specs.items()}
+        found = {name: self._fastest(name, specs) for name, specs in disc.patch_shapes().items()}
+        return found | {"assemble_rows": Kernel(disc.assemble_spec("assemble_rows"), device)}
 
-    @cached_property
-    def _local(self) -> dict:
-        return {name: opencl().LocalMemory(kernel.spec.local_bytes) for name, kernel in self.kernels.items()}
+    def _fastest(self, name: str, specs) -> Kernel:
+        """The launch shape that suits the device, tried on vectors of ones."""
+        operator, where = self.operator, {}
+
+        def launch(kernel):
+            if not where:  # vectors are made where there is something to measure
+                vector = vector_of(operator, np.ones(operator.dofmap.num_owned + operator.dofmap.num_tail))
+                where.update(state=vector, rate=vector, du=vector, t=0.0)
+                where["out"] = operator.arrays.zeros(max(1, operator.dofmap.num_owned))
+            self._launch(kernel, where["out"], **{k: v for k, v in where.items() if k != "out"})
+
+        return fastest(specs, operator.device, launch)
+
+    def _launch(self, kernel: Kernel, out, **where) -> None:
+        arguments = self.operator.arguments(kernel, self.operator.discretization.mesh.num_cells, **where)
+        items = self.count * kernel.spec.local_size
+        size = kernel.spec.local_bytes
+        local = self._local.setdefault(size, opencl().LocalMemory(size))  # the same object, which need not be set anew
+        kernel(items, *arguments, *self.sizes, *self._tables, out, self.border, local)
 
     def sum(self, what: str, out, **where) -> None:
         """out, and the operator's ghost sums: this rank's cells and facets, their `residual` or `action`."""
         operator = self.operator
-        disc = operator.discretization
-        kernel = self.kernels[f"cg_patch_{what}"]
-        arguments = operator.arguments(kernel, disc.mesh.num_cells, **where)
-        items = self.count * kernel.spec.local_size
-        kernel(items, *arguments, *self.sizes, *self._tables, out, self.border, self._local[kernel.spec.name])
+        self._launch(self.kernels[f"cg_patch_{what}"], out, **where)
         operator.run_facets(f"cg_facet_{what}", self.border, first=self.border_values, **where)
         rows = (self.num_rows, self.num_rows, operator.dofmap.num_owned, *self._rows)
         self.kernels["assemble_rows"](*rows, self.border, out, operator.ghost_sums)
