@@ -1,4 +1,4 @@
-"""A PC on buffers: none, Jacobi and our block Jacobi on the device, others by PETSc, staged."""
+"""A PC on buffers: none, Jacobi, our block Jacobi and PETSc's multigrid on the device, others by PETSc, staged."""
 
 from __future__ import annotations
 
@@ -10,62 +10,103 @@ from .staging import Converted, Staged
 from .vectors import Vectors
 
 
-class Preconditioner:
-    """`apply(x, y)` on buffers, null space of the matrix removed, as of the time it is made. Collective.
+class Scaling:
+    """y = diagonal x; `diagonal` None: y = x."""
 
-    on_device    whether nothing passes through PETSc's vectors
-    is_diagonal  whether it is y = diagonal x, `diagonal` None meaning ones, and nothing else
-    """
+    on_device = True
+    note = "on the device"
 
-    def __init__(self, pc: PETSc.PC, vectors: Vectors, left: bool = True):
-        self.pc, self.vectors = pc, vectors
-        self.kind = pc.getType()
-        matrix, for_pc = pc.getOperators()
-        self.diagonal = None
-        self.on_device = True
-        self._apply = self._scale
-        context = pc.getPythonContext() if self.kind == PETSc.PC.Type.PYTHON else None
-        if self.kind == PETSc.PC.Type.JACOBI:
-            self._take_diagonal(for_pc)
-        elif isinstance(context, BlockJacobi) and context.context.operator.device is vectors.arrays.device:
-            self._converted, self._blocks = Converted(vectors, context.context.operator.arrays), context.blocks
-            self._apply = self._apply_blocks
-        elif self.kind != PETSc.PC.Type.NONE:
-            self.on_device, self._staged = False, Staged(vectors, for_pc)
-            self._apply = self._apply_staged
-        self.null_space = removal(matrix, vectors) if left else None
-        self.is_diagonal = self._apply == self._scale and self.null_space is None
-
-    @property
-    def note(self) -> str:
-        """Where it is applied, for `-ksp_view`."""
-        return "on the device" if self.on_device else f"by PETSc ({self.kind}), staged"
+    def __init__(self, pc: PETSc.PC, vectors: Vectors):
+        self.vectors, self.diagonal = vectors, None
+        if pc.getType() == PETSc.PC.Type.JACOBI:
+            self._take_diagonal(pc)
 
     def apply(self, x, y) -> None:
-        """y = B x. Collective."""
-        self._apply(x, y)
-        if self.null_space is not None:
-            self.null_space.remove(y)
-
-    def _scale(self, x, y) -> None:
+        """y = diagonal x"""
         if self.diagonal is None:
             self.vectors.copy(x, y)
         else:
             self.vectors.run("multiply", self.diagonal, x, y)
 
-    def _apply_blocks(self, x, y) -> None:
-        self._converted.apply(self._blocks.apply, x, y)
-
-    def _apply_staged(self, x, y) -> None:
-        self._staged.apply(self.pc.apply, x, y)
-
-    def _take_diagonal(self, mat) -> None:
+    def _take_diagonal(self, pc) -> None:
         """What PETSc's Jacobi multiplies by, whichever of its kinds it is."""
-        ones, diagonal = mat.createVecs()
+        ones, diagonal = pc.getOperators()[1].createVecs()
         ones.set(1.0)
-        self.pc.apply(ones, diagonal)
+        pc.apply(ones, diagonal)
         self.diagonal = self.vectors.buffer("diagonal")
         with self.vectors.access.read(diagonal) as values:
             self.vectors.copy(values, self.diagonal)
         for vec in (ones, diagonal):
             vec.destroy()
+
+
+class Blocks:
+    """The inverted blocks of FacetBlockJacobi or CellBlockJacobi."""
+
+    on_device = True
+    note = "on the device"
+
+    def __init__(self, context: BlockJacobi, vectors: Vectors):
+        self._blocks, self._converted = context.blocks, Converted(vectors, context.context.operator.arrays)
+
+    def apply(self, x, y) -> None:
+        """y = inverse blocks x"""
+        self._converted.apply(self._blocks.apply, x, y)
+
+
+class ByPetsc:
+    """PCApply on vectors that values are copied to and from."""
+
+    on_device = False
+
+    def __init__(self, pc: PETSc.PC, vectors: Vectors, why: str = ""):
+        self._pc, self._staged = pc, Staged(vectors, pc.getOperators()[1])
+        self.note = f"by PETSc ({pc.getType()}), staged{why and f': {why}'}"
+
+    def apply(self, x, y) -> None:
+        """y = B x. Collective."""
+        self._staged.apply(self._pc.apply, x, y)
+
+
+class Preconditioner:
+    """`apply(x, y)` on buffers, null space of the matrix removed, as of the time it is made. Collective.
+
+    inner        what is applied   (`on_device`: whether nothing passes through PETSc's vectors, `note`: for -ksp_view)
+    is_diagonal  whether it is y = diagonal x, `diagonal` None meaning ones, and nothing else
+    """
+
+    def __init__(self, pc: PETSc.PC, vectors: Vectors, left: bool = True):
+        self.inner = device_preconditioner(pc, vectors)
+        self.null_space = removal(pc.getOperators()[0], vectors) if left else None
+        self.on_device, self.note = self.inner.on_device, self.inner.note
+        self.diagonal = getattr(self.inner, "diagonal", None)
+        self.is_diagonal = isinstance(self.inner, Scaling) and self.null_space is None
+
+    def apply(self, x, y) -> None:
+        """y = B x. Collective."""
+        self.inner.apply(x, y)
+        if self.null_space is not None:
+            self.null_space.remove(y)
+
+
+def device_preconditioner(pc: PETSc.PC, vectors: Vectors):
+    """What applies a PC to buffers. Collective."""
+    kind = pc.getType()
+    if kind in (PETSc.PC.Type.NONE, PETSc.PC.Type.JACOBI):
+        return Scaling(pc, vectors)
+    context = pc.getPythonContext() if kind == PETSc.PC.Type.PYTHON else None
+    if isinstance(context, BlockJacobi) and context.context.operator.device is vectors.device:
+        return Blocks(context, vectors)
+    if kind in (PETSc.PC.Type.MG, PETSc.PC.Type.GAMG):
+        return _mirrored(pc, vectors)
+    return ByPetsc(pc, vectors)
+
+
+def _mirrored(pc: PETSc.PC, vectors: Vectors):
+    """Multigrid as PETSc has set it up, on the device if it can be. Collective."""
+    from .multigrid import MirroredMultigrid, Unsupported  # its smoothers have preconditioners again
+
+    try:
+        return MirroredMultigrid(pc, vectors)
+    except Unsupported as why:
+        return ByPetsc(pc, vectors, str(why))

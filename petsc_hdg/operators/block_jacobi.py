@@ -7,14 +7,15 @@ import ctypes
 
 from ..mesh import petsc_c
 
-# Handles of living duplicates, solvers and preconditioners, for which there may be no object of petsc4py.
+# Handles of PETSc objects with a context of ours; there may be no object of petsc4py for them.
 LIVING: dict[str, set[int]] = {"Mat": set(), "KSP": set(), "PC": set()}
 _HARMLESS = {"Mat": b"shell", "KSP": b"preonly", "PC": b"none"}
 
 
 @atexit.register
 def _disarm() -> None:
-    """As matfree does for other matrices: no Python context is left when the interpreter has ended."""
+    """Take the contexts out of objects that are still alive: PETSc frees them after the interpreter has ended, when a
+    Python context can no longer be called."""
     for kind, handles in LIVING.items():
         for handle in list(handles):
             petsc_c.call(f"{kind}SetType", ctypes.c_void_p(handle), _HARMLESS[kind])

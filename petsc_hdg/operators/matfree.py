@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
-import weakref
-
 from petsc4py import PETSc
 
 from ..errors import SolveError
-
-_LIVING: weakref.WeakValueDictionary = weakref.WeakValueDictionary()  # by id: a Mat cannot be hashed
-
-
-@atexit.register
-def _disarm() -> None:
-    """Take the Python contexts out of matrices that are still alive: PETSc frees them after the interpreter has ended,
-    when a Python context can no longer be called."""
-    for mat in list(_LIVING.values()):
-        if mat.handle and mat.getType() == PETSc.Mat.Type.PYTHON:
-            mat.setType(PETSc.Mat.Type.SHELL)
-    _LIVING.clear()
+from .block_jacobi import LIVING
 
 
 class JacobianContext:
@@ -39,8 +25,15 @@ class JacobianContext:
         mat = PETSc.Mat().createPython((sizes, sizes), self, comm=comm)
         mat.setVecType(vec_type)
         mat.setUp()
-        _LIVING[id(mat)] = mat
         return mat
+
+    def create(self, mat) -> None:
+        """The Mat begins to use this context."""
+        LIVING["Mat"].add(mat.handle)
+
+    def destroy(self, mat) -> None:
+        """The Mat is going."""
+        LIVING["Mat"].discard(mat.handle)
 
     def mult(self, mat, x, y) -> None:
         """y = J x"""

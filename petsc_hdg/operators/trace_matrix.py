@@ -5,7 +5,6 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from ..errors import SolveError
-from .block_jacobi import LIVING as _LIVING
 from .block_jacobi import BlockJacobi
 from .facet_blocks import FacetBlocks
 from .matfree import JacobianContext
@@ -62,13 +61,7 @@ class TraceMatrix(JacobianContext):
     def duplicate(self, mat, option) -> PETSc.Mat:
         """A Mat with a copy of the values, which later linearizations do not change."""
         context = TraceMatrix(self.operator, self.access, own=self.format.copy())
-        copied = context.as_mat(mat.getSizes()[0], mat.comm, mat.createVecs()[0].getType())
-        _LIVING["Mat"].add(copied.handle)
-        return copied
-
-    def destroy(self, mat) -> None:
-        """The Mat is going."""
-        _LIVING["Mat"].discard(mat.handle)
+        return context.as_mat(mat.getSizes()[0], mat.comm, mat.createVecs()[0].getType())
 
     def view(self, mat, viewer) -> None:
         """Say how the matrix is stored."""

@@ -32,6 +32,25 @@ def system(backend: str, cell: str = "triangle", comm=PETSc.COMM_SELF, physics=N
     return problem, b
 
 
+def laplacian(n: int = 12, comm=PETSc.COMM_SELF, diagonal: float = 2.0, singular: bool = False) -> PETSc.Mat:
+    """An AIJ matrix, -1 and 2 along a line; singular: with natural ends."""
+    mat = PETSc.Mat().createAIJ((n, n), nnz=3, comm=comm)
+    for row in range(*mat.getOwnershipRange()):
+        for column in (row - 1, row + 1):
+            if 0 <= column < n:
+                mat[row, column] = -1.0
+        mat[row, row] = 1.0 if singular and row in (0, n - 1) else diagonal
+    mat.assemble()
+    return mat
+
+
+def wave(mat: PETSc.Mat) -> PETSc.Vec:
+    b = mat.createVecLeft()
+    first, last = b.getOwnershipRange()
+    b.setArray(np.cos(1.0 + 0.7 * np.arange(first, last)))
+    return b
+
+
 @dataclass
 class Solved:
     """What a KSP did."""
@@ -88,3 +107,31 @@ def agree(ours: Solved, theirs: Solved, early: float = 1e-9, late: float = 1e-4)
     assert difference[:EARLY].max(initial=0) <= early * scale
     assert difference.max(initial=0) <= late * scale
     assert np.abs(ours.x - theirs.x).max() <= late * max(np.abs(theirs.x).max(), 1e-300)
+
+
+def laplacian_2d(n: int, block: int = 1) -> PETSc.Mat:
+    """AIJ matrix of the five-point star on n² points with `block` unknowns, coupled, of each."""
+    coupling = np.eye(block) + 0.2 * np.ones((block, block))
+    line = 2 * np.eye(n) - np.eye(n, k=1) - np.eye(n, k=-1)
+    dense = np.kron(np.kron(line, np.eye(n)) + np.kron(np.eye(n), line), coupling)
+    row, column = dense.nonzero()
+    starts = np.searchsorted(row, np.arange(len(dense) + 1)).astype(PETSc.IntType)
+    csr = starts, column.astype(PETSc.IntType), dense[row, column]
+    mat = PETSc.Mat().createAIJ(dense.shape, csr=csr, comm=PETSc.COMM_SELF)
+    mat.setBlockSize(block)
+    return mat
+
+
+def multigrid(mat: PETSc.Mat, **options) -> PETSc.PC:
+    """GAMG, set up, with options without their prefix."""
+    from petsc_options import petsc_options
+
+    pc = PETSc.PC().create(mat.comm)
+    pc.setOptionsPrefix("tried_")
+    pc.setOperators(mat)
+    pc.setType("gamg")
+    options = {"pc_gamg_coarse_eq_limit": 20, **options}
+    with petsc_options(**{f"tried_{name}": str(value) for name, value in options.items()}):
+        pc.setFromOptions()
+        pc.setUp()
+    return pc

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from krylov_systems import agree, solved, system
+from krylov_systems import agree, laplacian, solved, system, wave
 from petsc4py import PETSc
 
 from petsc_hdg.errors import SolveError, our_error
@@ -36,25 +36,6 @@ def test_blocks(backend, pc):
     agree(ours, theirs)
     context = ours.ksp.getPythonContext()
     assert context.matrix.on_device and context.preconditioner.on_device
-
-
-def laplacian(n: int = 12, comm=PETSc.COMM_SELF, diagonal: float = 2.0, singular: bool = False) -> PETSc.Mat:
-    """An AIJ matrix, -1 and 2 along a line; singular: with natural ends."""
-    mat = PETSc.Mat().createAIJ((n, n), nnz=3, comm=comm)
-    for row in range(*mat.getOwnershipRange()):
-        for column in (row - 1, row + 1):
-            if 0 <= column < n:
-                mat[row, column] = -1.0
-        mat[row, row] = 1.0 if singular and row in (0, n - 1) else diagonal
-    mat.assemble()
-    return mat
-
-
-def wave(mat: PETSc.Mat) -> PETSc.Vec:
-    b = mat.createVecLeft()
-    first, last = b.getOwnershipRange()
-    b.setArray(np.cos(1.0 + 0.7 * np.arange(first, last)))
-    return b
 
 
 def both(mat, b, guess=None, setting=None, ours="CG", theirs="cg", **options):

@@ -15,7 +15,7 @@ from petsc_hdg.device import verified
 from petsc_hdg.device.vecs import VecAccess
 from petsc_hdg.discretizations import trace_specs
 from petsc_hdg.errors import DeviceError, OptionError, SolveError
-from petsc_hdg.operators import trace_matrix
+from petsc_hdg.operators import block_jacobi
 from petsc_hdg.operators.check_trace import check_trace
 from petsc_hdg.operators.facet_blocks import FacetBlocks
 from petsc_hdg.operators.trace_formats import FORMATS, create_format
@@ -282,9 +282,9 @@ def test_mat_operations(kind):
     mat.view(viewer)
     with pytest.raises(Exception, match="need the assembled trace matrix|error code 101"):
         mat.getDiagonalBlock()
-    living = len(trace_matrix._LIVING["Mat"])
+    living = len(block_jacobi.LIVING["Mat"])
     copied.destroy()
-    assert len(trace_matrix._LIVING["Mat"]) == living - 1
+    assert len(block_jacobi.LIVING["Mat"]) == living - 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -304,10 +304,10 @@ def test_facet_block_jacobi_is_a_pc(kind):
     ksp.solve(b, x)
     assert ksp.getConvergedReason() > 0
     assert (aij * x - b).norm() < 1e-12 * b.norm()
-    assert pc.handle in trace_matrix._LIVING["PC"]
+    assert pc.handle in block_jacobi.LIVING["PC"]
     handle = pc.handle
     pc.setType("none")
-    assert handle not in trace_matrix._LIVING["PC"]
+    assert handle not in block_jacobi.LIVING["PC"]
 
 
 def test_facet_block_jacobi_needs_a_trace_matrix():

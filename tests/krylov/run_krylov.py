@@ -1,0 +1,71 @@
+"""Under mpiexec: Krylov methods on the device against PETSc's, on random partitions; prints one JSON object of results.
+
+run_krylov.py METHOD THEIRS: {case: [iterations, reason, PETSc's, largest relative difference of history and solution]}.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+from petsc4py import PETSc
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from krylov_systems import EARLY, FACES, SCHEMES, laplacian, solved, wave  # noqa: E402
+from sample_meshes import box_mesh  # noqa: E402
+from sample_physics import smooth_poisson  # noqa: E402
+
+from petsc_hdg.options import Options  # noqa: E402
+from petsc_hdg.problem import Problem  # noqa: E402
+from petsc_hdg.run import guarded  # noqa: E402
+
+
+def difference(a, b) -> float:
+    comm = PETSc.COMM_WORLD.tompi4py()
+    part = float(np.abs(a - b).max(initial=0)), float(np.abs(b).max(initial=0))
+    over, scale = (max(numbers) for numbers in zip(*comm.allgather(part), strict=True))
+    return over / scale
+
+
+def compared(mat, b, method: str, theirs: str, **options) -> list:
+    ours, other = (solved(m, mat, b, **options) for m in (method, theirs))
+    length = min(EARLY, len(ours.history), len(other.history))
+    early = difference(ours.history[:length], other.history[:length])
+    return [ours.iterations, ours.reason, other.iterations, other.reason, early, difference(ours.x, other.x)]
+
+
+def on_scheme(backend: str, faces, method: str, theirs: str, **options) -> list:
+    mesh = box_mesh("triangle", faces, seed=3, comm=PETSc.COMM_WORLD, partition_seed=1)
+    problem = Problem(mesh, smooth_poisson(), Options(backend=backend, check_kernels=False, **SCHEMES[backend]))
+    calls, zero, b = problem.callbacks, problem.create_vec(), problem.create_vec()
+    calls.linearize(None, zero, calls.jacobian, calls.matrices[-1])
+    calls.residual(None, zero, b)
+    b.scale(-1.0)
+    return compared(calls.jacobian, b, method, theirs, **options)
+
+
+def main(method: str, theirs: str) -> dict:
+    found = {}
+    for backend, pc in (("sipg_gpu", "jacobi"), ("hdg_gpu", "FacetBlockJacobi"), ("cg_gpu", "jacobi")):
+        given = {"pc_type": "python", "pc_python_type": f"petsc_hdg.{pc}"} if pc != "jacobi" else {"pc_type": pc}
+        found[backend] = on_scheme(backend, FACES["triangle"], method, theirs, **given)
+    found["two cells"] = on_scheme("sipg_gpu", (1, 1), method, theirs, pc_type="jacobi")
+    mat = laplacian(comm=PETSc.COMM_WORLD, singular=True)
+    constants = PETSc.NullSpace().create(constant=True, comm=mat.comm)
+    mat.setNullSpace(constants)
+    mat.setTransposeNullSpace(constants)
+    found["null space"] = compared(mat, wave(mat), method, theirs, pc_type="jacobi")
+    found["staged"] = compared(mat, wave(mat), method, theirs, pc_type="bjacobi")
+    return found
+
+
+def run() -> int:
+    result = main(*sys.argv[1:])
+    if PETSc.COMM_WORLD.rank == 0:
+        print(json.dumps(result))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(guarded(run))

@@ -1,0 +1,21 @@
+"""Krylov methods on several ranks, some without cells: iterates of PETSc's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+RUN = Path(__file__).with_name("run_krylov.py")
+CASES = {"sipg_gpu", "hdg_gpu", "cg_gpu", "two cells", "null space", "staged"}
+
+
+@pytest.mark.parametrize("method, theirs", [("CG", "cg")])
+def test_iterates(mpirun, method, theirs):
+    found = json.loads(mpirun(3, RUN, method, theirs).stdout.splitlines()[-1])
+    assert set(found) == CASES
+    for case, (iterations, reason, wanted, their_reason, early, solution) in found.items():
+        assert (iterations, reason) == (wanted, their_reason) and reason > 0, case
+        assert iterations > 2, case
+        assert early < 1e-9 and solution < 1e-4, (case, early, solution)
