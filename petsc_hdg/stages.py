@@ -1,4 +1,7 @@
-"""Where time goes: wall seconds by stage, each also a stage of PETSc's `-log_view`."""
+"""Where time goes: wall seconds by stage, each also a stage of PETSc's `-log_view`.
+
+A stage within another one is counted as itself alone, as PETSc's log does: the seconds add up to no more than the run.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from functools import wraps
 
 SECONDS: dict[str, float] = {}
 _STAGES: dict[str, object] = {}
+_INSIDE: list[float] = []  # seconds of the stages within each one that is open
 
 
 @contextmanager
@@ -18,12 +22,21 @@ def stage(name: str):
     if name not in _STAGES:
         _STAGES[name] = PETSc.Log.Stage(f"fe {name}")
     _STAGES[name].push()
+    _INSIDE.append(0.0)
     start = time.perf_counter()
     try:
         yield
     finally:
-        SECONDS[name] = SECONDS.get(name, 0.0) + time.perf_counter() - start
+        passed = time.perf_counter() - start
+        SECONDS[name] = SECONDS.get(name, 0.0) + passed - _INSIDE.pop()
+        if _INSIDE:
+            _INSIDE[-1] += passed
         _STAGES[name].pop()
+
+
+def petsc_stage(name: str):
+    """The stage of PETSc's log for `name`, None before its first use."""
+    return _STAGES.get(name)
 
 
 def staged(name: str):

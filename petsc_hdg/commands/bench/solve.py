@@ -159,7 +159,7 @@ class Solve:
 
     def _events(self) -> dict[str, float]:
         """Seconds so far in events of PETSc's log, in the stage of solves."""
-        stage = stages._STAGES["solve"] if "solve" in stages._STAGES else None
+        stage = stages.petsc_stage("solve")
         return {name: PETSc.Log.Event(name).getPerfInfo(stage)["time"] if stage else 0.0 for name in EVENTS}
 
     def row(self) -> dict:

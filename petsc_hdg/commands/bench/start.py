@@ -1,0 +1,117 @@
+"""`petsc-hdg bench start`: time to a first solve, with an empty cache of compiled kernels and with a full one.
+
+Each solve is that of a process of its own, on a small box, with the scheme's default solver, errors and cell values
+included. The drivers' own caches (PoCL's, NVIDIA's) are in the same folder, so that empty means empty. Options that
+are not known here (-fe_degree, -fe_device, -dm_vec_type, …) go to these processes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from ... import stages
+from ...discretizations import SCHEMES
+from ...errors import DeviceError
+from ...mesh import Mesh, agglomerate
+from ...options import Options
+from ...physics import Dirichlet, Physics
+from ...problem import Problem
+
+FACES, SPLIT = (12, 12), 2
+CACHES = {"PETSC_HDG_CACHE": "kernels", "POCL_CACHE_DIR": "pocl", "CUDA_CACHE_PATH": "cuda"}
+STAGES = ("mesh", "discretize", "compile", "solve", "output")
+COLUMNS = ("scheme", "cache", "imports", *STAGES, "total s", "programs")
+WIDTHS = (-10, -6, 8, 8, 11, 8, 8, 8, 8, 9)
+
+
+def main(arguments: list[str]) -> int:
+    """Print a line for each scheme and state of the cache; with `-json FILE` write the rows too."""
+    given, others = _parser().parse_known_args(arguments)
+    if given.once:
+        print(json.dumps(first_solve(given.once)))
+        return 0
+    rows = []
+    print("  " + _line(COLUMNS), flush=True)
+    for scheme in given.schemes:
+        with tempfile.TemporaryDirectory() as folder:
+            for state in ("empty", "full"):
+                rows.append(_row(scheme, state, Path(folder), others))
+                print("  " + _formatted(rows[-1]), flush=True)
+        if given.json:
+            Path(given.json).write_text(json.dumps(rows, indent=1) + "\n")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="petsc-hdg bench start", allow_abbrev=False, description=__doc__)
+    parser.add_argument("-schemes", nargs="+", default=list(SCHEMES), choices=list(SCHEMES))
+    parser.add_argument("-json", default="", help="file that receives the rows")
+    parser.add_argument("-once", default="", choices=list(SCHEMES), help=argparse.SUPPRESS)
+    return parser
+
+
+def first_solve(scheme: str) -> dict:
+    """Solve -∇·∇u = 0 with a linear solution; seconds of stages, and what was solved on what."""
+    f1 = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
+    exact = "u[0] = x[0] + 2*x[1];"
+    physics = Physics({"u": 1}, None, f1, boundary=[Dirichlet("boundary", "exact")], exact={"u": exact}, name="start")
+    with stages.stage("mesh"):
+        mesh = Mesh.box(FACES)
+        mesh = agglomerate(mesh, mesh.num_cells // 4) if scheme == "poly_gpu" else mesh
+    problem = Problem(mesh, physics, Options.from_petsc(backend=scheme))
+    u = problem.solve()
+    with stages.stage("output"):
+        problem.cell_values(u)
+    error = problem.errors(u)["L2"]
+    return {
+        "degree": problem.options.degree,
+        "device": problem.device.name,
+        "vec_mode": problem.vec_mode,
+        "dofs": problem.num_unknowns,
+        "error": error,
+        "programs": len(problem.device.programs),
+        "seconds": {name: stages.SECONDS.get(name, 0.0) for name in STAGES},
+    }
+
+
+def _row(scheme: str, state: str, folder: Path, others: list[str]) -> dict:
+    """Run a solve in a process of its own."""
+    caches = {name: str(folder / place) for name, place in CACHES.items()}
+    for place in caches.values():
+        Path(place).mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "petsc_hdg", "bench", "start", "-once", scheme, *others]
+    start = time.perf_counter()
+    done = subprocess.run(command, env={**_alone(os.environ), **caches}, capture_output=True, text=True, check=False)
+    total = time.perf_counter() - start
+    try:
+        row = json.loads(done.stdout.strip().splitlines()[-1])
+    except (IndexError, ValueError):
+        raise DeviceError(
+            f"a first solve with {scheme} failed: {(done.stderr or done.stdout).strip()[-500:]}"
+        ) from None
+    # What is left of the total: starting Python, PETSc and the OpenCL driver, and ending them.
+    imports = total - sum(row["seconds"].values())
+    return {"kernel": "start", "scheme": scheme, "cache": state, **row, "imports": imports, "total": total}
+
+
+def _alone(environment) -> dict[str, str]:
+    """An environment without what mpiexec tells its ranks: the process is to be a run of its own."""
+    ours = ("PMIX_", "PMI_", "OMPI_COMM_", "OMPI_MCA_ess", "OMPI_MCA_orte", "OMPI_MCA_pmix", "HYDI_", "MPI_LOCAL")
+    return {name: value for name, value in environment.items() if not name.startswith(ours)}
+
+
+def _line(values) -> str:
+    cells = (f"{v:<{-w}}" if w < 0 else f"{v:>{w}}" for v, w in zip(values, WIDTHS, strict=True))
+    return " ".join(cells)
+
+
+def _formatted(r: dict) -> str:
+    times = (f"{t:.2f}" for t in (r["imports"], *r["seconds"].values(), r["total"]))
+    return _line((r["scheme"], r["cache"], *times, r["programs"]))

@@ -1,0 +1,27 @@
+"""`bench start`: a first solve with an empty cache, and with a full one."""
+
+from __future__ import annotations
+
+import json
+
+from petsc_hdg.commands.bench import start
+
+
+def test_a_full_cache_saves_the_compilation(mpirun, tmp_path):
+    path = tmp_path / "rows.json"
+    done = mpirun(1, "-m", "petsc_hdg", "bench", "start", "-schemes", "cg_gpu", "-fe_degree", "1", "-json", path)
+    assert all(name in done.stdout for name in start.COLUMNS)
+    empty, full = json.loads(path.read_text())
+    assert (empty["cache"], full["cache"]) == ("empty", "full")
+    for row in (empty, full):
+        assert row["scheme"] == "cg_gpu" and row["degree"] == 1 and row["error"] < 1e-8
+        assert row["programs"] == empty["programs"] >= 4
+        assert 0 < sum(row["seconds"].values()) < row["total"]
+    first, second = (row["seconds"]["compile"] for row in (empty, full))
+    assert second < first / 4
+
+
+def test_a_failure_says_why(mpirun):
+    options = ["-schemes", "cg_gpu", "-fe_device", "none of these"]
+    done = mpirun(1, "-m", "petsc_hdg", "bench", "start", *options, check=False)
+    assert done.returncode == 1 and "no OpenCL device matches 'none of these'" in done.stderr
