@@ -1,10 +1,11 @@
-"""Products with a PETSc matrix on buffers: by our contexts on the device, else by PETSc, staged."""
+"""Products with a PETSc matrix on buffers: by our contexts or a mirror of AIJ on the device, else by PETSc, staged."""
 
 from __future__ import annotations
 
 from petsc4py import PETSc
 
 from .places import context_of
+from .sell_matrix import is_assembled, mirrored
 from .staging import Converted, Staged
 from .vectors import Vectors
 
@@ -19,20 +20,35 @@ class Matrix:
         self.mat, self.vectors = mat, vectors
         self.context = context_of(mat)
         device = vectors.arrays.device
-        self.on_device = self.context is not None and self.context.operator.device is device
-        if self.on_device:
+        is_ours = self.context is not None and self.context.operator.device is device
+        self.on_device = is_ours or is_assembled(mat)
+        if is_ours:
             self._converted = Converted(vectors, self.context.operator.arrays)
+            self._mult = self._by_context
+        elif self.on_device:
+            self.update()
         else:
             self._staged = Staged(vectors, mat)
+            self._mult = self._by_petsc
 
     @property
     def note(self) -> str:
         """Where products are computed, for `-ksp_view`."""
-        return "on the device" if self.on_device else f"by PETSc ({self.mat.getType()}), staged"
+        if not self.on_device:
+            return f"by PETSc ({self.mat.getType()}), staged"
+        return "on the device" if self.context is not None else "on the device, by a copy of the matrix"
+
+    def update(self) -> None:
+        """The matrix may have changed. Collective."""
+        if self.on_device and is_assembled(self.mat):
+            self._mult = mirrored(self.mat, self.vectors.arrays).apply
 
     def mult(self, x, y) -> None:
         """y = A x. Collective."""
-        if self.on_device:
-            self._converted.apply(self.context.product, x, y)
-        else:
-            self._staged.apply(self.mat.mult, x, y)
+        self._mult(x, y)
+
+    def _by_context(self, x, y) -> None:
+        self._converted.apply(self.context.product, x, y)
+
+    def _by_petsc(self, x, y) -> None:
+        self._staged.apply(self.mat.mult, x, y)

@@ -9,11 +9,11 @@ from ..mesh import petsc_c
 from ..operators.block_jacobi import LIVING
 from .course import Course, Norm, Reason
 from .matrices import Matrix
+from .operation import LEFT, Operation
 from .places import arrays_of
 from .preconditioners import Preconditioner
 from .vectors import Vectors
 
-LEFT, RIGHT = PETSc.PC.Side.LEFT, PETSc.PC.Side.RIGHT
 SYMMETRIC_NORMS = {
     (Norm.PRECONDITIONED, LEFT): 3,
     (Norm.UNPRECONDITIONED, LEFT): 2,
@@ -32,7 +32,7 @@ class DeviceSolver:
     norms = SYMMETRIC_NORMS  # norm, side of the preconditioner -> priority
 
     def __init__(self):
-        self.vectors = self.matrix = self.preconditioner = None
+        self.vectors = self.matrix = self.preconditioner = self.operation = None
         self._current = None  # returns the buffer of the present iterate, during a solve
         self._event = PETSc.Log.Event("FeKrylov")
 
@@ -54,7 +54,7 @@ class DeviceSolver:
 
     def reset(self, ksp) -> None:
         """Free the buffers."""
-        self.vectors = self.matrix = self.preconditioner = None
+        self.vectors = self.matrix = self.preconditioner = self.operation = None
 
     def solve(self, ksp, b, x) -> None:
         """Solve A x = b. Collective."""
@@ -116,12 +116,8 @@ class DeviceSolver:
         mat = ksp.getOperators()[0]
         if self.matrix is None or self.matrix.mat != mat:
             self.matrix = Matrix(mat, self.vectors)
-        self.preconditioner = Preconditioner(ksp.getPC(), self.vectors, left=ksp.getPCSide() == LEFT)
-
-    def residual(self, b, x, guessed: bool, out) -> None:
-        """out = b - A x. Collective."""
-        if guessed:
-            self.matrix.mult(x, out)
-            self.vectors.run("subtract", b, out)
         else:
-            self.vectors.copy(b, out)
+            self.matrix.update()
+        is_left = ksp.getPCSide() == LEFT
+        self.preconditioner = Preconditioner(ksp.getPC(), self.vectors, is_left)
+        self.operation = Operation(self.matrix, self.preconditioner, is_left, self.vectors)

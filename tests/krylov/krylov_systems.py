@@ -10,6 +10,7 @@ from sample_meshes import box_mesh
 from sample_physics import smooth_poisson
 
 from petsc_hdg.options import Options
+from petsc_hdg.physics import Dirichlet, Physics
 from petsc_hdg.problem import Problem
 
 FACES = {"triangle": (5, 4), "quadrilateral": (5, 4)}
@@ -18,6 +19,14 @@ SCHEMES = {
     "hdg_gpu": {"degree": 1, "pmat": "none"},
     "cg_gpu": {"degree": 2, "pmat": "none"},
 }
+
+CONVECTION = Physics(
+    {"u": 1},
+    f0="f0[0] = 20*u_x[0] + 7*u_x[1] - 1;",
+    f1="for (d = 0; d < dim; ++d) f1[d] = u_x[d];",
+    boundary=[Dirichlet("boundary", "g[0] = x[0];")],
+    name="convection",
+)
 
 
 def system(backend: str, cell: str = "triangle", comm=PETSc.COMM_SELF, physics=None, **options):
@@ -32,13 +41,15 @@ def system(backend: str, cell: str = "triangle", comm=PETSc.COMM_SELF, physics=N
     return problem, b
 
 
-def laplacian(n: int = 12, comm=PETSc.COMM_SELF, diagonal: float = 2.0, singular: bool = False) -> PETSc.Mat:
+def laplacian(
+    n: int = 12, comm=PETSc.COMM_SELF, diagonal: float = 2.0, singular: bool = False, convection: float = 0.0
+) -> PETSc.Mat:
     """An AIJ matrix, -1 and 2 along a line; singular: with natural ends."""
     mat = PETSc.Mat().createAIJ((n, n), nnz=3, comm=comm)
     for row in range(*mat.getOwnershipRange()):
         for column in (row - 1, row + 1):
             if 0 <= column < n:
-                mat[row, column] = -1.0
+                mat[row, column] = -1.0 + convection * (column - row)
         mat[row, row] = 1.0 if singular and row in (0, n - 1) else diagonal
     mat.assemble()
     return mat
@@ -135,3 +146,10 @@ def multigrid(mat: PETSc.Mat, **options) -> PETSc.PC:
         pc.setFromOptions()
         pc.setUp()
     return pc
+
+
+def both(mat, b, guess=None, setting=None, ours="CG", theirs="cg", **options):
+    """Solve twice and compare; returns what ours did."""
+    pair = [solved(m, mat, b, guess, setting, **options) for m in (ours, theirs)]
+    agree(*pair)
+    return pair[0]

@@ -1,0 +1,38 @@
+"""Products with the matrix of a level of multigrid: ours on the device, or PETSc's, mirrored there."""
+
+from __future__ import annotations
+
+from .matrices import Matrix
+from .sell_matrix import is_assembled, mirrored
+from .vectors import Vectors
+
+
+class Unsupported(Exception):
+    """What stands in the way of mirroring a multigrid; PETSc applies it then."""
+
+
+def level_operator(mat, vectors: Vectors, precision: str):
+    """An object with `num_rows`, `apply(x, y)`, `residual(b, x, y)`. Collective; raises Unsupported."""
+    if is_assembled(mat):
+        return mirrored(mat, vectors.arrays, precision)
+    ours = ShellProduct(mat, vectors)
+    if not ours.matrix.on_device:
+        raise Unsupported(f"multigrid with a matrix of type {mat.getType()} on a level")
+    return ours
+
+
+class ShellProduct:
+    """Products with one of our shell matrices."""
+
+    def __init__(self, mat, vectors: Vectors):
+        self.matrix, self.vectors = Matrix(mat, vectors), vectors
+        self.num_rows = vectors.count
+
+    def apply(self, x, y) -> None:
+        """y = A x. Collective."""
+        self.matrix.mult(x, y)
+
+    def residual(self, b, x, y) -> None:
+        """y = b - A x. Collective."""
+        self.matrix.mult(x, y)
+        self.vectors.run("subtract", b, y)

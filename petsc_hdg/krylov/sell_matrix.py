@@ -1,0 +1,165 @@
+"""Assembled PETSc matrices on the device, in slices of rows: products joined with the updates that follow them."""
+
+from __future__ import annotations
+
+import weakref
+from functools import cached_property
+
+import numpy as np
+
+from ..codegen import KernelSpec
+from ..device import Kernel
+from ..device.halo import Halo
+
+SLICE = 32  # rows whose entries are interleaved
+FEW_ROWS = 1 << 17  # below, several work-items share a row, or the device has too little to do
+ENTRIES = 4  # of a work-item then
+MOST_TEAM = 8
+_MADE: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
+
+
+class SellMatrix:
+    """Rows of this rank of an AIJ or BAIJ matrix; columns of other ranks come by a halo. Collective to make.
+
+    arrays     device and precision of vectors
+    precision  that of the stored entries, "double" or "single": a preconditioner may do with the latter
+    """
+
+    def __init__(self, mat, arrays, precision: str = "double"):
+        comm = mat.getComm().tompi4py()
+        self.num_rows, self.num_owned = mat.getLocalSize()
+        starts, columns, values = _rows(mat)
+        columns, ghosts = self._local_columns(mat, columns)
+        self.num_ghosts = len(ghosts[0])
+        self._load(arrays, precision, starts, columns, values)
+        self.halo = Halo(comm, self.num_owned, *ghosts, arrays) if comm.size > 1 else None
+        self.tail = arrays.zeros(max(1, self.num_ghosts))
+
+    @classmethod
+    def dense(cls, values: np.ndarray, arrays, precision: str = "double") -> SellMatrix:
+        """A square matrix [row, column] of one rank."""
+        made = cls.__new__(cls)
+        made.num_rows = made.num_owned = size = len(values)
+        made.num_ghosts, made.halo, made.tail = 0, None, arrays.zeros(1)
+        made._load(arrays, precision, np.arange(size + 1) * size, np.tile(np.arange(size), size), values.ravel())
+        return made
+
+    def _local_columns(self, mat, columns: np.ndarray):
+        """Columns counted from this rank's first, those of other ranks from num_owned on; owner and place of these."""
+        first, last = mat.getOwnershipRangeColumn()
+        outside = (columns < first) | (columns >= last)
+        ghosts, place = np.unique(columns[outside], return_inverse=True)
+        local = columns - first
+        local[outside] = self.num_owned + place
+        ranges = np.asarray(mat.getOwnershipRangesColumn())
+        owner = np.searchsorted(ranges, ghosts, side="right") - 1
+        return local, (owner, ghosts - ranges[owner])
+
+    def _load(self, arrays, precision: str, starts, columns, values) -> None:
+        """Slices of CSR rows, on the device."""
+        self.arrays, to_device, self._kernels = arrays, arrays.to_device, {}
+        self.precision = precision if arrays.precision == "double" else "single"
+        self.num_entries = len(values)
+        starts, columns, values = sliced(starts, columns, values)
+        self._starts, self._columns = to_device(starts, "matrices"), to_device(columns, "matrices")
+        narrow = self.precision == "single" and self.arrays.precision == "double"
+        self._values = self.arrays.empty(max(1, len(values)), np.float32 if narrow else None)
+        stored = np.ascontiguousarray(values, np.float32 if narrow else self.arrays.real)
+        self.arrays.upload(self._values, stored, "matrices")
+
+    @property
+    def bytes(self) -> int:
+        """What a product reads of the matrix: entries and columns."""
+        return self.num_entries * (4 + (4 if self.precision == "single" else 8))
+
+    # Products --------------------------------------------------------------------------------------------
+
+    def apply(self, x, y) -> None:
+        """y = A x; buffers [num_owned], [num_rows]."""
+        self.step(x, y, scale=-1.0)
+
+    def add(self, x, y) -> None:
+        """y += A x"""
+        self.step(x, y, scale=-1.0, keep=1.0)
+
+    def residual(self, b, x, y) -> None:
+        """y = b - A x"""
+        self.step(x, y, b=b)
+
+    def step(self, x, y, b=None, diagonal=None, keep: float = 0.0, mix: float = 0.0, scale: float = 1.0) -> None:
+        """y = keep y + mix x + scale diagonal (b - A x), without b or diagonal where they are None. Collective."""
+        if self.halo is not None:
+            self.halo.forward(x, self.tail)
+        if not self.num_rows:
+            return
+        kernel = self._kernel(diagonal is not None, b is not None)
+        slices = -(-self.num_rows // SLICE)
+        kernel(
+            slices * SLICE * self.team, self.num_rows, self.num_owned, self._starts, self._columns, self._values, x,
+            self.tail, b, diagonal, float(keep), float(mix), float(scale), y,
+        )  # fmt: skip
+
+    @cached_property
+    def team(self) -> int:
+        """Work-items of a row."""
+        if not self.arrays.device.is_gpu or self.num_rows > FEW_ROWS:
+            return 1
+        wanted = self.num_entries / max(1, self.num_rows) / ENTRIES
+        return next(team for team in (1, 2, 4, MOST_TEAM) if team >= min(wanted, MOST_TEAM))
+
+    def _kernel(self, diagonal: bool, given: bool) -> Kernel:
+        key = diagonal, given
+        if key not in self._kernels:
+            macros = {
+                "SLICE": SLICE,
+                "TEAM": self.team,
+                "STORED": "float" if self.precision == "single" else "real",
+                "SQUARE": int(self.num_rows == self.num_owned),
+                "DIAGONAL": int(diagonal),
+                "GIVEN": int(given),
+                "GHOSTS": int(self.num_ghosts > 0),
+            }
+            self._kernels[key] = Kernel(
+                KernelSpec(
+                    "sell_step", ("sell.cl",), macros, precision=self.arrays.precision, local_size=SLICE * self.team
+                ),
+                self.arrays.device,
+            )
+        return self._kernels[key]
+
+
+def is_assembled(mat) -> bool:
+    """Whether a matrix has rows that can be mirrored."""
+    return "aij" in mat.getType() and "sbaij" not in mat.getType()
+
+
+def mirrored(mat, arrays, precision: str = "double") -> SellMatrix:
+    """The mirror of a matrix as it is now, made once for those that ask while it lives. Collective."""
+    key = mat.handle, mat.stateGet(), id(arrays.device), arrays.precision, precision
+    made = _MADE.get(key)
+    if made is None:
+        made = _MADE[key] = SellMatrix(mat, arrays, precision)
+    return made
+
+
+def _rows(mat) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """CSR of this rank's rows: starts, global columns, values."""
+    plain = mat.convert("aij") if "baij" in mat.getType() else mat
+    starts, columns, values = plain.getValuesCSR()
+    return np.asarray(starts, np.int64), np.array(columns, np.int64), np.array(values)
+
+
+def sliced(starts: np.ndarray, columns: np.ndarray, values: np.ndarray):
+    """CSR rows as slices: starts [slice + 1], columns and values [entry], padded by zeros in column 0."""
+    lengths = np.diff(starts)
+    slices = -(-len(lengths) // SLICE)
+    padded = np.zeros(slices * SLICE, np.int64)
+    padded[: len(lengths)] = lengths
+    widths = padded.reshape(slices, SLICE).max(axis=1, initial=0)
+    first = np.concatenate([[0], np.cumsum(widths * SLICE)])
+    row = np.repeat(np.arange(len(lengths)), lengths)
+    entry = np.arange(len(values)) - np.repeat(starts[:-1], lengths)
+    place = first[row // SLICE] + entry * SLICE + row % SLICE
+    wide_columns, wide_values = np.zeros(first[-1], np.int64), np.zeros(first[-1])
+    wide_columns[place], wide_values[place] = columns, values
+    return first, wide_columns, wide_values

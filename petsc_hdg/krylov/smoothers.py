@@ -1,0 +1,134 @@
+"""Smoothers on the device: PETSc's Chebyshev and Richardson iterations of a fixed number of steps."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..codegen import KernelSpec
+from ..device import Kernel
+from .level_operators import Unsupported
+from .multigrid_view import chebyshev_bounds, described, richardson_scale
+from .preconditioners import Preconditioner
+from .sell_matrix import SLICE, SellMatrix
+from .vectors import Vectors
+
+
+def smoother_of(ksp, operator, vectors: Vectors) -> Smoother:
+    """The smoother as a KSP describes it, after PETSc has set it up. Collective; raises Unsupported."""
+    kind, steps = ksp.getType(), ksp.getTolerances()[3]
+    if kind == "richardson":
+        scale = richardson_scale(described(ksp))
+        if scale is None:
+            raise Unsupported("multigrid smoothed by Richardson iterations that choose their own damping")
+        factors = [(0.0, 1.0, scale)] * steps
+    elif kind == "chebyshev":
+        factors = chebyshev_steps(*chebyshev_bounds(described(ksp)), steps)
+    else:
+        raise Unsupported(f"multigrid smoothed by a KSP of type {kind}")
+    return Smoother(operator, _preconditioner(ksp.getPC(), vectors), vectors, factors)
+
+
+def _preconditioner(pc, vectors: Vectors):
+    """What a smoother multiplies residuals by."""
+    if pc.getType() == "pbjacobi":
+        return SellMatrix(_inverse_blocks(pc.getOperators()[1]), vectors.arrays)
+    made = Preconditioner(pc, vectors)
+    if not made.on_device:
+        raise Unsupported(f"multigrid smoothed with a PC of type {pc.getType()}")
+    return made
+
+
+def _inverse_blocks(mat):
+    """AIJ matrix of the inverted diagonal blocks. Collective."""
+    size, rows = mat.getBlockSize(), mat.getLocalSize()[0]
+    starts, columns, values = mat.convert("aij").getValuesCSR() if "baij" in mat.getType() else mat.getValuesCSR()
+    blocks = np.zeros((rows // size, size, size))
+    row = np.repeat(np.arange(rows), np.diff(starts))
+    column = columns - mat.getOwnershipRangeColumn()[0]
+    inside = column // size == row // size
+    row, column = row[inside], column[inside]
+    blocks[row // size, row % size, column % size] = values[inside]
+    inverted = np.linalg.inv(blocks)
+    first = mat.getOwnershipRangeColumn()[0] + np.repeat(np.arange(0, rows, size), size)
+    csr = np.arange(0, rows * size + 1, size), (first[:, None] + np.arange(size)).ravel(), inverted.ravel()
+    types = [np.asarray(a, dtype=d) for a, d in zip(csr, (columns.dtype, columns.dtype, float), strict=True)]
+    return type(mat)().createAIJ(mat.getSizes(), csr=types, comm=mat.comm)
+
+
+def chebyshev_steps(lower: float, upper: float, steps: int) -> list[tuple[float, float, float]]:
+    """Factors (keep, mix, scale) of step after step: x₊ = keep x₋ + mix x + scale M⁻¹ (b - A x), x₋ the one before x.
+
+    The first kind, as PETSc's KSPCHEBYSHEV (Saad 2003, algorithm 12.1).
+    """
+    scale = 2 / (upper + lower)
+    mu = 1 / (1 - scale * lower)
+    before, now, found = 1.0, mu, [(0.0, 1.0, scale)]
+    for _ in range(1, steps):
+        after = 2 * mu * now - before
+        omega = 2 * mu * now / after
+        found.append((1 - omega, omega, omega * scale))
+        before, now = now, after
+    return found
+
+
+class Smoother:
+    """Steps x₊ = keep x₋ + mix x + scale M⁻¹ (b - A x), joined with the product where M is a diagonal.
+
+    operator  with `apply`, `residual`, and `step` if it can join (see SellMatrix);  pc with `apply`
+    """
+
+    def __init__(self, operator, pc, vectors: Vectors, steps):
+        self.operator, self.pc, self.vectors, self.steps = operator, pc, vectors, steps
+        self.is_diagonal = getattr(pc, "is_diagonal", False)
+        self.diagonal = pc.diagonal if self.is_diagonal else None
+        self.joins = self.is_diagonal and hasattr(operator, "step")
+        self._update = self._kernel()
+
+    def smooth(self, b, x, zero: bool) -> None:
+        """Improve x, which is zero where `zero` says so. Collective."""
+        now, before = x, self.vectors.buffer("before")
+        for number, (keep, mix, scale) in enumerate(self.steps):
+            if number == 0 and zero:
+                self._first(b, before, scale)
+            else:
+                is_zero = zero and number == 1  # `before` is x then, which holds anything
+                self._step(b, now, before, 0.0 if is_zero else keep, mix, scale)
+            now, before = before, now
+        if now is not x:
+            self.vectors.copy(now, x)
+
+    def _first(self, b, out, scale: float) -> None:
+        """out = scale M⁻¹ b"""
+        self._combine(None, None, self._preconditioned(b), out, 0.0, 0.0, scale)
+
+    def _preconditioned(self, r):
+        """M⁻¹ r where M is not a diagonal, else r: `_combine` multiplies by that."""
+        if self.is_diagonal:
+            return r
+        z = self.vectors.buffer("z")
+        self.pc.apply(r, z)
+        return z
+
+    def _step(self, b, x, before, keep: float, mix: float, scale: float) -> None:
+        """before = keep before + mix x + scale M⁻¹ (b - A x)"""
+        r = self.vectors.buffer("r")
+        if self.joins:
+            self.operator.step(x, before, b=b, diagonal=self.diagonal, keep=keep, mix=mix, scale=scale)
+        elif self.is_diagonal:
+            self.operator.apply(x, r)
+            self._combine(r, x, b, before, keep, mix, scale)
+        else:
+            self.operator.residual(b, x, r)
+            self._combine(None, x, self._preconditioned(r), before, keep, mix, scale)
+
+    def _combine(self, product, x, b, out, keep: float, mix: float, scale: float) -> None:
+        """out = keep out + mix x + scale diagonal (b - product)"""
+        count, given = self.vectors.count, (int(product is not None), product, int(x is not None), x)
+        self._update(count, count, *given, b, self.diagonal, keep, mix, scale, out)
+
+    def _kernel(self) -> Kernel:
+        arrays = self.vectors.arrays
+        macros = {"SLICE": SLICE, "TEAM": 1, "STORED": "real", "SQUARE": 1, "GIVEN": 1, "GHOSTS": 0}
+        macros["DIAGONAL"] = int(self.diagonal is not None)
+        spec = KernelSpec("sell_update", ("sell.cl",), macros, precision=arrays.precision, local_size=128)
+        return Kernel(spec, arrays.device)

@@ -1,0 +1,89 @@
+"""PETSc's multigrid on the device gives what PETSc gives, to the six digits of Chebyshev's bounds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from krylov_systems import laplacian_2d, multigrid
+from mirrored import difference
+from petsc4py import PETSc
+from sample_meshes import box_mesh
+from sample_physics import smooth_poisson
+
+from petsc_hdg.krylov.level_operators import Unsupported
+from petsc_hdg.krylov.multigrid_view import chebyshev_bounds, richardson_scale
+from petsc_hdg.krylov.smoothers import chebyshev_steps
+from petsc_hdg.options import Options
+from petsc_hdg.problem import Problem
+
+SCRIPT = Path(__file__).with_name("mirrored.py")
+DIGITS = 2e-6  # six digits of the bounds of a few smoothers
+
+
+@pytest.mark.parametrize("backend, degree", [("cg_gpu", 2), ("hdg_gpu", 1), ("sipg_gpu", 2), ("poly_gpu", 1)])
+def test_default_preconditioners_of_the_schemes(backend, degree):
+    problem = Problem(
+        box_mesh("triangle", (16, 16), seed=3, comm=PETSc.COMM_SELF),
+        smooth_poisson(),
+        Options(backend=backend, degree=degree, check_kernels=False),
+    )
+    problem.solve()
+    found, mirror = difference(problem.snes.getKSP().getPC())
+    assert found < DIGITS and len(mirror.levels) >= 1
+
+
+@pytest.mark.parametrize("setting", [{}, {"pc_mg_cycle_type": "w"}, {"mg_levels_ksp_type": "richardson"}])
+@pytest.mark.parametrize("precision", ["double", "single"])
+def test_cycles_and_smoothers(setting, precision):
+    found, mirror = difference(multigrid(laplacian_2d(30), **setting), precision)
+    assert found < DIGITS and len(mirror.levels) >= 2
+    assert mirror.cycles == (2 if setting.get("pc_mg_cycle_type") == "w" else 1)
+
+
+def test_blocks_of_points():
+    pc = multigrid(laplacian_2d(30, block=2), mg_levels_pc_type="pbjacobi")
+    assert difference(pc)[0] < DIGITS
+
+
+def test_a_coarsest_level_on_the_host(monkeypatch):
+    monkeypatch.setattr("petsc_hdg.krylov.multigrid.MOST_INVERSE", 0)
+    assert difference(multigrid(laplacian_2d(30)))[0] < DIGITS
+
+
+@pytest.mark.parametrize(
+    "setting, why",
+    [
+        ({"mg_levels_ksp_type": "gmres"}, "KSP of type gmres"),
+        ({"mg_levels_pc_type": "sor"}, "PC of type sor"),
+        ({"pc_mg_type": "additive"}, "another type than multiplicative"),
+    ],
+)
+def test_what_cannot_be_mirrored_is_said(setting, why):
+    with pytest.raises(Unsupported, match=why):
+        difference(multigrid(laplacian_2d(30), **setting))
+
+
+def test_ranks(mpirun):
+    given = ("-fe_backend", "sipg_gpu", "-fe_degree", "2", "-dm_plex_box_faces", "12,12")
+    assert float(mpirun(3, SCRIPT, *given, timeout=200).stdout.splitlines()[-1]) < DIGITS
+
+
+def test_chebyshev_steps_damp_as_the_polynomial_does():
+    """The error of an eigenvector: T_k((theta - λ)/delta) / T_k(theta/delta)."""
+    lower, upper, steps = 0.2, 2.2, 4
+    theta, delta = (upper + lower) / 2, (upper - lower) / 2
+    for eigenvalue in (0.1, 0.3, 1.0, 2.1):
+        before, now = 0.0, 0.0
+        for keep, mix, scale in chebyshev_steps(lower, upper, steps):
+            before, now = now, keep * before + mix * now + scale * (1 - eigenvalue * now)
+        wanted = [np.polynomial.chebyshev.chebval(z / delta, [0] * steps + [1]) for z in (theta - eigenvalue, theta)]
+        assert abs((1 - eigenvalue * now) - wanted[0] / wanted[1]) < 1e-14
+
+
+def test_numbers_in_views():
+    assert chebyshev_bounds("  eigenvalue targets used: min 0.16, max 1.76149\n  eigenvalues") == (0.16, 1.76149)
+    assert chebyshev_bounds("  eigenvalue estimates used:  min = 0.1, max = 1.1\n") == (0.1, 1.1)
+    assert richardson_scale("    damping factor=0.7\n") == 0.7
+    assert richardson_scale("    using self-scale best computed damping factor\n") is None

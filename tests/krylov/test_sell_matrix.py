@@ -1,0 +1,73 @@
+"""Products with assembled matrices on the device, joined with updates, against dense ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from petsc4py import PETSc
+
+from petsc_hdg.device import Arrays, Device
+from petsc_hdg.krylov.sell_matrix import SellMatrix, sliced
+
+ROWS, COLUMNS = 75, 75
+
+
+@pytest.fixture(scope="module")
+def arrays():
+    return Arrays(Device.select("any"))
+
+
+def random_matrix(rows: int, columns: int) -> np.ndarray:
+    """A sparse matrix with empty rows and one that is full."""
+    rng = np.random.default_rng(5)
+    dense = rng.uniform(-1, 1, (rows, columns)) * (rng.uniform(size=(rows, columns)) < 0.1)
+    dense[3], dense[40] = 0, rng.uniform(-1, 1, columns)
+    return dense
+
+
+def petsc_matrix(dense: np.ndarray) -> PETSc.Mat:
+    row, column = dense.nonzero()
+    starts = np.searchsorted(row, np.arange(len(dense) + 1)).astype(PETSc.IntType)
+    csr = starts, column.astype(PETSc.IntType), dense[row, column]
+    return PETSc.Mat().createAIJ(dense.shape, csr=csr, comm=PETSc.COMM_SELF)
+
+
+@pytest.mark.parametrize("team", [1, 4])
+def test_products_and_updates(arrays, team):
+    dense = random_matrix(ROWS, COLUMNS)
+    matrix = SellMatrix(petsc_matrix(dense), arrays)
+    matrix.__dict__["team"] = team
+    rng = np.random.default_rng(2)
+    x, b, d, y = rng.uniform(-1, 1, (4, ROWS))
+    buffers = {name: arrays.to_device(v) for name, v in {"x": x, "b": b, "d": d}.items()}
+
+    def result(work, start=y):
+        out = arrays.to_device(start)
+        work(out)
+        return arrays.to_host(out, ROWS)
+
+    def close(found, expected):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
+
+    bx, bb, bd = buffers.values()
+    close(result(lambda out: matrix.apply(bx, out), np.full(ROWS, np.nan)), dense @ x)
+    close(result(lambda out: matrix.add(bx, out)), y + dense @ x)
+    close(result(lambda out: matrix.residual(bb, bx, out)), b - dense @ x)
+    joined = result(lambda out: matrix.step(bx, out, b=bb, diagonal=bd, keep=0.3, mix=0.7, scale=1.9))
+    close(joined, 0.3 * y + 0.7 * x + 1.9 * d * (b - dense @ x))
+
+
+def test_rectangles_and_single_precision(arrays):
+    dense = random_matrix(50, 20)
+    x = np.random.default_rng(4).uniform(-1, 1, 20)
+    out, given = arrays.zeros(50), arrays.to_device(x)
+    for precision, tolerance in (("double", 1e-14), ("single", 1e-6)):
+        matrix = SellMatrix(petsc_matrix(dense), arrays, precision)
+        matrix.apply(given, out)
+        assert np.abs(arrays.to_host(out, 50) - dense @ x).max() < tolerance
+        assert matrix.bytes == np.count_nonzero(dense) * (12 if precision == "double" else 8)
+
+
+def test_slices_of_no_rows():
+    starts, columns, values = sliced(np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    assert starts.tolist() == [0] and not columns.size and not values.size
