@@ -17,8 +17,10 @@ SPAN = 2e-3  # seconds of launches that make a measurement
 ROUNDS = 3
 
 
-def fastest(specs: Sequence, device, launch: Callable[[Kernel], None]) -> Kernel:
+def fastest(specs: Sequence, device, launch: Callable[[Kernel], None] | None) -> Kernel:
     """The kernel of `specs` whose `launch(kernel)` takes least time; on a CPU that of the first, unmeasured.
+
+    Without launch it is the one found before, else the first.
 
     The specs are one kernel in several launch shapes with the same results, the best guess first; shapes that the
     device cannot run are left out. launch must give a kernel the arguments of real work, and may be called often.
@@ -28,7 +30,7 @@ def fastest(specs: Sequence, device, launch: Callable[[Kernel], None]) -> Kernel
     if len(specs) == 1 or not device.is_gpu:
         return Kernel(specs[0], device)
     entry = Entry(_digest(specs, device))
-    chosen = _remembered(entry, specs)
+    chosen = _remembered(entry, specs) or (specs[0] if launch is None else None)
     if chosen is None:
         with entry.locked():
             chosen = _remembered(entry, specs)

@@ -5,7 +5,7 @@ The product and all arrays are described in sipg_affine.clh. Sides of a cell are
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -211,6 +211,25 @@ def affine_shape(dim: int, degree: int, real_bytes: int, limits, is_nvidia: bool
     lines, each = (degree + 1) ** (dim - 1), LINES_EACH[dim].get(degree, USUAL_LINES[dim])
     most = min(GPU_THREADS, limits.max_work_group) // cells
     return AffineShape("line", cells, max(1, min(-(-lines // each), most)), ahead)
+
+
+def affine_shapes(dim: int, degree: int, real_bytes: int, limits, is_nvidia: bool = False) -> list[AffineShape]:
+    """Shapes of the same kernel to choose from, the likeliest first: more or fewer lines, cells and prefetching."""
+    best = affine_shape(dim, degree, real_bytes, limits, is_nvidia)
+    if best is None or not limits.is_gpu:
+        return [best]
+    found = [best]
+    if is_nvidia:
+        cell_bytes = (degree + 1) ** dim * real_bytes
+        found.append(replace(best, ahead=0 if best.ahead else int(AHEAD_BYTES / (CHUNK * cell_bytes))))
+    if best.kernel == "line":
+        lines, most = (degree + 1) ** (dim - 1), min(GPU_THREADS, limits.max_work_group)
+        each = -(-lines // best.threads)
+        shared = {-(-lines // k) for k in (each - 1, each + 1) if k > 0}
+        found += [replace(best, threads=threads) for threads in sorted(shared) if threads * best.cells <= most]
+        if best.cells > 1:
+            found.append(replace(best, cells=best.cells // 2))
+    return list(dict.fromkeys(found))
 
 
 def affine_spec(dim: int, degree: int, theta: float, precision: str, shape: AffineShape) -> KernelSpec:

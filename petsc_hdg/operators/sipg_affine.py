@@ -6,9 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ..device import Kernel
+from ..device import Kernel, fastest
 from ..discretizations.sipg_affine import (
-    affine_shape,
+    affine_shapes,
     affine_spec,
     build_links,
     cell_edges,
@@ -21,6 +21,7 @@ from ..discretizations.sipg_affine import (
 from ..discretizations.sipg_tensor import facet_places
 from ..reference import gauss_lobatto, is_tensor
 from .sipg_pass import FusedPass
+from .verdict import vector_of
 
 
 class AffinePass(FusedPass):
@@ -45,7 +46,7 @@ class AffinePass(FusedPass):
         self._steps = arrays.to_device(facet_places(disc, disc.element.degree + 1), "neighbours")
         self._headers = arrays.to_device(self._header, "neighbours")
         self._class_of = self._data = self._key = None
-        self.classes = 0
+        self.classes, self._is_tuned = 0, False
 
     @staticmethod
     def matches(disc) -> bool:
@@ -56,23 +57,39 @@ class AffinePass(FusedPass):
         if disc.mesh.geometry.degree != 1 or not physics.constant_jacobian(disc.dim):
             return False
         depends = physics.dependence(disc.dim, False)
-        if depends.auxiliary or any(depends.natural) or shape_of(disc) is None:
+        if depends.auxiliary or any(depends.natural) or shapes_of(disc) == [None]:
             return False
         edges, coefficients = edges_of(disc), [Coefficients(disc, t, seed) for seed, t in enumerate((0.3, 0.7))]
         return edges is not None and all(c.is_symmetric and is_diagonal(metrics(edges, c.tensor)) for c in coefficients)
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
-        """The kernel that suits the device."""
-        op, disc = self.operator, self.operator.discretization
-        shape = self.shape
-        spec = affine_spec(disc.dim, disc.element.degree, disc.theta, op.arrays.precision, shape)
-        return {spec.name: Kernel(spec, op.device)}
+        """The kernel that suits the device: one found fastest before, else the likeliest."""
+        return self._chosen(None)
 
     @cached_property
-    def shape(self):
-        """Its AffineShape."""
-        return shape_of(self.operator.discretization, "nvidia" in self.operator.device.platform.lower())
+    def _shapes(self) -> dict:
+        """Specs in the shapes to choose from, and their shapes."""
+        disc, precision = self.operator.discretization, self.operator.arrays.precision
+        shapes = shapes_of(disc, "nvidia" in self.operator.device.platform.lower())
+        return {affine_spec(disc.dim, disc.element.degree, disc.theta, precision, shape): shape for shape in shapes}
+
+    def _chosen(self, launch) -> dict[str, Kernel]:
+        kernel = fastest(list(self._shapes), self.operator.device, launch)
+        return {kernel.spec.name: kernel}
+
+    def _tune(self) -> None:
+        """Find the fastest shape for the data at hand. Not collective."""
+        op, vectors = self.operator, []
+
+        def launch(kernel):
+            if not vectors:  # made where there is something to measure
+                vectors.append(vector_of(op, np.ones(op.dofmap.num_owned + op.dofmap.num_tail)))
+                vectors.append(op.arrays.zeros(max(1, op.dofmap.num_owned)))
+            self._launch(kernel, vectors[1], 0, vectors[0])
+
+        self.kernels = self._chosen(launch)
+        self._is_tuned = True
 
     def update(self) -> None:
         """Find the classes of cells anew, at the operator's time and shift, with its penalties. Not collective."""
@@ -90,22 +107,28 @@ class AffinePass(FusedPass):
         op.arrays.upload(self._headers, self._header, "neighbours")
         self._class_of, self._data = (op.arrays.to_device(a, "congruent cells") for a in (class_of, data))
         self._key, self.classes = key, len(data)
+        if not self._is_tuned:
+            self._tune()
 
     def run(self, what: str, out, part: int, du=None) -> None:
         """Compute the `action` on the chunks without ghost neighbours (part 0) or on the others (part 1)."""
+        (kernel,) = self.kernels.values()
+        self._launch(kernel, out, part, du)
+
+    def _launch(self, kernel, out, part: int, du) -> None:
         disc = self.operator.discretization
         chunks, count = self.chunks[part]
-        (kernel,) = self.kernels.values()
         kernel(
-            count * self.shape.items_of_chunk, count, disc.mesh.num_cells, disc.neighbours.num_ghosts, disc.stride,
+            count * self._shapes[kernel.spec].items_of_chunk,
+            count, disc.mesh.num_cells, disc.neighbours.num_ghosts, disc.stride,
             chunks, self._headers, self._links, self._steps, self._class_of, self._data, self.operator.neighbour,
             du.owned, du.tail, out,
         )  # fmt: skip
 
 
-def shape_of(disc, is_nvidia: bool = False):
-    """The AffineShape for the device that a discretization is meant for, or None."""
-    return affine_shape(disc.dim, disc.element.degree, disc.real_bytes, disc.limits, is_nvidia)
+def shapes_of(disc, is_nvidia: bool = False) -> list:
+    """The AffineShapes for the device that a discretization is meant for, [None] where none fits."""
+    return affine_shapes(disc.dim, disc.element.degree, disc.real_bytes, disc.limits, is_nvidia)
 
 
 def edges_of(disc) -> np.ndarray | None:

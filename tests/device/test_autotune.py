@@ -31,33 +31,39 @@ def pretended(device, fresh_cache, monkeypatch):
     return Pretended(device)
 
 
+def nothing(kernel) -> None:
+    """A launch whose time is pretended."""
+
+
 def shapes(make_spec, sizes=(64, 16, 32)) -> list:
     return [replace(make_spec(), macros={"GROUP": size}, local_size=size) for size in sizes]
 
 
 def test_the_fastest_is_remembered(pretended, fresh_cache, make_spec, monkeypatch):
-    assert autotune.fastest(shapes(make_spec), pretended, None).spec.local_size == 16
+    assert autotune.fastest(shapes(make_spec), pretended, nothing).spec.local_size == 16
     (file,) = fresh_cache.glob("tuned-*/shape.json")
     assert json.loads(file.read_text())["fastest"] == 1
     monkeypatch.setattr(autotune, "_span", lambda *_: pytest.fail("measured again"))
     assert autotune.fastest(shapes(make_spec), pretended, None).spec.local_size == 16
+    assert autotune.fastest(shapes(make_spec), pretended, nothing).spec.local_size == 16
     file.write_text(json.dumps({"fastest": 7}))
     with pytest.raises(pytest.fail.Exception, match="measured again"):
-        autotune.fastest(shapes(make_spec), pretended, None)
+        autotune.fastest(shapes(make_spec), pretended, nothing)
 
 
 def test_little_work_is_not_remembered(pretended, fresh_cache, make_spec, monkeypatch):
     monkeypatch.setattr(autotune, "LEAST_SECONDS", 10.0)
-    assert autotune.fastest(shapes(make_spec), pretended, None).spec.local_size == 16
+    assert autotune.fastest(shapes(make_spec), pretended, nothing).spec.local_size == 16
+    assert autotune.fastest(shapes(make_spec), pretended, None).spec.local_size == 64
     assert not list(fresh_cache.glob("tuned-*/shape.json"))
 
 
 def test_shapes_that_cannot_run_are_left_out(pretended, make_spec):
     large = pretended.max_work_group * 2
-    kernel = autotune.fastest(shapes(make_spec, (large, 32)), pretended, None)
+    kernel = autotune.fastest(shapes(make_spec, (large, 32)), pretended, nothing)
     assert kernel.spec.local_size == 32
     with pytest.raises(DeviceError, match=f"{large} work-items"):
-        autotune.fastest(shapes(make_spec, (large, 2 * large)), pretended, None)
+        autotune.fastest(shapes(make_spec, (large, 2 * large)), pretended, nothing)
 
 
 def test_a_cpu_takes_the_first(device, make_spec):

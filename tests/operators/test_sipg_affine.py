@@ -13,6 +13,7 @@ from petsc4py import PETSc
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from sample_meshes import box_mesh, box_sides  # noqa: E402
 
+from petsc_hdg.device import Kernel
 from petsc_hdg.discretizations.sipg_affine import (
     STRAIGHT,
     affine_shape,
@@ -91,6 +92,19 @@ def test_it_is_volume_and_fluxes(cell, degree, theta, reaction, limits):
     state = AffineState(box_mesh(cell, faces, amplitude=0), diffusion(reaction), degree, limits, sipg_theta=theta)
     assert state.one.product == "affine" and state.disc.mesh.num_cells > 32
     assert state.difference("action") < TOLERANCE * (1 + degree // 8)
+
+
+@pytest.mark.parametrize("cell, degree", [("quadrilateral", 6), ("hexahedron", 3)])
+def test_the_shape_changes_no_bit(cell, degree):
+    faces = (9, 7) if cell == "quadrilateral" else (3, 4, 3)
+    state = AffineState(box_mesh(cell, faces, amplitude=0), diffusion(), degree, GPU)
+    fast, found = state.one.fast, []
+    expected = state._result(state.one, "action")
+    for spec, shape in fast._shapes.items():
+        fast.kernels = {spec.name: Kernel(spec, state.one.device)}
+        found.append(shape)
+        assert (state._result(state.one, "action") == expected).all(), shape
+    assert len(set(found)) == len(found) > 1
 
 
 def structured(cell: str, faces, stretched: bool):
