@@ -1,5 +1,5 @@
-// Functions of polytopes as nodal values on the base cells, and the transpose. After poly_basis.clh.
-// needs: DIM NC NB NNODES DEGREE NODE_GEO
+// Functions of polytopes as nodal values on the base cells, and the transpose. After poly_basis.clh and poly_sum.clh.
+// needs: DIM NC NB NNODES DEGREE NODE_GEO ROWS LANES CHUNK GROUP UNROLL
 //
 // Sizes
 //   NB  nodes of a base cell
@@ -7,7 +7,7 @@
 //   of_cell [stride]            polytope of a base cell;  nodes, cell_nodes [NNODES, stride] as in geometry.clh
 //   first   [polytope + 1]      place of the first unknown: component by component, functions in each
 //   fine    [base unknown]      chunks of 32 cells, in each (component, node) rows, cell fastest
-//   start, cells                base cells of each polytope;  dof_polytope [unknown]
+//   start, cells                base cells of each polytope
 // Tables
 //   NODE_GEO [NB, NNODES]       geometry functions at the nodes
 
@@ -25,7 +25,7 @@ inline int fine_place(int num_cells, int cell, int row)
 }
 
 // Thread (cell, node), cells fastest in chunks of 32.
-__kernel void poly_expand(int num_cells, int stride, __global const real *nodes, __global const int *cell_nodes,
+KERNEL(GROUP) void poly_expand(int num_cells, int stride, __global const real *nodes, __global const int *cell_nodes,
                           __global const int *of_cell, __global const int *first, __global const real *boxes,
                           __global const real *u, __global real *fine)
 {
@@ -36,30 +36,35 @@ __kernel void poly_expand(int num_cells, int stride, __global const real *nodes,
   node_x(node, cell, stride, nodes, cell_nodes, x);
   poly_line(boxes + polytope * 2 * DIM, x, line);
   for (int c = 0; c < NC; ++c) value[c] = 0;
-  for (int b = 0; b < size; ++b) {
-    const real basis = poly_value(line, b);
-    for (int c = 0; c < NC; ++c) value[c] += basis * u[begin + c * size + b];
-  }
+  UNROLL for (int b = 0; b < ROWS; ++b)
+    if (b < size) {
+      const real basis = poly_value(line, b);
+      for (int c = 0; c < NC; ++c) value[c] += basis * u[begin + c * size + b];
+    }
   for (int c = 0; c < NC; ++c) fine[fine_place(num_cells, cell, c * NB + node)] = value[c];
 }
 
-// Thread: unknown.
-__kernel void poly_restrict(int num_unknowns, int num_cells, int stride, __global const real *nodes,
-                            __global const int *cell_nodes, __global const int *start, __global const int *cells,
-                            __global const int *dof_polytope, __global const int *first, __global const real *boxes,
-                            __global const real *fine, __global real *out)
+// A team a polytope and component, a work-item a node.
+KERNEL(GROUP) void poly_restrict(int num_polytopes, int num_cells, int stride, __global const real *nodes,
+                                 __global const int *cell_nodes, __global const int *start, __global const int *cells,
+                                 __global const int *first, __global const real *boxes, __global const real *fine,
+                                 __global real *out)
 {
-  const int dof = get_global_id(0);
-  if (dof >= num_unknowns) return;
-  const int polytope = dof_polytope[dof], size = (first[polytope + 1] - first[polytope]) / NC;
-  const int c = (dof - first[polytope]) / size, b = (dof - first[polytope]) % size;
-  real sum = 0;
-  for (int k = start[polytope]; k < start[polytope + 1]; ++k)
-    for (int node = 0; node < NB; ++node) {
-      real x[DIM], line[DIM * (DEGREE + 1)];
-      node_x(node, cells[k], stride, nodes, cell_nodes, x);
-      poly_line(boxes + polytope * 2 * DIM, x, line);
-      sum += poly_value(line, b) * fine[fine_place(num_cells, cells[k], c * NB + node)];
-    }
-  out[dof] = sum;
+  __local real share[CHUNK * (GROUP + 1)];
+  POLY_LANE
+  const int polytope = item < num_polytopes ? item : 0, size = (first[polytope + 1] - first[polytope]) / NC;
+  const int begin = start[polytope], count = item < num_polytopes ? (start[polytope + 1] - begin) * NB : 0;
+  real sum[ROWS];
+  UNROLL for (int b = 0; b < ROWS; ++b) sum[b] = 0;
+  for (int at = lane; at < count; at += LANES) {
+    const int cell = cells[begin + at / NB], node = at % NB;
+    const real value = fine[fine_place(num_cells, cell, test * NB + node)];
+    real x[DIM], line[DIM * (DEGREE + 1)];
+    node_x(node, cell, stride, nodes, cell_nodes, x);
+    poly_line(boxes + polytope * 2 * DIM, x, line);
+    UNROLL for (int b = 0; b < ROWS; ++b) sum[b] += poly_value(line, b) * value;
+  }
+  const int functions = item < num_polytopes ? size : 0;
+  __global real *result = out + first[polytope] + test * size;
+  POLY_SUM_UP(sum, functions, result)
 }

@@ -8,9 +8,9 @@ from ..codegen import KernelSpec
 from .large_tables import CONSTANT_BYTES, place_tables
 from .legendre import num_basis
 from .mma_shape import FEWEST_WARPS, TARGET, MmaShape, mma_shape
+from .poly_dependences import dependences
 from .team_shape import split_of, team_shape
 
-MOST_UNROLLED = 64  # functions whose degrees are numbers in the program
 EMULATED = False  # whether devices without tensor cores do as if they had them: for tests
 
 
@@ -54,7 +54,7 @@ class MatrixSpecs:
         fine, points = self.fine, self.fine.quadrature.num_points
         flags = {"TEST_VALUE": self._tests_value, "TRIAL_VALUE": self._trial_value}
         macros = {**fine._macros(), "NQ": points, **{k: int(v) for k, v in flags.items()}}
-        sources = (*fine._sources("poly_items.clh"), "poly_basis.clh", "poly_volume_point.clh")
+        sources = (*fine._sources("poly_items.clh"), "poly_basis.clh", "poly_volume_state.clh", "poly_volume_point.clh")
         tables, load = fine._cell_tables(fine.quadrature), (load[0], load[1] * points)
         return self._spec("volume", sources, macros, tables, degree, self.volume_slots, atomic, load)
 
@@ -90,8 +90,7 @@ class MatrixSpecs:
             "SLOTS": slots,
             "TRIAL_GRADIENT": int(self._trial_gradient),
             "ATOMIC": int(atomic),
-            # Loops stay loops on CPUs: registers gain nothing there, and programs take twice as long to compile.
-            "UNROLL": ('_Pragma("unroll")' if rows <= MOST_UNROLLED else "") if gpu else '_Pragma("nounroll")',
+            "UNROLL": disc.unroll(rows),
         }
         tables, text = {**tables, **disc.basis_tables()}, fine.physics_text
         size, precision = shape.local_bytes, disc.options.precision
@@ -108,20 +107,6 @@ class MatrixSpecs:
         numbers = lines + slots * (1 + dim) if part == "volume" else 2 * (lines + derivatives) + dim
         shape = mma_shape(part, rows, numbers, slots, fine.limits)
         return shape if shape and (EMULATED or not items or items * shape.warps >= FEWEST_WARPS) else None
-
-
-def dependences(physics) -> set[tuple[str, str]]:
-    """(f0 or f1, u or u_x): which function may depend on what; a rate counts as the value."""
-    hand = {"g0": ("f0", "u"), "g1": ("f0", "u_x"), "g2": ("f1", "u"), "g3": ("f1", "u_x")}
-    found = set()
-    for term in physics.terms.jacobian or physics.terms.residual:
-        if term.kind in hand:
-            found.add(hand[term.kind])
-            continue
-        inputs = term.program.inputs
-        found |= {(term.kind, "u")} if inputs & {"u", "u_t"} else set()
-        found |= {(term.kind, "u_x")} if "u_x" in inputs else set()
-    return found
 
 
 def split_rows(spec: KernelSpec, rows: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from mpi4py.MPI import MAX, MIN
 from ..device import Kernel
 from ..discretizations.poly_shapes import shape_numbers
 from ..errors import PhysicsError
+from .poly_action import PolytopicAction
 from .poly_matrices import PolytopicMatrices
 from .sipg import SIPGOperator
 
@@ -18,7 +19,7 @@ class PolytopicOperator:
     """Kernels of a PolytopicDG discretization bound to the buffers they work on; interface as CGOperator.
 
     fine: SIPGOperator on the base cells, which works on expanded vectors (owned values of its own numbering).
-    assembly: PolytopicMatrices, which integrates matrices directly on the polytopes.
+    assembly: PolytopicMatrices, products: PolytopicAction, which integrate directly on the polytopes.
     """
 
     norms = SIPGOperator.norms
@@ -33,10 +34,9 @@ class PolytopicOperator:
         self.boxes = to_device(disc.box_rows(), "polytopes")
         self.of_cell = to_device(disc.polytope_rows(), "polytopes")
         self.start, self.cells = to_device(start, "polytopes"), to_device(cells, "polytopes")
-        owned = np.repeat(np.arange(disc.polytopes.count), np.diff(disc.numbering.first)[: disc.polytopes.count])
-        self._dof_polytope = to_device(owned.astype(np.int32), "polytopes")
         self._expanded = {name: arrays.zeros(max(1, self.fine.dofmap.num_owned)) for name in ("u", "u_t", "out")}
         self.assembly = PolytopicMatrices(self)
+        self.products = PolytopicAction(self)
 
     # As the fine operator ----------------------------------------------------------------------------------------
 
@@ -116,6 +116,7 @@ class PolytopicOperator:
         self.fine.kernels  # noqa: B018
         for fused in self.fine._passes:
             fused.kernels  # noqa: B018
+        self.products.launches  # noqa: B018
         if matrices:
             self.assembly.compile()
 
@@ -125,7 +126,8 @@ class PolytopicOperator:
 
     def all_kernels(self) -> dict[str, Kernel]:
         """Every kernel compiled so far, by name."""
-        return {**self.kernels, **self.fine.all_kernels(), **self.assembly.all_kernels()}
+        of_matrices = {**self.assembly.all_kernels(), **self.products.all_kernels()}
+        return {**self.kernels, **self.fine.all_kernels(), **of_matrices}
 
     # Base cells and back -----------------------------------------------------------------------------------------
 
@@ -141,10 +143,11 @@ class PolytopicOperator:
     def restrict(self, fine, out) -> None:
         """out = the transpose of `expand` of values on owned base cells. Not collective."""
         disc, kernel = self.discretization, self.kernels["poly_restrict"]
-        count = self.dofmap.num_owned
+        count, macros = disc.polytopes.count, kernel.spec.macros
         geometry = (disc.mesh.num_cells, disc.fine.stride, self.fine._nodes, self.fine._cell_nodes)
-        lists = (self.start, self.cells, self._dof_polytope, self.first, self.boxes)
-        kernel(count, count, *geometry, *lists, fine, out)
+        lists = (self.start, self.cells, self.first, self.boxes)
+        groups = -(-count // (macros["GROUP"] // macros["LANES"])) * macros["NC"]
+        kernel(groups * macros["GROUP"], count, *geometry, *lists, fine, out)
 
     # Vectors -----------------------------------------------------------------------------------------------------
 
@@ -175,8 +178,7 @@ class PolytopicOperator:
 
     def action(self, du, out) -> None:
         """out = J du at the state of `linearize`. Collective."""
-        self.fine.action(self.expand(du), self._expanded["out"])
-        self.restrict(self._expanded["out"], out)
+        self.products.run(du, out)
 
     def diagonal(self, out) -> None:
         """out = diagonal of J."""

@@ -150,6 +150,21 @@ def test_atomic_sums_give_the_product(precision):
     assert precision == "double" or found > 1e-12
 
 
+@pytest.mark.parametrize(
+    ("cell", "degrees", "name"), [("triangle", (3, 0), "convection"), ("quadrilateral", (2,), "everything")]
+)
+def test_products_are_those_on_the_base_cells(cell, degrees, name):
+    mesh = agglomerated(box_mesh(cell, FACES[cell]), 9, degrees)
+    operator = created(mesh, physics_of(name), max(degrees))
+    du = linearized(operator)[0]
+    arrays, fine = operator.arrays, operator.fine
+    on_cells, out = arrays.zeros(fine.dofmap.num_owned), arrays.zeros(operator.dofmap.num_owned)
+    fine.action(operator.expand(arrays.to_device(du)), on_cells)
+    operator.restrict(on_cells, out)
+    expected = arrays.to_host(out, operator.dofmap.num_owned).astype(float)
+    assert apart(product(operator, du), expected, mesh.comm) < 1e-12
+
+
 def test_launch_shapes_of_gpus_and_panels_of_large_blocks(monkeypatch):
     monkeypatch.setattr(team_shape, "MOST_PANEL", 2)
     mesh = agglomerated(box_mesh("triangle", (6, 5)), 4, (1,))
