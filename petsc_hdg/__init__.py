@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 # Looked up at first use, so that `import petsc_hdg` neither starts MPI nor PETSc.
 _PUBLIC = {
     "Auxiliary": "physics",
+    "BiCGStab": "krylov",
     "CG": "krylov",
     "CellBlockJacobi": "operators.cell_jacobi",
     "Device": "device",

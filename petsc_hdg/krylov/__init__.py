@@ -1,5 +1,6 @@
 """Krylov methods on the device, as contexts of PETSc's KSP: -ksp_type python -ksp_python_type petsc_hdg.CG."""
 
+from .bicgstab import BiCGStab
 from .cg import CG
 
-__all__ = ["CG"]
+__all__ = ["BiCGStab", "CG"]

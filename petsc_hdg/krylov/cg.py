@@ -6,7 +6,7 @@ import numpy as np
 
 from .course import Course, Reason
 from .solver import DeviceSolver
-from .vectors import Rows
+from .vectors import StepSums
 
 UPDATE_X, UPDATE_P = 1, 2  # as in krylov_cg.cl
 ROW_P, ROW_R = 0, 1
@@ -32,7 +32,7 @@ class CG(DeviceSolver):
         steps = self._steps
         steps.begin(self.matrix, self.preconditioner, x)
         self._current = lambda: x
-        self.residual(b, x, guessed, steps.r)
+        self.operation.residual(b, x, guessed, steps.r)
         rr, zr, zz = steps.first_sums()
         if course.check(0, course.norm(rr, zr, zz)) or course.has_failed(zr):
             return
@@ -63,35 +63,30 @@ class Steps:
     def __init__(self, vectors):
         self.vectors = vectors
         self.r, self.p, self.w = (vectors.buffer(name) for name in ("r", "p", "w"))
-        self.sums = Rows(vectors, 4)
-        self._totals = np.zeros((2, 2, 4), dtype=vectors.arrays.real)
-        self._totals_buffer = vectors.arrays.zeros(16)
+        self.sums = StepSums(vectors, 2)
         kernels = {"residual": "cg_residual", "direction": "cg_direction", "solution": "cg_direction"}
         self._kernels = {what: [vectors.kernel(name) for _ in range(2)] for what, name in kernels.items()}
 
     def begin(self, matrix, preconditioner, x) -> None:
         """A solve begins."""
         self.matrix, self.preconditioner, self.x = matrix, preconditioner, x
-        alone = self.vectors.comm.size == 1
-        self.runs_ahead = alone and matrix.on_device and preconditioner.on_device
+        self.runs_ahead = self.sums.alone and matrix.on_device and preconditioner.on_device
         self.is_fused = preconditioner.is_diagonal
         self.z = self.r if self.is_fused else self.vectors.buffer("z")
         self.diagonal = preconditioner.diagonal if self.is_fused else None
-        self.sums.clear()
-        self._totals[:] = 0
-        self._given = (self.vectors.groups, self.sums.buffer) if alone else (1, self._totals_buffer)
+        self.sums.begin()
 
     def first_sums(self) -> np.ndarray:
         """(r·r, z·r, z·z) of the first residual. Collective."""
         if self.is_fused:
-            self.vectors.run("sums_scaled", self.diagonal, self.r, 2 + ROW_R, self.sums.buffer)
+            self.vectors.run("sums_scaled", self.diagonal, self.r, self.sums.row(1, ROW_R), self.sums.buffer)
         else:
             self._precondition(1)
-        return self._reduced(1, ROW_R)[:3]
+        return self.sums.reduced(1, ROW_R)[:3]
 
     def _precondition(self, block: int) -> None:
         self.preconditioner.apply(self.r, self.z)
-        self.vectors.run("sums", self.z, self.r, 2 * block + ROW_R, self.sums.buffer)
+        self.vectors.run("sums", self.z, self.r, self.sums.row(block, ROW_R), self.sums.buffer)
 
     def advance(self, k: int) -> None:
         """The solution after step k - 1, direction, product and its sums of step k. Collective."""
@@ -103,39 +98,28 @@ class Steps:
         now = k % 2
         if self.runs_ahead:
             self._reduce_residual(k)
-            self.sums.read(2 * now, 2)
+            self.sums.read(now)
             self.advance(k + 1)
             sums = self.sums.wait()
             return sums[0, 1], *sums[1, :3]
         self._direct(k, UPDATE_P)
         self._multiply(k)
-        pw = self._reduced(now, ROW_P)[1]
+        pw = self.sums.reduced(now, ROW_P)[1]
         self._reduce_residual(k)
-        return pw, *self._reduced(now, ROW_R, meanwhile=lambda: self._direct(k + 1, UPDATE_X))[:3]
+        return pw, *self.sums.reduced(now, ROW_R, meanwhile=lambda: self._direct(k + 1, UPDATE_X))[:3]
 
     def _direct(self, k: int, what: int) -> None:
-        count, given = self._given
+        count, given = self.sums.given
         kernel = self._kernels["direction" if what & UPDATE_P else "solution"][k % 2]
         kernel(self.vectors.items, self.vectors.count, count, k % 2, what, given, self.z, self.diagonal, self.p, self.x)
 
     def _multiply(self, k: int) -> None:
         self.matrix.mult(self.p, self.w)
-        self.vectors.run("sums", self.p, self.w, 2 * (k % 2) + ROW_P, self.sums.buffer)
+        self.vectors.run("sums", self.p, self.w, self.sums.row(k % 2, ROW_P), self.sums.buffer)
 
     def _reduce_residual(self, k: int) -> None:
-        vectors, (count, given) = self.vectors, self._given
+        vectors, (count, given) = self.vectors, self.sums.given
         kernel = self._kernels["residual"][k % 2]
         kernel(vectors.items, vectors.count, count, k % 2, given, self.sums.buffer, self.w, self.diagonal, self.r)
         if not self.is_fused:
             self._precondition(k % 2)
-
-    def _reduced(self, block: int, row: int, meanwhile=None) -> np.ndarray:
-        """A row of sums over ranks, for kernels too; `meanwhile` launches what waits for none. Collective."""
-        self.sums.read(2 * block + row, 1)
-        if meanwhile is not None:
-            meanwhile()
-        total = self.vectors.over_ranks(self.sums.wait()[0])
-        if self.vectors.comm.size > 1:
-            self._totals[block, row] = total
-            self.vectors.arrays.upload(self._totals_buffer, self._totals, "Krylov sums")
-        return total

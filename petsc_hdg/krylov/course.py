@@ -30,6 +30,12 @@ class Course:
         self.stopped = reason
         self.ksp.setConvergedReason(reason)
 
+    def tell(self, iteration: int, norm: float) -> None:
+        """Tell log and monitors of the residual's norm. Collective."""
+        self.ksp.setResidualNorm(norm)
+        self.ksp.logConvergenceHistory(norm)
+        self.ksp.monitor(iteration, norm)
+
     def has_failed(self, *values: float) -> bool:
         """Whether one of the inner products is not a number; the solve then ends, as PETSc's KSPCheckDot says."""
         if all(isfinite(value) for value in values):
@@ -40,13 +46,15 @@ class Course:
 
     def check(self, iteration: int, norm: float) -> bool:
         """Tell log, monitors and the convergence test of the residual's norm; whether to stop. Collective."""
-        ksp = self.ksp
-        ksp.setResidualNorm(norm if isfinite(norm) else inf)
+        self.ksp.setResidualNorm(norm if isfinite(norm) else inf)
         if self.has_failed(norm):
             return True
-        ksp.logConvergenceHistory(norm)
-        ksp.monitor(iteration, norm)
-        reason = ksp.callConvergenceTest(iteration, norm)
+        self.tell(iteration, norm)
+        return self.test(iteration, norm)
+
+    def test(self, iteration: int, norm: float) -> bool:
+        """Whether the convergence test says to stop. Collective."""
+        reason = self.ksp.callConvergenceTest(iteration, norm)
         if reason:
             self.stop(reason)
         return bool(reason)

@@ -9,9 +9,10 @@ import numpy as np
 from ..codegen import KernelSpec
 from ..device import Arrays, Kernel, VecAccess
 
-SOURCES = ("krylov_sum.clh", "krylov_vectors.cl", "krylov_cg.cl")
+SOURCES = ("krylov_sum.clh", *(f"krylov_{name}.cl" for name in ("vectors", "cg", "bicg", "basis")))
 GPU_GROUP, GPU_GROUPS = 256, 512  # work-items of a group, groups: the same on each GPU, so that sums are
 CPU_GROUPS = 16
+PART = 8  # vectors of a part of a basis: krylov_basis.cl names each
 
 
 class Vectors:
@@ -38,7 +39,8 @@ class Vectors:
 
     def kernel(self, name: str, sources: tuple = SOURCES) -> Kernel:
         """A kernel object of its own: arguments that stay are then not handed over again."""
-        spec = KernelSpec(name, sources, {"GROUP": self.group}, precision=self.arrays.precision, local_size=self.group)
+        macros = {"GROUP": self.group, "PART": PART}
+        spec = KernelSpec(name, sources, macros, precision=self.arrays.precision, local_size=self.group)
         return Kernel(spec, self.arrays.device)
 
     @property
@@ -104,6 +106,52 @@ class Rows:
         """This rank's totals [row, 4] of the rows that were read last, added up in a fixed order."""
         self._event.wait()
         return self._host[slice(*self._range)].reshape(-1, self.vectors.groups, 4).sum(axis=1, dtype=float)
+
+
+class StepSums:
+    """Sums [block, row] of two steps at a time, which kernels read by themselves: those of the groups on one rank,
+    totals over ranks on several.
+
+    given   what kernels take: how many sums a row has, and the buffer
+    buffer  where kernels write the groups' sums
+    """
+
+    def __init__(self, vectors: Vectors, rows: int):
+        self.vectors, self.num_rows = vectors, rows
+        self._rows = Rows(vectors, 2 * rows)
+        self.buffer = self._rows.buffer
+        self.alone = vectors.comm.size == 1
+        self._totals = np.zeros((2, rows, 4), dtype=vectors.arrays.real)
+        self._totals_buffer = None if self.alone else vectors.arrays.zeros(self._totals.size)
+        self.given = (vectors.groups, self.buffer) if self.alone else (1, self._totals_buffer)
+
+    def begin(self) -> None:
+        """A solve begins: all sums are zero."""
+        self._rows.clear()
+        self._totals[:] = 0
+
+    def row(self, block: int, row: int) -> int:
+        """Place of a row in `buffer`."""
+        return block * self.num_rows + row
+
+    def read(self, block: int) -> None:
+        """Begin to copy a block to the host, on one rank."""
+        self._rows.read(self.row(block, 0), self.num_rows)
+
+    def wait(self) -> np.ndarray:
+        """The block [row, 4] that was read."""
+        return self._rows.wait()
+
+    def reduced(self, block: int, row: int, meanwhile=None) -> np.ndarray:
+        """A row over ranks, for kernels too; `meanwhile` launches what waits for none of it. Collective."""
+        self._rows.read(self.row(block, row), 1)
+        if meanwhile is not None:
+            meanwhile()
+        total = self.vectors.over_ranks(self._rows.wait()[0])
+        if not self.alone:
+            self._totals[block, row] = total
+            self.vectors.arrays.upload(self._totals_buffer, self._totals, "Krylov sums")
+        return total
 
 
 def _sibling(arrays: Arrays, precision: str) -> Arrays:

@@ -11,7 +11,7 @@ RUN = Path(__file__).with_name("run_krylov.py")
 CASES = {"sipg_gpu", "hdg_gpu", "cg_gpu", "two cells", "null space", "staged"}
 
 
-@pytest.mark.parametrize("method, theirs", [("CG", "cg")])
+@pytest.mark.parametrize("method, theirs", [("CG", "cg"), ("BiCGStab", "bcgs")])
 def test_iterates(mpirun, method, theirs):
     found = json.loads(mpirun(3, RUN, method, theirs).stdout.splitlines()[-1])
     assert set(found) == CASES
