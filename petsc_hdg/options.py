@@ -250,6 +250,25 @@ def is_number(text) -> bool:
     return True
 
 
+def solver_numbers(prefix: str, name: str, default: tuple) -> tuple:
+    """What PETSc's option `name` of a solver says: as many numbers as `default` has, of its types. Raises OptionError."""
+    from petsc4py import PETSc
+
+    text = PETSc.Options(prefix).getString(name, "")
+    if not text:
+        return default
+    parts = text.split(",")
+    try:
+        values = tuple(type(number)(part) for number, part in zip(default, parts, strict=True))
+    except ValueError:
+        values = ()
+    if not values or not all(value >= 0 for value in values):
+        kind = "integer" if isinstance(default[0], int) else "number"
+        wanted = f"{len(default)} {kind}s, comma between them," if len(default) > 1 else f"one {kind}"
+        raise OptionError(f"-{prefix}{name} is '{text}'; it takes {wanted} not below 0")
+    return values
+
+
 @contextmanager
 def defaults_in_database(prefix: str, options: dict[str, str], unless: str):
     """PETSc options under a prefix for the time of the block, those that the user does not give himself.
