@@ -116,7 +116,8 @@ class PolytopicOperator:
         self.fine.kernels  # noqa: B018
         for fused in self.fine._passes:
             fused.kernels  # noqa: B018
-        self.products.launches  # noqa: B018
+        if self.device.is_gpu:
+            self.products.launches  # noqa: B018
         if matrices:
             self.assembly.compile()
 
@@ -177,8 +178,12 @@ class PolytopicOperator:
             )
 
     def action(self, du, out) -> None:
-        """out = J du at the state of `linearize`. Collective."""
-        self.products.run(du, out)
+        """out = J du at the state of `linearize`: on the polytopes on GPUs, on the base cells on CPUs. Collective."""
+        if self.device.is_gpu:
+            self.products.run(du, out)
+            return
+        self.fine.action(self.expand(du), self._expanded["out"])
+        self.restrict(self._expanded["out"], out)
 
     def diagonal(self, out) -> None:
         """out = diagonal of J."""

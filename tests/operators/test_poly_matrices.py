@@ -101,10 +101,10 @@ def linearized(operator):
 
 
 def product(operator, du: np.ndarray) -> np.ndarray:
-    """J du without a matrix."""
+    """J du without a matrix, on the polytopes."""
     arrays, count = operator.arrays, operator.discretization.dofmap.num_owned
     out = arrays.zeros(max(1, count))
-    operator.action(arrays.to_device(du), out)
+    operator.products.run(arrays.to_device(du), out)
     return arrays.to_host(out, count).astype(float)
 
 
