@@ -122,7 +122,9 @@ class Arrays:
         try:
             if nbytes > limit:  # some drivers allocate at first use, and accept anything before
                 raise cl.MemoryError(f"the device has {limit / 1e6:.1f} MB")
-            return cl.Buffer(self.device.context, cl.mem_flags.READ_WRITE if flags is None else flags, max(nbytes, 8))
+            if flags is not None:  # on the host
+                return cl.Buffer(self.device.context, flags, max(nbytes, 8))
+            return self.device.memory.buffer(self.device.context, cl.mem_flags.READ_WRITE, max(nbytes, 8))
         except cl.Error as error:
             raise DeviceError(
                 f"{self.device.name} has no room for {nbytes / 1e6:.1f} MB more ({error}): use more ranks, a coarser "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from petsc_hdg.device.memory import Memory
 from petsc_hdg.device.platforms import REMEDY, choose, describe, is_gpu, opencl, ptx_target
 from petsc_hdg.errors import DeviceError, collectively
 
@@ -19,6 +20,7 @@ class Device:
     constant_bytes   constant memory a program can have
     max_work_group   work-items a work-group can have
     from_petsc       whether context and queue are those of PETSc's ViennaCL vectors
+    memory           Memory: what our buffers take of it
     """
 
     def __init__(self, cl_device, context=None, queue=None, note: str = ""):
@@ -40,6 +42,7 @@ class Device:
         self.constant_bytes = int(cl_device.max_constant_buffer_size)
         self.max_work_group = int(cl_device.max_work_group_size)
         self.programs: dict = {}
+        self.memory = Memory()
         self._profile = False
         self._events: list = []
         self._seconds: dict[str, list] = {}

@@ -16,7 +16,7 @@ from ..errors import SolveError, collectively, our_error
 from ..operators import AssembledMatrix, Callbacks, JacobianContext, TraceMatrix, create_operator
 from ..operators.check import check_kernels
 from ..options import Options, chosen_mat_type, chosen_pmat
-from . import agglomerate_levels, coercivity, inputs, preconditioners, results, solvers, two_level
+from . import agglomerate_levels, coercivity, inputs, preconditioners, results, solvers, traffic, two_level
 from .full import solve_full
 
 
@@ -43,6 +43,7 @@ class Problem:
         self.physics = physics = self.scheme.prepared(physics, self.options, mesh.dim)
         self.prefix = self.options.prefix
         self.newton_iterations = self.linear_iterations = None
+        self.traffic = None  # of the last solve, see traffic.Traffic
         self.default_krylov = ""  # where it follows symmetry, see preconditioners.set_defaults
         self.eigenvalues = None  # smallest and largest, as -sipg_check_coercivity estimates them
         self.pmat = chosen_pmat(self.options)
@@ -227,7 +228,7 @@ class Problem:
     def solve(self, guess: PETSc.Vec | None = None) -> PETSc.Vec:
         """Solve F(u) = 0 from `guess` (zero if None) and return u. Raises SolveError on all ranks if that fails."""
         u = self.create_vec() if guess is None else guess.copy()
-        with stages.stage("solve"):
+        with stages.stage("solve"), traffic.counted(self):
             if self.options.hdg_setting == "full" and self.is_condensed:
                 return solve_full(self, u)
             self.operator.restart()

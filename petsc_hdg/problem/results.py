@@ -11,6 +11,7 @@ from ..discretizations import CellField, PolytopicDG
 from ..discretizations.dofmap import element_nodes
 from ..errors import OptionError, collectively
 from ..reference import ReferenceElement, on_facets
+from .traffic import memory_line
 
 OUTLINE_WIDTH = 0.6  # of polytopes in pictures, in points
 
@@ -110,6 +111,7 @@ def _write_text(folder: Path, name: str, text: str) -> None:
 
 def report(problem, u=None) -> dict:
     """The run in numbers; written as JSON if `-fe_report FILE` is given. Collective."""
+    traffic = problem.traffic
     errors = problem.errors(u) if u is not None and problem.physics.has_exact else dict.fromkeys(problem.operator.norms)
     data = {
         "backend": problem.discretization.name,
@@ -125,6 +127,8 @@ def report(problem, u=None) -> dict:
         "errors": errors,
         "seconds": {name: round(value, 6) for name, value in stages.SECONDS.items()},
         "bytes": {name: dict(counts) for name, counts in problem.arrays.callbacks.items()},
+        "solve_bytes": traffic and {"to_device": traffic.to_device, "to_host": traffic.to_host},
+        "device_memory": {"held": problem.device.memory.held, "most": problem.device.memory.most},
     }
     if problem.options.profile:
         data["kernels"] = {
@@ -156,6 +160,7 @@ def describe(problem) -> str:
         f"{'linear' if problem.physics.is_linear else 'nonlinear'}",
         *problem.operator.details(complete=not problem.missing_auxiliary),
         problem.device.view(),
+        memory_line(problem),
         f"  Vec mode: {problem.vec_mode} ({problem.vec_type} vectors)",
     ]
     return "\n".join(lines)

@@ -1,0 +1,79 @@
+"""What a solve copies between host and device, and what the device's memory holds."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+from mpi4py.MPI import MAX
+from petsc4py import PETSc
+
+
+class Traffic:
+    """Bytes of one solve on this rank.
+
+    to_device, to_host  all of it
+    callbacks           callback → {"calls", "h2d", "d2h"} of those that were called
+    PETSc's own copies (ViennaCL's vectors that the host reads) are not among them.
+    """
+
+    def __init__(self, arrays):
+        self._arrays, self._before = arrays, (arrays.total(), _snapshot(arrays))
+        self.to_device = self.to_host = 0
+        self.callbacks: dict[str, dict[str, int]] = {}
+
+    def end(self) -> None:
+        """Count what has been copied since this object was made."""
+        totals, callbacks = self._before
+        self.to_device, self.to_host = (a - b for a, b in zip(self._arrays.total(), totals, strict=True))
+        for name, now in _snapshot(self._arrays).items():
+            before = callbacks.get(name, dict.fromkeys(now, 0))
+            found = {key: now[key] - before[key] for key in now}
+            if found["calls"]:
+                self.callbacks[name] = found
+
+
+def _snapshot(arrays) -> dict:
+    return {name: dict(counts) for name, counts in arrays.callbacks.items()}
+
+
+@contextmanager
+def counted(problem):
+    """Count what a solve copies as `problem.traffic`; with `-fe_view` say so. Collective."""
+    problem.traffic = Traffic(problem.arrays)
+    try:
+        yield
+    finally:
+        problem.traffic.end()
+    if problem.options.view:
+        PETSc.Sys.Print("\n".join(lines(problem)), comm=problem.dm.comm)
+
+
+def lines(problem) -> list[str]:
+    """Bytes of the last solve over all ranks, by callback, and device memory. Collective."""
+    traffic = problem.traffic
+    own = {"": {"calls": 0, "h2d": traffic.to_device, "d2h": traffic.to_host}, **traffic.callbacks}
+    ranks = problem.comm.allgather(own)
+    said = []
+    for name in sorted(set().union(*ranks)):
+        found = [rank[name] for rank in ranks if name in rank]
+        down, up = (sum(counts[key] for counts in found) for key in ("h2d", "d2h"))
+        calls = max(counts["calls"] for counts in found)
+        start = f"  {name}, {calls} calls: {_size(down)}" if name else f"solve: {_size(down)} copied"
+        said.append(f"{start} to the device, {_size(up)} to the host")
+    return [*said, memory_line(problem), f"  Vec mode: {problem.vec_mode} ({problem.vec_type} vectors)"]
+
+
+def memory_line(problem) -> str:
+    """Device memory of our buffers, on the rank that has most. Collective."""
+    memory, comm = problem.device.memory, problem.comm
+    held, most = comm.allreduce(memory.held, MAX), comm.allreduce(memory.most, MAX)
+    of = f" of {_size(problem.device.memory_bytes)}" + (" on a rank" if comm.size > 1 else "")
+    return f"  device memory: {_size(held)} held, {_size(most)} at most,{of}"
+
+
+def _size(nbytes: int) -> str:
+    """Bytes with three digits: 12 B, 3.45 kB, 67.8 MB, 1.23 GB."""
+    value, units = float(nbytes), ["B", "kB", "MB", "GB", "TB"]
+    while abs(value) >= 999.5 and len(units) > 1:
+        value, units = value / 1000, units[1:]
+    return f"{value:.0f} B" if units[0] == "B" else f"{value:.3g} {units[0]}"
