@@ -2,5 +2,6 @@
 
 from .bicgstab import BiCGStab
 from .cg import CG
+from .gmres import FGMRES, GMRES
 
-__all__ = ["BiCGStab", "CG"]
+__all__ = ["CG", "FGMRES", "GMRES", "BiCGStab"]

@@ -20,15 +20,16 @@ class Course:
         self.norm_type = ksp.getNormType()
         self.max_it = ksp.getTolerances()[3]
         self.stopped = 0
+        self.iteration = 0
 
     def begin(self, iteration: int) -> None:
         """An iteration begins; the first is 1."""
+        self.iteration = iteration
         self.ksp.setIterationNumber(iteration)
 
     def stop(self, reason) -> None:
-        """End the solve."""
+        """End the solve; PETSc takes the solution from its own vector once the KSP itself has a reason."""
         self.stopped = reason
-        self.ksp.setConvergedReason(reason)
 
     def tell(self, iteration: int, norm: float) -> None:
         """Tell log and monitors of the residual's norm. Collective."""

@@ -19,17 +19,15 @@ class Matrix:
     def __init__(self, mat: PETSc.Mat, vectors: Vectors):
         self.mat, self.vectors = mat, vectors
         self.context = context_of(mat)
-        device = vectors.arrays.device
-        is_ours = self.context is not None and self.context.operator.device is device
-        self.on_device = is_ours or is_assembled(mat)
-        if is_ours:
+        self._mirror = self._staged = None
+        if self.context is not None and self.context.operator.device is vectors.device:
             self._converted = Converted(vectors, self.context.operator.arrays)
-            self._mult = self._by_context
-        elif self.on_device:
+        elif is_assembled(mat):
+            self.context = None
             self.update()
         else:
-            self._staged = Staged(vectors, mat)
-            self._mult = self._by_petsc
+            self.context, self._staged = None, Staged(vectors, mat)
+        self.on_device = self._staged is None
 
     @property
     def note(self) -> str:
@@ -40,15 +38,14 @@ class Matrix:
 
     def update(self) -> None:
         """The matrix may have changed. Collective."""
-        if self.on_device and is_assembled(self.mat):
-            self._mult = mirrored(self.mat, self.vectors.arrays).apply
+        if self.context is None and self._staged is None:
+            self._mirror = mirrored(self.mat, self.vectors.arrays)
 
     def mult(self, x, y) -> None:
         """y = A x. Collective."""
-        self._mult(x, y)
-
-    def _by_context(self, x, y) -> None:
-        self._converted.apply(self.context.product, x, y)
-
-    def _by_petsc(self, x, y) -> None:
-        self._staged.apply(self.mat.mult, x, y)
+        if self.context is not None:
+            self._converted.apply(self.context.product, x, y)
+        elif self._mirror is not None:
+            self._mirror.apply(x, y)
+        else:
+            self._staged.apply(self.mat.mult, x, y)

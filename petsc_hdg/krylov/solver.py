@@ -33,6 +33,7 @@ class DeviceSolver:
 
     def __init__(self):
         self.vectors = self.matrix = self.preconditioner = self.operation = None
+        self._made_for = None  # what the preconditioner is that of: PC, side, operators and their states
         self._current = None  # returns the buffer of the present iterate, during a solve
         self._event = PETSc.Log.Event("FeKrylov")
 
@@ -52,8 +53,13 @@ class DeviceSolver:
         LIVING["KSP"].discard(ksp.handle)
         self.reset(ksp)
 
+    def setUp(self, ksp) -> None:
+        """The KSP is set up for the first time, or after a reset."""
+        self.preconditioner = None
+
     def reset(self, ksp) -> None:
         """Free the buffers."""
+        self._made_for = None
         self.vectors = self.matrix = self.preconditioner = self.operation = None
 
     def solve(self, ksp, b, x) -> None:
@@ -118,6 +124,8 @@ class DeviceSolver:
             self.matrix = Matrix(mat, self.vectors)
         else:
             self.matrix.update()
-        is_left = ksp.getPCSide() == LEFT
-        self.preconditioner = Preconditioner(ksp.getPC(), self.vectors, is_left)
+        is_left, pc = ksp.getPCSide() == LEFT, ksp.getPC()
+        made_for = (pc.handle, pc.getType(), is_left, [(mat, mat.stateGet()) for mat in ksp.getOperators()])
+        if self.preconditioner is None or self._made_for != made_for:
+            self.preconditioner, self._made_for = Preconditioner(pc, self.vectors, is_left), made_for
         self.operation = Operation(self.matrix, self.preconditioner, is_left, self.vectors)

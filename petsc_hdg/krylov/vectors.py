@@ -12,7 +12,6 @@ from ..device import Arrays, Kernel, VecAccess
 SOURCES = ("krylov_sum.clh", *(f"krylov_{name}.cl" for name in ("vectors", "cg", "bicg", "basis")))
 GPU_GROUP, GPU_GROUPS = 256, 512  # work-items of a group, groups: the same on each GPU, so that sums are
 CPU_GROUPS = 16
-PART = 8  # vectors of a part of a basis: krylov_basis.cl names each
 
 
 class Vectors:
@@ -39,8 +38,7 @@ class Vectors:
 
     def kernel(self, name: str, sources: tuple = SOURCES) -> Kernel:
         """A kernel object of its own: arguments that stay are then not handed over again."""
-        macros = {"GROUP": self.group, "PART": PART}
-        spec = KernelSpec(name, sources, macros, precision=self.arrays.precision, local_size=self.group)
+        spec = KernelSpec(name, sources, {"GROUP": self.group}, precision=self.arrays.precision, local_size=self.group)
         return Kernel(spec, self.arrays.device)
 
     @property

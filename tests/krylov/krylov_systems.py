@@ -112,9 +112,10 @@ EARLY = 25  # iterations before rounding has grown
 def agree(ours: Solved, theirs: Solved, early: float = 1e-9, late: float = 1e-4) -> None:
     """Same iterations, reason, norms and solution, to rounding, which Krylov methods let grow."""
     assert (ours.iterations, ours.reason) == (theirs.iterations, theirs.reason)
-    assert ours.history.shape == theirs.history.shape
-    scale = np.abs(theirs.history).max(initial=0)
-    difference = np.abs(ours.history - theirs.history)
+    logged = _once(theirs.history) if len(theirs.history) > len(ours.history) else theirs.history
+    assert ours.history.shape == logged.shape
+    scale = np.abs(logged).max(initial=0)
+    difference = np.abs(ours.history - logged)
     assert difference[:EARLY].max(initial=0) <= early * scale
     assert difference.max(initial=0) <= late * scale
     assert np.abs(ours.x - theirs.x).max() <= late * max(np.abs(theirs.x).max(), 1e-300)
@@ -146,6 +147,12 @@ def multigrid(mat: PETSc.Mat, **options) -> PETSc.PC:
         pc.setFromOptions()
         pc.setUp()
     return pc
+
+
+def _once(history: np.ndarray) -> np.ndarray:
+    """PETSc 3.18 logs the norm at a restart of FGMRES twice."""
+    again = np.isclose(history[1:], history[:-1], rtol=1e-6, atol=0)
+    return history[np.concatenate([[True], ~again])]
 
 
 def both(mat, b, guess=None, setting=None, ours="CG", theirs="cg", **options):

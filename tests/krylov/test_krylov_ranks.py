@@ -9,9 +9,10 @@ import pytest
 
 RUN = Path(__file__).with_name("run_krylov.py")
 CASES = {"sipg_gpu", "hdg_gpu", "cg_gpu", "two cells", "null space", "staged"}
+METHODS = {"CG": "cg", "BiCGStab": "bcgs", "GMRES": "gmres", "FGMRES": "fgmres"}
 
 
-@pytest.mark.parametrize("method, theirs", [("CG", "cg"), ("BiCGStab", "bcgs")])
+@pytest.mark.parametrize("method, theirs", METHODS.items())
 def test_iterates(mpirun, method, theirs):
     found = json.loads(mpirun(3, RUN, method, theirs).stdout.splitlines()[-1])
     assert set(found) == CASES

@@ -1,0 +1,165 @@
+"""Restarted GMRES on the device, step for step as PETSc's KSPGMRES and KSPFGMRES (Saad and Schultz 1986, Saad 1993)."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+
+from ..options import solver_numbers
+from .basis import Basis
+from .course import Course, Norm, Reason
+from .hessenberg import Hessenberg
+from .operation import LEFT, RIGHT
+from .solver import DeviceSolver
+
+
+class GMRES(DeviceSolver):
+    """GMRES for any matrix: -ksp_type python -ksp_python_type petsc_hdg.GMRES.
+
+    Options: -ksp_gmres_restart (30), -ksp_gmres_haptol, -ksp_gmres_breakdown_tolerance; -ksp_pc_side left or right.
+    Orthogonalization is PETSc's default, classical Gram-Schmidt in one reduction, without refinement.
+    """
+
+    norms = {
+        (Norm.PRECONDITIONED, LEFT): 4,
+        (Norm.UNPRECONDITIONED, RIGHT): 3,
+        (Norm.NONE, RIGHT): 1,
+        (Norm.NONE, LEFT): 1,
+    }
+    is_flexible = False
+    restart, haptol, breakdown_tolerance = 30, 1e-30, 0.1
+
+    def __init__(self):
+        super().__init__()
+        self._basis = None
+        self._directions: list = []  # preconditioned vectors, if flexible
+
+    def setFromOptions(self, ksp) -> None:
+        """Read the options. Raises OptionError."""
+        prefix = ksp.getOptionsPrefix() or ""
+        (self.restart,) = solver_numbers(prefix, "ksp_gmres_restart", (self.restart,))
+        self.restart = max(1, self.restart)
+        (self.haptol,) = solver_numbers(prefix, "ksp_gmres_haptol", (self.haptol,))
+        name = "ksp_gmres_breakdown_tolerance"
+        (self.breakdown_tolerance,) = solver_numbers(prefix, name, (self.breakdown_tolerance,))
+        self._basis = None
+
+    def reset(self, ksp) -> None:
+        super().reset(ksp)
+        self._basis, self._directions = None, []
+
+    def view(self, ksp, viewer) -> None:
+        super().view(ksp, viewer)
+        viewer.printfASCII(f"    restart {self.restart}, classical Gram-Schmidt without refinement\n")
+
+    def iterate(self, course: Course, b, x, guessed: bool) -> None:
+        if self._basis is None:
+            self._basis = Basis(self.vectors, self.restart)
+        before = None  # norm by recursion at the end of the last cycle, and by computation at its begin
+        while not course.stopped:
+            self.operation.first_residual(b, x, guessed, self.vectors.buffer("w"))
+            before = self._cycle(course, x, before)
+            guessed = True
+            if not course.stopped and course.iteration >= course.max_it:
+                course.stop(Reason.DIVERGED_MAX_IT)
+
+    def _cycle(self, course: Course, x, before) -> tuple[float, float] | None:
+        """At most `restart` iterations, the residual being in w."""
+        w, small = self.vectors.buffer("w"), Hessenberg(self.restart)
+        self._current = lambda: self._solution(small, x)
+        norm = first = _root(self._basis.begin(w))
+        if course.has_failed(norm):
+            return None
+        if before and not self.is_flexible and abs(norm - before[0]) > self.breakdown_tolerance * before[1]:
+            course.stop(Reason.DIVERGED_BREAKDOWN)
+            return None
+        small.begin(norm)
+        course.tell(course.iteration, norm)
+        if norm == 0 and not self.is_flexible:
+            course.stop(Reason.CONVERGED_ATOL)
+            return None
+        course.test(course.iteration, norm)
+        if course.stopped:
+            return None
+        self._multiply(0, w)
+        while not course.stopped and small.size < self.restart and course.iteration < course.max_it:
+            if small.size:
+                course.tell(course.iteration, norm)
+            norm = self._step(course, small, w)
+            if norm is None:
+                return None
+        if not course.stopped and course.iteration >= course.max_it:
+            course.stop(Reason.DIVERGED_MAX_IT)
+        if small.size and course.stopped:
+            course.tell(course.iteration, norm)
+        self._add_to(small, x)
+        return norm, first
+
+    def _step(self, course: Course, small: Hessenberg, w) -> float | None:
+        """Make the basis larger by one vector; returns the norm of the residual, None where the solve has failed."""
+        used = small.size + 1
+        self._basis.extend(used, w)
+        if self.operation.on_device and used < self.restart:
+            self._multiply(used, w)  # before the host has seen the sums
+        products, square = self._basis.wait(used)
+        size = _root(square)
+        if course.has_failed(size):
+            return None
+        ends = size < min(self.haptol, abs(size / small.right[small.size]))
+        norm = small.add(products, size, ends)
+        if norm is None:
+            course.stop(Reason.DIVERGED_NULL)
+            return None
+        course.begin(course.iteration + 1)
+        course.ksp.setResidualNorm(norm)
+        course.test(course.iteration, norm)
+        if ends and not course.stopped:
+            happy = course.norm_type == Norm.NONE and not self.is_flexible
+            course.stop(Reason.CONVERGED_HAPPY_BREAKDOWN if happy else Reason.DIVERGED_BREAKDOWN)
+        if not self.operation.on_device and not course.stopped and used < self.restart:
+            self._multiply(used, w)
+        return norm
+
+    def _multiply(self, k: int, w) -> None:
+        """w = the operator times vector k."""
+        if not self.is_flexible:
+            self.operation.apply(self._basis.buffers[k], w)
+            return
+        while len(self._directions) <= k:
+            self._directions.append(self.vectors.arrays.empty(self.vectors.count))
+        self.operation.preconditioner.apply(self._basis.buffers[k], self._directions[k])
+        self.operation.matrix.mult(self._directions[k], w)
+
+    # The solution ----------------------------------------------------------------------------------------
+
+    def _add_to(self, small: Hessenberg, out) -> None:
+        """out += the correction of a cycle."""
+        coefficients = small.solve()
+        if coefficients is None or not len(coefficients):
+            return
+        if self.is_flexible:
+            self._basis.combine(coefficients, out, False, self._directions)
+        elif self.operation.is_left:
+            self._basis.combine(coefficients, out, False)
+        else:
+            change = self.vectors.buffer("change")
+            self._basis.combine(coefficients, change, True)
+            self.operation.add(change, out)
+
+    def _solution(self, small: Hessenberg, x):
+        now = self.vectors.buffer("solution")
+        self.vectors.copy(x, now)
+        self._add_to(small, now)
+        return now
+
+
+class FGMRES(GMRES):
+    """GMRES whose preconditioner may change from step to step: -ksp_type python -ksp_python_type petsc_hdg.FGMRES."""
+
+    norms = {(Norm.UNPRECONDITIONED, RIGHT): 3, (Norm.NONE, RIGHT): 1}
+    is_flexible = True
+
+
+def _root(square: float) -> float:
+    return sqrt(square) if np.isfinite(square) else float("nan")
