@@ -6,26 +6,33 @@
 //   clusters  thread = CLUSTER cells in a fan, which share a hub (a vertex in 2D, an edge in 3D) and each a facet with the
 //             next: their vertices are read, and the sums written into slots, once for all of them
 //   sums      thread = vertex: its slots summed in a fixed order, written
-// Instructions limit it, not bytes: a fan of three triangles has 5 vertices where three triangles have 9, and numbers
-// within the patch stand several in a word.
-// needs: NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME THREADS CLUSTER CORNER_BITS SLOT_BITS BASIS GRAD GEO GEO_GRAD WEIGHTS
+// A fan of three triangles has 5 vertices where three triangles have 9, and numbers within the patch stand several in a
+// word. Everything that is read from global memory is read in the first phase, all at once: waiting for it would be most
+// of the time. Where there is PTX, a patch asks DRAM for what a later one reads.
+// needs: NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME THREADS CLUSTER CORNER_BITS SLOT_BITS UNROLL_POINTS
+// needs: AHEAD REAL_BYTES BASIS GRAD GEO GEO_GRAD WEIGHTS
+//
+// UNROLL_POINTS: pragma of the loop over points; unrolled, points with equal derivatives along an axis share them
 //
 // Arrays, `place` counting the vertices of all patches in turn; see Patches for how numbers are packed
-//   heads [patch, 6 + CLUSTER]  first place, places, interior places, first border value, first cluster, first word of
-//                               the list, clusters with more than 0, 1, ... cells
+//   heads [patch, 8 + CLUSTER]  first place, places, interior places, first border value, first cluster, first word of
+//                               the list, its words, lowest interior number, clusters with more than 0, 1, ... cells
 //   rounds [patch, 2, num_rounds]  interior places, and border places, with more than 0, 1, ... words in the list
 //   place_dofs [NC, places]     compact numbers of the vertex' degrees of freedom;  place_x [DIM, places] coordinates
 //   corner [word, clusters]     places of a cluster's vertices within the patch;  list  slots that add to a place
 //   owned [n_owned]             complete sums;  border  sums to be finished
-// Local memory, for most_places places and most_slots slots
+// Local memory, for most_places places, most_words words and most_slots slots
 //   x_l [DIM, most_places] (in 2D and 3D the first two together);  v_l [vectors * NC, most_places] values;
-//   slots_l [NC, most_slots]    sums of clusters [vertex, cluster], then a zero
+//   corner_l [word, clusters], list_l  words of the patch;  slots_l [NC, most_slots] sums of clusters [vertex, cluster],
+//   then a zero
 
 #define VERTICES (NNODES + CLUSTER - 1)
+#define HEAD (8 + CLUSTER)
 // Vertex of a cluster that is corner n of its cell i.
 #define FAN(i, n) ((n) < DIM - 1 ? (n) : (n) + (i))
 #define CORNERS_A_WORD (64 / CORNER_BITS)
 #define SLOTS_A_WORD (64 / SLOT_BITS)
+#define CORNER_WORDS ((VERTICES + CORNERS_A_WORD - 1) / CORNERS_A_WORD)
 #define UNPACK(word, k, bits) ((int)((word) >> ((k) * (bits))) & ((1 << (bits)) - 1))
 
 #define U_E(i) u_v[FAN(part, DOF_BASIS[i]) * NC + DOF_COMP[i]]
@@ -33,7 +40,7 @@
 #define DU_E(i) du_v[FAN(part, DOF_BASIS[i]) * NC + DOF_COMP[i]]
 
 #define PATCH_ARGUMENTS                                                                                              \
-  CG_ARGUMENTS, int places, int clusters, int num_rounds, int most_places, int most_slots,                           \
+  CG_ARGUMENTS, int places, int clusters, int num_rounds, int most_places, int most_words, int most_slots,           \
   __global const int *heads, __global const int *rounds, __global const int *place_dofs,                             \
   __global const real *place_x, __global const ulong *corner, __global const ulong *list, __global real *owned,      \
   __global real *border, __local real2 *local_
@@ -49,13 +56,23 @@ inline real patch_value(__global const real *owned_, __global const real *tail_,
 #define WITH_TIME(text)
 #endif
 
-// Begins a patch: its numbers, its vertices in local memory; STAGE_MORE(c, k, index) for what an action needs.
+// Asks for `bytes` bytes, each work-item for some lines.
+inline void patch_ahead(__global const void *from, int bytes)
+{
+#if AHEAD
+  FOR_ITEMS(line, (bytes + 127) / 128)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"((__global const char *)from + 128 * line));
+#endif
+}
+
+// Begins a patch: its numbers, its vertices and words in local memory; STAGE_MORE(c, k, index) for what an action needs.
 #define PATCH_BEGIN(STAGE_MORE)                                                                                      \
   const int patch = get_group_id(0);                                                                                 \
-  __global const int *head = heads + patch * (6 + CLUSTER);                                                          \
-  const int first = head[0], count = head[1], inside = head[2];                                                      \
+  __global const int *head = heads + patch * HEAD;                                                                   \
+  const int first = head[0], count = head[1], inside = head[2], here = head[8];                                      \
   __local real2 *xy_l = local_;                                                                                      \
-  __local real *z_l = (__local real *)(local_ + most_places);                                                        \
+  __local ulong *corner_l = (__local ulong *)(local_ + most_places), *list_l = corner_l + CORNER_WORDS * here;       \
+  __local real *z_l = (__local real *)(corner_l + most_words);                                                       \
   __local real *v_l = z_l + (DIM - 2) * most_places;                                                                 \
   POINT_LOAD_CONSTANTS                                                                                               \
   FOR_ITEMS(k, count) {                                                                                              \
@@ -69,6 +86,17 @@ inline real patch_value(__global const real *owned_, __global const real *tail_,
     xy_l[k] = (real2)(place_x[place], place_x[places + place]);                                                      \
     if (DIM == 3) z_l[k] = place_x[2 * places + place];                                                              \
   }                                                                                                                  \
+  for (int w = 0; w < CORNER_WORDS; ++w)                                                                             \
+    FOR_ITEMS(k, here) corner_l[w * here + k] = corner[w * clusters + head[4] + k];                                  \
+  FOR_ITEMS(k, head[6]) list_l[k] = list[head[5] + k];                                                               \
+  if (AHEAD && patch + AHEAD < (int)get_num_groups(0)) {                                                             \
+    __global const int *next = head + AHEAD * HEAD;                                                                  \
+    patch_ahead(u_owned + next[7], next[2] * REAL_BYTES);                                                            \
+    patch_ahead(corner + next[4], next[8] * 8);                                                                      \
+    patch_ahead(list + next[5], next[6] * 8);                                                                        \
+    for (int c = 0; c < NC; ++c) patch_ahead(place_dofs + c * places + next[0], next[1] * 4);                        \
+    for (int d = 0; d < DIM; ++d) patch_ahead(place_x + d * places + next[0], next[1] * REAL_BYTES);                 \
+  }                                                                                                                  \
   BARRIER_LOCAL();
 
 #define STAGE_NOTHING(c, k, index)
@@ -79,7 +107,7 @@ inline real patch_value(__global const real *owned_, __global const real *tail_,
 #define PATCH_CLUSTER                                                                                                \
   int at[VERTICES];                                                                                                  \
   real node[VERTICES * DIM], u_v[VERTICES * NC], r_v[VERTICES * NC];                                                 \
-  patch_corners(at, corner + head[4] + c0, clusters);                                                                \
+  patch_corners(at, corner_l + c0, here);                                                                            \
   for (int v = 0; v < VERTICES; ++v) {                                                                               \
     const real2 xy = xy_l[at[v]];                                                                                    \
     node[v * DIM] = xy.x;                                                                                            \
@@ -94,7 +122,7 @@ inline real patch_value(__global const real *owned_, __global const real *tail_,
   for (int v = 0; v < VERTICES; ++v)                                                                                 \
     for (int c = 0; c < NC; ++c) values[v * NC + c] = v_l[((vector) * NC + c) * most_places + at[v]];
 
-inline void patch_corners(int *at, __global const ulong *word, int clusters)
+inline void patch_corners(int *at, __local const ulong *word, int clusters)
 {
   for (int w = 0; w * CORNERS_A_WORD < VERTICES; ++w) {
     const ulong packed = word[w * clusters];
@@ -118,17 +146,17 @@ inline void patch_geometry(Geometry *g, const real *node, const int part)
 
 #define PATCH_STORE                                                                                                  \
   for (int v = 0; v < VERTICES; ++v)                                                                                 \
-    for (int c = 0; c < NC; ++c) slots_l[c * most_slots + v * head[6] + c0] = r_v[v * NC + c];
+    for (int c = 0; c < NC; ++c) slots_l[c * most_slots + v * here + c0] = r_v[v * NC + c];
 
 // Vertex phase: sums in the order of the list.
 #define PATCH_SUM                                                                                                    \
   if (get_local_id(0) == 0)                                                                                          \
-    for (int c = 0; c < NC; ++c) slots_l[c * most_slots + VERTICES * head[6]] = 0;                                   \
+    for (int c = 0; c < NC; ++c) slots_l[c * most_slots + VERTICES * here] = 0;                                      \
   BARRIER_LOCAL();                                                                                                   \
   FOR_ITEMS(k, count) {                                                                                              \
     const int outside = k >= inside, nth = outside ? k - inside : k;                                                 \
     __global const int *having = rounds + (patch * 2 + outside) * num_rounds;                                        \
-    __global const ulong *word = list + head[5] + nth;                                                               \
+    __local const ulong *word = list_l + nth;                                                                        \
     if (outside)                                                                                                     \
       for (int r = 0; r < num_rounds; ++r) word += having[r - num_rounds];                                           \
     real sum[NC];                                                                                                    \
@@ -148,9 +176,10 @@ inline void patch_geometry(Geometry *g, const real *node, const int part)
 #define PATCH_CELLS(POINT)                                                                                           \
   _Pragma("unroll")                                                                                                  \
   for (int part = 0; part < CLUSTER; ++part)                                                                         \
-    if (part == 0 || c0 < head[6 + part]) {                                                                          \
+    if (part == 0 || c0 < head[8 + part]) {                                                                          \
       Geometry g;                                                                                                    \
       patch_geometry(&g, node, part);                                                                                \
+      UNROLL_POINTS                                                                                                  \
       for (int q = 0; q < NQ; ++q) {                                                                                 \
         TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;      \
         real f0[NC], f1[NC * DIM];                                                                                   \
@@ -168,7 +197,7 @@ void cg_patch_residual(PATCH_ARGUMENTS)
 {
   PATCH_BEGIN(STAGE_NOTHING)
   __local real *slots_l = v_l + (1 + TIME) * NC * most_places;
-  FOR_ITEMS(c0, head[6]) {
+  FOR_ITEMS(c0, here) {
     PATCH_CLUSTER
     POINT_LOAD_AUX(head[4] + c0)
     PATCH_CELLS(pw_residual(u, u_t, u_x, a, a_x, t, x, constants, f0, f1);)
@@ -183,7 +212,7 @@ void cg_patch_action(PATCH_ARGUMENTS)
 {
   PATCH_BEGIN(STAGE_DIRECTION)
   __local real *slots_l = v_l + (2 + TIME) * NC * most_places;
-  FOR_ITEMS(c0, head[6]) {
+  FOR_ITEMS(c0, here) {
     PATCH_CLUSTER
     POINT_LOAD_AUX(head[4] + c0)
     real du_v[VERTICES * NC];

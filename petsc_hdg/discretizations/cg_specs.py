@@ -15,6 +15,8 @@ from .patches import PATCH_THREADS
 from .transposition import transposition
 
 SYMMETRIC_DEGREE = 8  # up to which the rules of simplices treat all corners alike
+PATCHES_AHEAD = 100  # whose data leave DRAM while a patch is computed
+UNROLLED_POINTS = 8  # times components: points of a cell that a thread of a patch does in a row
 CELL_KERNEL_LIMIT = 10  # degrees of freedom up to which one thread a cell keeps its vectors in registers
 
 
@@ -55,10 +57,10 @@ class CGSpecs:
 
     def patch_bytes(self, what: str, patches=None) -> int:
         """Local memory of a patch's `residual` or `action`: coordinates and values of its places, and its slots."""
-        places, slots = (patches or self.patches).local
+        places, words, slots = (patches or self.patches).local
         vectors = 1 + int(self.physics.uses_time_derivative) + int(what == "action")
         components = self.physics.num_components
-        return self.real_bytes * (places * (self.dim + vectors * components) + slots * components)
+        return 8 * words + self.real_bytes * (places * (self.dim + vectors * components) + slots * components)
 
     def patch_shapes(self) -> dict[str, list[KernelSpec]]:
         """Specs of `patch_specs` in several launch shapes, the one most likely to be fast first."""
@@ -72,6 +74,9 @@ class CGSpecs:
         patches = self.patches
         macros = {**self._macros(), "NQ": self.quadrature.num_points, "THREADS": threads}
         macros |= {"CLUSTER": self.cells_per_thread, "CORNER_BITS": patches.corner_bits, "SLOT_BITS": patches.slot_bits}
+        macros["AHEAD"] = PATCHES_AHEAD if self.limits.ptx else 0
+        few = self.limits.is_gpu and self.quadrature.num_points * self.physics.num_components <= UNROLLED_POINTS
+        macros["UNROLL_POINTS"] = '_Pragma("unroll")' if few else ""
         tables = self._cell_tables(self.quadrature)
         sources = self._sources("cg_patch.cl")
         whats = ("residual", "action")

@@ -9,24 +9,24 @@ import numpy as np
 from .clusters import fan_vertices, find_fans
 
 # More cells share more vertices, fewer leave room for more groups.
-PATCH_CELLS = {"triangle": 1024, "quadrilateral": 512, "tetrahedron": 1536, "hexahedron": 384}
+PATCH_CELLS = {"triangle": 1024, "quadrilateral": 512, "tetrahedron": 1024, "hexahedron": 256}
 PATCH_THREADS = (128, 64, 192, 256)  # work-items of a group, the likeliest to be fast first
 WIDTHS = (10, 12, 16)  # bits that a number within a patch may take of a 64-bit word
-HEAD = 6  # numbers in front of `having` in a row of `heads`
 
 
 @dataclass(frozen=True)
 class Patches:
     """Patches of `cells` consecutive cells; `place` counts the vertices of all patches, `cluster` the threads' cells.
 
-    heads       [patch, 6 + size] first place, places, complete places (they come first), first border value, first
-                cluster, first word of the list, then how many clusters have more than 0, 1, … cells
+    heads       [patch, 8 + size] first place, places, complete places (they come first), first border value, first
+                cluster, first word of the list, its words, lowest complete number, then how many clusters have more
+                than 0, 1, … cells
     corner      [word, cluster] uint64: places of a cluster's vertices within the patch, corner_bits bits each
     place_dofs  [place, component] compact numbers;  place_node [place] geometry node
     list        words of slots (vertex * clusters + cluster) that add to a place, slot_bits each: round by round those
                 of the complete places that have so many words, then those of the others
     rounds      [patch, 2, rounds] complete places, and others, with more than 0, 1, … words
-    local       places and slots of the largest patch
+    local       places, words and slots of the largest patch
     rows        compact numbers whose sums are finished by a list: row_start [row + 1], row_entry [nnz] positions among
                 the border values [border, component], then the facets' element vectors
     """
@@ -40,7 +40,7 @@ class Patches:
     list: np.ndarray
     slot_bits: int
     rounds: np.ndarray
-    local: tuple[int, int]
+    local: tuple[int, int, int]
     rows: np.ndarray
     row_start: np.ndarray
     row_entry: np.ndarray
@@ -102,12 +102,15 @@ def build_patches(
     inside = np.bincount(place_patch[complete], minlength=count)
     border = places - inside
     having = [np.bincount(patch_of[size > k], minlength=count) for k in range(cluster)]
-    numbers = (place_start[:-1], places, inside, np.cumsum(border) - border, first_cluster, list_start, *having)
+    corner, num_words = _packed(within, corner_bits), rounds.sum(axis=(1, 2))
+    most = places, len(corner) * clusters + num_words, slots + 1
+    starts = place_start[:-1], places, inside, np.cumsum(border) - border, first_cluster, list_start
+    heads = np.stack((*starts, num_words, _lowest(dofs, place_start, inside), *having), axis=1).astype(np.int32)
     rows, row_start, row_entry = _border_rows(dofs[~complete], num_rows, cell_dofs, natural, facet_stride)
     return Patches(
-        cells=cells, heads=np.stack(numbers, axis=1).astype(np.int32), corner=_packed(within, corner_bits),
+        cells=cells, heads=heads, corner=corner,
         corner_bits=corner_bits, place_dofs=dofs, place_node=place_node, list=lists, slot_bits=slot_bits,
-        rounds=rounds.astype(np.int32), local=(int(places.max(initial=0)), int(slots.max(initial=0)) + 1),
+        rounds=rounds.astype(np.int32), local=tuple(int(m.max(initial=0)) for m in most),
         rows=rows, row_start=row_start, row_entry=row_entry,
     )  # fmt: skip
 
@@ -134,6 +137,17 @@ def _complete(place_node, dofs, num_owned, num_nodes, cell_nodes, natural) -> np
     once = np.bincount(place_node, minlength=num_nodes) == 1
     once[cell_nodes[natural].ravel()] = False
     return once[place_node] & (dofs < num_owned).all(axis=1)
+
+
+def _lowest(dofs, place_start, inside) -> np.ndarray:
+    """Lowest number [patch] of the complete places, which come first; 0 where there are none."""
+    lowest = np.zeros(len(inside), dtype=np.int32)
+    some = np.flatnonzero(inside)
+    ends = np.stack([place_start[:-1], place_start[:-1] + inside], axis=1)[some].ravel()
+    if len(some):
+        padded = np.append(dofs.min(axis=1), 0)  # the last end may lie behind the last place
+        lowest[some] = np.minimum.reduceat(padded, ends)[::2]
+    return lowest
 
 
 def _width(largest: int) -> int:
