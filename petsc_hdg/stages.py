@@ -1,4 +1,4 @@
-"""Where time goes: wall seconds by stage, each also a stage of PETSc's `-log_view`.
+"""Where time goes: wall seconds by stage, each also a stage of PETSc's `-log_view`, and events in it.
 
 A stage within another one is counted as itself alone, as PETSc's log does: the seconds add up to no more than the run.
 """
@@ -11,6 +11,7 @@ from functools import wraps
 
 SECONDS: dict[str, float] = {}
 _STAGES: dict[str, object] = {}
+_EVENTS: dict[str, object] = {}
 _INSIDE: list[float] = []  # seconds of the stages within each one that is open
 
 
@@ -37,6 +38,32 @@ def stage(name: str):
 def petsc_stage(name: str):
     """The stage of PETSc's log for `name`, None before its first use."""
     return _STAGES.get(name)
+
+
+@contextmanager
+def event(name: str, flops: int = 0):
+    """Count the block as the event `Fe{name}` of PETSc's log, with flops of this rank."""
+    from petsc4py import PETSc
+
+    if name not in _EVENTS:
+        _EVENTS[name] = PETSc.Log.Event(f"Fe{name}")
+    with _EVENTS[name]:
+        yield
+        PETSc.Log.logFlops(flops)
+
+
+def logged(name: str):
+    """Decorator: count a function as the event `Fe{name}`."""
+
+    def decorate(function):
+        @wraps(function)
+        def run(*args, **kwargs):
+            with event(name):
+                return function(*args, **kwargs)
+
+        return run
+
+    return decorate
 
 
 def staged(name: str):

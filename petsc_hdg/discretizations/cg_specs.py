@@ -89,6 +89,12 @@ class CGSpecs:
         n, q, d, c = self.num_dofs, self.quadrature.num_points, self.dim, self.physics.num_components
         return q * (4 * n * (1 + d) + c * (4 * d * d + d + 1))
 
+    @property
+    def flops_per_matrix(self) -> int:
+        """The same of an element matrix: each trial function transformed, weighed, and tested by all functions."""
+        n, q, d, c = self.num_dofs, self.quadrature.num_points, self.dim, self.physics.num_components
+        return n * q * (2 * n * (1 + d) + c * (4 * d * d + d + 1))
+
     @cached_property
     def physics_text(self) -> str:
         return self.physics.device_source(self.dim)

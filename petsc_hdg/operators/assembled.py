@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
+from .. import stages
 from ..mesh import petsc_c
 
 
@@ -36,7 +37,8 @@ class AssembledMatrix:
 
     def update(self) -> None:
         """Fill the matrix at the state the operator was last linearized at. Collective."""
-        with self.operator.arrays.callback("Jacobian matrix"):
+        flops = self.operator.matrix_flops
+        with stages.event("Matrix", flops), self.operator.arrays.callback("Jacobian matrix"):
             if self.rows is None:
                 petsc_c.set_values_coo(self.mat, self.values())
             else:

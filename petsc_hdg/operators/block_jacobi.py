@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 
+from .. import stages
 from ..mesh import petsc_c
 
 # Handles of PETSc objects with a context of ours; there may be no object of petsc4py for them.
@@ -51,4 +52,5 @@ class BlockJacobi:
         access = self.context.access
         callback = self.context.operator.arrays.callback(self.event)
         with callback, access.read(x) as given, access.write(y) as out:
-            self.blocks.apply(given, out, transpose)
+            with stages.event("BlockApply", self.blocks.flops):
+                self.blocks.apply(given, out, transpose)

@@ -43,6 +43,16 @@ class CellBlocks:
         """What blocks and inverses of this rank's cells take on the device."""
         return 2 * discretization.num_dofs**2 * discretization.stride * real_bytes
 
+    @property
+    def flops(self) -> int:
+        """Flops of an application on this rank."""
+        return 2 * self.num_cells * self.size**2
+
+    @property
+    def inversion_flops(self) -> int:
+        """Flops of the inversion of all blocks of this rank."""
+        return 2 * self.num_cells * self.size**3
+
     def update(self) -> None:
         """Invert the blocks of the Jacobian as it is now. Collective; raises SolveError, on all ranks."""
         self.arrays.fill(self._failed, 0)

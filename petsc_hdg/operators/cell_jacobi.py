@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
+from .. import stages
 from ..errors import SolveError
 from .block_jacobi import BlockJacobi
 from .cell_blocks import CellBlocks
@@ -23,7 +24,8 @@ class CellBlockJacobi(BlockJacobi):
         context = _cell_context(pc)
         if self.blocks is None or self.context is not context:
             self.context, self.blocks = context, CellBlocks(context.operator)
-        with context.operator.arrays.callback("cell blocks"):
+        flops = context.operator.matrix_flops + self.blocks.inversion_flops
+        with context.operator.arrays.callback("cell blocks"), stages.event("BlockSetUp", flops):
             self.blocks.update()
 
     def view(self, pc, viewer) -> None:

@@ -74,6 +74,16 @@ class CGOperator(DeviceOperator):
         return self.discretization.mesh.num_cells * self.discretization.flops_per_cell
 
     @property
+    def matrix_flops(self) -> int:
+        """Flops of this rank's element matrices without the physics."""
+        return self.discretization.mesh.num_cells * self.discretization.flops_per_matrix
+
+    @property
+    def diagonal_flops(self) -> int:
+        """Flops of the diagonal: a test function and a trial function of each unknown of a cell."""
+        return self.matrix_flops // self.discretization.num_dofs
+
+    @property
     def has_matrices(self) -> bool:
         """Whether the kernels of element matrices are compiled."""
         return "matrix_kernels" in self.__dict__

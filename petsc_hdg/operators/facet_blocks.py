@@ -40,6 +40,16 @@ class FacetBlocks:
         specs = self.format.specs.facet_blocks()
         return {name: Kernel(spec, self.operator.device) for name, spec in specs.items()}
 
+    @property
+    def flops(self) -> int:
+        """Flops of an application on this rank."""
+        return 2 * self.num_rows * self.layout.block
+
+    @property
+    def inversion_flops(self) -> int:
+        """Flops of the inversion of all blocks of this rank."""
+        return 2 * self.num_rows * self.layout.block**2
+
     def collect(self) -> None:
         """Take the blocks of the matrix as it is now. Collective."""
         sizes = (self.num_rows, self.num_owned, self.facet_stride, self.row_stride)

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from petsc4py import PETSc
 
+from .. import stages
 from ..discretizations.condensed_oracle import CondensedOracle
 from ..errors import OptionError
 from ..mesh import petsc_c
@@ -107,6 +108,7 @@ class FullSystem:
             traces = self.operator.values(owned, t)[dofmap.compact[dofmap.cell_dofs]]
         return np.concatenate([values[:split].reshape(self.cells, self.num_inner), traces], axis=1)
 
+    @stages.logged("Residual")
     def residual(self, snes, x, f) -> None:
         """SNES function. Collective."""
         tested, relation = self._maps
@@ -119,6 +121,7 @@ class FullSystem:
         f.setValues(self.numbers.ravel(), vectors.ravel(), addv=True)
         f.assemble()
 
+    @stages.logged("Jacobian")
     def linearize(self, snes, x, jacobian, preconditioner) -> None:
         """SNES Jacobian. Collective."""
         tested, relation = self._maps

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from .. import stages
 from ..device import Kernel
 from ..discretizations.base import padded
 
@@ -101,6 +102,10 @@ class LocalStage:
 
         recovery: buffer for U of all cells in one tile, or None. `condensation_failure` tells how it went.
         """
+        with stages.event("Condense", self.disc.mesh.num_cells * self.disc.flops_per_cell):
+            self._condense(trace, interior, t, take, recovery)
+
+    def _condense(self, trace, interior, t: float, take, recovery) -> None:
         for first, count in self.tiles():
             batch = padded(min(self.tile_cells, self.disc.mesh.num_cells))
             if take is not None and self._schur is None:
@@ -115,6 +120,10 @@ class LocalStage:
 
     def solve(self, trace, interior, t: float) -> None:
         """Solve the local problems at `trace` from `interior` on, in place; `residual` is that of the trace."""
+        with stages.event("LocalNewton"):
+            self._solve(trace, interior, t)
+
+    def _solve(self, trace, interior, t: float) -> None:
         options, name = self.disc.options, "condense_solve"
         for first, count in self.tiles():
             self.kernels[name](

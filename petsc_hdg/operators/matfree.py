@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
+from .. import stages
 from ..errors import SolveError
 from .block_jacobi import LIVING
 
@@ -57,7 +58,8 @@ class JacobianContext:
 
     def getDiagonal(self, mat, diagonal) -> None:
         """diagonal = diag(J)"""
-        with self.operator.arrays.callback("Jacobian diagonal"), self.access.write(diagonal) as out:
+        callback, flops = self.operator.arrays.callback("Jacobian diagonal"), self.operator.diagonal_flops
+        with stages.event("Diagonal", flops), callback, self.access.write(diagonal) as out:
             self.operator.diagonal(out)
 
     def view(self, mat, viewer) -> None:

@@ -62,6 +62,16 @@ class PolytopicOperator:
         return self.fine.flops
 
     @property
+    def matrix_flops(self) -> int:
+        """Flops of this rank's matrices of polytopes: the products of functions at all points."""
+        return self.assembly.flops("volume") + self.assembly.flops("facets")
+
+    @property
+    def diagonal_flops(self) -> int:
+        """Flops of the diagonal blocks, of which the diagonal is picked."""
+        return self.assembly.flops("volume")
+
+    @property
     def main_kernel(self) -> Kernel:
         return self.fine.main_kernel
 

@@ -77,6 +77,11 @@ class SlabOperator:
         """Flops of this rank's residual without the physics."""
         return self.operator.flops * (len(self.tables.times) + 2 * len(self.tables.starts))
 
+    @property
+    def diagonal_flops(self) -> int:
+        """Flops of the diagonal."""
+        return 2 * self.operator.diagonal_flops * (len(self.tables.times) + 2 * len(self.tables.starts))
+
     # Times -----------------------------------------------------------------------------------------------------------
 
     def begin(self, time: float, length: float, before) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .. import stages
 from .slab import SlabOperator
 
 TINY = 1e-14  # of a coefficient beside the largest: temporal functions that do not meet
@@ -69,10 +70,11 @@ class SlabMatrix:
     def _spatial(self, settle) -> tuple[np.ndarray, np.ndarray]:
         """Values of K and M in space. Collective."""
         shift, operator = self.slab.shift, self.slab.operator
-        settle(shift)
-        plus = operator.matrices().astype(float)
-        settle(-shift)
-        minus = operator.matrices()
+        with stages.event("Matrix", 2 * operator.matrix_flops):
+            settle(shift)
+            plus = operator.matrices().astype(float)
+            settle(-shift)
+            minus = operator.matrices()
         return (plus + minus) / 2, (plus - minus) / (2 * shift)
 
     def _add(self, out, stiffness, mass, terms) -> None:

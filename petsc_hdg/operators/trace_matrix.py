@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
+from .. import stages
 from ..errors import SolveError
 from .block_jacobi import BlockJacobi
 from .facet_blocks import FacetBlocks
@@ -46,7 +47,8 @@ class TraceMatrix(JacobianContext):
 
     def getDiagonal(self, mat, diagonal) -> None:
         """diagonal = diag(A)"""
-        with self.operator.arrays.callback("trace diagonal"), self.access.write(diagonal) as out:
+        callback = self.operator.arrays.callback("trace diagonal")
+        with stages.event("Diagonal"), callback, self.access.write(diagonal) as out:
             self.format.apply_column(-1, out)
 
     def getDiagonalBlock(self, mat) -> PETSc.Mat:
@@ -78,7 +80,8 @@ class FacetBlockJacobi(BlockJacobi):
         context = _trace_context(pc)
         if self.blocks is None or self.context is not context:
             self.context, self.blocks = context, FacetBlocks(context.format)
-        with context.operator.arrays.callback("facet blocks"):
+        flops = self.blocks.inversion_flops
+        with context.operator.arrays.callback("facet blocks"), stages.event("BlockSetUp", flops):
             self.blocks.collect()
             self.blocks.invert()
 

@@ -215,6 +215,7 @@ class SpaceTime:
         access = self.problem.access
         with self.events["Residual"], access.read(x) as u, access.write(f) as out:
             self.slab.residual(u, out)
+            PETSc.Log.logFlops(self.slab.flops)
         if self.problem.operator.failure:
             petsc_c.set_function_domain_error(snes)
 

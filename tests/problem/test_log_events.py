@@ -1,0 +1,107 @@
+"""`-log_view` has an event for each callback, with the flops that its kernels do."""
+
+from __future__ import annotations
+
+import pytest
+from petsc4py import PETSc
+
+import petsc_hdg as fe
+from petsc_hdg import stages
+
+PETSc.Log.begin()
+
+
+def problem(backend: str, faces=(4, 4), **options) -> fe.Problem:
+    flux = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
+    physics = fe.Physics({"u": 1}, "f0[0] = -1;", flux, boundary=[fe.Dirichlet("boundary", "g[0] = 0;")])
+    return fe.Problem(fe.Mesh.box(faces), physics, fe.Options(degree=1, backend=backend, **options))
+
+
+def logged(name: str, call) -> tuple[int, float]:
+    """Calls and flops that `call()` adds to an event, over all stages of the log."""
+
+    def now():
+        event, found = PETSc.Log.Event(f"Fe{name}"), (0, 0.0)
+        for stage in (None, *(stages.petsc_stage(s) for s in stages.SECONDS)):
+            info = event.getPerfInfo(stage)
+            found = found[0] + info["count"], found[1] + info["flops"]
+        return found
+
+    before = now()
+    call()
+    return tuple(b - a for a, b in zip(before, now(), strict=True))
+
+
+def parts(given: fe.Problem) -> dict:
+    """Calls of the callbacks: event → function of nothing."""
+    calls, u, out = given.callbacks, given.create_vec(), given.create_vec()
+    matrices = calls.matrices
+    calls.linearize(None, u, matrices[0], matrices[-1])
+    return {
+        "Residual": lambda: calls.residual(None, u, out),
+        "Jacobian": lambda: calls.linearize(None, u, matrices[0], matrices[-1]),
+        "Product": lambda: calls.jacobian.mult(u, out),
+        "Diagonal": lambda: calls.jacobian.getDiagonal(out),
+    }
+
+
+def test_events_of_shell_matrices():
+    """CG of first degree on a triangle: 3 functions, a point; see flops_per_cell and flops_per_matrix."""
+    given = problem("cg_gpu", quadrature_degree=0)
+    cells, wanted = given.mesh.num_cells, parts(given)
+    per_cell, per_matrix = 4 * 3 * 3 + 4 * 4 + 2 + 1, 3 * (2 * 3 * 3 + 4 * 4 + 2 + 1)
+    expected = {"Residual": per_cell, "Product": 2 * per_cell, "Jacobian": per_matrix, "Diagonal": per_matrix // 3}
+    for name, flops in expected.items():
+        assert logged(name, wanted[name]) == (1, cells * flops), name
+    assert logged("Matrix", wanted["Jacobian"]) == (1, cells * per_matrix)
+
+
+def test_events_of_a_condensed_scheme():
+    given = problem("hdg_gpu", pmat="none", hdg_trace_mat="dbf")
+    wanted, disc, trace = parts(given), given.discretization, given.operator.format
+    assert logged("Product", wanted["Product"]) == logged("Residual", wanted["Residual"]) == (1, trace.flops)
+    given.operator.set_constants([])
+    assert logged("Condense", wanted["Jacobian"]) == (1, disc.mesh.num_cells * disc.flops_per_cell)
+    assert logged("Condense", wanted["Jacobian"]) == (0, 0)  # a linear one is condensed once
+    facets, block = trace.layout.num_owned, trace.layout.block
+    u = given.create_vec()
+    calls, flops = logged("BlockApply", given.solve)
+    assert calls > 2 and flops == calls * 2 * facets * block**2
+    assert logged("BlockSetUp", given.solve) == (1, 2 * facets * block**3)
+    N, M = disc.num_eliminated, disc.num_trace_dofs
+    calls, flops = logged("Recover", lambda: given.cell_values(u))
+    assert calls >= 1 and flops == calls * 2 * N * M * disc.mesh.num_cells
+
+
+@pytest.mark.parametrize("backend", ["sipg_gpu", "poly_gpu"])
+def test_events_of_discontinuous_schemes(backend):
+    given = problem(backend, pmat="aij")
+    for name, call in parts(given).items():
+        if name in ("Product", "Diagonal") and backend == "poly_gpu":  # PETSc's own matrix
+            continue
+        calls, flops = logged(name, call)
+        assert calls == 1 and flops > given.mesh.num_cells, name
+
+
+def test_block_jacobi_of_cells():
+    given = problem("sipg_gpu")
+    options = {"pc_type": "python", "pc_python_type": "petsc_hdg.CellBlockJacobi"}
+    ksp = PETSc.KSP().create(given.dm.comm)
+    ksp.setOperators(given.callbacks.jacobian)
+    u, b = given.create_vec(), given.create_vec()
+    given.callbacks.linearize(None, u, given.callbacks.jacobian, given.callbacks.jacobian)
+    pc = ksp.getPC()
+    pc.setType(options["pc_type"])
+    pc.setPythonType(options["pc_python_type"])
+    cells, op = given.mesh.num_cells, given.operator
+    assert logged("BlockSetUp", pc.setUp) == (1, op.matrix_flops + 2 * cells * 3**3)
+    assert logged("BlockApply", lambda: pc.apply(b, u)) == (1, 2 * cells * 3**2)
+
+
+def test_events_end_where_a_callback_fails():
+    with pytest.raises(ValueError), stages.event("Failing", 7):
+        raise ValueError
+    assert logged("Failing", lambda: None) == (0, 0)
+    with stages.event("Failing", 7):
+        pass
+    assert PETSc.Log.Event("FeFailing").getPerfInfo()["flops"] == 7
