@@ -22,6 +22,8 @@ _PUBLIC = {
     "BiCGStab": "krylov",
     "CG": "krylov",
     "CellBlockJacobi": "operators.cell_jacobi",
+    "Chebyshev": "krylov",
+    "ChebyshevPC": "krylov",
     "Device": "device",
     "DeviceError": "errors",
     "Dirichlet": "physics",

@@ -2,6 +2,8 @@
 
 from .bicgstab import BiCGStab
 from .cg import CG
+from .chebyshev import Chebyshev
 from .gmres import FGMRES, GMRES
+from .inner import ChebyshevPC
 
-__all__ = ["CG", "FGMRES", "GMRES", "BiCGStab"]
+__all__ = ["CG", "FGMRES", "GMRES", "BiCGStab", "Chebyshev", "ChebyshevPC"]

@@ -99,7 +99,13 @@ def device_preconditioner(pc: PETSc.PC, vectors: Vectors):
         return Blocks(context, vectors)
     if kind in (PETSc.PC.Type.MG, PETSc.PC.Type.GAMG):
         return _mirrored(pc, vectors)
-    return ByPetsc(pc, vectors)
+    return _inner_solve(pc, vectors) or ByPetsc(pc, vectors)
+
+
+def _inner_solve(pc: PETSc.PC, vectors: Vectors):
+    from .inner import inner_solve  # solvers have preconditioners in their turn
+
+    return inner_solve(pc, vectors)
 
 
 def _mirrored(pc: PETSc.PC, vectors: Vectors):

@@ -67,7 +67,7 @@ class DeviceSolver:
         if petsc_c.pc_has_failed(ksp.getPC()):
             ksp.setConvergedReason(Reason.DIVERGED_PCSETUP_FAILED)
             return
-        self.prepare(ksp, b)
+        self.prepare(ksp, arrays_of(ksp, b), b.getLocalSize())
         access, course = self.vectors.access, Course(ksp)
         guessed = ksp.getInitialGuessNonzero()
         with self._event, self.vectors.arrays.callback("Krylov solve"):
@@ -113,9 +113,8 @@ class DeviceSolver:
         """Improve the buffer x from its present values (zero unless `guessed`). Collective."""
         raise NotImplementedError
 
-    def prepare(self, ksp, like) -> None:
-        """Buffers and operators for vectors like `like`. Collective."""
-        arrays, count = arrays_of(ksp, like), like.getLocalSize()
+    def prepare(self, ksp, arrays, count: int) -> None:
+        """Buffers and operators for vectors [count] on the device of `arrays`. Collective."""
         if self.vectors is None or self.vectors.count != count or self.vectors.device is not arrays.device:
             self.reset(ksp)
             self.vectors = Vectors(arrays, count, ksp.comm.tompi4py())

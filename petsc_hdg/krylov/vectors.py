@@ -9,7 +9,7 @@ import numpy as np
 from ..codegen import KernelSpec
 from ..device import Arrays, Kernel, VecAccess
 
-SOURCES = ("krylov_sum.clh", *(f"krylov_{name}.cl" for name in ("vectors", "cg", "bicg", "basis")))
+SOURCES = ("krylov_sum.clh", *(f"krylov_{name}.cl" for name in ("vectors", "cg", "bicg", "basis", "chebyshev")))
 GPU_GROUP, GPU_GROUPS = 256, 512  # work-items of a group, groups: the same on each GPU, so that sums are
 CPU_GROUPS = 16
 

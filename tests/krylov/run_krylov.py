@@ -1,6 +1,7 @@
 """Under mpiexec: Krylov methods on the device against PETSc's, on random partitions; prints one JSON object of results.
 
-run_krylov.py METHOD THEIRS: {case: [iterations, reason, PETSc's, largest relative difference of history and solution]}.
+run_krylov.py METHOD:THEIRS ...: {method: {case: [iterations, reason, PETSc's, largest relative difference of the early
+history and of the solution]}}.
 """
 
 import json
@@ -61,7 +62,7 @@ def main(method: str, theirs: str) -> dict:
 
 
 def run() -> int:
-    result = main(*sys.argv[1:])
+    result = {pair.split(":")[0]: main(*pair.split(":")) for pair in sys.argv[1:]}
     if PETSc.COMM_WORLD.rank == 0:
         print(json.dumps(result))
     return 0
