@@ -20,6 +20,7 @@
 //   rounds [patch, 2, num_rounds]  interior places, and border places, with more than 0, 1, ... words in the list
 //   place_dofs [NC, places]     compact numbers of the vertex' degrees of freedom;  place_x [DIM, places] coordinates
 //   corner [word, clusters]     places of a cluster's vertices within the patch;  list  slots that add to a place
+//   patch_aux [NAUX, CLUSTER, clusters] auxiliary rows of the cells of clusters, nodes in their order
 //   owned [n_owned]             complete sums;  border  sums to be finished
 // Local memory, for most_places places, most_words words and most_slots slots
 //   x_l [DIM, most_places] (in 2D and 3D the first two together);  v_l [vectors * NC, most_places] values;
@@ -43,7 +44,7 @@
   CG_ARGUMENTS, int places, int clusters, int num_rounds, int most_places, int most_words, int most_slots,           \
   __global const int *heads, __global const int *rounds, __global const int *place_dofs,                             \
   __global const real *place_x, __global const ulong *corner, __global const ulong *list, __global real *owned,      \
-  __global real *border, __local real2 *local_
+  __global real *border, __global const real *patch_aux, __local real2 *local_
 
 inline real patch_value(__global const real *owned_, __global const real *tail_, int n_owned, int index)
 {
@@ -179,6 +180,8 @@ inline void patch_geometry(Geometry *g, const real *node, const int part)
     if (part == 0 || c0 < head[8 + part]) {                                                                          \
       Geometry g;                                                                                                    \
       patch_geometry(&g, node, part);                                                                                \
+      real aux_e[NAUX > 0 ? NAUX : 1];                                                                               \
+      for (int k = 0; k < NAUX; ++k) aux_e[k] = patch_aux[(k * CLUSTER + part) * clusters + head[4] + c0];           \
       UNROLL_POINTS                                                                                                  \
       for (int q = 0; q < NQ; ++q) {                                                                                 \
         TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;      \
@@ -199,7 +202,6 @@ void cg_patch_residual(PATCH_ARGUMENTS)
   __local real *slots_l = v_l + (1 + TIME) * NC * most_places;
   FOR_ITEMS(c0, here) {
     PATCH_CLUSTER
-    POINT_LOAD_AUX(head[4] + c0)
     PATCH_CELLS(pw_residual(u, u_t, u_x, a, a_x, t, x, constants, f0, f1);)
     PATCH_STORE
   }
@@ -214,7 +216,6 @@ void cg_patch_action(PATCH_ARGUMENTS)
   __local real *slots_l = v_l + (2 + TIME) * NC * most_places;
   FOR_ITEMS(c0, here) {
     PATCH_CLUSTER
-    POINT_LOAD_AUX(head[4] + c0)
     real du_v[VERTICES * NC];
     PATCH_VALUES(du_v, 1 + TIME)
     PATCH_CELLS(CG_DIRECTION(DU_E) pw_jacobian(u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, constants, f0, f1);)

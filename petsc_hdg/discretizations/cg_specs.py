@@ -46,9 +46,9 @@ class CGSpecs:
     def cells_per_thread(self) -> int:
         """Cells a thread of a patch does at a time: those of a fan, whose order of corners must not matter.
 
-        Auxiliary data stand by cell and corner, and rules of high degree are not symmetric.
+        Rules of high degree are not symmetric.
         """
-        free = self.mesh.shape.is_simplex and not self.auxiliary.num_rows and self.quadrature_degree <= SYMMETRIC_DEGREE
+        free = self.mesh.shape.is_simplex and self.quadrature_degree <= SYMMETRIC_DEGREE
         return LONGEST if free and self.physics.num_components == 1 else 1
 
     @property

@@ -21,6 +21,7 @@ class Patches:
     heads       [patch, 8 + size] first place, places, complete places (they come first), first border value, first
                 cluster, first word of the list, its words, lowest complete number, then how many clusters have more
                 than 0, 1, … cells
+    members     [cluster, size] cells of each cluster, -1 behind the last;  vertices [cluster, vertex] geometry nodes
     corner      [word, cluster] uint64: places of a cluster's vertices within the patch, corner_bits bits each
     place_dofs  [place, component] compact numbers;  place_node [place] geometry node
     list        words of slots (vertex * clusters + cluster) that add to a place, slot_bits each: round by round those
@@ -33,6 +34,8 @@ class Patches:
 
     cells: int
     heads: np.ndarray
+    members: np.ndarray
+    vertices: np.ndarray
     corner: np.ndarray
     corner_bits: int
     place_dofs: np.ndarray
@@ -48,6 +51,15 @@ class Patches:
     @property
     def count(self) -> int:
         return len(self.heads)
+
+    def corner_rows(self, cell_nodes: np.ndarray, hub: int) -> np.ndarray:
+        """Corner [corner, size, cluster] of the mesh's cell that is each corner of a cluster's cells; 0 behind the last."""
+        rows = np.zeros((cell_nodes.shape[1], *self.members.T.shape), dtype=np.int64)
+        for part, cells in enumerate(self.members.T):
+            for n in range(len(rows)):
+                vertex = self.vertices[:, n if n < hub else n + part]
+                rows[n, part] = (cell_nodes[cells] == vertex[:, None]).argmax(axis=1)
+        return rows
 
     @property
     def num_border(self) -> int:
@@ -70,7 +82,8 @@ def build_patches(
     """
     num_cells, corners = cell_nodes.shape
     count = max(1, -(-num_cells // cells))
-    vertices, size, patch_of = _clusters(cell_nodes, facet_cells, cells, cluster)
+    vertices, members = _clusters(cell_nodes, facet_cells, cells, cluster)
+    size, patch_of = (members >= 0).sum(axis=1), members[:, 0] // cells
     clusters = np.bincount(patch_of, minlength=count)
     first_cluster = np.cumsum(clusters) - clusters
     own = np.arange(vertices.shape[1]) < (size + corners - 1)[:, None]
@@ -108,7 +121,7 @@ def build_patches(
     heads = np.stack((*starts, num_words, _lowest(dofs, place_start, inside), *having), axis=1).astype(np.int32)
     rows, row_start, row_entry = _border_rows(dofs[~complete], num_rows, cell_dofs, natural, facet_stride)
     return Patches(
-        cells=cells, heads=heads, corner=corner,
+        cells=cells, heads=heads, members=members, vertices=vertices, corner=corner,
         corner_bits=corner_bits, place_dofs=dofs, place_node=place_node, list=lists, slot_bits=slot_bits,
         rounds=rounds.astype(np.int32), local=tuple(int(m.max(initial=0)) for m in most),
         rows=rows, row_start=row_start, row_entry=row_entry,
@@ -116,13 +129,12 @@ def build_patches(
 
 
 def _clusters(cell_nodes, facet_cells, cells, cluster):
-    """Vertices [cluster, vertex], cells and patch [cluster] of the clusters, patch by patch, larger ones first."""
+    """Vertices [cluster, vertex] and cells [cluster, size] of the clusters, patch by patch, larger ones first."""
     num_cells, corners = cell_nodes.shape
     if cluster == 1:
-        return cell_nodes, np.ones(num_cells, dtype=np.int64), np.arange(num_cells) // cells
+        return cell_nodes, np.arange(num_cells)[:, None]
     fans = find_fans(cell_nodes, facet_cells, cells, cluster)
-    vertices = fan_vertices(cell_nodes, fans)[:, : corners + cluster - 1]
-    return vertices, (fans >= 0).sum(axis=1), fans[:, 0] // cells
+    return fan_vertices(cell_nodes, fans)[:, : corners + cluster - 1], fans[:, :cluster]
 
 
 def _node_dofs(cell_nodes, cell_dofs, num_nodes) -> np.ndarray:

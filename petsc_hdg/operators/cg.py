@@ -217,6 +217,11 @@ class CGOperator(DeviceOperator):
             for s in self.discretization.spaces
         ]
 
+    def set_auxiliary(self, name: str, values: np.ndarray) -> None:
+        super().set_auxiliary(name, values)
+        if self.patches is not None:
+            self.patches.load_auxiliary()
+
     # Steps -----------------------------------------------------------------------------------------------
 
     def run_cells(self, name: str, out, **where) -> None:

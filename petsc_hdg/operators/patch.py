@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -34,7 +35,26 @@ class PatchOperator:
         self._rows = [arrays.to_device(table, "patches") for table in rows]
         facets = disc.num_dofs * disc.facet_stride if disc.num_facets else 0
         self._local: dict = {}
+        self._aux = arrays.zeros(max(1, disc.auxiliary.num_rows * patches.members.size))
+        self.load_auxiliary()
         self.border = arrays.empty(self.border_values + facets)
+
+    def load_auxiliary(self) -> None:
+        """Take the operator's rows of auxiliary data [row, stride], in the order of the clusters' cells and corners."""
+        disc, rows = self.operator.discretization, self.operator.aux_rows
+        starts, members = disc.auxiliary.starts, disc.patches.members.T
+        parts = []
+        for start, end in pairwise(starts):
+            order = start if end - start == 1 else start + self._corner_rows
+            parts.append(np.where(members >= 0, rows[order, members], 0.0).reshape(end - start, -1))
+        if parts:
+            values = np.ascontiguousarray(np.concatenate(parts), dtype=self.operator.arrays.real)
+            self.operator.arrays.upload(self._aux, values, "auxiliary")
+
+    @cached_property
+    def _corner_rows(self) -> np.ndarray:
+        disc = self.operator.discretization
+        return disc.patches.corner_rows(disc.mesh.geometry.cell_nodes[: disc.mesh.num_cells], disc.dim - 1)
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
@@ -61,7 +81,7 @@ class PatchOperator:
         items = self.count * kernel.spec.local_size
         size = kernel.spec.local_bytes
         local = self._local.setdefault(size, opencl().LocalMemory(size))  # the same object, which need not be set anew
-        kernel(items, *arguments, *self.sizes, *self._tables, out, self.border, local)
+        kernel(items, *arguments, *self.sizes, *self._tables, out, self.border, self._aux, local)
 
     def sum(self, what: str, out, **where) -> None:
         """out, and the operator's ghost sums: this rank's cells and facets, their `residual` or `action`."""

@@ -113,6 +113,9 @@ class TiledCG(Tiled, ContinuousGalerkin):
         return replace(
             one,
             heads=heads.reshape(-1, len(step)).astype(np.int32),
+            members=np.where(
+                one.members[None] < 0, -1, one.members[None] + self.tile.mesh.num_cells * k[:, :, None]
+            ).reshape(-1, one.members.shape[1]),
             corner=np.tile(one.corner, self.copies),
             place_dofs=dofs.reshape(-1, one.place_dofs.shape[1]).astype(np.int32),
             place_node=repeated(one.place_node, len(self.tile.mesh.geometry.nodes)),
