@@ -53,7 +53,7 @@ class Patches:
         return len(self.heads)
 
     def corner_rows(self, cell_nodes: np.ndarray, hub: int) -> np.ndarray:
-        """Corner [corner, size, cluster] of the mesh's cell that is each corner of a cluster's cells; 0 behind the last."""
+        """Corner [corner, size, cluster] of the mesh's cell for each corner of a cluster's cells, 0 behind the last."""
         rows = np.zeros((cell_nodes.shape[1], *self.members.T.shape), dtype=np.int64)
         for part, cells in enumerate(self.members.T):
             for n in range(len(rows)):
