@@ -1,5 +1,5 @@
 // Facet blocks of a trace matrix: collected column by column, inverted, applied (block Jacobi).
-// needs: M BLOCKED
+// needs: M BLOCKED STORED_SINGLE
 //
 // Arrays
 //   block    [M, row_stride]  entry (i, k) of facet f at k row_stride + f M + i; only facets of this rank
@@ -64,9 +64,16 @@ __kernel void trace_block_invert(int num_facets, int row_stride, __global real *
   }
 }
 
+// The inverses as they are stored.
+__kernel void trace_block_store(int count, __global const real *block, __global stored *kept)
+{
+  const int t = get_global_id(0);
+  if (t < count) kept[t] = block[t];
+}
+
 // y = block x on this rank's facets, or the transposed blocks' product.
 __kernel void trace_block_apply(int num_rows, int n_owned, int facet_stride, int row_stride, int transposed,
-                                __global const int *numbers, __global const real *block, __global const real *x,
+                                __global const int *numbers, __global const stored *block, __global const real *x,
                                 __global real *y)
 {
   const int t = get_global_id(0);

@@ -29,14 +29,14 @@ inline int oriented(__global const int *permutations, int orientation, int i)
   return permutations[orientation * NP + i / NC] * NC + i % NC;
 }
 
-inline void set_or_add(__global real *entry, bool add, real value) { *entry = add ? *entry + value : value; }
+inline void set_or_add(__global stored *entry, bool add, real value) { *entry = add ? *entry + value : value; }
 
 // Blocks of the kinds of one tile. Tiles come in ascending order: a facet's first cell sets its own block, the second adds.
 __kernel void trace_congruent_assemble(int num_listed, int first, int count, int tile_stride, int kind_stride,
                                        __global const int *list, __global const int *cells,
                                        __global const int *place, __global const int *orientation,
-                                       __global const int *permutations, __global const real *K, __global real *D,
-                                       __global real *T)
+                                       __global const int *permutations, __global const real *K, __global stored *D,
+                                       __global stored *T)
 {
   const int t = get_global_id(0);
   if (t >= num_listed * M) return;
@@ -67,7 +67,7 @@ __kernel void trace_congruent_assemble(int num_listed, int first, int count, int
 #define SUM(i) (((i) & 1) ? sum[(i) / 2].y : sum[(i) / 2].x)
 #define CLEAR_SUMS() for (int i_ = 0; i_ < ROWS / 2; ++i_) sum[i_] = 0
 #define ADD_COLUMN(column, value)                                                                                \
-  for (int i_ = 0; i_ < ROWS / 2; ++i_) sum[i_] += ((__global const real2 *)(column))[i_] * (value)
+  for (int i_ = 0; i_ < ROWS / 2; ++i_) sum[i_] += REAL2(((__global const stored2 *)(column))[i_]) * (value)
 #else
 #define SUMS real sum[ROWS]
 #define SUM(i) sum[i]
@@ -77,7 +77,7 @@ __kernel void trace_congruent_assemble(int num_listed, int first, int count, int
 
 // y = A x on this rank's facets, ghosts included; with T for D, y = Aᵀ x.
 __kernel void trace_congruent_product(int num_facets, int n_owned, int n_free, int facet_stride,
-                                      __global const real *restrict D, __global const int *restrict entry,
+                                      __global const stored *restrict D, __global const int *restrict entry,
                                       __global const int *restrict adjacent, __global const int *restrict numbers,
                                       __global const real *restrict owned, __global const real *restrict tail,
                                       __global real *restrict y_owned, __global real *restrict y_ghost)
@@ -86,7 +86,7 @@ __kernel void trace_congruent_product(int num_facets, int n_owned, int n_free, i
   const int t = group + (int)get_local_id(0) % FACETS;
   if (t >= num_facets) return;
   const int f = group + entry[t] % FACETS;
-  __global const real *column = D + TABLE_AT(entry[t] / FACETS, 0, 0) + part * ROWS;
+  __global const stored *column = D + TABLE_AT(entry[t] / FACETS, 0, 0) + part * ROWS;
   int facet[NA];
   SUMS;
   CLEAR_SUMS();
@@ -137,7 +137,7 @@ __kernel void trace_congruent_product(int num_facets, int n_owned, int n_free, i
 
 // Entry (i, column) of each facet's own block; the diagonal if column < 0.
 __kernel void trace_congruent_column(int num_facets, int n_owned, int n_free, int facet_stride, int column,
-                                     __global const real *D, __global const int *entry, __global const int *numbers,
+                                     __global const stored *D, __global const int *entry, __global const int *numbers,
                                      __global real *y_owned, __global real *y_ghost)
 {
   const int t = get_global_id(0) / M, i = get_global_id(0) % M;

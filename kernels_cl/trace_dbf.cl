@@ -26,7 +26,7 @@ __kernel void trace_dbf_assemble(int num_listed, int first, int count, int tile_
                                  int row_stride, __global const int *list, __global const int *cells,
                                  __global const int *place, __global const int *orientation,
                                  __global const int *permutations, __global const int *adjacent,
-                                 __global const real *K, __global real *A)
+                                 __global const real *K, __global stored *A)
 {
   const int t = get_global_id(0);
   if (t >= num_listed * M) return;
@@ -43,7 +43,7 @@ __kernel void trace_dbf_assemble(int num_listed, int first, int count, int tile_
       for (int k = 0; k < M; ++k) {
         const int column = other * M + oriented(permutations, turned[other], k);
         const real value = K[(size_t)column * tile_stride * MC + row];
-        __global real *entry = A + (size_t)(slot * M + k) * row_stride + f * M + i;
+        __global stored *entry = A + (size_t)(slot * M + k) * row_stride + f * M + i;
         *entry = slot == 0 && side == 1 ? *entry + value : value;
       }
     }
@@ -52,7 +52,7 @@ __kernel void trace_dbf_assemble(int num_listed, int first, int count, int tile_
 
 // y = A x on this rank's facets, ghosts included.
 __kernel void trace_dbf_product(int num_rows, int n_owned, int n_free, int facet_stride, int row_stride,
-                                __global const real *restrict A, __global const int *restrict adjacent,
+                                __global const stored *restrict A, __global const int *restrict adjacent,
                                 __global const int *restrict numbers, __global const real *restrict owned,
                                 __global const real *restrict tail, __global real *restrict y_owned,
                                 __global real *restrict y_ghost)
@@ -60,7 +60,7 @@ __kernel void trace_dbf_product(int num_rows, int n_owned, int n_free, int facet
   const int t = get_global_id(0);
   if (t >= num_rows) return;
   const int f = t / M;
-  __global const real *entry = A + t;
+  __global const stored *entry = A + t;
   real sum = 0;
 #if M <= 8
 #pragma unroll
@@ -79,7 +79,7 @@ __kernel void trace_dbf_product(int num_rows, int n_owned, int n_free, int facet
 
 // The same, one work-item a facet: the vector of its rows is what a CPU multiplies at once.
 __kernel void trace_dbf_product_facet(int num_rows, int n_owned, int n_free, int facet_stride, int row_stride,
-                                      __global const real *restrict A, __global const int *restrict adjacent,
+                                      __global const stored *restrict A, __global const int *restrict adjacent,
                                       __global const int *restrict numbers, __global const real *restrict owned,
                                       __global const real *restrict tail, __global real *restrict y_owned,
                                       __global real *restrict y_ghost)
@@ -92,7 +92,7 @@ __kernel void trace_dbf_product_facet(int num_rows, int n_owned, int n_free, int
     const int g = adjacent[a * facet_stride + f];
     for (int k = 0; k < M; ++k) {
       const real value = trace_value(owned, tail, n_owned, numbers, facet_stride, g, k);
-      __global const real *entry = A + (size_t)(a * M + k) * row_stride + f * M;
+      __global const stored *entry = A + (size_t)(a * M + k) * row_stride + f * M;
 #if M <= 32
 #pragma unroll
 #endif
@@ -105,7 +105,7 @@ __kernel void trace_dbf_product_facet(int num_rows, int n_owned, int n_free, int
 
 // y = Aᵀ x on this rank's facets, ghosts included.
 __kernel void trace_dbf_transposed(int num_rows, int n_owned, int n_free, int facet_stride, int row_stride,
-                                   __global const real *restrict A, __global const int *restrict adjacent,
+                                   __global const stored *restrict A, __global const int *restrict adjacent,
                                    __global const int *restrict reverse, __global const int *restrict numbers,
                                    __global const real *restrict owned, __global const real *restrict tail,
                                    __global real *restrict y_owned, __global real *restrict y_ghost)
@@ -118,7 +118,7 @@ __kernel void trace_dbf_transposed(int num_rows, int n_owned, int n_free, int fa
     const int slot = reverse[a * facet_stride + f];
     if (slot < 0) continue;
     const int g = adjacent[a * facet_stride + f];
-    __global const real *column = A + (size_t)(slot * M + k) * row_stride + g * M;
+    __global const stored *column = A + (size_t)(slot * M + k) * row_stride + g * M;
     for (int i = 0; i < M; ++i) sum += column[i] * trace_value(owned, tail, n_owned, numbers, facet_stride, g, i);
   }
   trace_set(y_owned, y_ghost, n_owned, n_free, numbers, facet_stride, f, k, sum);
@@ -126,7 +126,7 @@ __kernel void trace_dbf_transposed(int num_rows, int n_owned, int n_free, int fa
 
 // Entry (i, column) of each facet's own block; the diagonal if column < 0.
 __kernel void trace_dbf_column(int num_rows, int n_owned, int n_free, int facet_stride, int row_stride, int column,
-                               __global const real *A, __global const int *numbers, __global real *y_owned,
+                               __global const stored *A, __global const int *numbers, __global real *y_owned,
                                __global real *y_ghost)
 {
   const int t = get_global_id(0);

@@ -29,7 +29,7 @@ inline int own_column(__global const int *orientation, __global const int *permu
 }
 
 __kernel void trace_element_store(int count, int first, int tile_stride, int row_stride, __global const real *K,
-                                  __global real *E)
+                                  __global stored *E)
 {
   const int t = get_global_id(0);
   if (t >= count * MC) return;
@@ -37,7 +37,7 @@ __kernel void trace_element_store(int count, int first, int tile_stride, int row
 }
 
 __kernel void trace_element_pack(int count, int first, int tile_stride, int stride, __global const real *K,
-                                 __global real *P)
+                                 __global stored *P)
 {
   const int t = get_global_id(0);
   if (t >= count * MC) return;
@@ -50,7 +50,7 @@ __kernel void trace_element_pack(int count, int first, int tile_stride, int stri
 }
 
 // Packed matrices in unpacked form.
-__kernel void trace_element_unpack(int num_cells, int stride, int row_stride, __global const real *P, __global real *E)
+__kernel void trace_element_unpack(int num_cells, int stride, int row_stride, __global const stored *P, __global stored *E)
 {
   const int t = get_global_id(0);
   if (t >= num_cells * MC) return;
@@ -59,7 +59,7 @@ __kernel void trace_element_unpack(int num_cells, int stride, int row_stride, __
 }
 
 __kernel void trace_element_product(int num_cells, int n_owned, int stride, int row_stride,
-                                    __global const real *restrict E, __global const int *restrict dofs,
+                                    __global const stored *restrict E, __global const int *restrict dofs,
                                     __global const real *restrict owned, __global const real *restrict tail,
                                     __global real *restrict element)
 {
@@ -75,7 +75,7 @@ __kernel void trace_element_product(int num_cells, int n_owned, int stride, int 
 }
 
 __kernel void trace_element_transposed(int num_cells, int n_owned, int stride, int row_stride,
-                                       __global const real *restrict E, __global const int *restrict dofs,
+                                       __global const stored *restrict E, __global const int *restrict dofs,
                                        __global const real *restrict owned, __global const real *restrict tail,
                                        __global real *restrict element)
 {
@@ -89,7 +89,7 @@ __kernel void trace_element_transposed(int num_cells, int n_owned, int stride, i
   element[t] = sum;
 }
 
-__kernel void trace_element_column(int num_cells, int row_stride, int column, __global const real *E,
+__kernel void trace_element_column(int num_cells, int row_stride, int column, __global const stored *E,
                                    __global const int *orientation, __global const int *permutations,
                                    __global real *element)
 {
@@ -100,7 +100,7 @@ __kernel void trace_element_column(int num_cells, int row_stride, int column, __
 }
 
 KERNEL(CELLS * ROWS)
-void trace_packed_product(int num_cells, int n_owned, int stride, __global const real *restrict P,
+void trace_packed_product(int num_cells, int n_owned, int stride, __global const stored *restrict P,
                           __global const int *restrict dofs, __global const real *restrict owned,
                           __global const real *restrict tail, __global real *restrict element)
 {
@@ -119,7 +119,7 @@ void trace_packed_product(int num_cells, int n_owned, int stride, __global const
   }
 }
 
-__kernel void trace_packed_column(int num_cells, int stride, int column, __global const real *P,
+__kernel void trace_packed_column(int num_cells, int stride, int column, __global const stored *P,
                                   __global const int *orientation, __global const int *permutations,
                                   __global real *element)
 {

@@ -88,6 +88,9 @@ class Options:
         "trace matrix: the best for mesh and device, blocks of facets, cells, symmetric ones once, or assembled",
         choices=TRACE_MATS,
     )
+    hdg_trace_precision: str = option(
+        "double", "entries of the trace matrix that preconditioners take, without an assembled one", choices=PRECISIONS
+    )
     hdg_keep: bool = option(True, "keep U and the condensed right-hand side of linear physics, else recompute")
     hdg_tile_cells: int = option(
         0, "cells condensed at once (0: chosen from the device's memory)", minimum=0, maximum=2**31 - 1
@@ -210,6 +213,9 @@ def chosen_pmat(options: Options) -> str:
     given = PETSc.Options(options.prefix).getString("pc_type", "mg")
     if options.pmat in _LEVELS:
         _check_levels(options, given)
+    if options.hdg_trace_precision == "single" and options.backend == "hdg_gpu":
+        _check_rough(options)
+        return options.pmat if options.pmat in _LEVELS else "none"
     if options.pmat != "auto":
         return options.pmat
     if options.backend == "poly_gpu" and given == "mg":
@@ -239,6 +245,14 @@ def _check_levels(options: Options, pc_type: str) -> None:
             f"{name} {options.pmat} goes with -{options.prefix}pc_type mg; {pc_type} takes the assembled matrix: use "
             f"{name} aij or auto"
         )
+
+
+def _check_rough(options: Options) -> None:
+    name = f"-{options.prefix}hdg_trace_precision single"
+    if options.hdg_trace_mat == "aij":
+        raise OptionError(f"{name} is for stored blocks, and -{options.prefix}hdg_trace_mat is aij: use auto")
+    if options.pmat == "aij":
+        raise OptionError(f"{name} goes with -{options.prefix}fe_pmat none, and it is aij: leave one of them out")
 
 
 def is_number(text) -> bool:

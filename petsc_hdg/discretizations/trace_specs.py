@@ -32,11 +32,17 @@ class CongruentShape:
 
 @dataclass(frozen=True)
 class SymmetricShape:
-    """Cells of a patch of trace_symmetric.cl, unknowns taken at once, local values between places."""
+    """Cells of a patch of trace_symmetric.cl, threads a cell, unknowns taken at once, local values between places."""
 
     cells: int
+    parts: int
     chunk: int
     step: int
+
+    @property
+    def threads(self) -> int:
+        """Of a work-group."""
+        return self.cells * self.parts
 
     def local_reals(self, places: int) -> int:
         """Local memory of a patch with so many places."""
@@ -65,13 +71,15 @@ class TraceSpecs:
         macros = {**self._macros(), "NA": self.layout.num_slots, "BLOCKED": int(self.layout.is_blocked)}
         names = [f"trace_dbf_{n}" for n in ("assemble", "product", "product_facet", "transposed", "column")]
         size = 256 if self.limits.is_gpu else 64
-        return {n: self._spec(n, ("trace_numbers.clh", "trace_dbf.cl"), macros, size) for n in names}
+        return {
+            n: self._spec(n, ("trace_numbers.clh", "trace_stored.clh", "trace_dbf.cl"), macros, size) for n in names
+        }
 
     def element_matrices(self) -> dict[str, KernelSpec]:
         """Kernels of trace_element.cl, by name, and `assemble`."""
         cells, rows = self.packed_shape()
         macros = {**self._macros(), "NDOF": self.cell_dofs, "CELLS": cells, "ROWS": rows}
-        sources = ("gather_tvector.clh", "trace_element.cl")
+        sources = ("gather_tvector.clh", "trace_stored.clh", "trace_element.cl")
         names = [f"trace_element_{n}" for n in ("store", "pack", "unpack", "product", "transposed", "column")]
         specs = {n: self._spec(n, sources, macros, 128) for n in [*names, "trace_packed_column"]}
         name, reals = "trace_packed_product", cells * self.cell_dofs
@@ -93,7 +101,7 @@ class TraceSpecs:
             "PAIRS": int(self.limits.is_gpu and shape.rows % 2 == 0),
         }
         sizes = {"assemble": 64, "product": shape.facets * shape.parts, "column": 64}
-        sources = ("trace_numbers.clh", "trace_congruent.cl")
+        sources = ("trace_numbers.clh", "trace_stored.clh", "trace_congruent.cl")
         return {
             f"trace_congruent_{n}": self._spec(f"trace_congruent_{n}", sources, macros, size)
             for n, size in sizes.items()
@@ -131,11 +139,11 @@ class TraceSpecs:
     def symmetric_blocks(self, shape: SymmetricShape) -> dict[str, KernelSpec]:
         """Kernels of trace_symmetric.cl, by name, and `trace_asymmetry`."""
         macros = {
-            **self._macros(), "BLOCKED": int(self.layout.is_blocked), "CELLS": shape.cells, "CHUNK": shape.chunk,
-            "STEP": shape.step,
+            **self._macros(), "BLOCKED": int(self.layout.is_blocked), "CELLS": shape.cells, "PARTS": shape.parts,
+            "CHUNK": shape.chunk, "STEP": shape.step,
         }  # fmt: skip
         sources = ("trace_numbers.clh", "trace_stored.clh", "trace_symmetric.cl")
-        sizes = {"pairs": 64, "own": 64, "product": shape.cells, "cut": 64, "column": 64}
+        sizes = {"pairs": 64, "own": 64, "product": shape.threads, "cut": 64, "column": 64}
         names = {f"trace_symmetric_{n}": size for n, size in sizes.items()}
         specs = {n: self._spec(n, sources, macros, size) for n, size in names.items()}
         return {**specs, "trace_asymmetry": self.asymmetry()}
@@ -144,20 +152,22 @@ class TraceSpecs:
         """Launch shape of the product with a symmetric matrix."""
         block = self.layout.block
         chunk = max(k for k in range(1, SYMMETRIC_CHUNK + 1) if block % k == 0)
-        shape = SymmetricShape(1, chunk, block | 1)
+        facets = self.layout.facets_per_cell
+        parts = facets // 2 if facets % 2 == 0 and self.limits.is_gpu else 1
+        shape = SymmetricShape(1, parts, chunk, block | 1)
         for cells in SYMMETRIC_CELLS[self.limits.is_gpu]:
-            shape = replace(shape, cells=min(cells, self.limits.max_work_group))
-            places = SYMMETRIC_PLACES * self.layout.facets_per_cell * shape.cells
+            shape = replace(shape, cells=min(cells, self.limits.max_work_group // parts))
+            places = SYMMETRIC_PLACES * facets * shape.cells
             if shape.local_reals(places) * self.real_bytes <= min(SYMMETRIC_LOCAL, self.limits.local_bytes):
                 break
         return shape
 
     def facet_blocks(self) -> dict[str, KernelSpec]:
-        """`trace_block_column`, `_invert`, `_apply`, by what follows `trace_block_`."""
-        macros = {"M": self.layout.block, "BLOCKED": int(self.layout.is_blocked)}
-        sizes = {"column": 64, "invert": BLOCK_THREADS, "apply": 64}
+        """`trace_block_column`, `_invert`, `_store`, `_apply`, by what follows `trace_block_`."""
+        macros = {"M": self.layout.block, "BLOCKED": int(self.layout.is_blocked), "STORED_SINGLE": int(self.single)}
+        sizes = {"column": 64, "invert": BLOCK_THREADS, "store": 64, "apply": 64}
         return {
-            n: self._spec(f"trace_block_{n}", ("trace_numbers.clh", "trace_block.cl"), macros, size)
+            n: self._spec(f"trace_block_{n}", ("trace_numbers.clh", "trace_stored.clh", "trace_block.cl"), macros, size)
             for n, size in sizes.items()
         }
 

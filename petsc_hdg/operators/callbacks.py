@@ -14,11 +14,20 @@ class Callbacks:
 
     jacobian: the shell Mat.   assembled: AssembledMatrix for the preconditioner, or None.
     conforming: ConformingSubspace for the preconditioner, or None.   levels: AgglomerateLevels for it, or None.
+    rough: the shell Mat of a matrix of less precision for the preconditioner, or None.
     linearized: called with the callbacks after the first linearization.
     """
 
     def __init__(
-        self, operator, access, jacobian: PETSc.Mat, assembled=None, conforming=None, linearized=None, levels=None
+        self,
+        operator,
+        access,
+        jacobian: PETSc.Mat,
+        assembled=None,
+        conforming=None,
+        linearized=None,
+        levels=None,
+        rough: PETSc.Mat | None = None,
     ):
         self.operator = operator
         self.access = access
@@ -26,6 +35,7 @@ class Callbacks:
         self.assembled = assembled
         self.conforming = conforming
         self.levels = levels
+        self.rough = rough
         self._linearized = linearized
         self.events = {name: PETSc.Log.Event(f"Fe{name}") for name in ("Residual", "Jacobian")}
 
@@ -75,7 +85,12 @@ class Callbacks:
             linearized(self)
 
     @property
+    def preconditioning(self) -> PETSc.Mat:
+        """The matrix that preconditioners take."""
+        return self.assembled.mat if self.assembled is not None else self.rough or self.jacobian
+
+    @property
     def matrices(self) -> list[PETSc.Mat]:
         """The shell, and what is assembled beside it."""
         others = [thing.mat for thing in (self.assembled, self.conforming) if thing is not None]
-        return [self.jacobian, *others]
+        return [self.jacobian, *others, *([self.rough] if self.rough else [])]

@@ -29,9 +29,9 @@ def check_kernels(operator) -> None:
         _check_cg(operator)
     else:
         check_condensed(operator)
-        if operator.format is not None:
-            operator.format.share(operator.shapes)
-            check_trace(operator.format)
+        for each in operator.formats:
+            each.share(operator.shapes)
+            check_trace(each)
 
 
 def _check_cg(operator) -> None:

@@ -31,7 +31,7 @@ def check_trace(trace) -> None:
         return
     results = _CHECKS[trace.kind](sample)
     for name in names:
-        judge(trace.kernels[name], *results[name], trace.arrays.precision)
+        judge(trace.kernels[name], *results[name], "single" if trace.stored.itemsize == 4 else "double")
 
 
 def _checked(trace) -> list[str]:
@@ -85,7 +85,8 @@ _CHECKS = {"dbf": _check_dense, "element": _check_elements, "symmetric": _check_
 def _expanded(dense) -> np.ndarray:
     """The matrix [row, column] that a DenseBlock holds, free unknowns only."""
     layout, m = dense.layout, dense.layout.block
-    blocks = dense.arrays.to_host(dense.A, (layout.num_slots, m, dense.row_stride), name="kernel check")
+    shape = (layout.num_slots, m, dense.row_stride)
+    blocks = dense.arrays.to_host(dense.A, shape, dense.stored, name="kernel check")
     count = dense.num_free + dense.dofmap.num_constrained
     found = np.zeros((count, count))
     for slot, facet in zip(*np.nonzero(layout.neighbours >= 0), strict=True):
@@ -106,7 +107,7 @@ class _Sample:
         self.discretization = self
         self.dofmap = _few_cells(disc.dofmap, count, trace.layout.block if trace.layout else 1)
         self.numbers = self.dofmap.compact[self.dofmap.cell_dofs]
-        self.format = type(trace)(self)
+        self.format = type(trace)(self, single=trace.stored != trace.arrays.real)
         self.format.use_kernels_of(trace)
         self.values = np.random.default_rng(7).uniform(-1, 1, self.num_free)
         self.shape = np.arange(count)  # cells of one shape have the same matrix

@@ -38,6 +38,8 @@ class CondensedOperator(DeviceOperator):
         self.interior = arrays.zeros(max(1, discretization.num_eliminated * discretization.stride))
         self.local = LocalStage(self)
         self.format = None if self.format_kind == "aij" else create_format(self.format_kind, self)
+        rough = self.format and discretization.options.hdg_trace_precision == "single" and arrays.precision == "double"
+        self.rough = create_format(self.format_kind, self, single=True) if rough else None  # for preconditioners
         self.recovery = Recovery(self)
         self.failure = ""
         self._values: np.ndarray | None = None
@@ -70,7 +72,12 @@ class CondensedOperator(DeviceOperator):
     def compile(self, matrices: bool = False) -> None:
         """Compile what residuals and products need; with `matrices`, values of the assembled matrix are kept too."""
         self._wants_values = matrices or self.format is None
-        self.kernels, self.local.kernels, self.format and self.format.kernels  # noqa: B018
+        self.kernels, self.local.kernels, [each.kernels for each in self.formats]  # noqa: B018
+
+    @property
+    def formats(self) -> list:
+        """The trace matrix as it is stored, once or twice."""
+        return [each for each in (self.format, self.rough) if each is not None]
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
@@ -114,23 +121,23 @@ class CondensedOperator(DeviceOperator):
             if self._values is None:
                 self._values = np.empty(shape, dtype=self.arrays.real)
         failure = ""
-        if matrix and self.format:
-            self.format.share(self.shapes)
-            self.format.clear()
+        for each in self.formats if matrix else ():
+            each.share(self.shapes)
+            each.clear()
         self.local.condense(trace, interior, t, self._take if matrix else None, recovery)
-        if matrix and self.format and self.format.retry():
-            failure = self._checked_format()
+        if matrix and any([each.retry() for each in self.formats]):
+            failure = self._checked_formats()
             self.local.condense(trace, interior, t, self._take, recovery)
         self.local.release()
         self._check(failure or self.local.condensation_failure())
         if self.failure:
             raise SolveError(self.failure)
 
-    def _checked_format(self) -> str:
-        """Check the kernels of a format chosen on the way. Returns what is wrong, since other ranks may not be here."""
+    def _checked_formats(self) -> str:
+        """Check the kernels of formats chosen on the way. Returns what is wrong, since other ranks may not be here."""
         try:
-            if self.discretization.options.check_kernels:
-                check_trace(self.format)
+            for each in self.formats if self.discretization.options.check_kernels else ():
+                check_trace(each)
         except PetscHdgError as error:
             return str(error)
         return ""
@@ -146,13 +153,14 @@ class CondensedOperator(DeviceOperator):
     def storage(self) -> str:
         if self.format is None:
             return ""
-        self.format.share(self.shapes)
-        return self.format.description
+        for each in self.formats:
+            each.share(self.shapes)
+        return "; for the preconditioner ".join(each.description for each in self.formats)
 
     def _take(self, schur, first: int, count: int, batch: int) -> None:
         """Put the matrices of a tile where they are wanted."""
-        if self.format:
-            self.format.add_tile(schur, first, count, batch)
+        for each in self.formats:
+            each.add_tile(schur, first, count, batch)
         if self._wants_values:
             size = self.discretization.num_trace_dofs
             tile = self.arrays.to_host(schur, (size, batch, size), name="matrices")

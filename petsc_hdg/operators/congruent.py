@@ -28,7 +28,7 @@ class CongruentFacets:
         self._numbers = None if trace.is_blocked else self._stored(layout.numbers.T, self.facet_stride)
         self._cells, self._local = layout.cells[:, kinds.representative], layout.local[:, kinds.representative]
         self._sides = self._stored(self._cells, self.kind_stride), self._stored(self._local, self.kind_stride)
-        self.blocks, self.transposed = (self.arrays.zeros(self.num_reals) for _ in range(2))
+        self.blocks, self.transposed = (self.arrays.zeros(self.num_reals, trace.stored) for _ in range(2))
         self._tiles: dict = {}
 
     @property
@@ -41,7 +41,7 @@ class CongruentFacets:
         """Bytes of the dictionaries and of the facets' numbers."""
         layout = self.trace.layout
         indices = layout.num_slots + (0 if self.trace.is_blocked else layout.block)
-        return 2 * self.num_reals * self.arrays.real.itemsize + 4 * indices * self.facet_stride
+        return 2 * self.num_reals * self.trace.stored.itemsize + 4 * indices * self.facet_stride
 
     @property
     def flops(self) -> int:
@@ -85,8 +85,7 @@ class CongruentFacets:
         other = copy.copy(self)
         other.trace = trace
         for name in ("blocks", "transposed"):
-            setattr(other, name, self.arrays.empty(self.num_reals))
-            self.arrays.copy(getattr(self, name), getattr(other, name), self.num_reals)
+            setattr(other, name, trace._copied(getattr(self, name), self.num_reals))
         return other
 
     def _stored(self, values: np.ndarray, stride: int):

@@ -27,7 +27,7 @@ class DenseBlock(TraceFormat):
         self.row_stride = padded(self.num_rows)
         self._adjacent = self._facet_array(np.where(layout.neighbours < 0, layout.neighbours[:1], layout.neighbours))
         self._numbers = None if layout.is_blocked else self._facet_array(layout.numbers.T)
-        self.A = arrays.zeros(self.matrix_reals)
+        self.A = arrays.zeros(self.matrix_reals, self.stored)
 
     @property
     def _needs_layout(self) -> bool:
@@ -44,7 +44,7 @@ class DenseBlock(TraceFormat):
     @property
     def nbytes(self) -> int:
         indices = self.layout.num_slots + (0 if self.layout.is_blocked else self.layout.block)
-        return self.matrix_reals * self.arrays.real.itemsize + 4 * indices * self.facet_stride
+        return self.matrix_reals * self.stored.itemsize + 4 * indices * self.facet_stride
 
     @property
     def flops(self) -> int:
@@ -54,7 +54,8 @@ class DenseBlock(TraceFormat):
     def description(self) -> str:
         layout = self.layout
         size = f"{layout.num_slots} blocks of {layout.block} by {layout.block} a facet"
-        return f"dense block format, {size}, {layout.num_facets} facets on rank 0, {self.nbytes / 1e6:.1f} MB"
+        stored = f"{self.nbytes / 1e6:.1f} MB{self._in_single}"
+        return f"dense block format, {size}, {layout.num_facets} facets on rank 0, {stored}"
 
     def add_tile(self, K, first: int, count: int, tile_stride: int | None = None) -> None:
         listed, size = self._listed(first, count)

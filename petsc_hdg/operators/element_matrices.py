@@ -74,7 +74,7 @@ class ElementMatrices(TraceFormat):
     def nbytes(self) -> int:
         if self.congruent:
             return self.congruent.nbytes
-        return self.matrix_reals * self.arrays.real.itemsize + 4 * self.cell_dofs * self.stride
+        return self.matrix_reals * self.stored.itemsize + 4 * self.cell_dofs * self.stride
 
     @property
     def flops(self) -> int:
@@ -87,10 +87,12 @@ class ElementMatrices(TraceFormat):
         if self.congruent:
             cells = f"{self._shapes.count} shapes of {self.num_cells} cells"
             facets = f"{self.congruent.kinds.count} kinds of {self.congruent.num_facets} facets"
-            return f"matrices of congruent cells, {cells}, {facets} on rank 0, {self.nbytes / 1e6:.1f} MB"
+            return (
+                f"matrices of congruent cells, {cells}, {facets} on rank 0, {self.nbytes / 1e6:.1f} MB{self._in_single}"
+            )
         how = "packed symmetric" if self.symmetric else "unpacked"
         size = f"{self.cell_dofs} by {self.cell_dofs}, {how}, {self.num_cells} cells on rank 0"
-        return f"element matrices, {size}, {self.nbytes / 1e6:.1f} MB"
+        return f"element matrices, {size}, {self.nbytes / 1e6:.1f} MB{self._in_single}"
 
     def add_tile(self, K, first: int, count: int, tile_stride: int | None = None) -> None:
         tile_stride = tile_stride or padded(count)
@@ -167,7 +169,7 @@ class ElementMatrices(TraceFormat):
         """Buffer of the values, zero at first."""
         name = "packed" if self.symmetric else "unpacked"
         if getattr(self, name) is None:
-            setattr(self, name, self.arrays.zeros(self.matrix_reals))
+            setattr(self, name, self.arrays.zeros(self.matrix_reals, self.stored))
         return getattr(self, name)
 
     def _unpack(self) -> None:

@@ -31,7 +31,8 @@ class FacetBlocks:
             numbers = np.zeros((self.layout.block, self.facet_stride), dtype=np.int32)
             numbers[:, : self.layout.num_facets] = self.layout.numbers.T
             self._numbers = self.arrays.to_device(numbers, "trace layout")
-        self.buffer = self.arrays.zeros(self.layout.block * self.row_stride)
+        self.size = self.layout.block * self.row_stride
+        self.buffer = self._narrow = None  # the blocks; their inverses as the format stores entries, if not as reals
         self._column = self.arrays.zeros(max(1, self.num_owned))
         self._failed = self.arrays.zeros(1, np.int32)
 
@@ -53,6 +54,8 @@ class FacetBlocks:
     def collect(self) -> None:
         """Take the blocks of the matrix as it is now. Collective."""
         sizes = (self.num_rows, self.num_owned, self.facet_stride, self.row_stride)
+        if self.buffer is None:
+            self.buffer = self.arrays.zeros(self.size)
         for k in range(self.layout.block):
             self.format.apply_column(k, self._column)
             self.kernels["column"](self.num_rows, *sizes, k, self._numbers, self._column, self.buffer)
@@ -70,11 +73,17 @@ class FacetBlocks:
                     f"the block of facet {failed - 1} of a rank's own facets in the trace matrix is singular: use "
                     "another -pc_type than facet block Jacobi, or change the stabilization"
                 )
+        if self.format.stored != self.arrays.real:
+            if self._narrow is None:
+                self._narrow = self.arrays.empty(self.size, self.format.stored)
+            self.kernels["store"](self.size, self.size, self.buffer, self._narrow)
+            self.buffer = None
 
     def apply(self, x, y, transpose: bool = False) -> None:
         """y = blocks x, or their transposes x; buffers of owned values."""
         sizes = (self.num_rows, self.num_owned, self.facet_stride, self.row_stride, int(transpose))
-        self.kernels["apply"](self.num_rows, *sizes, self._numbers, self.buffer, x, y)
+        inverses = self._narrow or self.buffer
+        self.kernels["apply"](self.num_rows, *sizes, self._numbers, inverses, x, y)
 
     def to_host(self) -> np.ndarray:
         """The blocks [facet, row, column] of owned facets."""

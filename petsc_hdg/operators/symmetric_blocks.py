@@ -17,7 +17,7 @@ from .vectors import TailedVector
 
 
 class SymmetricBlocks(TraceFormat):
-    """Blocks between two facets of a cell once, [pairs m², cell], and the sum of each facet's own one, packed.
+    """Blocks between two facets of a cell once, and the sum of each facet's own one, packed, patch by patch of cells.
 
     A product reads (F - 1) F / 2 m² + F m (m + 1) / 4 numbers a cell, half of the dense block format.
     asymmetric: whether a matrix that came since the last `clear` is not symmetric; products are wrong then.
@@ -65,7 +65,8 @@ class SymmetricBlocks(TraceFormat):
         """Entries of `pairs` and of `own`."""
         m, facets = self.layout.block, self.layout.facets_per_cell
         pairs = facets * (facets - 1) // 2 * m * m
-        return max(1, pairs * self.cell_stride), max(1, m * (m + 1) // 2 * self.facet_stride)
+        cells = self.patches.count * self.shape.cells
+        return max(1, pairs * cells), max(1, m * (m + 1) // 2 * self.layout.num_facets)
 
     @property
     def nbytes(self) -> int:
@@ -91,12 +92,12 @@ class SymmetricBlocks(TraceFormat):
             self.asymmetric = True
             return
         self.kernels["trace_symmetric_pairs"](
-            count * self.cell_dofs, count, first, tile_stride, self.cell_stride, *self.orientation, K, self.pairs
+            count * self.cell_dofs, count, first, tile_stride, *self.orientation, K, self.pairs
         )
         listed, size = self._listed(first, count)
         self.kernels["trace_symmetric_own"](
-            size * self.layout.block, size, first, count, tile_stride, self.facet_stride, listed, *self._sides,
-            *self.orientation, K, self.own,
+            size * self.layout.block, size, first, count, tile_stride, self.facet_stride, listed, self._first,
+            *self._sides, *self.orientation, K, self.own,
         )  # fmt: skip
 
     def mult(self, x: TailedVector, y_owned, y_ghost) -> None:
@@ -104,8 +105,8 @@ class SymmetricBlocks(TraceFormat):
             raise SolveError("the trace matrix is not symmetric: use -hdg_trace_mat auto or dbf")
         owned, free, numbers = self.dofmap.num_owned, self.num_free, padded(self.layout.num_facets)
         self.kernels["trace_symmetric_product"](
-            self.patches.count * self.shape.cells, self.num_cells, owned, free, self.cell_stride, self.facet_stride,
-            numbers, self.patches.most, self.pairs, self.own, self._first, self._facet, self._slot, self._numbers,
+            self.patches.count * self.shape.threads, self.num_cells, owned, free, self.cell_stride, numbers,
+            self.patches.most, self.pairs, self.own, self._first, self._facet, self._slot, self._numbers,
             x.owned, x.tail, y_owned, y_ghost, self._left, self._local,
         )  # fmt: skip
         count = self.patches.cut.shape[1]
@@ -120,8 +121,8 @@ class SymmetricBlocks(TraceFormat):
     def column(self, k: int, y_owned, y_ghost) -> None:
         self.kernels["trace_symmetric_column"](
             self.layout.num_facets * self.layout.block, self.layout.num_facets, self.dofmap.num_owned, self.num_free,
-            self.facet_stride, padded(self.layout.num_facets), k, self.own, self._order, self._numbers, y_owned,
-            y_ghost,
+            padded(self.layout.num_facets), k, self.own, self._first, self._sides[0], self._order, self._numbers,
+            y_owned, y_ghost,
         )  # fmt: skip
 
     def use_kernels_of(self, other: SymmetricBlocks) -> None:

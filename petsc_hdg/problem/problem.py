@@ -171,7 +171,8 @@ class Problem:
             conforming = two_level.conforming_subspace(self)
             levels = agglomerate_levels.agglomerate_levels(self)
         jacobian, first = self._jacobian(sizes, assembled), coercivity.check_of(self)
-        return Callbacks(self.operator, self.access, jacobian, assembled, conforming, first, levels)
+        rough = self._rough(sizes)
+        return Callbacks(self.operator, self.access, jacobian, assembled, conforming, first, levels, rough)
 
     def _jacobian(self, sizes, assembled) -> PETSc.Mat:
         """The matrix of products: a shell, or the assembled one where that is all there is, or cheaper."""
@@ -185,6 +186,14 @@ class Problem:
             return assembled.mat
         return context.as_mat(sizes, self.dm.comm, self.vec_type)
 
+    def _rough(self, sizes) -> PETSc.Mat | None:
+        """The trace matrix with entries in single precision, where it is stored so for preconditioners."""
+        if not self.is_condensed or self.operator.rough is None:
+            return None
+        return TraceMatrix(self.operator, self.access, own=self.operator.rough).as_mat(
+            sizes, self.dm.comm, self.vec_type
+        )
+
     def attach(self, solver) -> None:
         """Set residual and Jacobian of the user's own SNES or TS, and, where no matrix is assembled, KSP and PC."""
         self._connect(solver)
@@ -194,13 +203,12 @@ class Problem:
 
     def _connect(self, solver) -> None:
         calls = self.callbacks
-        preconditioner = calls.jacobian if calls.assembled is None else calls.assembled.mat
         if isinstance(solver, PETSc.TS):
             solver.setIFunction(calls.ifunction, self.create_vec())
-            solver.setIJacobian(calls.ijacobian, calls.jacobian, preconditioner)
+            solver.setIJacobian(calls.ijacobian, calls.jacobian, calls.preconditioning)
         else:
             solver.setFunction(calls.residual, self.create_vec())
-            solver.setJacobian(calls.linearize, calls.jacobian, preconditioner)
+            solver.setJacobian(calls.linearize, calls.jacobian, calls.preconditioning)
 
     def create_snes(self) -> PETSc.SNES:
         """A SNES with residual and Jacobian attached, our defaults, and the user's options on top.

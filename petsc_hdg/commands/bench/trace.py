@@ -126,9 +126,9 @@ class TraceCopies:
         """Compact numbers [dof, stride]."""
         return cell_fastest(self.dofmap.compact[self.dofmap.cell_dofs], self.stride)
 
-    def filled(self, kind: str, symmetric: bool = False):
+    def filled(self, kind: str, symmetric: bool = False, single: bool = False):
         """A format with random values, and the launch that hands it all tiles."""
-        trace = create_format(kind, self)
+        trace = create_format(kind, self, single)
         size = self.spaces[0].num_dofs
         count = max(32, min(self.stride, int(K_BYTES / (size**2 * self.arrays.real.itemsize)) // 32 * 32))
         K = np.random.default_rng(2).uniform(-1, 1, (size, count, size))
@@ -157,14 +157,15 @@ class TraceCopies:
         return trace
 
 
-def product_row(kind: str, symmetric: bool):
+def product_row(kind: str, symmetric: bool, single: bool = False):
     """A product. bytes_compulsory: the matrix and its indices as stored, unknowns · 2 reals."""
 
     def measure(title, disc, device, repeat, copy) -> dict:
-        trace, _ = disc.filled(kind, symmetric)
+        trace, _ = disc.filled(kind, symmetric, single)
         seconds, count = _product_seconds(trace, disc, device, repeat), disc.dofmap.num_owned
         nbytes = trace.nbytes + 2 * count * disc.arrays.real.itemsize
-        peer = csr_seconds(trace.layout, disc.arrays, repeat) if kind in ("dbf", "symmetric") else None
+        with_peer = kind in ("dbf", "symmetric") and not single
+        peer = csr_seconds(trace.layout, disc.arrays, repeat) if with_peer else None
         return _row(title, disc, device, seconds, nbytes, trace.flops, copy, peer)
 
     return measure
@@ -210,5 +211,7 @@ MEASUREMENTS = {
     "element": product_row("element", False),
     "element symmetric": product_row("element", True),
     "symmetric": product_row("symmetric", True),
+    "dbf in single": product_row("dbf", False, single=True),
+    "symmetric in single": product_row("symmetric", True, single=True),
 }
 CONGRUENT = {"element congruent": congruent_row}
