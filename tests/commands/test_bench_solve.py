@@ -24,16 +24,19 @@ def test_solves_end_at_the_tolerance(rows):
     for row in rows:
         assert 0 < row["true_residual"] < 1.1e-8 and row["rtol"] == 1e-8 and row["iterations"] > 2
         assert row["dofs"] == pytest.approx(600, rel=0.2) and row["degree"] == 1
-    assert rows[0]["pc_type"] == "petsc_hdg.FacetBlockJacobi" and rows[1]["pc_type"] == "mg"
+    assert [r["pc_type"] for r in rows] == ["mg", "mg"] and {r["ksp_type"] for r in rows} == {"petsc_hdg.CG"}
 
 
 def test_times_add_up(rows):
     for row in rows:
         parts = row["seconds"]
         assert row["dof_per_s"] == pytest.approx(row["dofs"] / row["seconds_median"])
-        assert 0 < parts["krylov"] < row["seconds_median"] and parts["linearize"] > 0 and parts["pc_setup"] > 0
+        assert 0 < parts["linearize"] + parts["pc_setup"] < row["first_seconds"]
         assert parts["operator"] == pytest.approx(row["iterations"] * row["product_seconds"])
-        assert row["bytes_to_device"] >= 8 * row["dofs"] * row["iterations"]  # host vectors: each product's
+        whole = parts["operator"] + parts["preconditioner"] + parts["vectors"]
+        assert whole == pytest.approx(row["seconds_median"]) or parts["vectors"] == 0
+        vector = 8 * row["dofs"]  # once there, once back, and what sums and coarse levels need
+        assert vector <= row["bytes_to_device"] < 40 * vector and row["device_memory_most"] > vector
 
 
 def test_the_users_options_win(mpirun, tmp_path):

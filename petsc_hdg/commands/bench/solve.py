@@ -1,7 +1,8 @@
 """`petsc-hdg bench solve`: whole solves to a relative residual of 1e-8, one a scheme, and where their time goes.
 
--∇·∇u = 1 in the unit box, u = 0 on its boundary. What PETSc or the problem reads from the command line
-(-ksp_type, -pc_type, -dm_vec_type, -hdg_tau, …) holds for all schemes asked for, and wins over the defaults here.
+-∇·∇u = 1 in the unit box, u = 0 on its boundary, by petsc_hdg.CG and two levels (see docs/krylov.md). What PETSc or the
+problem reads from the command line (-ksp_type, -pc_type, -fe_pmat, -dm_vec_type, -hdg_tau, …) holds for all schemes
+asked for, and wins over the defaults here.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ...device import Device
 from ...discretizations.legendre import num_basis
 from ...discretizations.trace_element import TraceElement
 from ...errors import SolveError
+from ...krylov.solver import DeviceSolver
 from ...mesh import Mesh, agglomerate
 from ...options import Options, defaults_in_database
 from ...physics import Dirichlet, Physics
@@ -28,20 +30,29 @@ from ...problem import Problem
 from ...reference import ReferenceElement
 from .tiled import shaken_box
 
-TOLERANCE = {"ksp_rtol": "1e-8", "ksp_norm_type": "unpreconditioned"}
-# scheme: cell, degree, share of the unknowns asked for, options (without them the scheme's own defaults).
+# Defaults of options, each unless the option after it is given.
+SOLVER = [
+    ({"ksp_type": "python", "ksp_python_type": "petsc_hdg.CG"}, "ksp_type"),
+    ({"ksp_rtol": "1e-8"}, "ksp_rtol"),
+    ({"ksp_norm_type": "unpreconditioned"}, "ksp_norm_type"),
+    ({"ksp_max_it": "5000"}, "ksp_max_it"),
+]
+# scheme: cell, degree, share of the unknowns asked for, -fe_pmat (empty: the scheme's own default).
 CASES = {
-    "cg_gpu": ("quadrilateral", 3, 1.0, {"fe_pmat": "none", "ksp_type": "cg", "pc_type": "jacobi"}),
-    "hdg_gpu": ("triangle", 5, 1.0, {"fe_pmat": "none"}),
-    "sipg_gpu": ("quadrilateral", 4, 1.0, {}),
-    "poly_gpu": ("triangle", 3, 0.05, {}),
+    "cg_gpu": ("quadrilateral", 3, 1.0, "conforming"),
+    "hdg_gpu": ("triangle", 5, 1.0, "conforming"),
+    "sipg_gpu": ("quadrilateral", 4, 1.0, ""),
+    "poly_gpu": ("triangle", 3, 0.05, ""),
 }
 FACTOR = 4  # triangles of a polytope
 GPU_UNKNOWNS, CPU_UNKNOWNS = 1e7, 2e4
 SPLIT = {"triangle": 2, "quadrilateral": 1, "tetrahedron": 6, "hexahedron": 1}  # cells of a box
-EVENTS = ("FeJacobian", "PCSetUp", "KSPSolve")
-COLUMNS = ("scheme", "cell", "degree", "unknowns", "setup s", "solve s", "MDOF/s", "its", "operator", "PC", "vectors")
-WIDTHS = (-10, -14, 6, 10, 8, 8, 8, 6, 9, 6, 8)
+EVENTS = ("FeJacobian", "PCSetUp")
+COLUMNS = (
+    *("scheme", "cell", "degree", "unknowns", "setup s", "first s", "solve s", "MDOF/s", "its"),
+    *("operator", "PC", "vectors"),
+)
+WIDTHS = (-10, -14, 6, 10, 8, 8, 9, 8, 5, 9, 6, 8)
 
 
 def main(arguments: list[str]) -> int:
@@ -105,12 +116,12 @@ def _mesh(scheme: str, cell: str, faces, shaken: float):
 
 
 def _row(scheme: str, given) -> dict:
-    """Solve once with few iterations, so that everything is compiled and in place, and then to the end."""
-    cell, degree, share, defaults = CASES[scheme]
+    """A solve of one scheme."""
+    cell, degree, share, pmat = CASES[scheme]
     cell, degree = given.cell or cell, given.degree or degree
     with ExitStack() as stack:
-        for name, value in {**TOLERANCE, **defaults}.items():
-            stack.enter_context(defaults_in_database("", {name: value}, unless=name))
+        for defaults, unless in [*SOLVER, *([({"fe_pmat": pmat}, "fe_pmat")] if pmat else [])]:
+            stack.enter_context(defaults_in_database("", defaults, unless=unless))
         options = Options.from_petsc(backend=scheme, degree=degree)
         unknowns = given.unknowns or share * (GPU_UNKNOWNS if Device.select(options.device).is_gpu else CPU_UNKNOWNS)
         before, start = dict(stages.SECONDS), time.perf_counter()
@@ -138,24 +149,28 @@ def _row(scheme: str, given) -> dict:
 
 
 class Solve:
-    """A timed solve of a linear problem, and what its parts take when they run alone."""
+    """A timed solve of a linear problem, and what its parts take when they run alone.
 
-    def __init__(self, problem):
-        self.problem, self.snes = problem, problem.snes
-        self.ksp = self.snes.getKSP()
+    The first solve condenses or assembles and sets the preconditioner up; one before it, of two iterations, has had
+    everything compiled. The second has the same matrix and preconditioner, and nothing to do but iterate.
+    """
+
+    def __init__(self, problem, repeats: int = 3):
+        self.problem, self.ksp = problem, problem.snes.getKSP()
         most = self.ksp.getTolerances()[3]
         self.ksp.setTolerances(max_it=2)
         with suppress(SolveError):
             problem.solve()
         self.ksp.setTolerances(max_it=most)
-        problem.device.finish()
-        before, copied, start = self._events(), problem.arrays.total(), time.perf_counter()
-        self.u = problem.solve()
-        problem.device.finish()
-        self.seconds = time.perf_counter() - start
-        self.copied = np.subtract(problem.arrays.total(), copied).tolist()
+        before = self._events()
+        self.first = self._timed(problem.solve)
         self.parts = {name: value - before[name] for name, value in self._events().items()}
-        self.iterations = problem.linear_iterations
+        self.b, self.x = problem.create_vec(), problem.create_vec()
+        problem.callbacks.residual(None, self.x, self.b)
+        copied = problem.arrays.total()
+        self.seconds = [self._timed(lambda: self.ksp.solve(self.b, self.x))]
+        self.copied = np.subtract(problem.arrays.total(), copied).tolist()
+        self.seconds += [self._timed(lambda: self.ksp.solve(self.b, self.x)) for _ in range(repeats - 1)]
 
     def _events(self) -> dict[str, float]:
         """Seconds so far in events of PETSc's log, in the stage of solves."""
@@ -165,61 +180,69 @@ class Solve:
     def row(self) -> dict:
         """Seconds and their shares.
 
-        linearize: the Jacobian's state, condensation, assembly. pc_setup and krylov: PETSc's own times. Of Krylov's
-        time, operator: iterations times a product timed alone; preconditioner: the same of an application;
-        vectors: the rest.
+        first_seconds: a solve with all that comes before it: linearize (the Jacobian's state, condensation, assembly)
+        and pc_setup. seconds_median: the second solve. Of these, operator: iterations times a product timed alone;
+        preconditioner: the same of an application; vectors: the rest.
         """
         product, application = self._alone()
-        krylov = self.parts["KSPSolve"] or self.seconds
-        operator, preconditioner = self.iterations * product, self.iterations * application
-        pc, unknowns = self.ksp.getPC(), self.problem.num_unknowns
+        solve, iterations, pc = float(np.median(self.seconds)), self.ksp.getIterationNumber(), self.ksp.getPC()
+        operator, preconditioner = iterations * product, iterations * application
         return {
-            "ksp_type": self.ksp.getType(),
+            "ksp_type": self.ksp.getPythonType() if self.ksp.getType() == "python" else self.ksp.getType(),
             "pc_type": pc.getPythonType() if pc.getType() == "python" else pc.getType(),
+            "pmat": self.problem.pmat,
             "rtol": self.ksp.getTolerances()[0],
             "true_residual": self._residual(),
-            "iterations": self.iterations,
-            "seconds_median": self.seconds,
-            "dof_per_s": unknowns / self.seconds,
+            "iterations": iterations,
+            "first_seconds": self.first,
+            "seconds_median": solve,
+            "dof_per_s": self.problem.num_unknowns / solve,
             "seconds": {
                 "linearize": self.parts["FeJacobian"],
                 "pc_setup": self.parts["PCSetUp"],
-                "krylov": krylov,
                 "operator": operator,
                 "preconditioner": preconditioner,
-                "vectors": max(0.0, krylov - operator - preconditioner),
+                "vectors": max(0.0, solve - operator - preconditioner),
             },
             "product_seconds": product,
             "bytes_to_device": self.copied[0],
             "bytes_to_host": self.copied[1],
+            "device_memory_most": self.problem.device.memory.most,
         }
 
     def _alone(self) -> tuple[float, float]:
-        """Seconds of a product and of the preconditioner, each run alone."""
+        """Seconds of a product and of the preconditioner, each run alone: on buffers where the method works on them."""
+        if isinstance(self.ksp.getPythonContext() if self.ksp.getType() == "python" else None, DeviceSolver):
+            context = self.ksp.getPythonContext()
+            arrays = context.vectors.arrays  # those of the matrix, which may be an assembled one
+            values = np.random.default_rng(3).uniform(-1, 1, max(1, self.b.getLocalSize()))
+            x, y = arrays.to_device(values), arrays.zeros(len(values))
+            product = self._median(lambda: context.matrix.mult(x, y), arrays.device)
+            return product, self._median(lambda: context.preconditioner.apply(x, y), arrays.device)
         A, _ = self.ksp.getOperators()
-        x, y = self.problem.create_vec(), self.problem.create_vec()
-        x.setArray(np.random.default_rng(3).uniform(-1, 1, x.getLocalSize()))
+        x, y = self.b, self.b.duplicate()
         return self._median(lambda: A.mult(x, y)), self._median(lambda: self.ksp.getPC().apply(x, y))
 
-    def _median(self, call, repeats: int = 5) -> float:
+    def _timed(self, call, device=None) -> float:
+        """Seconds of a call, the device's queue empty before and after."""
+        device = device or self.problem.device
+        device.finish()
+        start = time.perf_counter()
         call()
-        found = []
-        for _ in range(repeats):
-            self.problem.device.finish()
-            start = time.perf_counter()
-            call()
-            self.problem.device.finish()
-            found.append(time.perf_counter() - start)
-        return float(np.median(found))
+        device.finish()
+        return time.perf_counter() - start
+
+    def _median(self, call, device=None, repeats: int = 5) -> float:
+        call()
+        return float(np.median([self._timed(call, device) for _ in range(repeats)]))
 
     def _residual(self) -> float:
-        """Norm of F at the solution over that at zero."""
-        zero, out = self.problem.create_vec(), self.problem.create_vec()
-        norms = []
-        for u in (self.u, zero):
-            self.problem.callbacks.residual(None, u, out)
-            norms.append(out.norm())
-        return norms[0] / norms[1]
+        """|b - A x| / |b| of the second solve."""
+        A, _ = self.ksp.getOperators()
+        product = self.b.duplicate()
+        A.mult(self.x, product)
+        product.axpy(-1.0, self.b)
+        return product.norm() / self.b.norm()
 
 
 def _line(values) -> str:
@@ -228,7 +251,7 @@ def _line(values) -> str:
 
 
 def _formatted(r: dict) -> str:
-    krylov = max(r["seconds"]["krylov"], 1e-12)
-    shares = (f"{r['seconds'][part] / krylov:.2f}" for part in ("operator", "preconditioner", "vectors"))
-    times = (f"{sum(r['setup_seconds'].values()):.2f}", f"{r['seconds_median']:.3f}", f"{r['dof_per_s'] / 1e6:.2f}")
-    return _line((r["scheme"], r["cell"], r["degree"], r["dofs"], *times, r["iterations"], *shares))
+    shares = (f"{r['seconds'][part] / r['seconds_median']:.2f}" for part in ("operator", "preconditioner", "vectors"))
+    times = (f"{sum(r['setup_seconds'].values()):.2f}", f"{r['first_seconds']:.2f}", f"{r['seconds_median']:.4f}")
+    rate = f"{r['dof_per_s'] / 1e6:.2f}"
+    return _line((r["scheme"], r["cell"], r["degree"], r["dofs"], *times, rate, r["iterations"], *shares))
