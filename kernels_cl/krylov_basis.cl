@@ -50,6 +50,7 @@ KERNEL(GROUP) void basis_add(int n, int used, READ_VECTORS, real s, __global con
 {
   __local real4 scratch[GROUP];
   real by[8];
+#pragma unroll
   for (int k = 0; k < 8; ++k) by[k] = k < used ? s * c[first + k] : 0;
   real4 sum = 0;
   FOR_UNKNOWNS(i, n) {

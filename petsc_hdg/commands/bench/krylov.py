@@ -1,0 +1,209 @@
+"""`petsc-hdg bench krylov`: an iteration of conjugate gradients with Jacobi, ours on the device beside PETSc's.
+
+Operators are those of the other benches, on copies of a tile: interior penalty, an HDG trace matrix, Lagrange elements.
+PETSc's vectors are on the host, or on the device where PETSc has ViennaCL. Every number of iterations is fixed, so that
+an iteration's time is a difference of two solves, without what a solve costs once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+from petsc4py import PETSc
+
+from ...device import Arrays, Device, VecAccess
+from ...discretizations.cg import ContinuousGalerkin
+from ...discretizations.transposition import DeviceLimits
+from ...operators import CGOperator, JacobianContext, TraceMatrix
+from ...operators.trace_formats import create_format
+from ...options import Options
+from .cg import laplace
+from .copy import copy_bandwidth, median_seconds
+from .sipg import Tile
+from .tiled import TiledCG, shaken_box
+from .trace import TraceCopies
+
+SCHEMES = ("sipg", "hdg", "cg")
+COLUMNS = ("operator", "unknowns", "KSP", "Vec", "us", "faster", "product", "vectors", "of copy", "norms")
+WIDTHS = (-22, 10, -5, -9, 10, 7, 8, 8, 8, 9)
+GPU_UNKNOWNS, CPU_UNKNOWNS = (1e6, 5e7), (1e5,)
+VECTOR_BYTES = 96  # of an iteration of ours with a diagonal, for an unknown: see krylov_cg.cl
+SHORT = 3  # iterations of the shorter solve
+MOST_ON_HOST = 2e8  # iterations times unknowns that PETSc's CG does with vectors on the host
+
+
+def main(arguments: list[str]) -> int:
+    """Measure, print a line a solver; with `-json FILE` write the rows too."""
+    given = _parser().parse_args(arguments)
+    device = Device.select(given.fe_device)
+    copy, rows = copy_bandwidth(device), []
+    print(f"{device.view()}\n  copy of a buffer: {copy / 1e9:.1f} GB/s\n  {_line(COLUMNS)}", flush=True)
+    for unknowns in given.unknowns or (GPU_UNKNOWNS if device.is_gpu else CPU_UNKNOWNS):
+        for scheme in given.schemes:
+            for row in _rows(scheme, unknowns, device, given, copy):
+                rows.append(row)
+                print("  " + _formatted(row), flush=True)
+                if given.json:
+                    Path(given.json).write_text(json.dumps(rows, indent=1) + "\n")
+            gc.collect()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="petsc-hdg bench krylov", allow_abbrev=False, description=__doc__)
+    parser.add_argument("-schemes", nargs="+", default=list(SCHEMES), choices=SCHEMES)
+    parser.add_argument("-unknowns", type=float, nargs="+", default=None, help="about (default: 1e6 and 5e7 on a GPU)")
+    parser.add_argument("-iterations", type=int, default=60, help="of the longer solve")
+    parser.add_argument("-vecs", nargs="+", default=None, help="types of PETSc's vectors: viennacl, standard")
+    parser.add_argument("-fe_device", default="any", help="gpu, cpu, any, an index, or part of a name")
+    parser.add_argument("-json", default="", help="file that receives the rows")
+    return parser
+
+
+def _rows(scheme: str, unknowns: float, device, given, copy: float):
+    """Rows of one operator: both solvers on each kind of vectors."""
+    viennacl = PETSc.Sys.hasExternalPackage("viennacl")
+    for kind in given.vecs or (["viennacl"] if viennacl else []) + ["standard"]:
+        here = _device_of_vectors() if kind == "viennacl" else device
+        op, context, title = MADE[scheme](Arrays(here), unknowns)
+        count = op.dofmap.num_owned
+        mat = context.as_mat((count, count), PETSc.COMM_SELF, kind)
+        b = mat.createVecLeft()
+        b.setArray(np.random.default_rng(3).uniform(-1, 1, count))
+        product, reference = _product_seconds(context, here), None
+        for solver in ("cg", "CG"):
+            seconds, norm = _iteration(solver, mat, b, here, _affordable(given.iterations, solver, kind, count))
+            reference = reference or (seconds, norm)
+            yield _row(title, count, solver, kind, seconds, norm, reference, product, copy)
+        mat.destroy()
+        del op, context, mat, b
+        gc.collect()
+
+
+def _affordable(iterations: int, solver: str, kind: str, count: int) -> int:
+    if solver == "CG" or kind == "viennacl":
+        return iterations
+    return max(SHORT + 2, min(iterations, int(MOST_ON_HOST / count)))
+
+
+def _device_of_vectors() -> Device:
+    vector = PETSc.Vec().create(PETSc.COMM_SELF)
+    vector.setSizes(1)
+    vector.setType("viennacl")
+    vector.set(0.0)
+    return Device.from_vec(vector)
+
+
+# Operators --------------------------------------------------------------------------------------------------------
+
+
+def _sipg(arrays: Arrays, unknowns: float):
+    device, degree = arrays.device, 4
+    faces = (256, 256) if device.is_gpu and unknowns > 4e6 else (64, 64) if device.is_gpu else (32, 32)
+    given = argparse.Namespace(fe_precision="double", cells=None)
+    op = Tile("quadrilateral", faces, "box").operator(device, given, degree, "auto", unknowns)
+    op.linearize(op.arrays.zeros(op.dofmap.num_owned))
+    return op, JacobianContext(op, VecAccess(op.arrays)), f"sipg quadrilateral P{degree}"
+
+
+def _hdg(arrays: Arrays, unknowns: float):
+    faces = (128, 128) if arrays.device.is_gpu else (24, 24)
+    degree = 5
+    op = TraceCopies("triangle", degree, 1, faces, arrays, lambda tile: round(unknowns / tile.dofmap.num_owned))
+    trace = create_format("symmetric", op)
+    size, count = op.spaces[0].num_dofs, 4096
+    K = np.random.default_rng(2).uniform(-1, 1, (size, count, size))
+    K = K + K.transpose(2, 1, 0) + 2.5 * size * np.eye(size)[:, None]  # definite: more than a row's other entries
+    K = arrays.to_device(K)
+    for first in range(0, op.mesh.num_cells, count):
+        trace.add_tile(K, first, min(count, op.mesh.num_cells - first), count)
+    return op, TraceMatrix(op, VecAccess(arrays), own=trace), f"hdg triangle P{degree}"
+
+
+def _cg(arrays: Arrays, unknowns: float):
+    limits, faces = DeviceLimits.of(arrays.device), (192, 192) if arrays.device.is_gpu else (32, 32)
+    tile = ContinuousGalerkin(shaken_box("quadrilateral", faces), laplace(), Options(degree=2), limits)
+    op = CGOperator(TiledCG(tile, max(1, round(unknowns / tile.dofmap.num_owned))), arrays)
+    op.linearize(arrays.zeros(op.dofmap.num_owned))
+    return op, JacobianContext(op, VecAccess(arrays)), "cg quadrilateral P2"
+
+
+MADE = {"sipg": _sipg, "hdg": _hdg, "cg": _cg}
+
+
+# Measurements -----------------------------------------------------------------------------------------------------
+
+
+def _product_seconds(context, device) -> float:
+    """Seconds of a product on buffers, run alone."""
+    arrays, count = context.access.arrays, context.operator.dofmap.num_owned
+    x, y = arrays.to_device(np.random.default_rng(4).uniform(-1, 1, count)), arrays.empty(count)
+    return median_seconds(device, lambda: context.product(x, y), 7)
+
+
+def _iteration(solver: str, mat, b, device, iterations: int) -> tuple[float, float]:
+    """Seconds of an iteration, and the residual's norm after SHORT of them."""
+    ksp = PETSc.KSP().create(PETSc.COMM_SELF)
+    ksp.setOperators(mat)
+    if solver == "cg":
+        ksp.setType("cg")
+    else:
+        ksp.setType("python")
+        ksp.setPythonType("petsc_hdg.CG")
+    ksp.getPC().setType("jacobi")
+    x = b.duplicate()
+    found, norm = [], 0.0
+    for its in (SHORT, SHORT, iterations, SHORT, iterations):  # the first one compiles
+        ksp.setTolerances(rtol=1e-300, atol=1e-300, max_it=its)
+        device.finish()
+        start = time.perf_counter()
+        ksp.solve(b, x)
+        device.finish()
+        found.append(time.perf_counter() - start)
+        if ksp.getIterationNumber() != its:
+            raise RuntimeError(f"{solver} stopped after {ksp.getIterationNumber()} of {its} iterations")
+        norm = ksp.getResidualNorm() if its == SHORT else norm
+    ksp.destroy()
+    return (min(found[2], found[4]) - min(found[1], found[3])) / (iterations - SHORT), norm
+
+
+def _row(title, count, solver, kind, seconds, norm, reference, product, copy) -> dict:
+    """A row. vectors_seconds: what an iteration takes beyond its product; for PETSc with what is copied for it."""
+    vectors = max(seconds - product, 1e-12)
+    return {
+        "kernel": "krylov CG with Jacobi",
+        "operator": title,
+        "dofs": count,
+        "ksp": "petsc_hdg.CG" if solver == "CG" else "cg",
+        "vec": kind,
+        "seconds_iteration": seconds,
+        "product_seconds": product,
+        "vectors_seconds": vectors,
+        "vectors_fraction_of_copy": VECTOR_BYTES * count / vectors / copy,
+        "times_faster_than_petsc": reference[0] / seconds,
+        "norm_difference_to_petsc": abs(norm - reference[1]) / reference[1],
+        "copy_GBs_same_run": copy / 1e9,
+    }
+
+
+def _line(values) -> str:
+    cells = (f"{v:<{-w}}" if w < 0 else f"{v:>{w}}" for v, w in zip(values, WIDTHS, strict=True))
+    return " ".join(cells)
+
+
+def _formatted(r: dict) -> str:
+    iteration = r["seconds_iteration"]
+    ours = r["ksp"] != "cg"
+    shares = (f"{r['product_seconds'] / iteration:.2f}", f"{r['vectors_seconds'] / iteration:.2f}")
+    return _line(
+        (
+            *(r["operator"], r["dofs"], "ours" if ours else "PETSc", r["vec"], f"{1e6 * iteration:.1f}"),
+            *(f"{r['times_faster_than_petsc']:.2f}", *shares),
+            *(f"{r['vectors_fraction_of_copy']:.2f}" if ours else "", f"{r['norm_difference_to_petsc']:.0e}"),
+        )
+    )

@@ -1,0 +1,27 @@
+"""`bench krylov`: rows of ours beside PETSc's, at the same norms."""
+
+from __future__ import annotations
+
+import json
+
+from petsc_hdg.commands.bench import krylov
+from petsc_hdg.commands.bench.krylov import COLUMNS
+
+
+def test_rows(mpirun, tmp_path):
+    path = tmp_path / "rows.json"
+    options = ("-schemes", "sipg", "hdg", "-vecs", "standard", "-unknowns", "3000", "-iterations", "8", "-json", path)
+    said = mpirun(1, "-m", "petsc_hdg", "bench", "krylov", *options).stdout
+    assert all(name in said for name in COLUMNS)
+    rows = json.loads(path.read_text())
+    assert [(row["operator"].split()[0], row["ksp"]) for row in rows] == [
+        (scheme, ksp) for scheme in ("sipg", "hdg") for ksp in ("cg", "petsc_hdg.CG")
+    ]
+    assert all(row["norm_difference_to_petsc"] < 1e-10 for row in rows)
+    assert all(row["seconds_iteration"] > 0 and row["dofs"] > 1000 for row in rows)
+
+
+def test_iterations_that_the_host_can_bear():
+    assert krylov._affordable(60, "CG", "standard", 10**8) == 60
+    assert krylov._affordable(60, "cg", "standard", 10**6) == 60
+    assert krylov._affordable(60, "cg", "standard", 10**8) == krylov.SHORT + 2
