@@ -15,7 +15,7 @@ BACKENDS = ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")
 PRECISIONS = ("double", "single")
 PMATS = ("auto", "aij", "conforming", "agglomerates", "none")
 # Coarse levels for -pc_type mg, and the schemes that have them.
-_LEVELS = {"conforming": ("sipg_gpu",), "agglomerates": ("sipg_gpu", "poly_gpu")}
+_LEVELS = {"conforming": ("cg_gpu", "hdg_gpu", "sipg_gpu"), "agglomerates": ("sipg_gpu", "poly_gpu")}
 # PC types that need nothing but products and the diagonal, or bring their own matrices.
 _MATRIX_FREE_PCS = ("none", "jacobi", "python", "shell", "ksp", "composite", "mat")
 VARIANTS = ("auto", "cell", "transpose", "patch")
@@ -91,6 +91,7 @@ class Options:
     hdg_trace_precision: str = option(
         "double", "entries of the trace matrix that preconditioners take, without an assembled one", choices=PRECISIONS
     )
+    hdg_share: bool = option(True, "cells that are copies of each other share local solvers and trace matrices")
     hdg_keep: bool = option(True, "keep U and the condensed right-hand side of linear physics, else recompute")
     hdg_tile_cells: int = option(
         0, "cells condensed at once (0: chosen from the device's memory)", minimum=0, maximum=2**31 - 1
@@ -240,6 +241,8 @@ def _check_levels(options: Options, pc_type: str) -> None:
             f"{name} {options.pmat} goes with {' and '.join(schemes)}, and -{options.prefix}fe_backend is "
             f"{options.backend}; use {name} aij"
         )
+    if options.pmat == "conforming" and options.cg_condense:
+        raise OptionError(f"{name} conforming does not go with -{options.prefix}cg_condense; use {name} aij")
     if pc_type != "mg" and pc_type not in _MATRIX_FREE_PCS:
         raise OptionError(
             f"{name} {options.pmat} goes with -{options.prefix}pc_type mg; {pc_type} takes the assembled matrix: use "
@@ -265,7 +268,7 @@ def is_number(text) -> bool:
 
 
 def solver_numbers(prefix: str, name: str, default: tuple) -> tuple:
-    """What PETSc's option `name` of a solver says: as many numbers as `default` has, of its types. Raises OptionError."""
+    """What PETSc's option `name` of a solver says: numbers as many and of the types `default` has. Raises OptionError."""
     from petsc4py import PETSc
 
     text = PETSc.Options(prefix).getString(name, "")

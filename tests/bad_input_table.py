@@ -175,9 +175,9 @@ BAD = {
         lambda c, f: by_database(c, fe_pmat="dense"),
         "dense: not known; valid are auto, aij, conforming, agglomerates, none",
     ),
-    "conforming subspace of CG": (
-        lambda c, f: by_database(c, fe_pmat="conforming"),
-        "conforming goes with sipg_gpu, and -fe_backend is cg_gpu; use -fe_pmat aij",
+    "conforming subspace of condensed CG": (
+        lambda c, f: by_database(c, fe_pmat="conforming", cg_condense=""),
+        "-fe_pmat conforming does not go with -cg_condense; use -fe_pmat aij",
     ),
     "GAMG on the conforming subspace": (
         lambda c, f: by_database(c, fe_backend="sipg_gpu", fe_pmat="conforming", pc_type="gamg"),

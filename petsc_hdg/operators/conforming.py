@@ -1,5 +1,6 @@
-"""The continuous functions of first order among those of a discontinuous scheme: the coarse level of its
-preconditioner. They have no jumps, so that the scheme is continuous Galerkin on them."""
+"""The continuous functions of first order among those of a scheme, or their traces: the coarse level of its
+preconditioner. They have no jumps, so that each scheme is continuous Galerkin on them (for the traces of hybridizable
+DG: Cockburn, Dubois, Gopalakrishnan and Tan 2014)."""
 
 from __future__ import annotations
 
@@ -22,15 +23,17 @@ class ConformingSubspace:
 
     Making one is collective.
 
-    fine: operator of the discontinuous scheme.   access: VecAccess.
-    interpolation: AIJ matrix, rows in the numbering of the discontinuous scheme, columns in that of the subspace.
+    fine: operator of the scheme.   access: VecAccess.
+    interpolation: AIJ matrix, rows in the numbering of the scheme, columns in that of the subspace.
     matrix: AssembledMatrix of the Jacobian on the subspace, with upwinding unless `is_symmetric` is set.
     """
 
     def __init__(self, fine, access, comm, vec_type: str):
         self.fine, self.access = fine, access
         disc = fine.discretization
-        options = replace(disc.options, backend="cg_gpu", degree=1, quadrature_degree=-1, kernel="auto")
+        options = replace(
+            disc.options, backend="cg_gpu", degree=1, quadrature_degree=-1, kernel="auto", cg_condense=False
+        )
         self.discretization = ContinuousGalerkin(disc.mesh, disc.physics, options, disc.limits)
         self.dofmap = self.discretization.dofmap
         self.operator = CGOperator(self.discretization, fine.arrays)
@@ -40,7 +43,7 @@ class ConformingSubspace:
         sizes = tuple((d.num_owned, disc.mesh.comm.allreduce(d.num_owned)) for d in (disc.dofmap, self.dofmap))
         self._sizes, self._comm = sizes, comm
         self.matrix = _CoarseMatrix(self, sizes[1], comm, vec_type)
-        self.interpolation = self._from_nodes(disc.element.nodes)
+        self.interpolation = self._from_nodes([space.element.nodes for space in disc.spaces])
         self._aux = None
 
     @property
@@ -49,7 +52,7 @@ class ConformingSubspace:
         return self.matrix.mat
 
     def update(self, u, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
-        """Fill the matrix at the vertex averages of a state of the discontinuous scheme (PETSc vectors). Collective."""
+        """Fill the matrix at the vertex averages of a state of the scheme (PETSc vectors). Collective."""
         self._update_data()
         state, rate = self._average(u), None if u_t is None else self._average(u_t)
         with self.access.read(state) as x, self.access.read(state if rate is None else rate) as x_t:
@@ -57,7 +60,7 @@ class ConformingSubspace:
         self.matrix.update()
 
     def _update_data(self) -> None:
-        """Constants and auxiliary fields as the discontinuous scheme has them now, nodal ones at the vertices."""
+        """Constants and auxiliary fields as the scheme has them now, nodal ones at the vertices."""
         if not np.array_equal(self.operator.constants, self.fine.constants):
             self.operator.set_constants(self.fine.constants)
         rows = self.fine.aux_rows
@@ -65,27 +68,26 @@ class ConformingSubspace:
             return
         self._aux = rows.copy()
         auxiliary, cells = self.fine.discretization.auxiliary, self.discretization.mesh.num_cells
+        at_vertices = auxiliary.element.tabulate(ReferenceElement(self.discretization.mesh.cell, 1).nodes, 0)[0]
         first = 0
         for field in auxiliary.fields:
-            kept = [0] if field.space == "cell" else self._vertex_nodes
             starts = auxiliary.starts[first : first + field.components]
-            values = np.stack([rows[start + np.array(kept), :cells].T for start in starts], axis=-1)
-            self.operator.set_auxiliary(field.name, values)
+            table = np.ones((1, 1)) if field.space == "cell" else at_vertices
+            count = table.shape[1]
+            values = np.stack([table @ rows[start : start + count, :cells] for start in starts], axis=-1)
+            self.operator.set_auxiliary(field.name, values.swapaxes(0, 1))
             first += field.components
 
     # States ----------------------------------------------------------------------------------------------
 
     @cached_property
-    def _vertex_nodes(self) -> list[int]:
-        """Node of the discontinuous element at each vertex of the cell."""
-        return [on[0] for on in self.fine.discretization.element.entity_dofs[0]]
-
-    @cached_property
     def _sums(self) -> tuple[PETSc.Mat, PETSc.Vec, PETSc.Vec]:
-        """The matrix that spreads vertex values to the cells around; one over their number at each vertex; work."""
-        at_vertices = np.full_like(self.fine.discretization.element.nodes, np.nan)
-        at_vertices[self._vertex_nodes] = ReferenceElement(self.discretization.mesh.cell, 1).nodes
-        spread = self._from_nodes(at_vertices)
+        """The matrix that spreads vertex values to what is averaged; one over its weights at each vertex; work.
+
+        Averaged are the values of the cells at the vertex; of a trace, which has none there, the nodes around, by the
+        subspace's functions.
+        """
+        spread = self._from_nodes([_at_vertices(space.element) for space in self.fine.discretization.spaces])
         average, ones = spread.createVecs()
         ones.set(1.0)
         spread.multTranspose(ones, average)
@@ -103,22 +105,34 @@ class ConformingSubspace:
 
     # Interpolation ---------------------------------------------------------------------------------------
 
-    def _from_nodes(self, nodes: np.ndarray) -> PETSc.Mat:
-        """AIJ matrix of the values of subspace functions at nodes [node, dim] of each cell; rows with nan are empty."""
-        disc, coarse = self.fine.discretization, self.discretization
-        weights = np.nan_to_num(ReferenceElement(disc.mesh.cell, 1).tabulate(np.nan_to_num(nodes), 0)[0])
-        weights[np.isnan(nodes).any(axis=1)] = 0
-        weights[np.abs(weights) < 1e-14] = 0
-        columns = np.full((disc.dofmap.num_owned, weights.shape[1]), -1, dtype=PETSc.IntType)
+    def _from_nodes(self, nodes: list[np.ndarray]) -> PETSc.Mat:
+        """AIJ matrix of the values of subspace functions at nodes [node, dim] of each field in each cell; rows with nan
+        are empty. Cells that share a node of their facets agree there."""
+        dofmap, coarse = self.fine.discretization.dofmap, self.discretization
+        columns = np.full((dofmap.num_owned, len(ReferenceElement(coarse.mesh.cell, 1).nodes)), -1, PETSc.IntType)
         values = np.zeros(columns.shape)
         numbers = self.dofmap.global_numbers[self.dofmap.compact[self.dofmap.cell_dofs]]
-        for fine, low in zip(disc.spaces, coarse.spaces, strict=True):
-            for c in range(fine.components):
-                rows = disc.dofmap.cell_dofs[:, fine.first_dof + c : fine.first_dof + fine.num_dofs : fine.components]
-                of_cell = numbers[:, low.first_dof + c : low.first_dof + low.num_dofs : low.components]
-                columns[rows] = of_cell[:, None, :]
-                values[rows] = weights
+        for (places, here), low in zip(self._places(nodes), _components(coarse.spaces), strict=True):
+            weights = np.broadcast_to(self._weights(here), (*places.shape, columns.shape[1]))
+            own = places < dofmap.num_owned
+            columns[places[own]] = np.broadcast_to(numbers[:, None, low], weights.shape)[own]
+            values[places[own]] = weights[own]
         return _compressed(columns, values, self._sizes, self._comm)
+
+    def _places(self, nodes: list[np.ndarray]):
+        """Of each component of the scheme compact numbers [cell, node], and its field's nodes."""
+        disc = self.fine.discretization
+        numbers = disc.dofmap.compact[disc.dofmap.cell_dofs]
+        of_component = [here for space, here in zip(disc.spaces, nodes, strict=True) for _ in range(space.components)]
+        for part, here in zip(_components(disc.spaces), of_component, strict=True):
+            yield numbers[:, part], here
+
+    def _weights(self, nodes: np.ndarray) -> np.ndarray:
+        """Values [node, vertex] of the subspace's functions."""
+        weights = ReferenceElement(self.discretization.mesh.cell, 1).tabulate(np.nan_to_num(nodes), 0)[0]
+        weights[np.isnan(nodes).any(axis=1)] = 0
+        weights[np.abs(weights) < 1e-14] = 0
+        return weights
 
 
 class _CoarseMatrix(AssembledMatrix):
@@ -133,6 +147,19 @@ class _CoarseMatrix(AssembledMatrix):
         if not self.subspace.is_symmetric:
             add_upwinding(self.operator.discretization, values)
         return values
+
+
+def _components(spaces) -> list[slice]:
+    """Degrees of freedom of a cell that belong to each component of each field."""
+    return [slice(s.first_dof + c, s.first_dof + s.num_dofs, s.components) for s in spaces for c in range(s.components)]
+
+
+def _at_vertices(element) -> np.ndarray:
+    """Nodes [node, dim] of an element at the cell's vertices, others nan; all of them where there are none."""
+    on = [entity[0] for entity in element.entity_dofs[0] if entity]
+    kept = np.full_like(element.nodes, np.nan)
+    kept[on] = element.nodes[on]
+    return kept if on else element.nodes
 
 
 def _compressed(columns: np.ndarray, values: np.ndarray, sizes, comm) -> PETSc.Mat:

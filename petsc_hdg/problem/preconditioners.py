@@ -67,10 +67,12 @@ def smoothing(problem, snes: PETSc.SNES):
         return nullcontext()
     symmetric = is_symmetric(problem)
     _follow(problem, snes.getKSP(), symmetric)
+    levels = _levels(problem)
+    if levels is not None:
+        return levels.setting_up(problem, symmetric)
     if problem.is_condensed:
         return defaults_in_database(problem.prefix, SYMMETRIC if symmetric else NONSYMMETRIC, unless="pc_type")
-    levels = _levels(problem)
-    return nullcontext() if levels is None else levels.setting_up(problem, symmetric)
+    return nullcontext()
 
 
 def _follow(problem, ksp: PETSc.KSP, symmetric: bool) -> None:

@@ -91,7 +91,8 @@ class Problem:
     @property
     def follows_symmetry(self) -> bool:
         """Whether the default Krylov method depends on the symmetry of the matrix."""
-        return isinstance(self.discretization, CondensedDiscretization | InteriorPenalty | PolytopicDG)
+        followers = CondensedDiscretization | InteriorPenalty | PolytopicDG
+        return self.pmat == "conforming" or isinstance(self.discretization, followers)
 
     @property
     def dm(self) -> PETSc.DMPlex:

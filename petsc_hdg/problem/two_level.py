@@ -1,13 +1,15 @@
-"""The default preconditioner of matrix-free discontinuous schemes: PETSc's PCMG on two levels.
+"""The default preconditioner of matrix-free discontinuous schemes, and one of others: PETSc's PCMG on two levels.
 
-Fine level: the matrix-free Jacobian, smoothed by its diagonal or its cell blocks. Coarse level: the conforming
-first-order subspace, solved by one cycle of GAMG. All are defaults: -ksp_*, -pc_*, -mg_levels_* and -mg_coarse_* win.
+Fine level: the matrix-free Jacobian, smoothed by its diagonal, its cell blocks or a trace's facet blocks. Coarse level:
+the conforming first-order subspace, solved by one cycle of GAMG. All are defaults: -ksp_*, -pc_*, -mg_levels_* and
+-mg_coarse_* win.
 """
 
 from __future__ import annotations
 
 from petsc4py import PETSc
 
+from ..discretizations import HybridizedDG, InteriorPenalty
 from ..mesh.petsc_c import set_passive_dm
 from ..operators import ConformingSubspace
 from ..operators.cell_blocks import CellBlocks
@@ -64,11 +66,18 @@ def set_smoother(problem, smoother: PETSc.KSP, symmetric: bool) -> None:
         problem.callbacks.conforming.is_symmetric = symmetric
     smoother.setTolerances(max_it=STEPS)
     smoother.setType("chebyshev" if symmetric else "gmres")
-    if symmetric or not _blocks_fit(problem):
-        smoother.getPC().setType("jacobi")
-    else:
-        smoother.getPC().setType("python")
-        smoother.getPC().setPythonType("petsc_hdg.CellBlockJacobi")
+    blocks = _blocks(problem, symmetric)
+    smoother.getPC().setType("python" if blocks else "jacobi")
+    if blocks:
+        smoother.getPC().setPythonType(f"petsc_hdg.{blocks}")
+
+
+def _blocks(problem, symmetric: bool) -> str:
+    """The block Jacobi that smooths, "" for the diagonal."""
+    if isinstance(problem.discretization, HybridizedDG):
+        return "FacetBlockJacobi"
+    is_dg = isinstance(problem.discretization, InteriorPenalty)
+    return "CellBlockJacobi" if is_dg and not symmetric and _blocks_fit(problem) else ""
 
 
 def setting_up(problem, symmetric: bool):

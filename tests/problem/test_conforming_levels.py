@@ -1,0 +1,93 @@
+"""First-order continuous functions below matrix-free CG of higher degree and below the traces of hybridizable DG."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from petsc4py import PETSc
+from petsc_options import petsc_options
+from sample_meshes import box_mesh
+from sample_physics import NONLINEAR, WIND, smooth_poisson
+
+from petsc_hdg.options import Options
+from petsc_hdg.physics import Dirichlet, library
+from petsc_hdg.problem import Problem
+
+SCHEMES = [("cg_gpu", 3), ("hdg_gpu", 2)]
+TIGHT = {"ksp_rtol": "1e-10"}
+
+
+def problem_of(backend, degree, cell="triangle", faces=(8, 8), physics=None, amplitude=0.15) -> Problem:
+    options = Options(backend=backend, degree=degree, pmat="conforming", check_kernels=False)
+    mesh = box_mesh(cell, faces, amplitude=amplitude, comm=PETSc.COMM_SELF)
+    return Problem(mesh, physics or smooth_poisson(), options)
+
+
+def solution(problem, **options) -> PETSc.Vec:
+    with petsc_options(**TIGHT, **options):
+        problem.snes.setFromOptions()
+        return problem.solve()
+
+
+@pytest.mark.parametrize("backend, degree, cell, most", [
+    ("cg_gpu", 2, "triangle", 12), ("cg_gpu", 4, "quadrilateral", 16), ("cg_gpu", 3, "tetrahedron", 18),
+    ("hdg_gpu", 1, "triangle", 12), ("hdg_gpu", 4, "triangle", 13), ("hdg_gpu", 2, "tetrahedron", 18),
+    ("hdg_gpu", 2, "quadrilateral", 14),
+])  # fmt: skip
+def test_iterations_do_not_grow(backend, degree, cell, most):
+    found = []
+    for n in (3, 5) if cell == "tetrahedron" else (8, 16):
+        problem = problem_of(backend, degree, cell, (n,) * (3 if cell == "tetrahedron" else 2))
+        problem.solve()
+        ksp = problem.snes.getKSP()
+        assert (ksp.getType(), ksp.getPC().getType()) == ("cg", "mg")
+        found.append(problem.linear_iterations)
+    assert max(found) <= most, found
+
+
+@pytest.mark.parametrize("backend, degree", SCHEMES)
+def test_the_coarse_matrix_is_the_scheme_on_the_subspace(backend, degree):
+    """Pᵀ A P = A_0: local problems of hybridizable DG have P1 solutions where the trace is P1."""
+    problem = problem_of(backend, degree, faces=(4, 3))
+    calls, zero = problem.callbacks, problem.create_vec()
+    calls.linearize(None, zero, calls.jacobian, calls.jacobian)
+    calls.conforming.is_symmetric = True
+    calls.conforming.update(zero)
+    coarse, P = calls.conforming.mat, calls.conforming.interpolation
+    x, y, z = (coarse.createVecLeft() for _ in range(3))
+    fine, product = problem.create_vec(), problem.create_vec()
+    x.setArray(np.random.default_rng(3).standard_normal(x.getSize()))
+    P.mult(x, fine)
+    calls.jacobian.mult(fine, product)
+    P.multTranspose(product, y)
+    coarse.mult(x, z)
+    assert np.abs(y.getArray() - z.getArray()).max() < 1e-11 * np.abs(z.getArray()).max()
+
+
+@pytest.mark.parametrize("backend, degree", SCHEMES)
+@pytest.mark.parametrize("what", ["nonlinear", "elastic", "wind"])
+def test_the_solution_is_that_of_other_preconditioners(backend, degree, what):
+    dirichlet = [Dirichlet("left", "g[0] = 0; g[1] = 0;")]
+    physics = {
+        "nonlinear": NONLINEAR,
+        "elastic": library.elasticity(2, "f0[0] = 0; f0[1] = 1;", boundary=dirichlet),
+        "wind": WIND,
+    }[what]
+    problem = problem_of(backend, degree, physics=physics)
+    if what == "wind":
+        problem.set_constants(wind=100.0)
+    u = solution(problem)
+    assert problem.linear_iterations <= 40 * max(1, problem.newton_iterations)
+    given = Options(backend=backend, degree=degree, pmat="aij", check_kernels=False)
+    other = Problem(problem.mesh, problem.physics, given)
+    expected = solution(other, pc_type="lu", ksp_type="preonly")
+    assert (u - expected).norm() < 1e-6 * expected.norm()
+
+
+@pytest.mark.parametrize("backend, degree", SCHEMES)
+def test_states_are_averaged_at_vertices(backend, degree):
+    problem = problem_of(backend, degree, faces=(5, 4), physics=NONLINEAR)
+    conforming = problem.callbacks.conforming
+    u = conforming.interpolation.createVecLeft()
+    u.set(2.5)
+    np.testing.assert_allclose(conforming._average(u).getArray(), 2.5, atol=1e-13)
