@@ -268,7 +268,7 @@ def is_number(text) -> bool:
 
 
 def solver_numbers(prefix: str, name: str, default: tuple) -> tuple:
-    """What PETSc's option `name` of a solver says: numbers as many and of the types `default` has. Raises OptionError."""
+    """What PETSc's option `name` of a solver says: as many numbers as `default`, of its types. Raises OptionError."""
     from petsc4py import PETSc
 
     text = PETSc.Options(prefix).getString(name, "")
