@@ -13,6 +13,7 @@ from .solver import DeviceSolver
 from .vectors import StepSums
 
 ROW_V, ROW_T, ROW_Q = 0, 1, 2  # as in krylov_bicg.cl
+FLOPS = 22  # of a step for an unknown
 
 
 class BiCGStab(DeviceSolver):
@@ -54,6 +55,7 @@ class BiCGStab(DeviceSolver):
             steps.advance(0)
         for k in range(max(1, course.max_it)):
             vq, (tt, _, ss), (rr, rho_next) = steps.step(k)
+            course.flops += FLOPS
             if course.has_failed(vq, tt):
                 return None
             if vq == 0 or (tt == 0 and ss != 0):

@@ -10,6 +10,7 @@ from .vectors import StepSums
 
 UPDATE_X, UPDATE_P = 1, 2  # as in krylov_cg.cl
 ROW_P, ROW_R = 0, 1
+FLOPS = 14  # of a step for an unknown: 3 updates, 3 products of the residual's sums, 1 of p·w
 
 
 class CG(DeviceSolver):
@@ -47,6 +48,7 @@ class CG(DeviceSolver):
                 return course.stop(Reason.DIVERGED_INDEFINITE_PC)
             zr_before = zr
             pw, rr, zr, zz = steps.step(k)
+            course.flops += FLOPS
             if course.has_failed(pw):
                 return None
             if pw == 0 or pw * np.sign(pw_before) < 0:

@@ -84,6 +84,7 @@ class Chebyshev(DeviceSolver):
         for k in range(1, course.max_it):
             course.begin(k + 1)
             keep, mix, scale = next(coefficients)
+            course.flops += 7
             run.multiply(now)
             run.step(0.0 if k == 1 and not guessed else keep, mix, scale, run.product, now, before)
             if run.stops(k, before if k + 1 < course.max_it else None):

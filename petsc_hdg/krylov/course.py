@@ -21,6 +21,7 @@ class Course:
         self.max_it = ksp.getTolerances()[3]
         self.stopped = 0
         self.iteration = 0
+        self.flops = 0  # an unknown's, beside products and preconditioners
 
     def begin(self, iteration: int) -> None:
         """An iteration begins; the first is 1."""

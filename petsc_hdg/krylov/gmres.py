@@ -99,6 +99,7 @@ class GMRES(DeviceSolver):
     def _step(self, course: Course, small: Hessenberg, w) -> float | None:
         """Make the basis larger by one vector; returns the norm of the residual, None where the solve has failed."""
         used = small.size + 1
+        course.flops += 4 * used + 3
         self._basis.extend(used, w)
         if self.operation.on_device and used < self.restart:
             self._multiply(used, w)  # before the host has seen the sums

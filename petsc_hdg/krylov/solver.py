@@ -78,6 +78,7 @@ class DeviceSolver:
                     self.iterate(course, given, solution, guessed)
                 finally:
                     self._current = None
+            PETSc.Log.logFlops(course.flops * self.vectors.count)
         ksp.setConvergedReason(course.stopped)
 
     def solveTranspose(self, ksp, b, x) -> None:
