@@ -81,7 +81,8 @@ KERNEL(GROUP) void poly_action(CG_ARGUMENTS, __global const int *neighbour, __gl
     const int number = facets[first_facet + at / NQF], q = at % NQF, cell = number / NFACETS, f = number % NFACETS;
     SIPG_CELL
     SIPG_BEHIND
-    SIPG_POINT
+    SIPG_PLACE
+    POLY_SIDES
     SideDirection d_own, d_other;
     real f0[NC], f1[NC * DIM], f1_test[DIM];
     if (behind >= 0) {

@@ -53,7 +53,12 @@ class MatrixSpecs:
         """Spec of `poly_volume` for polytopes of a degree; load: how many items, and base cells of each."""
         fine, points = self.fine, self.fine.quadrature.num_points
         flags = {"TEST_VALUE": self._tests_value, "TRIAL_VALUE": self._trial_value}
-        macros = {**fine._macros(), "NQ": points, **{k: int(v) for k, v in flags.items()}}
+        macros = {
+            **fine._macros(),
+            "NQ": points,
+            "STATE": fine.flux_macros["STATE"],
+            **{k: int(v) for k, v in flags.items()},
+        }
         sources = (*fine._sources("poly_items.clh"), "poly_basis.clh", "poly_volume_state.clh", "poly_volume_point.clh")
         tables, load = fine._cell_tables(fine.quadrature), (load[0], load[1] * points)
         return self._spec("volume", sources, macros, tables, degree, self.volume_slots, atomic, load)
@@ -61,7 +66,10 @@ class MatrixSpecs:
     def facets(self, degree: int, atomic: bool = False, load: tuple[int, float] = (0, 0.0)) -> KernelSpec:
         """Spec of `poly_facets` for polytopes none of whose neighbours, nor themselves, have a higher degree; load: how
         many items, and interfaces of each."""
-        fine, headers = self.fine, ("sipg_facet.clh", "poly_items.clh", "poly_basis.clh", "poly_facet_point.clh")
+        fine, headers = (
+            self.fine,
+            ("sipg_facet.clh", *"poly_items.clh poly_basis.clh poly_facet_sides.clh poly_facet_point.clh".split()),
+        )
         macros = {**fine._macros(), **fine.flux_macros}
         sources, load = fine._flux_sources(*headers), (load[0], load[1] * 1e9)
         return self._spec("facets", sources, macros, fine._plain_tables, degree, self.facet_slots, atomic, load)

@@ -74,7 +74,7 @@ class PolytopicSpecs:
         fine, rows = self.fine, num_basis(self.dim, degree, self.space)
         tested = {test for test, _ in dependences(self.physics)}
         points = fine.quadrature.num_points * self.cells_of_polytope + facets * fine.facet_rules[0][0].num_points
-        headers = ("sipg_facet.clh", "poly_basis.clh", "poly_volume_state.clh", "poly_sum.clh")
+        headers = "sipg_facet.clh poly_facet_sides.clh poly_basis.clh poly_volume_state.clh poly_sum.clh".split()
         all_tables = {**fine._plain_tables, **fine._cell_tables(fine.quadrature)}
         tables, placed = place_tables(all_tables, fine.real_bytes, 0 if self.fine.limits.is_gpu else CONSTANT_BYTES)
         fine.global_tables["poly_action"] = placed.values

@@ -34,8 +34,9 @@ def physics_of(name: str) -> fe.Physics:
     if name == "diffusion":
         return fe.Physics(
             {"u": 1},
-            f1="for (d = 0; d < dim; ++d) f1[d] = (1 + x[0])*u_x[d];",
+            f1="for (d = 0; d < dim; ++d) f1[d] = (a[0] + x[0])*u_x[d];",
             boundary=[fe.Dirichlet("left", "g[0] = 1;")],
+            auxiliary={"conductivity": fe.Auxiliary(1, "cell")},
             name="diffusion",
         )
     if name == "convection":
