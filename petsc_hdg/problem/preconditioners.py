@@ -97,10 +97,19 @@ def _set_jacobi(problem, pc: PETSc.PC) -> None:
 
 
 def is_symmetric(problem) -> bool:
-    """Whether the matrix of a linear physics is symmetric, in schemes that follow that. Collective."""
+    """Whether the matrix of a linear physics is symmetric, in schemes that follow that. Collective.
+
+    It is asked at each solve, and found anew when constants or auxiliary fields have changed.
+    """
     if not (problem.follows_symmetry and problem.physics.is_linear):
         return False
     calls = problem.callbacks  # auxiliary fields are set, kernels checked
+    if problem.symmetric is None:
+        problem.symmetric = _found_symmetric(problem, calls)
+    return problem.symmetric
+
+
+def _found_symmetric(problem, calls) -> bool:
     with problem.access.read(problem.create_vec()) as zero:
         problem.operator.linearize(zero)
     if problem.is_condensed:

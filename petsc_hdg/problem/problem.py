@@ -45,6 +45,7 @@ class Problem:
         self.newton_iterations = self.linear_iterations = None
         self.traffic = None  # of the last solve, see traffic.Traffic
         self.default_krylov = ""  # where it follows symmetry, see preconditioners.set_defaults
+        self.symmetric = None  # whether the matrix is, with the present data: see preconditioners.is_symmetric
         self.eigenvalues = None  # smallest and largest, as -sipg_check_coercivity estimates them
         self.pmat = chosen_pmat(self.options)
         self._unset = [f.name for f in physics.auxiliary]
@@ -120,6 +121,7 @@ class Problem:
         """Change named constants; nothing is compiled again. Raises PhysicsError for an unknown name."""
         self.physics = self.discretization.physics = self.physics.with_constants(**values)
         self.operator.set_constants(self.physics.constants.values())
+        self.symmetric = None
 
     def set_auxiliary(self, name: str, value) -> None:
         """Give an auxiliary field its values (collective).
@@ -128,6 +130,7 @@ class Problem:
         x [..., dim] that returns [...] or [..., component]; an array [cell] or [cell, component] for this rank's cells.
         """
         self.operator.set_auxiliary(name, inputs.auxiliary_values(self.discretization, name, value))
+        self.symmetric = None
         if name in self._unset:
             self._unset.remove(name)
 

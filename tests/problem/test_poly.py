@@ -12,7 +12,7 @@ from sympy import Matrix
 import petsc_hdg as fe
 from petsc_hdg.options import Options
 from petsc_hdg.physics import Symbols, manufactured
-from petsc_hdg.problem import Problem
+from petsc_hdg.problem import Problem, preconditioners
 
 BOXES = {
     "triangle": ((6, 5), True),
@@ -173,3 +173,23 @@ def test_pure_neumann_problems_are_known_up_to_a_constant():
         given = Options(backend="poly_gpu", degree=2, check_kernels=False)
         problem = Problem(mesh_of("triangle"), physics, given)
         assert problem.errors(problem.solve())["H1"] < 1e-9
+
+
+def test_symmetry_is_found_once_for_the_same_data(monkeypatch):
+    asked = []
+    monkeypatch.setattr(preconditioners, "asymmetry", lambda mat: asked.append(mat) or 0.0)
+    physics = fe.Physics(
+        {"u": 1},
+        "f0[0] = -1;",
+        "for (d = 0; d < dim; ++d) f1[d] = k*u_x[d];",
+        constants={"k": 1.0},
+        boundary=[fe.Dirichlet("boundary", "g[0] = 0;")],
+        name="constant diffusion",
+    )
+    problem = Problem(mesh_of("triangle"), physics, Options(backend="poly_gpu", degree=1))
+    problem.solve()
+    problem.solve()
+    assert len(asked) == 1
+    problem.set_constants(k=2.0)
+    problem.solve()
+    assert len(asked) == 2
