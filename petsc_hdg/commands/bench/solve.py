@@ -11,7 +11,7 @@ import argparse
 import gc
 import json
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,6 @@ from ... import stages
 from ...device import Device
 from ...discretizations.legendre import num_basis
 from ...discretizations.trace_element import TraceElement
-from ...errors import SolveError
 from ...krylov.solver import DeviceSolver
 from ...mesh import Mesh, agglomerate
 from ...options import Options, defaults_in_database
@@ -151,17 +150,12 @@ def _row(scheme: str, given) -> dict:
 class Solve:
     """A timed solve of a linear problem, and what its parts take when they run alone.
 
-    The first solve condenses or assembles and sets the preconditioner up; one before it, of two iterations, has had
-    everything compiled. The second has the same matrix and preconditioner, and nothing to do but iterate.
+    The first solve condenses or assembles and sets the preconditioner up, and compiles what no one has before. The
+    second has the same matrix and preconditioner, and nothing to do but iterate.
     """
 
     def __init__(self, problem, repeats: int = 3):
         self.problem, self.ksp = problem, problem.snes.getKSP()
-        most = self.ksp.getTolerances()[3]
-        self.ksp.setTolerances(max_it=2)
-        with suppress(SolveError):
-            problem.solve()
-        self.ksp.setTolerances(max_it=most)
         before = self._events()
         self.first = self._timed(problem.solve)
         self.parts = {name: value - before[name] for name, value in self._events().items()}
