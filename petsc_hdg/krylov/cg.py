@@ -60,14 +60,14 @@ class CG(DeviceSolver):
 
 
 class Steps:
-    """Buffers and launches of CG; see krylov_cg.cl for the sums."""
+    """Buffers and launches of CG; see krylov_cg.cl for the sums and what the solution's updates wait for."""
 
     def __init__(self, vectors):
         self.vectors = vectors
         self.r, self.p, self.w = (vectors.buffer(name) for name in ("r", "p", "w"))
         self.sums = StepSums(vectors, 2)
-        kernels = {"residual": "cg_residual", "direction": "cg_direction", "solution": "cg_direction"}
-        self._kernels = {what: [vectors.kernel(name) for _ in range(2)] for what, name in kernels.items()}
+        names = {"residual": "cg_residual", "direct": "cg_direction", "advance": "cg_direction", "sums": "krylov_sums"}
+        self._kernels = {what: [vectors.kernel(name) for _ in range(2)] for what, name in names.items()}
 
     def begin(self, matrix, preconditioner, x) -> None:
         """A solve begins."""
@@ -77,6 +77,22 @@ class Steps:
         self.z = self.r if self.is_fused else self.vectors.buffer("z")
         self.diagonal = preconditioner.diagonal if self.is_fused else None
         self.sums.begin()
+        self._bind()
+
+    def _bind(self) -> None:
+        """Launches of even and odd steps, whose arguments stay during a solve."""
+        vectors, (count, given) = self.vectors, self.sums.given
+        self._launch: dict = {}
+        for what, kernels in self._kernels.items():
+            for now, kernel in enumerate(kernels):
+                if what == "residual":
+                    arguments = (count, now, given, self.sums.buffer, self.w, self.diagonal, self.r)
+                elif what == "sums":
+                    arguments = (self.p, self.w, self.sums.row(now, ROW_P), self.sums.buffer)
+                else:
+                    how = UPDATE_X if what == "advance" else UPDATE_P | (UPDATE_X if self.runs_ahead else 0)
+                    arguments = (count, now, how, given, self.z, self.diagonal, self.p, self.x)
+                self._launch[what, now] = kernel.bound(vectors.items, vectors.count, *arguments)
 
     def first_sums(self) -> np.ndarray:
         """(r·r, z·r, z·z) of the first residual. Collective."""
@@ -91,37 +107,26 @@ class Steps:
         self.vectors.run("sums", self.z, self.r, self.sums.row(block, ROW_R), self.sums.buffer)
 
     def advance(self, k: int) -> None:
-        """The solution after step k - 1, direction, product and its sums of step k. Collective."""
-        self._direct(k, UPDATE_X | UPDATE_P)
-        self._multiply(k)
+        """Direction of step k (and on one rank the solution after the step before), product and p·w. Collective."""
+        self._launch["direct", k % 2]()
+        self.matrix.mult(self.p, self.w)
+        self._launch["sums", k % 2]()
 
     def step(self, k: int):
         """Step k; returns p·w, then r·r, z·r and z·z of the residual that it leaves. Collective."""
         now = k % 2
         if self.runs_ahead:
-            self._reduce_residual(k)
+            self._reduce_residual(now)
             self.sums.read(now)
             self.advance(k + 1)
             sums = self.sums.wait()
             return sums[0, 1], *sums[1, :3]
-        self._direct(k, UPDATE_P)
-        self._multiply(k)
+        self.advance(k)
         pw = self.sums.reduced(now, ROW_P)[1]
-        self._reduce_residual(k)
-        return pw, *self.sums.reduced(now, ROW_R, meanwhile=lambda: self._direct(k + 1, UPDATE_X))[:3]
+        self._reduce_residual(now)
+        return pw, *self.sums.reduced(now, ROW_R, meanwhile=self._launch["advance", 1 - now])[:3]
 
-    def _direct(self, k: int, what: int) -> None:
-        count, given = self.sums.given
-        kernel = self._kernels["direction" if what & UPDATE_P else "solution"][k % 2]
-        kernel(self.vectors.items, self.vectors.count, count, k % 2, what, given, self.z, self.diagonal, self.p, self.x)
-
-    def _multiply(self, k: int) -> None:
-        self.matrix.mult(self.p, self.w)
-        self.vectors.run("sums", self.p, self.w, self.sums.row(k % 2, ROW_P), self.sums.buffer)
-
-    def _reduce_residual(self, k: int) -> None:
-        vectors, (count, given) = self.vectors, self.sums.given
-        kernel = self._kernels["residual"][k % 2]
-        kernel(vectors.items, vectors.count, count, k % 2, given, self.sums.buffer, self.w, self.diagonal, self.r)
+    def _reduce_residual(self, now: int) -> None:
+        self._launch["residual", now]()
         if not self.is_fused:
-            self._precondition(k % 2)
+            self._precondition(now)

@@ -46,6 +46,21 @@ def test_changed_arguments_are_seen(device, make_spec):
         np.testing.assert_array_equal(arrays.to_host(total, 8), expected * (np.arange(8) < count))
 
 
+@pytest.mark.parametrize("profile", [False, True])
+def test_launches_with_arguments_that_stay(make_spec, profile):
+    device = Device.select("any")
+    device.profile = profile
+    arrays = Arrays(device)
+    kernel = Kernel(make_spec(shift=0.0), device)
+    one, total = arrays.to_device(np.ones(8)), arrays.zeros(8)
+    launch = kernel.bound(8, one, total, total, 5)
+    for times in (1, 2, 3):
+        launch()
+        np.testing.assert_array_equal(arrays.to_host(total, 8), times * (np.arange(8) < 5))
+    assert bool(device.seconds()) == profile
+    assert kernel.bound(0, one, total, total, 5)() is None
+
+
 def test_one_program_for_kernels_of_one_text(device, make_spec):
     assert Kernel(make_spec(), device).program is Kernel(make_spec(name="selftest_reverse"), device).program
 
