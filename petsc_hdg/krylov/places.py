@@ -23,9 +23,9 @@ def context_of(mat: PETSc.Mat) -> JacobianContext | None:
 def arrays_of(solver, vector: PETSc.Vec) -> Arrays:
     """Arrays on the device of a KSP or PC whose vectors are like `vector`. Collective."""
     for mat in solver.getOperators():
-        context = context_of(mat)
-        if context is not None:
-            return context.operator.arrays
+        context, arrays = context_of(mat), mat.getAttr("petsc_hdg_arrays")
+        if context is not None or arrays is not None:
+            return context.operator.arrays if context is not None else arrays
     if is_viennacl(vector):
         return Arrays(Device.from_vec(vector))
     return _selected(Options.from_petsc().device, solver.comm.tompi4py())

@@ -22,6 +22,7 @@ class AssembledMatrix:
         self.mat.setType(mat_type)
         self.mat.setBlockSize(operator.discretization.block_size)
         self.mat.setVecType(vec_type)
+        self.mat.setAttr("petsc_hdg_arrays", operator.arrays)  # for solvers on the device, which see the Mat alone
         self.rows = operator.discretization.matrix_rows()
         if self.rows is None:
             petsc_c.set_preallocation_coo(self.mat, *operator.discretization.matrix_numbers())

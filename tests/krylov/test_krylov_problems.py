@@ -32,6 +32,8 @@ def test_all_schemes(backend):
         v = ours.solve()
     assert abs(ours.linear_iterations - theirs.linear_iterations) <= 1 and theirs.linear_iterations > 10
     assert (u - v).norm() < 1e-8 * u.norm()
+    context = ours.snes.getKSP().getPythonContext()
+    assert context.matrix.on_device and context.vectors.arrays is ours.arrays
 
 
 def test_newton():
