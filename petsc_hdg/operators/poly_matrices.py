@@ -8,7 +8,7 @@ import numpy as np
 
 from ..codegen import KernelSpec
 from ..device import Kernel
-from ..discretizations.poly_matrix import Blocks, Layout
+from ..discretizations.poly_matrix import Blocks, Items, Layout
 from ..discretizations.poly_matrix_specs import (
     MatrixSpecs,
     bundles,
@@ -92,7 +92,8 @@ class PolytopicMatrices:
         return self.arrays.to_device(self.blocks_of.diagonal_places(), "polytopes")
 
     def run(self, part: str | None = None) -> None:
-        """Launch the kernels of `volume` or `facets`, or of both, again. For benches."""
+        """Launch the kernels of `volume` or `facets`, or of both, again; `boundary`: those of facets on the boundary
+        alone. For benches."""
         self._work(self.approach).run(part)
 
     def _work(self, name: str) -> _Work:
@@ -105,7 +106,7 @@ class PolytopicMatrices:
     # What a run costs ----------------------------------------------------------------------------------------------
 
     def flops(self, part: str) -> int:
-        """Compulsory flops of a run over `volume` or `facets`: the products BᵀWB of all points, no more.
+        """Compulsory flops of a run over `volume`, `facets` or `boundary`: the products BᵀWB of all points, no more.
 
         A point of a cell: 2 slots n², n = components · functions, slots 1 for tested functions and dim for gradients as
         the physics has them. A point of a side of a facet: 2 slots (n² + n m), m unknowns behind it; slots 2 for linear
@@ -119,19 +120,23 @@ class PolytopicMatrices:
                 2 * self.specs.volume_slots * fine.quadrature.num_points * (cells * n[: blocks.count] ** 2).sum()
             )
         own, other = n[blocks.own], np.where(blocks.other >= 0, n[np.maximum(blocks.other, 0)], 0)
-        points = np.diff(blocks.bounds) * fine.facet_rules[0][0].num_points
+        points = np.diff(blocks.bounds) * fine.facet_rules[0][0].num_points * (part == "facets" or blocks.other < 0)
         return int(2 * self.specs.facet_slots * (points * (own * own + own * other)).sum())
 
     def bytes(self, part: str) -> int:
-        """Compulsory bytes of `volume` or `facets` by approach 2: each value written once (facets read the diagonal
-        blocks too), and of each cell or side of a facet the numbers of its nodes, of each node its coordinates."""
+        """Compulsory bytes of `volume`, `facets` or `boundary` by approach 2: each value written once (facets read the
+        diagonal blocks too), and of each cell or side of a facet the numbers of its nodes, of each node its
+        coordinates."""
         blocks, disc, real = self.blocks_of, self.disc, self.arrays.real.itemsize
         diagonal, every = int(blocks.diagonal_starts[-1]), int(blocks.row_starts[-1])
         nodes = disc.fine.cell_nodes().shape[0]
         coordinates = real * disc.fine.nodes().size
         if part == "volume":
             return real * diagonal + 4 * (1 + nodes) * disc.mesh.num_cells + coordinates
-        faces = len(blocks.faces)
+        on_boundary = blocks.other < 0
+        if part == "boundary":
+            every = diagonal = int((blocks.unknowns[blocks.own[on_boundary]] ** 2).sum())
+        faces = int(np.diff(blocks.bounds)[on_boundary | (part == "facets")].sum())
         data = faces * (4 * (3 + 2 * nodes) + real * disc.physics.num_components)
         return real * (every + diagonal) + data + coordinates
 
@@ -147,11 +152,24 @@ class _Work:
         self.faces = to_device(blocks.faces, "polytopes")
         self.interfaces = to_device(layout.interfaces, "polytopes")
         self.sizes = to_device(matrices.disc.numbering.sizes, "polytopes")
-        self.launches = [*self._launches("volume"), *self._launches("facets")]
+        self.launches = [
+            *self._launches("volume", layout.volumes),
+            *self._launches("facets", layout.facets),
+        ]
 
-    def _launches(self, part: str):
+    @cached_property
+    def boundary(self) -> list:
+        """Launches over the facets on the boundary, which are the first interface of a polytope."""
+        far, found = self.layout.interfaces[:, 0], []
+        for items in self.layout.facets:
+            rows = items.rows[far[items.rows[:, 1]] < 0]
+            rows[:, 2] = rows[:, 1] + 1
+            found += [Items(items.degree, rows)] if len(rows) else []
+        return [*self._launches("facets", found)]
+
+    def _launches(self, part: str, groups):
         to_device = self.matrices.arrays.to_device
-        for items in self.layout.volumes if part == "volume" else self.layout.facets:
+        for items in groups:
             load = len(items.rows), float((items.rows[:, 2] - items.rows[:, 1]).mean())
             kernel = self.matrices.kernel(part, items.degree, self.layout.atomic, load)
             spec = kernel.spec
@@ -164,8 +182,8 @@ class _Work:
         """Compute the values, or launch one part of the kernels; the buffer of values."""
         if self.layout.atomic:
             self.matrices.arrays.fill(self.out)
-        for name, kernel, count, *items in self.launches:
-            if part in (None, name):
+        for name, kernel, count, *items in self.boundary if part == "boundary" else self.launches:
+            if part in (None, name, "boundary"):
                 self._launch(name, kernel, count, *items)
         return self.out
 

@@ -226,7 +226,23 @@ def test_flops_and_bytes_of_one_cell_each():
     on_facet = operator.discretization.fine.facet_rules[0][0].num_points
     assert operator.assembly.flops("volume") == cells * points * 2 * 2 * 9
     assert operator.assembly.flops("facets") == on_facet * 2 * 2 * (sides * 9 + 16 * 9)
+    assert operator.assembly.flops("boundary") == on_facet * 2 * 2 * 2 * 9
     assert operator.assembly.bytes("volume") == 8 * (cells * 9) + 4 * 4 * cells + 8 * 2 * 9
+
+
+def test_the_boundary_alone_adds_to_blocks_of_polytopes_there():
+    operator = created(agglomerated(box_mesh("triangle", FACES["triangle"]), 9, (2,)), physics_of("diffusion"), 2)
+    linearized(operator)
+    assembly, blocks = operator.assembly, operator.assembly.blocks_of
+    before = assembly.values()
+    assembly.run("boundary")
+    work = assembly._work("2")
+    change = operator.arrays.to_host(work.out, work.layout.size) - before
+    rows, columns = blocks.numbers("2")
+    polytope = np.repeat(np.arange(blocks.count), blocks.unknowns[: blocks.count])
+    touched = np.unique(polytope[rows[change != 0]])
+    assert np.array_equal(touched, np.unique(blocks.own[blocks.other < 0]))
+    assert (polytope[rows] == polytope[columns])[change != 0].all()
 
 
 def assembled_apart(mesh) -> float:

@@ -37,6 +37,7 @@ GPU_CELLS, CPU_CELLS = 4e5, 8e3  # at most, of the base mesh
 FEWEST = 4  # polytopes
 NEIGHBOURS = {"triangle": {1: 3, 4: 5, 60: 6}, "tetrahedron": {1: 4, 4: 8, 60: 13}}  # of a polytope, about
 PARTS = ("element kernel", "facet kernel", "indices", "fill", "total")
+KERNELS = {"element kernel": "volume", "facet kernel": "facets", "boundary kernel": "boundary"}  # and part of a run
 PRODUCTS = ("product", "AIJ product")  # matrix-free; by the assembled matrix, on the host
 
 
@@ -139,8 +140,8 @@ class Measures:
 
     def _measured(self, title: str) -> float:
         op, assembly = self.op, self.op.assembly
-        if title in ("element kernel", "facet kernel"):
-            part = {"element kernel": "volume", "facet kernel": "facets"}[title]
+        if title in KERNELS:
+            part = KERNELS[title]
             return median_seconds(op.device, lambda: assembly.run(part), self.repeat)
         if title == "total":
             return self.of("indices") + self.of("fill")
@@ -192,13 +193,11 @@ def poly_row(name: str, title: str, op, seconds: float, copy: float, peak: float
     """
     disc, assembly, real = op.discretization, op.assembly, op.discretization.fine.real_bytes
     unknowns, values = op.dofmap.num_owned, int(assembly.blocks_of.row_starts[-1])
-    flops = {part: assembly.flops(part) for part in ("volume", "facets")}
-    work = {
-        "element kernel": (flops["volume"], assembly.bytes("volume")),
-        "facet kernel": (flops["facets"], assembly.bytes("facets")),
+    flops = {part: assembly.flops(part) for part in KERNELS.values()}
+    work = {kernel: (flops[part], assembly.bytes(part)) for kernel, part in KERNELS.items()} | {
         "indices": (0, 8 * values),
-        "fill": (sum(flops.values()), real * values),
-        "total": (sum(flops.values()), real * values),
+        "fill": (flops["volume"] + flops["facets"], real * values),
+        "total": (flops["volume"] + flops["facets"], real * values),
         PRODUCTS[0]: (0, 2 * real * unknowns),
         PRODUCTS[1]: (2 * values, 16 * unknowns + 12 * values),
     }

@@ -40,7 +40,7 @@ def limited(made: dict, peak: float) -> dict:
     memory = made["bytes_compulsory"] / (1e9 * made["copy_GBs_same_run"])
     limit = made.get("limit_seconds") or max(memory, made["flops"] / peak)
     found = {"limit_seconds": limit, "fraction_of_limit": limit / made["seconds_median"]}
-    return made | {"peak_gflops_same_run": peak / 1e9} | found
+    return {"peak_gflops_same_run": peak / 1e9} | made | found
 
 
 COLUMNS = ("kernel", "cell", "degree", "Mcells", "ms", "GDOF/s", "GB/s", "GF/s", "of copy", "of limit")
