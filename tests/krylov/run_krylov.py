@@ -52,6 +52,8 @@ def main(method: str, theirs: str) -> dict:
         given = {"pc_type": "python", "pc_python_type": f"petsc_hdg.{pc}"} if pc != "jacobi" else {"pc_type": pc}
         found[backend] = on_scheme(backend, FACES["triangle"], method, theirs, **given)
     found["two cells"] = on_scheme("sipg_gpu", (1, 1), method, theirs, pc_type="jacobi")
+    polynomial = {"pc_type": "python", "pc_python_type": "petsc_hdg.ChebyshevPC"}
+    found["polynomial"] = on_scheme("sipg_gpu", FACES["triangle"], method, theirs, **polynomial)
     mat = laplacian(comm=PETSc.COMM_WORLD, singular=True)
     constants = PETSc.NullSpace().create(constant=True, comm=mat.comm)
     mat.setNullSpace(constants)

@@ -158,6 +158,14 @@ def test_single_precision_operators():
     agree(*pair, early=1e-4, late=1e-3)
 
 
+def test_devices_without_double_precision():
+    problem, b = system("sipg_gpu", precision="single")
+    problem.device.has_fp64 = False
+    pair = [solved(m, problem.callbacks.jacobian, b, pc_type="jacobi", ksp_rtol=1e-2) for m in ("CG", "cg")]
+    assert pair[0].ksp.getPythonContext().vectors.arrays.precision == "single"
+    agree(*pair, early=1e-3, late=1e-2)
+
+
 def test_bad_uses():
     mat = laplacian()
     done = solved("CG", mat, wave(mat), pc_type="jacobi")
