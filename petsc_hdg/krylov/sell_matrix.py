@@ -139,6 +139,7 @@ def mirrored(mat, arrays, precision: str = "double") -> SellMatrix:
     made = _MADE.get(key)
     if made is None:
         made = _MADE[key] = SellMatrix(mat, arrays, precision)
+        made.source = mat  # kept, or PETSc might give its place to another matrix, and this would stand for that one
     return made
 
 

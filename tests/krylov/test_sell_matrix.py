@@ -7,7 +7,7 @@ import pytest
 from petsc4py import PETSc
 
 from petsc_hdg.device import Arrays, Device
-from petsc_hdg.krylov.sell_matrix import SellMatrix, sliced
+from petsc_hdg.krylov.sell_matrix import SellMatrix, mirrored, sliced
 
 ROWS, COLUMNS = 75, 75
 
@@ -71,3 +71,28 @@ def test_rectangles_and_single_precision(arrays):
 def test_slices_of_no_rows():
     starts, columns, values = sliced(np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0))
     assert starts.tolist() == [0] and not columns.size and not values.size
+
+
+def test_mirrors_are_shared_while_their_matrix_is_as_it_was(arrays):
+    dense = random_matrix(50, 50)
+    mat = petsc_matrix(dense)
+    first = mirrored(mat, arrays)
+    assert mirrored(mat, arrays) is first and mirrored(mat, arrays, "single") is not first
+    mat.scale(2.0)
+    again = mirrored(mat, arrays)
+    assert again is not first
+    out = arrays.zeros(50)
+    again.apply(arrays.to_device(np.ones(50)), out)
+    np.testing.assert_allclose(arrays.to_host(out, 50), 2 * dense.sum(axis=1), atol=1e-13)
+
+
+def test_a_mirror_never_stands_for_another_matrix(arrays):
+    """PETSc gives a matrix the place of one that is gone."""
+    kept = []
+    for factor in range(1, 30):
+        mat = petsc_matrix(np.diag(np.full(4, float(factor))))
+        kept.append(mirrored(mat, arrays))
+        out = arrays.zeros(4)
+        kept[-1].apply(arrays.to_device(np.ones(4)), out)
+        assert arrays.to_host(out, 4).tolist() == [factor] * 4
+        del mat
