@@ -49,6 +49,31 @@ def test_foreign_matrices(pc, capfd):
     assert ("preconditioner on the device" in said) == (pc in ("none", "jacobi"))
 
 
+class OfTheUser:
+    """Context of a user's own shell matrix."""
+
+    def __init__(self, mat):
+        self.other = mat
+
+    def mult(self, mat, x, y):
+        self.other.mult(x, y)
+
+    def getDiagonal(self, mat, diagonal):
+        self.other.getDiagonal(diagonal)
+
+
+@pytest.mark.parametrize("norm", ["preconditioned", "natural"])
+def test_shell_matrices_of_the_user_are_staged(norm, capfd):
+    aij = laplacian()
+    mat = PETSc.Mat().createPython(aij.getSizes(), OfTheUser(aij), comm=aij.comm)
+    mat.setUp()
+    guess = wave(mat)
+    both(mat, wave(mat), pc_type="jacobi", ksp_norm_type=norm, ksp_view="")
+    assert "products by PETSc (python), staged" in capfd.readouterr().out
+    both(mat, wave(mat), guess, pc_type="none", ksp_norm_type=norm, ksp_max_it=5)
+    mat.destroy()
+
+
 @pytest.mark.parametrize("options, reason", [
     ({"ksp_max_it": 3}, Reason.DIVERGED_MAX_IT),
     ({"ksp_max_it": 3, "ksp_converged_maxits": ""}, Reason.CONVERGED_ITS),
