@@ -7,7 +7,7 @@ import json
 import pytest
 
 from petsc_hdg.commands.bench import SCHEMES, _parser, full, roofline, short
-from petsc_hdg.commands.bench.row import COLUMNS, format_rows, limited
+from petsc_hdg.commands.bench.row import COLUMNS, _digits, format_rows, limited
 from petsc_hdg.errors import OptionError
 
 
@@ -47,7 +47,8 @@ def test_a_limit_of_its_own_stays():
 def test_a_row_in_the_table(bench):
     row = bench[0][0] | {"seconds_median": 2e-3, "bytes_compulsory": 3e6, "components": 4, "fraction_of_limit": 0.25}
     cells = format_rows([row], header=False).split()
-    assert "× 4" in format_rows([row]) and "2.000" in cells and "1.5" in cells and cells[-1] == "0.250"
+    assert "× 4" in format_rows([row]) and "2.00" in cells and "1.50" in cells and cells[-1] == "0.250"
+    assert [_digits(x) for x in (0, 0.00012345, 0.5, 12.34, 123.4, 1234.5)] == "0 0.000123 0.500 12.3 123 1234".split()
 
 
 def test_the_roofline_picture(bench, tmp_path):

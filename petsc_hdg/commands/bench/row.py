@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 
 def row(*, kernel, discretization, device, cells, dofs, dof_kind, seconds, nbytes, flops, copy, peer=None) -> dict:
     """One row as plain data.
@@ -51,19 +53,23 @@ def format_rows(rows: list[dict], header: bool = True) -> str:
     """Rows as a table."""
     lines = [_line(COLUMNS)] if header else []
     for r in rows:
-        gflops = f"{r['gflops']:.0f}" if r["gflops"] > 100 else f"{r['gflops']:.2f}"
         limit = r.get("fraction_of_limit")
         lines.append(
             _line(
                 (
                     *(r["kernel"], _cell(r), r["degree"], f"{r['cells'] / 1e6:.2f}"),
-                    *(f"{1e3 * r['seconds_median']:.3f}", f"{r['dof_per_s'] / 1e9:.3f}"),
-                    *(f"{r['bytes_compulsory'] / r['seconds_median'] / 1e9:.1f}", gflops),
+                    *(_digits(1e3 * r["seconds_median"]), _digits(r["dof_per_s"] / 1e9)),
+                    *(_digits(r["bytes_compulsory"] / r["seconds_median"] / 1e9), _digits(r["gflops"])),
                     *(f"{r['fraction_of_copy']:.3f}", "" if limit is None else f"{limit:.3f}"),
                 )
             )
         )
     return "\n".join(lines)
+
+
+def _digits(value: float) -> str:
+    """Three digits that count, without an exponent."""
+    return f"{value:.{max(0, 2 - math.floor(math.log10(value)))}f}" if value > 0 else "0"
 
 
 def _cell(r: dict) -> str:
