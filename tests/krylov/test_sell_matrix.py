@@ -86,13 +86,12 @@ def test_mirrors_are_shared_while_their_matrix_is_as_it_was(arrays):
     np.testing.assert_allclose(arrays.to_host(out, 50), 2 * dense.sum(axis=1), atol=1e-13)
 
 
-def test_a_mirror_never_stands_for_another_matrix(arrays):
-    """PETSc gives a matrix the place of one that is gone."""
-    kept = []
+def test_a_mirror_keeps_its_matrix(arrays):
+    """Else PETSc gives its place to another, and the mirror would stand for that one."""
+    places, kept = set(), []
     for factor in range(1, 30):
         mat = petsc_matrix(np.diag(np.full(4, float(factor))))
         kept.append(mirrored(mat, arrays))
-        out = arrays.zeros(4)
-        kept[-1].apply(arrays.to_device(np.ones(4)), out)
-        assert arrays.to_host(out, 4).tolist() == [factor] * 4
+        places.add(mat.handle)
         del mat
+    assert len(places) == len(kept)
