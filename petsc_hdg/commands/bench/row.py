@@ -39,10 +39,11 @@ def limited(made: dict, peak: float) -> dict:
     limit_seconds: the larger of the times that compulsory bytes take at the bandwidth of a copy and that flops take at
     that peak, unless the row brings a limit of its own. fraction_of_limit: that time over the one measured.
     """
+    own = made.get("peak_gflops_same_run", peak / 1e9)
     memory = made["bytes_compulsory"] / (1e9 * made["copy_GBs_same_run"])
-    limit = made.get("limit_seconds") or max(memory, made["flops"] / peak)
+    limit = made.get("limit_seconds") or max(memory, made["flops"] / (1e9 * own))
     found = {"limit_seconds": limit, "fraction_of_limit": limit / made["seconds_median"]}
-    return {"peak_gflops_same_run": peak / 1e9} | made | found
+    return made | {"peak_gflops_same_run": own} | found
 
 
 COLUMNS = ("kernel", "cell", "degree", "Mcells", "ms", "GDOF/s", "GB/s", "GF/s", "of copy", "of limit")
