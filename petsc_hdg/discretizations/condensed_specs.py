@@ -11,13 +11,21 @@ from ..options import is_number
 from ..reference import facet_quadrature, symmetric_quadrature, tabulate
 from .constant_terms import constant_terms
 from .large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
+from .symmetry import has_symmetric_derivative
 from .tile_shape import TileShape, tile_shape
+from .warp_shape import MOST_BYTES, MOST_REALS, ThreadShape, WarpShape, warp_shape
+from .warp_tables import warp_constant, warp_points
 
 _POINTS = ("geometry.clh", "geometry_nodes.clh", "point.clh", "gather_tvector.clh", "condense_point.clh")
 
 
 class CondensedSpecs:
-    """The part of CondensedDiscretization that describes its kernels; see there for the attributes it reads."""
+    """The part of CondensedDiscretization that describes its kernels; see there for the attributes it reads.
+
+    uses_threads, uses_warps: whether threads of a GPU may condense a cell each, and tensor cores of an NVIDIA GPU.
+    """
+
+    uses_threads = uses_warps = False
 
     @property
     def real_bytes(self) -> int:
@@ -132,8 +140,31 @@ class CondensedSpecs:
         by_expression = self.has_jumps and self.stabilization_mode == 2
         return self.mesh.geometry.is_affine and not by_expression and self.physics.constant_jacobian(self.dim)
 
-    def shape_of(self, name: str) -> TileShape:
+    @cached_property
+    def warp_shape(self) -> WarpShape | None:
+        """Launch shape of `condense` by tensor cores, or None where they are not there or do not pay."""
+        several = self.components > 1 and not self.is_constant
+        if not self.uses_warps or several or not self.num_eliminated:
+            return None
+        size, symmetric = self.num_functions * self.components, has_symmetric_derivative(self.physics, self.dim)
+        if not self.is_constant:
+            return warp_shape(size, symmetric, self.num_functions, cells=1)
+        shape = warp_shape(size, symmetric, self.num_functions)
+        terms = (1 + self.dim) ** 2 + self.num_facets_of_cell
+        return shape if self.real_bytes * terms * size**2 <= MOST_BYTES else None
+
+    @cached_property
+    def thread_shape(self) -> ThreadShape | None:
+        """Launch shape of `condense` by a GPU's thread a cell, or None where that does not fit."""
+        shape = ThreadShape(self.num_functions, self.num_eliminated)
+        plain = self.components == 1 and not any(self.physics.dependence(self.dim).natural)
+        fits = self.num_eliminated > 0 and shape.reals <= MOST_REALS
+        return shape if self.uses_threads and self.is_constant and plain and fits else None
+
+    def shape_of(self, name: str) -> TileShape | WarpShape | ThreadShape:
         """Launch shape of `condense` or `condense_solve`."""
+        if name == "condense" and (self.thread_shape or self.warp_shape):
+            return self.thread_shape or self.warp_shape
         whole = (self.num_interior + self.num_trace) * self.components
         size = whole if name == "condense" else self.num_eliminated
         return tile_shape(size, whole, self.components, self._point_block(), self.real_bytes, self.limits, name)
@@ -141,6 +172,10 @@ class CondensedSpecs:
     def condense_spec(self, name: str = "condense") -> KernelSpec:
         """Spec of `condense` or `condense_solve`."""
         shape = self.shape_of(name)
+        if isinstance(shape, WarpShape):
+            return self._warp_spec(shape)
+        if isinstance(shape, ThreadShape):
+            return self._thread_spec(shape)
         constant = name == "condense" and self.is_constant
         terms = constant_terms(self) if constant else {}
         macros = {
@@ -154,7 +189,37 @@ class CondensedSpecs:
         eliminate = "condense_eliminate_thread.clh" if shape.threads == 1 else "condense_eliminate.clh"
         tile = ("condense_tile.clh", eliminate, "condense_sum.clh", *(("condense_constant.clh",) if constant else ()))
         sources = (*_POINTS, *tile, f"{name}.cl")
-        return self.spec(name, sources, macros, {**self._tables, **terms}, shape.threads * shape.cells)
+        return self.spec(name, sources, macros, {**self._tables, **terms}, shape.group)
+
+    def _warp_spec(self, shape: WarpShape) -> KernelSpec:
+        """Spec of `condense` by tensor cores."""
+        sources, tables, macros = warp_constant(self, shape) if self.is_constant else warp_points(self, shape)
+        macros = {
+            **self.point_macros(),
+            **self.limits.macros,
+            "NQ": self.quadrature.num_points,
+            "NQF": self._tables["FACET_WEIGHTS"].shape[1],
+            **macros,
+            **shape.macros(),
+        }
+        return self.spec("condense", (*_POINTS, *sources), macros, {**tables, **self._tables}, shape.group)
+
+    def _thread_spec(self, shape: ThreadShape) -> KernelSpec:
+        """Spec of `condense` by a thread a cell, whose tables are constants, for all threads read the same entry."""
+        terms = constant_terms(self)
+        macros = {
+            **self.point_macros(),
+            **self.limits.macros,
+            "NQ": self.quadrature.num_points,
+            "NQF": self._tables["FACET_WEIGHTS"].shape[1],
+            "NTERMS": len(terms["TERM_ROW"]),
+            "TABLE": "__constant",
+            **shape.macros(),
+        }
+        self.global_tables["condense"] = np.zeros(0)
+        tables = {k: v for k, v in {**self._tables, **terms}.items() if not k.endswith("_POINTS")}
+        sources = (*_POINTS, "condense_thread.cl")
+        return KernelSpec("condense", sources, macros, tables, self.physics_text, self.options.precision, shape.group)
 
     def spec(self, name, sources, macros, tables, local_size) -> KernelSpec:
         """A spec whose large tables are one buffer (global_tables) where constant memory does not hold them."""

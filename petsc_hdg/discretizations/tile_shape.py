@@ -36,6 +36,11 @@ class TileShape:
         return self.row_threads * self.column_threads
 
     @property
+    def group(self) -> int:
+        """Work-items of a work-group."""
+        return self.threads * self.cells
+
+    @property
     def scratch_entries(self) -> int:
         """Reals of global memory a cell takes."""
         return self.threads * self.rows_each * self.columns_each if self.scratch else 0

@@ -1,0 +1,90 @@
+"""Condensation by tensor cores, whose products local memory stands in for, and by a GPU's thread a cell."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import petsc_hdg as fe
+from petsc_hdg.device import Arrays, Device
+from petsc_hdg.discretizations import HybridizedDG, warp_shape
+from petsc_hdg.discretizations.symmetry import has_symmetric_derivative
+from petsc_hdg.discretizations.transposition import DeviceLimits
+from petsc_hdg.discretizations.warp_shape import ThreadShape, WarpShape
+from petsc_hdg.operators import create_operator
+
+LEFT = fe.Dirichlet("left", "g[0] = x[1];")
+ROBIN = {
+    "f0": "f0[0] = -x[0];",
+    "f1": "for (d = 0; d < dim; ++d) f1[d] = u_x[d];",
+    "boundary": [LEFT, fe.Robin("right", "f0[0] = u[0] - 1;")],
+}
+VARIABLE = {
+    "f0": "f0[0] = 1 + u_x[0];",
+    "f1": "for (d = 0; d < dim; ++d) f1[d] = (1 + x[0])*u_x[d];",
+    "boundary": [LEFT],
+}
+SYSTEM = {
+    "f0": "f0[0] = -1; f0[1] = u[0];",
+    "f1": "PetscInt c; for (c = 0; c < 2; ++c) for (d = 0; d < dim; ++d) f1[c*dim + d] = (1 + c)*u_x[c*dim + d];",
+    "boundary": [fe.Dirichlet("left", "g[0] = x[1]; g[1] = 0;")],
+}
+# cell, physics, components; most blocks of a lane, warps of a cell, symmetric, cells of a group
+CASES = [
+    ("triangle", ROBIN, 1, (18, 1, True, 8)),
+    ("triangle", SYSTEM, 2, (4, 2, False, 8)),
+    ("quadrilateral", VARIABLE, 1, (1, 2, False, 1)),
+]
+
+
+@pytest.mark.parametrize(("cell", "functions", "components", "expected"), CASES)
+def test_warps_agree_with_single_threads(cell, functions, components, expected, monkeypatch):
+    physics = fe.Physics({"u": components}, **functions)
+    mesh = fe.Mesh.box((3, 2), simplex=cell == "triangle")
+    monkeypatch.setattr(warp_shape, "MOST_BLOCKS", expected[0])
+    single, plain = _residual_and_product(mesh, physics, uses_warps=False)
+    several, shape = _residual_and_product(mesh, physics, uses_warps=True)
+    assert not isinstance(plain, WarpShape)
+    assert (shape.warps, shape.symmetric, shape.cells) == expected[1:]
+    for one, other in zip(single, several, strict=True):
+        assert np.abs(one).max() > 1e-3
+        assert np.abs(one - other).max() <= 1e-12 * np.abs(one).max()
+
+
+@pytest.mark.parametrize(("cell", "degree"), [("triangle", 1), ("tetrahedron", 0)])
+def test_threads_agree_with_the_plain_kernel(cell, degree):
+    physics = fe.Physics({"u": 1}, ROBIN["f0"], ROBIN["f1"], boundary=[LEFT, fe.Neumann("right", "g[0] = x[1];")])
+    mesh = fe.Mesh.box((3, 2) if cell == "triangle" else (2, 1, 1))
+    plain, _ = _residual_and_product(mesh, physics, degree=degree)
+    threads, shape = _residual_and_product(mesh, physics, degree=degree, uses_threads=True)
+    assert isinstance(shape, ThreadShape)
+    for one, other in zip(plain, threads, strict=True):
+        assert np.abs(one).max() > 1e-3
+        assert np.abs(one - other).max() <= 1e-12 * np.abs(one).max()
+
+
+def _residual_and_product(mesh, physics, degree=1, uses_warps=False, uses_threads=False):
+    options = fe.Options(backend="hdg_gpu", degree=degree, pmat="none")
+    discretization = HybridizedDG(mesh, physics, options, DeviceLimits(48 * 1024, 1024, uses_warps or uses_threads))
+    discretization.uses_warps, discretization.uses_threads = uses_warps, uses_threads
+    arrays = Arrays(Device.select("any"))
+    operator = create_operator(discretization, arrays)
+    operator.compile()
+    count = discretization.dofmap.num_owned
+    x, residual, product = arrays.to_device(np.linspace(0.1, 1, count)), arrays.zeros(count), arrays.zeros(count)
+    operator.residual(x, residual)
+    operator.linearize(x)
+    operator.action(x, product)
+    return [arrays.to_host(b, count) for b in (residual, product)], discretization.shape_of("condense")
+
+
+def test_symmetry_is_told():
+    def told(f0, f1="for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*u_x[d];", **more):
+        return has_symmetric_derivative(fe.Physics({"u": 1}, f0=f0, f1=f1, **more), 2)
+
+    plain = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
+    assert told("f0[0] = u[0]*u[0];", plain) and not told("f0[0] = u[0];")
+    assert not told("f0[0] = b*u_x[0];", plain, constants={"b": 0.0})
+    assert told("f0[0] = 0;", plain, boundary=[fe.Robin("left", "f0[0] = u[0]*u[0];")])
+    assert not told("f0[0] = 0;", plain, boundary=[fe.Robin("left", "f0[0] = u_x[0];")])
+    assert not told("f0[0] = 0;", "f1[0] = u_x[1]; f1[1] = u_x[1];")
