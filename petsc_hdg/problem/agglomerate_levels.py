@@ -24,10 +24,13 @@ MOST_DIRECT = 10_000  # unknowns of the coarsest level that LU takes
 
 
 def agglomerate_levels(problem) -> AgglomerateLevels | None:
-    """The coarse levels, None if the problem has another preconditioner. Collective."""
+    """The coarse levels, None if the problem has another preconditioner, or so few unknowns that no level is coarser.
+    Collective."""
     if problem.pmat != "agglomerates":
         return None
-    return AgglomerateLevels(problem.operator, problem.access, problem.dm.comm, problem.vec_type)
+    levels = AgglomerateLevels(problem.operator, problem.access, problem.dm.comm, problem.vec_type)
+    sizes = problem.comm.allreduce(np.array([o.dofmap.num_owned for o in (problem.operator, levels.operators[0])]))
+    return levels if sizes[1] < sizes[0] else None
 
 
 def krylov(symmetric: bool) -> str:

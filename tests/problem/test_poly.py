@@ -193,3 +193,19 @@ def test_symmetry_is_found_once_for_the_same_data(monkeypatch):
     problem.set_constants(k=2.0)
     problem.solve()
     assert len(asked) == 2
+
+
+def test_one_polytope_has_no_coarser_level():
+    physics = fe.Physics(
+        {"u": 1},
+        f1="for (d = 0; d < dim; ++d) f1[d] = u_x[d];",
+        boundary=[fe.Dirichlet("boundary", "exact")],
+        exact={"u": "u[0] = x[0];"},
+        name="one polytope",
+    )
+    mesh = fe.agglomerate(fe.Mesh.box((2, 2), simplex=False, comm=PETSc.COMM_SELF), 1)
+    assert mesh.polytopes.count == 1
+    problem = Problem(mesh, physics, Options(backend="poly_gpu", degree=1))
+    u = problem.solve()
+    assert problem.callbacks.levels is None
+    assert problem.errors(u)["L2"] < 1e-8
