@@ -11,7 +11,7 @@ from sample_meshes import SHAPES
 from trace_stand_in import TraceStandIn
 
 from petsc_hdg.commands.bench import trace
-from petsc_hdg.commands.bench.cusparse import csr_pattern, csr_seconds
+from petsc_hdg.commands.bench.cusparse import bsr_pattern, csr_pattern, csr_seconds
 from petsc_hdg.discretizations.trace_layout import trace_layout
 
 
@@ -26,6 +26,9 @@ def test_pattern_is_that_of_the_matrix(cell):
     expected.sort_indices()
     np.testing.assert_array_equal(found.indptr, expected.indptr)
     np.testing.assert_array_equal(found.indices, expected.indices)
+    start, columns = bsr_pattern(layout)
+    blocks = sp.bsr_matrix((np.ones((len(columns), layout.block, layout.block)), columns, start), shape=found.shape)
+    assert (blocks.tocsr() != found).nnz == 0 and blocks.nnz == found.nnz
 
 
 def test_there_is_no_peer_without_an_nvidia_gpu():

@@ -1,4 +1,5 @@
-"""The peer of trace products: cuSPARSE's CSR product with the same blocks, through cupy where it imports."""
+"""The peers of trace products: cuSPARSE's CSR product with the same blocks, through cupy, and its BSR product, through
+torch, where these import."""
 
 from __future__ import annotations
 
@@ -8,17 +9,56 @@ CUDA_REAL = {"float32": 0, "float64": 1}  # cudaDataType
 
 
 def csr_seconds(layout, arrays, repeats: int) -> dict[str, float]:
-    """{"cusparse csr": median seconds} of a product with random values, or {} without cupy or an NVIDIA GPU."""
+    """ "cusparse csr" and "cusparse bsr": median seconds of a product with random values; {} without an NVIDIA GPU, and
+    without the one whose package is missing."""
     if not arrays.device.is_gpu or "nvidia" not in arrays.device.platform.lower():
         return {}
+    arrays.device.finish()
+    return {**_by_cupy(layout, arrays.real, repeats), **_by_torch(layout, arrays.real, repeats)}
+
+
+def _by_cupy(layout, real, repeats: int) -> dict[str, float]:
     try:
         import cupy
     except ImportError:
         return {}
-    arrays.device.finish()
-    seconds = _median(cupy, _product(cupy, layout, arrays.real), repeats)
+    event = lambda: cupy.cuda.Event()  # noqa: E731
+    seconds = _median(
+        event, lambda a, b: 1e-3 * cupy.cuda.get_elapsed_time(a, b), _product(cupy, layout, real), repeats
+    )
     cupy.get_default_memory_pool().free_all_blocks()
     return {"cusparse csr": seconds}
+
+
+def _by_torch(layout, real, repeats: int) -> dict[str, float]:
+    """Blocks of one by one are CSR, which has its own peer."""
+    try:
+        import torch
+    except ImportError:
+        return {}
+    if layout.block == 1:
+        return {}
+    event = lambda: torch.cuda.Event(enable_timing=True)  # noqa: E731
+    try:
+        launch = _block_product(torch, layout, real)
+        seconds = _median(event, lambda a, b: 1e-3 * a.elapsed_time(b), launch, repeats)
+    except RuntimeError:  # a torch without cuSPARSE, or no memory left
+        return {}
+    del launch
+    torch.cuda.empty_cache()
+    return {"cusparse bsr": seconds}
+
+
+def _block_product(torch, layout, real):
+    """A launch of torch's product with a BSR matrix, which is cuSPARSE's."""
+    start, columns = bsr_pattern(layout)
+    made = {"device": "cuda", "dtype": getattr(torch, real.name)}
+    blocks = torch.rand((len(columns), layout.block, layout.block), **made)
+    start, columns = (torch.from_numpy(a).to("cuda") for a in (start, columns))
+    size = layout.num_facets * layout.block
+    matrix = torch.sparse_bsr_tensor(start, columns, blocks, size=(size, size), check_invariants=False)
+    x = torch.rand(size, **made)
+    return lambda: torch.mv(matrix, x)
 
 
 def _product(cupy, layout, real):
@@ -61,15 +101,26 @@ def csr_pattern(layout, xp=np):
     return start, columns[columns < layout.num_facets * m].astype(xp.int32)
 
 
-def _median(cupy, launch, repeats: int, launches: int = 10) -> float:
+def bsr_pattern(layout):
+    """Rows start [block row + 1] and columns [block] int32, ascending in each row."""
+    neighbours = np.asarray(layout.neighbours)
+    last = neighbours.dtype.type(layout.num_facets)  # stands for none, and is sorted behind all facets
+    blocks = np.sort(np.where(neighbours < 0, last, neighbours), axis=0).T  # [facet, slot]
+    present = blocks < last
+    start = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+    return start.astype(np.int32), blocks[present].astype(np.int32)
+
+
+def _median(event, elapsed, launch, repeats: int, launches: int = 10) -> float:
+    """Median seconds of a launch; event() makes an event, elapsed(a, b): seconds between two."""
     launch()
     seconds = []
     for _ in range(repeats):
-        begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+        begin, end = event(), event()
         begin.record()
         for _ in range(launches):
             launch()
         end.record()
         end.synchronize()
-        seconds.append(1e-3 * cupy.cuda.get_elapsed_time(begin, end) / launches)
+        seconds.append(elapsed(begin, end) / launches)
     return float(np.median(seconds))
