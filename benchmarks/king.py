@@ -30,7 +30,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 from helmholtz_hdg import PAPER, PHYSICS, SOLVER, create_problem, largest_error
 
+# Each cell has matrices of its own, as in the paper, whose squares are copies of each other.
 DEFAULTS = SOLVER | {"ksp_rtol": "1e-10", "ksp_max_it": "100000", "fe_check_kernels": "0"}
+DEFAULTS |= {"hdg_share": "0", "hdg_trace_mat": "dbf"}
 
 
 def measure(n: int, order: int) -> dict:

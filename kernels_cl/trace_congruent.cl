@@ -17,6 +17,7 @@
 //   K           [MC, tile_stride, MC]  matrices of the cells first … first + count - 1, rows fastest
 //   list        [num_listed]           kinds whose representative has one of these cells
 //   cells, place [2, kind_stride]      cells of a representative by ascending number (-1: none), its place in them
+//   source       [2, kind_stride]      which matrix is theirs: that of the cell, or of its shape
 //   orientation [cell, F]              row of permutations;  permutations [orientation, NP] node of the cell's facet
 
 #define WIDTH (PARTS * ROWS)
@@ -33,8 +34,9 @@ inline void set_or_add(__global stored *entry, bool add, real value) { *entry = 
 
 // Blocks of the kinds of one tile. Tiles come in ascending order: a facet's first cell sets its own block, the second adds.
 __kernel void trace_congruent_assemble(int num_listed, int first, int count, int tile_stride, int kind_stride,
-                                       __global const int *list, __global const int *cells,
-                                       __global const int *place, __global const int *orientation,
+                                       __global const int *list, __global const int *source,
+                                       __global const int *cells, __global const int *place,
+                                       __global const int *orientation,
                                        __global const int *permutations, __global const real *K, __global stored *D,
                                        __global stored *T)
 {
@@ -42,11 +44,11 @@ __kernel void trace_congruent_assemble(int num_listed, int first, int count, int
   if (t >= num_listed * M) return;
   const int kind = list[t / M], i = t % M;
   for (int side = 0; side < 2; ++side) {
-    const int cell = cells[side * kind_stride + kind];
-    if (cell < first || cell >= first + count) continue;
+    const int cell = cells[side * kind_stride + kind], from = source[side * kind_stride + kind];
+    if (cell < 0 || from < first || from >= first + count) continue;
     const int here = place[side * kind_stride + kind];
     __global const int *turned = orientation + (size_t)cell * F;
-    __global const real *matrix = K + (size_t)(cell - first) * MC;
+    __global const real *matrix = K + (size_t)(from - first) * MC;
     const int row = here * M + oriented(permutations, turned[here], i);
     for (int other = 0; other < F; ++other) {
       const int slot = other == here ? 0 : 1 + side * (F - 1) + other - (other > here);

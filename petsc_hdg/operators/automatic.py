@@ -99,6 +99,9 @@ class Automatic(TraceFormat):
     def add_tile(self, K, first: int, count: int, tile_stride: int | None = None) -> None:
         self.chosen.add_tile(K, first, count, tile_stride)
 
+    def add_shapes(self, K, shapes) -> bool:
+        return self.chosen.add_shapes(K, shapes)
+
     def mult(self, x: TailedVector, y_owned, y_ghost) -> None:
         self.chosen.mult(x, y_owned, y_ghost)
 

@@ -29,8 +29,8 @@ def check_kernels(operator) -> None:
         _check_cg(operator)
     else:
         check_condensed(operator)
+        operator._share()
         for each in operator.formats:
-            each.share(operator.shapes)
             check_trace(each)
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..device import verified
 from ..discretizations.condensed_oracle import CondensedOracle
 from .verdict import SAMPLES, judge, random_values, vector_of, waiting
 
@@ -23,6 +24,31 @@ def check_condensed(operator) -> None:
     for name in names:
         got, expected, scale = checks[name](sample)
         judge(operator.all_kernels()[name], got, expected, operator.arrays.precision, scale)
+    if operator.local.classes:
+        _check_classes(operator, operator.local.classes)
+
+
+def _check_classes(operator, classes) -> None:
+    """Those of cells that share solvers: the element matrix of a shape, and residual and local solution of cells."""
+    kernels = {name: classes.kernels[name] for name in ("condense_element", "condense_shared")}
+    if not any(verified.needs_check(kernel) for kernel in kernels.values()):
+        return
+    s = _Sample(operator)
+    n, m, disc = s.disc.num_eliminated, s.disc.num_trace_dofs, s.disc
+    matrices = classes._matrices(s.t)[classes.shapes.shape[list(s.cells)]]
+    expected = np.array([matrix for matrix, _ in s.systems])
+    judge(kernels["condense_element"], matrices, expected, operator.arrays.precision)
+    interior = operator.arrays.to_device(s.interior, "kernel check")
+    residual, solution = s.empty(m, disc.stride), s.empty(n, disc.stride)
+    classes.condense(vector_of(operator, s.values), interior, s.t, residual, solution)
+    residual, solution = s.to_host(residual, m, disc.stride), s.to_host(solution, n, disc.stride)
+    got, expected, scale = [], [], 0.0
+    for cell, (matrix, vector) in zip(s.cells, s.systems, strict=True):
+        step = solution[:, cell] - s.interior_of(cell)
+        got.append(np.concatenate([np.zeros(n), residual[:, cell]]))
+        expected.append(vector + matrix[:, :n] @ step)
+        scale = max(scale, np.abs(vector).max(), (np.abs(matrix[:, :n]) @ np.abs(step)).max())
+    judge(kernels["condense_shared"], np.array(got), np.array(expected), operator.arrays.precision, scale)
 
 
 class _Sample:

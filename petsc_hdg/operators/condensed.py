@@ -12,6 +12,7 @@ from ..device import Kernel
 from ..errors import PetscHdgError, SolveError
 from .base import DeviceOperator
 from .check_trace import check_trace
+from .local_classes import most_classes
 from .local_stage import LocalStage
 from .recovery import Recovery
 from .trace_formats import create_format
@@ -67,7 +68,8 @@ class CondensedOperator(DeviceOperator):
     def set_auxiliary(self, name: str, values) -> None:
         super().set_auxiliary(name, values)
         self._condensed_at = None
-        self.__dict__.pop("shapes", None)
+        for name in ("shapes", "keeps_recovery"):
+            self.__dict__.pop(name, None)
 
     def compile(self, matrices: bool = False) -> None:
         """Compile what residuals and products need; with `matrices`, values of the assembled matrix are kept too."""
@@ -121,8 +123,9 @@ class CondensedOperator(DeviceOperator):
             if self._values is None:
                 self._values = np.empty(shape, dtype=self.arrays.real)
         failure = ""
+        if matrix:
+            self._share()
         for each in self.formats if matrix else ():
-            each.share(self.shapes)
             each.clear()
         self.local.condense(trace, interior, t, self._take if matrix else None, recovery)
         if matrix and any([each.retry() for each in self.formats]):
@@ -144,18 +147,28 @@ class CondensedOperator(DeviceOperator):
 
     @cached_property
     def shapes(self):
-        """Shapes of congruent cells, where the format can share their matrices and it may pay; else None."""
-        if self.format is None or not self.format.can_share:
-            return None
-        return self.discretization.congruence(self.aux_rows, self.format.most_shapes)
+        """Shapes of congruent cells, where the format or the local stage can share and it may pay; else None."""
+        disc = self.discretization
+        most = self.format.most_shapes if self.format is not None and self.format.can_share else 0
+        most = max(most, most_classes(disc) if self.is_linear else 0)
+        return disc.congruence(self.aux_rows, most) if most and disc.options.hdg_share else None
+
+    def _share(self) -> None:
+        """Tell the formats of the shapes of cells."""
+        for each in self.formats:
+            each.share(self.shapes if each.can_share else None)
 
     @property
     def storage(self) -> str:
         if self.format is None:
             return ""
-        for each in self.formats:
-            each.share(self.shapes)
+        self._share()
         return "; for the preconditioner ".join(each.description for each in self.formats)
+
+    def takes_shapes(self, classes) -> bool:
+        """Whether the matrices of the shapes of cells are all that is wanted; they are taken then."""
+        found = [each.add_shapes(classes.schur, classes.shapes) for each in self.formats]
+        return all(found) and not self._wants_values
 
     def _take(self, schur, first: int, count: int, batch: int) -> None:
         """Put the matrices of a tile where they are wanted."""
@@ -174,7 +187,8 @@ class CondensedOperator(DeviceOperator):
         if self._shift is None:
             self._shift, self._zero = (arrays.zeros(max(1, self.dofmap.num_owned)) for _ in range(2))
             self._particular = arrays.zeros(max(1, disc.num_eliminated * disc.stride))
-            self._kept = arrays.empty(self.local.recovery_reals * disc.stride) if self.keeps_recovery else None
+        if self._kept is None and self.keeps_recovery and not self.local.classes:
+            self._kept = arrays.empty(self.local.recovery_reals * disc.stride)
         essential = self.trace(self._zero, t, self.essential)
         arrays.fill(self.interior, 0)
         self._condense(essential, self.interior, t, matrix=True, recovery=self._kept)
@@ -189,8 +203,9 @@ class CondensedOperator(DeviceOperator):
         nbytes = self.arrays.real.itemsize * self.local.recovery_reals * disc.stride
         fits = nbytes <= min(KEPT_SHARE * self.device.memory_bytes, self.device.largest_buffer)
         one_tile = self.local.tile_cells >= disc.mesh.num_cells
+        shared = self.local.classes is not None
         wanted = self.is_linear and disc.options.hdg_keep and disc.num_eliminated > 0
-        return wanted and disc.mesh.comm.allreduce(fits and one_tile, MPI.LAND)
+        return wanted and disc.mesh.comm.allreduce(shared or (fits and one_tile), MPI.LAND)
 
     def _sum_residual(self, out) -> None:
         """out = the trace residual of the last local stage, summed over all ranks. Collective."""
@@ -279,6 +294,9 @@ class CondensedOperator(DeviceOperator):
         if self.keeps_recovery:
             self._prepare(t)
             self.direction.use(x)
+            if self.local.classes:
+                self.local.classes.recover(self.direction, self._particular, self.interior)
+                return self.interior
             items = disc.num_eliminated * disc.mesh.num_cells
             with stages.event("Recover", 2 * items * disc.num_trace_dofs):
                 self.kernels["condense_recover"](
@@ -289,6 +307,14 @@ class CondensedOperator(DeviceOperator):
         self.arrays.fill(self.interior, 0)
         self.local.condense(self.trace(x, t), self.interior, t)
         return self.local.solution
+
+    def details(self, complete: bool = True) -> list[str]:
+        """Storage of the trace matrix, and how many local solvers there are where cells share them. Collective."""
+        found = super().details(complete)
+        if complete and self.local.classes:
+            cells = self.discretization.mesh.num_cells
+            found.append(f"  local solvers: {self.local.classes.shapes.count} for {cells} cells on rank 0")
+        return found
 
     # Results ---------------------------------------------------------------------------------------------
 

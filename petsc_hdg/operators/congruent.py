@@ -56,9 +56,22 @@ class CongruentFacets:
             listed = np.flatnonzero(inside).astype(np.int32)
             self._tiles[first, count] = (self.arrays.to_device(listed, "trace layout"), len(listed))
         listed, size = self._tiles[first, count]
+        self._assemble(K, first, count, tile_stride, listed, size, self._sides[0])
+
+    def add_shapes(self, K, shapes) -> None:
+        """Take all blocks from the matrices K [column, shape, row] of the shapes of cells."""
+        size = self.kinds.count
+        if size not in self._tiles:
+            source = np.where(self._cells < 0, -1, shapes.shape[self._cells])
+            everything = self.arrays.to_device(np.arange(size, dtype=np.int32), "trace layout")
+            self._tiles[size] = everything, self._stored(source, self.kind_stride)
+        listed, source = self._tiles[size]
+        self._assemble(K, 0, shapes.count, shapes.count, listed, size, source)
+
+    def _assemble(self, K, first, count, tile_stride, listed, size, source) -> None:
         self.trace.kernels["trace_congruent_assemble"](
-            size * self.trace.layout.block, size, first, count, tile_stride, self.kind_stride, listed, *self._sides,
-            *self.trace.orientation, K, self.blocks, self.transposed,
+            size * self.trace.layout.block, size, first, count, tile_stride, self.kind_stride, listed, source,
+            *self._sides, *self.trace.orientation, K, self.blocks, self.transposed,
         )  # fmt: skip
 
     def mult(self, x, y_owned, y_ghost, transpose: bool = False) -> None:

@@ -106,6 +106,12 @@ class ElementMatrices(TraceFormat):
             name, stride = "trace_element_pack", self.stride
         self.kernels[name](count * self.cell_dofs, count, first, tile_stride, stride, K, target)
 
+    def add_shapes(self, K, shapes: Shapes) -> bool:
+        if not self.congruent or shapes is not self._shapes:
+            return False
+        self.congruent.add_shapes(K, shapes)
+        return True
+
     def mult(self, x: TailedVector, y_owned, y_ghost) -> None:
         if self.congruent:
             self.congruent.mult(x, y_owned, y_ghost)

@@ -9,6 +9,7 @@ import numpy as np
 from .. import stages
 from ..device import Kernel
 from ..discretizations.base import padded
+from .local_classes import LocalClasses, most_classes
 
 SHARE = 0.5  # of the device's memory that one tile may take
 SINGULAR = {"double": 1e-13, "single": 1e-6}  # least over largest pivot below which a local problem is singular
@@ -30,13 +31,25 @@ class LocalStage:
         self.residual = self.arrays.zeros(self.disc.num_trace_dofs * count)
         self.solution = self.arrays.zeros(max(1, self.disc.num_eliminated * count))
         self.status = self.arrays.zeros(count)
-        self._schur = self._scratch = None
+        self._schur = self._scratch = self._classes = None
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
         """`condense`, and `condense_solve` where local problems are nonlinear."""
         names = ["condense"] + ([] if self.op.is_linear else ["condense_solve"])
         return {name: Kernel(self.disc.condense_spec(name), self.op.device) for name in names}
+
+    @property
+    def classes(self) -> LocalClasses | None:
+        """The solvers of cells that share them, where it pays; else None. Linear physics only."""
+        shapes = self.op.shapes if self.op.is_linear else None
+        if shapes is None or not 0 < shapes.count <= most_classes(self.disc):
+            return None
+        if self._classes is None or self._classes.shapes is not shapes:
+            before, self._classes = self._classes, LocalClasses(self, shapes)
+            if before is not None:
+                self._classes.kernels = before.kernels
+        return self._classes
 
     # Memory ----------------------------------------------------------------------------------------------
 
@@ -95,7 +108,7 @@ class LocalStage:
 
     def _items(self, name: str, count: int) -> int:
         shape = self.disc.shape_of(name)
-        return -(-count // shape.cells) * shape.threads * shape.cells
+        return -(-count // shape.cells) * shape.group
 
     def condense(self, trace, interior, t: float, take=None, recovery=None) -> None:
         """Condense all cells at (trace, interior): `residual`, `solution`, and take(K, first, count, batch) by tiles.
@@ -106,11 +119,20 @@ class LocalStage:
             self._condense(trace, interior, t, take, recovery)
 
     def _condense(self, trace, interior, t: float, take, recovery) -> None:
+        classes = self.classes
+        if classes:
+            classes.condense(trace, interior, t, self.residual, self.solution)
+            if take is None or self.op.takes_shapes(classes):
+                return
         for first, count in self.tiles():
             batch = padded(min(self.tile_cells, self.disc.mesh.num_cells))
             if take is not None and self._schur is None:
                 self._schur = self.arrays.empty(self.schur_reals * batch)
             schur = None if take is None else self._schur
+            if classes:
+                classes.spread(first, count, batch, schur)
+                take(schur, first, count, batch)
+                continue
             self.kernels["condense"](
                 self._items("condense", count), *self._arguments("condense", first, count, trace, interior, t), batch,
                 self._scratch_for("condense"), schur, recovery, self.residual, self.solution, self.status,
@@ -139,7 +161,7 @@ class LocalStage:
 
     def condensation_failure(self) -> str:
         """What is wrong with the worst cell after `condense`, or ""."""
-        status = self._statuses()
+        status = self.classes.cell_status if self.classes else self._statuses()
         bad = ~(status > SINGULAR[self.arrays.precision])
         if not bad.any():
             return ""

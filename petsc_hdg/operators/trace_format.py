@@ -84,6 +84,10 @@ class TraceFormat:
         """Take the matrices K [column, tile_stride, row] of cells first … first + count - 1; see the class."""
         raise NotImplementedError
 
+    def add_shapes(self, K, shapes) -> bool:
+        """Take the matrices K [column, shape, row] of the Shapes of `share`, not tiles. Returns whether it can."""
+        return False
+
     def mult(self, x: TailedVector, y_owned, y_ghost) -> None:
         """y = A x on this rank."""
         raise NotImplementedError

@@ -1,0 +1,93 @@
+// Matrices and vectors of cells with nothing eliminated, for cells that share the solver of their interior: `condense_element`
+// gives [A C; B G] of one cell of each shape, `condense_shared` applies [A^-1; B A^-1] of a cell's shape to its vector.
+// After condense_point.clh, condense_tile.clh and condense_sum.clh.
+// needs: NI NT NC NQ SIZE THREADS CELLS CHUNK SCRATCH
+//
+// Arrays (see condense_point.clh for the others)
+//   matrices  [ND column, batch, ND row]  of cells first ... first + num_cells - 1
+//   status    [stride]                    1, or -1 where tau is not positive
+//   shape     [cell]                      number of each cell's shape
+//   solver    [shape, NE column, ND row]  rows of A^-1, then those of B A^-1
+//   residual, solution                    as in condense.cl
+
+#define ADD_POINT(op, block) tile_add_point(entry, row0, column0, op, block)
+#define ADD_JUMP(jump, block) tile_add_jump(entry, row0, column0, jump, block)
+#define SUM_POINT(op, block) sum_point(sums, lane, op, block)
+#define SUM_JUMP(jump, block) sum_jump(sums, lane, jump, block)
+
+__kernel __attribute__((reqd_work_group_size(THREADS * CELLS, 1, 1)))
+void condense_element(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global real *matrices,
+                      __global real *status)
+{
+  CONDENSE_CELL
+  __local real states[CELLS * ND], all_blocks[CELLS * CHUNK * BLOCK];
+  __local real *s = states + slot * ND, *blocks = all_blocks + slot * CHUNK * BLOCK;
+  for (int k = lane; k < ND; k += THREADS) s[k] = 0;
+  TILE_BARRIER();
+#if SCRATCH
+  __global real *entry = scratch + ((size_t)get_group_id(0) * CELLS + slot) * ROWS_EACH * COLUMNS_EACH * THREADS + lane;
+#else
+  real entry[ROWS_EACH * COLUMNS_EACH];
+#endif
+  real least = REAL_HUGE;
+  EACH_COLUMN(b) EACH_ROW(a) ENTRY(a, b) = 0;
+  CONDENSE_VOLUME(true, s, blocks, ADD_POINT)
+#if JUMPS
+  CONDENSE_JUMPS(s, blocks, least, ADD_JUMP)
+#endif
+#if NATURAL
+  __local int masks[CELLS];
+  CONDENSE_NATURAL(true, s, blocks, masks, ADD_POINT)
+#endif
+  TILE_BARRIER();
+  if (lane < CHUNK) blocks[lane] = least;
+  TILE_BARRIER();
+  if (lane == 0 && active) {
+    for (int k = 0; k < CHUNK && k < THREADS; ++k) least = fmin(least, blocks[k]);
+    status[cell] = least > 0 ? 1 : -1;
+  }
+  if (!active) return;
+  EACH_COLUMN(b) EACH_ROW(a) {
+    const int i = ROW(a), j = COLUMN(b);
+    if (i < SIZE && j < SIZE) matrices[((size_t)j * batch + item) * SIZE + i] = ENTRY(a, b);
+  }
+}
+
+__kernel __attribute__((reqd_work_group_size(THREADS * CELLS, 1, 1)))
+void condense_shared(CONDENSE_ARGUMENTS, __global const int *shape, __global const real *solver,
+                     __global real *residual, __global real *solution)
+{
+  CONDENSE_CELL
+  __local real states[CELLS * ND], all_sums[CELLS * ND], all_blocks[CELLS * CHUNK * BLOCK];
+  __local real *s = states + slot * ND, *sums = all_sums + slot * ND, *blocks = all_blocks + slot * CHUNK * BLOCK;
+  __local int some;  // whether any cell of the group has a state that is not zero: few have, with linear physics
+  if (get_local_id(0) == 0) some = 0;
+  TILE_BARRIER();
+  for (int k = lane; k < ND; k += THREADS) {
+    s[k] = condense_gather(interior, trace_owned, trace_tail, n_owned, dofs, stride, cell, k);
+    sums[k] = 0;
+    if (s[k] != 0) some = 1;
+  }
+  TILE_BARRIER();
+  __local const real *state = some ? s : 0;
+  CONDENSE_VOLUME(false, state, blocks, SUM_POINT)
+#if JUMPS
+  if (some) {
+    real least = REAL_HUGE;
+    CONDENSE_JUMPS(state, blocks, least, SUM_JUMP)
+  }
+#endif
+#if NATURAL
+  __local int masks[CELLS];
+  CONDENSE_NATURAL(false, s, blocks, masks, SUM_POINT)
+#endif
+  TILE_BARRIER();
+  if (!active) return;
+  __global const real *own = solver + (size_t)shape[cell] * NE * ND;
+  for (int i = lane; i < ND; i += THREADS) {
+    real sum = i < NE ? s[i] : sums[i];
+    for (int k = 0; k < NE; ++k) sum -= own[k * ND + i] * sums[k];
+    if (i < NE) solution[i * stride + cell] = sum;
+    else residual[(i - NE) * stride + cell] = sum;
+  }
+}
