@@ -40,7 +40,7 @@ KERNEL(GROUP) void poly_volume(CG_ARGUMENTS, POLY_ARGUMENTS, __global const int 
           for (int k = 0; k < SLOTS; ++k) {
             real product = 0;
             for (int l = TRIAL_VALUE ? 0 : 1; l < (TRIAL_GRADIENT ? 1 + DIM : 1); ++l)
-              product += flux[k * (1 + DIM) + l] * value[l];
+              if (POLY_DEPENDS(k, l)) product += flux[k * (1 + DIM) + l] * value[l];
             there[b * PITCH + k * POINTS] = product;
           }
         }

@@ -14,7 +14,7 @@
 #define COLUMN(value, k)                                                                     \
   real2 column = 0;                                                                          \
   UNROLL for (int l = TRIAL_VALUE ? 0 : 1; l < (TRIAL_GRADIENT ? 1 + DIM : 1); ++l)          \
-    column += flux[((k) * (1 + DIM) + l) * PAIRS] * (value)[l];
+    if (POLY_DEPENDS(k, l)) column += flux[((k) * (1 + DIM) + l) * PAIRS] * (value)[l];
 
 KERNEL(GROUP) void poly_volume(CG_ARGUMENTS, POLY_ARGUMENTS, __global const int *cells)
 {

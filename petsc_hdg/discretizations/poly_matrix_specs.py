@@ -53,6 +53,7 @@ class MatrixSpecs:
         """Spec of `poly_volume` for polytopes of a degree; load: how many items, and base cells of each."""
         fine, points = self.fine, self.fine.quadrature.num_points
         flags = {"TEST_VALUE": self._tests_value, "TRIAL_VALUE": self._trial_value}
+        flags |= {f"{f}_{by}".upper(): (f, by) in self.pairs for f in ("f0", "f1") for by in ("u", "u_x")}
         macros = {
             **fine._macros(),
             "NQ": points,
