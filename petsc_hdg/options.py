@@ -73,6 +73,9 @@ class Options:
         "matrices for the preconditioner: assembled, of the conforming first-order subspace, of agglomerates, or none",
         choices=PMATS,
     )
+    pmat_precision: str = option(
+        "double", "entries of matrices that multigrid inside our Krylov methods keeps on the device", choices=PRECISIONS
+    )
     view: bool = option(False, "describe the discretization, the device and the Vec mode")
     kernel_view: str = option("", "folder that receives the text of each generated kernel ('stdout' prints it)")
     report: str = option("", "JSON file that receives the run's report")

@@ -38,7 +38,8 @@ class MirroredMultigrid:
         self.levels = [_Level(pc, number, vectors, precision) for number in range(1, count)]
         self.coarse = coarse_solver(pc.getMGCoarseSolve(), vectors, precision)
         rows = [pc.getMGCoarseSolve().getOperators()[0].getSize()[0], *(level.total for level in self.levels)]
-        self.note = "multigrid on the device, unknowns of its levels " + ", ".join(map(str, rows))
+        stored = ", matrices in single precision" if precision == "single" else ""
+        self.note = "multigrid on the device, unknowns of its levels " + ", ".join(map(str, rows)) + stored
 
     def apply(self, x, y) -> None:
         """y = M⁻¹ x. Collective."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from ..operators.block_jacobi import BlockJacobi
+from ..options import Options
 from .null_space import removal
 from .staging import Converted, Staged
 from .vectors import Vectors
@@ -112,7 +113,8 @@ def _mirrored(pc: PETSc.PC, vectors: Vectors):
     """Multigrid as PETSc has set it up, on the device if it can be. Collective."""
     from .multigrid import MirroredMultigrid, Unsupported  # its smoothers have preconditioners again
 
+    precision = Options.from_petsc(pc.getOptionsPrefix()).pmat_precision
     try:
-        return MirroredMultigrid(pc, vectors)
+        return MirroredMultigrid(pc, vectors, precision)
     except Unsupported as why:
         return ByPetsc(pc, vectors, str(why))

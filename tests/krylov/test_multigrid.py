@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from krylov_systems import laplacian_2d, multigrid
+from krylov_systems import laplacian_2d, multigrid, solved
 from mirrored import difference
 from petsc4py import PETSc
 from sample_meshes import box_mesh
@@ -87,3 +87,18 @@ def test_numbers_in_views():
     assert chebyshev_bounds("  eigenvalue estimates used:  min = 0.1, max = 1.1\n") == (0.1, 1.1)
     assert richardson_scale("    damping factor=0.7\n") == 0.7
     assert richardson_scale("    using self-scale best computed damping factor\n") is None
+
+
+def test_matrices_in_single_precision_lead_to_the_same_solution(capfd):
+    """GAMG on an AIJ matrix with a jump of 1e4: entries rounded to 24 bits precondition as well."""
+    mat = laplacian_2d(30)
+    scale = mat.createVecLeft()
+    scale.setArray(np.where(np.arange(900) % 30 < 15, 1.0, 100.0))
+    mat.diagonalScale(scale, scale)
+    b = mat.createVecLeft()
+    b.set(1.0)
+    given = {"pc_type": "gamg", "pc_gamg_coarse_eq_limit": 20, "ksp_rtol": 1e-10, "ksp_view": ""}
+    double, single = (solved("CG", mat, b, fe_pmat_precision=p, **given) for p in ("double", "single"))
+    assert abs(double.iterations - single.iterations) <= 1
+    assert np.abs(double.x - single.x).max() < 1e-8 * np.abs(double.x).max()
+    assert "matrices in single precision" in capfd.readouterr().out
