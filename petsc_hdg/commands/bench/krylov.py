@@ -1,4 +1,4 @@
-"""`petsc-hdg bench krylov`: an iteration of conjugate gradients with Jacobi, ours on the device beside PETSc's.
+"""`petsc-hdg bench krylov`: an iteration of a Krylov method with Jacobi, ours on the device beside PETSc's.
 
 Operators are those of the other benches, on copies of a tile: interior penalty, an HDG trace matrix, Lagrange elements.
 PETSc's vectors are on the host, or on the device where PETSc has ViennaCL. Every number of iterations is fixed, so that
@@ -29,10 +29,12 @@ from .tiled import TiledCG, shaken_box
 from .trace import TraceCopies
 
 SCHEMES = ("sipg", "hdg", "cg")
+METHODS = {"CG": "cg", "BiCGStab": "bcgs", "GMRES": "gmres"}
 COLUMNS = ("operator", "unknowns", "KSP", "Vec", "us", "faster", "product", "vectors", "of copy", "norms")
-WIDTHS = (-22, 10, -5, -9, 10, 7, 8, 8, 8, 9)
+WIDTHS = (-22, 10, -8, -9, 10, 7, 8, 8, 8, 9)
 GPU_UNKNOWNS, CPU_UNKNOWNS = (1e6, 5e7), (1e5,)
-VECTOR_BYTES = 96  # of an iteration of ours with a diagonal, for an unknown: see krylov_cg.cl
+# Bytes of an iteration of ours for an unknown, products aside; PETSc's GMRES has no fixed number.
+VECTOR_BYTES = {"CG": 96, "BiCGStab": 144 + 2 * 24}
 SHORT = 3  # iterations of the shorter solve
 MOST_ON_HOST = 2e8  # iterations times unknowns that PETSc's CG does with vectors on the host
 
@@ -57,6 +59,7 @@ def main(arguments: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="petsc-hdg bench krylov", allow_abbrev=False, description=__doc__)
     parser.add_argument("-schemes", nargs="+", default=list(SCHEMES), choices=SCHEMES)
+    parser.add_argument("-methods", nargs="+", default=["CG"], choices=list(METHODS))
     parser.add_argument("-unknowns", type=float, nargs="+", default=None, help="about (default: 1e6 and 5e7 on a GPU)")
     parser.add_argument("-iterations", type=int, default=60, help="of the longer solve")
     parser.add_argument("-vecs", nargs="+", default=None, help="types of PETSc's vectors: viennacl, standard")
@@ -66,27 +69,28 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _rows(scheme: str, unknowns: float, device, given, copy: float):
-    """Rows of one operator: both solvers on each kind of vectors."""
+    """Rows of one operator: both solvers on each kind of vectors, host vectors staged through the same device."""
     viennacl = PETSc.Sys.hasExternalPackage("viennacl")
-    for kind in given.vecs or (["viennacl"] if viennacl else []) + ["standard"]:
-        here = _device_of_vectors() if kind == "viennacl" else device
-        op, context, title = MADE[scheme](Arrays(here), unknowns)
-        count = op.dofmap.num_owned
+    kinds = given.vecs or (["viennacl"] if viennacl else []) + ["standard"]
+    here = _device_of_vectors() if "viennacl" in kinds else device
+    op, context, title = MADE[scheme](Arrays(here), unknowns)
+    count, product = op.dofmap.num_owned, _product_seconds(context, here)
+    for kind in kinds:
         mat = context.as_mat((count, count), PETSc.COMM_SELF, kind)
         b = mat.createVecLeft()
         b.setArray(np.random.default_rng(3).uniform(-1, 1, count))
-        product, reference = _product_seconds(context, here), None
-        for solver in ("cg", "CG"):
-            seconds, norm = _iteration(solver, mat, b, here, _affordable(given.iterations, solver, kind, count))
-            reference = reference or (seconds, norm)
-            yield _row(title, count, solver, kind, seconds, norm, reference, product, copy)
+        for method in given.methods:
+            theirs = None
+            for solver in (METHODS[method], method):
+                seconds, norm = _iteration(solver, mat, b, here, _affordable(given.iterations, solver, kind, count))
+                theirs = theirs or (seconds, norm)
+                yield _row(title, count, solver, kind, seconds, norm, theirs, product, copy)
         mat.destroy()
-        del op, context, mat, b
-        gc.collect()
+        del mat, b
 
 
 def _affordable(iterations: int, solver: str, kind: str, count: int) -> int:
-    if solver == "CG" or kind == "viennacl":
+    if solver in METHODS or kind == "viennacl":
         return iterations
     return max(SHORT + 2, min(iterations, int(MOST_ON_HOST / count)))
 
@@ -103,7 +107,7 @@ def _device_of_vectors() -> Device:
 
 
 def _sipg(arrays: Arrays, unknowns: float):
-    device, degree = arrays.device, 4
+    device, degree = arrays.device, 4 if unknowns < 1e7 else 7  # fewer cells to set up on the host
     faces = (256, 256) if device.is_gpu and unknowns > 4e6 else (64, 64) if device.is_gpu else (32, 32)
     given = argparse.Namespace(fe_precision="double", cells=None)
     op = Tile("quadrilateral", faces, "box").operator(device, given, degree, "auto", unknowns)
@@ -150,11 +154,11 @@ def _iteration(solver: str, mat, b, device, iterations: int) -> tuple[float, flo
     """Seconds of an iteration, and the residual's norm after SHORT of them."""
     ksp = PETSc.KSP().create(PETSc.COMM_SELF)
     ksp.setOperators(mat)
-    if solver == "cg":
-        ksp.setType("cg")
-    else:
+    if solver in METHODS:
         ksp.setType("python")
-        ksp.setPythonType("petsc_hdg.CG")
+        ksp.setPythonType(f"petsc_hdg.{solver}")
+    else:
+        ksp.setType(solver)
     ksp.getPC().setType("jacobi")
     x = b.duplicate()
     found, norm = [], 0.0
@@ -174,17 +178,19 @@ def _iteration(solver: str, mat, b, device, iterations: int) -> tuple[float, flo
 
 def _row(title, count, solver, kind, seconds, norm, reference, product, copy) -> dict:
     """A row. vectors_seconds: what an iteration takes beyond its product; for PETSc with what is copied for it."""
-    vectors = max(seconds - product, 1e-12)
+    ours, products = solver in METHODS, 2 * product if solver in ("bcgs", "BiCGStab") else product
+    vectors = max(seconds - products, 1e-12)
+    moved = VECTOR_BYTES.get(solver) if vectors > 0.02 * seconds else None  # else the difference is noise
     return {
-        "kernel": "krylov CG with Jacobi",
+        "kernel": f"krylov {solver} with Jacobi",
         "operator": title,
         "dofs": count,
-        "ksp": "petsc_hdg.CG" if solver == "CG" else "cg",
+        "ksp": f"petsc_hdg.{solver}" if ours else solver,
         "vec": kind,
         "seconds_iteration": seconds,
-        "product_seconds": product,
+        "product_seconds": products,
         "vectors_seconds": vectors,
-        "vectors_fraction_of_copy": VECTOR_BYTES * count / vectors / copy,
+        "vectors_fraction_of_copy": moved * count / vectors / copy if moved else None,
         "times_faster_than_petsc": reference[0] / seconds,
         "norm_difference_to_petsc": abs(norm - reference[1]) / reference[1],
         "copy_GBs_same_run": copy / 1e9,
@@ -197,13 +203,12 @@ def _line(values) -> str:
 
 
 def _formatted(r: dict) -> str:
-    iteration = r["seconds_iteration"]
-    ours = r["ksp"] != "cg"
+    iteration, fraction = r["seconds_iteration"], r["vectors_fraction_of_copy"]
     shares = (f"{r['product_seconds'] / iteration:.2f}", f"{r['vectors_seconds'] / iteration:.2f}")
     return _line(
         (
-            *(r["operator"], r["dofs"], "ours" if ours else "PETSc", r["vec"], f"{1e6 * iteration:.1f}"),
+            *(r["operator"], r["dofs"], r["ksp"].split(".")[-1], r["vec"], f"{1e6 * iteration:.1f}"),
             *(f"{r['times_faster_than_petsc']:.2f}", *shares),
-            *(f"{r['vectors_fraction_of_copy']:.2f}" if ours else "", f"{r['norm_difference_to_petsc']:.0e}"),
+            *("" if fraction is None else f"{fraction:.2f}", f"{r['norm_difference_to_petsc']:.0e}"),
         )
     )
