@@ -49,9 +49,9 @@ SPLIT = {"triangle": 2, "quadrilateral": 1, "tetrahedron": 6, "hexahedron": 1}  
 EVENTS = ("FeJacobian", "PCSetUp")
 COLUMNS = (
     *("scheme", "cell", "degree", "unknowns", "setup s", "first s", "solve s", "MDOF/s", "its"),
-    *("operator", "PC", "vectors"),
+    *("operator", "PC", "vectors", "copies"),
 )
-WIDTHS = (-10, -14, 6, 10, 8, 8, 9, 8, 5, 9, 6, 8)
+WIDTHS = (-10, -14, 6, 10, 8, 8, 9, 8, 5, 9, 6, 8, 7)
 
 
 def main(arguments: list[str]) -> int:
@@ -176,11 +176,12 @@ class Solve:
 
         first_seconds: a solve with all that comes before it: linearize (the Jacobian's state, condensation, assembly)
         and pc_setup. seconds_median: the second solve. Of these, operator: iterations times a product timed alone;
-        preconditioner: the same of an application; vectors: the rest.
+        preconditioner: the same of an application; copies: the right-hand side to the device and the solution back, where
+        the method works there; vectors: the rest.
         """
         product, application = self._alone()
         solve, iterations, pc = float(np.median(self.seconds)), self.ksp.getIterationNumber(), self.ksp.getPC()
-        operator, preconditioner = iterations * product, iterations * application
+        operator, preconditioner, copies = iterations * product, iterations * application, self._copies()
         return {
             "ksp_type": self.ksp.getPythonType() if self.ksp.getType() == "python" else self.ksp.getType(),
             "pc_type": pc.getPythonType() if pc.getType() == "python" else pc.getType(),
@@ -196,7 +197,8 @@ class Solve:
                 "pc_setup": self.parts["PCSetUp"],
                 "operator": operator,
                 "preconditioner": preconditioner,
-                "vectors": max(0.0, solve - operator - preconditioner),
+                "copies": copies,
+                "vectors": max(0.0, solve - operator - preconditioner - copies),
             },
             "product_seconds": product,
             "bytes_to_device": self.copied[0],
@@ -204,9 +206,25 @@ class Solve:
             "device_memory_most": self.problem.device.memory.most,
         }
 
+    @property
+    def _on_device(self) -> bool:
+        return self.ksp.getType() == "python" and isinstance(self.ksp.getPythonContext(), DeviceSolver)
+
+    def _copies(self) -> float:
+        """Seconds of a vector's way to the device and of another's back."""
+        if not self._on_device:
+            return 0.0
+        vectors, scratch = self.ksp.getPythonContext().vectors, self.x.duplicate()
+
+        def both():
+            with vectors.access.read(self.b), vectors.access.write(scratch):
+                pass
+
+        return self._median(both, vectors.arrays.device)
+
     def _alone(self) -> tuple[float, float]:
         """Seconds of a product and of the preconditioner, each run alone: on buffers where the method works on them."""
-        if isinstance(self.ksp.getPythonContext() if self.ksp.getType() == "python" else None, DeviceSolver):
+        if self._on_device:
             context = self.ksp.getPythonContext()
             arrays = context.vectors.arrays  # those of the matrix, which may be an assembled one
             values = np.random.default_rng(3).uniform(-1, 1, max(1, self.b.getLocalSize()))
@@ -245,7 +263,10 @@ def _line(values) -> str:
 
 
 def _formatted(r: dict) -> str:
-    shares = (f"{r['seconds'][part] / r['seconds_median']:.2f}" for part in ("operator", "preconditioner", "vectors"))
+    shares = (
+        f"{r['seconds'][part] / r['seconds_median']:.2f}"
+        for part in ("operator", "preconditioner", "vectors", "copies")
+    )
     times = (f"{sum(r['setup_seconds'].values()):.2f}", f"{r['first_seconds']:.2f}", f"{r['seconds_median']:.4f}")
     rate = f"{r['dof_per_s'] / 1e6:.2f}"
     return _line((r["scheme"], r["cell"], r["degree"], r["dofs"], *times, rate, r["iterations"], *shares))
