@@ -176,8 +176,8 @@ class Solve:
 
         first_seconds: a solve with all that comes before it: linearize (the Jacobian's state, condensation, assembly)
         and pc_setup. seconds_median: the second solve. Of these, operator: iterations times a product timed alone;
-        preconditioner: the same of an application; copies: the right-hand side to the device and the solution back, where
-        the method works there; vectors: the rest.
+        preconditioner: the same of an application; copies: the right-hand side to the device and the solution back,
+        where the method works there; vectors: the rest.
         """
         product, application = self._alone()
         solve, iterations, pc = float(np.median(self.seconds)), self.ksp.getIterationNumber(), self.ksp.getPC()
