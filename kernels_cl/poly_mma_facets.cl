@@ -5,6 +5,8 @@
 //
 // Arrays
 //   items      entries of an item are interfaces;  interfaces, facets as in poly_matrix_facets.cl
+//   steps      [step, 4] of eight points of an interface: its first facet, the first of the points, how many points the
+//              interface has, polytope behind or -1;  step_first [interface + 1]
 
 #define OWN_FLUX (2 * LINES)   // rows of local memory: lines of both sides, fluxes of both sides, adjoint
 #define FAR_FLUX (OWN_FLUX + DERIVATIVES)
@@ -12,37 +14,32 @@
 
 KERNEL(GROUP) void poly_facets(CG_ARGUMENTS, __global const int *neighbour, __global const int *code,
                                __global const real *sigma_, __global const int *kinds, POLY_ARGUMENTS,
-                               __global const int *interfaces, __global const int *facets)
+                               __global const int *interfaces, __global const int *facets, __global const int4 *steps,
+                               __global const int *step_first)
 {
   __local real2 store[(ADJOINT + DIM) * PAIRS];
   MMA_SCRATCH
   POLY_WARP
-  const int last = mine[2];
-  int rows[BLOCKS * DIM], columns[COLUMN_TILES * DIM], interface = mine[1], done = 0;
+  const int end = step_first[mine[2]];
+  int rows[BLOCKS * DIM], columns[COLUMN_TILES * DIM], interface = mine[1];
   real sum[4 * TILES];
   UNROLL for (int i = 0; i < BLOCKS; ++i) poly_places(8 * i + g_row, rows + i * DIM);
   UNROLL for (int j = 0; j < COLUMN_TILES; ++j) poly_places(8 * ((first_tile + j) % BLOCKS) + g_row, columns + j * DIM);
   UNROLL for (int k = 0; k < 4 * TILES; ++k) sum[k] = 0;
 
-  while (interface < last) {
+  for (int from = step_first[interface]; from < end; from += POINTS / 8) {
     for (int p = (int)get_local_id(0); p < POINTS; p += GROUP) {
-      int at = done + p, which = interface, points = 0;
-      __global const int *here = interfaces;
-      for (; which < last; ++which) {
-        here = interfaces + (size_t)ITEM * which;
-        points = (here[2] - here[1]) * NQF;
-        if (at < (points + 7) / 8 * 8) break;
-        at -= (points + 7) / 8 * 8;
-      }
+      const int4 here = steps[min(from + p / 8, end - 1)];
+      const int at = here.y + p % 8;
       real flux[DERIVATIVES], flux_far[DERIVATIVES], adjoint[DIM], at_point[DIM];
       int far = polytope;
       UNROLL for (int k = 0; k < DERIVATIVES; ++k) flux[k] = flux_far[k] = 0;
       for (int d = 0; d < DIM; ++d) adjoint[d] = 0;
       for (int d = 0; d < DIM; ++d) at_point[d] = boxes[polytope * 2 * DIM + d];
-      if (which < last && at < points) {
-        const int number = facets[here[1] + at / NQF], q = at % NQF;
+      if (from + p / 8 < end && at < here.z) {
+        const int number = facets[here.x + at / NQF], q = at % NQF;
         POLY_FACET_POINT
-        if (here[0] >= 0) far = here[0];
+        if (here.w >= 0) far = here.w;
       }
       __local real *mine_at = (__local real *)store + p;
       poly_lay(boxes + polytope * 2 * DIM, at_point, mine_at);
@@ -54,7 +51,8 @@ KERNEL(GROUP) void poly_facets(CG_ARGUMENTS, __global const int *neighbour, __gl
       for (int d = 0; d < DIM; ++d) mine_at[(ADJOINT + d) * 2 * PAIRS] = adjoint[d];
     }
     BARRIER_LOCAL();
-    for (int step = 0; step < POINTS / 8 && interface < last; ++step) {
+    const int count = min(POINTS / 8, end - from);
+    for (int step = 0; step < count; ++step) {
       __local const real2 *at_pair = store + 4 * step + pair;
       real2 row[BLOCKS * SLOTS], value[1 + DIM];
       UNROLL for (int i = 0; i < BLOCKS; ++i) {
@@ -85,9 +83,9 @@ KERNEL(GROUP) void poly_facets(CG_ARGUMENTS, __global const int *neighbour, __gl
           POLY_MMA(sum + 4 * ROW_TILES * j, row + k, SLOTS, column)
         }
       }
-      __global const int *here = interfaces + (size_t)ITEM * interface;
-      done += 8;
-      if (done >= (here[2] - here[1]) * NQF) {
+      const int4 now = steps[from + step];
+      if (now.y + 8 >= now.z) {
+        __global const int *here = interfaces + (size_t)ITEM * interface;
         const int wanted = here[0] >= 0 && here[3] >= 0, far = wanted ? here[0] : polytope;
         __global real *block = out + here[3] + (size_t)test * size * here[4] + trial * sizes[far];
         UNROLL for (int j = 0; j < COLUMN_TILES; ++j)
@@ -97,7 +95,6 @@ KERNEL(GROUP) void poly_facets(CG_ARGUMENTS, __global const int *neighbour, __gl
                                 here[4], ATOMIC ? add : 0, block);
             UNROLL for (int e = 0; e < 4 * ROW_TILES; ++e) sum[4 * ROW_TILES * j + e] = 0;
           }
-        done = 0;
         ++interface;
       }
     }

@@ -103,7 +103,8 @@ class MatrixSpecs:
         }
         tables, text = {**tables, **disc.basis_tables()}, fine.physics_text
         size, precision = shape.local_bytes, disc.options.precision
-        return KernelSpec(name, sources, macros, tables, text, precision, shape.local_size, size)
+        registers = warps.registers if warps else 0
+        return KernelSpec(name, sources, macros, tables, text, precision, shape.local_size, size, registers)
 
     def _warps(self, part: str, degree: int, rows: int, slots: int, items: int) -> MmaShape | None:
         """Shape of teams on tensor cores, where there are any, in double precision. Few items (0: not known) go to
@@ -127,6 +128,17 @@ def split_rows(spec: KernelSpec, rows: np.ndarray) -> np.ndarray:
     ends = rows[:, 1:2] + (rows[:, 2:3] - rows[:, 1:2]) * np.arange(split + 1) // split
     found[:, 1], found[:, 2] = ends[:, :-1].ravel(), ends[:, 1:].ravel()
     return found
+
+
+def facet_steps(spec: KernelSpec, interfaces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eights of points for kernels on tensor cores: `steps` [step, 4] and `step_first` [interface + 1], see
+    poly_mma_facets.cl."""
+    points = (interfaces[:, 2] - interfaces[:, 1]) * spec.macros["NQF"]
+    count = -(-points // 8)
+    first = np.concatenate([[0], np.cumsum(count)])
+    of = np.repeat(np.arange(len(points)), count)
+    at = 8 * (np.arange(first[-1]) - first[of])
+    return np.stack([interfaces[of, 1], at, points[of], interfaces[of, 0]], axis=1).astype(np.int32), first
 
 
 def bundles(spec: KernelSpec, laps: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from ..discretizations.poly_matrix_specs import (
     MatrixSpecs,
     bundles,
     facet_laps,
+    facet_steps,
     split_rows,
     volume_laps,
     work_items,
@@ -156,6 +157,7 @@ class _Work:
             *self._launches("volume", layout.volumes),
             *self._launches("facets", layout.facets),
         ]
+        self.steps = self._find_steps()
 
     @cached_property
     def boundary(self) -> list:
@@ -195,4 +197,14 @@ class _Work:
         if part == "volume":
             kernel(count, *fine.arguments(kernel, cells), *mine, self.cells)
         else:
-            kernel(count, *fine._facet_arguments(kernel), *mine, self.interfaces, self.faces)
+            steps = self.steps if "BLOCKS" in kernel.spec.macros else ()
+            kernel(count, *fine._facet_arguments(kernel), *mine, self.interfaces, self.faces, *steps)
+
+    def _find_steps(self) -> tuple:
+        """Buffers of `facet_steps`, where a kernel needs them."""
+        specs = [kernel.spec for part, kernel, *_ in self.launches if part == "facets"]
+        specs = [spec for spec in specs if "BLOCKS" in spec.macros]
+        if not specs:
+            return ()
+        found = facet_steps(specs[0], self.layout.interfaces)
+        return tuple(self.matrices.arrays.to_device(rows, "polytopes") for rows in found)
