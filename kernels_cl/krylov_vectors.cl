@@ -30,6 +30,21 @@ KERNEL(GROUP) void krylov_sums_scaled(int n, __global const real *restrict d, __
   store_sum(sum, scratch, sums + row * get_num_groups(0));
 }
 
+// b = d x, and sums of (b·b, a·b, a·a, a).
+KERNEL(GROUP) void krylov_multiply_sums(int n, __global const real *restrict d, __global const real *restrict x,
+                                        __global const real *restrict a, __global real *restrict b, int row,
+                                        __global real4 *sums)
+{
+  __local real4 scratch[GROUP];
+  real4 sum = 0;
+  FOR_UNKNOWNS(i, n) {
+    const real ai = a[i], bi = d[i] * x[i];
+    b[i] = bi;
+    sum += (real4)(bi * bi, ai * bi, ai * ai, ai);
+  }
+  store_sum(sum, scratch, sums + row * get_num_groups(0));
+}
+
 // y = b - y
 KERNEL(GROUP) void krylov_subtract(int n, __global const real *restrict b, __global real *restrict y)
 {

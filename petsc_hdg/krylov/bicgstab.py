@@ -108,8 +108,7 @@ class Steps:
     def advance(self, k: int) -> None:
         """Direction of step k, its product and sums. Collective."""
         self._run("direction", k, self.r, self.v, self.p)
-        self.operation.apply(self.p, self.v)
-        self.vectors.run("sums", self.v, self.q, self.sums.row(k % 2, ROW_V), self.sums.buffer)
+        self.operation.apply_and_sum(self.p, self.v, self.q, self.sums.row(k % 2, ROW_V), self.sums.buffer)
 
     def step(self, k: int):
         """Step k; returns v·q, (t·t, s·t, s·s), (r·r, r·q). Collective."""
@@ -132,8 +131,7 @@ class Steps:
 
     def _half(self, k: int) -> None:
         self._run("half", k, self.r, self.v, self.s)
-        self.operation.apply(self.s, self.t)
-        self.vectors.run("sums", self.s, self.t, self.sums.row(k % 2, ROW_T), self.sums.buffer)
+        self.operation.apply_and_sum(self.s, self.t, self.s, self.sums.row(k % 2, ROW_T), self.sums.buffer)
 
     def _update(self, k: int) -> None:
         self._run("update", k, self.sums.buffer, self.p, self.s, self.t, self.q, self.x, self.r)

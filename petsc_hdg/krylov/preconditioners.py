@@ -73,7 +73,7 @@ class Preconditioner:
     """`apply(x, y)` on buffers, null space of the matrix removed, as of the time it is made. Collective.
 
     inner        what is applied   (`on_device`: whether nothing passes through PETSc's vectors, `note`: for -ksp_view)
-    is_diagonal  whether it is y = diagonal x, `diagonal` None meaning ones, and nothing else
+    is_diagonal  whether it is y = diagonal x, `diagonal` None meaning ones (`is_identity`), and nothing else
     """
 
     def __init__(self, pc: PETSc.PC, vectors: Vectors, left: bool = True):
@@ -82,6 +82,7 @@ class Preconditioner:
         self.on_device, self.note = self.inner.on_device, self.inner.note
         self.diagonal = getattr(self.inner, "diagonal", None)
         self.is_diagonal = isinstance(self.inner, Scaling) and self.null_space is None
+        self.is_identity = self.is_diagonal and self.diagonal is None
 
     def apply(self, x, y) -> None:
         """y = B x. Collective."""

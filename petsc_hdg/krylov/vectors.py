@@ -47,7 +47,7 @@ class Vectors:
 
     @cached_property
     def _kernels(self) -> dict:
-        names = ("sums", "sums_scaled", "subtract", "multiply", "combine", "shift", "set")
+        names = ("sums", "sums_scaled", "multiply_sums", "subtract", "multiply", "combine", "shift", "set")
         return {name: self.kernel(f"krylov_{name}") for name in names}
 
     def run(self, name: str, *arguments) -> None:

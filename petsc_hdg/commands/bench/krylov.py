@@ -34,7 +34,7 @@ COLUMNS = ("operator", "unknowns", "KSP", "Vec", "us", "faster", "product", "vec
 WIDTHS = (-22, 10, -8, -9, 10, 7, 8, 8, 8, 9)
 GPU_UNKNOWNS, CPU_UNKNOWNS = (1e6, 5e7), (1e5,)
 # Bytes of an iteration of ours for an unknown, products aside; PETSc's GMRES has no fixed number.
-VECTOR_BYTES = {"CG": 96, "BiCGStab": 144 + 2 * 24}
+VECTOR_BYTES = {"CG": 96, "BiCGStab": 144 + 2 * 16}
 SHORT = 3  # iterations of the shorter solve
 MOST_ON_HOST = 2e8  # iterations times unknowns that PETSc's CG does with vectors on the host
 
