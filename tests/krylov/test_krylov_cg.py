@@ -191,9 +191,32 @@ def test_devices_without_double_precision():
     agree(*pair, early=1e-3, late=1e-2)
 
 
+def swapping() -> PETSc.Mat:
+    """A singular matrix, with which a factorization fails."""
+    mat = PETSc.Mat().createAIJ((3, 3), nnz=3, comm=PETSc.COMM_SELF)
+    mat.setValues([0, 1, 2], [0, 1, 2], [0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    mat.assemble()
+    return mat
+
+
+FAILURES = {"lu": Reason.DIVERGED_PCSETUP_FAILED, "jacobi": Reason.DIVERGED_INDEFINITE_MAT}
+
+
+@pytest.mark.parametrize("pc, reason", FAILURES.items())
+def test_preconditioners_that_fail(pc, reason):
+    mat = swapping()
+    done, theirs = (solved(m, mat, wave(mat), pc_type=pc) for m in ("CG", "cg"))
+    assert done.reason == theirs.reason == reason and done.iterations == theirs.iterations
+
+
 def test_bad_uses():
     mat = laplacian()
     done = solved("CG", mat, wave(mat), pc_type="jacobi")
     with pytest.raises((SolveError, PETSc.Error)) as caught:
         done.ksp.solveTranspose(wave(mat), mat.createVecLeft())
     assert "not with its transpose" in str(our_error(caught.value))
+    with pytest.raises((SolveError, PETSc.Error)) as caught:
+        solved("CG", mat, wave(mat), ksp_monitor_solution="")
+    assert "use -ksp_monitor or -ksp_monitor_true_residual" in str(our_error(caught.value))
+    with pytest.raises(PETSc.Error, match="does not support preconditioner side RIGHT"):
+        solved("CG", mat, wave(mat), ksp_pc_side="right")
