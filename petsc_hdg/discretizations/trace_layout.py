@@ -141,8 +141,16 @@ def trace_layout(mesh, dofmap, space) -> TraceLayout:
 def _orientations(place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """From the place [cell, F, node] of a cell's nodes on each facet: orientation [cell, F], permutations inverted."""
     nodes = place.shape[2]
-    found, which = np.unique(place.reshape(-1, nodes), axis=0, return_inverse=True)
-    return which.reshape(place.shape[:2]).astype(np.int32), np.argsort(found, axis=1).astype(np.int32)
+    rows = place.reshape(-1, nodes)
+    which = np.zeros(len(rows), dtype=np.int32)
+    found, left = [], np.arange(len(rows))
+    while len(left):  # of all rows that are left those that equal the first: there are eight orientations at most
+        found.append(rows[left[0]])
+        same = (rows[left] == found[-1]).all(axis=1)
+        which[left[same]] = len(found) - 1
+        left = left[~same]
+    found = np.array(found, dtype=np.int32).reshape(-1, nodes)
+    return which.reshape(place.shape[:2]), np.argsort(found, axis=1).astype(np.int32)
 
 
 def _sides(facets: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -40,7 +40,7 @@ class CondensedOperator(DeviceOperator):
         self.local = LocalStage(self)
         self.format = None if self.format_kind == "aij" else create_format(self.format_kind, self)
         rough = self.format and discretization.options.hdg_trace_precision == "single" and arrays.precision == "double"
-        self.rough = create_format(self.format_kind, self, single=True) if rough else None  # for preconditioners
+        self.rough = create_format(self.format_kind, self, True, self.format.layout) if rough else None
         self.recovery = Recovery(self)
         self.failure = ""
         self._values: np.ndarray | None = None

@@ -12,8 +12,8 @@ from .trace_format import TraceFormat
 FORMATS = {"dbf": DenseBlock, "element": ElementMatrices, "symmetric": SymmetricBlocks, "auto": Automatic}
 
 
-def create_format(kind: str, operator, single: bool = False) -> TraceFormat:
+def create_format(kind: str, operator, single: bool = False, layout=None) -> TraceFormat:
     """The trace matrix of an operator in format `kind`, one of FORMATS. Raises OptionError for any other."""
     if kind not in FORMATS:
         raise OptionError(f"-hdg_trace_mat {kind} is not a format of stored blocks; these are {', '.join(FORMATS)}")
-    return FORMATS[kind](operator, single)
+    return FORMATS[kind](operator, single, layout)

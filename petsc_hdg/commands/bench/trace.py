@@ -120,6 +120,7 @@ class TraceCopies:
         self.options = SimpleNamespace(degree=degree, precision=arrays.precision)
         self.physics = SimpleNamespace(num_components=components)
         self.discretization, self.arrays, self.device = self, arrays, arrays.device
+        self.layout = None  # that of the first format, for the others
         self.halo = Halo(MPI.COMM_SELF, self.dofmap.num_owned, [], [], arrays)
 
     def cell_dofs(self) -> np.ndarray:
@@ -128,7 +129,8 @@ class TraceCopies:
 
     def filled(self, kind: str, symmetric: bool = False, single: bool = False):
         """A format with random values, and the launch that hands it all tiles."""
-        trace = create_format(kind, self, single)
+        trace = create_format(kind, self, single, self.layout)
+        self.layout = trace.layout
         size = self.spaces[0].num_dofs
         count = max(32, min(self.stride, int(K_BYTES / (size**2 * self.arrays.real.itemsize)) // 32 * 32))
         K = np.random.default_rng(2).uniform(-1, 1, (size, count, size))
