@@ -1,8 +1,8 @@
-// Static condensation (see condense.cl) by tensor cores: WARPS warps take CELLS cells, whose residuals are one product,
-// then one cell after the other is condensed in registers. For physics whose derivatives are the same at all points of
+// Static condensation (see condense.cl) by tensor cores: a work-group takes CELLS cells, whose residuals are one product,
+// then TEAMS teams of WARPS warps condense one cell after the other in registers. For physics whose derivatives are the same at all points of
 // an affine cell: matrices are a few numbers of the cell times matrices of the reference cell (Kirby and Logg 2006).
 // After condense_warp_cell.clh and condense_batch.clh.
-// needs: SIZE WARPS PAIRS COLUMN_BLOCKS SYMMETRIC NTERMS TERM_ROW TERM_COLUMN TILED TILED_TERMS JUMPS CELLS
+// needs: SIZE WARPS TEAMS PAIRS COLUMN_BLOCKS SYMMETRIC NTERMS TERM_ROW TERM_COLUMN TILED TILED_TERMS JUMPS CELLS
 // needs: PANEL_REALS CELL_BLOCK WARP_RESULTS
 //
 // Tables; elements of lane 4 row0 + quad as in condense_warp.clh
@@ -56,28 +56,32 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
 void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global real *schur, __global real *recovery,
               __global real *residual, __global real *solution, __global real *status)
 {
-  __local real states[CELLS * ND], sums[CELLS * ND], blocks[CELLS * CELL_BLOCK], taus[LANES];
-  __local real panel[PANEL_REALS] __attribute__((aligned(16)));
+  __local real sums[CELLS * ND], blocks[CELLS * CELL_BLOCK], taus[LANES];
+  __local real panels[TEAMS * PANEL_REALS > CELLS * ND ? TEAMS * PANEL_REALS : CELLS * ND] __attribute__((aligned(16)));
 #if NATURAL
-  __local real boundary[BOUNDARY_POINTS * BLOCK];
+  __local real states[CELLS * ND], boundary[TEAMS * BOUNDARY_POINTS * BLOCK];
+#else
+  __local real *states = panels;  // which are not read after the residuals
 #endif
   WARP_SCRATCH
-  const int lane = get_local_id(0), warp = lane / 32, row0 = lane % 32 / 4, quad = lane % 4;
-  const int item0 = get_group_id(0) * CELLS;
+  const int lane = get_local_id(0), row0 = lane % 32 / 4, quad = lane % 4, member = lane % (32 * WARPS);
+  const int team = lane / (32 * WARPS), warp = member / 32, item0 = get_group_id(0) * CELLS;
   POINT_LOAD_CONSTANTS
   CONDENSE_BATCH(states, sums, blocks, taus)
-  for (int c = 0; c < CELLS && item0 + c < num_cells; ++c) {
-    const int item = item0 + c, cell = first + item;
-    __local const real *s = states + c * ND;
+  for (int c = team; c < CELLS; c += TEAMS) {
+    const bool active = item0 + c < num_cells;  // others go along, because work-items meet barriers
+    const int item = active ? item0 + c : num_cells - 1, cell = first + item;
     real entry[PAIRS * COLUMN_BLOCKS * 4];
+    GROUP_BARRIER();  // so that teams read the same matrices at a time, from the first-level cache
     warp_constant(entry, warp, row0, quad, TILED, blocks + c * CELL_BLOCK, sums + c * ND);
-    WARP_NATURAL(cell, s, boundary)
-    const real pivot = warp_eliminate(entry, warp, row0, quad, panel, mma_scratch);
-    if (lane == 0) {
+    WARP_NATURAL(cell, states + c * ND, boundary + team * BOUNDARY_POINTS * BLOCK)
+    const real pivot = warp_eliminate(entry, team, warp, row0, quad, panels + team * PANEL_REALS, mma_scratch);
+    if (!active) continue;
+    if (member == 0) {
       real least = REAL_HUGE;
       for (int k = 0; k < LANES / CELLS; ++k) least = fmin(least, taus[k * CELLS + c]);
       status[cell] = least > 0 ? pivot : -1;
     }
-    WARP_RESULTS(item, cell, s)
+    WARP_RESULTS(item, cell)
   }
 }

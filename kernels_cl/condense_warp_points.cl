@@ -1,41 +1,40 @@
-// Static condensation (see condense.cl) of one cell by WARPS warps with tensor cores: the matrix is a sum over points, eight
-// numbers of points at once, of their functions times derivatives times functions. For one component.
+// Static condensation (see condense.cl) by tensor cores: TEAMS teams of WARPS warps take a cell each, whose matrix is a sum
+// over points, eight numbers of points at once, of their functions times derivatives times functions. For one component.
 // After condense_warp_cell.clh.
-// needs: SIZE NI NT NQ NQF NFACETS JUMPS WARPS PAIRS COLUMN_BLOCKS POINT_ROWS POINT_COLUMNS WEIGHTS POINTS_FASTEST
+// needs: SIZE NI NT NQ NQF NFACETS JUMPS WARPS TEAMS PAIRS COLUMN_BLOCKS POINT_ROWS WEIGHTS POINTS_FASTEST
 // needs: PANEL_REALS WARP_RESULTS BLOCK_PITCH
 // optional: JUMP_ROWS JUMP
 //
 // Tables, zeros standing where there is no function or point, numbers p of points up to 4
-//   POINT_ROWS [NQ / 2, PAIRS, 2, lane, 2]   of lane 4 g + t: OP of function 16 a + 8 i + g at point 2 s + t / 2, number
-//                                            2 (t % 2) + e at [s, a, i, lane, e]
-//   POINT_COLUMNS [NQ, columns, 4]           OP of a function, numbers side by side
+//   POINT_ROWS [NQ / 2, OCTETS, lane, 2]     of lane 4 g + t: OP of function 8 i + g at point 2 s + t / 2, number
+//                                            2 (t % 2) + e at [s, i, lane, e]
 //   JUMP_ROWS [F NQF / 8, OCTETS, lane, 2]   of lane 4 g + t: JUMP of function 8 i + g at point 8 s + 4 e + t of all facets
 // Arrays: as in condense.cl; there is no scratch.
 
-#define COLUMNS (8 * WARPS * COLUMN_BLOCKS)
 #define OCTETS (WARPS * COLUMN_BLOCKS > 2 * PAIRS ? WARPS * COLUMN_BLOCKS : 2 * PAIRS)
 // Points whose derivatives local memory holds, rows of numbers that DIM leaves out being zero.
-#define HELD (WARPS == 1 || WARPS == 8 ? 32 : 64)
+#define HELD 32
 #define HELD_REALS (4 * BLOCK_PITCH)
+#define TEAM_REALS (PANEL_REALS > HELD * HELD_REALS ? PANEL_REALS : HELD * HELD_REALS)
 #define COPIED(v) (*(TABLE const real2 *)(v))
 
 // Add two points with derivatives held [2, HELD_REALS].
-inline void points_add(real *entry, int warp, int row0, int quad, TABLE const real *rows, TABLE const real *columns,
-                       __local const real *held, __local real *mma_scratch)
+inline void points_add(real *entry, int warp, int row0, int quad, TABLE const real *rows, __local const real *held,
+                       __local real *mma_scratch)
 {
+  const int lane = 4 * row0 + quad;
   __local const real *first = held + quad / 2 * HELD_REALS + quad % 2 * 2 * BLOCK_PITCH, *second = first + BLOCK_PITCH;
   real2 image[COLUMN_BLOCKS];
   EACH_BLOCK(b) {
-    const int j = 8 * (b * WARPS + warp) + row0;
-    TABLE const real *op = columns + (quad / 2 * COLUMNS + j) * 4;
+    const int octet = b * WARPS + warp;
+    TABLE const real *op = rows + (octet * 32 + lane - quad % 2) * 2;
     const real2 low = COPIED(op), high = COPIED(op + 2);
     image[b].x = first[0] * low.x + first[1] * low.y + first[2] * high.x + first[3] * high.y;
     image[b].y = second[0] * low.x + second[1] * low.y + second[2] * high.x + second[3] * high.y;
-    if ((b + 1) * WARPS * 8 > SIZE && j == SIZE) image[b] = (real2)(first[NR], second[NR]);
+    if ((b + 1) * WARPS * 8 > SIZE && 8 * octet + row0 == SIZE) image[b] = (real2)(first[NR], second[NR]);
   }
   EACH_PAIR(a) {
-    const real2 upper = COPIED(rows + (2 * a * 32 + 4 * row0 + quad) * 2);
-    const real2 lower = COPIED(rows + ((2 * a + 1) * 32 + 4 * row0 + quad) * 2);
+    const real2 upper = COPIED(rows + (2 * a * 32 + lane) * 2), lower = COPIED(rows + ((2 * a + 1) * 32 + lane) * 2);
     EACH_BLOCK(b) if (IS_KEPT(a, b))
       MMA(BLOCK_AT(a, b), upper.x, lower.x, upper.y, lower.y, image[b].x, image[b].y);
   }
@@ -66,22 +65,25 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
 void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global real *schur, __global real *recovery,
               __global real *residual, __global real *solution, __global real *status)
 {
-  __local real states[ND], taus[LANES];
-  __local real held[HELD * HELD_REALS] __attribute__((aligned(16))), panel[PANEL_REALS] __attribute__((aligned(16)));
-  __local int some;  // whether the state is not zero
+  __local real all_states[TEAMS * ND], taus[LANES];
+  __local real reals[TEAMS * TEAM_REALS] __attribute__((aligned(16)));
+  __local int some;  // whether any state is not zero
 #if NATURAL
-  __local real boundary[BOUNDARY_POINTS * BLOCK];
+  __local real boundary[TEAMS * BOUNDARY_POINTS * BLOCK];
 #endif
   WARP_SCRATCH
-  const int lane = get_local_id(0), warp = lane / 32, row0 = lane % 32 / 4, quad = lane % 4;
-  const int item = get_group_id(0), cell = first + item;
+  const int lane = get_local_id(0), row0 = lane % 32 / 4, quad = lane % 4, member = lane % (32 * WARPS);
+  const int team = lane / (32 * WARPS), warp = member / 32;
+  const bool active = get_group_id(0) * TEAMS + team < num_cells;  // others go along, because work-items meet barriers
+  const int item = active ? get_group_id(0) * TEAMS + team : num_cells - 1, cell = first + item;
+  __local real *held = reals + team * TEAM_REALS, *states = all_states + team * ND;
   POINT_LOAD_CONSTANTS
   POINT_LOAD_AUX(cell)
   Geometry g;
   geometry_load(&g, nodes, cell_nodes, 0, stride, cell);
   if (lane == 0) some = 0;
   GROUP_BARRIER();
-  for (int k = lane; k < ND; k += LANES) {
+  for (int k = member; k < ND; k += 32 * WARPS) {
     states[k] = condense_gather(interior, trace_owned, trace_tail, n_owned, dofs, stride, cell, k);
     if (states[k] != 0) some = 1;
   }
@@ -90,26 +92,25 @@ void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global re
   real entry[PAIRS * COLUMN_BLOCKS * 4];
   UNROLL for (int k = 0; k < PAIRS * COLUMN_BLOCKS * 4; ++k) entry[k] = 0;
   for (int q0 = 0; q0 < NQ; q0 += HELD) {
-    const int q = q0 + lane;
-    if (lane < HELD && q < NQ) {
+    const int q = q0 + member;
+    if (member < HELD && q < NQ) {
       geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
-      __local real *mine = held + lane * HELD_REALS;
+      __local real *mine = held + member * HELD_REALS;
       for (int k = NP * BLOCK_PITCH; k < HELD_REALS; ++k) mine[k] = 0;
       condense_block(true, STATE_OP(q), AUX_AT(AUX_BASIS, q, AUX_NODES), AUX_AT(AUX_GRAD, q, AUX_NODES * DIM),
                      GEO + q * NNODES, &g, WEIGHTS[q] * g.measure, t, constants, aux_e, s, mine);
-    } else if (lane < HELD && q <= NQ) {
-      for (int k = 0; k < HELD_REALS; ++k) held[lane * HELD_REALS + k] = 0;
+    } else if (member < HELD && q <= NQ) {
+      for (int k = 0; k < HELD_REALS; ++k) held[member * HELD_REALS + k] = 0;
     }
-    GROUP_BARRIER();
+    GROUP_BARRIER();  // of all teams, so that they read the same functions at a time, from the first-level cache
     for (int p = 0; p < HELD && q0 + p < NQ; p += 2)
-      points_add(entry, warp, row0, quad, POINT_ROWS + (q0 + p) / 2 * PAIRS * 128, POINT_COLUMNS + (q0 + p) * COLUMNS * 4,
-                 held + p * HELD_REALS, mma_scratch);
+      points_add(entry, warp, row0, quad, POINT_ROWS + (q0 + p) / 2 * OCTETS * 64, held + p * HELD_REALS, mma_scratch);
     GROUP_BARRIER();
   }
   real least = REAL_HUGE;
 #if JUMPS
-  for (int q0 = 0; q0 < NFACETS * NQF; q0 += LANES) {
-    const int q = q0 + lane;
+  for (int q0 = 0; q0 < NFACETS * NQF; q0 += 32 * WARPS) {
+    const int q = q0 + member;
     real values[2] = {0, 0};
     if (q < NFACETS * NQF) {
       geometry_point(&g, FACET_GEO_GRAD + q * NNODES * DIM);
@@ -118,19 +119,20 @@ void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global re
                                                FACET_NORMALS + q / NQF * DIM, &g, FACET_WEIGHTS[q], stabilization, t,
                                                constants, aux_e, s, values));
     }
-    PAIR_OF(held + 2 * lane) = (real2)(values[0], values[1]);
+    PAIR_OF(held + 2 * member) = (real2)(values[0], values[1]);
     GROUP_BARRIER();
-    for (int p = 0; p < LANES && q0 + p < NFACETS * NQF; p += 8)
+    for (int p = 0; p < 32 * WARPS && q0 + p < NFACETS * NQF; p += 8)
       points_add_jumps(entry, warp, row0, quad, JUMP_ROWS + (q0 + p) / 8 * OCTETS * 64, held + 2 * p, mma_scratch);
     GROUP_BARRIER();
   }
 #endif
   taus[lane] = least;
-  WARP_NATURAL(cell, s, boundary)
-  const real pivot = warp_eliminate(entry, warp, row0, quad, panel, mma_scratch);
-  if (lane == 0) {
-    for (int k = 0; k < LANES; ++k) least = fmin(least, taus[k]);
+  WARP_NATURAL(cell, s, boundary + team * BOUNDARY_POINTS * BLOCK)
+  const real pivot = warp_eliminate(entry, team, warp, row0, quad, held, mma_scratch);
+  if (!active) return;
+  if (member == 0) {
+    for (int k = 0; k < 32 * WARPS; ++k) least = fmin(least, taus[lane + k]);
     status[cell] = least > 0 ? pivot : -1;
   }
-  WARP_RESULTS(item, cell, states)
+  WARP_RESULTS(item, cell)
 }

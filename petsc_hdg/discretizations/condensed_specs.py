@@ -13,7 +13,7 @@ from .constant_terms import constant_terms
 from .large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
 from .symmetry import has_symmetric_derivative
 from .tile_shape import TileShape, tile_shape
-from .warp_shape import MOST_BYTES, MOST_REALS, ThreadShape, WarpShape, warp_shape
+from .warp_shape import CELLS, MOST_BYTES, MOST_REALS, ThreadShape, WarpShape, warp_shape
 from .warp_tables import warp_constant, warp_points
 
 _POINTS = ("geometry.clh", "geometry_nodes.clh", "point.clh", "gather_tvector.clh", "condense_point.clh")
@@ -147,9 +147,13 @@ class CondensedSpecs:
         if not self.uses_warps or several or not self.num_eliminated:
             return None
         size, symmetric = self.num_functions * self.components, has_symmetric_derivative(self.physics, self.dim)
+        room, natural = self.limits.local_bytes // self.real_bytes - 300, int(bool(self.physics.natural))
+        boundary = 8 * natural * max(self._point_block(), 24)
         if not self.is_constant:
-            return warp_shape(size, symmetric, self.num_functions, cells=1)
-        shape = warp_shape(size, symmetric, self.num_functions)
+            return warp_shape(size, symmetric, self.num_functions, False, room, size + boundary)
+        facets = 2 * self.num_facets_of_cell * self.components
+        room -= CELLS * ((1 + natural) * size + self._point_block() + facets)
+        shape = warp_shape(size, symmetric, self.num_functions, True, room, boundary)
         terms = (1 + self.dim) ** 2 + self.num_facets_of_cell
         return shape if self.real_bytes * terms * size**2 <= MOST_BYTES else None
 

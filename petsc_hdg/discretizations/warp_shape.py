@@ -6,15 +6,18 @@ from dataclasses import dataclass
 
 MOST_REALS = 120  # that a thread keeps in registers
 MOST_BLOCKS = 18  # blocks of four entries that a lane keeps in registers
-MOST_WARPS = 8
+TEAMS = {1: (4, 2, 1), 2: (4, 2, 1), 4: (2, 1), 8: (1,)}  # of a work-group to try, by the warps of a team
+POINT_REALS = 32 * 24  # of local memory for the derivatives at points (HELD, HELD_REALS in condense_warp_points.cl)
+PITCH = 10  # as in condense_warp.clh
 CELLS = 8  # of a work-group (CELLS in condense_batch.clh)
 MOST_BYTES = 4 << 20  # of the reference matrices, which should stay in the second-level cache
 
 
 @dataclass(frozen=True)
 class WarpShape:
-    """size: rows, and columns without the right-hand side; warps of a work-group; symmetric: whether blocks below the
-    diagonal are left out; functions: scalar functions of a cell. See condense_warp.clh.
+    """size: rows, and columns without the right-hand side; warps of a cell; symmetric: whether blocks below the
+    diagonal are left out; functions: scalar functions of a cell; cells, and teams of warps, of a work-group. See
+    condense_warp.clh.
     """
 
     size: int
@@ -22,12 +25,13 @@ class WarpShape:
     symmetric: bool
     functions: int
     cells: int = CELLS
+    teams: int = 1
     scratch_entries: int = 0
 
     @property
     def group(self) -> int:
         """Work-items of a work-group."""
-        return 32 * self.warps
+        return 32 * self.warps * self.teams
 
     @property
     def pairs(self) -> int:
@@ -45,11 +49,18 @@ class WarpShape:
         octets = range(1, self.column_blocks + 1)
         return sum(not self.symmetric or b * self.warps > 2 * a for a in range(self.pairs) for b in octets)
 
+    @property
+    def panel_reals(self) -> int:
+        """Reals of local memory in which a team eliminates (PANEL_REALS in condense_warp.clh)."""
+        columns = max(8 * self.column_blocks * self.warps, 16 * self.pairs)
+        return PITCH * (columns + 16 * self.warps) + (128 * self.pairs if self.warps > 1 else 0)
+
     def macros(self) -> dict[str, int]:
         """Macros of condense_warp.clh and condense_batch.clh."""
         return {
             "SIZE": self.size,
             "WARPS": self.warps,
+            "TEAMS": self.teams,
             "PAIRS": self.pairs,
             "COLUMN_BLOCKS": self.column_blocks,
             "SYMMETRIC": int(self.symmetric),
@@ -58,13 +69,19 @@ class WarpShape:
         }
 
 
-def warp_shape(size: int, symmetric: bool, functions: int, cells: int = CELLS) -> WarpShape | None:
-    """The fewest warps whose registers hold a matrix of `size` rows; None: none do."""
+def warp_shape(size: int, symmetric: bool, functions: int, batch: bool, room: int, each: int = 0) -> WarpShape | None:
+    """The fewest warps whose registers hold a matrix of `size` rows, as many teams of them as fit; None: none do.
+
+    batch: whether a work-group takes CELLS cells, else its teams take a cell each. room: reals of local memory for its
+    teams, who take `each` besides what elimination and points need.
+    """
     for most in (MOST_BLOCKS, 4 * MOST_BLOCKS // 3):
         for warps in (1, 2, 4, 8):
-            shape = WarpShape(size, warps, symmetric, functions, cells)
-            if shape.blocks <= most:
-                return shape
+            for teams in TEAMS[warps]:
+                shape = WarpShape(size, warps, symmetric, functions, CELLS if batch else teams, teams)
+                team = max(shape.panel_reals, 0 if batch else POINT_REALS) + each
+                if shape.blocks <= most and teams * team <= room:
+                    return shape
     return None
 
 

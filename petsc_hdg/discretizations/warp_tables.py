@@ -33,7 +33,7 @@ def warp_constant(disc, shape: WarpShape) -> tuple[tuple[str, ...], dict, dict]:
 def warp_points(disc, shape: WarpShape) -> tuple[tuple[str, ...], dict, dict]:
     """Sources, tables and macros of condense_warp_points.cl."""
     values = disc.operator_table(disc.quadrature.points)
-    tables = {"POINT_ROWS": point_rows(values, shape), "POINT_COLUMNS": point_columns(values, shape)}
+    tables = {"POINT_ROWS": point_rows(values, shape)}
     if disc.has_jumps:
         tables["JUMP_ROWS"] = jump_rows(disc.jump_table().reshape(-1, disc.num_functions), shape)
     return (*_CELL, "condense_warp_points.cl"), tables, {"BLOCK_PITCH": 6}
@@ -89,29 +89,26 @@ def merged_terms(terms: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def point_rows(values: np.ndarray, shape: WarpShape) -> np.ndarray:
-    """Factors of MMA [pair of points, pair, half, lane, 2] from values [point, number, function]: POINT_ROWS in
+    """Factors of MMA [pair of points, octet, lane, 2] from values [point, number, function]: POINT_ROWS in
     condense_warp_points.cl. There are four numbers at most.
     """
     points, numbers, functions = values.shape
-    whole = np.zeros((-(-points // 2) * 2, 4, 16 * shape.pairs))
+    whole = np.zeros((-(-points // 2) * 2, 4, 8 * _octets(shape)))
     whole[:points, :numbers, :functions] = values
-    # [pair of points, point, pair of numbers, number of it, pair, half, row]
-    split = whole.reshape(-1, 2, 2, 2, shape.pairs, 2, 8)
-    return np.ascontiguousarray(split.transpose(0, 4, 5, 6, 1, 2, 3))
+    # [pair of points, point, pair of numbers, number, octet, row]
+    split = whole.reshape(-1, 2, 2, 2, _octets(shape), 8)
+    return np.ascontiguousarray(split.transpose(0, 4, 5, 1, 2, 3))
 
 
-def point_columns(values: np.ndarray, shape: WarpShape) -> np.ndarray:
-    """The same as [point, column, 4]: POINT_COLUMNS there."""
-    points, numbers, functions = values.shape
-    whole = np.zeros((-(-points // 2) * 2, 8 * shape.warps * shape.column_blocks, 4))
-    whole[:points, :functions, :numbers] = values.transpose(0, 2, 1)
-    return whole
+def _octets(shape: WarpShape) -> int:
+    """Octets of rows or columns, whichever are more."""
+    return max(2 * shape.pairs, shape.warps * shape.column_blocks)
 
 
 def jump_rows(jumps: np.ndarray, shape: WarpShape) -> np.ndarray:
     """Jumps [point, function] as [eight points, octet, lane, 2]: JUMP_ROWS there."""
     points, functions = jumps.shape
-    octets = max(2 * shape.pairs, shape.warps * shape.column_blocks)
+    octets = _octets(shape)
     whole = np.zeros((-(-points // 8) * 8, 8 * octets))
     whole[:points, :functions] = jumps
     split = whole.reshape(-1, 2, 4, octets, 8)  # [eight points, half, point, octet, row]

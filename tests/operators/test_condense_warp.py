@@ -33,7 +33,7 @@ SYSTEM = {
 CASES = [
     ("triangle", ROBIN, 1, (18, 1, True, 8)),
     ("triangle", SYSTEM, 2, (4, 2, False, 8)),
-    ("quadrilateral", VARIABLE, 1, (1, 2, False, 1)),
+    ("quadrilateral", VARIABLE, 1, (1, 2, False, 4)),
 ]
 
 
