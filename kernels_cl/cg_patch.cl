@@ -10,16 +10,19 @@
 // word. Everything that is read from global memory is read in the first phase, all at once: waiting for it would be most
 // of the time. Where there is PTX, a patch asks DRAM for what a later one reads.
 // needs: NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME THREADS CLUSTER CORNER_BITS SLOT_BITS UNROLL_POINTS
-// needs: AHEAD REAL_BYTES BASIS GRAD GEO GEO_GRAD WEIGHTS
+// needs: AHEAD PLACE_ROUNDS WORD_ROUNDS REAL_BYTES BASIS GRAD GEO GEO_GRAD WEIGHTS
 //
 // UNROLL_POINTS: pragma of the loop over points; unrolled, points with equal derivatives along an axis share them
 //
+// PLACE_ROUNDS, WORD_ROUNDS: places and words of a work-item, at most; AHEAD: patches by which data are asked for in advance
+//
 // Arrays, `place` counting the vertices of all patches in turn; see Patches for how numbers are packed
-//   heads [patch, 8 + CLUSTER]  first place, places, interior places, first border value, first cluster, first word of
-//                               the list, its words, lowest interior number, clusters with more than 0, 1, ... cells
+//   heads [patch, 8 + CLUSTER]  first place, places, interior places, first border value, first cluster, first
+//                               word, words, lowest interior number, clusters with more than 0, 1, ... cells
 //   rounds [patch, 2, num_rounds]  interior places, and border places, with more than 0, 1, ... words in the list
 //   place_dofs [NC, places]     compact numbers of the vertex' degrees of freedom;  place_x [DIM, places] coordinates
-//   corner [word, clusters]     places of a cluster's vertices within the patch;  list  slots that add to a place
+//   words                       of each patch in turn: [word, cluster] places of a cluster's vertices within the patch,
+//                               then lists of the slots that add to places
 //   patch_aux [NAUX, CLUSTER, clusters] auxiliary rows of the cells of clusters, nodes in their order
 //   owned [n_owned]             complete sums;  border  sums to be finished
 // Local memory, for most_places places, most_words words and most_slots slots
@@ -43,13 +46,15 @@
 #define PATCH_ARGUMENTS                                                                                              \
   CG_ARGUMENTS, int places, int clusters, int num_rounds, int most_places, int most_words, int most_slots,           \
   __global const int *heads, __global const int *rounds, __global const int *place_dofs,                             \
-  __global const real *place_x, __global const ulong *corner, __global const ulong *list, __global real *owned,      \
+  __global const real *place_x, __global const ulong *words, __global real *owned,                                   \
   __global real *border, __global const real *patch_aux, __local real2 *local_
 
 inline real patch_value(__global const real *owned_, __global const real *tail_, int n_owned, int index)
 {
   return index < n_owned ? owned_[index] : tail_[index - n_owned];
 }
+
+#define PATCH_UNROLL _Pragma("unroll")
 
 #if TIME
 #define WITH_TIME(text) text
@@ -66,8 +71,9 @@ inline void patch_ahead(__global const void *from, int bytes)
 #endif
 }
 
-// Begins a patch: its numbers, its vertices and words in local memory; STAGE_MORE(c, k, index) for what an action needs.
-#define PATCH_BEGIN(STAGE_MORE)                                                                                      \
+// Begins a patch: its numbers, its vertices and words in local memory, values of VECTORS vectors, the last by STAGE_MORE.
+// Work-items without a place of their own repeat the last, and there is a barrier, so that all loads come first.
+#define PATCH_BEGIN(VECTORS, STAGE_MORE)                                                                             \
   const int patch = get_group_id(0);                                                                                 \
   __global const int *head = heads + patch * HEAD;                                                                   \
   const int first = head[0], count = head[1], inside = head[2], here = head[8];                                      \
@@ -76,33 +82,47 @@ inline void patch_ahead(__global const void *from, int bytes)
   __local real *z_l = (__local real *)(corner_l + most_words);                                                       \
   __local real *v_l = z_l + (DIM - 2) * most_places;                                                                 \
   POINT_LOAD_CONSTANTS                                                                                               \
-  FOR_ITEMS(k, count) {                                                                                              \
-    const int place = first + k;                                                                                     \
-    for (int c = 0; c < NC; ++c) {                                                                                   \
-      const int index = place_dofs[c * places + place];                                                              \
-      v_l[c * most_places + k] = patch_value(u_owned, u_tail, n_owned, index);                                       \
-      WITH_TIME(v_l[(NC + c) * most_places + k] = patch_value(ut_owned, ut_tail, n_owned, index);)                   \
-      STAGE_MORE(c, k, index)                                                                                        \
-    }                                                                                                                \
-    xy_l[k] = (real2)(place_x[place], place_x[places + place]);                                                      \
-    if (DIM == 3) z_l[k] = place_x[2 * places + place];                                                              \
+  int index_[PLACE_ROUNDS * NC];                                                                                     \
+  real x_[PLACE_ROUNDS * DIM], value_[(VECTORS) * PLACE_ROUNDS * NC];                                                \
+  ulong word_[WORD_ROUNDS];                                                                                          \
+  PATCH_UNROLL                                                                                                       \
+  for (int b = 0; b < PLACE_ROUNDS; ++b) {                                                                           \
+    const int place = first + min((int)get_local_id(0) + b * THREADS, count - 1);                                    \
+    for (int c = 0; c < NC; ++c) index_[b * NC + c] = place_dofs[c * places + place];                                \
+    for (int d = 0; d < DIM; ++d) x_[b * DIM + d] = place_x[d * places + place];                                     \
   }                                                                                                                  \
-  for (int w = 0; w < CORNER_WORDS; ++w)                                                                             \
-    FOR_ITEMS(k, here) corner_l[w * here + k] = corner[w * clusters + head[4] + k];                                  \
-  FOR_ITEMS(k, head[6]) list_l[k] = list[head[5] + k];                                                               \
+  PATCH_UNROLL                                                                                                       \
+  for (int b = 0; b < WORD_ROUNDS; ++b)                                                                              \
+    word_[b] = words[head[5] + min((int)get_local_id(0) + b * THREADS, head[6] - 1)];                                \
+  PATCH_UNROLL                                                                                                       \
+  for (int b = 0; b < PLACE_ROUNDS * NC; ++b) {                                                                      \
+    value_[b] = patch_value(u_owned, u_tail, n_owned, index_[b]);                                                    \
+    WITH_TIME(value_[PLACE_ROUNDS * NC + b] = patch_value(ut_owned, ut_tail, n_owned, index_[b]);)                   \
+    STAGE_MORE(value_[(1 + TIME) * PLACE_ROUNDS * NC + b], index_[b])                                                \
+  }                                                                                                                  \
+  BARRIER_LOCAL();                                                                                                   \
+  PATCH_UNROLL                                                                                                       \
+  for (int b = 0; b < PLACE_ROUNDS; ++b) {                                                                           \
+    const int k = min((int)get_local_id(0) + b * THREADS, count - 1);                                                \
+    for (int i = 0; i < (VECTORS); ++i)                                                                              \
+      for (int c = 0; c < NC; ++c) v_l[(i * NC + c) * most_places + k] = value_[(i * PLACE_ROUNDS + b) * NC + c];    \
+    xy_l[k] = (real2)(x_[b * DIM], x_[b * DIM + 1]);                                                                 \
+    if (DIM == 3) z_l[k] = x_[b * DIM + DIM - 1];                                                                    \
+  }                                                                                                                  \
+  PATCH_UNROLL                                                                                                       \
+  for (int b = 0; b < WORD_ROUNDS; ++b)                                                                              \
+    corner_l[min((int)get_local_id(0) + b * THREADS, head[6] - 1)] = word_[b];                                       \
   if (AHEAD && patch + AHEAD < (int)get_num_groups(0)) {                                                             \
     __global const int *next = head + AHEAD * HEAD;                                                                  \
     patch_ahead(u_owned + next[7], next[2] * REAL_BYTES);                                                            \
-    patch_ahead(corner + next[4], next[8] * 8);                                                                      \
-    patch_ahead(list + next[5], next[6] * 8);                                                                        \
+    patch_ahead(words + next[5], next[6] * 8);                                                                       \
     for (int c = 0; c < NC; ++c) patch_ahead(place_dofs + c * places + next[0], next[1] * 4);                        \
     for (int d = 0; d < DIM; ++d) patch_ahead(place_x + d * places + next[0], next[1] * REAL_BYTES);                 \
   }                                                                                                                  \
   BARRIER_LOCAL();
 
-#define STAGE_NOTHING(c, k, index)
-#define STAGE_DIRECTION(c, k, index) \
-  v_l[((1 + TIME) * NC + (c)) * most_places + k] = patch_value(du_owned, du_tail, n_owned, index);
+#define STAGE_NOTHING(value, index)
+#define STAGE_DIRECTION(value, index) value = patch_value(du_owned, du_tail, n_owned, index);
 
 // Declares the cluster c0: its vertices' coordinates, values u_v, ut_v [VERTICES, NC], and zero sums r_v [VERTICES, NC].
 #define PATCH_CLUSTER                                                                                                \
@@ -154,7 +174,10 @@ inline void patch_geometry(Geometry *g, const real *node, const int part)
   if (get_local_id(0) == 0)                                                                                          \
     for (int c = 0; c < NC; ++c) slots_l[c * most_slots + VERTICES * here] = 0;                                      \
   BARRIER_LOCAL();                                                                                                   \
-  FOR_ITEMS(k, count) {                                                                                              \
+  PATCH_UNROLL                                                                                                       \
+  for (int b = 0; b < PLACE_ROUNDS; ++b) {                                                                           \
+    const int k = get_local_id(0) + b * THREADS;                                                                     \
+    if (k >= count) break;                                                                                           \
     const int outside = k >= inside, nth = outside ? k - inside : k;                                                 \
     __global const int *having = rounds + (patch * 2 + outside) * num_rounds;                                        \
     __local const ulong *word = list_l + nth;                                                                        \
@@ -169,7 +192,7 @@ inline void patch_geometry(Geometry *g, const real *node, const int part)
     }                                                                                                                \
     for (int c = 0; c < NC; ++c) {                                                                                   \
       if (outside) border[(head[3] + nth) * NC + c] = sum[c];                                                        \
-      else owned[place_dofs[c * places + first + k]] = sum[c];                                                       \
+      else owned[index_[b * NC + c]] = sum[c];                                                                       \
     }                                                                                                                \
   }
 
@@ -198,7 +221,7 @@ inline void patch_geometry(Geometry *g, const real *node, const int part)
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1)))
 void cg_patch_residual(PATCH_ARGUMENTS)
 {
-  PATCH_BEGIN(STAGE_NOTHING)
+  PATCH_BEGIN(1 + TIME, STAGE_NOTHING)
   __local real *slots_l = v_l + (1 + TIME) * NC * most_places;
   FOR_ITEMS(c0, here) {
     PATCH_CLUSTER
@@ -212,7 +235,7 @@ void cg_patch_residual(PATCH_ARGUMENTS)
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1)))
 void cg_patch_action(PATCH_ARGUMENTS)
 {
-  PATCH_BEGIN(STAGE_DIRECTION)
+  PATCH_BEGIN(2 + TIME, STAGE_DIRECTION)
   __local real *slots_l = v_l + (2 + TIME) * NC * most_places;
   FOR_ITEMS(c0, here) {
     PATCH_CLUSTER

@@ -74,6 +74,7 @@ class CGSpecs:
         patches = self.patches
         macros = {**self._macros(), "NQ": self.quadrature.num_points, "THREADS": threads}
         macros |= {"CLUSTER": self.cells_per_thread, "CORNER_BITS": patches.corner_bits, "SLOT_BITS": patches.slot_bits}
+        macros["PLACE_ROUNDS"], macros["WORD_ROUNDS"] = (max(1, -(-n // threads)) for n in patches.local[:2])
         macros["AHEAD"] = PATCHES_AHEAD if self.limits.ptx else 0
         few = self.limits.is_gpu and self.quadrature.num_points * self.physics.num_components <= UNROLLED_POINTS
         macros["UNROLL_POINTS"] = '_Pragma("unroll")' if few else ""

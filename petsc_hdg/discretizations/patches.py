@@ -19,13 +19,12 @@ class Patches:
     """Patches of `cells` consecutive cells; `place` counts the vertices of all patches, `cluster` the threads' cells.
 
     heads       [patch, 8 + size] first place, places, complete places (they come first), first border value, first
-                cluster, first word of the list, its words, lowest complete number, then how many clusters have more
-                than 0, 1, … cells
+                cluster, first word, words, lowest complete number, then how many clusters have more than 0, 1, … cells
     members     [cluster, size] cells of each cluster, -1 behind the last;  vertices [cluster, vertex] geometry nodes
-    corner      [word, cluster] uint64: places of a cluster's vertices within the patch, corner_bits bits each
     place_dofs  [place, component] compact numbers;  place_node [place] geometry node
-    list        words of slots (vertex * clusters + cluster) that add to a place, slot_bits each: round by round those
-                of the complete places that have so many words, then those of the others
+    words       uint64, of each patch in turn: [word, cluster] places of a cluster's vertices within the patch of
+                corner_bits bits, then slots (vertex * clusters + cluster) that add to places, of slot_bits bits: round
+                by round those of the complete places that have so many words, then those of the others
     rounds      [patch, 2, rounds] complete places, and others, with more than 0, 1, … words
     local       places, words and slots of the largest patch
     rows        compact numbers whose sums are finished by a list: row_start [row + 1], row_entry [nnz] positions among
@@ -36,11 +35,10 @@ class Patches:
     heads: np.ndarray
     members: np.ndarray
     vertices: np.ndarray
-    corner: np.ndarray
+    words: np.ndarray
     corner_bits: int
     place_dofs: np.ndarray
     place_node: np.ndarray
-    list: np.ndarray
     slot_bits: int
     rounds: np.ndarray
     local: tuple[int, int, int]
@@ -102,7 +100,7 @@ def build_patches(
     slot_bits = _width(slots.max(initial=0))
     valence = np.bincount(where[own], minlength=len(unique))
     words = -(-valence // (64 // slot_bits))
-    order = np.lexsort((-words, ~complete, place_patch))
+    order = np.lexsort((dofs[:, 0], -words, ~complete, place_patch))  # neighbours in memory are read by neighbours
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     place_patch, place_node, dofs = place_patch[order], place_node[order], dofs[order]
@@ -115,16 +113,16 @@ def build_patches(
     inside = np.bincount(place_patch[complete], minlength=count)
     border = places - inside
     having = [np.bincount(patch_of[size > k], minlength=count) for k in range(cluster)]
-    corner, num_words = _packed(within, corner_bits), rounds.sum(axis=(1, 2))
-    most = places, len(corner) * clusters + num_words, slots + 1
-    starts = place_start[:-1], places, inside, np.cumsum(border) - border, first_cluster, list_start
+    word_start, all_words = _laid(_packed(within, corner_bits), lists, clusters, first_cluster, list_start)
+    num_words = np.diff(np.append(word_start, len(all_words)))
+    starts = place_start[:-1], places, inside, np.cumsum(border) - border, first_cluster, word_start
     heads = np.stack((*starts, num_words, _lowest(dofs, place_start, inside), *having), axis=1).astype(np.int32)
+    most = places, num_words, slots + 1
     rows, row_start, row_entry = _border_rows(dofs[~complete], num_rows, cell_dofs, natural, facet_stride)
     return Patches(
-        cells=cells, heads=heads, members=members, vertices=vertices, corner=corner,
-        corner_bits=corner_bits, place_dofs=dofs, place_node=place_node, list=lists, slot_bits=slot_bits,
-        rounds=rounds.astype(np.int32), local=tuple(int(m.max(initial=0)) for m in most),
-        rows=rows, row_start=row_start, row_entry=row_entry,
+        cells=cells, heads=heads, members=members, vertices=vertices, words=all_words, corner_bits=corner_bits,
+        place_dofs=dofs, place_node=place_node, slot_bits=slot_bits, rounds=rounds.astype(np.int32),
+        local=tuple(int(m.max(initial=0)) for m in most), rows=rows, row_start=row_start, row_entry=row_entry,
     )  # fmt: skip
 
 
@@ -193,6 +191,19 @@ def _lists(place, slot, slots, bits, place_patch, complete, words):
     of_place = kind[place]
     numbers[start[of_place, nth // per_word] + place - kind_start[of_place], nth % per_word] = slot
     return rounds.reshape(count, 2, depth), start[::2, 0], _packed(numbers, bits)[0]
+
+
+def _laid(corner, lists, clusters, first_cluster, list_start):
+    """First word [patch] and words: of each patch those of its clusters [word, cluster], then its lists."""
+    patch_of = np.repeat(np.arange(len(clusters)), clusters)
+    word_start = len(corner) * first_cluster + list_start
+    words = np.empty(corner.size + len(lists), dtype=np.uint64)
+    at = word_start[patch_of] + np.arange(len(patch_of)) - first_cluster[patch_of]
+    for number, row in enumerate(corner):
+        words[at + number * clusters[patch_of]] = row
+    of_list = np.repeat(np.arange(len(clusters)), np.diff(np.append(list_start, len(lists))))
+    words[len(corner) * (first_cluster + clusters)[of_list] + np.arange(len(lists))] = lists
+    return word_start, words
 
 
 def _border_rows(border_dofs, num_rows, cell_dofs, natural, facet_stride):

@@ -21,14 +21,13 @@ class PatchOperator:
         patches = disc.patches
         self.count, self.num_rows = patches.count, len(patches.rows)
         self.border_values = patches.num_border * disc.physics.num_components
-        self.sizes = (len(patches.place_node), patches.corner.shape[1], patches.rounds.shape[2], *patches.local)
+        self.sizes = (len(patches.place_node), len(patches.members), patches.rounds.shape[2], *patches.local)
         tables = {
             "heads": patches.heads,
             "rounds": patches.rounds,
             "place_dofs": patches.place_dofs.T,
             "place_x": disc.mesh.geometry.nodes[patches.place_node].T,
-            "corner": patches.corner.view(np.int32),
-            "list": patches.list.view(np.int32),
+            "words": patches.words.view(np.int32),
         }
         self._tables = [arrays.to_device(table, "patches") for table in tables.values()]
         rows = (patches.rows, patches.row_start, patches.row_entry)
@@ -78,7 +77,7 @@ class PatchOperator:
 
     def _launch(self, kernel: Kernel, out, **where) -> None:
         arguments = self.operator.arguments(kernel, self.operator.discretization.mesh.num_cells, **where)
-        items = self.count * kernel.spec.local_size
+        items = self.count * kernel.spec.local_size if self.sizes[0] else 0
         size = kernel.spec.local_bytes
         local = self._local.setdefault(size, opencl().LocalMemory(size))  # the same object, which need not be set anew
         kernel(items, *arguments, *self.sizes, *self._tables, out, self.border, self._aux, local)

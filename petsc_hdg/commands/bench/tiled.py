@@ -100,14 +100,14 @@ class TiledCG(Tiled, ContinuousGalerkin):
         if self.tile.mesh.num_cells % one.cells:
             raise ValueError(f"a tile of {self.tile.mesh.num_cells} cells is not made of patches of {one.cells}")
         k = np.arange(self.copies)[:, None]
-        border, words = one.num_border, len(one.list)
+        border, words = one.num_border, len(one.words)
         values = border * self.physics.num_components
 
         def repeated(array, step=0):
             return (np.asarray(array) + step * k).ravel().astype(np.int32)
 
         step = np.zeros(one.heads.shape[1], dtype=np.int64)
-        step[[0, 3, 4, 5, 7]] = len(one.place_node), border, one.corner.shape[1], words, self.tile.dofmap.num_owned
+        step[[0, 3, 4, 5, 7]] = len(one.place_node), border, len(one.members), words, self.tile.dofmap.num_owned
         heads = one.heads[None] + step * k[:, :, None]
         dofs = one.place_dofs[None] + (self.tile.dofmap.num_owned * k)[:, :, None]
         return replace(
@@ -116,10 +116,9 @@ class TiledCG(Tiled, ContinuousGalerkin):
             members=np.where(
                 one.members[None] < 0, -1, one.members[None] + self.tile.mesh.num_cells * k[:, :, None]
             ).reshape(-1, one.members.shape[1]),
-            corner=np.tile(one.corner, self.copies),
             place_dofs=dofs.reshape(-1, one.place_dofs.shape[1]).astype(np.int32),
             place_node=repeated(one.place_node, len(self.tile.mesh.geometry.nodes)),
-            list=np.tile(one.list, self.copies),
+            words=np.tile(one.words, self.copies),
             rounds=np.tile(one.rounds, (self.copies, 1, 1)),
             rows=repeated(one.rows, self.tile.dofmap.num_owned),
             row_start=np.append(
