@@ -74,6 +74,11 @@ class Automatic(TraceFormat):
             yield SymmetricBlocks, "because the matrix is symmetric"
         yield DenseBlock, "because cells differ, and the device is a CPU"
 
+    def compile_variants(self) -> None:
+        symmetric = (SymmetricBlocks,) if symmetric_pays(self.operator.device) else ()
+        for kind in (ElementMatrices, *symmetric, DenseBlock) if self.has_facets else (ElementMatrices,):
+            kind(self.operator, self.stored != self.arrays.real, self.layout).kernels  # noqa: B018
+
     # What the chosen format does ----------------------------------------------------------------------------
 
     @property

@@ -9,6 +9,7 @@ from mpi4py import MPI
 
 from .. import stages
 from ..device import Kernel
+from ..discretizations.class_specs import class_specs
 from ..errors import PetscHdgError, SolveError
 from .base import DeviceOperator
 from .check_trace import check_trace
@@ -75,6 +76,13 @@ class CondensedOperator(DeviceOperator):
         """Compile what residuals and products need; with `matrices`, values of the assembled matrix are kept too."""
         self._wants_values = matrices or self.format is None
         self.kernels, self.local.kernels, [each.kernels for each in self.formats]  # noqa: B018
+
+    def compile_variants(self) -> None:
+        for each in self.formats:
+            each.compile_variants()
+        if self.is_linear and self.discretization.options.hdg_share:
+            for spec in class_specs(self.discretization).values():
+                Kernel(spec, self.device)
 
     @property
     def formats(self) -> list:

@@ -104,6 +104,9 @@ class TraceFormat:
         """y = diagonal, on this rank."""
         self.column(-1, y_owned, y_ghost)
 
+    def compile_variants(self) -> None:
+        """Compile what other meshes would take, too. Not collective."""
+
     # Over all ranks, on buffers of owned values -----------------------------------------------------------
 
     def apply(self, x, out, transpose: bool = False) -> None:
