@@ -43,6 +43,7 @@ class Vectors:
 
     @property
     def device(self):
+        """The Device of the buffers."""
         return self.arrays.device
 
     @cached_property
@@ -55,6 +56,7 @@ class Vectors:
         self._kernels[name](self.items, self.count, *arguments)
 
     def copy(self, source, target) -> None:
+        """target = source"""
         self.arrays.copy(source, target, self.count)
 
     # Sums ------------------------------------------------------------------------------------------------
@@ -89,6 +91,7 @@ class Rows:
         self._range = (0, 0)
 
     def clear(self) -> None:
+        """All sums are zero."""
         self.vectors.arrays.fill(self.buffer)
 
     def read(self, first: int, count: int) -> Rows:
