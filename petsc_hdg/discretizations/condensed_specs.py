@@ -9,11 +9,12 @@ import numpy as np
 from ..codegen import KernelSpec
 from ..options import is_number
 from ..reference import facet_quadrature, symmetric_quadrature, tabulate
+from .affine_cells import are_parallelepipeds
 from .constant_terms import constant_terms
 from .large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
 from .symmetry import has_symmetric_derivative
 from .tile_shape import TileShape, tile_shape
-from .warp_shape import CELLS, MOST_BYTES, MOST_REALS, ThreadShape, WarpShape, warp_shape
+from .warp_shape import CELLS, MOST_BYTES, MOST_REALS, MOST_TENSOR_BYTES, ThreadShape, WarpShape, warp_shape
 from .warp_tables import warp_constant, warp_points
 
 _POINTS = ("geometry.clh", "geometry_nodes.clh", "point.clh", "gather_tvector.clh", "condense_point.clh")
@@ -63,7 +64,7 @@ class CondensedSpecs:
         return {
             "DIM": self.dim,
             "NNODES": self.geometry_element.num_basis,
-            "AFFINE": int(self.mesh.geometry.is_affine),
+            "AFFINE": int(self.is_affine),
             "NI": self.num_interior,
             "NT": self.num_trace,
             "NC": self.components,
@@ -135,27 +136,40 @@ class CondensedSpecs:
         return rows * (rows + 1)
 
     @cached_property
+    def is_affine(self) -> bool:
+        """Whether all cells of this rank are affine images of the reference cell."""
+        geometry, shape = self.mesh.geometry, self.mesh.shape
+        if geometry.is_affine or shape.is_simplex or geometry.degree > 1:
+            return geometry.is_affine
+        return are_parallelepipeds(geometry.nodes, geometry.cell_nodes)
+
+    @cached_property
     def is_constant(self) -> bool:
         """Whether derivatives and stabilization are the same at all points of a cell, and cells are affine."""
         by_expression = self.has_jumps and self.stabilization_mode == 2
-        return self.mesh.geometry.is_affine and not by_expression and self.physics.constant_jacobian(self.dim)
+        return self.is_affine and not by_expression and self.physics.constant_jacobian(self.dim)
 
     @cached_property
     def warp_shape(self) -> WarpShape | None:
         """Launch shape of `condense` by tensor cores, or None where they are not there or do not pay."""
-        several = self.components > 1 and not self.is_constant
+        several = self.components > 1 and not self.sums_matrices
         if not self.uses_warps or several or not self.num_eliminated:
             return None
         size, symmetric = self.num_functions * self.components, has_symmetric_derivative(self.physics, self.dim)
         room, natural = self.limits.local_bytes // self.real_bytes - 300, int(bool(self.physics.natural))
         boundary = 8 * natural * max(self._point_block(), 24)
-        if not self.is_constant:
+        if not self.sums_matrices:
             return warp_shape(size, symmetric, self.num_functions, False, room, size + boundary)
         facets = 2 * self.num_facets_of_cell * self.components
         room -= CELLS * ((1 + natural) * size + self._point_block() + facets)
-        shape = warp_shape(size, symmetric, self.num_functions, True, room, boundary)
-        terms = (1 + self.dim) ** 2 + self.num_facets_of_cell
-        return shape if self.real_bytes * terms * size**2 <= MOST_BYTES else None
+        return warp_shape(size, symmetric, self.num_functions, True, room, boundary)
+
+    @property
+    def sums_matrices(self) -> bool:
+        """Whether tensor cores' kernel sums reference matrices, which pays while caches hold them, not points."""
+        size, terms = self.num_functions * self.components, (1 + self.dim) ** 2 + self.num_facets_of_cell
+        most = MOST_BYTES if self.mesh.shape.is_simplex else MOST_TENSOR_BYTES
+        return self.is_constant and self.real_bytes * terms * size**2 <= most
 
     @cached_property
     def thread_shape(self) -> ThreadShape | None:
@@ -197,7 +211,7 @@ class CondensedSpecs:
 
     def _warp_spec(self, shape: WarpShape) -> KernelSpec:
         """Spec of `condense` by tensor cores."""
-        sources, tables, macros = warp_constant(self, shape) if self.is_constant else warp_points(self, shape)
+        sources, tables, macros = warp_constant(self, shape) if self.sums_matrices else warp_points(self, shape)
         macros = {
             **self.point_macros(),
             **self.limits.macros,

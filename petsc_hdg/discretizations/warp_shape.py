@@ -11,6 +11,7 @@ POINT_REALS = 32 * 24  # of local memory for the derivatives at points (HELD, HE
 PITCH = 10  # as in condense_warp.clh
 CELLS = 8  # of a work-group (CELLS in condense_batch.clh)
 MOST_BYTES = 4 << 20  # of the reference matrices, which should stay in the second-level cache
+MOST_TENSOR_BYTES = 1 << 18  # the same on tensor cells, whose points are few for their functions
 
 
 @dataclass(frozen=True)
