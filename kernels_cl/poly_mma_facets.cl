@@ -12,6 +12,22 @@
 #define FAR_FLUX (OWN_FLUX + DERIVATIVES)
 #define ADJOINT (FAR_FLUX + DERIVATIVES)
 
+// What functions of column j bring to products, `column` [SLOTS], and the products with pairs of blocks of rows.
+#define FACET_COLUMN(j, column)                                                                          \
+  {                                                                                                      \
+    const int far_side_ = first_tile + (j) >= BLOCKS;                                                    \
+    __local const real2 *flux_ = at_pair + (far_side_ ? FAR_FLUX : OWN_FLUX) * PAIRS;                    \
+    poly_two(at_pair + (far_side_ ? LINES * PAIRS : 0), columns + (j) * DIM, value);                     \
+    UNROLL for (int k_ = 0; k_ < SLOTS; ++k_) {                                                          \
+      column[k_] = 0;                                                                                    \
+      if (STATE || k_ == 0)                                                                              \
+        UNROLL for (int l_ = 0; l_ < (TRIAL_GRADIENT ? 1 + DIM : 1); ++l_)                               \
+          column[k_] += flux_[(k_ * (1 + DIM) + l_) * PAIRS] * value[l_];                                \
+      else column[k_] = far_side_ ? -value[0] : value[0];                                                \
+      POLY_MMA(sum, j, row + k_, SLOTS, column[k_])                                                      \
+    }                                                                                                    \
+  }
+
 KERNEL(GROUP) void poly_facets(CG_ARGUMENTS, __global const int *neighbour, __global const int *code,
                                __global const real *sigma_, __global const int *kinds, POLY_ARGUMENTS,
                                __global const int *interfaces, __global const int *facets, __global const int4 *steps,
@@ -22,10 +38,10 @@ KERNEL(GROUP) void poly_facets(CG_ARGUMENTS, __global const int *neighbour, __gl
   POLY_WARP
   const int end = step_first[mine[2]];
   int rows[BLOCKS * DIM], columns[COLUMN_TILES * DIM], interface = mine[1];
-  real sum[4 * TILES];
+  real sum[SUMS];
   UNROLL for (int i = 0; i < BLOCKS; ++i) poly_places(8 * i + g_row, rows + i * DIM);
   UNROLL for (int j = 0; j < COLUMN_TILES; ++j) poly_places(8 * ((first_tile + j) % BLOCKS) + g_row, columns + j * DIM);
-  UNROLL for (int k = 0; k < 4 * TILES; ++k) sum[k] = 0;
+  UNROLL for (int k = 0; k < SUMS; ++k) sum[k] = 0;
 
   for (int from = step_first[interface]; from < end; from += POINTS / 8) {
     for (int p = (int)get_local_id(0); p < POINTS; p += GROUP) {
@@ -67,22 +83,20 @@ KERNEL(GROUP) void poly_facets(CG_ARGUMENTS, __global const int *neighbour, __gl
 #endif
 #endif
       }
-      UNROLL for (int j = 0; j < COLUMN_TILES; ++j) {
-        const int far_side = first_tile + j >= BLOCKS;
-        __local const real2 *flux = at_pair + (far_side ? FAR_FLUX : OWN_FLUX) * PAIRS;
-        poly_two(at_pair + (far_side ? LINES * PAIRS : 0), columns + j * DIM, value);
+      real2 one[SLOTS], two[SLOTS];
+      UNROLL for (int j = 0; j + 1 < COLUMN_TILES; j += 2) {
+        FACET_COLUMN(j, one)
+        FACET_COLUMN(j + 1, two)
         UNROLL for (int k = 0; k < SLOTS; ++k) {
-          real2 column = 0;
-#if STATE
-          UNROLL for (int l = 0; l < (TRIAL_GRADIENT ? 1 + DIM : 1); ++l) column += flux[(k * (1 + DIM) + l) * PAIRS] * value[l];
-#else
-          if (k == 0)
-            UNROLL for (int l = 0; l < (TRIAL_GRADIENT ? 1 + DIM : 1); ++l) column += flux[l * PAIRS] * value[l];
-          else column = far_side ? -value[0] : value[0];
-#endif
-          POLY_MMA(sum + 4 * ROW_TILES * j, row + k, SLOTS, column)
+          POLY_MMA_LAST(sum, j, row[(BLOCKS - 1) * SLOTS + k], one[k], two[k])
         }
       }
+#if COLUMN_TILES % 2
+      FACET_COLUMN(COLUMN_TILES - 1, one)
+      UNROLL for (int k = 0; k < SLOTS; ++k) {
+        POLY_MMA_LAST(sum, COLUMN_TILES - 1, row[(BLOCKS - 1) * SLOTS + k], one[k], (real2)(0))
+      }
+#endif
       const int4 now = steps[from + step];
       if (now.y + 8 >= now.z) {
         __global const int *here = interfaces + (size_t)ITEM * interface;
@@ -91,9 +105,10 @@ KERNEL(GROUP) void poly_facets(CG_ARGUMENTS, __global const int *neighbour, __gl
         UNROLL for (int j = 0; j < COLUMN_TILES; ++j)
           if (first_tile + j >= BLOCKS) {
             if (wanted)
-              poly_write_column(sum + 4 * ROW_TILES * j, g_row, 8 * (first_tile + j - BLOCKS) + 2 * pair, size, sizes[far],
-                                here[4], ATOMIC ? add : 0, block);
+              poly_write_column(sum, j, 8 * (first_tile + j - BLOCKS), lane, size, sizes[far], here[4], ATOMIC ? add : 0,
+                                block);
             UNROLL for (int e = 0; e < 4 * ROW_TILES; ++e) sum[4 * ROW_TILES * j + e] = 0;
+            UNROLL for (int e = 0; e < 2 * ODD; ++e) sum[LAST + 2 * j + e] = 0;
           }
         ++interface;
       }
@@ -103,5 +118,5 @@ KERNEL(GROUP) void poly_facets(CG_ARGUMENTS, __global const int *neighbour, __gl
   __global real *block = out + mine[3] + (size_t)test * size * mine[4] + trial * size;
   UNROLL for (int j = 0; j < COLUMN_TILES; ++j)
     if (first_tile + j < BLOCKS)
-      poly_write_column(sum + 4 * ROW_TILES * j, g_row, 8 * (first_tile + j) + 2 * pair, size, size, mine[4], add, block);
+      poly_write_column(sum, j, 8 * (first_tile + j), lane, size, size, mine[4], add, block);
 }

@@ -10,12 +10,6 @@
 
 #define FLUXES (SLOTS * (1 + DIM))
 
-// Weighted trial function with `value` [1 + DIM] of slot k.
-#define COLUMN(value, k)                                                                     \
-  real2 column = 0;                                                                          \
-  UNROLL for (int l = TRIAL_VALUE ? 0 : 1; l < (TRIAL_GRADIENT ? 1 + DIM : 1); ++l)          \
-    if (POLY_DEPENDS(k, l)) column += flux[((k) * (1 + DIM) + l) * PAIRS] * (value)[l];
-
 KERNEL(GROUP) void poly_volume(CG_ARGUMENTS, POLY_ARGUMENTS, __global const int *cells)
 {
   __local real2 store[(LINES + FLUXES) * PAIRS];
@@ -23,10 +17,10 @@ KERNEL(GROUP) void poly_volume(CG_ARGUMENTS, POLY_ARGUMENTS, __global const int 
   POLY_WARP
   const int first = mine[1], points = (mine[2] - first) * NQ;
   int rows[BLOCKS * DIM], columns[COLUMN_TILES * DIM];
-  real sum[4 * TILES];
+  real sum[SUMS];
   UNROLL for (int i = 0; i < BLOCKS; ++i) poly_places(8 * i + g_row, rows + i * DIM);
   UNROLL for (int j = 0; j < COLUMN_TILES; ++j) poly_places(8 * (first_tile + j) + g_row, columns + j * DIM);
-  UNROLL for (int k = 0; k < 4 * TILES; ++k) sum[k] = 0;
+  UNROLL for (int k = 0; k < SUMS; ++k) sum[k] = 0;
 
   for (int from = 0; from < points; from += POINTS) {
     for (int p = (int)get_local_id(0); p < POINTS; p += GROUP) {
@@ -49,25 +43,30 @@ KERNEL(GROUP) void poly_volume(CG_ARGUMENTS, POLY_ARGUMENTS, __global const int 
       real2 value[BLOCKS * (1 + DIM)];
       UNROLL for (int i = 0; i < BLOCKS; ++i) poly_two(lines, rows + i * DIM, value + i * (1 + DIM));
 #if WARPS == 1
-      UNROLL for (int k = 0; k < SLOTS; ++k)
-        UNROLL for (int j = 0; j < COLUMN_TILES; ++j) {
-          COLUMN(value + j * (1 + DIM), k)
-          POLY_MMA(sum + 4 * ROW_TILES * j, value + 1 - TEST_VALUE + k, 1 + DIM, column)
-        }
+      const real2 *other = value;
 #else
-      UNROLL for (int j = 0; j < COLUMN_TILES; ++j) {
-        real2 other[1 + DIM];
-        poly_two(lines, columns + j * DIM, other);
-        UNROLL for (int k = 0; k < SLOTS; ++k) {
-          COLUMN(other, k)
-          POLY_MMA(sum + 4 * ROW_TILES * j, value + 1 - TEST_VALUE + k, 1 + DIM, column)
+      real2 other[COLUMN_TILES * (1 + DIM)];
+      UNROLL for (int j = 0; j < COLUMN_TILES; ++j) poly_two(lines, columns + j * DIM, other + j * (1 + DIM));
+#endif
+      UNROLL for (int k = 0; k < SLOTS; ++k) {
+        const real2 *rows_of = value + 1 - TEST_VALUE + k;
+        real2 column[COLUMN_TILES + 1];
+        UNROLL for (int j = 0; j <= COLUMN_TILES; ++j) column[j] = 0;
+        UNROLL for (int l = TRIAL_VALUE ? 0 : 1; l < (TRIAL_GRADIENT ? 1 + DIM : 1); ++l)
+          if (POLY_DEPENDS(k, l))
+            UNROLL for (int j = 0; j < COLUMN_TILES; ++j)
+              column[j] += flux[(k * (1 + DIM) + l) * PAIRS] * other[j * (1 + DIM) + l];
+        UNROLL for (int j = 0; j < COLUMN_TILES; ++j) {
+          POLY_MMA(sum, j, rows_of, 1 + DIM, column[j])
+        }
+        UNROLL for (int j = 0; j < COLUMN_TILES; j += 2) {
+          POLY_MMA_LAST(sum, j, rows_of[(BLOCKS - 1) * (1 + DIM)], column[j], column[j + 1])
         }
       }
-#endif
     }
     BARRIER_LOCAL();
   }
   __global real *block = out + mine[3] + (size_t)test * size * mine[4] + trial * size;
   UNROLL for (int j = 0; j < COLUMN_TILES; ++j)
-    poly_write_column(sum + 4 * ROW_TILES * j, g_row, 8 * (first_tile + j) + 2 * pair, size, size, mine[4], add, block);
+    poly_write_column(sum, j, 8 * (first_tile + j), lane, size, size, mine[4], add, block);
 }

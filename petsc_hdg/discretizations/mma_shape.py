@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 LEAST_ROWS = {"volume": 9, "facets": 9}  # functions below which tiles are mostly padding
 MOST_BLOCKS = 8  # of eight functions
-MOST_REALS = {"volume": 100, "facets": 100}  # of a lane in registers: sums, and functions at two points
+MOST_REALS = {"volume": 96, "facets": 96}  # of a lane in registers: sums, and functions at two points
 POINTS = {"volume": 32, "facets": 32}  # of a warp
 REGISTERS = {"volume": {}, "facets": {}}  # at most, by blocks
 LOCAL = 40 * 1024  # bytes of local memory of a work-group
@@ -38,7 +38,7 @@ class MmaShape:
     @property
     def macros(self) -> dict[str, int]:
         """Sizes that poly_mma.clh needs; a work-group is one team."""
-        sizes = {"BLOCKS": self.blocks, "ROW_TILES": (self.blocks + 1) // 2, "COLUMN_TILES": self.column_tiles}
+        sizes = {"BLOCKS": self.blocks, "ROW_TILES": self.blocks // 2, "COLUMN_TILES": self.column_tiles}
         return {**sizes, "WARPS": self.warps, "POINTS": self.points, "GROUP": self.local_size, **ONE_TEAM}
 
 
@@ -56,7 +56,8 @@ def mma_shape(part: str, rows: int, numbers: int, slots: int, limits) -> MmaShap
     columns, held = (blocks, 8) if part == "volume" else (2 * blocks, 2 * slots)
     for warps in range(1, columns + 1):
         tiles = -(-columns // warps)
-        if 4 * tiles * ((blocks + 1) // 2) + held * blocks <= MOST_REALS[part]:
+        sums = 4 * tiles * (blocks // 2) + blocks % 2 * 2 * (tiles + tiles % 2)
+        if sums + held * blocks <= MOST_REALS[part]:
             break
     most = min(LOCAL, limits.local_bytes) // (8 * numbers) - 8
     points = min(POINTS[part] * warps, 64, most) // 16 * 16
