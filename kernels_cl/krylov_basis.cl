@@ -9,14 +9,19 @@
 #define READ_VECTORS READ_VECTOR(0), READ_VECTOR(1), READ_VECTOR(2), READ_VECTOR(3), \
                      READ_VECTOR(4), READ_VECTOR(5), READ_VECTOR(6), READ_VECTOR(7)
 
-// Products of w with the vectors.
-KERNEL(GROUP) void basis_dots(int n, int used, READ_VECTORS, __global const real *restrict w, int row,
+// Products of w with the vectors, or of out = d w where there is a d.
+KERNEL(GROUP) void basis_dots(int n, int used, READ_VECTORS, __global const real *restrict w,
+                              __global const real *restrict d, __global real *restrict out, int row,
                               __global real4 *sums)
 {
   __local real4 scratch[GROUP];
   real4 low = 0, high = 0;
   FOR_UNKNOWNS(i, n) {
-    const real wi = w[i];
+    real wi = w[i];
+    if (d) {
+      wi *= d[i];
+      out[i] = wi;
+    }
     real4 a = 0, b = 0;
     a.x = v0[i];
     if (used > 1) a.y = v1[i];

@@ -42,11 +42,15 @@ class Basis:
         self._append(0, w)
         return float(square)
 
-    def extend(self, used: int, w) -> None:
-        """Begin to take from w its part in the first `used` vectors; vector `used` = w / |w| then."""
+    def extend(self, used: int, w, raw=None, diagonal=None) -> None:
+        """Begin to take from w its part in the first `used` vectors; vector `used` = w / |w| then.
+
+        With a diagonal w is not given, it becomes diagonal `raw` on the way.
+        """
         vectors = self.vectors
         for first, count, given in self._parts(self.buffers, used):
-            self._run("dots", count, *given, w, first // 4, self._rows.buffer)
+            source = (w, None, None) if diagonal is None or first else (raw, diagonal, w)
+            self._run("dots", count, *given, *source, first // 4, self._rows.buffer)
         rows = -(-used // 4)
         if self.alone:
             self._kernels["totals"](rows * vectors.group, vectors.groups, self._rows.buffer, self._numbers)

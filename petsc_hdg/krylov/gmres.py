@@ -100,7 +100,7 @@ class GMRES(DeviceSolver):
         """Make the basis larger by one vector; returns the norm of the residual, None where the solve has failed."""
         used = small.size + 1
         course.flops += 4 * used + 3
-        self._basis.extend(used, w)
+        self._basis.extend(used, w, self.vectors.buffer("between"), self._diagonal)
         if self.operation.on_device and used < self.restart:
             self._multiply(used, w)  # before the host has seen the sums
         products, square = self._basis.wait(used)
@@ -123,7 +123,10 @@ class GMRES(DeviceSolver):
         return norm
 
     def _multiply(self, k: int, w) -> None:
-        """w = the operator times vector k."""
+        """w = the operator times vector k, or without the diagonal that `extend` multiplies by."""
+        if self._diagonal is not None:
+            self.operation.matrix.mult(self._basis.buffers[k], self.vectors.buffer("between"))
+            return
         if not self.is_flexible:
             self.operation.apply(self._basis.buffers[k], w)
             return
@@ -131,6 +134,13 @@ class GMRES(DeviceSolver):
             self._directions.append(self.vectors.arrays.empty(self.vectors.count))
         self.operation.preconditioner.apply(self._basis.buffers[k], self._directions[k])
         self.operation.matrix.mult(self._directions[k], w)
+
+    @property
+    def _diagonal(self):
+        """The preconditioner where it stands on the left and is a diagonal."""
+        preconditioner = self.operation.preconditioner
+        is_fused = self.operation.is_left and preconditioner.is_diagonal and not self.is_flexible
+        return preconditioner.diagonal if is_fused else None
 
     # The solution ----------------------------------------------------------------------------------------
 
