@@ -302,11 +302,11 @@ class CondensedOperator(DeviceOperator):
         if self.keeps_recovery:
             self._prepare(t)
             self.direction.use(x)
-            if self.local.classes:
-                self.local.classes.recover(self.direction, self._particular, self.interior)
-                return self.interior
             items = disc.num_eliminated * disc.mesh.num_cells
             with stages.event("Recover", 2 * items * disc.num_trace_dofs):
+                if self.local.classes:
+                    self.local.classes.recover(self.direction, self._particular, self.interior)
+                    return self.interior
                 self.kernels["condense_recover"](
                     items, disc.mesh.num_cells, 0, disc.stride, self.dofmap.num_owned, self._dofs, self.direction.owned,
                     self.direction.tail, disc.stride, self._kept, self._particular, self.interior,

@@ -115,8 +115,17 @@ class LocalStage:
 
         recovery: buffer for U of all cells in one tile, or None. `condensation_failure` tells how it went.
         """
-        with stages.event("Condense", self.disc.mesh.num_cells * self.disc.flops_per_cell):
+        with stages.event("Condense", self.flops):
             self._condense(trace, interior, t, take, recovery)
+
+    @property
+    def flops(self) -> int:
+        """Flops of a condensation without the physics: of all cells, or of each shape and a product a cell."""
+        disc, classes = self.disc, self.classes
+        if not classes:
+            return disc.mesh.num_cells * disc.flops_per_cell
+        product = 2 * disc.num_eliminated * (disc.num_eliminated + disc.num_trace_dofs)
+        return classes.shapes.count * disc.flops_per_cell + disc.mesh.num_cells * product
 
     def _condense(self, trace, interior, t: float, take, recovery) -> None:
         classes = self.classes

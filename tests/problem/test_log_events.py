@@ -56,19 +56,22 @@ def test_events_of_shell_matrices():
     assert logged("Matrix", wanted["Jacobian"]) == (1, cells * per_matrix)
 
 
-def test_events_of_a_condensed_scheme():
-    given = problem("hdg_gpu", pmat="none", hdg_trace_mat="dbf")
+@pytest.mark.parametrize("share", [False, True])
+def test_events_of_a_condensed_scheme(share):
+    given = problem("hdg_gpu", faces=(6, 6), pmat="none", hdg_trace_mat="dbf", hdg_share=share)
     wanted, disc, trace = parts(given), given.discretization, given.operator.format
     assert logged("Product", wanted["Product"]) == logged("Residual", wanted["Residual"]) == (1, trace.flops)
     given.operator.set_constants([])
-    assert logged("Condense", wanted["Jacobian"]) == (1, disc.mesh.num_cells * disc.flops_per_cell)
+    N, M, cells = disc.num_eliminated, disc.num_trace_dofs, disc.mesh.num_cells
+    shapes = given.operator.local.classes.shapes.count if share else cells
+    flops = shapes * disc.flops_per_cell + (cells * 2 * N * (N + M) if share else 0)
+    assert (shapes < cells) == share and logged("Condense", wanted["Jacobian"]) == (1, flops)
     assert logged("Condense", wanted["Jacobian"]) == (0, 0)  # a linear one is condensed once
     facets, block = trace.layout.num_owned, trace.layout.block
     u = given.create_vec()
     calls, flops = logged("BlockApply", given.solve)
     assert calls > 2 and flops == calls * 2 * facets * block**2
     assert logged("BlockSetUp", given.solve) == (1, 2 * facets * block**3)
-    N, M = disc.num_eliminated, disc.num_trace_dofs
     calls, flops = logged("Recover", lambda: given.cell_values(u))
     assert calls >= 1 and flops == calls * 2 * N * M * disc.mesh.num_cells
 
