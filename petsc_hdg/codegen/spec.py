@@ -34,7 +34,6 @@ class KernelSpec:
     precision   "double" or "single"
     local_size  work-items of a work-group
     local_bytes local memory of a work-group
-    registers   32-bit registers of a work-item at most, 0 for as many as the compiler likes; on NVIDIA alone
     """
 
     name: str
@@ -45,7 +44,6 @@ class KernelSpec:
     precision: str = "double"
     local_size: int = 64
     local_bytes: int = 0
-    registers: int = 0
 
     def __post_init__(self):
         if self.precision not in REAL_BYTES:

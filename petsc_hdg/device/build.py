@@ -11,21 +11,15 @@ from petsc_hdg.device.platforms import opencl
 from petsc_hdg.errors import DeviceError, PhysicsError
 
 
-def build_options(device, spec) -> list[str]:
-    """Compiler options: the language, registers, and nothing that trades accuracy for speed."""
-    single = ["-cl-single-precision-constant"] if spec.precision == "single" else []
-    return ["-cl-std=CL1.2", *single, *_register_options(device, spec)]
-
-
-def _register_options(device, spec) -> list[str]:
-    """On NVIDIA the most registers of a work-item, where a spec limits them. Binaries need it, too."""
-    return [f"-cl-nv-maxrregcount={spec.registers}"] if spec.registers and device.has_ptx else []
+def build_options(precision: str) -> list[str]:
+    """Compiler options: the language, and nothing that trades accuracy for speed."""
+    return ["-cl-std=CL1.2"] + (["-cl-single-precision-constant"] if precision == "single" else [])
 
 
 def program_digest(device, spec) -> str:
     """Digest of everything that a binary depends on."""
     cl_device = device.cl_device
-    parts = (device.platform, device.name, str(cl_device.version), device.driver, *build_options(device, spec))
+    parts = (device.platform, device.name, str(cl_device.version), device.driver, *build_options(spec.precision))
     return hashlib.sha256("\n".join((*parts, spec.digest)).encode()).hexdigest()[:40]
 
 
@@ -37,22 +31,22 @@ def built_program(device, spec):
     digest = program_digest(device, spec)
     if digest not in device.programs:
         entry = Entry(digest)
-        program = _loaded(device, spec, entry)
+        program = _loaded(device, entry)
         if program is None:
             with entry.locked():
-                program = _loaded(device, spec, entry) or _compiled(device, spec, entry)
+                program = _loaded(device, entry) or _compiled(device, spec, entry)
         device.programs[digest] = (program, entry)
     return device.programs[digest]
 
 
-def _loaded(device, spec, entry: Entry):
+def _loaded(device, entry: Entry):
     cl = opencl()
     binary = entry.read_binary()
     if binary is None:
         return None
     try:
         return cl.Program(device.context, [device.cl_device], [binary]).build(
-            _register_options(device, spec), devices=[device.cl_device], cache_dir=False
+            devices=[device.cl_device], cache_dir=False
         )
     except cl.Error:
         return None
@@ -67,7 +61,7 @@ def _compiled(device, spec, entry: Entry):
         warnings.simplefilter("ignore")
         _ = program.int_ptr  # creates the program now: pyopencl's own cache of binaries is then left out
         try:
-            program.build(build_options(device, spec), devices=[device.cl_device], cache_dir=False)
+            program.build(build_options(spec.precision), devices=[device.cl_device], cache_dir=False)
         except cl.Error as error:
             log = program.get_build_info(device.cl_device, cl.program_build_info.LOG) or str(error)
             raise _build_error(device, spec, entry, source, log) from error

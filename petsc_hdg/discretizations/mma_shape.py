@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-LEAST_ROWS = {"volume": 9, "facets": 9}  # functions below which tiles are mostly padding
+LEAST_ROWS = {"volume": 5, "facets": 5}  # functions below which tiles are mostly padding
 MOST_BLOCKS = 8  # of eight functions
 MOST_REALS = {"volume": 96, "facets": 96}  # of a lane in registers: sums, and functions at two points
 POINTS = {"volume": 32, "facets": 32}  # of a warp
-REGISTERS = {"volume": {}, "facets": {}}  # at most, by blocks
 LOCAL = 40 * 1024  # bytes of local memory of a work-group
 FEWEST_WARPS = 512  # that keep a GPU busy
 TARGET = 90  # compute capability with products of 16 x 8 by 8 x 8
@@ -17,14 +16,13 @@ TARGET = 90  # compute capability with products of 16 x 8 by 8 x 8
 @dataclass(frozen=True)
 class MmaShape:
     """A team of `warps` does a block of so many blocks of eight rows, each warp `column_tiles` of its columns, `points`
-    at a time, `numbers` reals of each point in local memory; registers: of a work-item, see KernelSpec."""
+    at a time, `numbers` reals of each point in local memory."""
 
     blocks: int
     warps: int
     column_tiles: int
     points: int
     numbers: int
-    registers: int = 0
 
     @property
     def local_size(self) -> int:

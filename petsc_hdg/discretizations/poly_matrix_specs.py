@@ -103,8 +103,7 @@ class MatrixSpecs:
         }
         tables, text = {**tables, **disc.basis_tables()}, fine.physics_text
         size, precision = shape.local_bytes, disc.options.precision
-        registers = warps.registers if warps else 0
-        return KernelSpec(name, sources, macros, tables, text, precision, shape.local_size, size, registers)
+        return KernelSpec(name, sources, macros, tables, text, precision, shape.local_size, size)
 
     def _warps(self, part: str, degree: int, rows: int, slots: int, items: int) -> MmaShape | None:
         """Shape of teams on tensor cores, where there are any, in double precision. Few items (0: not known) go to
