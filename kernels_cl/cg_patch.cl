@@ -7,18 +7,17 @@
 //             next: their vertices are read, and the sums written into slots, once for all of them
 //   sums      thread = vertex: its slots summed in a fixed order, written
 // A fan of three triangles has 5 vertices where three triangles have 9, and numbers within the patch stand several in a
-// word. Everything that is read from global memory is read in the first phase, all at once: waiting for it would be most
-// of the time. Where there is PTX, a patch asks DRAM for what a later one reads.
+// word. What is read from global memory is read in the first phase, all at once: waiting for it is most of the time.
 // needs: NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME THREADS CLUSTER CORNER_BITS SLOT_BITS UNROLL_POINTS
-// needs: AHEAD PLACE_ROUNDS WORD_ROUNDS REAL_BYTES BASIS GRAD GEO GEO_GRAD WEIGHTS
+// needs: PLACE_ROUNDS WORD_ROUNDS BASIS GRAD GEO GEO_GRAD WEIGHTS
 //
 // UNROLL_POINTS: pragma of the loop over points; unrolled, points with equal derivatives along an axis share them
 //
-// PLACE_ROUNDS, WORD_ROUNDS: places and words of a work-item, at most; AHEAD: patches by which data are asked for in advance
+// PLACE_ROUNDS, WORD_ROUNDS: places and words of a work-item, at most
 //
 // Arrays, `place` counting the vertices of all patches in turn; see Patches for how numbers are packed
-//   heads [patch, 8 + CLUSTER]  first place, places, interior places, first border value, first cluster, first
-//                               word, words, lowest interior number, clusters with more than 0, 1, ... cells
+//   heads [patch, 7 + CLUSTER]  first place, places, interior places, first border value, first cluster, first
+//                               word, words, clusters with more than 0, 1, ... cells
 //   rounds [patch, 2, num_rounds]  interior places, and border places, with more than 0, 1, ... words in the list
 //   place_dofs [NC, places]     compact numbers of the vertex' degrees of freedom;  place_x [DIM, places] coordinates
 //   words                       of each patch in turn: [word, cluster] places of a cluster's vertices within the patch,
@@ -31,7 +30,7 @@
 //   then a zero
 
 #define VERTICES (NNODES + CLUSTER - 1)
-#define HEAD (8 + CLUSTER)
+#define HEAD (7 + CLUSTER)
 // Vertex of a cluster that is corner n of its cell i.
 #define FAN(i, n) ((n) < DIM - 1 ? (n) : (n) + (i))
 #define CORNERS_A_WORD (64 / CORNER_BITS)
@@ -62,21 +61,12 @@ inline real patch_value(__global const real *owned_, __global const real *tail_,
 #define WITH_TIME(text)
 #endif
 
-// Asks for `bytes` bytes, each work-item for some lines.
-inline void patch_ahead(__global const void *from, int bytes)
-{
-#if AHEAD
-  FOR_ITEMS(line, (bytes + 127) / 128)
-    asm volatile("prefetch.global.L2 [%0];" ::"l"((__global const char *)from + 128 * line));
-#endif
-}
-
 // Begins a patch: its numbers, its vertices and words in local memory, values of VECTORS vectors, the last by STAGE_MORE.
 // Work-items without a place of their own repeat the last, and there is a barrier, so that all loads come first.
 #define PATCH_BEGIN(VECTORS, STAGE_MORE)                                                                             \
   const int patch = get_group_id(0);                                                                                 \
   __global const int *head = heads + patch * HEAD;                                                                   \
-  const int first = head[0], count = head[1], inside = head[2], here = head[8];                                      \
+  const int first = head[0], count = head[1], inside = head[2], here = head[7];                                      \
   __local real2 *xy_l = local_;                                                                                      \
   __local ulong *corner_l = (__local ulong *)(local_ + most_places), *list_l = corner_l + CORNER_WORDS * here;       \
   __local real *z_l = (__local real *)(corner_l + most_words);                                                       \
@@ -112,13 +102,6 @@ inline void patch_ahead(__global const void *from, int bytes)
   PATCH_UNROLL                                                                                                       \
   for (int b = 0; b < WORD_ROUNDS; ++b)                                                                              \
     corner_l[min((int)get_local_id(0) + b * THREADS, head[6] - 1)] = word_[b];                                       \
-  if (AHEAD && patch + AHEAD < (int)get_num_groups(0)) {                                                             \
-    __global const int *next = head + AHEAD * HEAD;                                                                  \
-    patch_ahead(u_owned + next[7], next[2] * REAL_BYTES);                                                            \
-    patch_ahead(words + next[5], next[6] * 8);                                                                       \
-    for (int c = 0; c < NC; ++c) patch_ahead(place_dofs + c * places + next[0], next[1] * 4);                        \
-    for (int d = 0; d < DIM; ++d) patch_ahead(place_x + d * places + next[0], next[1] * REAL_BYTES);                 \
-  }                                                                                                                  \
   BARRIER_LOCAL();
 
 #define STAGE_NOTHING(value, index)
@@ -200,7 +183,7 @@ inline void patch_geometry(Geometry *g, const real *node, const int part)
 #define PATCH_CELLS(POINT)                                                                                           \
   _Pragma("unroll")                                                                                                  \
   for (int part = 0; part < CLUSTER; ++part)                                                                         \
-    if (part == 0 || c0 < head[8 + part]) {                                                                          \
+    if (part == 0 || c0 < head[7 + part]) {                                                                          \
       Geometry g;                                                                                                    \
       patch_geometry(&g, node, part);                                                                                \
       real aux_e[NAUX > 0 ? NAUX : 1];                                                                               \

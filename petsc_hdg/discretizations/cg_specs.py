@@ -15,7 +15,6 @@ from .patches import PATCH_THREADS
 from .transposition import transposition
 
 SYMMETRIC_DEGREE = 8  # up to which the rules of simplices treat all corners alike
-PATCHES_AHEAD = 100  # whose data leave DRAM while a patch is computed
 UNROLLED_POINTS = 8  # times components: points of a cell that a thread of a patch does in a row
 CELL_KERNEL_LIMIT = 10  # degrees of freedom up to which one thread a cell keeps its vectors in registers
 
@@ -75,7 +74,6 @@ class CGSpecs:
         macros = {**self._macros(), "NQ": self.quadrature.num_points, "THREADS": threads}
         macros |= {"CLUSTER": self.cells_per_thread, "CORNER_BITS": patches.corner_bits, "SLOT_BITS": patches.slot_bits}
         macros["PLACE_ROUNDS"], macros["WORD_ROUNDS"] = (max(1, -(-n // threads)) for n in patches.local[:2])
-        macros["AHEAD"] = PATCHES_AHEAD if self.limits.ptx else 0
         few = self.limits.is_gpu and self.quadrature.num_points * self.physics.num_components <= UNROLLED_POINTS
         macros["UNROLL_POINTS"] = '_Pragma("unroll")' if few else ""
         tables = self._cell_tables(self.quadrature)

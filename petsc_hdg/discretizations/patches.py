@@ -10,7 +10,7 @@ from .clusters import fan_vertices, find_fans
 
 # More cells share more vertices, fewer leave room for more groups.
 PATCH_CELLS = {"triangle": 1024, "quadrilateral": 512, "tetrahedron": 1024, "hexahedron": 256}
-PATCH_THREADS = (128, 64, 192, 256)  # work-items of a group, the likeliest to be fast first
+PATCH_THREADS = (128, 192, 96, 64)  # work-items of a group, the likeliest to be fast first
 WIDTHS = (10, 12, 16)  # bits that a number within a patch may take of a 64-bit word
 
 
@@ -18,8 +18,8 @@ WIDTHS = (10, 12, 16)  # bits that a number within a patch may take of a 64-bit 
 class Patches:
     """Patches of `cells` consecutive cells; `place` counts the vertices of all patches, `cluster` the threads' cells.
 
-    heads       [patch, 8 + size] first place, places, complete places (they come first), first border value, first
-                cluster, first word, words, lowest complete number, then how many clusters have more than 0, 1, … cells
+    heads       [patch, 7 + size] first place, places, complete places (they come first), first border value, first
+                cluster, first word, words, then how many clusters have more than 0, 1, … cells
     members     [cluster, size] cells of each cluster, -1 behind the last;  vertices [cluster, vertex] geometry nodes
     place_dofs  [place, component] compact numbers;  place_node [place] geometry node
     words       uint64, of each patch in turn: [word, cluster] places of a cluster's vertices within the patch of
@@ -116,7 +116,7 @@ def build_patches(
     word_start, all_words = _laid(_packed(within, corner_bits), lists, clusters, first_cluster, list_start)
     num_words = np.diff(np.append(word_start, len(all_words)))
     starts = place_start[:-1], places, inside, np.cumsum(border) - border, first_cluster, word_start
-    heads = np.stack((*starts, num_words, _lowest(dofs, place_start, inside), *having), axis=1).astype(np.int32)
+    heads = np.stack((*starts, num_words, *having), axis=1).astype(np.int32)
     most = places, num_words, slots + 1
     rows, row_start, row_entry = _border_rows(dofs[~complete], num_rows, cell_dofs, natural, facet_stride)
     return Patches(
@@ -147,17 +147,6 @@ def _complete(place_node, dofs, num_owned, num_nodes, cell_nodes, natural) -> np
     once = np.bincount(place_node, minlength=num_nodes) == 1
     once[cell_nodes[natural].ravel()] = False
     return once[place_node] & (dofs < num_owned).all(axis=1)
-
-
-def _lowest(dofs, place_start, inside) -> np.ndarray:
-    """Lowest number [patch] of the complete places, which come first; 0 where there are none."""
-    lowest = np.zeros(len(inside), dtype=np.int32)
-    some = np.flatnonzero(inside)
-    ends = np.stack([place_start[:-1], place_start[:-1] + inside], axis=1)[some].ravel()
-    if len(some):
-        padded = np.append(dofs.min(axis=1), 0)  # the last end may lie behind the last place
-        lowest[some] = np.minimum.reduceat(padded, ends)[::2]
-    return lowest
 
 
 def _width(largest: int) -> int:

@@ -107,7 +107,7 @@ class TiledCG(Tiled, ContinuousGalerkin):
             return (np.asarray(array) + step * k).ravel().astype(np.int32)
 
         step = np.zeros(one.heads.shape[1], dtype=np.int64)
-        step[[0, 3, 4, 5, 7]] = len(one.place_node), border, len(one.members), words, self.tile.dofmap.num_owned
+        step[[0, 3, 4, 5]] = len(one.place_node), border, len(one.members), words
         heads = one.heads[None] + step * k[:, :, None]
         dofs = one.place_dofs[None] + (self.tile.dofmap.num_owned * k)[:, :, None]
         return replace(
