@@ -21,12 +21,7 @@ _POINTS = ("geometry.clh", "geometry_nodes.clh", "point.clh", "gather_tvector.cl
 
 
 class CondensedSpecs:
-    """The part of CondensedDiscretization that describes its kernels; see there for the attributes it reads.
-
-    uses_threads, uses_warps: whether threads of a GPU may condense a cell each, and tensor cores of an NVIDIA GPU.
-    """
-
-    uses_threads = uses_warps = False
+    """The part of CondensedDiscretization that describes its kernels; see there for the attributes it reads."""
 
     @property
     def real_bytes(self) -> int:
@@ -148,6 +143,16 @@ class CondensedSpecs:
         """Whether derivatives and stabilization are the same at all points of a cell, and cells are affine."""
         by_expression = self.has_jumps and self.stabilization_mode == 2
         return self.is_affine and not by_expression and self.physics.constant_jacobian(self.dim)
+
+    @cached_property
+    def uses_threads(self) -> bool:
+        """Whether threads of a GPU may condense a cell each."""
+        return self.limits.is_gpu
+
+    @cached_property
+    def uses_warps(self) -> bool:
+        """Whether tensor cores of an NVIDIA GPU may condense."""
+        return self.limits.ptx >= 90 and self.options.precision == "double"
 
     @cached_property
     def warp_shape(self) -> WarpShape | None:

@@ -89,7 +89,7 @@ def _operator(device, given, scheme, cell: str, components: int, degree: int) ->
     """The operator on copies of a tile: of the cells asked for, or of the size that fills the device."""
     plain, tiled = scheme
     limits = DeviceLimits.of(device)
-    options = Options(degree=degree, precision=given.fe_precision, hdg_tau="1", hdg_trace_mat="aij")
+    options = Options(degree=degree, precision=given.fe_precision, hdg_tau="1", hdg_trace_mat="aij", hdg_share=False)
     mesh = shaken_box(cell, (GPU_FACES if device.is_gpu else CPU_FACES)[cell])
     tile = plain(mesh, reaction_diffusion(components), options, limits)
     each = 8 * tile.num_trace_dofs * (tile.num_trace_dofs + tile.num_eliminated)
