@@ -137,8 +137,9 @@ def _clusters(cell_nodes, facet_cells, cells, cluster):
 
 def _node_dofs(cell_nodes, cell_dofs, num_nodes) -> np.ndarray:
     """Compact numbers [node, component] at the geometry nodes."""
-    dofs = np.full((num_nodes, cell_dofs.shape[1] // cell_nodes.shape[1]), -1, dtype=np.int32)
-    dofs[cell_nodes] = cell_dofs.reshape(*cell_nodes.shape, -1)
+    components = cell_dofs.shape[1] // cell_nodes.shape[1]
+    dofs = np.full((num_nodes, components), -1, dtype=np.int32)
+    dofs[cell_nodes] = cell_dofs.reshape(*cell_nodes.shape, components)
     return dofs
 
 

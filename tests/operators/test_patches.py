@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from petsc4py import PETSc
-from sample_meshes import box_mesh
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from sample_meshes import box_mesh  # noqa: E402
 
 from petsc_hdg.discretizations import patches
+from petsc_hdg.discretizations.cg import ContinuousGalerkin
 from petsc_hdg.discretizations.clusters import LONGEST, fan_vertices, find_fans
 from petsc_hdg.options import Options
 from petsc_hdg.physics import Dirichlet, Physics, Robin
@@ -40,28 +46,44 @@ def test_fans_hold_each_cell_once(cell, longest):
         assert (np.sort(of_cell) == np.sort(nodes[fans[rows, i]])).all()
 
 
-def sums(monkeypatch, cell: str, variant: str = "patch") -> dict:
-    """Residual and action of random vectors, on patches of 64 cells."""
-    monkeypatch.setitem(patches.PATCH_CELLS, cell, 64)
-    mesh = box_mesh(cell, FACES[cell], seed=4, comm=PETSc.COMM_SELF)
+def sums(cell: str, variant: str, comm, **settings) -> tuple[dict, ContinuousGalerkin]:
+    """Residual and action of random vectors on this rank, with the discretization. Collective."""
+    mesh = box_mesh(cell, FACES[cell], seed=4, comm=comm, **settings)
     problem = Problem(mesh, PHYSICS, Options(degree=1, kernel=variant, check_kernels=False, pmat="none"))
-    random, calls = np.random.default_rng(5), problem.callbacks
+    random, calls = np.random.default_rng(5 + mesh.comm.rank), problem.callbacks
     u, rate, du, f, y = (problem.create_vec() for _ in range(5))
     for vector in (u, rate, du):
         vector.setArray(random.uniform(0.2, 1.0, vector.getLocalSize()))
     calls.ifunction(None, 0.3, u, rate, f)
     calls.ijacobian(None, 0.3, u, rate, 1.7, calls.jacobian, calls.jacobian)
     calls.jacobian.mult(du, y)
-    found = {"residual": f.getArray().copy(), "action": y.getArray().copy()}
-    if variant == "patch":
-        disc = problem.discretization
-        assert disc.cells_per_thread == LONGEST and disc.patches.count > 2
-        assert len(disc.patches.rows) > 20 and (disc.patches.rounds.shape[2] > 1) == (cell == "tetrahedron")
-    return found
+    return {"residual": f.getArray().copy(), "action": y.getArray().copy()}, problem.discretization
 
 
 @pytest.mark.parametrize("cell", FACES)
 def test_sums_of_fans_are_those_of_element_vectors(monkeypatch, cell):
-    found, expected = sums(monkeypatch, cell), sums(monkeypatch, cell, "cell")
+    monkeypatch.setitem(patches.PATCH_CELLS, cell, 64)
+    (found, disc), (expected, _) = (sums(cell, variant, PETSc.COMM_SELF) for variant in ("patch", "cell"))
+    assert disc.cells_per_thread == LONGEST and disc.patches.count > 2
+    assert len(disc.patches.rows) > 20 and (disc.patches.rounds.shape[2] > 1) == (cell == "tetrahedron")
     for name in expected:
         assert np.abs(found[name] - expected[name]).max() < 1e-13 * np.abs(expected[name]).max()
+
+
+def test_ranks(mpirun):
+    """On 3 ranks, and on 5 of which some have no cells, in the script's own assertions."""
+    for ranks, faces in ((3, "9,8"), (5, "1,1")):
+        assert "sums agree" in mpirun(ranks, Path(__file__), faces, timeout=200).stdout
+
+
+def main() -> None:
+    FACES["triangle"] = tuple(int(n) for n in sys.argv[1].split(","))
+    (found, disc), (expected, _) = (sums("triangle", v, PETSc.COMM_WORLD, partition_seed=2) for v in ("patch", "cell"))
+    assert disc.mesh.comm.allreduce(disc.dofmap.num_ghosts) > 0
+    for name in expected:
+        assert np.abs(found[name] - expected[name]).max(initial=0.0) < 1e-13
+    PETSc.Sys.Print("sums agree", comm=PETSc.COMM_WORLD)
+
+
+if __name__ == "__main__":
+    main()
