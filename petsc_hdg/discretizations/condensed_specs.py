@@ -14,7 +14,7 @@ from .constant_terms import constant_terms
 from .large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
 from .symmetry import has_symmetric_derivative
 from .tile_shape import TileShape, tile_shape
-from .warp_shape import CELLS, MOST_BYTES, MOST_REALS, MOST_TENSOR_BYTES, ThreadShape, WarpShape, warp_shape
+from .warp_shape import CELLS, LEAST_ROWS, MOST_BYTES, MOST_REALS, MOST_TENSOR_BYTES, ThreadShape, WarpShape, warp_shape
 from .warp_tables import warp_constant, warp_points
 
 _POINTS = ("geometry.clh", "geometry_nodes.clh", "point.clh", "gather_tvector.clh", "condense_point.clh")
@@ -151,8 +151,9 @@ class CondensedSpecs:
 
     @cached_property
     def uses_warps(self) -> bool:
-        """Whether tensor cores of an NVIDIA GPU may condense."""
-        return self.limits.ptx >= 90 and self.options.precision == "double"
+        """Whether tensor cores of an NVIDIA GPU may condense; sums over points of small matrices are faster without."""
+        pays = self.is_constant or self.num_functions * self.components > LEAST_ROWS
+        return self.limits.ptx >= 90 and self.options.precision == "double" and pays
 
     @cached_property
     def warp_shape(self) -> WarpShape | None:

@@ -10,6 +10,7 @@ TEAMS = {1: (4, 2, 1), 2: (4, 2, 1), 4: (2, 1), 8: (1,)}  # of a work-group to t
 POINT_REALS = 32 * 24  # of local memory for the derivatives at points (HELD, HELD_REALS in condense_warp_points.cl)
 PITCH = 10  # as in condense_warp.clh
 CELLS = 8  # of a work-group (CELLS in condense_batch.clh)
+LEAST_ROWS = 16  # above which sums over points pay
 MOST_BYTES = 4 << 20  # of the reference matrices, which should stay in the second-level cache
 MOST_TENSOR_BYTES = 1 << 18  # the same on tensor cells, whose points are few for their functions
 
