@@ -58,6 +58,7 @@ def test_the_roofline_picture(bench, tmp_path):
     assert png.read_bytes()[:4] == b"\x89PNG" and png.stat().st_size > 10_000
     drawn = {roofline._group(row) for row in bench[0]}
     assert drawn == {*roofline.GROUPS}
+    assert roofline._group({"kernel": "poly total, 2, x4"}) is None
 
 
 @pytest.mark.parametrize(
