@@ -15,7 +15,7 @@ from .sell_matrix import SellMatrix, mirrored
 from .smoothers import smoother_of
 from .vectors import Vectors
 
-MOST_INVERSE = 512  # rows of a coarsest matrix whose inverse is kept on the device
+MOST_INVERSE = 512  # rows of a coarsest matrix whose inverse is kept on the device, of levels that are joined on a GPU
 
 
 class MirroredMultigrid:
@@ -37,6 +37,9 @@ class MirroredMultigrid:
         count = pc.getMGLevels()
         self.levels = [_Level(pc, number, vectors, precision) for number in range(1, count)]
         self.coarse = coarse_solver(pc.getMGCoarseSolve(), vectors, precision)
+        self._small, self._joined = 0, None
+        if vectors.comm.size == 1 and vectors.device.is_gpu:
+            self.join(MOST_INVERSE)
         rows = [pc.getMGCoarseSolve().getOperators()[0].getSize()[0], *(level.total for level in self.levels)]
         stored = ", matrices in single precision" if precision == "single" else ""
         self.note = "multigrid on the device, unknowns of its levels " + ", ".join(map(str, rows)) + stored
@@ -54,10 +57,35 @@ class MirroredMultigrid:
         level.smoother.smooth(b, x, zero)
         level.operator.residual(b, x, level.r)
         level.restriction.apply(level.r, level.below_b)
-        for turn in range(1 if number == 1 else self.cycles):
-            self._cycle(number - 1, level.below_b, level.below_x, zero=turn == 0)
+        self._visit(number - 1, level.below_b, level.below_x)
         level.interpolation.add(level.below_x, x)
         level.smoother.smooth(b, x, zero=False)
+
+    def _visit(self, number: int, b, x) -> None:
+        """x = what the visits of a level by the one above it make of zero."""
+        if self._joined is not None and number == self._small:
+            self._joined.apply(b, x)
+            return
+        for turn in range(1 if number == 0 else self.cycles):
+            self._cycle(number, b, x, zero=turn == 0)
+
+    def join(self, most: int) -> None:
+        """Replace the levels of at most so many rows, but not the finest, by the matrix that their visits amount to.
+
+        They are linear, and many launches on few numbers. One rank only.
+        """
+        small = [n for n, level in enumerate(self.levels[:-1], 1) if level.total <= most]
+        if not small:
+            return
+        self._joined, self._small = None, max(small)
+        upper = self.levels[self._small]  # whose vectors of the level below serve
+        arrays, size = upper.arrays, upper.below_count
+        columns = np.empty((size, size))
+        for k, unit in enumerate(np.eye(size)):
+            arrays.upload(upper.below_b, unit.astype(arrays.real), "coarse level")
+            self._visit(self._small, upper.below_b, upper.below_x)
+            columns[k] = arrays.to_host(upper.below_x, size, name="coarse level")
+        self._joined = SellMatrix.dense(columns.T, arrays)
 
 
 class _Level:
@@ -81,6 +109,7 @@ class _Level:
         self.interpolation = mirrored(interpolation, arrays, precision)
         self.restriction = SellMatrix(restriction, arrays, precision)
         rows, below = interpolation.getLocalSize()
+        self.arrays, self.below_count = arrays, below
         self.r = arrays.zeros(max(1, rows))
         self.below_b, self.below_x = arrays.zeros(max(1, below)), arrays.zeros(max(1, below))
 

@@ -102,3 +102,25 @@ def test_matrices_in_single_precision_lead_to_the_same_solution(capfd):
     assert abs(double.iterations - single.iterations) <= 1
     assert np.abs(double.x - single.x).max() < 1e-8 * np.abs(double.x).max()
     assert "matrices in single precision" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("cycle", ["v", "w"])
+def test_small_levels_joined_to_one_matrix(cycle):
+    """Their visits are linear: the application is the same, to rounding."""
+    pc = multigrid(laplacian_2d(40), pc_mg_cycle_type=cycle, pc_gamg_coarse_eq_limit=4, pc_gamg_threshold=0.05)
+    _, mirror = difference(pc)
+    sizes = [level.total for level in mirror.levels]
+    assert len(sizes) >= 3
+    before = applied(mirror, sizes[-1])
+    mirror.join(sizes[-2])
+    assert mirror._small == len(sizes) - 1
+    np.testing.assert_allclose(applied(mirror, sizes[-1]), before, rtol=0, atol=1e-13 * np.abs(before).max())
+    mirror.join(sizes[0] - 1)  # no level is as small: nothing changes
+    assert mirror._small == len(sizes) - 1
+
+
+def applied(mirror, size: int) -> np.ndarray:
+    arrays = mirror.levels[-1].arrays
+    out = arrays.zeros(size)
+    mirror.apply(arrays.to_device(np.cos(np.arange(size))), out)
+    return arrays.to_host(out, size)
