@@ -22,7 +22,7 @@ setup(
     ],
     extras_require={
         "plot": ["matplotlib"],
-        "test": ["pytest", "scikit-fem", "scipy", "matplotlib", "ruff"],
+        "test": ["pytest", "pytest-xdist", "scikit-fem", "scipy", "matplotlib", "ruff"],
     },
     entry_points={"console_scripts": ["petsc-hdg = petsc_hdg.__main__:main"]},
 )

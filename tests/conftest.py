@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,6 +30,17 @@ def pytest_collection_modifyitems(items):
         for marker, reason in (("requires_viennacl", _no_viennacl), ("requires_gpu", _no_gpu)):
             if item.get_closest_marker(marker) and reason():
                 item.add_marker(pytest.mark.skip(reason=reason()))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport():
+    """Figures that tests record pass between processes (pytest -n) as plain numbers and lists."""
+    report = (yield).get_result()
+    report.user_properties = [(name, _plain(value)) for name, value in report.user_properties]
+
+
+def _plain(value):
+    return json.loads(json.dumps(value, default=lambda other: np.asarray(other).tolist()))
 
 
 def _no_viennacl() -> str:
