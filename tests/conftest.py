@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,13 +32,9 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport():
-    """Figures that tests record pass between processes (pytest -n) as plain numbers and lists."""
+    """Figures that tests record pass between processes (pytest -n) as text."""
     report = (yield).get_result()
-    report.user_properties = [(name, _plain(value)) for name, value in report.user_properties]
-
-
-def _plain(value):
-    return json.loads(json.dumps(value, default=lambda other: np.asarray(other).tolist()))
+    report.user_properties = [(name, str(value)) for name, value in report.user_properties]
 
 
 def _no_viennacl() -> str:
