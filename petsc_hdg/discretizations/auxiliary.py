@@ -45,6 +45,21 @@ class AuxiliaryRows:
         """Where values of a field are wanted [cell, row, dim]: centroids if constant in the cell, else nodes."""
         return centroids[:, None, :] if field.space == "cell" else nodes
 
+    def onto(self, element: ReferenceElement, rows: np.ndarray, num_cells: int):
+        """Name and values [cell, row, component] of each field in rows [row, stride].
+
+        Nodal ones are taken at the nodes of another element, as a discretization with that element wants them.
+        """
+        table, first = self.element.tabulate(element.nodes, 0)[0], 0  # [node there, node]
+        for field in self.fields:
+            starts = self.starts[first : first + field.components]
+            count = 1 if field.space == "cell" else self.element.num_basis
+            values = np.stack([rows[start : start + count, :num_cells].T for start in starts], axis=-1)
+            if field.space != "cell":
+                values = np.einsum("nb,cbk->cnk", table, values, optimize=True)
+            yield field.name, values
+            first += field.components
+
     def place(self, rows: np.ndarray, name: str, values: np.ndarray) -> None:
         """Write values [cell, row, component] of a field into rows [row, stride]."""
         field, first = self.field(name)

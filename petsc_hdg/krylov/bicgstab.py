@@ -28,16 +28,9 @@ class BiCGStab(DeviceSolver):
         (Norm.NONE, LEFT): 1,
         (Norm.NONE, RIGHT): 1,
     }
-    _steps = None
-
-    def reset(self, ksp) -> None:
-        super().reset(ksp)
-        self._steps = None
 
     def iterate(self, course: Course, b, x, guessed: bool) -> None:
-        if self._steps is None:
-            self._steps = Steps(self.vectors)
-        steps, operation = self._steps, self.operation
+        steps, operation = self.kept(Steps), self.operation
         change = x
         if not operation.is_left:  # B of it is added to the first guess in the end
             change = self.vectors.buffer("change")

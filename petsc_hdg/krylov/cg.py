@@ -21,16 +21,8 @@ class CG(DeviceSolver):
     host has seen the norm of the residual; over ranks the solution is updated while sums are under way.
     """
 
-    _steps = None
-
-    def reset(self, ksp) -> None:
-        super().reset(ksp)
-        self._steps = None
-
     def iterate(self, course: Course, b, x, guessed: bool) -> None:
-        if self._steps is None:
-            self._steps = Steps(self.vectors)
-        steps = self._steps
+        steps = self.kept(Steps)
         steps.begin(self.matrix, self.preconditioner, x)
         self._current = lambda: x
         self.operation.residual(b, x, guessed, steps.r)

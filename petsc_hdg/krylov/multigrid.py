@@ -11,8 +11,9 @@ import numpy as np
 
 from .level_operators import Unsupported, level_operator
 from .multigrid_view import cycles, described, distinct_smoothers
-from .sell_matrix import SellMatrix, mirrored
+from .sell_matrix import SellMatrix, is_assembled, mirrored
 from .smoothers import smoother_of
+from .staging import Staged
 from .vectors import Vectors
 
 MOST_INVERSE = 512  # rows of a coarsest matrix whose inverse is kept on the device, of levels that are joined on a GPU
@@ -37,7 +38,7 @@ class MirroredMultigrid:
         count = pc.getMGLevels()
         self.levels = [_Level(pc, number, vectors, precision) for number in range(1, count)]
         self.coarse = coarse_solver(pc.getMGCoarseSolve(), vectors, precision)
-        self._small, self._joined = 0, None
+        self._arrays, self._small, self._joined = vectors.arrays, 0, None
         if vectors.comm.size == 1 and vectors.device.is_gpu:
             self.join(MOST_INVERSE)
         rows = [pc.getMGCoarseSolve().getOperators()[0].getSize()[0], *(level.total for level in self.levels)]
@@ -78,14 +79,8 @@ class MirroredMultigrid:
         if not small:
             return
         self._joined, self._small = None, max(small)
-        upper = self.levels[self._small]  # whose vectors of the level below serve
-        arrays, size = upper.arrays, upper.below_count
-        columns = np.empty((size, size))
-        for k, unit in enumerate(np.eye(size)):
-            arrays.upload(upper.below_b, unit.astype(arrays.real), "coarse level")
-            self._visit(self._small, upper.below_b, upper.below_x)
-            columns[k] = arrays.to_host(upper.below_x, size, name="coarse level")
-        self._joined = SellMatrix.dense(columns.T, arrays)
+        size = self.levels[self._small - 1].total
+        self._joined = as_matrix(lambda b, x: self._visit(self._small, b, x), size, self._arrays)
 
 
 class _Level:
@@ -99,17 +94,16 @@ class _Level:
         self.operator = level_operator(mat, vectors, precision)
         self.smoother = smoother_of(smoother, self.operator, vectors)
         interpolation = pc.getMGInterpolation(number)
-        if "aij" not in interpolation.getType():
+        if not is_assembled(interpolation):
             raise Unsupported(f"multigrid whose interpolation is a matrix of type {interpolation.getType()}")
         restriction = pc.getMGRestriction(number)
-        transposed = restriction.getSize()[0] == interpolation.getSize()[0]
-        if transposed:  # PETSc gives the interpolation itself, and multiplies by its transpose
+        # PETSc gives the interpolation itself where it multiplies by its transpose
+        if restriction.getSize()[0] == interpolation.getSize()[0]:
             restriction = interpolation.copy()
             restriction.transpose()
         self.interpolation = mirrored(interpolation, arrays, precision)
         self.restriction = SellMatrix(restriction, arrays, precision)
         rows, below = interpolation.getLocalSize()
-        self.arrays, self.below_count = arrays, below
         self.r = arrays.zeros(max(1, rows))
         self.below_b, self.below_x = arrays.zeros(max(1, below)), arrays.zeros(max(1, below))
 
@@ -119,46 +113,33 @@ class _Level:
 
 def coarse_solver(ksp, fine: Vectors, precision: str):
     """What solves on the coarsest level: multigrid again, a small inverse on the device, or PETSc on the host."""
-    mat, arrays = ksp.getOperators()[0], fine.arrays
-    if ksp.getType() == "preonly":
-        if ksp.getPC().getType() in ("mg", "gamg"):
-            return MirroredMultigrid(ksp.getPC(), Vectors(arrays, mat.getLocalSize()[0], fine.comm), precision)
-        if ksp.comm.size == 1 and mat.getSize()[0] <= MOST_INVERSE:
-            return _Inverse(ksp, arrays)
-    return _OnHost(ksp, arrays)
+    mat = ksp.getOperators()[0]
+    vectors = Vectors(fine.arrays, mat.getLocalSize()[0], fine.comm)
+    is_linear = ksp.getType() == "preonly"
+    if is_linear and ksp.getPC().getType() in ("mg", "gamg"):
+        return MirroredMultigrid(ksp.getPC(), vectors, precision)
+    on_host = _OnHost(ksp, vectors)
+    if is_linear and fine.comm.size == 1 and vectors.count <= MOST_INVERSE:
+        return as_matrix(on_host.apply, vectors.count, vectors.arrays)
+    return on_host
 
 
 class _OnHost:
     """PETSc's own solve, vectors staged."""
 
-    def __init__(self, ksp, arrays):
-        self.ksp, self.arrays = ksp, arrays
-        self.x, self.b = ksp.getOperators()[0].createVecs()
-        self.count = self.b.getLocalSize()
+    def __init__(self, ksp, vectors: Vectors):
+        self._ksp, self._staged = ksp, Staged(vectors, ksp.getOperators()[0])
 
     def apply(self, b, x) -> None:
-        values = np.empty(self.count, self.arrays.real)
-        self.arrays.download(b, values, "coarse level")
-        self.b.setArray(values)
-        self.ksp.solve(self.b, self.x)
-        with self.x.getBuffer(readonly=True) as found:
-            self.arrays.upload(x, np.ascontiguousarray(found, self.arrays.real), "coarse level")
+        """x = solution for b. Collective."""
+        self._staged.apply(self._ksp.solve, b, x)
 
 
-class _Inverse:
-    """The inverse of a small matrix, column by column from PETSc's solver: any linear one does."""
-
-    def __init__(self, ksp, arrays):
-        x, b = ksp.getOperators()[0].createVecs()
-        size = b.getSize()
-        columns = np.empty((size, size))
-        for k in range(size):
-            b.set(0.0)
-            b[k] = 1.0
-            b.assemble()
-            ksp.solve(b, x)
-            columns[k] = x.getArray(readonly=True)
-        self.matrix = SellMatrix.dense(columns.T, arrays)
-
-    def apply(self, b, x) -> None:
-        self.matrix.apply(b, x)
+def as_matrix(apply, size: int, arrays) -> SellMatrix:
+    """The matrix of a linear map on buffers [size] of one rank, column by column."""
+    b, x, columns = arrays.zeros(size), arrays.zeros(size), np.empty((size, size))
+    for k, unit in enumerate(np.eye(size)):
+        arrays.upload(b, unit.astype(arrays.real), "coarse level")
+        apply(b, x)
+        columns[k] = arrays.to_host(x, size, name="coarse level")
+    return SellMatrix.dense(columns.T, arrays)

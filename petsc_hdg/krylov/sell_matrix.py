@@ -28,7 +28,7 @@ class SellMatrix:
     def __init__(self, mat, arrays, precision: str = "double"):
         comm = mat.getComm().tompi4py()
         self.num_rows, self.num_owned = mat.getLocalSize()
-        starts, columns, values = _rows(mat)
+        starts, columns, values = rows_of(mat)
         columns, ghosts = self._local_columns(mat, columns)
         self.num_ghosts = len(ghosts[0])
         self._load(arrays, precision, starts, columns, values)
@@ -143,7 +143,7 @@ def mirrored(mat, arrays, precision: str = "double") -> SellMatrix:
     return made
 
 
-def _rows(mat) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def rows_of(mat) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """CSR of this rank's rows: starts, global columns, values."""
     plain = mat.convert("aij") if "baij" in mat.getType() else mat
     starts, columns, values = plain.getValuesCSR()

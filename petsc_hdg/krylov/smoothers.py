@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from petsc4py import PETSc
 
 from ..codegen import KernelSpec
 from ..device import Kernel
 from .level_operators import Unsupported
 from .multigrid_view import chebyshev_bounds, described, richardson_scale
 from .preconditioners import Preconditioner
-from .sell_matrix import SLICE, SellMatrix
+from .sell_matrix import SLICE, SellMatrix, rows_of
 from .vectors import Vectors
 
 
@@ -41,7 +42,7 @@ def _preconditioner(pc, vectors: Vectors):
 def _inverse_blocks(mat):
     """AIJ matrix of the inverted diagonal blocks. Collective."""
     size, rows = mat.getBlockSize(), mat.getLocalSize()[0]
-    starts, columns, values = mat.convert("aij").getValuesCSR() if "baij" in mat.getType() else mat.getValuesCSR()
+    starts, columns, values = rows_of(mat)
     blocks = np.zeros((rows // size, size, size))
     row = np.repeat(np.arange(rows), np.diff(starts))
     column = columns - mat.getOwnershipRangeColumn()[0]
@@ -51,8 +52,9 @@ def _inverse_blocks(mat):
     inverted = np.linalg.inv(blocks)
     first = mat.getOwnershipRangeColumn()[0] + np.repeat(np.arange(0, rows, size), size)
     csr = np.arange(0, rows * size + 1, size), (first[:, None] + np.arange(size)).ravel(), inverted.ravel()
-    types = [np.asarray(a, dtype=d) for a, d in zip(csr, (columns.dtype, columns.dtype, float), strict=True)]
-    return type(mat)().createAIJ(mat.getSizes(), csr=types, comm=mat.comm)
+    types = PETSc.IntType, PETSc.IntType, float
+    csr = [np.asarray(a, dtype=d) for a, d in zip(csr, types, strict=True)]
+    return PETSc.Mat().createAIJ(mat.getSizes(), csr=csr, comm=mat.comm)
 
 
 def chebyshev_steps(lower: float, upper: float, steps: int) -> list[tuple[float, float, float]]:

@@ -33,6 +33,7 @@ class DeviceSolver:
 
     def __init__(self):
         self.vectors = self.matrix = self.preconditioner = self.operation = None
+        self._kept = None  # buffers and launches of the method
         self._made_for = None  # what the preconditioner is that of: PC, side, operators and their states
         self._current = None  # returns the buffer of the present iterate, during a solve
         self._event = PETSc.Log.Event("FeKrylov")
@@ -59,7 +60,7 @@ class DeviceSolver:
 
     def reset(self, ksp) -> None:
         """Free the buffers."""
-        self._made_for = None
+        self._made_for = self._kept = None
         self.vectors = self.matrix = self.preconditioner = self.operation = None
 
     def solve(self, ksp, b, x) -> None:
@@ -107,6 +108,12 @@ class DeviceSolver:
             f"  {self.name}: vectors on {self.vectors.arrays.device.name}\n"
             f"    products {self.matrix.note}\n    preconditioner {self.preconditioner.note}\n"
         )
+
+    def kept(self, kind):
+        """The buffers and launches of a method, kind(vectors), made once while the vectors stay."""
+        if self._kept is None:
+            self._kept = kind(self.vectors)
+        return self._kept
 
     # Methods ---------------------------------------------------------------------------------------------
 

@@ -67,16 +67,9 @@ class ConformingSubspace:
         if self._aux is not None and np.array_equal(rows, self._aux):
             return
         self._aux = rows.copy()
-        auxiliary, cells = self.fine.discretization.auxiliary, self.discretization.mesh.num_cells
-        at_vertices = auxiliary.element.tabulate(ReferenceElement(self.discretization.mesh.cell, 1).nodes, 0)[0]
-        first = 0
-        for field in auxiliary.fields:
-            starts = auxiliary.starts[first : first + field.components]
-            table = np.ones((1, 1)) if field.space == "cell" else at_vertices
-            count = table.shape[1]
-            values = np.stack([table @ rows[start : start + count, :cells] for start in starts], axis=-1)
-            self.operator.set_auxiliary(field.name, values.swapaxes(0, 1))
-            first += field.components
+        auxiliary, element = self.fine.discretization.auxiliary, self.discretization.auxiliary.element
+        for name, values in auxiliary.onto(element, rows, self.discretization.mesh.num_cells):
+            self.operator.set_auxiliary(name, values)
 
     # States ----------------------------------------------------------------------------------------------
 

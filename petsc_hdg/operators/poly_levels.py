@@ -69,14 +69,15 @@ class AgglomerateLevels:
 
     def _update_data(self) -> None:
         """Constants and auxiliary fields as the finest level has them now."""
-        rows, constants = self.fine.aux_rows, self.fine.constants
+        rows, constants, finest = self.fine.aux_rows, self.fine.constants, self.fine.discretization
         changed = self._aux is None or not np.array_equal(rows, self._aux)
         self._aux = rows.copy()
         for operator in self.operators:
             if not np.array_equal(operator.constants, constants):
                 operator.set_constants(constants)
             if changed:
-                for name, values in _fields(self.fine.discretization, operator.discretization, rows):
+                element = operator.discretization.auxiliary.element
+                for name, values in finest.auxiliary.onto(element, rows, finest.mesh.num_cells):
                     operator.set_auxiliary(name, values)
 
     # States ----------------------------------------------------------------------------------------------
@@ -142,20 +143,6 @@ def _matrix(operator: PolytopicOperator, comm, vec_type: str) -> AssembledMatrix
     total = operator.discretization.mesh.comm.allreduce(owned)
     matrix = AssembledMatrix(operator, (owned, total), comm, vec_type)
     return matrix
-
-
-def _fields(finest, coarse, rows: np.ndarray):
-    """Name and values [cell, row, component] of each auxiliary field as a level's set_auxiliary takes them."""
-    auxiliary, wanted, first = finest.auxiliary, coarse.auxiliary, 0
-    for field in auxiliary.fields:
-        starts = auxiliary.starts[first : first + field.components]
-        count = 1 if field.space == "cell" else auxiliary.element.num_basis
-        values = np.stack([rows[start : start + count, : finest.mesh.num_cells].T for start in starts], axis=-1)
-        if field.space != "cell":
-            table = auxiliary.element.tabulate(wanted.element.nodes, 0)[0]
-            values = np.einsum("nb,cbk->cnk", table, values, optimize=True)
-        yield field.name, values
-        first += field.components
 
 
 def _unknowns(disc) -> list[np.ndarray]:

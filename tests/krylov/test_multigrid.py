@@ -120,7 +120,7 @@ def test_small_levels_joined_to_one_matrix(cycle):
 
 
 def applied(mirror, size: int) -> np.ndarray:
-    arrays = mirror.levels[-1].arrays
+    arrays = mirror.levels[-1].interpolation.arrays
     out = arrays.zeros(size)
     mirror.apply(arrays.to_device(np.cos(np.arange(size))), out)
     return arrays.to_host(out, size)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from condensed_runs import residual_and_product
 
 import petsc_hdg as fe
-from petsc_hdg.device import Arrays, Device
-from petsc_hdg.discretizations import HybridizedDG, warp_shape
+from petsc_hdg.discretizations import warp_shape
 from petsc_hdg.discretizations.symmetry import has_symmetric_derivative
-from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.discretizations.warp_shape import ThreadShape, WarpShape
-from petsc_hdg.operators import create_operator
 
 LEFT = fe.Dirichlet("left", "g[0] = x[1];")
 ROBIN = {
@@ -42,8 +40,8 @@ def test_warps_agree_with_single_threads(cell, functions, components, expected, 
     physics = fe.Physics({"u": components}, **functions)
     mesh = fe.Mesh.box((3, 2), simplex=cell == "triangle")
     monkeypatch.setattr(warp_shape, "MOST_BLOCKS", expected[0])
-    single, plain = _residual_and_product(mesh, physics, uses_warps=False)
-    several, shape = _residual_and_product(mesh, physics, uses_warps=True)
+    single, plain = _run(mesh, physics, uses_warps=False)
+    several, shape = _run(mesh, physics, uses_warps=True)
     assert not isinstance(plain, WarpShape)
     assert (shape.warps, shape.symmetric, shape.cells) == expected[1:]
     for one, other in zip(single, several, strict=True):
@@ -55,27 +53,17 @@ def test_warps_agree_with_single_threads(cell, functions, components, expected, 
 def test_threads_agree_with_the_plain_kernel(cell, degree):
     physics = fe.Physics({"u": 1}, ROBIN["f0"], ROBIN["f1"], boundary=[LEFT, fe.Neumann("right", "g[0] = x[1];")])
     mesh = fe.Mesh.box((3, 2) if cell == "triangle" else (2, 1, 1))
-    plain, _ = _residual_and_product(mesh, physics, degree=degree)
-    threads, shape = _residual_and_product(mesh, physics, degree=degree, uses_threads=True)
+    plain, _ = _run(mesh, physics, degree=degree)
+    threads, shape = _run(mesh, physics, degree=degree, uses_threads=True)
     assert isinstance(shape, ThreadShape)
     for one, other in zip(plain, threads, strict=True):
         assert np.abs(one).max() > 1e-3
         assert np.abs(one - other).max() <= 1e-12 * np.abs(one).max()
 
 
-def _residual_and_product(mesh, physics, degree=1, uses_warps=False, uses_threads=False):
-    options = fe.Options(backend="hdg_gpu", degree=degree, pmat="none")
-    discretization = HybridizedDG(mesh, physics, options, DeviceLimits(48 * 1024, 1024, uses_warps or uses_threads))
-    discretization.uses_warps, discretization.uses_threads = uses_warps, uses_threads
-    arrays = Arrays(Device.select("any"))
-    operator = create_operator(discretization, arrays)
-    operator.compile()
-    count = discretization.dofmap.num_owned
-    x, residual, product = arrays.to_device(np.linspace(0.1, 1, count)), arrays.zeros(count), arrays.zeros(count)
-    operator.residual(x, residual)
-    operator.linearize(x)
-    operator.action(x, product)
-    return [arrays.to_host(b, count) for b in (residual, product)], discretization.shape_of("condense")
+def _run(mesh, physics, degree=1, uses_warps=False, uses_threads=False):
+    is_gpu, chosen = uses_warps or uses_threads, {"uses_warps": uses_warps, "uses_threads": uses_threads}
+    return residual_and_product(mesh, physics, degree, is_gpu, **chosen)
 
 
 def test_symmetry_is_told():

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from condensed_runs import residual_and_product
 
 import petsc_hdg as fe
-from petsc_hdg.device import Arrays, Device
-from petsc_hdg.discretizations import HybridizedDG
-from petsc_hdg.discretizations.transposition import DeviceLimits
-from petsc_hdg.operators import create_operator
 
 LINEAR = {
     "f0": "f0[0] = -x[0];",
@@ -37,23 +34,8 @@ def test_groups_agree_with_single_threads(cell, degree, functions, components, e
     physics = fe.Physics({"u": components}, **functions)
     faces = (3, 3) if cell in ("triangle", "quadrilateral") else (2, 1, 1)
     mesh = fe.Mesh.box(faces, simplex=cell in ("triangle", "tetrahedron"))
-    single, _ = _residual_and_product(mesh, physics, degree, is_gpu=False)
-    group, shape = _residual_and_product(mesh, physics, degree, is_gpu=True)
+    single, _ = residual_and_product(mesh, physics, degree, is_gpu=False)
+    group, shape = residual_and_product(mesh, physics, degree, is_gpu=True)
     assert (shape.row_threads, shape.column_threads, shape.cells, shape.scratch) == expected
     for one, other in zip(single, group, strict=True):
         assert np.abs(one - other).max() <= 1e-12 * np.abs(one).max()
-
-
-def _residual_and_product(mesh, physics, degree, is_gpu):
-    options = fe.Options(backend="hdg_gpu", degree=degree, pmat="none")
-    limits = DeviceLimits(48 * 1024, 1024, is_gpu)
-    discretization = HybridizedDG(mesh, physics, options, limits)
-    arrays = Arrays(Device.select("any"))
-    operator = create_operator(discretization, arrays)
-    operator.compile()
-    count = discretization.dofmap.num_owned
-    x, residual, product = arrays.to_device(np.linspace(0.1, 1, count)), arrays.zeros(count), arrays.zeros(count)
-    operator.residual(x, residual)
-    operator.linearize(x)
-    operator.action(x, product)
-    return [arrays.to_host(b, count) for b in (residual, product)], discretization.shape_of("condense")
