@@ -15,6 +15,7 @@ setup(
         "numpy>=1.24",
         "pyopencl>=2022.3",
         "fenics-basix>=0.7",
+        "h5py>=3.8",
         "pycparser>=2.21",
         "sympy",
         "meshio",

@@ -43,6 +43,7 @@ ONLY_IN = {
     "meshio": {"mesh", "output", "commands"},
     "pymetis": {"mesh"},
     "matplotlib": {"output", "commands"},
+    "h5py": {"output"},
     "pycparser": {"physics", "commands"},
     "sympy": {"physics", "commands"},
 }
