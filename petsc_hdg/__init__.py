@@ -58,6 +58,7 @@ __all__ = sorted(_PUBLIC)
 def __getattr__(name: str):
     if name not in _PUBLIC:
         raise AttributeError(f"module 'petsc_hdg' has no attribute '{name}'")
+    import_module("petsc_hdg.run").watch_uncaught()
     return getattr(import_module(f"petsc_hdg.{_PUBLIC[name]}"), name)
 
 

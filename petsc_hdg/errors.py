@@ -6,7 +6,12 @@ from contextlib import contextmanager
 
 
 class PetscHdgError(Exception):
-    """Base of every error this package raises on purpose."""
+    """Base of every error this package raises on purpose.
+
+    failed_rank: the lowest rank that failed, where only some did and told the others; None where all failed alike.
+    """
+
+    failed_rank: int | None = None
 
 
 class OptionError(PetscHdgError):
@@ -44,6 +49,7 @@ def collectively(comm):
 
     Every rank must enter the block, and the block must hold no collective call: a rank that raises leaves it early.
     The lowest rank's error is the one the others see; what is not a PetscHdgError reaches them as one that quotes it.
+    If only some ranks fail, all errors carry the lowest one's number as `failed_rank`.
     """
     error = None
     try:
@@ -51,11 +57,15 @@ def collectively(comm):
     except Exception as caught:  # any error, or the other ranks would wait for ever
         error = caught
     found = comm.allgather(None if error is None else _portable(error, comm.rank))
-    if error is not None:
-        raise error
-    for other in found:
-        if other is not None:
-            raise other[0](other[1])
+    failed = [rank for rank, other in enumerate(found) if other is not None]
+    if not failed:
+        return
+    if error is None:
+        kind, text = found[failed[0]]
+        error = kind(text)
+    if len(failed) < comm.size:
+        error.failed_rank = failed[0]
+    raise error
 
 
 def _portable(error: Exception, rank: int) -> tuple[type, str]:

@@ -1,4 +1,4 @@
-"""How a script runs: errors as one sentence from rank 0, `-help` with our options, no rank left waiting."""
+"""How a script runs: errors as one sentence from one rank, `-help` with our options, no rank left waiting."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import traceback
 
 from .errors import our_error
 
+PATIENCE = 3.0  # seconds in which ranks that fail for the same reason all fail
+_TAG = 32719  # of the notices of ranks that fail
+
 
 def main(function):
     """Decorate a script's main function and call it if the script is run itself.
@@ -17,7 +20,8 @@ def main(function):
         def main(): ...
 
     A PetscHdgError ends the program with its sentence, any other exception with its trace, and exit status 1. What
-    all ranks raise is printed once; where only some fail, they print and end the others, so that none waits for ever.
+    all ranks raise is printed once; where only some fail, one of them prints, with its number, and ends the others, so
+    that none waits for ever.
     """
 
     @functools.wraps(function)
@@ -38,37 +42,106 @@ def guarded(call):
     """The value of `call()`; errors end the program as described in `main`."""
     from mpi4py import MPI
 
-    comm = MPI.COMM_WORLD.Dup()  # apart from PETSc's messages, for the agreement of ranks that fail
+    comm = MPI.COMM_WORLD
+    if comm.size > 1 and hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(line_buffering=True)  # what a rank has printed outlives its end by another one
     try:
         return call()
-    except Exception as error:
-        _end(comm, error)
+    except (Exception, KeyboardInterrupt) as error:
+        sys.exit(_end(comm, error))
+    except SystemExit as error:
+        if comm.size > 1 and error.code:
+            sys.exit(_end(comm, error))
+        raise
 
 
-def _end(comm, error: Exception) -> None:
-    """End the program: rank 0 speaks for all if all failed, else those that did speak, and stop the others."""
-    together = _all_failed(comm)
-    if comm.rank == 0 or not together:
-        cause = our_error(error)
-        if cause is not None:
-            print(f"error: {cause}", file=sys.stderr)
+def watch_uncaught() -> None:
+    """Let errors that no one catches end all ranks, in scripts without `main` too: none waits at the end of MPI."""
+    if getattr(sys.excepthook, "of_petsc_hdg", False):
+        return
+    before = sys.excepthook
+
+    def hook(kind, error, trace):
+        comm = _world()
+        if comm is None or comm.size == 1:
+            before(kind, error, trace)
         else:
-            traceback.print_exception(error)
+            _end(comm, error, shown=lambda: before(kind, error, trace))
+
+    hook.of_petsc_hdg = True
+    sys.excepthook = hook
+
+
+def _world():
+    """The communicator of all ranks, None before MPI begins and after its end."""
+    from mpi4py import MPI
+
+    return MPI.COMM_WORLD if MPI.Is_initialized() and not MPI.Is_finalized() else None
+
+
+def _end(comm, error: BaseException, shown=None) -> int:
+    """The exit status, once one rank has spoken for all that fail; it stops the others if there are any.
+
+    shown: prints the error, by default as its sentence or trace.
+    """
+    status = error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else 1
+    failed = _failures(comm, _weight(error, comm.rank))
+    together = len(failed) == comm.size
+    if min(failed, key=failed.get) == comm.rank:
+        rank = _lonely_rank(error, comm.rank if comm.size > 1 and not together else None)
+        sys.stdout.flush()
+        _say(error, rank, shown)
         sys.stderr.flush()
+        if not together:
+            comm.Abort(status)
     if not together:
-        comm.Abort(1)
-    sys.exit(1)
+        time.sleep(PATIENCE)  # the rank that speaks ends this one
+        comm.Abort(status)
+    return status
 
 
-def _all_failed(comm, patience: float = 3.0) -> bool:
-    """Whether every rank comes here within `patience` seconds; ranks at work elsewhere never do."""
-    barrier = comm.Ibarrier()
-    deadline = time.monotonic() + patience
-    while not barrier.Test():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
+def _weight(error: BaseException, rank: int) -> tuple:
+    """Smallest where an error says most: not a copy of another rank's, and ours or Python's rather than PETSc's."""
+    cause = our_error(error)
+    origin = getattr(cause or error, "failed_rank", None)
+    return origin not in (None, rank), cause is None and type(error).__module__.startswith("petsc4py"), rank
+
+
+def _lonely_rank(error: BaseException, rank: int | None) -> int | None:
+    """The rank to name: where an error that all ranks share began, or the one that fails while others go on."""
+    origin = getattr(our_error(error) or error, "failed_rank", None)
+    return rank if origin is None else origin
+
+
+def _say(error: BaseException, rank: int | None, shown) -> None:
+    cause, where = our_error(error), "" if rank is None else f" [rank {rank}]"
+    if isinstance(error, SystemExit):
+        if where:
+            print(f"error: the program ends with status {error.code} while other ranks go on{where}", file=sys.stderr)
+        return
+    if cause is not None and shown is None:
+        print(f"error: {cause}{where}", file=sys.stderr)
+        return
+    if where:
+        print(f"error{where}:", file=sys.stderr)
+    (shown or (lambda: traceback.print_exception(error)))()
+
+
+def _failures(comm, mine: tuple) -> dict[int, tuple]:
+    """`mine` of each rank that fails within PATIENCE seconds [rank → weight]; ranks at work elsewhere never do."""
+    from mpi4py import MPI
+
+    found, status = {comm.rank: mine}, MPI.Status()
+    notices = [comm.isend(mine, rank, _TAG) for rank in range(comm.size) if rank != comm.rank]
+    deadline = time.monotonic() + PATIENCE
+    while len(found) < comm.size and time.monotonic() < deadline:
+        if comm.iprobe(MPI.ANY_SOURCE, _TAG, status):
+            found[status.Get_source()] = comm.recv(source=status.Get_source(), tag=_TAG)
+        else:
+            time.sleep(0.01)
+    if len(found) == comm.size:
+        MPI.Request.waitall(notices)
+    return found
 
 
 def _print_help() -> None:

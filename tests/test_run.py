@@ -1,4 +1,4 @@
-"""How scripts end when only one rank fails: it speaks, and no other rank waits for ever."""
+"""How scripts end when only one rank fails: it speaks, with its number, and no other rank waits for ever."""
 
 from __future__ import annotations
 
@@ -7,27 +7,82 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-SCRIPT = f"""
-import sys, petsc4py
+HEAD = f"""
+import sys, time, petsc4py
 sys.path.insert(0, {str(ROOT)!r})
 petsc4py.init(sys.argv)
 import petsc_hdg as fe
+from petsc_hdg import run
+from petsc_hdg.errors import collectively
 from mpi4py import MPI
-
+comm, run.PATIENCE = MPI.COMM_WORLD, 1.0
+"""
+DECORATED = (
+    HEAD
+    + """
 @fe.main
 def main():
-    if MPI.COMM_WORLD.rank == 1:
-        raise {{error}}
-    MPI.COMM_WORLD.Barrier()
+    print("before the end")
+    {body}
 """
-
-
-@pytest.mark.parametrize(
-    "error, said", [("fe.MeshError('only here')", "error: only here"), ("ValueError('other')", "ValueError: other")]
 )
-def test_one_rank_that_fails_ends_all(mpirun, tmp_path, error, said):
-    script = tmp_path / "one_fails.py"
-    script.write_text(SCRIPT.format(error=error))
+PLAIN = (
+    HEAD
+    + """
+fe.Mesh
+{body}
+"""
+)
+LONELY = """
+    if comm.rank in {ranks}:
+        {what}
+    comm.Barrier()
+"""
+# name → (where, what it raises, text of stderr, how often; exit status)
+CASES = {
+    "our error on one rank": (
+        DECORATED, LONELY.format(ranks=[1], what="raise fe.MeshError('only here')"), "error: only here [rank 1]", 1
+    ),
+    "another error on one rank": (
+        DECORATED, LONELY.format(ranks=[2], what="raise ValueError('other')"), "ValueError: other", 1
+    ),
+    "two ranks of three": (
+        DECORATED, LONELY.format(ranks=[1, 2], what="raise fe.MeshError('both')"), "error: both [rank 1]", 1
+    ),
+    "an exit on one rank": (
+        DECORATED, LONELY.format(ranks=[1], what="sys.exit(3)"), "the program ends with status 3 while other ranks", 3
+    ),
+    "the others are done": (
+        DECORATED, "assert comm.rank != 2, 'late'", "AssertionError: late", 1
+    ),
+    "all ranks": (DECORATED, "raise fe.MeshError('together')", "error: together\n", 1),
+    "agreed": (
+        DECORATED, "with collectively(comm):\n        if comm.rank == 2: raise fe.MeshError('mine')",
+        "error: mine [rank 2]", 1,
+    ),
+    "agreed, with the trace of the rank where it began": (
+        DECORATED, "with collectively(comm):\n        if comm.rank == 2: [][3]", "IndexError: list", 1
+    ),
+    "a script without main": (PLAIN, LONELY.format(ranks=[1], what="[][3]").replace("\n    ", "\n"), "IndexError", 1),
+    "a script without main, all ranks": (PLAIN, "raise fe.MeshError('together')", "MeshError: together", 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_how_ranks_that_fail_end(mpirun, tmp_path, name):
+    form, body, said, status = CASES[name]
+    script = tmp_path / "fails.py"
+    script.write_text(form.format(body=body.strip()))
     done = mpirun(3, script, check=False, timeout=60)
-    assert done.returncode != 0
-    assert done.stderr.count(said) == 1
+    assert done.returncode == status
+    assert done.stderr.count(said) == 1, done.stderr
+    assert form is PLAIN or done.stdout.count("before the end") == 3
+    lonely = "agreed" in name or "all ranks" not in name
+    assert ("[rank " in done.stderr) == lonely
+
+
+def test_a_rank_may_end_early_with_status_zero(mpirun, tmp_path):
+    script = tmp_path / "early.py"
+    script.write_text(DECORATED.format(body="if comm.rank == 1: sys.exit()\n    time.sleep(2.0)\n    print('done')"))
+    done = mpirun(3, script, timeout=60)
+    assert done.stdout.count("done") == 2
