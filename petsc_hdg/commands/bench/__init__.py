@@ -10,13 +10,14 @@ import json
 from pathlib import Path
 
 from ...device import Device
-from . import cg, full, hdg, krylov, poly, roofline, short, sipg, solve, start, trace
+from . import cg, full, hdg, krylov, poly, roofline, scaling, short, sipg, solve, start, trace
 from .copy import copy_bandwidth
 from .peak import arithmetic_peak
 from .row import format_rows, limited
 
 SCHEMES = {"cg": cg, "hdg": hdg, "poly": poly, "sipg": sipg, "trace": trace}
-OWN = {"krylov": krylov.main, "solve": solve.main, "start": start.main}  # with arguments of their own
+# Commands with arguments of their own.
+OWN = {"krylov": krylov.main, "scaling": scaling.main, "solve": solve.main, "start": start.main}
 
 
 def main(arguments: list[str]) -> int:
