@@ -13,6 +13,7 @@ from .option_fields import SCHEME_PREFIXES, check, option, option_name, parse
 
 BACKENDS = ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")
 PRECISIONS = ("double", "single")
+HALOS = ("auto", "windows", "messages")
 PMATS = ("auto", "aij", "conforming", "agglomerates", "none")
 # Coarse levels for -pc_type mg, and the schemes that have them.
 _LEVELS = {"conforming": ("cg_gpu", "hdg_gpu", "sipg_gpu"), "agglomerates": ("sipg_gpu", "poly_gpu")}
@@ -55,6 +56,9 @@ class Options:
     degree: int = option(1, "polynomial degree of the fields", minimum=0, maximum=16)
     precision: str = option("double", "floating-point type on the device", choices=PRECISIONS)
     device: str = option("any", "OpenCL device: gpu, cpu, any, an index, or part of a name")
+    halo: str = option(
+        "auto", "between ranks of a node: shared memory (auto, windows) or messages as between nodes", choices=HALOS
+    )
     quadrature_degree: int = option(
         -1, "degree the quadrature integrates exactly (-1: twice the degree)", minimum=-1, maximum=30
     )

@@ -51,12 +51,14 @@ class Arrays:
         self.upload(buffer, array, name)
         return buffer
 
-    def upload(self, buffer, array: np.ndarray, name: str, wait: bool = True):
-        """Copy a contiguous host array into a buffer; the array must stay as it is until the returned event is done."""
+    def upload(self, buffer, array: np.ndarray, name: str, wait: bool = True, start: int = 0, **order):
+        """Copy a contiguous host array into a buffer, from byte `start` on; the array must stay as it is until the
+        returned event is done. order: queue and wait_for (events) of copies that are not next in the device's queue."""
         if not array.nbytes:
             return None
         self._count(self.h2d, "h2d", name, array.nbytes)
-        return opencl().enqueue_copy(self.device.queue, buffer, array, is_blocking=wait)
+        queue = order.pop("queue", self.device.queue)
+        return opencl().enqueue_copy(queue, buffer, array, dst_offset=start, is_blocking=wait, **order)
 
     def to_host(self, buffer, shape, dtype=None, name: str = "results") -> np.ndarray:
         """A new host array of `shape` with the start of a buffer (of `real` unless dtype is given)."""
@@ -64,12 +66,14 @@ class Arrays:
         self.download(buffer, array, name)
         return array
 
-    def download(self, buffer, array: np.ndarray, name: str, wait: bool = True, start: int = 0):
-        """Copy a buffer, from byte `start` on, into a contiguous host array, whole once the returned event is done."""
+    def download(self, buffer, array: np.ndarray, name: str, wait: bool = True, start: int = 0, **order):
+        """Copy a buffer, from byte `start` on, into a contiguous host array, whole once the returned event is done.
+        order: as for `upload`."""
         if not array.nbytes:
             return None
         self._count(self.d2h, "d2h", name, array.nbytes)
-        return opencl().enqueue_copy(self.device.queue, array, buffer, src_offset=start, is_blocking=wait)
+        queue = order.pop("queue", self.device.queue)
+        return opencl().enqueue_copy(queue, array, buffer, src_offset=start, is_blocking=wait, **order)
 
     def copy(self, source, target, count: int, dtype=None) -> None:
         """Copy the first `count` values (of `real` unless dtype is given) from buffer to buffer, on the device."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from petsc_hdg.device.exchanges import Exchanges
 from petsc_hdg.device.memory import Memory
 from petsc_hdg.device.platforms import REMEDY, choose, describe, is_gpu, opencl, ptx_target
 from petsc_hdg.errors import DeviceError, collectively
@@ -21,6 +22,8 @@ class Device:
     max_work_group   work-items a work-group can have
     from_petsc       whether context and queue are those of PETSc's ViennaCL vectors
     memory           Memory: what our buffers take of it
+    halo             how exchanges between ranks of a node go: auto, windows or messages
+    exchanges        Exchanges: how many there were, and how long the host waited
     """
 
     def __init__(self, cl_device, context=None, queue=None, note: str = ""):
@@ -43,6 +46,8 @@ class Device:
         self.max_work_group = int(cl_device.max_work_group_size)
         self.programs: dict = {}
         self.memory = Memory()
+        self.halo, self.exchanges = "auto", Exchanges()
+        self._copy_queue = None
         self._profile = False
         self._events: list = []
         self._seconds: dict[str, list] = {}
@@ -55,9 +60,9 @@ class Device:
         """
         if comm is None or comm.size == 1:
             return cls(*_choice(choice, 0, 1))
-        from mpi4py import MPI
+        from petsc_hdg.device.node import node_communicator
 
-        node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+        node = node_communicator(comm)
         rank, size = node.rank, node.size
         node.Free()
         with collectively(comm):
@@ -137,6 +142,17 @@ class Device:
         for name, event in self._events:
             self.add_seconds(name, 1e-9 * (event.profile.end - event.profile.start))
         self._events.clear()
+
+    @property
+    def copy_queue(self):
+        """A second in-order queue, for copies that run beside the kernels of the first one."""
+        if self._copy_queue is None:
+            self._copy_queue = opencl().CommandQueue(self.context, self.cl_device)
+        return self._copy_queue
+
+    def marker(self):
+        """An event that is done once everything launched so far is."""
+        return opencl().enqueue_marker(self.queue)
 
     def finish(self) -> None:
         """Wait until everything launched is done."""

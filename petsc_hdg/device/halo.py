@@ -1,13 +1,18 @@
-"""Exchange of ghost values between device buffers: packed on the device, one message a neighbour."""
+"""Exchange of ghost values between device buffers: packed on the device, while kernels that need none of them run."""
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
+from petsc_hdg import stages
 from petsc_hdg.codegen import KernelSpec
 from petsc_hdg.device.arrays import Arrays
+from petsc_hdg.device.halo_links import Links
 from petsc_hdg.device.halo_plan import HaloPlan
 from petsc_hdg.device.kernel import Kernel
+from petsc_hdg.device.node import Node
 from petsc_hdg.errors import DeviceError, collectively
 
 
@@ -18,10 +23,16 @@ class Halo:
         halo.forward(owned, ghosts)          owners → ghosts
         halo.reverse_add(ghosts, owned)      ghosts → owners, summed in a fixed order
 
-    Both are split into `..._begin(source)` and `..._end(target)`, between which other kernels may run; one exchange can
-    be under way at a time. ghost_place [ghost] says where each ghost stands in the buffer of ghosts (default: 0, 1, …),
-    so that one buffer may hold owned points and ghosts. Building a Halo is collective on `comm` (mpi4py).
+    Both are split into `..._begin(source)`, which does not wait, and `..._end(target)`, which does: kernels launched
+    between them run beside the exchange. Sources stay as they are until the end, as far as they are ghosts; one
+    exchange can be under way at a time. ghost_place [ghost] says where each ghost stands in the buffer of ghosts
+    (default: 0, 1, …), so that one buffer may hold owned points and ghosts. Building a Halo is collective on `comm`
+    (mpi4py).
+
+    muted: exchanges do nothing, and results are wrong; benchmarks find what exchanges cost so. The same on all ranks.
     """
+
+    muted = False
 
     def __init__(
         self, comm, owned_size, ghost_owner_rank, ghost_owner_index, arrays: Arrays, components=1, ghost_place=None
@@ -30,28 +41,25 @@ class Halo:
         self.arrays = arrays
         self.components = int(components)
         self._under_way: str | None = None
+        self._links = Links(self.plan, Node.of(comm), arrays, self.components) if comm.size > 1 else None
         with collectively(comm):
+            if self._links is not None:
+                self._links.prepare()
             if self.plan.active:
                 self._allocate(ghost_place)
 
     def _allocate(self, ghost_place) -> None:
         plan, arrays = self.plan, self.arrays
         ghosts = plan.receive_ghosts if ghost_place is None else np.asarray(ghost_place)[plan.receive_ghosts]
+        self._first_ghost = _first_of_run(ghosts)
         tables = {"ghosts": ghosts, "points": plan.send_points, "targets": plan.targets}
         tables |= {"offsets": plan.target_offsets, "slots": plan.target_slots}
         self._tables = {name: arrays.to_device(table, "halo tables") for name, table in tables.items()}
         counts = {"points": plan.send_points.size, "ghosts": plan.receive_ghosts.size, "targets": plan.targets.size}
         self._items = {name: count * self.components for name, count in counts.items()}
-        self._buffers = {name: arrays.empty(self._items[name]) for name in ("points", "ghosts")}
-        self._stages = {name: arrays.pinned(self._items[name]) for name in ("points", "ghosts")}
-        self._requests = {
-            reverse: plan.persistent(*self._by_slot("ghosts", "points", reverse), reverse) for reverse in (False, True)
-        }
+        staged = ("points",) if self._first_ghost is not None else ("points", "ghosts")
+        self._buffers = {name: arrays.empty(self._items[name]) for name in staged}
         self._kernels = {name: self._kernel(name) for name in ("halo_pack", "halo_unpack", "halo_add")}
-
-    def _by_slot(self, ghosts: str, points: str, reverse: bool) -> list[np.ndarray]:
-        names = (ghosts, points) if reverse else (points, ghosts)
-        return [self._stages[name].reshape(-1, self.components) for name in names]
 
     def _kernel(self, name: str) -> Kernel:
         spec = KernelSpec(name, ("halo.cl",), {"COMPONENTS": self.components}, precision=self.arrays.precision)
@@ -63,15 +71,13 @@ class Halo:
         self.forward_end(ghosts)
 
     def forward_begin(self, owned) -> None:
-        """Pack and send the values of `owned`, which may change after this."""
+        """Pack the values of `owned`, which may change after this."""
         self._begin("forward", owned, "points")
 
     def forward_end(self, ghosts) -> None:
-        """Receive into `ghosts`."""
-        self._end("forward")
-        count = self._receive("ghosts")
-        if count:
-            self._kernels["halo_unpack"](count, self._buffers["ghosts"], self._tables["ghosts"], ghosts, count)
+        """Send and receive into `ghosts`."""
+        if self._end("forward"):
+            self._exchange("points", ghosts)
 
     def reverse_add(self, ghosts, owned) -> None:
         """Add the values in buffer `ghosts` to their owners' in buffer `owned`."""
@@ -79,51 +85,73 @@ class Halo:
         self.reverse_add_end(owned)
 
     def reverse_add_begin(self, ghosts) -> None:
-        """Pack and send the values of `ghosts`, which may change after this."""
+        """Take the values of `ghosts`, which stay as they are until the end."""
         self._begin("reverse_add", ghosts, "ghosts")
 
     def reverse_add_end(self, owned) -> None:
-        """Receive and add to `owned`."""
-        self._end("reverse_add")
-        if not self._receive("points"):
+        """Send, receive and add to `owned`."""
+        if not self._end("reverse_add"):
             return
+        self._exchange("ghosts", None)
         tables, count = self._tables, self._items["targets"]
         self._kernels["halo_add"](
             count, self._buffers["points"], tables["targets"], tables["offsets"], tables["slots"], owned, count
         )
 
-    def _begin(self, what: str, source, name: str) -> None:
+    def _begin(self, what: str, source, side: str) -> None:
         if self._under_way is not None:
             raise DeviceError(f"a halo exchange ({self._under_way}) is under way: end it before {what} begins")
         self._under_way = what
-        if not self.plan.active:
+        if not self.plan.active or Halo.muted:
             return
-        count = self._items[name]
-        if count:
-            self._kernels["halo_pack"](count, source, self._tables[name], self._buffers[name], count)
-            self.arrays.download(self._buffers[name], self._stages[name], "halo")
-        for request in self._requests[what == "reverse_add"]:
-            request.Start()
+        count = self._items[side]
+        self._source, self._start = source, 0
+        if side == "ghosts" and self._first_ghost is not None:
+            self._start, packed = self._first_ghost * self._links.bytes_of_slot, False
+        else:
+            self._source, packed = self._buffers[side], count > 0
+        if packed:
+            self._ready = self._kernels["halo_pack"](count, source, self._tables[side], self._source, count)
+        else:
+            self._ready = self.arrays.device.marker()
+        self._links.begin(side)
 
-    def _end(self, what: str) -> None:
+    def _end(self, what: str) -> bool:
+        """Whether there is something to do."""
         if self._under_way != what:
             raise DeviceError(f"a halo exchange ends as {what}, but {self._under_way or 'none'} is under way")
         self._under_way = None
-        if self.plan.active:
-            for request in self._requests[what == "reverse_add"]:
-                request.Wait()
+        return self.plan.active and not Halo.muted
 
-    def _receive(self, name: str) -> int:
-        """Move what was received for `name` to the device; the number of values."""
-        count = self._items[name] if self.plan.active else 0
-        if count:
-            self.arrays.upload(self._buffers[name], self._stages[name], "halo")
-        return count
+    def _exchange(self, side: str, ghosts) -> None:
+        """Send the slots of a side; receive those of the other, into `ghosts` if these are ghosts."""
+        device, began = self.arrays.device, time.perf_counter()
+        device.queue.flush()  # what the other queue waits for
+        with stages.event("Halo"):
+            self._links.send(side, self._source, self._start, self._ready)
+            if side == "ghosts":
+                self._links.receive("points", self._buffers["points"], 0, self._ready)
+            elif self._first_ghost is not None:
+                self._links.receive("ghosts", ghosts, self._first_ghost * self._links.bytes_of_slot, self._ready)
+            else:
+                self._links.receive("ghosts", self._buffers["ghosts"], 0, self._ready)
+        device.exchanges.count += 1
+        device.exchanges.waited += time.perf_counter() - began
+        if side == "points" and self._first_ghost is None:
+            count = self._items["ghosts"]
+            self._kernels["halo_unpack"](count, self._buffers["ghosts"], self._tables["ghosts"], ghosts, count)
 
     def destroy(self) -> None:
         """Free the persistent requests."""
-        if self.plan.active:
-            for requests in self._requests.values():
-                for request in requests:
-                    request.Free()
-            self._requests = {False: [], True: []}
+        if self._links is not None:
+            self._links.free()
+
+    def __del__(self):
+        if getattr(self, "_links", None) is not None:
+            self.destroy()
+
+
+def _first_of_run(places: np.ndarray) -> int | None:
+    """The first of places that follow each other one by one, None where they do not."""
+    first = int(places[0]) if places.size else 0
+    return first if np.array_equal(places, first + np.arange(places.size)) else None

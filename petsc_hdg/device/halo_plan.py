@@ -89,14 +89,12 @@ class HaloPlan:
         _wait(requests)
         np.add.at(owned, self.send_points, received)
 
-    def persistent(self, packed: np.ndarray, received: np.ndarray, reverse: bool) -> list:
-        """Persistent requests between fixed host arrays [slot, component], one message a neighbour."""
-        send, receive = (self.send_ranks, self.send_start), (self.receive_ranks, self.receive_start)
-        tag = _TAG_FORWARD
-        if reverse:
-            send, receive, tag = receive, send, _TAG_REVERSE
-        requests = self._messages("Recv_init", received, *receive, tag)
-        return requests + self._messages("Send_init", packed, *send, tag)
+    def groups(self, side: str) -> list[tuple[int, int, int]]:
+        """(rank, first slot, last slot) of each neighbour among the `points` that are sent or the `ghosts` received."""
+        ranks, start = (self.send_ranks, self.send_start)
+        if side == "ghosts":
+            ranks, start = (self.receive_ranks, self.receive_start)
+        return [(int(rank), int(start[i]), int(start[i + 1])) for i, rank in enumerate(ranks)]
 
     def _messages(self, call: str, array: np.ndarray, ranks, start, tag: int) -> list:
         launch = getattr(self.comm, call)

@@ -68,7 +68,7 @@ class Problem:
         vector.setType(solvers.vec_type(self.mesh.dm))
         viennacl = is_viennacl(vector)
         self.device = Device.from_vec(vector) if viennacl else Device.select(self.options.device, self.comm)
-        self.device.profile = self.options.profile
+        self.device.profile, self.device.halo = self.options.profile, self.options.halo
         self.vec_type = vector.getType()
         vector.destroy()
 

@@ -1,23 +1,26 @@
 """Under mpiexec: random graphs of ghosts, exchanged by kernels and on the host, against a gather of all values."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 from mpi4py import MPI
 
 from petsc_hdg.device import Arrays, Device, Halo
+from petsc_hdg.device import node as node_module
+from petsc_hdg.device.node import Node
 from petsc_hdg.errors import DeviceError
 from petsc_hdg.run import guarded
 
 comm = MPI.COMM_WORLD
 
 
-def graph(seed: int):
+def graph(seed: int, most: int = 23):
     """(owned size, owner ranks [g], owner indices [g]); the last rank has no ghosts."""
     sizes = [5 + 3 * rank for rank in range(comm.size)]
     rng = np.random.default_rng([seed, comm.rank])
     others = [rank for rank in range(comm.size) if rank != comm.rank]
-    count = 0 if comm.rank == comm.size - 1 else 23
+    count = 0 if comm.rank == comm.size - 1 else most
     ranks = rng.choice(others, count)
     return sizes[comm.rank], ranks, np.array([rng.integers(sizes[rank]) for rank in ranks], dtype=int)
 
@@ -32,7 +35,8 @@ def expected_sums(owned: np.ndarray, ghosts: np.ndarray, ranks, indices) -> np.n
     return total
 
 
-def check(device, precision: str, components: int) -> None:
+def check(device, precision: str, components: int, way: str) -> None:
+    device.halo = way
     size, ranks, indices = graph(components)
     arrays = Arrays(device, precision)
     count = len(ranks)
@@ -70,6 +74,55 @@ def check(device, precision: str, components: int) -> None:
     local.destroy()
 
 
+def check_bytes(device, node, way: str, before) -> None:
+    """Windows inside a node, messages between nodes, and nothing else."""
+    sent = (
+        comm.allreduce(device.exchanges.windows - before.windows),
+        comm.allreduce(device.exchanges.messages - before.messages),
+    )
+    assert comm.allreduce(device.exchanges.count - before.count) > 0
+    nodes = len(set(comm.allgather(int(node.members[0]))))
+    assert (sent[0] > 0) == (way != "messages" and nodes < comm.size), (way, sent)
+    assert (sent[1] > 0) == (way == "messages" or nodes > 1), (way, sent)
+
+
+def check_many(device, node) -> None:
+    """Exchanges made and dropped take no more memory; two under way at once, ended in the other order, both arrive."""
+    arrays, sizes, blocks = Arrays(device), (1, 3), None
+    for turn in range(30):
+        size, ranks, indices = graph(turn, 3000)
+        halos = [Halo(comm, size, ranks, indices, arrays, components=c) for c in sizes]
+        owned = [np.random.default_rng([turn, comm.rank, c]).random((size, c)) for c in sizes]
+        everything = [comm.allgather(values) for values in owned]
+        given = [arrays.to_device(values) for values in owned]
+        found = [arrays.empty(len(ranks) * c) for c in sizes]
+        for halo, buffer in zip(halos, given, strict=True):
+            halo.forward_begin(buffer)
+        for halo, buffer in zip(halos[::-1], found[::-1], strict=True):
+            halo.forward_end(buffer)
+        for values, buffer, c in zip(everything, found, sizes, strict=True):
+            wanted = np.array([values[r][i] for r, i in zip(ranks, indices, strict=True)]).reshape(len(ranks), c)
+            np.testing.assert_array_equal(arrays.to_host(buffer, wanted.shape), wanted)
+        del halo, halos
+        blocks = blocks or len(node.windows._blocks)
+    assert len(node.windows._blocks) == blocks
+
+
+def check_full(device) -> None:
+    """Where rank 0 finds no room, no rank has a window."""
+    node_module.SHARED = "/proc"  # it has no free bytes
+    check(device, "double", 1, "auto")
+    assert device.exchanges.windows == 0 and comm.allreduce(device.exchanges.messages) > 0
+    try:
+        check(device, "double", 1, "windows")
+    except DeviceError as error:
+        assert "/dev/shm" in str(error)
+    else:
+        raise AssertionError("windows without room")
+    if comm.allreduce(1) == comm.size and comm.rank == 0:
+        print("no room is said")
+
+
 def fails(size: int, ranks: list, indices: list, word: str) -> None:
     try:
         Halo(comm, size, ranks, indices, Arrays(Device.select("any", comm)))
@@ -91,9 +144,19 @@ def main() -> None:
             print("errors agree")
         return
     device = Device.select("any", comm)
-    for precision in ("double", "single"):
-        for components in (1, 3):
-            check(device, precision, components)
+    if "full" in sys.argv:
+        check_full(device)
+        return
+    node = Node.of(comm)
+    assert Node.of(comm) is node
+    for way in sys.argv[1:]:
+        before = replace(device.exchanges)
+        for precision in ("double", "single"):
+            for components in (1, 3):
+                check(device, precision, components, way)
+        check_bytes(device, node, way, before)
+    device.halo = "auto"
+    check_many(device, node)
     comm.Barrier()
     if comm.rank == 0:
         print("halo agrees")

@@ -9,9 +9,16 @@ from petsc_hdg.errors import DeviceError
 SCRIPT = __file__.replace("test_halo", "run_halo")
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 4])
-def test_exchange(mpirun, ranks):
-    assert "halo agrees" in mpirun(ranks, SCRIPT).stdout
+@pytest.mark.parametrize("ranks, node", [(2, 2), (4, 3), (3, 1)])
+def test_exchange(mpirun, ranks, node):
+    """On nodes of `node` ranks: one node, some neighbours elsewhere, all elsewhere."""
+    done = mpirun(ranks, SCRIPT, "auto", "windows", "messages", env={"PETSC_HDG_NODE_RANKS": str(node)})
+    assert "halo agrees" in done.stdout and not done.stderr
+
+
+def test_no_room_for_windows(mpirun):
+    """Messages take over, and who insists on windows hears why there are none."""
+    assert "no room is said" in mpirun(2, SCRIPT, "full").stdout
 
 
 def test_bad_graphs_are_errors_on_every_rank(mpirun):

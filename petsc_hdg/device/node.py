@@ -1,0 +1,153 @@
+"""Which ranks of a communicator share memory, and windows there: each writes its own part, all read every part."""
+
+from __future__ import annotations
+
+import os
+import weakref
+
+import numpy as np
+from mpi4py import MPI
+
+PRETEND = "PETSC_HDG_NODE_RANKS"  # environment variable: how many ranks a node has, to try exchanges between nodes
+SHARED = "/dev/shm"  # where MPI keeps windows, of limited size
+_ALIGNMENT = 4096
+_SMALLEST = 1 << 20
+_FIRST_TAG, _TAGS = 7200, 4096
+_KEY = MPI.KEYVAL_INVALID
+
+
+class Node:
+    """What exchanges on one communicator share. `Node.of(comm)` is collective when it is first called for `comm`.
+
+    comm     a duplicate of the communicator, for our messages alone
+    local    communicator of the ranks of this node
+    members  [rank of `local`] rank of `comm`
+    windows  Windows of `local`
+    """
+
+    def __init__(self, comm):
+        self.comm = comm.Dup()
+        self.local = node_communicator(self.comm)
+        self.members = np.array(self.local.allgather(self.comm.rank))
+        self.windows = Windows(self.local)
+        self._tag = 0
+
+    @classmethod
+    def of(cls, comm) -> Node:
+        """The node of this rank in an mpi4py communicator, kept with it."""
+        global _KEY
+        if _KEY == MPI.KEYVAL_INVALID:
+            _KEY = MPI.Comm.Create_keyval()
+        node = comm.Get_attr(_KEY)
+        if node is None:
+            node = cls(comm)
+            comm.Set_attr(_KEY, node)
+        return node
+
+    def next_tag(self) -> int:
+        """A tag of its own for an exchange, the same on all ranks that make their exchanges in the same order."""
+        self._tag = (self._tag + 1) % _TAGS
+        return _FIRST_TAG + 2 * self._tag
+
+    def near(self) -> np.ndarray:
+        """Ranks of `comm` on this node [rank] bool."""
+        mask = np.zeros(self.comm.size, bool)
+        mask[self.members] = True
+        return mask
+
+
+def node_communicator(comm):
+    """The ranks of `comm` that share memory with this one, in their order. Collective; the caller frees it."""
+    node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    pretended = int(os.environ.get(PRETEND, "0") or 0)
+    if pretended <= 0:
+        return node
+    smaller = node.Split(node.rank // pretended, node.rank)
+    node.Free()
+    return smaller
+
+
+class Windows:
+    """Shared memory of the ranks of a node, cut into regions; more is taken from MPI as it is needed.
+
+    Parts of a rank that is done with its region serve again: a region's readers have read before a new one is made.
+    """
+
+    def __init__(self, local):
+        self.local = local
+        self._blocks: list[_Block] = []
+
+    def region(self, nbytes: int) -> Region | None:
+        """Memory of this rank that the others can read, or None where MPI has no room for them all. Collective."""
+        wanted = -(-max(1, int(nbytes)) // _ALIGNMENT) * _ALIGNMENT
+        found = next(((b, at) for b, block in enumerate(self._blocks) if (at := block.take(wanted)) is not None), None)
+        if self.local.allreduce(int(found is None), MPI.MAX):
+            if found is not None:
+                self._blocks[found[0]].give_back(found[1], wanted)
+            if not self._grow(self.local.allreduce(wanted, MPI.MAX)):
+                return None
+            found = len(self._blocks) - 1, self._blocks[-1].take(wanted)
+        return Region(self._blocks[found[0]], *found, wanted)
+
+    def _grow(self, wanted: int) -> bool:
+        size = max(_SMALLEST, 2 * wanted, self._blocks[-1].size if self._blocks else 0)
+        free = _free_bytes() if self.local.rank == 0 else None
+        if self.local.size * size > self.local.bcast(free) // 2:
+            return False
+        self._blocks.append(_Block(self.local, size))
+        return True
+
+    def view(self, rank: int, block: int, start: int, count: int, dtype) -> np.ndarray:
+        """`count` values from byte `start` on in the part of a rank of `local`."""
+        return np.frombuffer(self._blocks[block].parts[rank], dtype, count, start)
+
+    def sync(self) -> None:
+        """Let what this rank has written be seen, and see what the others have, as far as messages have told of it."""
+        for block in self._blocks:
+            block.window.Sync()
+
+
+def _free_bytes() -> int:
+    """Room for windows."""
+    try:
+        space = os.statvfs(SHARED)
+    except OSError:
+        return 1 << 40  # not Linux: MPI keeps them elsewhere
+    return space.f_bavail * space.f_frsize
+
+
+class _Block:
+    """One window, and the holes [start, size] in this rank's part."""
+
+    def __init__(self, local, size: int):
+        self.size = size
+        self.window = MPI.Win.Allocate_shared(size, 1, comm=local)
+        self.window.Lock_all()
+        self.parts = [self.window.Shared_query(rank)[0] for rank in range(local.size)]
+        self._holes = [(0, size)]
+
+    def take(self, size: int) -> int | None:
+        """Start of a hole of so many bytes, filled from now on."""
+        for i, (start, room) in enumerate(self._holes):
+            if room >= size:
+                self._holes[i : i + 1] = [(start + size, room - size)] if room > size else []
+                return start
+        return None
+
+    def give_back(self, start: int, size: int) -> None:
+        """What was taken is a hole again."""
+        merged: list[tuple[int, int]] = []
+        for hole in sorted([*self._holes, (start, size)]):
+            if merged and sum(merged[-1]) == hole[0]:
+                merged[-1] = merged[-1][0], merged[-1][1] + hole[1]
+            else:
+                merged.append(hole)
+        self._holes = merged
+
+
+class Region:
+    """Bytes `start` … `start + size` of this rank's part of a block; they serve others once the region is gone."""
+
+    def __init__(self, block: _Block, number: int, start: int, size: int):
+        self.number, self.start, self.size = number, start, size
+        weakref.finalize(self, block.give_back, start, size).atexit = False
