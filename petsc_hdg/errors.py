@@ -9,9 +9,11 @@ class PetscHdgError(Exception):
     """Base of every error this package raises on purpose.
 
     failed_rank: the lowest rank that failed, where only some did and told the others; None where all failed alike.
+    agreed_on: handle of the communicator on which all ranks raise it, see `collectively`.
     """
 
     failed_rank: int | None = None
+    agreed_on: int | None = None
 
 
 class OptionError(PetscHdgError):
@@ -50,11 +52,16 @@ def collectively(comm):
     Every rank must enter the block, and the block must hold no collective call: a rank that raises leaves it early.
     The lowest rank's error is the one the others see; what is not a PetscHdgError reaches them as one that quotes it.
     If only some ranks fail, all errors carry the lowest one's number as `failed_rank`.
+
+    Such blocks on the same `comm` may stand within one another: an inner one's agreement is the outer one's too, so
+    that a rank that fails outside the inner block meets the others in it.
     """
     error = None
     try:
         yield
     except Exception as caught:  # any error, or the other ranks would wait for ever
+        if getattr(caught, "agreed_on", None) == comm.py2f():
+            raise
         error = caught
     found = comm.allgather(None if error is None else _portable(error, comm.rank))
     failed = [rank for rank, other in enumerate(found) if other is not None]
@@ -65,6 +72,7 @@ def collectively(comm):
         error = kind(text)
     if len(failed) < comm.size:
         error.failed_rank = failed[0]
+    error.agreed_on = comm.py2f()
     raise error
 
 

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 LOCK_SECONDS = 600.0
@@ -62,6 +62,8 @@ class Entry:
             temporary.write_bytes(content)
             os.replace(temporary, self.path(name))
         except OSError:
+            with suppress(OSError):  # a full disk keeps a part
+                temporary.unlink(missing_ok=True)
             return False
         return True
 

@@ -14,7 +14,7 @@ _FILE = "verdicts.json"
 
 def needs_check(kernel: Kernel) -> bool:
     """Whether the kernel has not yet been found right; a wrong one is checked again each time."""
-    return kernel.entry.read_json(_FILE).get(kernel.spec.name, {}).get("ok") is not True
+    return verdict(kernel).get("ok") is not True
 
 
 def record(kernel: Kernel, ok: bool, detail: str = "") -> None:
@@ -27,4 +27,5 @@ def record(kernel: Kernel, ok: bool, detail: str = "") -> None:
 
 def verdict(kernel: Kernel) -> dict:
     """What was recorded for the kernel: {"ok", "detail", "time"}, or {}."""
-    return kernel.entry.read_json(_FILE).get(kernel.spec.name, {})
+    found = kernel.entry.read_json(_FILE).get(kernel.spec.name)
+    return found if isinstance(found, dict) else {}

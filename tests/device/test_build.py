@@ -133,11 +133,78 @@ def test_verdicts_are_remembered_by_kernel(fresh_cache, make_spec):
     assert verified.verdict(reverse)["detail"] == "off by one"
 
 
-def test_damaged_verdicts_are_forgotten(fresh_cache, device, make_spec):
+@pytest.mark.parametrize("content", ["{", "", "[1]", "3", '{"selftest_add": 3}', '{"selftest_add": null}', "\x00\xff"])
+def test_damaged_verdicts_are_forgotten(fresh_cache, device, make_spec, content):
     kernel = Kernel(make_spec(shift=0.75), Device.select())
     verified.record(kernel, True)
-    kernel.entry.path("verdicts.json").write_text("{")
-    assert verified.needs_check(kernel)
+    kernel.entry.path("verdicts.json").write_text(content)
+    assert verified.needs_check(kernel) and verified.verdict(kernel) == {}
+    verified.record(kernel, True)
+    assert not verified.needs_check(kernel)
+
+
+def test_a_full_disk_leaves_nothing_behind(fresh_cache, monkeypatch):
+    def full(path, content):
+        with open(path, "wb") as file:
+            file.write(content[:3])
+        raise OSError(28, "No space left on device")
+
+    entry = cache.Entry("digest")
+    assert entry.write_binary(b"whole")
+    monkeypatch.setattr(cache.Path, "write_bytes", full)
+    assert not entry.write_binary(b"never whole")
+    assert entry.read_binary() == b"whole" and [file.name for file in entry.folder.iterdir()] == ["program.bin"]
+
+
+def test_every_cut_and_every_flipped_byte_is_noticed(fresh_cache):
+    entry, binary = cache.Entry("digest"), bytes(range(64))
+    entry.write_binary(binary)
+    content = entry.read("program.bin")
+    for place in range(len(content)):
+        entry.write("program.bin", content[:place])
+        assert entry.read_binary() is None
+        entry.write("program.bin", content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        assert entry.read_binary() is None
+
+
+def test_two_jobs_and_a_vandal(fresh_cache, tmp_path):
+    """Processes that use, replace and damage the same entry at once compute right sums."""
+    script = tmp_path / "job.py"
+    script.write_text(JOB)
+    jobs = [subprocess.Popen([sys.executable, script, str(seed)], stdout=subprocess.PIPE, text=True) for seed in (1, 2)]
+    for job in jobs:
+        said, _ = job.communicate(timeout=120)
+        assert job.returncode == 0 and said.split() == ["right"] * 6
+
+
+JOB = """
+import random, sys
+import numpy as np
+from petsc_hdg.codegen import KernelSpec
+from petsc_hdg.device import Arrays, Device, Kernel
+
+rng = random.Random(sys.argv[1])
+spec = KernelSpec("selftest_add", ("selftest.cl",), {"GROUP": 64}, {"SHIFT": np.array([2.0])}, local_size=64)
+for _ in range(6):
+    device = Device.select()
+    kernel, arrays = Kernel(spec, device), Arrays(device)
+    a, out = arrays.to_device(np.arange(10.0)), arrays.empty(10)
+    kernel(10, a, a, out, 10)
+    print("right" if np.array_equal(arrays.to_host(out, 10), 2 * np.arange(10.0) + 2) else "wrong")
+    path = kernel.entry.path("program.bin")
+    damage = rng.choice(["cut", "flip", "remove"])
+    try:
+        content = path.read_bytes()
+        if damage == "cut":
+            path.write_bytes(content[: rng.randrange(len(content))])
+        elif damage == "flip":
+            place = rng.randrange(len(content))
+            path.write_bytes(content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :])
+        else:
+            path.unlink()
+    except OSError:
+        pass
+"""
 
 
 def test_lock_of_a_dead_process_is_free(fresh_cache):
