@@ -13,7 +13,7 @@ from . import create, petsc_c, quality
 from .exchange import PointExchange
 from .geometry import Geometry, local_degree, read_blocks
 from .labels import EXTERIOR, Labels
-from .order import morton_order
+from .order import BY_FACET, INNER, cell_classes, morton_order
 from .polytopes import Polytopes
 from .shapes import CELLS, shape
 from .topology import Topology, global_vertices
@@ -120,6 +120,16 @@ class Mesh:
         return self.topology.num_owned
 
     @property
+    @property
+    def num_inner(self) -> int:
+        """Number of cells, the first ones, that share no vertex with other ranks."""
+        return int(np.searchsorted(self.cell_classes, INNER, side="right"))
+
+    @property
+    def num_facet_inner(self) -> int:
+        """Number of cells, the first ones, that share no facet with other ranks."""
+        return int(np.searchsorted(self.cell_classes, BY_FACET))
+
     def num_vertices(self) -> int:
         """Number of vertices on this rank, shared ones included."""
         return self.topology.num_entities(0)
@@ -215,10 +225,15 @@ class Mesh:
             return Geometry(self.topology, read_blocks(section, values, self.topology, degree))
 
     def _order_cells(self) -> None:
-        """Number owned cells along a space-filling curve, so that neighbours in space are neighbours in memory."""
+        """Number owned cells along a space-filling curve, so that neighbours in space are neighbours in memory, with
+        those that touch other ranks behind the others. Collective."""
+        start, end = self.dm.getChart()
+        shared = self.exchange.sum(np.ones(end - start, np.int32)) > 1
+        classes = cell_classes(self.topology, shared, start)
         corners = self.geometry.cell_nodes[: self.num_cells, : self.shape.num_vertices]
         order = np.arange(self.topology.num_cells)
-        order[: self.num_cells] = morton_order(self.geometry.nodes[corners].mean(axis=1))
+        order[: self.num_cells] = morton_order(self.geometry.nodes[corners].mean(axis=1), classes)
+        self.cell_classes = classes[order[: self.num_cells]]
         self.topology.reorder(order)
         self.geometry.cell_nodes = self.geometry.cell_nodes[order]
 

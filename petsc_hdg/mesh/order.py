@@ -1,9 +1,13 @@
-"""Orders in which neighbours in space are neighbours in memory: points along a Z-shaped (Morton) curve."""
+"""Orders in which neighbours in space are neighbours in memory: points along a Z-shaped (Morton) curve.
+
+What touches other ranks comes last: the rest is one range, to be computed while ghost values are under way.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
+INNER, BY_VERTEX, BY_FACET = 0, 1, 2  # how a cell touches other ranks
 BITS = {2: 31, 3: 21}  # bits of a coordinate in a 64-bit key
 # Distances and masks that spread the bits of a coordinate, so that `dim - 1` gaps stand between them.
 _SPREAD = {
@@ -39,15 +43,47 @@ def morton_keys(x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarr
     return keys
 
 
-def morton_order(x: np.ndarray) -> np.ndarray:
-    """Permutation [point] that visits points [point, dim] along the curve."""
+def morton_order(x: np.ndarray, classes: np.ndarray | None = None) -> np.ndarray:
+    """Permutation [point] that visits points [point, dim] along the curve, one of the classes [point] after another."""
     if not len(x):
         return np.zeros(0, dtype=np.int64)
-    return np.argsort(morton_keys(x, x.min(axis=0), x.max(axis=0)), kind="stable")
+    keys = morton_keys(x, x.min(axis=0), x.max(axis=0))
+    return np.argsort(keys, kind="stable") if classes is None else np.lexsort((keys, classes))
+
+
+def cell_classes(topology, shared: np.ndarray, first_point: int) -> np.ndarray:
+    """Class [owned cell]: INNER, BY_VERTEX with a vertex or edge, or BY_FACET with a facet that other ranks have too.
+
+    shared [point of the chart] bool; the chart begins with `first_point`.
+    """
+    classes = np.full(topology.num_owned, INNER, np.int8)
+    for dimension, kind in ((0, BY_VERTEX), (topology.dim - 1, BY_FACET)):
+        entities = _of_cells(topology, dimension)
+        mask = shared[topology.stratum[dimension][0] - first_point :][: topology.num_entities(dimension)]
+        classes[mask[entities].any(axis=1)] = kind
+    return classes
+
+
+def _of_cells(topology, dimension: int) -> np.ndarray:
+    """Vertices, edges or faces [owned cell, place] of cells."""
+    return (topology.cell_vertices if dimension == 0 else topology.entity[dimension])[: topology.num_owned]
+
+
+def point_classes(mesh) -> np.ndarray:
+    """Class [point of the chart] of the cells around a point: the largest of `mesh.cell_classes`."""
+    topology, (start, end) = mesh.topology, mesh.dm.getChart()
+    classes = np.zeros(end - start, np.int8)
+    for kind in (BY_VERTEX, BY_FACET):
+        cells = np.flatnonzero(mesh.cell_classes == kind)
+        classes[topology.cells[cells] - start] = kind
+        for dimension in range(mesh.dim):
+            first = topology.stratum[dimension][0] - start
+            classes[first + _of_cells(topology, dimension)[cells].ravel()] = kind
+    return classes
 
 
 def plex_order(mesh) -> np.ndarray:
-    """All plex points [point] of this rank along the curve, by the mean of their vertices."""
+    """All plex points [point] of this rank along the curve, by the mean of their vertices, class by class."""
     topology, x = mesh.topology, mesh.geometry.nodes[: mesh.num_vertices]
     start, end = mesh.dm.getChart()
     middle = np.zeros((end - start, mesh.dim))
@@ -57,4 +93,4 @@ def plex_order(mesh) -> np.ndarray:
         first, last = topology.stratum[d]
         middle[first - start : last - start] = x[topology.entity_vertices[d]].mean(axis=1)
     middle[topology.cells - start] = x[topology.cell_vertices].mean(axis=1)
-    return morton_order(middle) + start
+    return morton_order(middle, point_classes(mesh)) + start
