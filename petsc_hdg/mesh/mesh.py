@@ -120,7 +120,6 @@ class Mesh:
         return self.topology.num_owned
 
     @property
-    @property
     def num_inner(self) -> int:
         """Number of cells, the first ones, that share no vertex with other ranks."""
         return int(np.searchsorted(self.cell_classes, INNER, side="right"))
@@ -131,6 +130,7 @@ class Mesh:
         return int(np.searchsorted(self.cell_classes, BY_FACET))
 
     def num_vertices(self) -> int:
+    @property
         """Number of vertices on this rank, shared ones included."""
         return self.topology.num_entities(0)
 
