@@ -129,8 +129,8 @@ class Mesh:
         """Number of cells, the first ones, that share no facet with other ranks."""
         return int(np.searchsorted(self.cell_classes, BY_FACET))
 
-    def num_vertices(self) -> int:
     @property
+    def num_vertices(self) -> int:
         """Number of vertices on this rank, shared ones included."""
         return self.topology.num_entities(0)
 
