@@ -175,11 +175,11 @@ def _node_order(mesh, dimension, number, count) -> np.ndarray:
     if dimension in (0, mesh.dim) or count == 1:
         return identity
     corners = basix.topology(basix.CellType[mesh.cell])[dimension][number]
-    ids = mesh.topology.vertex_global[mesh.topology.cell_vertices[: mesh.num_cells][:, corners]]
+    ids = mesh.topology.vertex_rank[mesh.topology.cell_vertices[: mesh.num_cells][:, corners]]
     if dimension == 1:
         return np.where((ids[:, 0] > ids[:, 1])[:, None], identity[:, ::-1], identity)
     if len(corners) == 3:
-        return identity  # vertices of simplices ascend by global number, so faces agree as they are
+        return identity  # vertices of simplices ascend in the order of all, so faces agree as they are
     return _quadrilateral_order(ids, round(count**0.5))
 
 

@@ -16,7 +16,7 @@ from ..reference import cell_dim, is_tensor
 class Orientations:
     """Orientations of the facets of a cell shape.
 
-    Vertices of simplices ascend by global number, so their facets agree as they are: one orientation. An edge of a
+    Vertices of simplices ascend in an order of all, so their facets agree as they are: one orientation. An edge of a
     quadrilateral has 2, a face of a hexahedron 8.
     """
 

@@ -46,7 +46,7 @@ def read_blocks(section, values: np.ndarray, topology: Topology, degree: int) ->
     blocks = {}
     for d in node_dimensions(topology.shape, degree):
         start, end = topology.stratum[d]
-        blocks[d] = _stratum_values(section, values, start, end, dim)
+        blocks[d] = stratum_values(section, values, start, end, dim)
     if dim in blocks:
         blocks[dim] = blocks[dim][topology.cells - topology.stratum[dim][0]]
     return blocks
@@ -68,7 +68,7 @@ def local_degree(topology: Topology, section) -> int:
     )
 
 
-def _stratum_values(section, values: np.ndarray, start: int, end: int, dim: int) -> np.ndarray:
+def stratum_values(section, values: np.ndarray, start: int, end: int, dim: int) -> np.ndarray:
     """Coordinates of a stratum [point, dim]; its values lie one after another in the local vector."""
     if start == end:
         return np.empty((0, dim))

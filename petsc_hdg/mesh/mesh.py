@@ -11,12 +11,12 @@ from ..errors import MeshError, collectively
 from ..stages import staged
 from . import create, petsc_c, quality
 from .exchange import PointExchange
-from .geometry import Geometry, local_degree, read_blocks
+from .geometry import Geometry, local_degree, read_blocks, stratum_values
 from .labels import EXTERIOR, Labels
 from .order import BY_FACET, INNER, cell_classes, morton_order
 from .polytopes import Polytopes
 from .shapes import CELLS, shape
-from .topology import Topology, global_vertices
+from .topology import Topology, global_vertices, places
 
 
 class Mesh:
@@ -42,7 +42,8 @@ class Mesh:
         self.exchange = PointExchange(self.dm, self.comm)
         numbers = global_vertices(self.dm)
         with collectively(self.comm):
-            self.topology = Topology(self.dm, self.shape, self.exchange.owned(), numbers)
+            place = places(self._vertices()) if self.shape.is_simplex else None
+            self.topology = Topology(self.dm, self.shape, self.exchange.owned(), numbers, place)
         self.geometry = self._geometry()
         self._order_cells()
         self.labels_table = Labels(self.dm, self.comm, self.exchange)
@@ -205,6 +206,15 @@ class Mesh:
         start = self.topology.stratum[self.dim][0]
         mask = self.labels_table.points(label, 0)
         return mask[self.topology.cells[: self.num_cells] - start]
+
+    def _vertices(self) -> np.ndarray:
+        """Coordinates [vertex, dim]; zeros for a mesh that `_geometry` refuses."""
+        start, end = self.dm.getDepthStratum(0)
+        section, vector = self.dm.getCoordinateSection(), self.dm.getCoordinatesLocal()
+        refused = self.dm.getCoordinateDim() != self.dim or petsc_c.has_cell_coordinates(self.dm)
+        if refused or not vector.handle or end <= start:
+            return np.zeros((max(0, end - start), self.dim))
+        return stratum_values(section, np.asarray(vector.getArray(readonly=True)), start, end, self.dim)
 
     def _geometry(self) -> Geometry:
         section, vector = self.dm.getCoordinateSection(), self.dm.getCoordinatesLocal()

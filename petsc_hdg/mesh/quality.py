@@ -109,7 +109,7 @@ def _facet_sides(topology, sign: np.ndarray) -> np.ndarray:
     total = np.zeros(topology.num_entities(shape.dim - 1), np.int32)
     cells = topology.cell_vertices[: len(sign)]
     for facet, vertices in enumerate(shape.entities[shape.dim - 1]):
-        side = sign * _outward(shape, vertices) * _flip(topology.vertex_global, cells, vertices)
+        side = sign * _outward(shape, vertices) * _flip(topology.vertex_rank, cells, vertices)
         np.add.at(total, topology.entity[shape.dim - 1][: len(sign), facet], side.astype(np.int32))
     return total
 
@@ -121,12 +121,12 @@ def _outward(shape, vertices) -> int:
     return int(np.sign(np.linalg.det(np.stack([normal, *(points[1 : shape.dim] - points[0])]))))
 
 
-def _flip(vertex_global, cells, vertices) -> np.ndarray:
+def _flip(vertex_rank, cells, vertices) -> np.ndarray:
     """1 or -1 [cell]: whether a facet's own direction is that of its vertices in the cell."""
     if len(vertices) == 3:  # simplices: ascending numbers in the cell and in the facet
         return np.ones(len(cells), np.int8)
     around = vertices if len(vertices) == 2 else vertices[[0, 1, 3, 2]]
-    numbers = vertex_global[cells[:, around]]
+    numbers = vertex_rank[cells[:, around]]
     first = numbers.argmin(axis=1)
     if len(vertices) == 2:
         return np.where(first == 0, 1, -1)

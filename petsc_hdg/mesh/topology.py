@@ -1,9 +1,10 @@
 """Bulk topology: which vertices, edges and faces each cell has, in an order that all ranks agree on.
 
 Only incidence is read from PETSc, never its cone orientations. Reference order of a cell's vertices:
-simplices by ascending global vertex number; tensor cells start at the smallest, whose neighbours follow in ascending
-order as v1, v2 (, v4), and adjacency fixes the others (basix' tensor order). So cells that share an entity agree on it
-up to the permutation that `vertex_global` tells, and a cell's orientation may be negative.
+simplices by ascending place along a direction in space, so that those that are copies of each other have their vertices
+in the same order, however the mesh was made; tensor cells start at the vertex of smallest global number, whose
+neighbours follow in ascending order as v1, v2 (, v4), and adjacency fixes the others (basix' tensor order). So cells
+that share an entity agree on it up to the permutation that `vertex_rank` tells, and a cell's orientation may be negative.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from . import petsc_c
 from .shapes import Shape
 
+DIRECTION = (1.0, 0.6180339887498949, 0.4396660112501051)  # in space, along which vertices are ordered
 CHUNK = 1 << 14  # cells worked on at a time: temporaries stay in the cache
 
 
@@ -26,15 +28,19 @@ class Topology:
     entity_vertices[d] [entity, vertex]: for d = 0 … dim - 1, in an order made as for cells, the same on every rank.
     facet_cells [facet, 2]: cells by ascending number, -1 if there is none on this rank.
     vertex_global [vertex] int64: the same number on all ranks that hold the vertex.
+    vertex_rank [vertex] int32: place among this rank's vertices in an order that all ranks agree on.
     stratum[d]: (start, end) of the plex points of dimension d.
     """
 
-    def __init__(self, dm, shape: Shape, owned: np.ndarray, vertex_global: np.ndarray):
-        """`owned` [point] bool: points of this rank; vertex_global as above. Not collective. Raises MeshError."""
+    def __init__(self, dm, shape: Shape, owned: np.ndarray, vertex_global: np.ndarray, place=None):
+        """`owned` [point] bool: points of this rank; vertex_global as above; place [vertex]: see `places`, None:
+        vertices are ordered by number. Not collective. Raises MeshError.
+        """
         self.shape = shape
         self.dim = shape.dim
         self.stratum = tuple(_stratum(dm, d) for d in range(self.dim + 1))
         self.vertex_global = vertex_global
+        self._place = np.zeros(len(vertex_global)) if place is None else place
         self._cones = {d: _local_cones(dm, shape, self.stratum, d) for d in range(1, self.dim + 1)}
         start, end = self.stratum[self.dim]
         is_owned = owned[start:end]
@@ -61,10 +67,10 @@ class Topology:
 
     def _build(self, order: np.ndarray) -> None:
         shape, dim = self.shape, self.dim
-        by_global = np.argsort(self.vertex_global, kind="stable").astype(np.int32)
-        rank = np.empty_like(by_global)
-        rank[by_global] = np.arange(len(rank), dtype=np.int32)
-        ranks = {1: np.sort(rank[self._cones[1]], axis=1)}  # entity vertices as positions in global order
+        in_order = np.lexsort((self.vertex_global, self._place)).astype(np.int32)
+        rank = self.vertex_rank = np.empty_like(in_order)
+        rank[in_order] = np.arange(len(rank), dtype=np.int32)
+        ranks = {1: np.sort(rank[self._cones[1]], axis=1)}  # entity vertices as places in the order
         if dim == 3:
             ranks[2] = _face_vertices(ranks[1][self._cones[2]], shape.is_simplex)
         n = len(order)
@@ -80,9 +86,9 @@ class Topology:
             for d, of_cell in members.items():
                 slot = _slots(vertices[part], ranks[d][of_cell], shape.slots[d])
                 np.put_along_axis(entity[d][part], slot, of_cell, axis=1)
-        self.cell_vertices = by_global[vertices] if n else vertices
+        self.cell_vertices = in_order[vertices] if n else vertices
         self.entity = (self.cell_vertices, *(entity[d] for d in range(1, dim)), np.arange(n, dtype=np.int32)[:, None])
-        self.entity_vertices = {d: by_global[r] if len(r) else r for d, r in ranks.items()}
+        self.entity_vertices = {d: in_order[r] if len(r) else r for d, r in ranks.items()}
         self.entity_vertices[0] = np.arange(len(rank), dtype=np.int32)[:, None]
 
     @cached_property
@@ -123,6 +129,16 @@ class Topology:
 def _stratum(dm, d: int) -> tuple[int, int]:
     start, end = dm.getDepthStratum(d)
     return (start, end) if end > start else (0, 0)
+
+
+def places(nodes: np.ndarray) -> np.ndarray:
+    """Place [vertex] of points [vertex, dim] along a direction that edges of no usual mesh are normal to; the same
+    bits on all ranks.
+    """
+    found = np.zeros(len(nodes))
+    for column, slope in zip(nodes.T, DIRECTION, strict=False):
+        found += slope * column
+    return found
 
 
 def global_vertices(dm) -> np.ndarray:
