@@ -6,6 +6,7 @@ from petsc_hdg.device.context import Device
 from petsc_hdg.device.halo import Halo
 from petsc_hdg.device.halo_plan import HaloPlan
 from petsc_hdg.device.kernel import Kernel
+from petsc_hdg.device.recording import Recorded, aside
 from petsc_hdg.device.vecs import VecAccess
 
-__all__ = ["Arrays", "Device", "Halo", "HaloPlan", "Kernel", "VecAccess", "fastest"]
+__all__ = ["Arrays", "Device", "Halo", "HaloPlan", "Kernel", "Recorded", "VecAccess", "aside", "fastest"]

@@ -46,6 +46,7 @@ class Device:
         self.max_work_group = int(cl_device.max_work_group_size)
         self.programs: dict = {}
         self.memory = Memory()
+        self.recording: list | None = None  # of launches, see recording.py
         self.halo, self.exchanges = "auto", Exchanges()
         self._copy_queue = None
         self._profile = False

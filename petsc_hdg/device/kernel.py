@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 
 import numpy as np
@@ -65,6 +66,10 @@ class Kernel:
         """Launch; returns the pyopencl event, or None where there is nothing to do."""
         if global_size <= 0:
             return None
+        if self.device.recording is not None:
+            launch = self._twin().bound(global_size, *arguments)
+            self.device.recording.append(launch)
+            return launch()
         self._set_arguments(arguments)
         local = self._local[0]
         groups = (-(-int(global_size) // local) * local,)
@@ -88,6 +93,12 @@ class Kernel:
             return self._enqueue(device.queue, self.handle, groups, self._local)
 
         return launch
+
+    def _twin(self) -> Kernel:
+        """The same kernel with arguments of its own."""
+        other = copy.copy(self)
+        other.handle, other._set = opencl().Kernel(self.program, self.spec.name), False
+        return other
 
     def _set_arguments(self, arguments: tuple) -> None:
         """Hand changed arguments to OpenCL; the tuple kept here keeps their buffers alive until the next launch."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..device import aside
 from .matrices import Matrix
 from .sell_matrix import is_assembled, mirrored
 from .vectors import Vectors
@@ -30,9 +31,9 @@ class ShellProduct:
 
     def apply(self, x, y) -> None:
         """y = A x. Collective."""
-        self.matrix.mult(x, y)
+        aside(self.vectors.device, lambda: self.matrix.mult(x, y))
 
     def residual(self, b, x, y) -> None:
         """y = b - A x. Collective."""
-        self.matrix.mult(x, y)
+        self.apply(x, y)
         self.vectors.run("subtract", b, y)

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..device import Recorded, aside
 from .level_operators import Unsupported, level_operator
 from .multigrid_view import cycles, described, distinct_smoothers
-from .sell_matrix import SellMatrix, is_assembled, mirrored
+from .sell_matrix import SellMatrix, is_assembled, mirrored, rows_of
 from .smoothers import smoother_of
 from .staging import Staged
 from .vectors import Vectors
 
-MOST_INVERSE = 512  # rows of a coarsest matrix whose inverse is kept on the device, of levels that are joined on a GPU
+MOST_INVERSE = 1536  # rows of a matrix whose inverse is kept on the device
+MOST_JOINED = 512  # rows of levels that are joined where their matrix has no inverse
+ACCURATE = 1e-6  # relative residual of a solution by an inverse: worse ones are not taken
 
 
 class MirroredMultigrid:
@@ -39,14 +42,19 @@ class MirroredMultigrid:
         self.levels = [_Level(pc, number, vectors, precision) for number in range(1, count)]
         self.coarse = coarse_solver(pc.getMGCoarseSolve(), vectors, precision)
         self._arrays, self._small, self._joined = vectors.arrays, 0, None
+        self._recorded = Recorded(vectors.device)
         if vectors.comm.size == 1 and vectors.device.is_gpu:
-            self.join(MOST_INVERSE)
+            self.join(MOST_JOINED, MOST_INVERSE)
         rows = [pc.getMGCoarseSolve().getOperators()[0].getSize()[0], *(level.total for level in self.levels)]
         stored = ", matrices in single precision" if precision == "single" else ""
         self.note = "multigrid on the device, unknowns of its levels " + ", ".join(map(str, rows)) + stored
 
     def apply(self, x, y) -> None:
         """y = M⁻¹ x. Collective."""
+        self._recorded.run(self._apply, x, y)
+
+    def _apply(self, x, y) -> None:
+        self.levels[-1].smoother.begin(x)
         self._cycle(len(self.levels), x, y, zero=True)
 
     def _cycle(self, number: int, b, x, zero: bool) -> None:
@@ -67,20 +75,30 @@ class MirroredMultigrid:
         if self._joined is not None and number == self._small:
             self._joined.apply(b, x)
             return
+        if number:
+            self.levels[number - 1].smoother.begin(b)
         for turn in range(1 if number == 0 else self.cycles):
             self._cycle(number, b, x, zero=turn == 0)
 
-    def join(self, most: int) -> None:
-        """Replace the levels of at most so many rows, but not the finest, by the matrix that their visits amount to.
+    def join(self, joined: int, inverted: int) -> None:
+        """Replace small levels, but not the finest, by one matrix: many launches on few numbers. One rank only.
 
-        They are linear, and many launches on few numbers. One rank only.
+        It is the inverse of the matrix of the largest level of at most `inverted` rows, or, where that is singular or
+        none is left, what visits of the largest level of at most `joined` rows amount to, which are linear.
         """
-        small = [n for n, level in enumerate(self.levels[:-1], 1) if level.total <= most]
-        if not small:
-            return
-        self._joined, self._small = None, max(small)
-        size = self.levels[self._small - 1].total
-        self._joined = as_matrix(lambda b, x: self._visit(self._small, b, x), size, self._arrays)
+        self._recorded = Recorded(self._arrays.device)  # launches are others from now on
+        self._joined, sizes = None, [level.total for level in self.levels[:-1]]
+        for most, matrix in ((inverted, self._inverse), (joined, self._visits)):
+            self._small = sum(size <= most for size in sizes)  # sizes ascend
+            self._joined = matrix(self._small) if self._small else None
+            if self._joined is not None:
+                return
+
+    def _inverse(self, number: int) -> SellMatrix | None:
+        return inverse(self.levels[number - 1].mat, self._arrays)
+
+    def _visits(self, number: int) -> SellMatrix:
+        return as_matrix(lambda b, x: self._visit(number, b, x), self.levels[number - 1].total, self._arrays)
 
 
 class _Level:
@@ -88,7 +106,7 @@ class _Level:
 
     def __init__(self, pc, number: int, fine: Vectors, precision: str):
         arrays, smoother = fine.arrays, pc.getMGSmoother(number)
-        mat = smoother.getOperators()[0]
+        self.mat = mat = smoother.getOperators()[0]
         self.total = mat.getSize()[0]
         vectors = Vectors(arrays, mat.getLocalSize()[0], fine.comm)
         self.operator = level_operator(mat, vectors, precision)
@@ -119,20 +137,38 @@ def coarse_solver(ksp, fine: Vectors, precision: str):
     if is_linear and ksp.getPC().getType() in ("mg", "gamg"):
         return MirroredMultigrid(ksp.getPC(), vectors, precision)
     on_host = _OnHost(ksp, vectors)
-    if is_linear and fine.comm.size == 1 and vectors.count <= MOST_INVERSE:
-        return as_matrix(on_host.apply, vectors.count, vectors.arrays)
-    return on_host
+    if not is_linear or fine.comm.size > 1:
+        return on_host
+    exact = ksp.getPC().getType() in ("lu", "cholesky") and vectors.count <= MOST_INVERSE
+    found = inverse(mat, vectors.arrays) if exact else None
+    if found is None and vectors.count <= MOST_JOINED:
+        found = as_matrix(on_host.apply, vectors.count, vectors.arrays)
+    return found or on_host
 
 
 class _OnHost:
     """PETSc's own solve, vectors staged."""
 
     def __init__(self, ksp, vectors: Vectors):
-        self._ksp, self._staged = ksp, Staged(vectors, ksp.getOperators()[0])
+        self._ksp, self._staged, self._device = ksp, Staged(vectors, ksp.getOperators()[0]), vectors.device
 
     def apply(self, b, x) -> None:
         """x = solution for b. Collective."""
-        self._staged.apply(self._ksp.solve, b, x)
+        aside(self._device, lambda: self._staged.apply(self._ksp.solve, b, x))
+
+
+def inverse(mat, arrays) -> SellMatrix | None:
+    """The inverse of an assembled matrix of one rank, None where it is singular or nearly so."""
+    starts, columns, values = rows_of(mat)
+    dense = np.zeros(mat.getSize())
+    np.add.at(dense, (np.repeat(np.arange(len(dense)), np.diff(starts)), columns), values)
+    try:
+        found = np.linalg.inv(dense)
+    except np.linalg.LinAlgError:
+        return None
+    given = np.random.default_rng(0).uniform(-1, 1, len(dense))
+    wrong = np.linalg.norm(dense @ (found @ given) - given)
+    return SellMatrix.dense(found, arrays) if wrong <= ACCURATE * np.linalg.norm(given) else None
 
 
 def as_matrix(apply, size: int, arrays) -> SellMatrix:

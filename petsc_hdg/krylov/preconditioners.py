@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
+from ..device import aside
 from ..operators.block_jacobi import BlockJacobi
 from ..options import Options
 from .null_space import removal
@@ -77,7 +78,7 @@ class Preconditioner:
     """
 
     def __init__(self, pc: PETSc.PC, vectors: Vectors, left: bool = True):
-        self.inner = device_preconditioner(pc, vectors)
+        self.inner, self._device = device_preconditioner(pc, vectors), vectors.device
         self.null_space = removal(pc.getOperators()[0], vectors) if left else None
         self.on_device, self.note = self.inner.on_device, self.inner.note
         self.diagonal = getattr(self.inner, "diagonal", None)
@@ -86,6 +87,9 @@ class Preconditioner:
 
     def apply(self, x, y) -> None:
         """y = B x. Collective."""
+        aside(self._device, lambda: self._apply(x, y))
+
+    def _apply(self, x, y) -> None:
         self.inner.apply(x, y)
         if self.null_space is not None:
             self.null_space.remove(y)

@@ -8,13 +8,13 @@ from functools import cached_property
 import numpy as np
 
 from ..codegen import KernelSpec
-from ..device import Kernel
+from ..device import Kernel, aside
 from ..device.halo import Halo
 
 SLICE = 32  # rows whose entries are interleaved
 FEW_ROWS = 1 << 17  # below, several work-items share a row, or the device has too little to do
 ENTRIES = 4  # of a work-item then
-MOST_TEAM = 8
+TEAMS = (1, 2, 4, 8, 16, 32)
 _MADE: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
 
 
@@ -89,7 +89,7 @@ class SellMatrix:
     def step(self, x, y, b=None, diagonal=None, keep: float = 0.0, mix: float = 0.0, scale: float = 1.0) -> None:
         """y = keep y + mix x + scale diagonal (b - A x), without b or diagonal where they are None. Collective."""
         if self.halo is not None:
-            self.halo.forward(x, self.tail)
+            aside(self.arrays.device, lambda: self.halo.forward(x, self.tail))
         if not self.num_rows:
             return
         kernel = self._kernel(diagonal is not None, b is not None)
@@ -104,8 +104,9 @@ class SellMatrix:
         """Work-items of a row."""
         if not self.arrays.device.is_gpu or self.num_rows > FEW_ROWS:
             return 1
-        wanted = self.num_entries / max(1, self.num_rows) / ENTRIES
-        return next(team for team in (1, 2, 4, MOST_TEAM) if team >= min(wanted, MOST_TEAM))
+        wanted, most = self.num_entries / max(1, self.num_rows) / ENTRIES, self.arrays.device.max_work_group // SLICE
+        fitting = [team for team in TEAMS if team <= most]
+        return next((team for team in fitting if team >= wanted), fitting[-1])
 
     def _kernel(self, diagonal: bool, given: bool) -> Kernel:
         key = diagonal, given

@@ -10,7 +10,7 @@ from ..device import Kernel
 from .level_operators import Unsupported
 from .multigrid_view import chebyshev_bounds, described, richardson_scale
 from .preconditioners import Preconditioner
-from .sell_matrix import SLICE, SellMatrix, rows_of
+from .sell_matrix import FEW_ROWS, SLICE, SellMatrix, rows_of
 from .vectors import Vectors
 
 
@@ -26,13 +26,23 @@ def smoother_of(ksp, operator, vectors: Vectors) -> Smoother:
         factors = chebyshev_steps(*chebyshev_bounds(described(ksp)), steps)
     else:
         raise Unsupported(f"multigrid smoothed by a KSP of type {kind}")
-    return Smoother(operator, _preconditioner(ksp.getPC(), vectors), vectors, factors)
+    pc = ksp.getPC()
+    if pc.getType() == "pbjacobi":
+        return _smoother_of_blocks(pc, operator, vectors, factors)
+    return Smoother(operator, _preconditioner(pc, vectors), vectors, factors)
+
+
+def _smoother_of_blocks(pc, operator, vectors: Vectors, factors):
+    """A smoother by inverted blocks; small assembled matrices are multiplied by these once, see BlockSmoother."""
+    mat, inverse = pc.getOperators()[1], _inverse_blocks(pc.getOperators()[1])
+    blocks = SellMatrix(inverse, vectors.arrays)
+    if not isinstance(operator, SellMatrix) or mat.getSize()[0] > FEW_ROWS or not vectors.device.is_gpu:
+        return Smoother(operator, blocks, vectors, factors)
+    return BlockSmoother(SellMatrix(inverse.matMult(mat), vectors.arrays), blocks, vectors, factors)
 
 
 def _preconditioner(pc, vectors: Vectors):
     """What a smoother multiplies residuals by."""
-    if pc.getType() == "pbjacobi":
-        return SellMatrix(_inverse_blocks(pc.getOperators()[1]), vectors.arrays)
     made = Preconditioner(pc, vectors)
     if not made.on_device:
         raise Unsupported(f"multigrid smoothed with a PC of type {pc.getType()}")
@@ -76,15 +86,18 @@ def chebyshev_steps(lower: float, upper: float, steps: int) -> list[tuple[float,
 class Smoother:
     """Steps x₊ = keep x₋ + mix x + scale M⁻¹ (b - A x), joined with the product where M is a diagonal.
 
-    operator  with `apply`, `residual`, and `step` if it can join (see SellMatrix);  pc with `apply`
+    operator  with `apply`, `residual`, and `step` if it can join (see SellMatrix);  pc with `apply`, None for M = 1
     """
 
     def __init__(self, operator, pc, vectors: Vectors, steps):
         self.operator, self.pc, self.vectors, self.steps = operator, pc, vectors, steps
-        self.is_diagonal = getattr(pc, "is_diagonal", False)
-        self.diagonal = pc.diagonal if self.is_diagonal else None
+        self.is_diagonal = pc is None or getattr(pc, "is_diagonal", False)
+        self.diagonal = pc.diagonal if pc is not None and self.is_diagonal else None
         self.joins = self.is_diagonal and hasattr(operator, "step")
         self._update = self._kernel()
+
+    def begin(self, b) -> None:
+        """The right-hand side of what is smoothed next is new."""
 
     def smooth(self, b, x, zero: bool) -> None:
         """Improve x, which is zero where `zero` says so. Collective."""
@@ -134,3 +147,22 @@ class Smoother:
         macros["DIAGONAL"] = int(self.diagonal is not None)
         spec = KernelSpec("sell_update", ("sell.cl",), macros, precision=arrays.precision, local_size=128)
         return Kernel(spec, arrays.device)
+
+
+class BlockSmoother(Smoother):
+    """The same with M⁻¹ A stored and M⁻¹ b computed once: a step is one launch, which is what few rows cost on a GPU.
+
+    product: M⁻¹ A;  blocks: M⁻¹
+    """
+
+    def __init__(self, product: SellMatrix, blocks: SellMatrix, vectors: Vectors, steps):
+        super().__init__(product, None, vectors, steps)
+        self.blocks, self._scaled = blocks, vectors.arrays.zeros(max(1, vectors.count))
+
+    def begin(self, b) -> None:
+        """M⁻¹ b, for all smoothing until the next call."""
+        self.blocks.apply(b, self._scaled)
+
+    def smooth(self, b, x, zero: bool) -> None:
+        """Improve x; b is what `begin` was given."""
+        super().smooth(self._scaled, x, zero)

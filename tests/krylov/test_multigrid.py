@@ -6,15 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from krylov_systems import laplacian_2d, multigrid, solved
+from krylov_systems import laplacian, laplacian_2d, multigrid, solved
 from mirrored import difference
 from petsc4py import PETSc
 from sample_meshes import box_mesh
 from sample_physics import smooth_poisson
 
 from petsc_hdg.krylov.level_operators import Unsupported
+from petsc_hdg.krylov.multigrid import inverse
 from petsc_hdg.krylov.multigrid_view import chebyshev_bounds, richardson_scale
-from petsc_hdg.krylov.smoothers import chebyshev_steps
+from petsc_hdg.krylov.sell_matrix import SellMatrix
+from petsc_hdg.krylov.smoothers import BlockSmoother, _inverse_blocks, chebyshev_steps
 from petsc_hdg.options import Options
 from petsc_hdg.problem import Problem
 
@@ -48,7 +50,8 @@ def test_blocks_of_points():
 
 
 def test_a_coarsest_level_on_the_host(monkeypatch):
-    monkeypatch.setattr("petsc_hdg.krylov.multigrid.MOST_INVERSE", 0)
+    for name in ("MOST_INVERSE", "MOST_JOINED"):
+        monkeypatch.setattr(f"petsc_hdg.krylov.multigrid.{name}", 0)
     assert difference(multigrid(laplacian_2d(30)))[0] < DIGITS
 
 
@@ -106,17 +109,52 @@ def test_matrices_in_single_precision_lead_to_the_same_solution(capfd):
 
 @pytest.mark.parametrize("cycle", ["v", "w"])
 def test_small_levels_joined_to_one_matrix(cycle):
-    """Their visits are linear: the application is the same, to rounding."""
+    """Their visits are linear: the application is the same, to rounding, and to the last bit when repeated."""
     pc = multigrid(laplacian_2d(40), pc_mg_cycle_type=cycle, pc_gamg_coarse_eq_limit=4, pc_gamg_threshold=0.05)
     _, mirror = difference(pc)
     sizes = [level.total for level in mirror.levels]
     assert len(sizes) >= 3
     before = applied(mirror, sizes[-1])
-    mirror.join(sizes[-2])
+    mirror.join(sizes[-2], 0)
     assert mirror._small == len(sizes) - 1
-    np.testing.assert_allclose(applied(mirror, sizes[-1]), before, rtol=0, atol=1e-13 * np.abs(before).max())
-    mirror.join(sizes[0] - 1)  # no level is as small: nothing changes
-    assert mirror._small == len(sizes) - 1
+    joined = [applied(mirror, sizes[-1]) for _ in range(3)]  # the second and third are repetitions
+    assert all(np.array_equal(joined[0], later) for later in joined)
+    np.testing.assert_allclose(joined[0], before, rtol=0, atol=1e-13 * np.abs(before).max())
+    mirror.join(sizes[0] - 1, sizes[0] - 1)  # no level is as small
+    assert mirror._joined is None
+    np.testing.assert_array_equal(applied(mirror, sizes[-1]), before)
+
+
+def test_small_levels_solved_by_an_inverse():
+    """Two levels with an exact solution on the coarse one, by numpy; a singular matrix is left to the visits."""
+    pc = multigrid(laplacian_2d(40), pc_gamg_coarse_eq_limit=4, pc_gamg_threshold=0.05)
+    _, mirror = difference(pc)
+    sizes = [level.total for level in mirror.levels]
+    mirror.join(0, sizes[-2])
+    arrays, given = mirror.levels[-1].interpolation.arrays, np.cos(np.arange(sizes[-2]))
+    b, x = arrays.to_device(given), arrays.zeros(sizes[-2])
+    mirror._visit(len(sizes) - 1, b, x)
+    dense = pc.getMGSmoother(len(sizes) - 1).getOperators()[0].convert("dense").getDenseArray()
+    np.testing.assert_allclose(arrays.to_host(x, sizes[-2]), np.linalg.solve(dense, given), rtol=1e-11, atol=1e-13)
+    assert inverse(laplacian(40, singular=True), arrays) is None
+
+
+@pytest.mark.parametrize("zero", [True, False])
+def test_blocks_multiplied_into_the_matrix(zero):
+    """Smoothing with M⁻¹ A and M⁻¹ b at hand is smoothing with M⁻¹."""
+    pc = multigrid(laplacian_2d(30, block=2), mg_levels_pc_type="pbjacobi")
+    plain = difference(pc)[1].levels[-1].smoother
+    mat, arrays = plain.operator.source, plain.operator.arrays
+    product = SellMatrix(_inverse_blocks(mat).matMult(mat), arrays)
+    ours = BlockSmoother(product, plain.pc, plain.vectors, plain.steps)
+    b, found = arrays.to_device(np.cos(np.arange(plain.vectors.count))), []
+    for smoother in (plain, ours):
+        x = arrays.to_device(np.sin(np.arange(plain.vectors.count)))
+        smoother.begin(b)
+        for _ in range(2):
+            smoother.smooth(b, x, zero)
+        found.append(arrays.to_host(x, plain.vectors.count))
+    np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-13 * np.abs(found[0]).max())
 
 
 def applied(mirror, size: int) -> np.ndarray:

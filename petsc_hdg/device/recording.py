@@ -1,0 +1,51 @@
+"""Sequences of launches that are gone through once and then repeated, which costs the host a fraction of the calls."""
+
+from __future__ import annotations
+
+from petsc_hdg.device.context import Device
+
+MOST = 32  # sequences that are kept: as many as the basis of a restarted method has vectors
+
+
+class Recorded:
+    """`run(key, function, *buffers)`: the launches of function(*buffers), which must be the same each time.
+
+    What a function does is remembered for each choice of buffers: launches of Kernels by themselves, anything else only
+    where it is wrapped in `aside`.
+    """
+
+    def __init__(self, device: Device):
+        self.device = device
+        self._kept: dict = {}
+
+    def run(self, function, *buffers) -> None:
+        """What function(*buffers) launches."""
+        key = tuple(map(id, buffers))
+        if self.device.recording is not None:  # inside of another sequence, which remembers the launches
+            function(*buffers)
+        elif key in self._kept:
+            for call in self._kept[key][1]:
+                call()
+        elif len(self._kept) < MOST:
+            self._record(key, function, buffers)
+        else:
+            function(*buffers)
+
+    def _record(self, key, function, buffers) -> None:
+        self.device.recording = calls = []
+        try:
+            function(*buffers)
+        finally:
+            self.device.recording = None
+        self._kept[key] = buffers, calls  # the buffers are kept, or others might get their ids
+
+
+def aside(device: Device, call) -> None:
+    """Run call() now, and at each repetition of a sequence that is being recorded: what is more than launches."""
+    calls, device.recording = device.recording, None
+    try:
+        call()
+    finally:
+        device.recording = calls
+    if calls is not None:
+        calls.append(call)
