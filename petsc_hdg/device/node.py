@@ -13,11 +13,11 @@ SHARED = "/dev/shm"  # where MPI keeps windows, of limited size
 _ALIGNMENT = 4096
 _SMALLEST = 1 << 20
 _FIRST_TAG, _TAGS = 7200, 4096
-_KEY = MPI.KEYVAL_INVALID
+_NODES: dict[tuple, Node] = {}
 
 
 class Node:
-    """What exchanges on one communicator share. `Node.of(comm)` is collective when it is first called for `comm`.
+    """What exchanges on one communicator share. `Node.of(comm)` is collective when it is first called for its ranks.
 
     comm     a duplicate of the communicator, for our messages alone
     local    communicator of the ranks of this node
@@ -34,15 +34,12 @@ class Node:
 
     @classmethod
     def of(cls, comm) -> Node:
-        """The node of this rank in an mpi4py communicator, kept with it."""
-        global _KEY
-        if _KEY == MPI.KEYVAL_INVALID:
-            _KEY = MPI.Comm.Create_keyval()
-        node = comm.Get_attr(_KEY)
-        if node is None:
-            node = cls(comm)
-            comm.Set_attr(_KEY, node)
-        return node
+        """The node of this rank among the ranks of an mpi4py communicator; PETSc frees and makes those as it likes."""
+        ranks = MPI.Group.Translate_ranks(comm.group, list(range(comm.size)), MPI.COMM_WORLD.group)
+        key = tuple(ranks)
+        if key not in _NODES:
+            _NODES[key] = cls(comm)
+        return _NODES[key]
 
     def next_tag(self) -> int:
         """A tag of its own for an exchange, the same on all ranks that make their exchanges in the same order."""

@@ -7,6 +7,8 @@ import petsc4py
 
 petsc4py.init(sys.argv)
 
+from mpi4py import MPI  # noqa: E402
+
 import petsc_hdg as fe  # noqa: E402
 from petsc_hdg.mesh.order import BY_FACET, BY_VERTEX, INNER, plex_order, point_classes  # noqa: E402
 from petsc_hdg.run import guarded  # noqa: E402
@@ -50,7 +52,7 @@ def check(faces, simplex: bool, seed) -> int:
 
 def main() -> None:
     inner = [check(faces, simplex, seed) for faces, simplex in MESHES for seed in (None, 3)]
-    comm = fe.Mesh.box([2, 2]).comm
+    comm = MPI.COMM_WORLD
     assert inner[0] > 0 and (comm.size == 1 or inner[0] < 126), inner  # both kinds occur
     if comm.allreduce(1) == comm.size and comm.rank == 0:
         print("order agrees")
