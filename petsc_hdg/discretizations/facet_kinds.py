@@ -21,21 +21,6 @@ class FacetKinds:
     def count(self) -> int:
         return len(self.representative)
 
-    def listed(self, chunk: int) -> tuple[np.ndarray, np.ndarray]:
-        """Facets in chunks of consecutive numbers, sorted by kind in each: entry [item], adjacent [slot - 1, item].
-
-        Item t is facet (t // chunk) · chunk + entry % chunk, of kind entry // chunk; adjacent is the facet in each slot
-        but the first, itself where there is none.
-        """
-        count = len(self.kind)
-        keys = np.full(-(-count // chunk) * chunk, self.count, dtype=np.int32)
-        keys[:count] = self.kind
-        place = np.argsort(keys.reshape(-1, chunk), axis=1, kind="stable")
-        facet = (place + chunk * np.arange(len(place))[:, None]).ravel()[:count]
-        entry = self.kind[facet].astype(np.int64) * chunk + place.ravel()[:count]
-        adjacent = self.layout.neighbours[1:, facet]
-        return entry.astype(np.int32), np.where(adjacent < 0, facet, adjacent).astype(np.int32)
-
 
 def facet_kinds(layout: TraceLayout, shape: np.ndarray) -> FacetKinds:
     """Kinds of facets from the shape [cell] of each cell: its cells' shapes, its places there, all orientations."""

@@ -16,7 +16,7 @@ SYMMETRIC_LOCAL = 24 << 10  # bytes of local memory that a patch may take, so th
 SYMMETRIC_PLACES = 0.75  # facets of a patch over those of its cells, at most a little more
 BLOCK_THREADS = 32  # of a work-group that inverts one facet block
 CONGRUENT_THREADS = 256  # of a work-group that are sure to have registers enough
-CONGRUENT_FACETS, CONGRUENT_ROWS = 256, 8  # of a work-group and of a thread, on a GPU
+CONGRUENT_FACETS, CONGRUENT_ROWS = 256, 16  # of a work-group and of a thread, on a GPU
 MOST_SHARE = 1 / 8  # kinds of facets over facets, from which on a dictionary does not pay
 MOST_BYTES = 256e6  # of a dictionary: one of 160 MB, an eighth of the facets, is still 2.2 times as fast on an H100
 
@@ -28,6 +28,15 @@ class CongruentShape:
     facets: int
     rows: int
     parts: int
+
+
+@dataclass(frozen=True)
+class CongruentWays:
+    """SORTED, STAGED and NEAR of trace_congruent.cl."""
+
+    is_sorted: bool = True
+    is_staged: bool = False
+    is_near: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,7 +99,7 @@ class TraceSpecs:
 
     def congruent_facets(self) -> dict[str, KernelSpec]:
         """Kernels of trace_congruent.cl, by name."""
-        shape = self.congruent_shape()
+        shape, ways = self.congruent_shape(), self.congruent_ways
         macros = {
             **self._macros(),
             "NA": self.layout.num_slots,
@@ -99,6 +108,9 @@ class TraceSpecs:
             "ROWS": shape.rows,
             "PARTS": shape.parts,
             "PAIRS": int(self.limits.is_gpu and shape.rows % 2 == 0),
+            "SORTED": int(ways.is_sorted),
+            "STAGED": int(ways.is_staged and self.layout.is_blocked),
+            "NEAR": int(ways.is_near and self.layout.is_blocked),
         }
         sizes = {"assemble": 64, "product": shape.facets * shape.parts, "column": 64}
         sources = ("trace_numbers.clh", "trace_stored.clh", "trace_congruent.cl")
@@ -117,6 +129,11 @@ class TraceSpecs:
         while facets > 1 and facets * parts > min(self.limits.max_work_group, CONGRUENT_THREADS):
             facets //= 2
         return CongruentShape(facets, rows, -(-block // rows))
+
+    @property
+    def congruent_ways(self) -> CongruentWays:
+        """How the product with a dictionary reads and writes values."""
+        return CongruentWays()
 
     @property
     def congruent_reals(self) -> int:

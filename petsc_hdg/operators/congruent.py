@@ -7,6 +7,7 @@ import copy
 import numpy as np
 
 from ..discretizations.base import padded
+from ..discretizations.facet_groups import facet_groups
 from ..discretizations.facet_kinds import FacetKinds
 
 
@@ -22,9 +23,9 @@ class CongruentFacets:
         self.shape = trace.specs.congruent_shape()
         self.num_facets, self.facet_stride = layout.num_facets, padded(layout.num_facets)
         self.kind_stride = padded(kinds.count)
-        entry, adjacent = kinds.listed(self.shape.facets)
-        self._entry = self._stored(entry[None], self.facet_stride)
-        self._adjacent = self._stored(adjacent, self.facet_stride)
+        self.groups = facet_groups(kinds, self.shape.facets, trace.specs.congruent_ways.is_sorted)
+        listed = (getattr(self.groups, name) for name in ("heads", "entry", "adjacent", "kinds", "far"))
+        self._listed = [self.arrays.to_device(a, "trace layout") for a in listed]
         self._numbers = None if trace.is_blocked else self._stored(layout.numbers.T, self.facet_stride)
         self._cells, self._local = layout.cells[:, kinds.representative], layout.local[:, kinds.representative]
         self._sides = self._stored(self._cells, self.kind_stride), self._stored(self._local, self.kind_stride)
@@ -39,9 +40,8 @@ class CongruentFacets:
     @property
     def nbytes(self) -> int:
         """Bytes of the dictionaries and of the facets' numbers."""
-        layout = self.trace.layout
-        indices = layout.num_slots + (0 if self.trace.is_blocked else layout.block)
-        return 2 * self.num_reals * self.trace.stored.itemsize + 4 * indices * self.facet_stride
+        numbers = 0 if self.trace.is_blocked else 4 * self.trace.layout.block * self.facet_stride
+        return 2 * self.num_reals * self.trace.stored.itemsize + self.groups.nbytes + numbers
 
     @property
     def flops(self) -> int:
@@ -76,16 +76,16 @@ class CongruentFacets:
 
     def mult(self, x, y_owned, y_ghost, transpose: bool = False) -> None:
         """y = A x or Aᵀ x on this rank."""
-        groups = -(-self.num_facets // self.shape.facets)
         self.trace.kernels["trace_congruent_product"](
-            groups * self.shape.facets * self.shape.parts, *self._sizes, self.transposed if transpose else self.blocks,
-            self._entry, self._adjacent, self._numbers, x.owned, x.tail, y_owned, y_ghost,
+            self.groups.count * self.shape.facets * self.shape.parts, *self._sizes,
+            self.transposed if transpose else self.blocks, *self._listed, self._numbers, x.owned, x.tail, y_owned,
+            y_ghost,
         )  # fmt: skip
 
     def column(self, k: int, y_owned, y_ghost) -> None:
         """As TraceFormat.column."""
         self.trace.kernels["trace_congruent_column"](
-            self.num_facets * self.trace.layout.block, *self._sizes, k, self.blocks, self._entry, self._numbers,
+            self.num_facets * self.trace.layout.block, *self._sizes, k, self.blocks, *self._listed, self._numbers,
             y_owned, y_ghost,
         )  # fmt: skip
 

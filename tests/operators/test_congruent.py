@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,9 +12,16 @@ from test_trace_formats import ESSENTIAL, close, compare, direction
 from trace_stand_in import TraceStandIn
 
 import petsc_hdg as fe
-from petsc_hdg.discretizations.congruence import Shapes, group
+import petsc_hdg.discretizations.facet_groups as facet_groups_module
+from petsc_hdg.commands.bench.tiled import shaken_box
+from petsc_hdg.discretizations.congruence import Shapes, group, same_geometry
+from petsc_hdg.discretizations.dofmap import FieldSpace, build_dofmap
+from petsc_hdg.discretizations.facet_groups import facet_groups
 from petsc_hdg.discretizations.facet_kinds import facet_kinds
 from petsc_hdg.discretizations.hdg import HybridizedDG
+from petsc_hdg.discretizations.trace_element import TraceElement
+from petsc_hdg.discretizations.trace_layout import trace_layout
+from petsc_hdg.discretizations.trace_specs import CongruentWays, TraceSpecs
 from petsc_hdg.operators.congruent import CongruentFacets
 from petsc_hdg.operators.trace_formats import create_format
 from petsc_hdg.options import Options
@@ -64,6 +72,20 @@ def test_one_moved_vertex_gives_its_cells_shapes_of_their_own():
     found = shapes(mesh)
     assert len(cells) == 6 and found.count == 8 and len(set(found.shape[cells])) == 6
     assert np.bincount(found.shape).max() < mesh.num_cells - 6 + 1
+
+
+@pytest.mark.parametrize("cell,most", [("triangle", 2.0), ("tetrahedron", 3.0)])
+def test_copies_have_their_vertices_in_the_same_order(cell, most):
+    """Cells of a refined mesh are few shapes for each coarse one, whatever PETSc's order of their vertices is."""
+    coarse = shaken_box(cell, (3, 3) if cell == "triangle" else (2, 2, 2))
+    dm = coarse.dm
+    for _ in range(2):
+        dm.setRefinementUniform(True)
+        dm = dm.refine()
+    fine = fe.Mesh(dm)
+    found = same_geometry(fine.geometry, np.zeros(fine.num_cells, dtype=np.int64), fine.num_cells)
+    assert fine.num_cells == coarse.num_cells * (16 if cell == "triangle" else 64)
+    assert found.count <= most * coarse.num_cells
 
 
 def test_groups_are_those_of_the_first_member():
@@ -119,13 +141,47 @@ def test_kinds_of_facets(cell):
     pairs = list(zip(sides[::2], sides[1::2], strict=True))
     assert all(pairs[k] == pairs[kinds.representative[n]] for k, n in enumerate(kinds.kind))
     assert len(set(pairs)) == kinds.count
-    entry, adjacent = kinds.listed(16)
-    facet = np.arange(len(entry)) // 16 * 16 + entry % 16
-    assert sorted(facet) == list(range(layout.num_facets))
-    np.testing.assert_array_equal(entry // 16, kinds.kind[facet])
-    expected = layout.neighbours[1:, facet]
-    np.testing.assert_array_equal(adjacent, np.where(expected < 0, facet, expected))
-    assert all((np.diff(part) >= 0).all() for part in np.split(entry // 16, range(16, len(entry), 16)))
+
+
+@pytest.mark.parametrize("lowest", (facet_groups_module.LOWEST, -190))
+@pytest.mark.parametrize("is_sorted", (False, True))
+@pytest.mark.parametrize("cell", FACES)
+def test_groups_of_facets(cell, is_sorted, lowest, monkeypatch):
+    """Items of a group give back the facets' kinds and neighbours, those far away too."""
+    monkeypatch.setattr(facet_groups_module, "LOWEST", lowest)
+    op = TraceStandIn(cell, 1, 1, ESSENTIAL["whole"][:1], faces=FACES[cell])
+    layout = create_format("element", op).layout
+    kinds = facet_kinds(layout, np.random.default_rng(3).integers(0, 3, op.mesh.num_cells))
+    size, seen, far = 16, [], 0
+    groups = facet_groups(kinds, size, is_sorted)
+    assert lowest != -190 or len(groups.far) > groups.count
+    for first, (pattern, kind_start, far_start, _) in zip(
+        range(0, size * groups.count, size), groups.heads, strict=True
+    ):
+        before = -1
+        for item in range(min(size, layout.num_facets - first)):
+            code = int(groups.entry[pattern, item])
+            local, place = divmod(code, size) if is_sorted else (code, item)
+            facet, kind = first + place, groups.kinds[kind_start + local]
+            assert kind == kinds.kind[facet] and (not is_sorted or kind >= before)
+            before = kind
+            near = groups.adjacent[pattern, :, item].view(np.int16).astype(int)
+            is_far = near < lowest + size * len(near)
+            found = np.where(is_far, groups.far[far_start + np.where(is_far, near - lowest, 0)], first + near)
+            far += is_far.sum()
+            expected = layout.neighbours[1:, facet]
+            np.testing.assert_array_equal(found, np.where(expected < 0, facet, expected))
+            seen.append(facet)
+    assert sorted(seen) == list(range(layout.num_facets)) and len(groups.far) == far + 1
+
+
+def test_groups_of_a_mesh_with_a_pattern_share_their_items():
+    mesh = fe.Mesh.box((128, 128))
+    space, (start, end) = FieldSpace("u", TraceElement("triangle", 1), 1, 0, 0, 0), mesh.dm.getChart()
+    layout = trace_layout(mesh, build_dofmap(mesh, mesh.dm.clone(), (space,), np.zeros((end - start, 1), bool)), space)
+    kinds = facet_kinds(layout, same_geometry(mesh.geometry, np.zeros(mesh.num_cells, np.int64), 2).shape)
+    groups = facet_groups(kinds, 64, True)
+    assert len(groups.entry) < 0.6 * groups.count
 
 
 def shared(op, count: int = 3, gpu: bool = False):
@@ -157,6 +213,21 @@ def test_products_and_diagonals(cell, degree, nc, essential, gpu):
     x, _ = direction(op)
     close(op, op.local(lambda *y: trace.mult(x, *y)), op.local(lambda *y: dense.mult(x, *y)))
     close(op, op.local(lambda *y: trace.column(0, *y)), op.local(lambda *y: dense.column(0, *y)))
+
+
+@pytest.mark.parametrize("is_sorted,is_staged,is_near", [*product((False, True), repeat=3)])
+def test_ways_to_read_and_write_values(is_sorted, is_staged, is_near, monkeypatch):
+    """Sorted items, sums and values through local memory: the same bits, with rows of a facet shared by threads too."""
+    monkeypatch.setattr("petsc_hdg.discretizations.trace_specs.CONGRUENT_ROWS", 4)
+    for degree in (1, 4):
+        op = TraceStandIn("triangle", degree, 1)
+        found = []
+        for ways in (CongruentWays(), CongruentWays(is_sorted, is_staged, is_near)):
+            monkeypatch.setattr(TraceSpecs, "congruent_ways", property(lambda _, ways=ways: ways))
+            trace = shared(op, gpu=True)
+            compare(op, trace)
+            found.append(op.local(partial(trace.mult, direction(op)[0])))
+        np.testing.assert_array_equal(*found)
 
 
 def test_tiles_of_any_size_give_the_same_bits():

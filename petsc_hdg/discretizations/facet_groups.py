@@ -1,0 +1,99 @@
+"""Facets in groups of consecutive numbers, as a product with a dictionary reads them: few bytes a facet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .facet_kinds import FacetKinds
+
+LOWEST = -(1 << 15)  # of the 16 bits of a neighbour's number
+
+
+@dataclass(frozen=True)
+class FacetGroups:
+    """Groups of `size` facets of consecutive numbers. Items of a group are its facets, sorted by kind or in order.
+
+    Numbers in a group are counted from its first facet, so that groups of a mesh with a pattern are often the same
+    and share their items.
+
+    size      facets of a group, of which the last one may lack some
+    is_sorted whether items are sorted by kind
+    heads     [group, 4] int32: which pattern, where its kinds and its far neighbours begin, nothing
+    entry     [pattern, item] uint16: place · size + place in the facet, or without order place of the kind in `kinds`
+    adjacent  [pattern, slot - 1, item] uint16, as int16: number of the neighbour in the slot less the group's first
+              one, that of the facet itself where there is none; from LOWEST to LOWEST + (slots - 1) size - 1: which of
+              the group's far neighbours
+    kinds     [·] int32 kinds of the groups' facets;   far [·] int32 numbers of neighbours beyond 16 bits
+    """
+
+    size: int
+    is_sorted: bool
+    heads: np.ndarray
+    entry: np.ndarray
+    adjacent: np.ndarray
+    kinds: np.ndarray
+    far: np.ndarray
+
+    @property
+    def count(self) -> int:
+        return len(self.heads)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(a.nbytes for a in (self.heads, self.entry, self.adjacent, self.kinds, self.far))
+
+
+def facet_groups(kinds: FacetKinds, size: int, is_sorted: bool) -> FacetGroups:
+    """Groups of the facets of all kinds. size: a power of 2, 256 at most."""
+    facets = len(kinds.kind)
+    count = -(-facets // size)
+    kind = np.full(count * size, kinds.count, dtype=np.int32)
+    kind[:facets] = kinds.kind
+    kind = kind.reshape(count, size)
+    place = np.tile(np.arange(size, dtype=np.int32), (count, 1))
+    if is_sorted:
+        place = np.argsort(kind, axis=1, kind="stable").astype(np.int32)
+        kind = np.take_along_axis(kind, place, axis=1)
+    listed, start, local = _local_kinds(kind, kinds.count)
+    entry = local * size + place if is_sorted else local
+    first = size * np.arange(count)[:, None]
+    far, start_far, adjacent = _relative(kinds.layout.neighbours[1:], first + place, first, facets)
+    valid = first + place < facets
+    entry = np.where(valid, entry, 0).astype(np.uint16)
+    # A pattern is all that groups may share; kinds and far neighbours are a group's own, by place.
+    rows = np.ascontiguousarray(np.concatenate([entry[:, None], adjacent], axis=1).reshape(count, -1))
+    _, chosen, pattern = np.unique(rows.view(f"V{rows.shape[1] * 2}").ravel(), return_index=True, return_inverse=True)
+    heads = np.stack([pattern.ravel(), start, start_far, np.zeros(count)], axis=1).astype(np.int32)
+    return FacetGroups(size, is_sorted, heads, entry[chosen], adjacent[chosen], listed, far)
+
+
+def _local_kinds(kind: np.ndarray, none: int):
+    """Kinds [·] of the groups one after the other, where each group's begin, and places [group, item] in them."""
+    group, size = np.divmod(np.arange(kind.size), kind.shape[1])[0], kind.shape[1]
+    keys, place = np.unique(group.astype(np.int64) * (none + 1) + kind.ravel(), return_inverse=True)
+    of_group, listed = np.divmod(keys, none + 1)
+    start = np.searchsorted(of_group, np.arange(len(kind)))
+    local = place.ravel().reshape(-1, size) - start[:, None]
+    return np.append(np.minimum(listed, max(0, none - 1)), 0).astype(np.int32), start, local
+
+
+def _relative(neighbours: np.ndarray, facet: np.ndarray, first: np.ndarray, facets: int):
+    """Far neighbours [·], where each group's begin, and numbers [group, slot - 1, item] as FacetGroups has them."""
+    count, size = facet.shape
+    slots = len(neighbours)
+    inside = np.minimum(facet, facets - 1)
+    found = neighbours[:, inside].transpose(1, 0, 2)
+    found = np.where(found < 0, facet[:, None], found) - first[:, None]
+    found = np.where((facet < facets)[:, None], found, 0)
+    far = (found < LOWEST + slots * size) | (found >= -LOWEST)
+    place = np.cumsum(far.reshape(count, -1), axis=1)
+    start = np.concatenate([[0], np.cumsum(place[:, -1])])[:count] if count else np.zeros(0)
+    numbers = (found + first[:, None])[far]
+    number = LOWEST + place.reshape(found.shape) - 1
+    return (
+        np.append(numbers, 0).astype(np.int32),
+        start,
+        np.where(far, number, found).astype(np.int16).view(np.uint16),
+    )
