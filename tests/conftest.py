@@ -53,12 +53,13 @@ def _no_gpu() -> str:
 def mpirun():
     """mpirun(ranks, *arguments, check=True, timeout=300, env={}) runs `python arguments` on `ranks` ranks.
 
-    It returns the finished process with stdout and stderr as text; a run that fails is an AssertionError that shows
-    both, unless check is False. A run past `timeout` seconds is an error too: ranks that wait for ever are a failure.
+    With 0 ranks it starts Python itself, without mpiexec. It returns the finished process with stdout and stderr as
+    text; a run that fails is an AssertionError that shows both, unless check is False. A run past `timeout` seconds is
+    an error too: ranks that wait for ever are a failure.
     """
 
     def run(ranks: int, *arguments, check: bool = True, timeout: float = 300, env: dict | None = None):
-        command = ["mpiexec", "-n", str(ranks), sys.executable, *map(str, arguments)]
+        command = [*(("mpiexec", "-n", str(ranks)) if ranks else ()), sys.executable, *map(str, arguments)]
         environment = {**os.environ, **_MPI, **(env or {})}
         done = _finished(command, timeout, environment)
         if check:

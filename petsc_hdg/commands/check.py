@@ -1,4 +1,7 @@
-"""`mpiexec -n N python -m petsc_hdg check`: the same answer on 1 … N ranks, and on every device of the node."""
+"""`mpiexec -n N python -m petsc_hdg check`: the same answer on 1 … N ranks, and on every device of the node.
+
+`python -m petsc_hdg check script.py`: those of a script on several numbers of ranks, see check_script.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from ..mesh import Mesh
 from ..options import Options
 from ..physics import Dirichlet, Physics
 from ..problem import Problem
+from . import check_script
 
 # Of the norms of errors; the solution is of size one, so this is rounding and the solver's tolerance.
 TOLERANCE = {"double": 1e-12, "single": 1e-5}
@@ -24,6 +28,8 @@ CASES = {  # name -> faces, simplices, degree
 
 def main(arguments: list[str]) -> int:
     """Print one line a comparison; the exit code is 1 if any differs by more than rounding."""
+    if any(name.endswith(".py") for name in arguments):
+        return check_script.main(arguments)
     world = PETSc.COMM_WORLD.tompi4py()
     options = Options.from_petsc()
     failed = 0
