@@ -1,4 +1,4 @@
-"""Coarse levels made of agglomerates of agglomerates: the scheme of first degree on larger and larger polytopes.
+"""Coarse levels: lower degrees on the same polytopes, then the first on larger and larger agglomerates of them.
 
 The spaces are nested, the forms are not: each level has its own penalties (Antonietti, Houston, Hu, Sarti and Verani
 2017), as those of a finer one are too strong for larger cells.
@@ -20,6 +20,7 @@ from .poly import PolytopicOperator
 from .poly_injection import injection
 
 DEGREE = 1  # of coarse levels
+DIRECT = 3  # highest degree with no other between it and that
 FEW = 100  # polytopes over all ranks: no more levels
 REDUCTION = 0.7  # of the number of polytopes, at least, or there are no more levels: ranks keep one each
 
@@ -27,7 +28,7 @@ REDUCTION = 0.7  # of the number of polytopes, at least, or there are no more le
 class AgglomerateLevels:
     """Coarse levels below a discontinuous scheme, the finest first: same physics, constants, fields and state.
 
-    Making one is collective. Below a PolytopicDG of higher degree the first has the same polytopes.
+    Making one is collective. Below higher degrees the first ones have the same polytopes.
 
     fine        operator of the scheme, a PolytopicOperator or a SIPGOperator
     operators   [level] PolytopicOperator
@@ -104,8 +105,8 @@ def _coarser(finest) -> list[PolytopicDG]:
     is_polytopic = isinstance(finest, PolytopicDG)
     polytopes = finest.polytopes if is_polytopic else Polytopes.of_cells(mesh)
     found = []
-    if (finest.largest if is_polytopic else finest.element.degree) > DEGREE:
-        found.append(_discretization(finest, polytopes))
+    for degree in degrees_below(finest.largest if is_polytopic else finest.element.degree):
+        found.append(_discretization(finest, polytopes, degree))
     total = comm.allreduce(polytopes.count)
     while total > FEW or not found:
         polytopes = coarsen(_with(mesh, polytopes), max(1, total >> mesh.dim))
@@ -116,6 +117,15 @@ def _coarser(finest) -> list[PolytopicDG]:
     return found
 
 
+def degrees_below(degree: int) -> list[int]:
+    """Degrees of the levels on the polytopes of the finest one: 4 has 2 and 1 below it, 6 has 3 and 1."""
+    found = []
+    while degree > DEGREE:
+        degree = degree // 2 if degree > DIRECT else DEGREE
+        found.append(degree)
+    return found
+
+
 def _with(mesh, polytopes: Polytopes):
     """The mesh with other polytopes; everything else is shared."""
     other = copy.copy(mesh)
@@ -123,13 +133,13 @@ def _with(mesh, polytopes: Polytopes):
     return other
 
 
-def _discretization(finest, polytopes: Polytopes) -> PolytopicDG:
+def _discretization(finest, polytopes: Polytopes, degree: int = DEGREE) -> PolytopicDG:
     degrees = polytopes.degrees
-    low = replace(polytopes, degrees=None if degrees is None else np.minimum(degrees, DEGREE))
+    low = replace(polytopes, degrees=None if degrees is None else np.minimum(degrees, degree))
     options = replace(
         finest.options,
         backend="poly_gpu",
-        degree=min(DEGREE, finest.options.degree),
+        degree=min(degree, finest.options.degree),
         quadrature_degree=-1,
         sipg_kernel="split",
         poly_space="total",

@@ -14,6 +14,7 @@ from sample_physics import NONLINEAR, WIND, smooth_poisson
 
 import petsc_hdg
 from petsc_hdg.operators.poly_injection import change_of_box, parents
+from petsc_hdg.operators.poly_levels import degrees_below
 from petsc_hdg.options import Options
 from petsc_hdg.physics import Dirichlet, Physics
 from petsc_hdg.problem import Problem
@@ -109,12 +110,16 @@ def test_levels_are_nested():
 # Iterations -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("degree, most", [(1, 20), (2, 20), (3, 26)])
+@pytest.mark.parametrize("degree, most", [(1, 20), (2, 20), (3, 26), (4, 16)])
 def test_iterations_do_not_grow(degree, most):
     problems = [problem_of(smooth_poisson(), n, degree) for n in (10, 20, 40)]
     found = [iterations(p) for p in problems]
     assert max(found) <= most, found
     assert len(problems[2].callbacks.levels.counts) >= 2 and krylov(problems[2]) == "cg"
+
+
+def test_degrees_of_the_levels():
+    assert [degrees_below(degree) for degree in (1, 2, 3, 4, 6, 9)] == [[], [1], [1], [2, 1], [3, 1], [4, 2, 1]]
 
 
 @pytest.mark.parametrize("degree", [1, 2])
