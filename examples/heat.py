@@ -1,10 +1,11 @@
-"""The heat equation, ∂u/∂t - ∇·∇u = 0, with the residual attached to a TS of your own.
+"""The heat equation, ∂u/∂t - ∇·∇u = 0, in time by PETSc's TS.
 
     python examples/heat.py -ts_type bdf -ts_monitor
 
-Scheme: continuous Lagrange elements in space, any implicit scheme of PETSc in time (IFunction and IJacobian).
-u = sin(πx) sin(πy) exp(-2π²t), so the error is known.
-Things to try: -ts_type arkimex, -ts_dt 0.001, -ts_type beuler (first order), -ts_adapt_type basic, -dm_refine 1.
+Scheme: continuous Lagrange elements or another of -fe_backend in space, any implicit scheme of PETSc in time (IFunction
+and IJacobian). u = sin(πx) sin(πy) exp(-2π²t), so the error is known.
+Things to try: -fe_backend hdg_gpu, sipg_gpu or poly_gpu, -ts_type arkimex, -ts_dt 0.001, -ts_type beuler (first order),
+-ts_adapt_type basic, -dm_refine 1.
 """
 
 import sys
@@ -31,18 +32,10 @@ PHYSICS = fe.Physics(
 @fe.main
 def main():
     problem = fe.Problem(fe.Mesh.box((16, 16)), PHYSICS, degree=3)
-    u = problem.interpolate(lambda x: np.sin(np.pi * x[..., 0]) * np.sin(np.pi * x[..., 1]))
-    ts = PETSc.TS().create(problem.dm.comm)
-    ts.setDM(problem.dm)
-    problem.attach(ts)
-    ts.setType("bdf")
-    ts.setTimeStep(0.002)
-    ts.setMaxTime(0.05)
-    ts.setExactFinalTime(PETSc.TS.ExactFinalTime.MATCHSTEP)
-    ts.setFromOptions()
-    ts.solve(u)
-
-    errors = problem.errors(u, ts.getTime())
+    u0 = problem.interpolate(lambda x: np.sin(np.pi * x[..., 0]) * np.sin(np.pi * x[..., 1]))
+    u = problem.solve_in_time(u0, 0.05, dt=0.002)
+    errors = problem.errors(u, problem.time)
     PETSc.Sys.Print(
-        f"time {ts.getTime():g} after {ts.getStepNumber()} steps   error L2 {errors['L2']:.2e}, H1 {errors['H1']:.2e}"
+        f"time {problem.time:g} after {problem.time_steps} steps, {problem.linear_iterations} iterations   "
+        f"error L2 {errors['L2']:.2e}, H1 {errors['H1']:.2e}"
     )

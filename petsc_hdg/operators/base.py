@@ -20,6 +20,8 @@ class DeviceOperator:
     """
 
     failure = ""
+    version = 0  # counts changes of constants and auxiliary fields
+    linearizations = 0  # counts calls of `linearize`
     follows_solution = False  # whether the scheme itself has numbers that follow the states
     storage = ""  # how the operator's matrix is stored, in a few words, where it has one of its own
 
@@ -54,6 +56,7 @@ class DeviceOperator:
     def set_constants(self, values) -> None:
         """Replace the values of the named constants [constant]."""
         self._load_constants(values)
+        self.version += 1
         for vector in self._essential_vectors:
             vector.essential_time = None
 
@@ -61,6 +64,7 @@ class DeviceOperator:
         """Replace an auxiliary field by values [cell, row, component], rows being one or the nodes of the cell."""
         self.discretization.auxiliary.place(self.aux_rows, name, values)
         self.arrays.upload(self._aux, np.ascontiguousarray(self.aux_rows, dtype=self.arrays.real), "auxiliary")
+        self.version += 1
 
     def compile_variants(self) -> None:
         """Compile what the operator chooses by the mesh and has not chosen here. Not collective."""

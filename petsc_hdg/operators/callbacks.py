@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from functools import cached_property
+
 from petsc4py import PETSc
 
 from ..mesh import petsc_c
+
+
+SHIFT_BITS = 36  # t/dt · eps is what times lose: this is enough for 1e5 steps
 
 
 class Callbacks:
@@ -37,6 +43,8 @@ class Callbacks:
         self.levels = levels
         self.rough = rough
         self._linearized = linearized
+        self._time: float | None = None  # of the last residual in time
+        self._known: tuple | None = None  # what the matrices belong to, where that is no state
         self.events = {name: PETSc.Log.Event(f"Fe{name}") for name in ("Residual", "Jacobian")}
 
     def residual(self, snes, x, f) -> None:
@@ -46,16 +54,52 @@ class Callbacks:
             petsc_c.set_function_domain_error(snes)
 
     def ifunction(self, ts, t, x, x_t, f) -> None:
-        """TS implicit function: f = F(t, x, x_t)"""
+        """TS implicit function: f = F(t, x, x_t)
+
+        What follows the states, such as penalties of nonlinear physics, is found anew at each new time and kept while
+        a step is solved, so that a step depends on nothing but the states that TS keeps.
+        """
+        if t != self._time:
+            self._time = t
+            if not self._is_steady:
+                self.operator.restart()
         self._residual(t, x, x_t, f)
+        if ts is not None:
+            self._look_after(ts.getSNES())
+
+    def _look_after(self, snes) -> None:
+        """Tell the solver of a step what the residual found, and give it its matrices anew, which ARKIMEX of PETSc 3.18
+        loses in its first step."""
+        if self.operator.failure:
+            petsc_c.set_function_domain_error(snes)
+        if snes.getJacobian()[1] != self.preconditioning:
+            snes.setJacobian(None, self.jacobian, self.preconditioning)
 
     def linearize(self, snes, x, jacobian, preconditioner) -> None:
         """SNES Jacobian at x: the shell keeps the state, the assembled matrix is filled."""
         self._linearize(0.0, x, None, 0.0, jacobian, preconditioner)
 
     def ijacobian(self, ts, t, x, x_t, shift, jacobian, preconditioner) -> None:
-        """TS implicit Jacobian: dF/dx + shift dF/dx_t"""
-        self._linearize(t, x, x_t, shift, jacobian, preconditioner)
+        """TS implicit Jacobian: dF/dx + shift dF/dx_t, kept with its preconditioner while it does not change.
+
+        Multistep methods find the shift from differences of times, and rounding varies it from step to step: where the
+        Jacobian is the same for all states and times, it is that of the shift's first SHIFT_BITS binary digits.
+        """
+        if self._is_steady:
+            shift = _rounded(shift)
+        if self._known != (shift, *self._place(jacobian, preconditioner)):
+            self._linearize(t, x, x_t, shift, jacobian, preconditioner)
+            self._known = (shift, *self._place(jacobian, preconditioner)) if self._is_steady else None
+
+    def _place(self, *matrices) -> tuple[int, ...]:
+        """What else tells whether the matrices have changed: the operator's data, and what others did to them."""
+        return self.operator.version, self.operator.linearizations, *(mat.stateGet() for mat in matrices)
+
+    @cached_property
+    def _is_steady(self) -> bool:
+        """Whether the Jacobian is the same for all states and times: linear physics whose derivatives do not read t."""
+        physics, dim = self.operator.discretization.physics, self.operator.discretization.mesh.dim
+        return physics.is_linear and not physics.dependence(dim).on_time
 
     def _residual(self, t, x, x_t, f) -> None:
         with self.events["Residual"], self.operator.arrays.callback("residual"):
@@ -68,6 +112,7 @@ class Callbacks:
             PETSc.Log.logFlops(self.operator.flops)
 
     def _linearize(self, t, x, x_t, shift, jacobian, preconditioner) -> None:
+        self._known = None
         with self.events["Jacobian"], self.operator.arrays.callback("linearize"):
             with self.access.read(x) as u, self.access.read(x if x_t is None else x_t) as u_t:
                 self.operator.linearize(u, t, None if x_t is None else u_t, shift)
@@ -94,3 +139,9 @@ class Callbacks:
         """The shell, and what is assembled beside it."""
         others = [thing.mat for thing in (self.assembled, self.conforming) if thing is not None]
         return [self.jacobian, *others, *([self.rough] if self.rough else [])]
+
+
+def _rounded(value: float) -> float:
+    """A number with SHIFT_BITS binary digits."""
+    mantissa, exponent = math.frexp(value)
+    return math.ldexp(round(math.ldexp(mantissa, SHIFT_BITS)), exponent - SHIFT_BITS)

@@ -146,6 +146,7 @@ class CGOperator(DeviceOperator):
     def linearize(self, u, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
         """Keep the state at which `action`, `diagonal` and `matrices` differentiate. Collective."""
         self.time, self.shift = t, shift
+        self.linearizations += 1
         self.update_essential(self.state, t)
         self.state.keep(u)
         self.rate = self.rest if u_t is None else self.kept_rate

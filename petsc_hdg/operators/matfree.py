@@ -20,6 +20,7 @@ class JacobianContext:
         self.access = access
         self.assembled = assembled
         self.event = PETSc.Log.Event("FeProduct")
+        self.factor = 1.0  # of the Jacobian, until it is linearized anew
 
     def as_mat(self, sizes, comm, vec_type: str) -> PETSc.Mat:
         """The Mat around this context, with vectors of type `vec_type`. Collective."""
@@ -40,10 +41,28 @@ class JacobianContext:
         """y = J x"""
         arrays = self.operator.arrays
         with arrays.callback("Jacobian product"), self.access.read(x) as du, self.access.write(y) as out:
-            self.product(du, out)
+            self._multiply(du, out)
+        if self.factor != 1:
+            y.scale(self.factor)
+
+    def scale(self, mat, factor: float) -> None:
+        """J *= factor, as ARKIMEX does to get the mass matrix from a large shift."""
+        self.factor *= factor
+
+    def assemblyEnd(self, mat, final) -> None:
+        """J has been linearized anew."""
+        self.factor = 1.0
 
     def product(self, x, y) -> None:
-        """y = J x on buffers of owned values. Collective."""
+        """y = J x on buffers of owned values. Collective. Raises SolveError for a scaled Jacobian."""
+        if self.factor != 1:
+            raise SolveError(
+                "a scaled Jacobian is multiplied by PETSc's Krylov methods only: this -ts_type needs a -ksp_type such "
+                "as cg or gmres"
+            )
+        self._multiply(x, y)
+
+    def _multiply(self, x, y) -> None:
         with self.event:
             self.operator.action(x, y)
             PETSc.Log.logFlops(2 * self.operator.flops)
@@ -54,13 +73,15 @@ class JacobianContext:
             raise SolveError(
                 "the transposed Jacobian needs the assembled matrix: use -fe_pmat aij, or a solver without transposes"
             )
-        self.assembled.mat.multTranspose(x, y)
+        self.assembled.mat.multTranspose(x, y)  # PETSc scales both
 
     def getDiagonal(self, mat, diagonal) -> None:
         """diagonal = diag(J)"""
         callback, flops = self.operator.arrays.callback("Jacobian diagonal"), self.operator.diagonal_flops
         with stages.event("Diagonal", flops), callback, self.access.write(diagonal) as out:
             self.operator.diagonal(out)
+        if self.factor != 1:
+            diagonal.scale(self.factor)
 
     def view(self, mat, viewer) -> None:
         """Say what computes the products."""

@@ -83,6 +83,16 @@ class PolytopicOperator:
         """Replace an auxiliary field by values [cell, row, component] of owned base cells. Collective."""
         self.fine.set_auxiliary(name, values)
 
+    @property
+    def version(self) -> int:
+        """Counts changes of constants and auxiliary fields."""
+        return self.fine.version
+
+    @property
+    def linearizations(self) -> int:
+        """Counts calls of `linearize`."""
+        return self.fine.linearizations
+
     def restart(self) -> None:
         """A solve begins: forget what follows the states of the last one."""
         self.fine.restart()

@@ -16,7 +16,17 @@ from ..errors import SolveError, collectively, our_error
 from ..operators import AssembledMatrix, Callbacks, JacobianContext, TraceMatrix, create_operator
 from ..operators.check import check_kernels
 from ..options import Options, chosen_mat_type, chosen_pmat
-from . import agglomerate_levels, coercivity, inputs, preconditioners, results, solvers, traffic, two_level
+from . import (
+    agglomerate_levels,
+    coercivity,
+    inputs,
+    preconditioners,
+    results,
+    solvers,
+    time_stepping,
+    traffic,
+    two_level,
+)
 from .full import solve_full
 
 
@@ -43,6 +53,8 @@ class Problem:
         self.physics = physics = self.scheme.prepared(physics, self.options, mesh.dim)
         self.prefix = self.options.prefix
         self.newton_iterations = self.linear_iterations = None
+        self.time_steps = self.time = None  # of the last run in time
+        self.after_step = []  # functions of a TS, called after each step of those that the problem is attached to
         self.traffic = None  # of the last solve, see traffic.Traffic
         self.default_krylov = ""  # where it follows symmetry, see preconditioners.set_defaults
         self.symmetric = None  # whether the matrix is, with the present data: see preconditioners.is_symmetric
@@ -200,14 +212,16 @@ class Problem:
 
     def attach(self, solver) -> None:
         """Set residual and Jacobian of the user's own SNES or TS, and, where no matrix is assembled, KSP and PC."""
-        self._connect(solver)
+        self.connect(solver)
         if self.callbacks.conforming is not None or self.callbacks.levels is not None:  # PETSc has no default for them
             snes = solver.getSNES() if isinstance(solver, PETSc.TS) else solver
             preconditioners.set_defaults(self, snes.getKSP())
 
-    def _connect(self, solver) -> None:
+    def connect(self, solver) -> None:
+        """Set residual and Jacobian of a SNES or TS, and nothing else."""
         calls = self.callbacks
         if isinstance(solver, PETSc.TS):
+            time_stepping.prepare(self, solver)
             solver.setIFunction(calls.ifunction, self.create_vec())
             solver.setIJacobian(calls.ijacobian, calls.jacobian, calls.preconditioning)
         else:
@@ -224,7 +238,7 @@ class Problem:
         if self.prefix:
             snes.setOptionsPrefix(self.prefix)
         snes.setDM(self.dm)
-        self._connect(snes)
+        self.connect(snes)
         if self.physics.is_linear:
             snes.setType("ksponly")
         snes.getKSP().setTolerances(rtol=1e-10 if self.physics.is_linear else 1e-6)
@@ -261,6 +275,26 @@ class Problem:
             raise our_error(error) or error from None
         self.newton_iterations += self.snes.getIterationNumber()
         self.linear_iterations += self.snes.getLinearSolveIterations()
+
+    def create_ts(self) -> PETSc.TS:
+        """A TS with residual and Jacobian attached, our defaults, and the user's options on top.
+
+        Defaults: BDF of second order, fixed steps, the last one shortened to meet the end time; the solvers of
+        `create_snes`.
+        """
+        return time_stepping.create_ts(self)
+
+    def solve_in_time(self, u0: PETSc.Vec, t1: float, dt: float, t0: float = 0.0, monitor=None) -> PETSc.Vec:
+        """The state at t1 by PETSc's TS from the state u0 at t0. Collective.
+
+        dt       first step, and with `-ts_adapt_type none`, the default, every step; -ts_type, -ts_dt, -ts_max_time and
+                 PETSc's other options have the last word
+        monitor  called with (t, u) after each step
+
+        `time_steps`, `newton_iterations` and `linear_iterations` are those of the run, `time` is where it ended.
+        Raises SolveError on all ranks if a step fails.
+        """
+        return time_stepping.solve_in_time(self, u0, t1, dt, t0, monitor)
 
     # Results ---------------------------------------------------------------------------------------------
 

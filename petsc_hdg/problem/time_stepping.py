@@ -1,0 +1,125 @@
+"""PETSc's TS over a problem: any implicit method in time, with the residual F(t, u, u_t) and its Jacobian."""
+
+from __future__ import annotations
+
+import weakref
+
+from petsc4py import PETSc
+
+from .. import stages
+from ..errors import OptionError, SolveError, our_error
+from ..options import defaults_in_database
+from . import checkpointing, preconditioners, solvers, traffic
+
+MOST_STEPS = 2**31 - 2  # the end time ends a run, not PETSc's 5000 steps
+FIXED = {"ts_adapt_type": "none"}  # the step is the one that is asked for, unless the user wants another controller
+
+
+def prepare(problem, ts: PETSc.TS) -> None:
+    """Tell a TS of what kind the system is, and make it call the problem's `after_step`."""
+    ts.setEquationType(PETSc.TS.EquationType.IMPLICIT)  # else ARKIMEX takes the identity for the mass matrix
+    if ts.getPostStep() is None:
+        ts.setPostStep(_caller(problem))
+
+
+def _caller(problem):
+    """A function for TSSetPostStep that does not keep the problem alive, which may itself keep the TS."""
+    found = weakref.ref(problem)
+
+    def after_step(ts) -> None:
+        alive = found()
+        for function in alive.after_step if alive is not None else ():
+            function(ts)
+
+    return after_step
+
+
+def create_ts(problem) -> PETSc.TS:
+    """A TS with residual and Jacobian attached, our defaults, and the user's options on top. Collective.
+
+    Defaults: BDF of second order with fixed steps that end at the end time; the solvers of `Problem.create_snes`.
+    """
+    ts = PETSc.TS().create(problem.dm.comm)
+    if problem.prefix:
+        ts.setOptionsPrefix(problem.prefix)
+    ts.setType("bdf")
+    ts.setMaxSteps(MOST_STEPS)
+    ts.setExactFinalTime(PETSc.TS.ExactFinalTime.MATCHSTEP)
+    ts.setErrorIfStepFails(False)  # the reason is told by a SolveError instead
+    problem.connect(ts)
+    snes = ts.getSNES()
+    linear = problem.physics.is_linear
+    if linear:
+        snes.setType("ksponly")
+    snes.getKSP().setTolerances(rtol=1e-10 if linear else 1e-6)
+    preconditioners.set_defaults(problem, snes.getKSP())
+    set_from_options(problem, ts)
+    return ts
+
+
+def set_from_options(problem, ts: PETSc.TS) -> None:
+    """Apply PETSc's options to a TS whose steps are fixed by default. Collective. Raises OptionError."""
+    with defaults_in_database(problem.prefix, FIXED, unless="ts_adapt_type"):
+        solvers.set_from_options(ts)
+
+
+def solve_in_time(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float = 0.0, monitor=None) -> PETSc.Vec:
+    """The state at t1 from the state u0 at t0, see Problem.solve_in_time. Collective."""
+    _check_times(t0, t1, dt)
+    u, ts = u0.copy(), create_ts(problem)
+    try:
+        ts.setTime(t0)
+        ts.setTimeStep(min(dt, t1 - t0))
+        ts.setMaxTime(t1)
+        set_from_options(problem, ts)
+        checkpointing.resume(problem, ts, u)
+        advance(problem, ts, u, monitor)
+    finally:
+        ts.destroy()
+    return u
+
+
+def _check_times(t0: float, t1: float, dt: float) -> None:
+    if not t1 > t0:
+        raise OptionError(f"a run from t = {t0:g} to {t1:g} was asked for; times ascend")
+    if not dt > 0:
+        raise OptionError(f"a time step of {dt:g} was asked for; give one above 0")
+
+
+def advance(problem, ts: PETSc.TS, u: PETSc.Vec, monitor=None) -> None:
+    """Let a TS of `create_ts` work on u to its end time. Collective. Raises SolveError if a step fails."""
+    calls = [] if monitor is None else [_monitoring(monitor)]
+    problem.after_step[:0] = calls
+    try:
+        with stages.stage("solve"), traffic.counted(problem):
+            problem.operator.restart()
+            with preconditioners.smoothing(problem, ts.getSNES()):
+                ts.solve(u)
+    except PETSc.Error as error:
+        raise our_error(error) or error from None
+    finally:
+        for call in calls:
+            problem.after_step.remove(call)
+    problem.newton_iterations, problem.linear_iterations = ts.getSNESIterations(), ts.getKSPIterations()
+    problem.time_steps, problem.time = ts.getStepNumber(), ts.getTime()
+    _check_converged(problem, ts)
+
+
+def _monitoring(monitor):
+    def call(ts) -> None:
+        monitor(ts.getTime(), ts.getSolution())
+
+    return call
+
+
+def _check_converged(problem, ts: PETSc.TS) -> None:
+    if ts.getConvergedReason() >= 0:
+        return
+    where = f"the step from t = {ts.getTime():g} of length {ts.getTimeStep():g} failed"
+    try:
+        solvers.check_converged(ts.getSNES(), problem.operator.failure)
+    except SolveError as error:
+        raise SolveError(f"{where}: {error}") from None
+    raise SolveError(
+        f"{where}: the step controller rejected it too often; a smaller first step, or -ts_adapt_dt_min, may help"
+    )

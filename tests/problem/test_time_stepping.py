@@ -1,0 +1,130 @@
+"""Runs in time by PETSc's TS: orders of its methods with all schemes, what is kept between steps, hooks, failures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from petsc4py import PETSc
+from petsc_options import petsc_options
+from sample_space_time import blobs, moving, moving_at_start, problem_of
+from sample_space_time import nonlinear as nonlinear_rates
+from sample_time import HEAT, NONLINEAR, VARYING, final_error, problem_in_time, start
+
+from petsc_hdg.errors import OptionError, SolveError
+
+MOVING, RATES = moving(), nonlinear_rates()
+TIGHT = {"ksp_rtol": "1e-12", "snes_rtol": "1e-11"}
+# method: options, order, largest error with 16 steps
+METHODS = {
+    "beuler": ({"ts_type": "beuler"}, 1, 3e-3),
+    "cn": ({"ts_type": "cn"}, 2, 3e-4),
+    "theta": ({"ts_type": "theta", "ts_theta_theta": "0.5"}, 2, 3e-4),
+    "bdf2": ({"ts_type": "bdf"}, 2, 1e-3),
+    "bdf3": ({"ts_type": "bdf", "ts_bdf_order": "3"}, 3, 2e-4),
+    "arkimex": ({"ts_type": "arkimex", "ts_arkimex_type": "3"}, 2, 3e-4),  # PETSc 3.18 starts it with first order
+}
+
+
+def orders(problem, settings: dict, begin=start, steps=(8, 16), t0: float = 0.2):
+    """Order of convergence in time, and the last error."""
+    with petsc_options(**settings, **TIGHT):
+        coarse, fine = (final_error(problem, n, begin, t0) for n in steps)
+    return np.log2(coarse / fine), fine
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_orders_in_time(method, record_property):
+    settings, order, most = METHODS[method]
+    found, error = orders(problem_in_time(VARYING), settings)
+    record_property("order", found)
+    assert found > order - 0.3 and 1e-9 < error < most, (found, error)
+
+
+def test_newton_in_time():
+    found, error = orders(problem_in_time(NONLINEAR), {"ts_type": "bdf"})
+    assert 1.7 < found < 2.6 and 1e-6 < error < 1e-3, (found, error)
+
+
+@pytest.mark.parametrize("backend", ["cg_gpu", "sipg_gpu", "poly_gpu"])
+def test_all_schemes_in_time(backend, record_property):
+    """All schemes hold the solution, so that they err alike: wind, diffusion and Dirichlet data depend on t."""
+    problem = problem_of(MOVING, blobs if backend == "poly_gpu" else None, 2, faces=3, backend=backend)
+    problem.set_constants(cubic=1.0, rich=1.0)
+    found, error = orders(problem, {"ts_type": "bdf"}, lambda p, t: p.interpolate(moving_at_start), t0=0.0)
+    record_property("order", found)
+    assert 1.7 < found < 2.6 and 1e-4 < error < 5e-2, (found, error)
+
+
+def test_nonlinear_polytopes_without_a_matrix():
+    """Products of the shell alone, shift included, solve what factors of the assembled matrix solve."""
+    runs = []
+    for pmat, pc in (("none", "jacobi"), ("aij", "lu")):
+        problem = problem_of(RATES, blobs, 2, faces=4, pmat=pmat)
+        with petsc_options(ts_type="bdf", pc_type=pc, ksp_gmres_restart="200", **TIGHT):
+            u = problem.solve_in_time(problem.create_vec(), 0.3, 0.1)
+        runs.append(u.getArray())
+    assert 0 < np.abs(runs[0] - runs[1]).max() < 1e-7 < np.ptp(runs[1])
+
+
+@pytest.mark.parametrize("physics, most", [(HEAT, 4), (VARYING, 100)], ids=["steady", "varying"])
+def test_the_matrix_is_kept_while_it_does_not_change(physics, most):
+    """Steps of one length have one shift (BDF begins with others); what reads t is found anew in each step."""
+    problem, counts = problem_in_time(physics), []
+    linearize = problem.operator.linearize
+    problem.operator.linearize = lambda *args: counts.append(linearize(*args))
+    final_error(problem, 40)
+    assert len(counts) <= most and len(counts) >= (2 if physics is HEAT else 40), len(counts)
+    before = len(counts)
+    problem.set_constants(k=2.0)
+    final_error(problem, 4)
+    assert len(counts) > before, "other constants, another matrix"
+
+
+def test_a_steady_solve_between_runs_changes_nothing():
+    problem = problem_in_time(HEAT)
+    first = problem.solve_in_time(start(problem), 0.5, 0.1)
+    problem.solve()
+    again = problem.solve_in_time(start(problem), 0.5, 0.1)
+    assert np.array_equal(first.getArray(), again.getArray()), "bitwise"
+
+
+def test_monitors_and_functions_after_each_step():
+    problem, said, seen = problem_in_time(HEAT), [], []
+    problem.after_step.append(lambda ts: seen.append((ts.getStepNumber(), ts.getTime(), ts.getSolution().norm())))
+    u = problem.solve_in_time(start(problem), 0.4, 0.1, monitor=lambda t, v: said.append((t, v.norm())))
+    assert [step for step, _, _ in seen] == [1, 2, 3, 4] and np.allclose([t for t, _ in said], [0.1, 0.2, 0.3, 0.4])
+    assert said[-1][1] == seen[-1][2] == u.norm() and len(problem.after_step) == 1
+
+
+def test_the_users_own_ts():
+    problem = problem_in_time(HEAT)
+    steps = []
+    problem.after_step.append(lambda ts: steps.append(ts.getTime()))
+    ts = PETSc.TS().create(PETSc.COMM_SELF)
+    problem.attach(ts)
+    ts.setType("theta")
+    ts.setTimeStep(0.125)
+    ts.setMaxTime(0.5)
+    ts.setExactFinalTime(PETSc.TS.ExactFinalTime.MATCHSTEP)
+    u = start(problem)
+    ts.solve(u)
+    assert len(steps) == 4 and problem.errors(u, 0.5)["L2"] < 2e-2
+    ts.destroy()
+
+
+def test_options_have_the_last_word():
+    with petsc_options(ts_type="beuler", ts_dt="0.25", ts_max_time="0.75"):
+        problem = problem_in_time(HEAT)
+        problem.solve_in_time(start(problem), 2.0, 0.1)
+    assert problem.time == 0.75 and problem.time_steps == 3
+
+
+def test_runs_that_cannot_be():
+    problem = problem_in_time(HEAT)
+    for arguments, words in (((0.5, 0.1, 1.0), "from t = 1 to 0.5"), ((1.0, 0.0), "time step of 0 ")):
+        with pytest.raises(OptionError, match=words):
+            problem.solve_in_time(start(problem), *arguments)
+    with petsc_options(ksp_max_it="1", ksp_rtol="1e-13", pc_type="none"):
+        problem = problem_in_time(HEAT)
+        with pytest.raises(SolveError, match="the step from t = 0 of length .* failed: the linear solver stopped"):
+            problem.solve_in_time(start(problem), 1.0, 0.1)
