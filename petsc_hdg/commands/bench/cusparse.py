@@ -3,6 +3,8 @@ torch, where these import."""
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 CUDA_REAL = {"float32": 0, "float64": 1}  # cudaDataType
@@ -56,7 +58,8 @@ def _block_product(torch, layout, real):
     blocks = torch.rand((len(columns), layout.block, layout.block), **made)
     start, columns = (torch.from_numpy(a).to("cuda") for a in (start, columns))
     size = layout.num_facets * layout.block
-    matrix = torch.sparse_bsr_tensor(start, columns, blocks, size=(size, size), check_invariants=False)
+    with warnings.catch_warnings(action="ignore"):  # that the format is young
+        matrix = torch.sparse_bsr_tensor(start, columns, blocks, size=(size, size), check_invariants=False)
     x = torch.rand(size, **made)
     return lambda: torch.mv(matrix, x)
 

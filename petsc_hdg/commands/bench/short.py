@@ -1,4 +1,4 @@
-"""The short set: a few rows of each scheme, in a minute on a GPU."""
+"""The short set: a few rows of each scheme, in two minutes on a GPU."""
 
 from __future__ import annotations
 
