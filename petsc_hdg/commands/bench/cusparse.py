@@ -58,7 +58,8 @@ def _block_product(torch, layout, real):
     blocks = torch.rand((len(columns), layout.block, layout.block), **made)
     start, columns = (torch.from_numpy(a).to("cuda") for a in (start, columns))
     size = layout.num_facets * layout.block
-    with warnings.catch_warnings(action="ignore"):  # that the format is young
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the format is young
         matrix = torch.sparse_bsr_tensor(start, columns, blocks, size=(size, size), check_invariants=False)
     x = torch.rand(size, **made)
     return lambda: torch.mv(matrix, x)
