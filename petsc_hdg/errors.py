@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
+
+PATIENCE = 60.0  # seconds that a rank that fails waits for others that are at work
 
 
 class PetscHdgError(Exception):
@@ -32,6 +35,10 @@ class DeviceError(PetscHdgError):
     """No fitting OpenCL device, or a kernel does not fit on it."""
 
 
+class CheckpointError(PetscHdgError):
+    """A checkpoint cannot be read, or is not one of this problem."""
+
+
 class SolveError(PetscHdgError):
     """A solver failed or is set up in a way that cannot work."""
 
@@ -55,6 +62,8 @@ def collectively(comm):
 
     Such blocks on the same `comm` may stand within one another: an inner one's agreement is the outer one's too, so
     that a rank that fails outside the inner block meets the others in it.
+
+    A rank that fails waits PATIENCE seconds for the others, which may be at work; then it raises its error alone.
     """
     error = None
     try:
@@ -63,10 +72,10 @@ def collectively(comm):
         if getattr(caught, "agreed_on", None) == comm.py2f():
             raise
         error = caught
+    if not _any_failed(comm, error):
+        return
     found = comm.allgather(None if error is None else _portable(error, comm.rank))
     failed = [rank for rank, other in enumerate(found) if other is not None]
-    if not failed:
-        return
     if error is None:
         kind, text = found[failed[0]]
         error = kind(text)
@@ -74,6 +83,20 @@ def collectively(comm):
         error.failed_rank = failed[0]
     error.agreed_on = comm.py2f()
     raise error
+
+
+def _any_failed(comm, error: Exception | None) -> bool:
+    """Whether a rank has an error; raises it where the others do not come. Collective."""
+    mine, all_ranks = bytearray([error is not None]), bytearray(comm.size)
+    request = comm.Iallgather(mine, all_ranks)
+    if error is None:
+        request.Wait()
+    deadline = time.monotonic() + PATIENCE
+    while not request.Test():
+        if time.monotonic() > deadline:
+            raise error
+        time.sleep(0.001)
+    return any(all_ranks)
 
 
 def _portable(error: Exception, rank: int) -> tuple[type, str]:

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from mpi4py import MPI
 
+from petsc_hdg import errors
 from petsc_hdg.errors import MeshError, collectively, our_error
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
@@ -22,26 +25,38 @@ def test_an_error_that_all_ranks_raise_names_none():
     assert caught.value.failed_rank is None and caught.value.agreed_on == MPI.COMM_SELF.py2f()
 
 
-def test_an_error_raised_while_one_is_handled_is_agreed_anew():
+def test_an_error_raised_while_one_is_handled_is_agreed_anew(monkeypatch):
     asked = []
-
-    class Counted:
-        rank, size = 0, 1
-
-        def allgather(self, value):
-            asked.append(value)
-            return [value]
-
-        def py2f(self):
-            return 7
-
-    with pytest.raises(ValueError), collectively(Counted()):
+    monkeypatch.setattr(errors, "_any_failed", lambda comm, error: asked.append(type(error)) or error is not None)
+    with pytest.raises(ValueError), collectively(MPI.COMM_SELF):
         try:
-            with collectively(Counted()):
+            with collectively(MPI.COMM_SELF):
                 raise MeshError("first")
         except MeshError as error:
             raise ValueError("second") from error
-    assert [kind.__name__ for kind, _ in asked] == ["MeshError", "PetscHdgError"]
+    assert asked == [MeshError, ValueError]
+
+
+def test_a_rank_that_fails_does_not_wait_for_ever(mpirun, tmp_path):
+    script = tmp_path / "elsewhere.py"
+    script.write_text(ELSEWHERE)
+    done = mpirun(2, script, check=False, timeout=60)
+    assert done.returncode == 1 and done.stderr.count("error: alone [rank 1]") == 1
+
+
+ELSEWHERE = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from mpi4py import MPI
+from petsc_hdg import errors, run
+errors.PATIENCE = run.PATIENCE = 0.5
+def main():
+    with errors.collectively(MPI.COMM_WORLD):
+        if MPI.COMM_WORLD.rank == 1:
+            raise errors.MeshError("alone")
+        MPI.COMM_WORLD.Barrier()
+run.guarded(main)
+"""
 
 
 def test_our_error_is_found_behind_others():

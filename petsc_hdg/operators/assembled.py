@@ -7,6 +7,7 @@ from petsc4py import PETSc
 
 from .. import stages
 from ..mesh import petsc_c
+from .finite import require_finite
 
 
 class AssembledMatrix:
@@ -37,7 +38,10 @@ class AssembledMatrix:
         return self.rows if blocks is None or mat_type != "baij" else blocks
 
     def update(self) -> None:
-        """Fill the matrix at the state the operator was last linearized at. Collective."""
+        """Fill the matrix at the state the operator was last linearized at. Collective.
+
+        Raises SolveError, on all ranks, if its diagonal is not finite: preconditioners fail over that without a reason.
+        """
         flops = self.operator.matrix_flops
         with stages.event("Matrix", flops), self.operator.arrays.callback("Jacobian matrix"):
             if self.rows is None:
@@ -45,6 +49,9 @@ class AssembledMatrix:
             else:
                 self.mat.setValuesCSR(*self.rows, self.values().astype(petsc_c.SCALAR, copy=False))
                 self.mat.assemble()
+            diagonal = self.mat.getDiagonal()
+            require_finite(self.operator.discretization, diagonal, "the Jacobian")
+            diagonal.destroy()
 
     def values(self):
         """Element matrices, flat, as `matrix_numbers` names their entries."""

@@ -22,8 +22,14 @@ def auxiliary_values(discretization, name: str, value) -> np.ndarray:
         return _by_region(mesh, name, value, shape)
     with collectively(mesh.comm):
         if callable(value):
-            return _of_coordinates(mesh, auxiliary, field, value, shape)
-        array = np.asarray(value, dtype=float)
+            found = _of_coordinates(mesh, auxiliary, field, value, shape)
+            _require_finite(f"the function for auxiliary field '{name}'", found, mesh)
+            return found
+        array = _numbers(f"auxiliary field '{name}'", value)
+        if not array.ndim or len(array) != mesh.num_cells:
+            _require_finite(f"auxiliary field '{name}'", array)
+        else:
+            _require_finite(f"auxiliary field '{name}'", array, mesh)
         if array.ndim and len(array) == mesh.num_cells and array.size == mesh.num_cells * field.components:
             return np.broadcast_to(array.reshape(mesh.num_cells, 1, field.components), shape)
         if array.size == field.components:
@@ -37,7 +43,13 @@ def auxiliary_values(discretization, name: str, value) -> np.ndarray:
 def _by_region(mesh, name: str, value: dict, shape) -> np.ndarray:
     out = np.full(shape, np.nan)
     for region in sorted(value):
-        out[mesh.cell_mask(region)] = np.asarray(value[region], dtype=float)
+        numbers = _numbers(f"auxiliary field '{name}' in region '{region}'", value[region])
+        _require_finite(f"auxiliary field '{name}' in region '{region}'", numbers)
+        if numbers.size not in (1, shape[2]):
+            raise PhysicsError(
+                f"auxiliary field '{name}' was given {numbers.size} numbers in region '{region}'; give {shape[2]}"
+            )
+        out[mesh.cell_mask(region)] = numbers
     left = mesh.comm.allreduce(int(np.isnan(out[:, 0, 0]).sum()))
     if left:
         raise PhysicsError(
@@ -50,7 +62,7 @@ def _by_region(mesh, name: str, value: dict, shape) -> np.ndarray:
 def _of_coordinates(mesh, auxiliary, field, function, shape) -> np.ndarray:
     centre = np.mean(ReferenceElement(mesh.cell, 1).nodes, axis=0, keepdims=True)
     x = element_nodes(mesh, centre if field.space == "cell" else auxiliary.element.nodes)
-    values = np.asarray(function(x), dtype=float)
+    values = _numbers(f"the function for auxiliary field '{field.name}'", function(x))
     if values.size != np.prod(shape) and values.size != np.prod(shape[:2]):
         raise PhysicsError(
             f"the function for auxiliary field '{field.name}' returned shape {values.shape} "
@@ -61,6 +73,27 @@ def _of_coordinates(mesh, auxiliary, field, function, shape) -> np.ndarray:
         if values.size == np.prod(shape)
         else np.broadcast_to(values.reshape(*shape[:2], 1), shape)
     )
+
+
+def _numbers(what: str, value) -> np.ndarray:
+    """A value as an array of floats. Raises PhysicsError."""
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise PhysicsError(f"{what} is not made of numbers ({error}); give numbers or an array of them") from None
+
+
+def _require_finite(what: str, values: np.ndarray, mesh=None) -> None:
+    """Raise PhysicsError for values that are not finite, with the first such cell if the values are [cell, ...]."""
+    wrong = ~np.isfinite(values)
+    if not wrong.any():
+        return
+    where = ""
+    if mesh is not None:
+        cell = int(np.flatnonzero(wrong.reshape(len(wrong), -1).any(axis=1))[0])
+        centre = mesh.geometry.nodes[mesh.geometry.cell_nodes[cell]].mean(axis=0)
+        where = f" in the cell around ({', '.join(f'{x:.4g}' for x in centre)})"
+    raise PhysicsError(f"{what} has the value {values[wrong][0]}{where}; give finite numbers")
 
 
 def nodal_values(discretization, value) -> np.ndarray:
@@ -100,7 +133,10 @@ def _projected(discretization: PolytopicDG, given: dict) -> np.ndarray:
 def _fitting(space, function, nodes: np.ndarray) -> np.ndarray:
     """Values [cell, node, component] of a function of x, or of numbers."""
     shape = (*nodes.shape[:2], space.components)
-    values = np.asarray(function(nodes) if callable(function) else function, dtype=float)
+    values = _numbers(f"field '{space.name}'", function(nodes) if callable(function) else function)
+    if not np.isfinite(values).all():
+        at = "" if values.shape[:2] != shape[:2] else _first_place(values, nodes)
+        raise PhysicsError(f"field '{space.name}' was given a value that is not finite{at}; give finite numbers")
     if values.shape == shape[:2] and space.components == 1:
         return values[:, :, None]
     if values.shape not in (shape, (space.components,), ()):
@@ -109,6 +145,12 @@ def _fitting(space, function, nodes: np.ndarray) -> np.ndarray:
             f"give {space.components} number(s), or a function of x that returns {shape}"
         )
     return np.broadcast_to(values, shape)
+
+
+def _first_place(values: np.ndarray, nodes: np.ndarray) -> str:
+    """The place [dim] of the first value [cell, node, ...] that is not finite, in words."""
+    cell, node = np.argwhere(~np.isfinite(values))[0][:2]
+    return f" at ({', '.join(f'{x:.4g}' for x in nodes[cell, node])})"
 
 
 def require_exact(physics) -> None:

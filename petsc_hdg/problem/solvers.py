@@ -20,7 +20,13 @@ def vec_type(dm) -> str:
     section.setChart(*dm.getChart())
     section.setUp()
     set_section(clone, section)
-    vector = clone.createGlobalVec()
+    try:
+        vector = clone.createGlobalVec()
+    except PETSc.Error as error:
+        raise OptionError(
+            f"this PETSc has no vectors of the type that -dm_vec_type names ({reason(error)}); leave the option out, "
+            "or for viennacl use a PETSc configured with OpenCL and ViennaCL (scripts/build_petsc.sh builds one)"
+        ) from None
     found = vector.getType()
     for thing in (vector, section, clone):
         thing.destroy()
@@ -141,16 +147,36 @@ def set_from_options(solver) -> None:
             f"check -{solver.getOptionsPrefix() or ''}snes_type, -ksp_type and -pc_type and their options, "
             "-help lists the known ones"
         ) from None
+    _check_tolerances(solver)
 
 
-def check_converged(snes: PETSc.SNES, failure: str = "") -> None:
-    """Raise SolveError, on all ranks, if the solver stopped without a solution; `failure`: what the operator says."""
+def _check_tolerances(solver) -> None:
+    """Raise OptionError for a relative tolerance that the first guess meets, or that nothing can."""
+    snes = solver.getSNES() if isinstance(solver, PETSc.TS) else solver
+    known = [("ksp_rtol", snes.getKSP())] if isinstance(snes, PETSc.SNES) else [("ksp_rtol", snes)]
+    known += [("snes_rtol", snes)] if isinstance(snes, PETSc.SNES) else []
+    for name, one in known:
+        rtol = one.getTolerances()[0]
+        if not 0 <= rtol < 1:
+            raise OptionError(
+                f"-{solver.getOptionsPrefix() or ''}{name} {rtol:g}: nothing would be solved; "
+                "give a relative tolerance from 0 to below 1"
+            )
+
+
+def check_converged(snes: PETSc.SNES, failure: str = "", explain=None) -> None:
+    """Raise SolveError, on all ranks, if the solver stopped without a solution.
+
+    failure: what the operator says.   explain: function that looks for the cause and says it, or "". Collective.
+    """
     ksp = snes.getKSP()
+    if min(ksp.getConvergedReason(), snes.getConvergedReason()) < 0 and not failure and explain is not None:
+        failure = explain()
     if ksp.getConvergedReason() < 0:
         why = _name(PETSc.KSP.ConvergedReason, ksp.getConvergedReason())
         raise SolveError(
             f"the linear solver stopped without a solution: {why} after {ksp.getIterationNumber()} iterations; "
-            "-ksp_monitor_true_residual shows its course, -ksp_type and -pc_type choose another"
+            + (failure or "-ksp_monitor_true_residual shows its course, -ksp_type and -pc_type choose another")
         )
     if snes.getConvergedReason() < 0:
         why = _name(PETSc.SNES.ConvergedReason, snes.getConvergedReason())
