@@ -1,11 +1,12 @@
-// Conjugate gradients, fused: 24 bytes an unknown for the residual, 40 for solution and direction, 16 for p·w.
+// Conjugate gradients, fused: 24 bytes an unknown for the residual (32 with a diagonal), 40 for solution and direction.
+// p·w is 16 more unless the product sums it, see krylov_total.
 //
 // Steps are numbered k = 0, 1, ... Sums of a step stand in its block, k mod 2, of `sums` [block, 2, group] real4:
 // row 0 holds (w·w, p·w, p·p, .) of its direction, row 1 (r·r, z·r, z·z, .) of the residual that it leaves; before the
 // first step the latter stand in block 1, and all others are zero. `given` [block, 2, count] real4 holds the same sums,
-// of the groups, or over ranks (count 1). z = d r, d [n] being the inverse diagonal, or r without d.
+// of the groups, or over ranks (count 1).
 //
-// r, w, p, x, d [n] real
+// z, w, p, x, d [n] real: z = d r with the inverse diagonal d, or r itself without d
 //
 // needs: GROUP FOR_UNKNOWNS
 
@@ -25,10 +26,24 @@ static inline __global const real4 *cg_row(__global const real4 *given, int coun
   return given + (2 * block + row) * count;
 }
 
-// In step k of block `now`: r -= alpha w, and its sums.
+// z = d r in place of r, and sums (r·r, z·r, z·z, .).
+KERNEL(GROUP) void cg_first(int n, __global const real *restrict d, __global real *restrict z, int row,
+                            __global real4 *sums)
+{
+  __local real4 scratch[GROUP];
+  real4 sum = 0;
+  FOR_UNKNOWNS(i, n) {
+    const real ri = z[i], zi = d ? d[i] * ri : ri;
+    if (d) z[i] = zi;
+    sum += (real4)(ri * ri, zi * ri, zi * zi, 0);
+  }
+  store_sum(sum, scratch, sums + row * get_num_groups(0));
+}
+
+// In step k of block `now`: r -= alpha w, as z, and its sums.
 KERNEL(GROUP) void cg_residual(int n, int count, int now, __global const real4 *given, __global real4 *sums,
                                __global const real *restrict w, __global const real *restrict d,
-                               __global real *restrict r)
+                               __global real *restrict z)
 {
   __local real4 scratch[GROUP];
   real4 mine = 0;
@@ -39,9 +54,10 @@ KERNEL(GROUP) void cg_residual(int n, int count, int now, __global const real4 *
   const real alpha = cg_length(total.x, total.y, total.z);
   real4 sum = 0;
   FOR_UNKNOWNS(i, n) {
-    const real ri = r[i] - alpha * w[i];
-    const real zi = d ? d[i] * ri : ri;
-    r[i] = ri;
+    const real wi = w[i], di = d ? d[i] : 1;
+    const real zi = z[i] - alpha * (d ? di * wi : wi);
+    const real ri = d ? zi / di : zi;
+    z[i] = zi;
     sum += (real4)(ri * ri, zi * ri, zi * zi, 0);
   }
   store_sum(sum, scratch, sums + (2 * now + ROW_R) * get_num_groups(0));
@@ -49,8 +65,7 @@ KERNEL(GROUP) void cg_residual(int n, int count, int now, __global const real4 *
 
 // Before the step of block `now`: x += alpha p of the step before, then p = z + beta p; `what` says which.
 KERNEL(GROUP) void cg_direction(int n, int count, int now, int what, __global const real4 *given,
-                                __global const real *restrict r, __global const real *restrict d,
-                                __global real *restrict p, __global real *restrict x)
+                                __global const real *restrict z, __global real *restrict p, __global real *restrict x)
 {
   __local real4 scratch[GROUP];
   real4 mine = 0;
@@ -63,6 +78,6 @@ KERNEL(GROUP) void cg_direction(int n, int count, int now, int what, __global co
   FOR_UNKNOWNS(i, n) {
     const real pi = alpha == 0 && beta == 0 ? 0 : p[i]; // before the first step p holds anything
     if (alpha != 0) x[i] += alpha * pi;
-    if (what & UPDATE_P) p[i] = (d ? d[i] * r[i] : r[i]) + (beta == 0 ? 0 : beta * pi);
+    if (what & UPDATE_P) p[i] = z[i] + (beta == 0 ? 0 : beta * pi);
   }
 }

@@ -17,16 +17,12 @@ KERNEL(GROUP) void krylov_sums(int n, __global const real *restrict a, __global 
   store_sum(sum, scratch, sums + row * get_num_groups(0));
 }
 
-// The same with a = d b, or a = b without d.
-KERNEL(GROUP) void krylov_sums_scaled(int n, __global const real *restrict d, __global const real *restrict b, int row,
-                                      __global real4 *sums)
+// Sums (0, sum of parts, 0, 0), where a product with a has left parts [n] of a·b.
+KERNEL(GROUP) void krylov_total(int n, __global const real *restrict parts, int row, __global real4 *sums)
 {
   __local real4 scratch[GROUP];
   real4 sum = 0;
-  FOR_UNKNOWNS(i, n) {
-    const real bi = b[i], ai = d ? d[i] * bi : bi;
-    sum += (real4)(bi * bi, ai * bi, ai * ai, ai);
-  }
+  FOR_UNKNOWNS(i, n) sum.y += parts[i];
   store_sum(sum, scratch, sums + row * get_num_groups(0));
 }
 

@@ -6,7 +6,8 @@
 LINE_PRODUCT(line_product, real)
 
 inline void cell_product(const ChunkSides *c, int place, int width, bool straight, const real *v, const uint *link,
-                         __global const int *class_of_cell, __global const real4 *classes, __global real *out)
+                         __global const int *class_of_cell, __global const real4 *classes, __global real *out,
+                         __global real *part)
 {
   real sum[NDOF];
   Side side[NFACETS];
@@ -42,9 +43,14 @@ inline void cell_product(const ChunkSides *c, int place, int width, bool straigh
       }
     }
   }
+  real product = 0;
   UNROLL
-  for (int r = 0; r < NDOF; ++r)
-    out[r * width] = WEIGHTS[r % N] * WEIGHTS[r / N % N] * (DIM == 3 ? WEIGHTS[r / (N * N)] : 1) * sum[r];
+  for (int r = 0; r < NDOF; ++r) {
+    const real value = WEIGHTS[r % N] * WEIGHTS[r / N % N] * (DIM == 3 ? WEIGHTS[r / (N * N)] : 1) * sum[r];
+    out[r * width] = value;
+    product = fma(v[r], value, product);
+  }
+  if (part) *part = product;
 }
 
 __kernel void sipg_affine_cell(AFFINE_ARGUMENTS)
@@ -68,8 +74,9 @@ __kernel void sipg_affine_cell(AFFINE_ARGUMENTS)
     UNROLL
     for (int r = 0; r < NDOF; ++r) v[r] = owned[first + r * width];
   }
+  __global real *mine = parts ? parts + CHUNK * chunk + place : 0;
   if (c.more.z & STRAIGHT)
-    cell_product(&c, place, CHUNK, true, v, link, class_of_cell, classes, out + first);
+    cell_product(&c, place, CHUNK, true, v, link, class_of_cell, classes, out + first, mine);
   else
-    cell_product(&c, place, width, false, v, link, class_of_cell, classes, out + first);
+    cell_product(&c, place, width, false, v, link, class_of_cell, classes, out + first, mine);
 }

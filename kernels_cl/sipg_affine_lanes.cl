@@ -212,6 +212,7 @@ __kernel void sipg_affine_lanes(AFFINE_ARGUMENTS)
       }
     }
   }
+  vec product = 0;
   for (int r = 0; r < NDOF; ++r) {
     const vec value = WEIGHTS[r % N] * WEIGHTS[r / N % N] * (DIM == 3 ? WEIGHTS[r / (N * N)] : 1) * sum[r];
     if (count == LANES) {
@@ -221,5 +222,11 @@ __kernel void sipg_affine_lanes(AFFINE_ARGUMENTS)
       vstore8(value, 0, values);
       for (int l = 0; l < count; ++l) out[first + r * width + l] = values[l];
     }
+    product = fma(v[r], value, product);
+  }
+  if (parts) {
+    real values[LANES];
+    vstore8(product, 0, values);
+    for (int l = 0; l < count; ++l) parts[CHUNK * chunk + part + l] = values[l];
   }
 }

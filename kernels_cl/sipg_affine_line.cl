@@ -11,7 +11,7 @@ LINE_PRODUCT(line_product, real)
 
 inline void line_products(const ChunkSides *c, int place, int width, bool straight, bool active, int lane, int thread,
                           const uint *link, __global const int *class_of_cell, __global const real4 *classes,
-                          __global const real *own, __global real *out, __local real *sums)
+                          __global const real *own, __global real *out, __local real *sums, __global real *part)
 {
   const int number = c->more.w < 0 ? class_of_cell[c->first + place] : c->more.w;
   __global const real4 *row = classes + number * CLASS_SIZE;
@@ -29,6 +29,7 @@ inline void line_products(const ChunkSides *c, int place, int width, bool straig
     }
     const real metric = axis == 0 ? numbers.x : axis == 1 ? numbers.y : numbers.z;
     const real4 ends = row[1 + axis];
+    real product = 0;
     for (int line = thread; line < LINES; line += THREADS) {
       const int a = line % N, b = line / N, start = a * STEP_ALONG(axis) + b * STEP_ACROSS(axis);
       real u0, u1, d0, d1, v[N], t[N];
@@ -44,11 +45,17 @@ inline void line_products(const ChunkSides *c, int place, int width, bool straig
         t[k] = axis == 0 ? fma(numbers.w, v[k], t[k]) : t[k] + sums[r * CELLS + lane];
         if (axis < DIM - 1)
           sums[r * CELLS + lane] = t[k];
-        else if (active)
-          out[r * width] = weight * WEIGHTS[k] * t[k];
+        else {
+          const real value = weight * WEIGHTS[k] * t[k];
+          if (active) out[r * width] = value;
+          product = fma(v[k], value, product);
+        }
       }
     }
-    if (axis < DIM - 1) BARRIER_LOCAL();
+    if (axis < DIM - 1)
+      BARRIER_LOCAL();
+    else if (part)
+      *part = product;  // work-items that stand for no cell have those of the last one
   }
 }
 
@@ -65,10 +72,11 @@ KERNEL(CELLS * THREADS) void sipg_affine_line(AFFINE_ARGUMENTS)
   for (int s = 0; s < NFACETS; ++s) link[s] = links[((size_t)chunk * NFACETS + s) * CHUNK + place];
   const ChunkSides c = CHUNK_SIDES(chunk);
   if (group % (CHUNK / CELLS) == 0) chunk_prefetch(owned, links, chunk, num_cells, get_local_id(0), CELLS * THREADS);
+  __global real *mine = parts ? parts + (size_t)thread * num_cells + CHUNK * chunk + place : 0;
   if (c.more.z & STRAIGHT)
     line_products(&c, place, CHUNK, true, true, lane, thread, link, class_of_cell, classes, owned + first, out + first,
-                  sums);
+                  sums, mine);
   else
     line_products(&c, place, width, false, part < width, lane, thread, link, class_of_cell, classes, owned + first,
-                  out + first, sums);
+                  out + first, sums, mine);
 }

@@ -31,7 +31,7 @@
 //   data     [PAIRS + 1, stride] metric of all extended cells, reaction times the measure of cells; or, of classes,
 //            [ROWS, data_stride]: metric, reaction, then of each facet the neighbour's m_fj [DIM] in its order
 //   penalty  [DIM + 1, stride]  penalty times the facet's measure
-//   u_owned, u_tail, out        chunks of 32 cells, interleaved
+//   u_owned, u_tail, out        chunks of 32 cells, interleaved;   parts [num_cells] of the sum u·out, or none
 
 #define INLINE __attribute__((always_inline)) inline
 #define CHUNK 32
@@ -163,8 +163,9 @@ INLINE void simplex_facet_terms(int f, const real *jump, const real *flux, real 
 }
 
 // out [NB], `distance` apart: r [NB] and what h [NG, NV], and lift [NV, NFG] of the facets, give with the derivatives of the
-// test functions.
-INLINE void simplex_test(const real *h, const KEPT *lift, const real *m, const KEPT *r, __global real *out, int distance)
+// test functions. Returns u·out.
+INLINE real simplex_test(const real *h, const KEPT *lift, const real *m, const KEPT *r, const real *u, __global real *out,
+                         int distance)
 {
   real sum[NB];
   #pragma unroll
@@ -191,6 +192,10 @@ INLINE void simplex_test(const real *h, const KEPT *lift, const real *m, const K
   }
   #pragma unroll
   for (int b = 0; b < NB; ++b) out[b * distance] = sum[b];
+  real product = 0;
+  #pragma unroll
+  for (int b = 0; b < NB; ++b) product += u[b] * sum[b];
+  return product;
 }
 
 // Row n [NV] of the metric of a cell's facet, in the order that begins with the vertex opposite.
@@ -208,7 +213,8 @@ KERNEL(GROUP) void sipg_affine_simplex(int num_chunks, int num_cells, int num_gh
                                        __global const int *restrict behind, __global const ushort *restrict class_of,
                                        __global const real *restrict data, __global const real *restrict penalty,
                                        __global const int *restrict chunks, __global const real *restrict u_owned,
-                                       __global const real *restrict u_tail, __global real *restrict out)
+                                       __global const real *restrict u_tail, __global real *restrict out,
+                                       __global real *restrict parts)
 {
   KEPT r[NB * KEPT_SIZE], lift[NV * NFG * KEPT_SIZE];
   const int slot = get_global_id(0) / CHUNK;
@@ -291,5 +297,6 @@ KERNEL(GROUP) void sipg_affine_simplex(int num_chunks, int num_cells, int num_gh
     r[AT(b)] += reaction * sum;
   }
 #endif
-  simplex_test(h, lift, m, r, out + (own - u_owned), own_distance);
+  const real product = simplex_test(h, lift, m, r, u, out + (own - u_owned), own_distance);
+  if (parts) parts[cell] = product;
 }

@@ -52,7 +52,10 @@ class CG(DeviceSolver):
 
 
 class Steps:
-    """Buffers and launches of CG; see krylov_cg.cl for the sums and what the solution's updates wait for."""
+    """Buffers and launches of CG; see krylov_cg.cl for the sums and what the solution's updates wait for.
+
+    With a diagonal preconditioner `r` holds z = B r, from which r is found again. Products that can sum p·w themselves.
+    """
 
     def __init__(self, vectors):
         self.vectors = vectors
@@ -60,6 +63,8 @@ class Steps:
         self.sums = StepSums(vectors, 2)
         names = {"residual": "cg_residual", "direct": "cg_direction", "advance": "cg_direction", "sums": "krylov_sums"}
         self._kernels = {what: [vectors.kernel(name) for _ in range(2)] for what, name in names.items()}
+        self._total = [vectors.kernel("krylov_total") for _ in range(2)]
+        self._first = vectors.kernel("cg_first")
 
     def begin(self, matrix, preconditioner, x) -> None:
         """A solve begins."""
@@ -68,6 +73,7 @@ class Steps:
         self.is_fused = preconditioner.is_diagonal
         self.z = self.r if self.is_fused else self.vectors.buffer("z")
         self.diagonal = preconditioner.diagonal if self.is_fused else None
+        self.parts = self.vectors.parts(matrix.num_parts)
         self.sums.begin()
         self._bind()
 
@@ -83,13 +89,19 @@ class Steps:
                     arguments = (self.p, self.w, self.sums.row(now, ROW_P), self.sums.buffer)
                 else:
                     how = UPDATE_X if what == "advance" else UPDATE_P | (UPDATE_X if self.runs_ahead else 0)
-                    arguments = (count, now, how, given, self.z, self.diagonal, self.p, self.x)
+                    arguments = (count, now, how, given, self.z, self.p, self.x)
                 self._launch[what, now] = kernel.bound(vectors.items, vectors.count, *arguments)
+        for now, kernel in enumerate(self._total if self.parts is not None else ()):
+            row = self.sums.row(now, ROW_P)
+            self._launch["sums", now] = kernel.bound(
+                vectors.items, self.matrix.num_parts, self.parts, row, self.sums.buffer
+            )
 
     def first_sums(self) -> np.ndarray:
         """(r·r, z·r, z·z) of the first residual. Collective."""
         if self.is_fused:
-            self.vectors.run("sums_scaled", self.diagonal, self.r, self.sums.row(1, ROW_R), self.sums.buffer)
+            vectors, row = self.vectors, self.sums.row(1, ROW_R)
+            self._first(vectors.items, vectors.count, self.diagonal, self.r, row, self.sums.buffer)
         else:
             self._precondition(1)
         return self.sums.reduced(1, ROW_R)[:3]
@@ -101,7 +113,7 @@ class Steps:
     def advance(self, k: int) -> None:
         """Direction of step k (and on one rank the solution after the step before), product and p·w. Collective."""
         self._launch["direct", k % 2]()
-        self.matrix.mult(self.p, self.w)
+        self.matrix.mult(self.p, self.w, self.parts)
         self._launch["sums", k % 2]()
 
     def step(self, k: int):

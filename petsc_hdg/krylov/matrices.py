@@ -41,11 +41,38 @@ class Matrix:
         if self.context is None and self._staged is None:
             self._mirror = mirrored(self.mat, self.vectors.arrays)
 
-    def mult(self, x, y) -> None:
-        """y = A x. Collective."""
-        if self.context is not None:
+    @property
+    def num_parts(self) -> int:
+        """How many parts of x·y products can sum, 0 where they cannot."""
+        summing = self._summing
+        return summing.num_parts if summing is not None else 0
+
+    @property
+    def _summing(self):
+        """What computes our products, if it can sum x·y in parts: a pass over the cells, or a format."""
+        if self.context is None or self._converted.is_needed:
+            return None
+        return sums_products(self.context)
+
+    def mult(self, x, y, parts=None) -> None:
+        """y = A x, and x·y in a buffer of `num_parts` parts if there is one. Collective."""
+        if parts is not None:
+            summing = self._summing
+            summing.parts = parts
+            try:
+                self.context.product(x, y)
+            finally:
+                summing.parts = None
+        elif self.context is not None:
             self._converted.apply(self.context.product, x, y)
         elif self._mirror is not None:
             self._mirror.apply(x, y)
         else:
             self._staged.apply(self.mat.mult, x, y)
+
+
+def sums_products(context):
+    """What sums x·y in `num_parts` parts while a context's product is computed, None if nothing does."""
+    found = getattr(context, "format", None) or getattr(context.operator, "fast", None)
+    found = getattr(found, "summing", found)
+    return found if hasattr(found, "num_parts") else None

@@ -29,12 +29,19 @@ class Vectors:
         self.group, self.groups = (GPU_GROUP, GPU_GROUPS) if device.is_gpu else (1, CPU_GROUPS)
         self.items = self.group * self.groups if count else 0
         self._buffers: dict = {}
+        self._parts = 0, None
 
     def buffer(self, name: str):
         """The buffer of this name, allocated at first use."""
         if name not in self._buffers:
             self._buffers[name] = self.arrays.empty(self.count)
         return self._buffers[name]
+
+    def parts(self, count: int):
+        """A buffer for `count` parts of a sum, zero at first; None for no parts."""
+        if count != self._parts[0]:
+            self._parts = count, self.arrays.zeros(count) if count else None
+        return self._parts[1]
 
     def kernel(self, name: str, sources: tuple = SOURCES) -> Kernel:
         """A kernel object of its own: arguments that stay are then not handed over again."""
@@ -48,7 +55,7 @@ class Vectors:
 
     @cached_property
     def _kernels(self) -> dict:
-        names = ("sums", "sums_scaled", "multiply_sums", "subtract", "multiply", "combine", "shift", "set")
+        names = ("sums", "multiply_sums", "subtract", "multiply", "combine", "shift", "set")
         return {name: self.kernel(f"krylov_{name}") for name in names}
 
     def run(self, name: str, *arguments) -> None:

@@ -28,7 +28,10 @@ class AffinePass(FusedPass):
     """`sipg_affine_lanes`, `_cell` or `_line`, at the data of the last `update`. Congruent cells share a class.
 
     classes  number of classes of cells
+    parts    buffer [num_parts] for parts of the sum of own values times results, if products are to have it
     """
+
+    parts = None
 
     def __init__(self, operator):
         super().__init__(operator)
@@ -110,6 +113,12 @@ class AffinePass(FusedPass):
         if not self._is_tuned:
             self._tune()
 
+    @property
+    def num_parts(self) -> int:
+        """Threads of all cells."""
+        (kernel,) = self.kernels.values()
+        return self._shapes[kernel.spec].threads * self.operator.discretization.mesh.num_cells
+
     def run(self, what: str, out, part: int, du=None) -> None:
         """Compute the `action` on the chunks without ghost neighbours (part 0) or on the others (part 1)."""
         (kernel,) = self.kernels.values()
@@ -122,7 +131,7 @@ class AffinePass(FusedPass):
             count * self._shapes[kernel.spec].items_of_chunk,
             count, disc.mesh.num_cells, disc.neighbours.num_ghosts, disc.stride,
             chunks, self._headers, self._links, self._steps, self._class_of, self._data, self.operator.neighbour,
-            du.owned, du.tail, out,
+            du.owned, du.tail, out, self.parts,
         )  # fmt: skip
 
 

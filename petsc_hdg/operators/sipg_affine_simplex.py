@@ -21,7 +21,10 @@ class AffineSimplexPass(FusedPass):
 
     data     device buffer of the metric and the term of order zero of each cell, or of each class of congruent cells
     classes  their number, 0 if each cell has its own data
+    parts    buffer [num_parts] for parts of the sum of own values times results, if products are to have it
     """
+
+    parts = None
 
     def __init__(self, operator):
         super().__init__(operator)
@@ -97,6 +100,11 @@ class AffineSimplexPass(FusedPass):
         if bool(self.classes) != bool(before):
             self.kernels = self._compiled(bool(self.classes))
 
+    @property
+    def num_parts(self) -> int:
+        """Cells."""
+        return self.operator.discretization.mesh.num_cells
+
     def run(self, what: str, out, part: int, du=None) -> None:
         """Compute the `action` on the chunks without ghost neighbours (part 0) or on the others (part 1)."""
         disc = self.operator.discretization
@@ -105,7 +113,7 @@ class AffineSimplexPass(FusedPass):
         self.kernels["sipg_affine_simplex"](
             32 * count, count, disc.mesh.num_cells, disc.neighbours.num_ghosts, disc.stride,
             self.classes or disc.stride, float(factor), self._links, self._class_of, self.data, self._penalty,
-            chunks, du.owned, du.tail, out,
+            chunks, du.owned, du.tail, out, self.parts,
         )  # fmt: skip
 
 

@@ -42,6 +42,17 @@ def made(mesh, physics, degree: int, limits=None, precision: str = "double", **s
     return operator
 
 
+def parts_error(operator, values: np.ndarray) -> float:
+    """How far the parts of x·y that a product sums are from x·y [owned values `values` on one rank], of |x| |y|."""
+    arrays, count = operator.arrays, len(values)
+    fast, x, y = operator.fast, arrays.to_device(values), arrays.zeros(count)
+    fast.parts = arrays.to_device(np.full(fast.num_parts, np.nan))
+    operator.action(x, y)
+    parts, fast.parts = arrays.to_host(fast.parts, fast.num_parts), None
+    product = arrays.to_host(y, count)
+    return abs(parts.sum() - values @ product) / np.linalg.norm(values) / np.linalg.norm(product)
+
+
 class GivenState:
     """Random u, u_t, du, penalties found there, and what each way of computing gives."""
 

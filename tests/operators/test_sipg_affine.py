@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from given_sipg import GivenState, made
+from given_sipg import GivenState, made, parts_error
 from petsc4py import PETSc
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -92,6 +92,7 @@ def test_it_is_volume_and_fluxes(cell, degree, theta, reaction, limits):
     state = AffineState(box_mesh(cell, faces, amplitude=0), diffusion(reaction), degree, limits, sipg_theta=theta)
     assert state.one.product == "affine" and state.disc.mesh.num_cells > 32
     assert state.difference("action") < TOLERANCE * (1 + degree // 8)
+    assert parts_error(state.one, state.values[2]) < 1e-14
 
 
 @pytest.mark.parametrize("cell, degree", [("quadrilateral", 6), ("hexahedron", 3)])

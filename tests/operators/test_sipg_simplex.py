@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from given_sipg import parts_error
 from sample_meshes import DIM, bent, box_mesh
 from sample_physics import everything, give_everything
 
@@ -145,6 +146,7 @@ def test_constant_coefficients(cell, degree):
     sample = Sample(Uncompiled(box_mesh(cell, seed=4), region_wise(), degree, "affine", sipg_theta=1 - degree % 3), 12)
     assert sample.op.product == "affine" and not sample.op.fast.is_automatic and sample.op.fast.classes == 0
     assert sample.error(sample.computed("action"), sample.state) < 1e-13
+    assert parts_error(sample.op, sample.host[2]) < 1e-14
 
 
 @pytest.mark.parametrize("cell", SHAPES)
