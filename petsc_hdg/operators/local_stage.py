@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+from petsc4py import PETSc
 
 from .. import stages
 from ..device import Kernel
@@ -31,7 +32,7 @@ class LocalStage:
         self.residual = self.arrays.zeros(self.disc.num_trace_dofs * count)
         self.solution = self.arrays.zeros(max(1, self.disc.num_eliminated * count))
         self.status = self.arrays.zeros(count)
-        self._schur = self._scratch = self._classes = None
+        self._schur = self._scratch = self._classes = self._solved = None
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
@@ -153,6 +154,20 @@ class LocalStage:
         """Solve the local problems at `trace` from `interior` on, in place; `residual` is that of the trace."""
         with stages.event("LocalNewton"):
             self._solve(trace, interior, t)
+            self._solved = self._statuses()
+            PETSc.Log.logFlops(self.newton_flops * float(self._solved.clip(min=0).sum(dtype=float)))
+
+    @property
+    def newton_flops(self) -> int:
+        """Flops of a step of Newton's method in one cell, without the physics: sum over points, eliminate."""
+        disc = self.disc
+        solved, condensed = (sum(2 * n * (n + 1 - k) for k in range(disc.num_eliminated)) for n in self._sizes)
+        return disc.flops_per_cell - condensed + solved
+
+    @property
+    def _sizes(self) -> tuple[int, int]:
+        """Rows of a cell's matrix in Newton's method, and in a condensation."""
+        return self.disc.num_eliminated, self.disc.num_functions * self.disc.components
 
     def _solve(self, trace, interior, t: float) -> None:
         options, name = self.disc.options, "condense_solve"
@@ -184,7 +199,7 @@ class LocalStage:
 
     def solve_failure(self) -> str:
         """What is wrong with the worst cell after `solve`, or ""."""
-        status = self._statuses()
+        status = self._solved
         bad = status < 0
         if not bad.any():
             return ""

@@ -76,6 +76,21 @@ def test_events_of_a_condensed_scheme(share):
     assert calls >= 1 and flops == calls * 2 * N * M * disc.mesh.num_cells
 
 
+def test_events_of_local_newton():
+    """As many steps as the cells took, each of a sum over points and an elimination."""
+    flux = "for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*u_x[d];"
+    physics = fe.Physics({"u": 1}, "f0[0] = -1;", flux, boundary=[fe.Dirichlet("boundary", "g[0] = 1;")])
+    given = fe.Problem(fe.Mesh.box((4, 4)), physics, fe.Options(degree=1, backend="hdg_gpu", check_kernels=False))
+    u, out, cells = given.create_vec(), given.create_vec(), given.mesh.num_cells
+    calls, flops = logged("LocalNewton", lambda: given.callbacks.residual(None, u, out))
+    local, disc = given.operator.local, given.discretization
+    steps = local.arrays.to_host(local.status, cells)
+    assert calls == 1 and steps.min() >= 2 and flops == steps.sum() * local.newton_flops
+    N = disc.num_eliminated
+    elimination = sum(2 * N * (N + 1 - k) for k in range(N))
+    assert elimination < local.newton_flops <= disc.flops_per_cell
+
+
 @pytest.mark.parametrize("backend", ["sipg_gpu", "poly_gpu"])
 def test_events_of_discontinuous_schemes(backend):
     given = problem(backend, pmat="aij")
