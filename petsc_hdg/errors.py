@@ -44,12 +44,33 @@ class SolveError(PetscHdgError):
 
 
 def our_error(error: BaseException | None) -> PetscHdgError | None:
-    """The PetscHdgError that another error was raised from, if any: PETSc wraps what its callbacks raise."""
+    """The PetscHdgError that another error was raised from, if any: PETSc wraps what its callbacks raise.
+
+    A lack of memory that drivers or numpy tell of becomes one.
+    """
     while error is not None:
         if isinstance(error, PetscHdgError):
             return error
+        if _lacks_memory(error):
+            return _memory_error(error)
         error = error.__cause__ or error.__context__
     return None
+
+
+def _lacks_memory(error: BaseException) -> bool:
+    if type(error).__module__.startswith("pyopencl"):
+        return any(word in str(error) for word in ("MEM_OBJECT_ALLOCATION", "OUT_OF_RESOURCES", "OUT_OF_HOST_MEMORY"))
+    return isinstance(error, MemoryError)
+
+
+def _memory_error(error: BaseException) -> PetscHdgError:
+    if isinstance(error, MemoryError):
+        what, kind = f"the host has no memory left ({str(error) or 'none was said to be wanted'})", PetscHdgError
+    else:
+        what, kind = f"the OpenCL driver has no memory left ({error})", DeviceError
+    made = kind(f"{what}; use more ranks or nodes, a coarser mesh or a lower -fe_degree")
+    made.failed_rank = getattr(error, "failed_rank", None)
+    return made
 
 
 @contextmanager
@@ -101,6 +122,8 @@ def _any_failed(comm, error: Exception | None) -> bool:
 
 def _portable(error: Exception, rank: int) -> tuple[type, str]:
     """Class and text under which an error is raised on the other ranks."""
+    if _lacks_memory(error):
+        error = _memory_error(error)
     if isinstance(error, PetscHdgError):
         return type(error), str(error)
     return PetscHdgError, f"rank {rank} failed with {type(error).__name__}: {error}"

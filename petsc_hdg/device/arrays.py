@@ -121,19 +121,13 @@ class Arrays:
         return "\n".join(lines)
 
     def _allocate(self, nbytes: int, flags=None):
-        cl = opencl()
-        limit = self.device.memory_bytes
+        cl, memory = opencl(), self.device.memory
+        if flags is None:
+            return memory.buffer(self.device.context, cl.mem_flags.READ_WRITE, max(nbytes, 8))
         try:
-            if nbytes > limit:  # some drivers allocate at first use, and accept anything before
-                raise cl.MemoryError(f"the device has {limit / 1e6:.1f} MB")
-            if flags is not None:  # on the host
-                return cl.Buffer(self.device.context, flags, max(nbytes, 8))
-            return self.device.memory.buffer(self.device.context, cl.mem_flags.READ_WRITE, max(nbytes, 8))
+            return cl.Buffer(self.device.context, flags, max(nbytes, 8))  # on the host
         except cl.Error as error:
-            raise DeviceError(
-                f"{self.device.name} has no room for {nbytes / 1e6:.1f} MB more ({error}): use more ranks, a coarser "
-                "mesh or a lower -fe_degree"
-            ) from error
+            raise memory.shortage(nbytes, str(error)) from error
 
     def _device_form(self, array: np.ndarray, name: str) -> np.ndarray:
         if array.dtype.kind == "f":

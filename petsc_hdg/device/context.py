@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from petsc_hdg.device.exchanges import Exchanges
 from petsc_hdg.device.memory import Memory
-from petsc_hdg.device.platforms import REMEDY, choose, describe, is_gpu, opencl, ptx_target
+from petsc_hdg.device.platforms import REMEDY, choose, describe, is_gpu, opencl, ptx_target, sharing
 from petsc_hdg.errors import DeviceError, collectively
 
 
@@ -21,7 +21,7 @@ class Device:
     constant_bytes   constant memory a program can have
     max_work_group   work-items a work-group can have
     from_petsc       whether context and queue are those of PETSc's ViennaCL vectors
-    memory           Memory: what our buffers take of it
+    memory           Memory: what our buffers take of it, and may take
     halo             how exchanges between ranks of a node go: auto, windows or messages
     exchanges        Exchanges: how many there were, and how long the host waited
     """
@@ -45,7 +45,7 @@ class Device:
         self.constant_bytes = int(cl_device.max_constant_buffer_size)
         self.max_work_group = int(cl_device.max_work_group_size)
         self.programs: dict = {}
-        self.memory = Memory()
+        self.memory = Memory(self.name, self.memory_bytes)
         self.recording: list | None = None  # of launches, see recording.py
         self.halo, self.exchanges = "auto", Exchanges()
         self._copy_queue = None
@@ -68,6 +68,7 @@ class Device:
         node.Free()
         with collectively(comm):
             device = cls(*_choice(choice, rank, size))
+        device.memory.room //= sharing(choice, rank, size)
         return device
 
     @classmethod

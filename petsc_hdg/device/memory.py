@@ -1,25 +1,68 @@
-"""What buffers take of a device's memory, counted from their making to their end."""
+"""What buffers take of a device's memory, counted from their making to their end, and whether more fits."""
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 from petsc_hdg.device.platforms import opencl
+from petsc_hdg.errors import DeviceError
 
 
 class Memory:
-    """held: bytes of the buffers there are.   most: the largest that was (high water). Both without PETSc's vectors."""
+    """The part of a device's memory that this rank may take, and has taken.
 
-    def __init__(self):
-        self.held = self.most = 0
+    held      bytes of the buffers there are
+    most      the largest that was (high water); both without PETSc's vectors
+    room      bytes that they may have together, None for no limit: the device's memory over the ranks that share it
+    unknowns, ranks  of the problem, this rank's and all, for advice; 0 where there is none yet
+    """
+
+    def __init__(self, name: str = "the device", room: int | None = None):
+        self.name, self.room = name, room
+        self.held = self.most = self.unknowns = self.ranks = 0
 
     def buffer(self, context, flags, nbytes: int):
-        """A pyopencl.Buffer of so many bytes, counted while it lives. Raises pyopencl.Error."""
-        buffer = _counted()(context, flags, nbytes)
+        """A pyopencl.Buffer of so many bytes, counted while it lives.
+
+        Raises DeviceError, before the driver is asked, if it does not fit beside the others: drivers may allocate at
+        first use and accept anything before; and if the driver refuses.
+        """
+        if self.room is not None and self.held + nbytes > self.room:
+            raise self.shortage(nbytes)
+        try:
+            buffer = _counted()(context, flags, nbytes)
+        except opencl().Error as error:
+            raise self.shortage(nbytes, str(error)) from error
         buffer.memory, buffer.counted = self, nbytes
         self.held += nbytes
         self.most = max(self.most, self.held)
         return buffer
+
+    def shortage(self, nbytes: int, reason: str = "") -> DeviceError:
+        """The error that says what was asked for, what there is, and what would fit."""
+        of = "" if self.room is None else f" of {size(self.room)} for this rank"
+        taken = f"{size(self.held)}{of} are taken" + (f"; {reason}" if reason else "")
+        return DeviceError(f"{self.name} has no room for {size(nbytes)} more ({taken}): {self._advice(nbytes)}")
+
+    def _advice(self, nbytes: int) -> str:
+        general = "a coarser mesh or a lower -fe_degree"
+        if not (self.unknowns and self.ranks and self.room):
+            return f"use more ranks, each with a device of its own, {general}"
+        each = (self.held + nbytes) / self.unknowns
+        fit, ranks = int(self.room / each), math.ceil(self.ranks * (self.held + nbytes) / self.room)
+        return (
+            f"these are {size(each)} an unknown, so that at most {fit:.3g} of this rank's {self.unknowns:.3g} unknowns "
+            f"fit; use at least {max(ranks, self.ranks + 1)} ranks with as much memory each, {general}"
+        )
+
+
+def size(nbytes: float) -> str:
+    """Bytes with three digits: 12 B, 3.45 kB, 67.8 MB, 1.23 GB."""
+    value, units = float(nbytes), ["B", "kB", "MB", "GB", "TB", "PB"]
+    while abs(value) >= 999.5 and len(units) > 1:
+        value, units = value / 1000, units[1:]
+    return f"{value:.0f} B" if units[0] == "B" else f"{value:.3g} {units[0]}"
 
 
 @lru_cache(maxsize=1)

@@ -84,6 +84,12 @@ def matching(choice: str, devices: list) -> list:
     return [device for device in devices if choice and choice.lower() in describe(device).lower()]
 
 
+def sharing(choice: str, local_rank: int, local_size: int) -> int:
+    """How many ranks of a node work on the device of one of them (at least 1)."""
+    devices = max(1, len(matching(choice, all_devices())))
+    return len(range(local_rank % devices, local_size, devices))
+
+
 def choose(choice: str, local_rank: int, local_size: int) -> tuple[object, str]:
     """The device for a rank of a node, and a note if ranks share it; raises DeviceError listing the devices."""
     devices = all_devices()
@@ -95,6 +101,5 @@ def choose(choice: str, local_rank: int, local_size: int) -> tuple[object, str]:
             f"no OpenCL device matches '{choice}'; it may be gpu, cpu, any, an index or a part of a name of: "
             f"{listing(devices)}"
         )
-    mine = local_rank % len(found)
-    sharing = len(range(mine, local_size, len(found)))
-    return found[mine], f"shared by {sharing} ranks of this node" if sharing > 1 else ""
+    ranks = sharing(choice, local_rank, local_size)
+    return found[local_rank % len(found)], f"shared by {ranks} ranks of this node" if ranks > 1 else ""

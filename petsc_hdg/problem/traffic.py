@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from mpi4py.MPI import MAX
 from petsc4py import PETSc
 
+from ..device.memory import size
+
 
 class Traffic:
     """Bytes of one solve on this rank.
@@ -58,8 +60,8 @@ def lines(problem) -> list[str]:
         found = [rank[name] for rank in ranks if name in rank]
         down, up = (sum(counts[key] for counts in found) for key in ("h2d", "d2h"))
         calls = max(counts["calls"] for counts in found)
-        start = f"  {name}, {calls} calls: {_size(down)}" if name else f"solve: {_size(down)} copied"
-        said.append(f"{start} to the device, {_size(up)} to the host")
+        start = f"  {name}, {calls} calls: {size(down)}" if name else f"solve: {size(down)} copied"
+        said.append(f"{start} to the device, {size(up)} to the host")
     return [*said, memory_line(problem), f"  Vec mode: {problem.vec_mode} ({problem.vec_type} vectors)"]
 
 
@@ -67,13 +69,5 @@ def memory_line(problem) -> str:
     """Device memory of our buffers, on the rank that has most. Collective."""
     memory, comm = problem.device.memory, problem.comm
     held, most = comm.allreduce(memory.held, MAX), comm.allreduce(memory.most, MAX)
-    of = f" of {_size(problem.device.memory_bytes)}" + (" on a rank" if comm.size > 1 else "")
-    return f"  device memory: {_size(held)} held, {_size(most)} at most,{of}"
-
-
-def _size(nbytes: int) -> str:
-    """Bytes with three digits: 12 B, 3.45 kB, 67.8 MB, 1.23 GB."""
-    value, units = float(nbytes), ["B", "kB", "MB", "GB", "TB"]
-    while abs(value) >= 999.5 and len(units) > 1:
-        value, units = value / 1000, units[1:]
-    return f"{value:.0f} B" if units[0] == "B" else f"{value:.3g} {units[0]}"
+    of = f" of {size(problem.device.memory_bytes)}" + (" on a rank" if comm.size > 1 else "")
+    return f"  device memory: {size(held)} held, {size(most)} at most,{of}"
