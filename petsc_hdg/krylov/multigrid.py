@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..device import Recorded, aside
+from .dense_matrix import DenseMatrix
 from .level_operators import Unsupported, level_operator
 from .multigrid_view import cycles, described, distinct_smoothers
 from .sell_matrix import SellMatrix, is_assembled, mirrored, rows_of
@@ -94,10 +95,10 @@ class MirroredMultigrid:
             if self._joined is not None:
                 return
 
-    def _inverse(self, number: int) -> SellMatrix | None:
+    def _inverse(self, number: int) -> DenseMatrix | None:
         return inverse(self.levels[number - 1].mat, self._arrays)
 
-    def _visits(self, number: int) -> SellMatrix:
+    def _visits(self, number: int) -> DenseMatrix:
         return as_matrix(lambda b, x: self._visit(number, b, x), self.levels[number - 1].total, self._arrays)
 
 
@@ -157,7 +158,7 @@ class _OnHost:
         aside(self._device, lambda: self._staged.apply(self._ksp.solve, b, x))
 
 
-def inverse(mat, arrays) -> SellMatrix | None:
+def inverse(mat, arrays) -> DenseMatrix | None:
     """The inverse of an assembled matrix of one rank, None where it is singular or nearly so."""
     starts, columns, values = rows_of(mat)
     dense = np.zeros(mat.getSize())
@@ -168,14 +169,14 @@ def inverse(mat, arrays) -> SellMatrix | None:
         return None
     given = np.random.default_rng(0).uniform(-1, 1, len(dense))
     wrong = np.linalg.norm(dense @ (found @ given) - given)
-    return SellMatrix.dense(found, arrays) if wrong <= ACCURATE * np.linalg.norm(given) else None
+    return DenseMatrix(found, arrays) if wrong <= ACCURATE * np.linalg.norm(given) else None
 
 
-def as_matrix(apply, size: int, arrays) -> SellMatrix:
+def as_matrix(apply, size: int, arrays) -> DenseMatrix:
     """The matrix of a linear map on buffers [size] of one rank, column by column."""
     b, x, columns = arrays.zeros(size), arrays.zeros(size), np.empty((size, size))
     for k, unit in enumerate(np.eye(size)):
         arrays.upload(b, unit.astype(arrays.real), "coarse level")
         apply(b, x)
         columns[k] = arrays.to_host(x, size, name="coarse level")
-    return SellMatrix.dense(columns.T, arrays)
+    return DenseMatrix(columns.T, arrays)

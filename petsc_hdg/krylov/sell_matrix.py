@@ -14,7 +14,7 @@ from ..device.halo import Halo
 SLICE = 32  # rows whose entries are interleaved
 FEW_ROWS = 1 << 17  # below, several work-items share a row, or the device has too little to do
 ENTRIES = 4  # of a work-item then
-TEAMS = (1, 2, 4, 8, 16, 32)
+MOST_TEAM = 8
 _MADE: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
 
 
@@ -34,15 +34,6 @@ class SellMatrix:
         self._load(arrays, precision, starts, columns, values)
         self.halo = Halo(comm, self.num_owned, *ghosts, arrays) if comm.size > 1 else None
         self.tail = arrays.zeros(max(1, self.num_ghosts))
-
-    @classmethod
-    def dense(cls, values: np.ndarray, arrays, precision: str = "double") -> SellMatrix:
-        """A square matrix [row, column] of one rank."""
-        made = cls.__new__(cls)
-        made.num_rows = made.num_owned = size = len(values)
-        made.num_ghosts, made.halo, made.tail = 0, None, arrays.zeros(1)
-        made._load(arrays, precision, np.arange(size + 1) * size, np.tile(np.arange(size), size), values.ravel())
-        return made
 
     def _local_columns(self, mat, columns: np.ndarray):
         """Columns counted from this rank's first, those of other ranks from num_owned on; owner and place of these."""
@@ -104,9 +95,8 @@ class SellMatrix:
         """Work-items of a row."""
         if not self.arrays.device.is_gpu or self.num_rows > FEW_ROWS:
             return 1
-        wanted, most = self.num_entries / max(1, self.num_rows) / ENTRIES, self.arrays.device.max_work_group // SLICE
-        fitting = [team for team in TEAMS if team <= most]
-        return next((team for team in fitting if team >= wanted), fitting[-1])
+        wanted = self.num_entries / max(1, self.num_rows) / ENTRIES
+        return next(team for team in (1, 2, 4, MOST_TEAM) if team >= min(wanted, MOST_TEAM))
 
     def _kernel(self, diagonal: bool, given: bool) -> Kernel:
         key = diagonal, given

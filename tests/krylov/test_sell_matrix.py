@@ -9,6 +9,7 @@ import pytest
 from petsc4py import PETSc
 
 from petsc_hdg.device import Arrays, Device
+from petsc_hdg.krylov.dense_matrix import DenseMatrix
 from petsc_hdg.krylov.sell_matrix import SellMatrix, mirrored, sliced
 
 ROWS, COLUMNS = 75, 75
@@ -96,3 +97,12 @@ def test_a_mirror_keeps_its_matrix(arrays):
     assert known() is not None
     del made
     assert known() is None
+
+
+@pytest.mark.parametrize("group", [1, 8])
+def test_dense_products(group, arrays, monkeypatch):
+    monkeypatch.setattr("petsc_hdg.krylov.dense_matrix.CPU_GROUP", group)
+    values, x = np.random.default_rng(5).uniform(-1, 1, (37, 37)), np.random.default_rng(6).uniform(-1, 1, 37)
+    y = arrays.zeros(37)
+    DenseMatrix(values, arrays).apply(arrays.to_device(x), y)
+    np.testing.assert_allclose(arrays.to_host(y, 37), values @ x, rtol=0, atol=1e-14)
