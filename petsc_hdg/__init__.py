@@ -24,6 +24,7 @@ _PUBLIC = {
     "CellBlockJacobi": "operators.cell_jacobi",
     "Chebyshev": "krylov",
     "ChebyshevPC": "krylov",
+    "CheckpointError": "errors",
     "Device": "device",
     "DeviceError": "errors",
     "Dirichlet": "physics",

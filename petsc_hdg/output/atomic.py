@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,19 +16,52 @@ def atomic_file(path):
 
     It is written beside its final place and renamed. Raises OptionError if the folder is missing or cannot be written.
     """
+    with atomic_path(path) as part, open(part, "wb") as file:
+        yield file
+
+
+@contextmanager
+def atomic_path(path, durable: bool = False):
+    """Path of a file to be written, which becomes `path` when the block ends, and is removed if the block raises.
+
+    durable: what was there before stays until all of the new file is on the disk, also if power fails; parts of files
+    that processes left that have ended on this machine are removed. Raises OptionError as `atomic_file`.
+    """
     path = Path(path)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         try:
             check_target(path)
-            with open(part, "wb") as file:
-                yield file
+            if durable:
+                _remove_leftovers(path)
+            yield part
+            if durable:
+                _sync(part)
             os.replace(part, path)
+            if durable:
+                _sync(path.parent)
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
         reason = error.strerror or error
         raise OptionError(f"Cannot write {path}: {reason}; give a file in a folder that can be written.") from error
+
+
+def _sync(path) -> None:
+    """Wait until a file or the names in a folder are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove the parts of `path` whose processes are gone."""
+    for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        number = part.name.split(".")[-2]
+        if number.isdigit() and not Path(f"/proc/{number}").exists() and Path("/proc/self").exists():
+            part.unlink(missing_ok=True)
 
 
 def check_target(path) -> None:

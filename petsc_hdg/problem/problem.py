@@ -11,6 +11,7 @@ from .. import stages
 from ..device import Arrays, Device, VecAccess
 from ..device.context import is_viennacl
 from ..discretizations import CondensedDiscretization, InteriorPenalty, PolytopicDG, scheme
+from ..discretizations.canonical import CanonicalUnknowns
 from ..discretizations.transposition import DeviceLimits
 from ..errors import SolveError, collectively, our_error
 from ..operators import AssembledMatrix, Callbacks, JacobianContext, TraceMatrix, create_operator
@@ -18,7 +19,11 @@ from ..operators.check import check_kernels
 from ..options import Options, chosen_mat_type, chosen_pmat
 from . import (
     agglomerate_levels,
+    cells_in_time,
+    checkpoint,
+    checkpointing,
     coercivity,
+    diagnosis,
     inputs,
     preconditioners,
     results,
@@ -56,6 +61,8 @@ class Problem:
         self.time_steps = self.time = None  # of the last run in time
         self.after_step = []  # functions of a TS, called after each step of those that the problem is attached to
         self.traffic = None  # of the last solve, see traffic.Traffic
+        self.identity = None  # what checkpoints say of the problem, see checkpoint.identity
+        self.restarted = False  # whether the state of -fe_restart has been taken
         self.default_krylov = ""  # where it follows symmetry, see preconditioners.set_defaults
         self.symmetric = None  # whether the matrix is, with the present data: see preconditioners.is_symmetric
         self.eigenvalues = None  # smallest and largest, as -sipg_check_coercivity estimates them
@@ -65,7 +72,8 @@ class Problem:
         limits = DeviceLimits.of(self.device)
         with stages.stage("discretize"):
             self.discretization = self.scheme(mesh, physics, self.options, limits)
-            self.discretization.dofmap  # noqa: B018  numbering is collective: done here, on all ranks
+            self.device.memory.unknowns = self.discretization.dofmap.num_owned  # numbering is collective
+            self.device.memory.ranks = self.comm.size
         with stages.stage("compile"):
             self._create_operator()
         if self.options.kernel_view:
@@ -87,9 +95,9 @@ class Problem:
     def _create_operator(self) -> None:
         self.arrays = Arrays(self.device, self.options.precision)
         self.access = VecAccess(self.arrays)
-        self.operator = create_operator(self.discretization, self.arrays)
-        with collectively(self.comm):
-            self.operator.compile(matrices=self._assembles)  # here, so that an error is everyone's
+        with collectively(self.comm):  # so that a lack of memory, or a kernel that fails, is everyone's
+            self.operator = create_operator(self.discretization, self.arrays)
+            self.operator.compile(matrices=self._assembles)
 
     @property
     def _assembles(self) -> bool:
@@ -100,6 +108,11 @@ class Problem:
     def is_condensed(self) -> bool:
         """Whether PETSc's unknowns are those of the trace alone."""
         return isinstance(self.discretization, CondensedDiscretization)
+
+    @property
+    def has_cell_states(self) -> bool:
+        """Whether vectors hold the interior of cells too, behind the trace: hdg_gpu with u_t."""
+        return self.discretization.in_time
 
     @property
     def follows_symmetry(self) -> bool:
@@ -150,7 +163,7 @@ class Problem:
 
     def create_vec(self) -> PETSc.Vec:
         """A zero vector of unknowns, of the type `-dm_vec_type` asks for."""
-        return self.dm.createGlobalVec()
+        return cells_in_time.create_vec(self) if self.has_cell_states else self.dm.createGlobalVec()
 
     def interpolate(self, value) -> PETSc.Vec:
         """A vector that takes given values at the nodes: a first guess, an initial state (collective).
@@ -188,6 +201,8 @@ class Problem:
             levels = agglomerate_levels.agglomerate_levels(self)
         jacobian, first = self._jacobian(sizes, assembled), coercivity.check_of(self)
         rough = self._rough(sizes)
+        if self.has_cell_states:
+            return cells_in_time.callbacks(self, jacobian, assembled, rough)
         return Callbacks(self.operator, self.access, jacobian, assembled, conforming, first, levels, rough)
 
     def _jacobian(self, sizes, assembled) -> PETSc.Mat:
@@ -213,7 +228,8 @@ class Problem:
     def attach(self, solver) -> None:
         """Set residual and Jacobian of the user's own SNES or TS, and, where no matrix is assembled, KSP and PC."""
         self.connect(solver)
-        if self.callbacks.conforming is not None or self.callbacks.levels is not None:  # PETSc has no default for them
+        calls = self.callbacks
+        if self.has_cell_states or calls.conforming is not None or calls.levels is not None:  # no defaults in PETSc
             snes = solver.getSNES() if isinstance(solver, PETSc.TS) else solver
             preconditioners.set_defaults(self, snes.getKSP())
 
@@ -224,6 +240,7 @@ class Problem:
             time_stepping.prepare(self, solver)
             solver.setIFunction(calls.ifunction, self.create_vec())
             solver.setIJacobian(calls.ijacobian, calls.jacobian, calls.preconditioning)
+            checkpointing.watch(self, solver)
         else:
             solver.setFunction(calls.residual, self.create_vec())
             solver.setJacobian(calls.linearize, calls.jacobian, calls.preconditioning)
@@ -263,7 +280,7 @@ class Problem:
             if self.operator.follows_solution:
                 solvers.approach(self, u)
             self.solve_from(u)
-        solvers.check_converged(self.snes, self.operator.failure)
+        solvers.check_converged(self.snes, self.operator.failure, lambda: diagnosis.of_solve(self, self.snes, u))
         return u
 
     def solve_from(self, u: PETSc.Vec) -> None:
@@ -295,6 +312,31 @@ class Problem:
         Raises SolveError on all ranks if a step fails.
         """
         return time_stepping.solve_in_time(self, u0, t1, dt, t0, monitor)
+
+    # Checkpoints -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def canonical(self) -> CanonicalUnknowns:
+        """The unknowns in an order that is the same for every partition. Collective at first use."""
+        return CanonicalUnknowns(self.discretization)
+
+    def checkpoint(self, path, u: PETSc.Vec, t: float = 0.0, step: int = 0, **numbers: float) -> None:
+        """Write u, with the constants and numbers of the user's own, to an HDF5 file that is whole or absent. Collective.
+
+        Raises CheckpointError or OptionError on all ranks; what was there before is kept then.
+        """
+        checkpoint.write(self, path, u, "state", t, step, numbers)
+
+    def restart(self, path="", ts: PETSc.TS | None = None, u: PETSc.Vec | None = None) -> checkpoint.Restart | None:
+        """The state of a checkpoint, by default of `-fe_restart`; None without one. Collective.
+
+        u   receives the state, which is also in what is returned
+        ts  receives time, step, number of steps and the history of BDF; it is ready to solve, and takes u
+
+        The checkpoint is of this mesh, physics and scheme, written on any number of ranks. Constants become those of
+        the checkpoint. Raises CheckpointError on all ranks.
+        """
+        return checkpointing.restart(self, path, ts, u)
 
     # Results ---------------------------------------------------------------------------------------------
 

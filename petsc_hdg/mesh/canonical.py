@@ -1,0 +1,95 @@
+"""Cells by their places in space: numbers, and orders of their vertices, that are the same for every partition."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .whole_mesh import centroids, curve_order
+
+BITS = 20  # of a coordinate in a cell, by which its vertices are ordered
+FINE = 2.0**26  # parts of the mesh's extent that the digest tells apart
+OFFSET = 0.377  # so that places of regular meshes lie far from where rounding changes
+
+
+class CanonicalCells:
+    """The cells of a mesh, whatever the number of ranks and the numbers that PETSc gave. Making one is collective.
+
+    numbers [num_cells] int64: number of each owned cell among all, along a space-filling curve.   total: of all ranks.
+    frames [num_cells, vertex] int64: the reference cell's vertex that stands at each place of a reference cell whose
+    vertices are ordered by their places in space; a symmetry of the reference cell.
+    digest: hexadecimal, of the places of all nodes (to 1e-8 of the mesh's extent).
+    """
+
+    def __init__(self, mesh):
+        self.mesh, comm = mesh, mesh.comm
+        self.total = comm.allreduce(mesh.num_cells)
+        self.numbers = _numbers(mesh)
+        corners = mesh.geometry.nodes[mesh.topology.cell_vertices[: mesh.num_cells]]
+        self.frames = _frames(corners, mesh.shape.is_simplex)
+
+    @property
+    def digest(self) -> str:
+        """Collective."""
+        mesh, comm = self.mesh, self.mesh.comm
+        nodes, cells = mesh.geometry.nodes, mesh.geometry.cell_nodes[: mesh.num_cells]
+        ends = (nodes.min(axis=0, initial=np.inf), -nodes.max(axis=0, initial=-np.inf))
+        lower, upper = (comm.allreduce(end, op=np.minimum) for end in ends)
+        extent = max(-upper - lower) or 1.0
+        places = np.floor((nodes - lower) / extent * FINE + OFFSET).astype(np.int64).astype(np.uint64)
+        of_node = mixed(places @ np.array([1, 0x9E3779B1, 0x7FEB352D1B5][: mesh.dim], np.uint64))
+        of_cell = mixed(of_node[cells].sum(axis=1, dtype=np.uint64) + mixed(self.numbers))
+        return summed(comm, of_cell)
+
+
+def mixed(numbers: np.ndarray) -> np.ndarray:
+    """Numbers [item] uint64 that look random, each the same for the same number (splitmix64)."""
+    x = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
+    return x ^ (x >> np.uint64(31))
+
+
+def summed(comm, numbers: np.ndarray) -> str:
+    """Sum modulo 2^64 of numbers [item] uint64 over all ranks, hexadecimal. Collective."""
+    return f"{sum(comm.allgather(int(numbers.sum(dtype=np.uint64)))) % 2**64:016x}"
+
+
+def _numbers(mesh) -> np.ndarray:
+    found = mesh.comm.gather(centroids(mesh))
+    parts = None
+    if found is not None:
+        order = curve_order(np.concatenate(found))
+        numbers = np.empty(len(order), np.int64)
+        numbers[order] = np.arange(len(order))
+        parts = np.split(numbers, np.cumsum([len(part) for part in found])[:-1])
+    return mesh.comm.scatter(parts)
+
+
+def _frames(corners: np.ndarray, is_simplex: bool) -> np.ndarray:
+    """Frames [cell, vertex] of cells with vertices `corners` [cell, vertex, dim]."""
+    cells, count, dim = corners.shape
+    order = _vertex_order(corners)
+    if is_simplex or not cells:
+        return order
+    rank = np.argsort(order, axis=1)
+    origin = order[:, 0]
+    axes = np.left_shift(1, np.arange(dim))
+    near = np.take_along_axis(rank, origin[:, None] ^ axes, axis=1)
+    axes = axes[np.argsort(near, axis=1)]
+    bits = np.arange(count)[:, None] >> np.arange(dim) & 1
+    return origin[:, None] ^ np.bitwise_or.reduce(bits * axes[:, None, :], axis=2)
+
+
+def _vertex_order(corners: np.ndarray) -> np.ndarray:
+    """Vertices [cell, vertex] of each cell by x, then y, then z, as far as they differ by more than rounding."""
+    lower = corners.min(axis=1, keepdims=True, initial=np.inf)
+    extent = (corners - lower).max(axis=(1, 2), keepdims=True, initial=0.0)
+    places = np.floor((corners - lower) / np.where(extent > 0, extent, 1.0) * 2**BITS + OFFSET).astype(np.int64)
+    key = np.zeros(corners.shape[:2], np.int64)
+    for axis in range(corners.shape[2]):
+        key = (key << (BITS + 1)) + places[:, :, axis]
+    order = np.argsort(key, axis=1, kind="stable")
+    same = (np.diff(np.take_along_axis(key, order, axis=1), axis=1) == 0).any(axis=1)
+    for cell in np.flatnonzero(same):  # far thinner than long
+        order[cell] = np.lexsort(corners[cell].T[::-1])
+    return order

@@ -1,0 +1,140 @@
+"""What a checkpoint says of its problem, and the state it holds; both whatever the partition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from petsc4py import PETSc
+
+from .. import stages
+from ..errors import CheckpointError
+from ..output import checkpoint_file
+
+
+@dataclass(frozen=True)
+class Restart:
+    """The state that a checkpoint holds.
+
+    u        PETSc.Vec of unknowns
+    t, step  time, and number of steps done: in time, of a load, slabs
+    kind     what wrote it: `time` (TS), `slabs` (SpaceTime), `loads`, `newton` (within a solve), or `state`
+    numbers  those that the user gave with Problem.checkpoint
+    details  what else the kind needs, for example dt;  vectors: more vectors, by name
+    """
+
+    u: PETSc.Vec
+    t: float
+    step: int
+    kind: str
+    numbers: dict
+    details: dict
+    vectors: dict = field(default_factory=dict)
+
+
+def identity(problem) -> dict:
+    """Mesh, unknowns and physics of a problem, the same on any number of ranks. Collective at first use."""
+    if problem.identity is None:
+        problem.identity = _identity(problem)
+    return problem.identity
+
+
+def _identity(problem) -> dict:
+    disc, mesh, options, unknowns = problem.discretization, problem.mesh, problem.options, problem.canonical
+    return {
+        "cell": mesh.cell,
+        "cells": unknowns.cells.total,
+        "places": unknowns.cells.digest,
+        "scheme": disc.name,
+        "degree": options.degree,
+        "condensed": problem.is_condensed,
+        "space": options.poly_space if disc.name == "poly_gpu" else "",
+        "unknowns": unknowns.order.total,
+        "order": unknowns.digest,
+        "fields": {f.name: f.components for f in problem.physics.fields},
+        "physics": problem.physics.digest,
+    }
+
+
+# What is compared in turn, and how a difference is told; {0} is the checkpoint's and {1} the problem's.
+_WORDS = (
+    ("scheme", "it is of the scheme {0}, and this run has -{prefix}fe_backend {1}"),
+    ("degree", "it is of -{prefix}fe_degree {0}, and this run has {1}"),
+    ("condensed", "it was written {0} eliminated interiors of cells, and this run is {1} them (-{prefix}cg_condense)"),
+    ("space", "it is of -{prefix}poly_space {0}, and this run has {1}"),
+    ("fields", "its fields and their components are {0}, and this physics has {1}"),
+    ("cell", "its mesh has cells of shape {0}, and this one {1}"),
+    ("cells", "its mesh has {0} cells, and this one {1}"),
+    ("places", "its mesh has as many cells as this one at other places"),
+    ("unknowns", "it has {0} unknowns, and this run {1}: other polytopes, or other components are essential"),
+    ("order", "its unknowns belong to other polytopes, or other components are essential"),
+    ("physics", "its physics has another text, name, boundary condition or constant's name"),
+)
+
+
+def _check(problem, path, given: dict) -> None:
+    """Raise CheckpointError unless a checkpoint is of this problem. Collective."""
+    mine = identity(problem)
+    for key, words in _WORDS:
+        theirs = given.get(key)
+        if theirs != mine[key]:
+            shown = [_shown(value) for value in (theirs, mine[key])]
+            raise CheckpointError(
+                f"The checkpoint {path} does not fit: {words.format(*shown, prefix=problem.prefix)}; restart with the "
+                "mesh, physics and options that it was written with."
+            )
+
+
+def _shown(value) -> str:
+    if isinstance(value, bool):
+        return "with" if value else "without"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {count}" for name, count in value.items())
+    return str(value)
+
+
+def write(problem, path, u, kind: str, t: float, step: int, numbers=None, vectors=None, **details) -> None:
+    """Write a checkpoint: u and more vectors {name: Vec} of unknowns, with plain details. Collective."""
+    with stages.stage("output"), stages.event("Checkpoint"):
+        given = {"u": u, **(vectors or {})}
+        _check_finite(path, given)
+        arrays = {name: problem.canonical.order.collect(v.getArray(readonly=True)) for name, v in given.items()}
+        about = {
+            "problem": identity(problem),
+            "constants": dict(problem.physics.constants),
+            "kind": kind,
+            "t": float(t),
+            "step": int(step),
+            "numbers": {name: float(value) for name, value in (numbers or {}).items()},
+            "details": details,
+            "arrays": list(arrays),
+        }
+        checkpoint_file.write(path, problem.comm, about, arrays)
+
+
+def _check_finite(path, vectors: dict) -> None:
+    """Raise CheckpointError for a state that nobody would go on from. Collective."""
+    wrong = [name for name, vector in vectors.items() if not np.isfinite(vector.norm(PETSc.NormType.INFINITY))]
+    if wrong:
+        raise CheckpointError(
+            f"No checkpoint {path} was written: '{wrong[0]}' has values that are no finite numbers; what was written "
+            "before is still there, a smaller step may help."
+        )
+
+
+def read(problem, path) -> Restart:
+    """The state of a checkpoint of this problem, whose constants become those of the checkpoint. Collective.
+
+    Raises CheckpointError on all ranks.
+    """
+    with stages.stage("output"), checkpoint_file.opened(path, problem.comm) as file:
+        about, order = file.about, problem.canonical.order
+        _check(problem, path, about["problem"])
+        vectors = {}
+        for name in about["arrays"]:
+            vectors[name] = problem.create_vec()
+            vectors[name].setArray(order.deal(file.read(name, (order.count,))))
+    if problem.physics.constants != about["constants"]:
+        problem.set_constants(**about["constants"])
+    u = vectors.pop("u")
+    return Restart(u, about["t"], about["step"], about["kind"], about["numbers"], about["details"], vectors)

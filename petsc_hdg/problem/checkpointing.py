@@ -1,0 +1,164 @@
+"""When checkpoints are written and read: by PETSc's TS, by slabs in space and time, in steps of a load, by Newton."""
+
+from __future__ import annotations
+
+import weakref
+
+from petsc4py import PETSc
+
+from ..errors import CheckpointError
+from . import bdf_history, checkpoint
+from .bdf_history import History
+
+KINDS = {
+    "time": "a run in time (TS)",
+    "slabs": "slabs in space and time (SpaceTime.march)",
+    "loads": "steps of a load (Problem.load_steps)",
+    "newton": "a nonlinear solve (Problem.solve)",
+    "state": "Problem.checkpoint",
+}
+HISTORY = "petsc_hdg_history"  # attribute of a TS that was resumed
+
+
+def is_due(problem, step: int) -> bool:
+    """Whether `-fe_checkpoint` wants the state after so many steps."""
+    options = problem.options
+    return bool(options.checkpoint) and step > 0 and step % options.checkpoint_interval == 0
+
+
+def wanted(problem, *kinds: str) -> checkpoint.Restart | None:
+    """The state of `-fe_restart`, None if it was not given or has been taken. Collective. Raises CheckpointError."""
+    path = problem.options.restart
+    if not path or problem.restarted:
+        return None
+    found = checkpoint.read(problem, path)
+    require(path, found, *kinds)
+    problem.restarted = True
+    return found
+
+
+def require(path, found: checkpoint.Restart, *kinds: str) -> None:
+    """Raise CheckpointError unless a state is of one of some kinds."""
+    if found.kind not in kinds:
+        raise CheckpointError(
+            f"The checkpoint {path} was written by {KINDS.get(found.kind, found.kind)}, and {KINDS[kinds[0]]} was to go "
+            "on from it; call Problem.restart in the script to take its state as a first one."
+        )
+
+
+def restart(problem, path, ts, u) -> checkpoint.Restart | None:
+    """The state of a checkpoint, put where it is wanted: see Problem.restart. Collective."""
+    path = path or problem.options.restart
+    if not path:
+        return None
+    found = checkpoint.read(problem, path)
+    problem.restarted = True
+    if ts is not None:
+        require(path, found, "time")
+        take(problem, ts, found.u.duplicate() if u is None else u, found)
+    elif u is not None:
+        found.u.copy(u)
+    return found
+
+
+# Time stepping -----------------------------------------------------------------------------------------------------------
+
+
+def watch(problem, ts: PETSc.TS) -> None:
+    """Let a TS write checkpoints, if `-fe_checkpoint` asks for them."""
+    if problem.options.checkpoint:
+        ts.setMonitor(_TimeMonitor(problem))
+
+
+class _TimeMonitor:
+    """A monitor of TS: writes the state after each interval, and after the last step.
+
+    Steppers that keep more than the state begin anew there, as they will after a restart, so that both go the same way;
+    BDF goes on, its history is part of the checkpoint.
+    """
+
+    def __init__(self, problem):
+        self._problem = weakref.ref(problem)  # which may itself keep the TS
+        self._at: int | None = None
+        self.history = History()
+
+    def __call__(self, ts, step: int, t: float, u) -> None:
+        problem = self._problem()
+        if problem is None or step == self._at:  # a TS that goes on tells the present state again
+            return
+        begins = self._at is None or step != self._at + 1
+        self._at = step
+        if bdf_history.is_bdf(ts):
+            self._keep(ts, t, u, begins)
+        reason = ts.getConvergedReason()
+        if not begins and (reason > 0 or (reason == 0 and is_due(problem, step))):
+            self._write(problem, ts, step, t, u)
+
+    def _keep(self, ts, t: float, u, begins: bool) -> None:
+        resumed = ts.getAttr(HISTORY)
+        if begins:
+            self.history.clear()
+        if begins and resumed is not None:
+            self.history = resumed
+            ts.setAttr(HISTORY, None)
+        else:
+            self.history.add(ts, t, u)
+
+    def _write(self, problem, ts, step: int, t: float, u) -> None:
+        details = {"method": ts.getType(), "dt": ts.getTimeStep()}
+        older = self.history.states[:-1] if bdf_history.is_bdf(ts) else []
+        details["history"] = [(time, length) for time, length, _ in older]
+        details["started"] = self.history.started
+        vectors = {f"u{k - len(older)}": state[2] for k, state in enumerate(older)}
+        checkpoint.write(problem, problem.options.checkpoint, u, "time", t, step, vectors=vectors, **details)
+        if problem.options.deterministic:
+            begin_anew(ts.getSNES().getKSP())
+            if not bdf_history.is_bdf(ts):
+                ts.restartStep()
+
+
+def begin_anew(ksp: PETSc.KSP) -> None:
+    """Forget what preconditioners keep of former matrices, such as the coarse spaces of GAMG, as a restart does.
+    Collective."""
+    pc = ksp.getPC()
+    kind = pc.getType()
+    if kind in (PETSc.PC.Type.GAMG, PETSc.PC.Type.ML, PETSc.PC.Type.HYPRE):
+        pc.setType(PETSc.PC.Type.NONE)  # PCReset leaves estimates of eigenvalues with the smoothers of GAMG
+        pc.setType(kind)
+        pc.setFromOptions()
+    elif kind == PETSc.PC.Type.MG:
+        for level in range(pc.getMGLevels()):
+            begin_anew(pc.getMGSmoother(level))
+
+
+def resume(problem, ts: PETSc.TS, u: PETSc.Vec) -> bool:
+    """Put the state of `-fe_restart` into a TS that is ready to solve, and into u; False without one. Collective.
+
+    Raises CheckpointError on all ranks.
+    """
+    found = wanted(problem, "time")
+    if found is None:
+        return False
+    take(problem, ts, u, found)
+    return True
+
+
+def take(problem, ts: PETSc.TS, u: PETSc.Vec, found: checkpoint.Restart) -> None:
+    """Put a state that a TS wrote into a TS and into u. Collective."""
+    found.u.copy(u)
+    ts.setStepNumber(found.step)
+    if found.details["method"] == ts.getType() and bdf_history.is_bdf(ts):
+        history = _history(found)
+        bdf_history.repeat(ts, history, u)
+        ts.setAttr(HISTORY, history)
+    ts.setTime(found.t)
+    ts.setTimeStep(found.details["dt"])
+
+
+def _history(found: checkpoint.Restart) -> History:
+    history = History()
+    older = found.details["history"]
+    history.states = [(*times, found.vectors[f"u{k - len(older)}"]) for k, times in enumerate(older)]
+    history.states.append((found.t, found.details["dt"], found.u))
+    history.started = found.details["started"]
+    return history
