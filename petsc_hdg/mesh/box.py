@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import permutations, product
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from ..errors import MeshError
 from .cell_list import CellList
 
+MOST_CELLS = 2**31 // 10  # PETSc counts the points of a mesh, several a cell, in 32 bits
 SIDES = (("left", "right"), ("bottom", "top"), ("front", "back"))
 _CELL = {(2, True): "triangle", (2, False): "quadrilateral", (3, True): "tetrahedron", (3, False): "hexahedron"}
 
@@ -30,9 +32,15 @@ def box_cells(faces, simplex: bool, lower, upper) -> CellList:
     )
     if min(faces) < 1:
         raise MeshError(f"A box of {faces} cells was asked for; each direction takes 1 or more.")
-    if not (lower < upper).all():
+    if not ((lower < upper) & np.isfinite(lower) & np.isfinite(upper)).all():
         raise MeshError(
             f"A box from {lower.tolist()} to {upper.tolist()} was asked for; give an upper corner above the lower one."
+        )
+    count = math.prod(faces) * (math.factorial(len(faces)) if simplex else 1)
+    if count > MOST_CELLS:
+        raise MeshError(
+            f"A box of {count:.3g} cells was asked for; one rank makes at most {MOST_CELLS:.3g}: give fewer and refine "
+            "them on all ranks by -dm_refine."
         )
     axes = [np.linspace(a, b, n + 1) for a, b, n in zip(lower, upper, faces, strict=True)]
     points = np.stack([x.ravel() for x in np.meshgrid(*axes, indexing="ij")], axis=1)

@@ -6,6 +6,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..errors import MeshError
+from .box import MOST_CELLS
 from .petsc_c import reason, shared_points
 
 REFINEMENTS = ("dm_refine", "dm_refine_pre", "dm_refine_hierarchy")
@@ -18,6 +19,7 @@ def prepare(dm, comm, prefix: str, overlap: int, partition_seed: int | None):
     """
     dm.setOptionsPrefix(prefix)
     _refuse_curved_refinement(dm, comm, prefix)
+    _refuse_endless_refinement(dm, comm, prefix)
     if partition_seed is not None and dm.getDimension() > 0:
         _deal_at_random(dm, comm, partition_seed)
     try:
@@ -40,6 +42,22 @@ def _refuse_curved_refinement(dm, comm, prefix: str) -> None:
         raise MeshError(
             f"The mesh has curved cells, which PETSc cannot refine (-{prefix}{asked[0]} was given); refine it in Gmsh, "
             "or add -dm_plex_gmsh_highorder 0 to refine straight cells."
+        )
+
+
+def _refuse_endless_refinement(dm, comm, prefix: str) -> None:
+    """Raise MeshError where -dm_refine would make more cells than there are numbers for, after hours."""
+    options, dim = PETSc.Options(prefix), max(dm.getDimension(), 0)
+    levels = 0
+    for name in REFINEMENTS[:2]:
+        text = options.getString(name, "0")
+        levels += int(text) if text.isdigit() else 0  # else PETSc refuses it
+    start, end = dm.getHeightStratum(0)
+    cells = comm.allreduce(end - start) * 2 ** (dim * min(levels, 40))
+    if levels and cells > comm.size * MOST_CELLS:
+        raise MeshError(
+            f"-{prefix}dm_refine {levels} would make {cells:.3g} cells; a rank has at most {MOST_CELLS:.3g}: "
+            "refine less, or use more ranks."
         )
 
 

@@ -120,6 +120,12 @@ BAD = {
     "no number of faces": (lambda c, f: with_options(c, dm_plex_box_faces="4,x"), "dm_plex_box_faces is '4,x'"),
     "no faces": (lambda c, f: with_options(c, dm_plex_box_faces="4,0"), "each direction takes 1 or more"),
     "corners swapped": (lambda c, f: with_options(c, dm_plex_box_lower="2,2"), "give an upper corner above"),
+    "endless corners": (lambda c, f: with_options(c, dm_plex_box_upper="inf,2"), "give an upper corner above"),
+    "too many faces": (
+        lambda c, f: with_options(c, dm_plex_box_faces="99999999,99999999"),
+        r"2e\+16 cells was asked for; one rank makes at most 2.15e\+08",
+    ),
+    "refined for ever": (lambda c, f: with_options(c, dm_refine=30), "-dm_refine 30 would make .* cells"),
     "unknown shape": (lambda c, f: with_options(c, dm_plex_shape="egg"), "PETSc cannot set up this mesh"),
     "no volume": (
         lambda c, f: cells(c, [[0, 1, 2], [1, 2, 3]], [[0.0, 0], [1, 0], [0, 1], [2, -1]]),
