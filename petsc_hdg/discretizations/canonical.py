@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import MeshError
 from ..mesh.canonical import CanonicalCells, mixed, summed
 from ..mesh.global_order import GlobalOrder
+from .dofmap import FieldSpace
 from .poly import PolytopicDG
 
 NOBODY = np.iinfo(np.int64).max
@@ -58,15 +59,30 @@ def _nodal(disc, cells: CanonicalCells) -> tuple[np.ndarray, int, np.ndarray]:
     """Keys [owned] of unknowns that stand at nodes, a bound of them, and nothing more. Collective."""
     dofmap, comm = disc.dofmap, disc.mesh.comm
     numbers = dofmap.compact[dofmap.cell_dofs]
-    count = numbers.shape[1]
-    patterns, which = np.unique(cells.frames, axis=0, return_inverse=True)
-    places = np.array([canonical_places(disc.mesh.cell, disc.spaces, frame) for frame in patterns], np.int64)
     keys = np.full(dofmap.num_owned + dofmap.num_ghosts + dofmap.num_constrained, NOBODY)
-    if len(numbers):
-        given = cells.numbers[:, None] * count + places[which.ravel()]
-        np.minimum.at(keys, numbers.ravel(), given.ravel())
+    np.minimum.at(keys, numbers.ravel(), cell_keys(disc, cells, disc.spaces).ravel())
     _take_least(comm, dofmap, keys)
-    return keys[: dofmap.num_owned], max(1, cells.total * count), np.zeros(0, np.uint64)
+    keys, bound = keys[: dofmap.num_owned], max(1, cells.total * numbers.shape[1])
+    if disc.in_time:  # vectors are trace and cells
+        of_cells = cell_keys(disc, cells, [inside_space(disc)])
+        keys = np.concatenate([keys, bound + of_cells.ravel()])
+        bound += cells.total * of_cells.shape[1]
+    return keys, bound, np.zeros(0, np.uint64)
+
+
+def inside_space(disc) -> FieldSpace:
+    """All functions of a cell of a condensed discretization, whatever their field."""
+    return FieldSpace("cells", disc.cell_element, disc.components, 0, 0, 0)
+
+
+def cell_keys(disc, cells: CanonicalCells, spaces) -> np.ndarray:
+    """Keys [cell, dof] of the degrees of freedom of this rank's cells, all different."""
+    count = sum(space.num_dofs for space in spaces)
+    if not len(cells.frames):
+        return np.zeros((0, count), np.int64)
+    patterns, which = np.unique(cells.frames, axis=0, return_inverse=True)
+    places = np.array([canonical_places(disc.mesh.cell, spaces, frame) for frame in patterns], np.int64)
+    return cells.numbers[:, None] * count + places[which.ravel()]
 
 
 def _take_least(comm, dofmap, keys: np.ndarray) -> None:

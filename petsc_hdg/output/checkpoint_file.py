@@ -1,7 +1,7 @@
 """HDF5 files of a run's state: whole or absent, with a digest of all their bytes before HDF5 sees them.
 
-The first 512 bytes (HDF5's user block) say what the file is, how many bytes follow and their SHA-256. The root group has
-the attribute `about`, a JSON text; each array is a dataset in the order of all items, whatever the partition.
+The first 512 bytes (HDF5's user block) say what the file is, how many bytes follow and their SHA-256. The root group
+has the attribute `about`, a JSON text; each array is a dataset in the order of all items, whatever the partition.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _h5py():
     return h5py
 
 
-# Writing ---------------------------------------------------------------------------------------------------------------
+# Writing -------------------------------------------------------------------------------------------------------------
 
 
 def write(path, comm, about: dict, arrays: dict[str, np.ndarray]) -> None:
@@ -80,7 +80,7 @@ def _measured(file) -> tuple[int, str]:
 
 
 def _sent(comm, arrays: dict[str, np.ndarray]):
-    """Send this rank's blocks to rank 0, which gets name, whole shape, first item and values [item, …] of each piece."""
+    """Send this rank's blocks to rank 0, which gets name, whole shape, first item and values [item, …] of a piece."""
     for name, block in arrays.items():
         block = np.ascontiguousarray(block, np.float64)
         counts = comm.allgather(len(block))
@@ -107,7 +107,7 @@ def _step(shape) -> int:
     return max(1, CHUNK // max(1, int(np.prod(shape))))
 
 
-# Reading ---------------------------------------------------------------------------------------------------------------
+# Reading -------------------------------------------------------------------------------------------------------------
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The states that PETSc's BDF keeps of former steps: watched from outside, and put back by repeating its last steps.
 
-TSBDF hands its history to nobody. A stand-in for its SNES, which answers with states that are known, makes it go through
-these steps again: the history is then what it was, to the last bit.
+TSBDF hands its history to nobody. A stand-in for its SNES, which answers with states that are known, makes it go
+through these steps again: the history is then what it was, to the last bit.
 """
 
 from __future__ import annotations

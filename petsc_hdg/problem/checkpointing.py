@@ -41,8 +41,8 @@ def require(path, found: checkpoint.Restart, *kinds: str) -> None:
     """Raise CheckpointError unless a state is of one of some kinds."""
     if found.kind not in kinds:
         raise CheckpointError(
-            f"The checkpoint {path} was written by {KINDS.get(found.kind, found.kind)}, and {KINDS[kinds[0]]} was to go "
-            "on from it; call Problem.restart in the script to take its state as a first one."
+            f"The checkpoint {path} was written by {KINDS.get(found.kind, found.kind)}, and {KINDS[kinds[0]]} was to "
+            "go on from it; call Problem.restart in the script to take its state as a first one."
         )
 
 
@@ -61,7 +61,7 @@ def restart(problem, path, ts, u) -> checkpoint.Restart | None:
     return found
 
 
-# Time stepping -----------------------------------------------------------------------------------------------------------
+# Time stepping -------------------------------------------------------------------------------------------------------
 
 
 def watch(problem, ts: PETSc.TS) -> None:
@@ -129,6 +129,8 @@ def begin_anew(ksp: PETSc.KSP) -> None:
     elif kind == PETSc.PC.Type.MG:
         for level in range(pc.getMGLevels()):
             begin_anew(pc.getMGSmoother(level))
+    elif kind == PETSc.PC.Type.PYTHON and hasattr(pc.getPythonContext(), "ksp"):  # such as CellElimination
+        begin_anew(pc.getPythonContext().ksp)
 
 
 def resume(problem, ts: PETSc.TS, u: PETSc.Vec) -> bool:

@@ -321,7 +321,7 @@ class Problem:
         return CanonicalUnknowns(self.discretization)
 
     def checkpoint(self, path, u: PETSc.Vec, t: float = 0.0, step: int = 0, **numbers: float) -> None:
-        """Write u, with the constants and numbers of the user's own, to an HDF5 file that is whole or absent. Collective.
+        """Write u, with the constants and numbers of the user's own, to an HDF5 file, whole or not at all. Collective.
 
         Raises CheckpointError or OptionError on all ranks; what was there before is kept then.
         """
