@@ -64,7 +64,7 @@ inline real patch_value(__global const real *owned_, __global const real *tail_,
 // Begins a patch: its numbers, its vertices and words in local memory, values of VECTORS vectors, the last by STAGE_MORE.
 // Work-items without a place of their own repeat the last, and there is a barrier, so that all loads come first.
 #define PATCH_BEGIN(VECTORS, STAGE_MORE)                                                                             \
-  const int patch = get_group_id(0);                                                                                 \
+  const int patch = get_global_id(0) / THREADS;                                                                      \
   __global const int *head = heads + patch * HEAD;                                                                   \
   const int first = head[0], count = head[1], inside = head[2], here = head[7];                                      \
   __local real2 *xy_l = local_;                                                                                      \

@@ -45,7 +45,7 @@ void cg_residual(CG_ARGUMENTS, __global real *out)
 #endif
   POINT_LOAD_CONSTANTS
   for (int batch = 0; batch < BATCHES; ++batch) {
-    const int first = ((int)get_group_id(0) * BATCHES + batch) * CELLS;
+    const int first = ((int)(get_global_id(0) / THREADS) * BATCHES + batch) * CELLS;
     FOR_ITEMS(k, NDOF * CELLS) {
       const int i = k / CELLS, cell = first + k % CELLS;
       if (cell < num_cells) {
@@ -93,7 +93,7 @@ void cg_action(CG_ARGUMENTS, __global real *out)
 #endif
   POINT_LOAD_CONSTANTS
   for (int batch = 0; batch < BATCHES; ++batch) {
-    const int first = ((int)get_group_id(0) * BATCHES + batch) * CELLS;
+    const int first = ((int)(get_global_id(0) / THREADS) * BATCHES + batch) * CELLS;
     FOR_ITEMS(k, NDOF * CELLS) {
       const int i = k / CELLS, cell = first + k % CELLS;
       if (cell < num_cells) {

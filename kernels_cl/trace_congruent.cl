@@ -19,6 +19,7 @@
 //               one; itself where there is none; if below LOWEST + (NA - 1) FACETS: LOWEST and place in the far neighbours
 //   kinds       of the groups' facets;   far   numbers of neighbours beyond 16 bits
 //   numbers     [M, facet_stride]      see trace_numbers.clh
+//   parts       [group, PARTS, FACETS] of the sum x·y on this rank, or none
 //   K           [MC, tile_stride, MC]  matrices of the cells first … first + count - 1, rows fastest
 //   list        [num_listed]           kinds whose representative has one of these cells
 //   cells, place [2, kind_stride]      cells of a representative by ascending number (-1: none), its place in them
@@ -109,9 +110,10 @@ KERNEL(FACETS * PARTS) void trace_congruent_product(int num_facets, int n_owned,
                                                     __global const stored *restrict D, GROUP_ARRAYS,
                                                     __global const int *restrict numbers,
                                                     __global const real *restrict owned, __global const real *restrict tail,
-                                                    __global real *restrict y_owned, __global real *restrict y_ghost)
+                                                    __global real *restrict y_owned, __global real *restrict y_ghost,
+                                                    __global real *restrict parts)
 {
-  const int group = get_group_id(0), base = group * FACETS, part = get_local_id(0) / FACETS;
+  const int group = get_global_id(0) / (FACETS * PARTS), base = group * FACETS, part = get_local_id(0) / FACETS;
   const int item = get_local_id(0) % FACETS, width = min(FACETS, num_facets - base);
   const int4 head = heads[group];
 #if STAGED || NEAR
@@ -174,6 +176,14 @@ KERNEL(FACETS * PARTS) void trace_congruent_product(int num_facets, int n_owned,
       ADD_COLUMN(column + (a * M + k) * WIDTH, value);
     }
 #endif
+  }
+  if (parts) {
+    real product = 0;
+#pragma unroll
+    for (int i = 0; i < ROWS; ++i)
+      if (part * ROWS + i < M)
+        product += SUM(i) * trace_value(owned, tail, n_owned, numbers, facet_stride, f, part * ROWS + i);
+    parts[get_global_id(0)] = item < width ? product : 0;
   }
 #if STAGED
 #if NEAR

@@ -106,7 +106,7 @@ void trace_packed_product(int num_cells, int n_owned, int stride, __global const
 {
   __local real x[MC * CELLS];
   const int lane = get_local_id(0) % CELLS, start = get_local_id(0) / CELLS;
-  const int cell = get_group_id(0) * CELLS + lane;
+  const int cell = get_global_id(0) / (CELLS * ROWS) * CELLS + lane;
   if (cell < num_cells)
     for (int k = start; k < MC; k += ROWS) x[k * CELLS + lane] = gather_dof(owned, tail, n_owned, dofs, stride, cell, k);
   BARRIER_LOCAL();

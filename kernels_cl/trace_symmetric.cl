@@ -18,6 +18,7 @@
 //   slot        [F, cell_stride]          2 place + side of a cell's facet, side 1 for its second cell; 2 most: essential
 //   cut         [place not owned, M]      what patches leave to the owners
 //   values      local [most + 1, STEP] of x and [most + 1, 2, STEP] of y, most being that of places of a patch
+//   parts       [patch, thread] of the sum x·y on this rank, or none
 //   numbers     [M, number_stride]        see trace_numbers.clh
 //   K           [MC, tile_stride, MC]     matrices of the cells first_cell … first_cell + count - 1, rows fastest
 //   orientation [cell, F]                 row of permutations;  permutations [orientation, NP] node of the cell's facet
@@ -171,9 +172,10 @@ void trace_symmetric_product(int num_cells, int n_owned, int n_free, int cell_st
                              __global const int *restrict facet, __global const ushort *restrict slot,
                              __global const int *restrict numbers, __global const real *restrict owned,
                              __global const real *restrict tail, __global real *restrict y_owned,
-                             __global real *restrict y_ghost, __global real *restrict cut, __local real *values)
+                             __global real *restrict y_ghost, __global real *restrict cut, __local real *values,
+                             __global real *restrict parts)
 {
-  const int patch = get_group_id(0), lane = get_local_id(0), cell = patch * CELLS + lane % CELLS;
+  const int patch = get_global_id(0) / (CELLS * PARTS), lane = get_local_id(0), cell = patch * CELLS + lane % CELLS;
   const int start = first[2 * patch], count = first[2 * patch + 2] - start;
   const int block = first[2 * patch + 1], num_own = first[2 * patch + 3] - block;
   __local real *x = values, *y = values + (most + 1) * STEP;
@@ -202,6 +204,7 @@ void trace_symmetric_product(int num_cells, int n_owned, int n_free, int cell_st
   for (int place = lane; place < num_own; place += CELLS * PARTS)
     add_own(own + place, num_own, x + place * STEP, y + 2 * place * STEP);
   BARRIER_LOCAL();
+  real product = 0;
   for (int t = lane; t < count * M; t += CELLS * PARTS) {
     const int place = t / M, k = t % M;
     const real value = y[2 * place * STEP + k] + y[(2 * place + 1) * STEP + k];
@@ -209,7 +212,9 @@ void trace_symmetric_product(int num_cells, int n_owned, int n_free, int cell_st
       trace_set(y_owned, y_ghost, n_owned, n_free, numbers, number_stride, facet[start + place], k, value);
     else
       cut[(size_t)(start - block + place - num_own) * M + k] = value;
+    product += x[place * STEP + k] * value;
   }
+  if (parts) parts[get_global_id(0)] = product;
 }
 
 // What was left to the owners is added to y. list [2, num_listed]: facets, and their rows of `cut`.

@@ -19,8 +19,9 @@ class Kernel:
     """`kernel(global_size, *arguments)` launches without waiting.
 
     global_size is the number of work-items that have something to do; it is rounded up to whole work-groups, and with
-    0 nothing is launched. Arguments are buffers, None (no buffer), ints (int in C), floats (real), numpy scalars of
-    the type the kernel declares, or pyopencl.LocalMemory.
+    0 nothing is launched. With first=n the work-items before n, a multiple of the work-group, are left out: kernels see
+    get_global_id(0) from n on (get_group_id(0) from 0). Arguments are buffers, None (no buffer), ints (int in C), floats
+    (real), numpy scalars of the type the kernel declares, or pyopencl.LocalMemory.
     """
 
     def __init__(self, spec: KernelSpec, device: Device):
@@ -62,37 +63,39 @@ class Kernel:
                     f"is {limit}; lower -fe_num_blocks or -fe_degree"
                 )
 
-    def __call__(self, global_size: int, *arguments):
+    def __call__(self, global_size: int, *arguments, first: int = 0):
         """Launch; returns the pyopencl event, or None where there is nothing to do."""
-        if global_size <= 0:
+        if global_size <= first:
             return None
         if self.device.recording is not None:
-            launch = self._twin().bound(global_size, *arguments)
+            launch = self._twin().bound(global_size, *arguments, first=first)
             self.device.recording.append(launch)
             return launch()
         self._set_arguments(arguments)
-        local = self._local[0]
-        groups = (-(-int(global_size) // local) * local,)
-        if self.device.profile:
-            return self._timed(groups)
-        return self._enqueue(self.device.queue, self.handle, groups, self._local)
+        return self._launch(*self._range(first, global_size))
 
-    def bound(self, global_size: int, *arguments):
+    def bound(self, global_size: int, *arguments, first: int = 0):
         """The same launch as a function of nothing, for arguments that stay: on the host it costs half of a call.
 
         The kernel may have other arguments only after the function is not needed any more.
         """
-        if global_size <= 0:
+        if global_size <= first:
             return _nothing
         self._set_arguments(arguments)
-        groups, device = (-(-int(global_size) // self._local[0]) * self._local[0],), self.device
+        where = self._range(first, global_size)
+        return lambda: self._launch(*where)
 
-        def launch():
-            if device.profile:
-                return self._timed(groups)
-            return self._enqueue(device.queue, self.handle, groups, self._local)
+    def _range(self, first: int, last: int) -> tuple:
+        """Work-items of whole work-groups from `first` on, and the offset, None for 0."""
+        local = self._local[0]
+        if first % local:
+            raise DeviceError(f"kernel '{self.spec.name}' cannot begin at work-item {first}: groups have {local}")
+        return (-(-int(last - first) // local) * local,), (int(first),) if first else None
 
-        return launch
+    def _launch(self, groups: tuple, offset: tuple | None):
+        if self.device.profile:
+            return self._timed(groups, offset)
+        return self._enqueue(self.device.queue, self.handle, groups, self._local, offset)
 
     def _twin(self) -> Kernel:
         """The same kernel with arguments of its own."""
@@ -117,15 +120,15 @@ class Kernel:
             return self._real(argument)
         return argument
 
-    def _timed(self, groups: tuple):
+    def _timed(self, groups: tuple, offset: tuple | None):
         queue = self.device.queue
         if not self.device.from_petsc:
-            event = self._enqueue(queue, self.handle, groups, self._local)
+            event = self._enqueue(queue, self.handle, groups, self._local, offset)
             self.device.add_event(self.spec.name, event)
             return event
         queue.finish()
         start = time.perf_counter()
-        event = self._enqueue(queue, self.handle, groups, self._local)
+        event = self._enqueue(queue, self.handle, groups, self._local, offset)
         queue.finish()
         self.device.add_seconds(self.spec.name, time.perf_counter() - start)
         return event

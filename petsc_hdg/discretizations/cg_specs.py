@@ -177,10 +177,15 @@ class CGSpecs:
 
     def work_items(self, spec: KernelSpec) -> int:
         """Work-items of an element kernel over all cells."""
+        cells, items = self.cells_of_group(spec)
+        return self.mesh.num_cells if cells == items else -(-self.mesh.num_cells // cells) * items
+
+    @staticmethod
+    def cells_of_group(spec: KernelSpec) -> tuple[int, int]:
+        """Cells of a work-group of an element kernel, and its work-items."""
         if "THREADS" not in spec.macros:
-            return self.mesh.num_cells
-        chunk = spec.macros["CELLS"] * spec.macros["BATCHES"]
-        return -(-self.mesh.num_cells // chunk) * spec.macros["THREADS"]
+            return spec.local_size, spec.local_size
+        return spec.macros["CELLS"] * spec.macros["BATCHES"], spec.macros["THREADS"]
 
     def matrix_specs(self) -> dict[str, KernelSpec]:
         """Specs of `cg_matrix` and `cg_diagonal`."""

@@ -25,6 +25,7 @@ class TraceLayout:
     cells, local [2, facet] the facet's cells by ascending number and its place in them, -1 if there is no second one
     orientation  [cell, F] row of `permutations`
     permutations [orientation, node of the facet] node of the cell's facet
+    num_inner_cells  cells, the first ones, that share no facet with other ranks
     """
 
     components: int
@@ -36,10 +37,17 @@ class TraceLayout:
     local: np.ndarray
     orientation: np.ndarray
     permutations: np.ndarray
+    num_inner_cells: int
 
     @property
     def num_facets(self) -> int:
         return len(self.numbers)
+
+    @cached_property
+    def num_inner(self) -> int:
+        """Facets, the first ones, whose cells have no facet of other ranks."""
+        outer = (self.cells >= self.num_inner_cells).any(axis=0)
+        return int(np.argmax(outer)) if outer.any() else self.num_facets
 
     @property
     def block(self) -> int:
@@ -135,6 +143,7 @@ def trace_layout(mesh, dofmap, space) -> TraceLayout:
         local=local,
         orientation=orientation,
         permutations=permutations,
+        num_inner_cells=mesh.num_facet_inner,
     )
 
 

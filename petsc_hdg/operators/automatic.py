@@ -79,6 +79,11 @@ class Automatic(TraceFormat):
         for kind in (ElementMatrices, *symmetric, DenseBlock) if self.has_facets else (ElementMatrices,):
             kind(self.operator, self.stored != self.arrays.real, self.layout).kernels  # noqa: B018
 
+    @property
+    def summing(self):
+        """What sums x·y while it computes a product."""
+        return getattr(self.chosen, "summing", self.chosen)
+
     # What the chosen format does ----------------------------------------------------------------------------
 
     @property
@@ -107,11 +112,11 @@ class Automatic(TraceFormat):
     def add_shapes(self, K, shapes) -> bool:
         return self.chosen.add_shapes(K, shapes)
 
-    def mult(self, x: TailedVector, y_owned, y_ghost) -> None:
-        self.chosen.mult(x, y_owned, y_ghost)
+    def mult(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
+        self.chosen.mult(x, y_owned, y_ghost, part)
 
-    def mult_transpose(self, x: TailedVector, y_owned, y_ghost) -> None:
-        self.chosen.mult_transpose(x, y_owned, y_ghost)
+    def mult_transpose(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
+        self.chosen.mult_transpose(x, y_owned, y_ghost, part)
 
     def column(self, k: int, y_owned, y_ghost) -> None:
         self.chosen.column(k, y_owned, y_ghost)

@@ -9,6 +9,7 @@ import numpy as np
 from ..device import Kernel
 from ..device.halo import Halo
 from ..errors import OptionError
+from .overlap import assembled_rows
 
 
 class DeviceOperator:
@@ -126,10 +127,12 @@ class DeviceOperator:
             self._table_buffers[name] = self.arrays.to_device(values, "tables") if values.size else None
         return self._table_buffers[name]
 
-    def assemble(self, element, out) -> None:
-        """out, and the ghost sums: this rank's element vectors [dof, stride] summed. Not collective."""
-        rows = self.dofmap.num_owned + self.dofmap.num_ghosts
-        self.kernels["assemble"](rows, rows, self.dofmap.num_owned, *self._rows, element, out, self.ghost_sums)
+    def assemble(self, element, out, part: int | None = None) -> None:
+        """out, and the ghost sums: this rank's element vectors [dof, stride] summed, or a part of them (overlap.py).
+        Not collective."""
+        kernel, owned = self.kernels["assemble"], self.dofmap.num_owned
+        first, last = assembled_rows(part, owned, owned + self.dofmap.num_ghosts, kernel)
+        kernel(last, last, owned, *self._rows, element, out, self.ghost_sums, first=first)
 
     def values(self, u, t: float) -> np.ndarray:
         """Owned, ghost and essential values [compact number] of a vector, on the host. Collective."""

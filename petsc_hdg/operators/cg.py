@@ -10,6 +10,7 @@ from ..device import Kernel
 from ..discretizations import CellField
 from ..discretizations.base import cell_fastest, padded
 from .base import DeviceOperator
+from .overlap import OUTER, element_cells, in_parts
 from .patch import PatchOperator
 from .vectors import TailedVector
 
@@ -135,13 +136,11 @@ class CGOperator(DeviceOperator):
     def residual(self, u, out, t: float = 0.0, u_t=None) -> None:
         """out = F(t, u, u_t); all are buffers of owned values. Collective."""
         self.update_essential(self.current, t)
-        self.current.use(u)
         rate = self.rest if u_t is None else self.current_rate
         if u_t is not None:
             self.update_essential(rate, t)
             rate.use(u_t)
-        where = {"state": self.current, "rate": rate, "t": t}
-        self._sum("residual", out, **where)
+        self._sum("residual", self.current, u, out, state=self.current, rate=rate, t=t)
 
     def linearize(self, u, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
         """Keep the state at which `action`, `diagonal` and `matrices` differentiate. Collective."""
@@ -156,8 +155,7 @@ class CGOperator(DeviceOperator):
 
     def action(self, du, out) -> None:
         """out = J du at the state of `linearize`. Collective."""
-        self.direction.use(du)
-        self._sum("action", out, du=self.direction)
+        self._sum("action", self.direction, du, out, du=self.direction)
 
     def diagonal(self, out) -> None:
         """out = diagonal of J. Collective."""
@@ -225,14 +223,13 @@ class CGOperator(DeviceOperator):
 
     # Steps -----------------------------------------------------------------------------------------------
 
-    def run_cells(self, name: str, out, **where) -> None:
-        """Launch an element kernel into `out` [dof, stride]; `where`: see `arguments`."""
-        kernel = self.kernels[name]
-        kernel(
-            self.discretization.work_items(kernel.spec),
-            *self.arguments(kernel, self.discretization.mesh.num_cells, **where),
-            out,
-        )
+    def run_cells(self, name: str, out, part: int | None = None, **where) -> None:
+        """Launch an element kernel into `out` [dof, stride], for a part of the cells; `where`: see `arguments`."""
+        kernel, disc = self.kernels[name], self.discretization
+        cells, items = disc.cells_of_group(kernel.spec)
+        ends = element_cells(part, disc.mesh.num_inner, disc.mesh.num_cells, cells, self.device)
+        first, last = (end // cells * items for end in ends)
+        kernel(last, *self.arguments(kernel, disc.mesh.num_cells, **where), out, first=first)
 
     def run_columns(self, name: str, out, **where) -> None:
         """Launch `cg_matrix` or `cg_diagonal` into `out`; `where`: see `arguments`."""
@@ -249,17 +246,22 @@ class CGOperator(DeviceOperator):
         kernel = self.kernels[name]
         kernel(items, *self.arguments(kernel, disc.num_facets, **where), disc.facet_stride, first, self._facets, out)
 
-    def _sum(self, what: str, out, **where) -> None:
-        """out = sum over all ranks' cells and facets of their `residual` or `action`. Collective."""
+    def _sum(self, what: str, vector: TailedVector, given, out, **where) -> None:
+        """out = sum over all ranks' cells and facets of their `residual` or `action`; `given` are the owned values of
+        `vector`. Collective."""
         local = self.sum_elements if self.patches is None else self.patches.sum
-        local(what, out, **where)
-        self.halo.reverse_add(self.ghost_sums, out)
 
-    def sum_elements(self, what: str, out, **where) -> None:
+        def run(part):
+            local(what, out, part, **where)
+
+        in_parts(self, vector, given, run, out, self.ghost_sums)
+
+    def sum_elements(self, what: str, out, part: int | None = None, **where) -> None:
         """out, and the ghost sums: this rank's cells and facets, by element vectors."""
-        self.run_cells(f"cg_{what}", self._element, **where)
-        self.run_facets(f"cg_facet_{what}", self._element, **where)
-        self.assemble(self._element, out)
+        self.run_cells(f"cg_{what}", self._element, part, **where)
+        if part in (None, OUTER):
+            self.run_facets(f"cg_facet_{what}", self._element, **where)
+        self.assemble(self._element, out, part)
 
     def _matrix_buffer(self, name: str, count: int):
         if name not in self._matrix_buffers:

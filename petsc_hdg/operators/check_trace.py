@@ -102,7 +102,7 @@ class _Sample:
         disc = trace.operator.discretization
         count = min(CELLS, trace.num_cells)
         self.spaces, self.arrays, self.device = disc.spaces, trace.arrays, trace.operator.device
-        self.mesh = SimpleNamespace(num_cells=count)
+        self.mesh = SimpleNamespace(num_cells=count, num_inner=count, num_facet_inner=count)
         self.stride = padded(count)
         self.discretization = self
         self.dofmap = _few_cells(disc.dofmap, count, trace.layout.block if trace.layout else 1)

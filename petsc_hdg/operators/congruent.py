@@ -15,7 +15,10 @@ class CongruentFacets:
     """Dictionary [kind, n_a, m, width] of dense blocks and that of the transposed matrix; products with both.
 
     trace: the ElementMatrices whose layout, kernels and buffers it uses.
+    parts: buffer [num_parts] for parts of x·y on this rank, if products are to sum it.
     """
+
+    parts = None
 
     def __init__(self, trace, kinds: FacetKinds):
         self.trace, self.kinds, self.arrays = trace, kinds, trace.arrays
@@ -49,6 +52,11 @@ class CongruentFacets:
         layout = self.trace.layout
         return 2 * layout.num_facets * layout.num_slots * layout.block**2
 
+    @property
+    def num_parts(self) -> int:
+        """Threads of all groups of facets."""
+        return self.groups.count * self.shape.facets * self.shape.parts
+
     def add_tile(self, K, first: int, count: int, tile_stride: int) -> None:
         """Take the blocks of the kinds whose representative has one of the cells first … first + count - 1."""
         if (first, count) not in self._tiles:
@@ -74,12 +82,14 @@ class CongruentFacets:
             *self._sides, *self.trace.orientation, K, self.blocks, self.transposed,
         )  # fmt: skip
 
-    def mult(self, x, y_owned, y_ghost, transpose: bool = False) -> None:
-        """y = A x or Aᵀ x on this rank."""
+    def mult(self, x, y_owned, y_ghost, transpose: bool = False, part: int | None = None) -> None:
+        """y = A x or Aᵀ x on this rank, or a part of its rows, see TraceFormat.mult."""
+        facets, inner = self.shape.facets, self.trace.layout.num_inner
+        ends = self.trace.part_range(part, inner, self.groups.count * facets, facets)
+        first, last = (end * self.shape.parts for end in ends)
         self.trace.kernels["trace_congruent_product"](
-            self.groups.count * self.shape.facets * self.shape.parts, *self._sizes,
-            self.transposed if transpose else self.blocks, *self._listed, self._numbers, x.owned, x.tail, y_owned,
-            y_ghost,
+            last, *self._sizes, self.transposed if transpose else self.blocks, *self._listed, self._numbers, x.owned,
+            x.tail, y_owned, y_ghost, self.parts, first=first,
         )  # fmt: skip
 
     def column(self, k: int, y_owned, y_ghost) -> None:

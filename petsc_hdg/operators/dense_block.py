@@ -64,23 +64,25 @@ class DenseBlock(TraceFormat):
             self.row_stride, listed, *self._sides, *self.orientation, self._adjacent, K, self.A,
         )  # fmt: skip
 
-    def mult(self, x: TailedVector, y_owned, y_ghost) -> None:
+    def mult(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
         given = (self.A, self._adjacent, self._numbers, x.owned, x.tail, y_owned, y_ghost)
         if self.by_facet:
-            self._rows("product_facet", *given, items=self.layout.num_facets)
+            self._rows("product_facet", *given, part=part, rows_of_item=self.layout.block)
         else:
-            self._rows("product", *given)
+            self._rows("product", *given, part=part)
 
-    def mult_transpose(self, x: TailedVector, y_owned, y_ghost) -> None:
+    def mult_transpose(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
         where = (self._adjacent, self._reverse, self._numbers)
-        self._rows("transposed", self.A, *where, x.owned, x.tail, y_owned, y_ghost)
+        self._rows("transposed", self.A, *where, x.owned, x.tail, y_owned, y_ghost, part=part)
 
     def column(self, k: int, y_owned, y_ghost) -> None:
         self._rows("column", k, self.A, self._numbers, y_owned, y_ghost)
 
-    def _rows(self, name: str, *arguments, items: int | None = None) -> None:
+    def _rows(self, name: str, *arguments, part: int | None = None, rows_of_item: int = 1) -> None:
         sizes = (self.num_rows, self.dofmap.num_owned, self.num_free, self.facet_stride, self.row_stride)
-        self.kernels[f"trace_dbf_{name}"](self.num_rows if items is None else items, *sizes, *arguments)
+        kernel, inner = self.kernels[f"trace_dbf_{name}"], self.layout.num_inner * self.layout.block // rows_of_item
+        first, last = self.part_range(part, inner, self.num_rows // rows_of_item, kernel.spec.local_size)
+        kernel(last, *sizes, *arguments, first=first)
 
     def use_kernels_of(self, other: DenseBlock) -> None:
         super().use_kernels_of(other)

@@ -11,6 +11,7 @@ from ..discretizations.base import padded
 from ..discretizations.congruence import Shapes
 from ..discretizations.facet_kinds import facet_kinds
 from .congruent import CongruentFacets
+from .overlap import assembled_rows, element_cells
 from .trace_format import SYMMETRIC, TraceFormat, tile_asymmetry
 from .vectors import TailedVector
 
@@ -46,6 +47,11 @@ class ElementMatrices(TraceFormat):
     def can_share(self) -> bool:
         """Facets own their unknowns, so that those beside congruent cells have the same blocks."""
         return self.has_facets
+
+    @property
+    def summing(self):
+        """What sums x·y while it computes a product."""
+        return self.congruent
 
     def share(self, shapes: Shapes | None) -> None:
         if shapes is self._shapes:
@@ -112,34 +118,24 @@ class ElementMatrices(TraceFormat):
         self.congruent.add_shapes(K, shapes)
         return True
 
-    def mult(self, x: TailedVector, y_owned, y_ghost) -> None:
+    def mult(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
         if self.congruent:
-            self.congruent.mult(x, y_owned, y_ghost)
+            self.congruent.mult(x, y_owned, y_ghost, part=part)
             return
         if self.symmetric:
-            kernel = self.kernels["trace_packed_product"]
-            groups = -(-self.num_cells // self.specs.packed_shape()[0])
-            gathered = (self._dofs, x.owned, x.tail, self._element)
-            kernel(
-                groups * kernel.spec.local_size,
-                self.num_cells,
-                self.dofmap.num_owned,
-                self.stride,
-                self._matrix(),
-                *gathered,
-            )
+            self._multiply_packed(x, part)
         else:
-            self._multiply("trace_element_product", x)
-        self._assemble(y_owned, y_ghost)
+            self._multiply("trace_element_product", x, part)
+        self._assemble(y_owned, y_ghost, part)
 
-    def mult_transpose(self, x: TailedVector, y_owned, y_ghost) -> None:
+    def mult_transpose(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
         if self.congruent:
-            self.congruent.mult(x, y_owned, y_ghost, transpose=True)
+            self.congruent.mult(x, y_owned, y_ghost, transpose=True, part=part)
         elif self.symmetric:
-            self.mult(x, y_owned, y_ghost)
+            self.mult(x, y_owned, y_ghost, part)
         else:
-            self._multiply("trace_element_transposed", x)
-            self._assemble(y_owned, y_ghost)
+            self._multiply("trace_element_transposed", x, part)
+            self._assemble(y_owned, y_ghost, part)
 
     def column(self, k: int, y_owned, y_ghost) -> None:
         if self.congruent:
@@ -152,15 +148,27 @@ class ElementMatrices(TraceFormat):
         self.kernels[name](items, self.num_cells, stride, k, self._matrix(), *self.orientation, self._element)
         self._assemble(y_owned, y_ghost)
 
-    def _multiply(self, name: str, x: TailedVector) -> None:
+    def _multiply_packed(self, x: TailedVector, part: int | None) -> None:
+        kernel, cells = self.kernels["trace_packed_product"], self.specs.packed_shape()[0]
+        first, last = (k // cells * kernel.spec.local_size for k in self._cells(part, cells))
+        sizes = (self.num_cells, self.dofmap.num_owned, self.stride)
+        kernel(last, *sizes, self._matrix(), self._dofs, x.owned, x.tail, self._element, first=first)
+
+    def _multiply(self, name: str, x: TailedVector, part: int | None) -> None:
         sizes = (self.num_cells, self.dofmap.num_owned, self.stride, self.row_stride)
         gathered = (self._dofs, x.owned, x.tail, self._element)
-        self.kernels[name](self.num_cells * self.cell_dofs, *sizes, self._matrix(), *gathered)
+        first, last = (k * self.cell_dofs for k in self._cells(part, self.kernels[name].spec.local_size))
+        self.kernels[name](last, *sizes, self._matrix(), *gathered, first=first)
 
-    def _assemble(self, y_owned, y_ghost) -> None:
+    def _cells(self, part: int | None, step: int) -> tuple[int, int]:
+        """First and last cell of a part, in whole groups of `step` cells."""
+        return element_cells(part, self.inner_cells, self.num_cells, step, self.operator.device)
+
+    def _assemble(self, y_owned, y_ghost, part: int | None = None) -> None:
         start, entry = self._rows()
-        sizes = (self.num_free, self.dofmap.num_owned)
-        self.kernels["assemble"](self.num_free, *sizes, start, entry, self._element, y_owned, y_ghost)
+        kernel, owned = self.kernels["assemble"], self.dofmap.num_owned
+        first, last = assembled_rows(part, owned, self.num_free, kernel)
+        kernel(last, last, owned, start, entry, self._element, y_owned, y_ghost, first=first)
 
     def _rows(self):
         """Entries of the element vectors that each owned and ghost value sums, on the device."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..device import Kernel, fastest
 from ..device.platforms import opencl
+from .overlap import FIRST, LAST, OUTER, part_range
 from .verdict import vector_of
 
 
@@ -31,6 +32,7 @@ class PatchOperator:
         }
         self._tables = [arrays.to_device(table, "patches") for table in tables.values()]
         rows = (patches.rows, patches.row_start, patches.row_entry)
+        self._first_ghost = int(np.searchsorted(patches.rows, operator.dofmap.num_owned))
         self._rows = [arrays.to_device(table, "patches") for table in rows]
         facets = disc.num_dofs * disc.facet_stride if disc.num_facets else 0
         self._local: dict = {}
@@ -75,17 +77,37 @@ class PatchOperator:
 
         return fastest(specs, operator.device, launch)
 
-    def _launch(self, kernel: Kernel, out, **where) -> None:
+    def _launch(self, kernel: Kernel, out, part: int | None = None, **where) -> None:
         arguments = self.operator.arguments(kernel, self.operator.discretization.mesh.num_cells, **where)
-        items = self.count * kernel.spec.local_size if self.sizes[0] else 0
+        ends = self._patches(part) if self.sizes[0] else (0, 0)
+        first, last = (end * kernel.spec.local_size for end in ends)
         size = kernel.spec.local_bytes
         local = self._local.setdefault(size, opencl().LocalMemory(size))  # the same object, which need not be set anew
-        kernel(items, *arguments, *self.sizes, *self._tables, out, self.border, self._aux, local)
+        kernel(last, *arguments, *self.sizes, *self._tables, out, self.border, self._aux, local, first=first)
 
-    def sum(self, what: str, out, **where) -> None:
+    def _patches(self, part: int | None) -> tuple[int, int]:
+        """First and last patch of a part, see overlap.py."""
+        disc, cells = self.operator.discretization, self.operator.discretization.patches.cells
+        ends = part_range(part, disc.mesh.num_inner, self.count * cells, cells, self.operator.device)
+        return ends[0] // cells, ends[1] // cells
+
+    def sum(self, what: str, out, part: int | None = None, **where) -> None:
         """out, and the operator's ghost sums: this rank's cells and facets, their `residual` or `action`."""
         operator = self.operator
-        self._launch(self.kernels[f"cg_patch_{what}"], out, **where)
-        operator.run_facets(f"cg_facet_{what}", self.border, first=self.border_values, **where)
-        rows = (self.num_rows, self.num_rows, operator.dofmap.num_owned, *self._rows)
-        self.kernels["assemble_rows"](*rows, self.border, out, operator.ghost_sums)
+        self._launch(self.kernels[f"cg_patch_{what}"], out, part, **where)
+        if part in (None, OUTER):
+            operator.run_facets(f"cg_facet_{what}", self.border, first=self.border_values, **where)
+        self._sum_border(out, part)
+
+    def _sum_border(self, out, part: int | None) -> None:
+        """Rows that patches leave: those of ghosts in OUTER, others once all patches are done."""
+        operator, kernel = self.operator, self.kernels["assemble_rows"]
+        group = kernel.spec.local_size
+        first, last = {
+            None: (0, self.num_rows),
+            FIRST: (0, 0),
+            OUTER: (self._first_ghost // group * group, self.num_rows),
+            LAST: (0, self._first_ghost),
+        }[part]
+        rows = (last, operator.dofmap.num_owned, *self._rows)
+        kernel(last, *rows, self.border, out, operator.ghost_sums, first=first)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import numpy as np
+
 from ..device import Kernel
 from ..device.halo import Halo
 from .vectors import TailedVector
@@ -20,13 +22,18 @@ class PolytopicAction:
 
     @cached_property
     def launches(self) -> list:
-        """Kernel, number of items and their rows [item, 5] for each degree."""
+        """Kernel, and number of items and their rows [item, 5] of polytopes without ghost neighbours and of others, for
+        each degree."""
         operator, disc = self.operator, self.operator.discretization
+        outer = np.zeros(disc.polytopes.count, bool)
+        outer[disc.polytopes.of_cell[: disc.mesh.num_cells][disc.fine.neighbours.has_ghost]] = True
         found = []
         for items in disc.blocks.everything():
             facets = float((items.rows[:, 4] - items.rows[:, 3]).mean())
             kernel = Kernel(disc.action_spec(items.degree, facets), operator.device)
-            found.append((kernel, len(items.rows), self.arrays.to_device(items.rows, "polytopes")))
+            of_ghosts = outer[items.rows[:, 0]]
+            parts = [items.rows[~of_ghosts], items.rows[of_ghosts]]
+            found.append((kernel, [(len(rows), self.arrays.to_device(rows, "polytopes")) for rows in parts]))
         return found
 
     @cached_property
@@ -39,12 +46,18 @@ class PolytopicAction:
         return {f"poly_action_{kernel.spec.macros['DEGREE']}": kernel for kernel, *_ in compiled}
 
     def run(self, du, out) -> None:
-        """out = J du at the state of the operator's `linearize`. Collective."""
+        """out = J du at the state of the operator's `linearize`; polytopes without ghost neighbours are computed while
+        the halo is under way. Collective."""
+        self.direction.begin(du)
+        self._run(out, 0)
+        self.direction.end()
+        self._run(out, 1)
+
+    def _run(self, out, part: int) -> None:
         operator, components = self.operator, self.operator.discretization.physics.num_components
-        du = self.direction.use(du)
-        vectors = (self.dofmap.num_owned, du.owned, du.tail, out)
-        for kernel, count, rows in self.launches:
-            macros = kernel.spec.macros
+        vectors = (self.dofmap.num_owned, self.direction.owned, self.direction.tail, out)
+        for kernel, parts in self.launches:
+            (count, rows), macros = parts[part], kernel.spec.macros
             groups = -(-count // (macros["GROUP"] // macros["LANES"])) * components
             lists = (operator.boxes, count, rows, operator.cells, self._faces, operator.of_cell, operator.first)
             kernel(groups * macros["GROUP"], *operator.fine._facet_arguments(kernel), *lists, *vectors)

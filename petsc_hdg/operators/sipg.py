@@ -189,26 +189,34 @@ class SIPGOperator(CGOperator):
 
     def residual(self, u, out, t: float = 0.0, u_t=None) -> None:
         """out = F(t, u, u_t). Collective."""
-        rate = self.rest if u_t is None else self.current_rate
-        rate.use(self._zero if u_t is None else u_t)
-        self._ensure_penalty(self.current.use(u), rate, t)
-        where = {"state": self.current, "rate": rate, "t": t}
-        if self.fused is None:
-            self.sum_elements("residual", out, **where)
-        else:
-            for part in range(2):
-                self.fused.run("residual", out, part, **where)
+        rate = self._at_rest if u_t is None else self.current_rate.use(u_t)
+        if not self._has_penalty:
+            self._update_penalty(self.current.use(u), rate, t)
+        self._sum_sides("residual", self.fused, self.current, u, out, state=self.current, rate=rate, t=t)
 
     def action(self, du, out) -> None:
         """out = J du at the state of `linearize`; inner cells are computed while the halo is under way. Collective."""
-        runner = self.fast or self.fused
+        self._sum_sides("action", self.fast or self.fused, self.direction, du, out, du=self.direction)
+
+    def _sum_sides(self, what: str, runner, vector, given, out, **where) -> None:
+        """out = `residual` or `action`; `given` are the owned values of `vector`. What needs no cells of other ranks is
+        computed while these are under way. Collective."""
+        vector.begin(given)
         if runner is None:
-            self.sum_elements("action", out, du=self.direction.use(du))
-            return
-        self.direction.begin(du)
-        runner.run("action", out, 0, du=self.direction)
-        self.direction.end()
-        runner.run("action", out, 1, du=self.direction)
+            self.sum_volumes(what, **where)
+        else:
+            runner.run(what, out, 0, **where)
+        vector.end()
+        if runner is None:
+            self.sum_fluxes(what, out, **where)
+        else:
+            runner.run(what, out, 1, **where)
+
+    @property
+    def _at_rest(self):
+        """The rate of a steady problem: no ghosts to fetch, all are zero."""
+        self.rest.owned = self._zero
+        return self.rest
 
     def diagonal(self, out) -> None:
         """out = diagonal of J."""
@@ -269,11 +277,14 @@ class SIPGOperator(CGOperator):
         arguments = self.arguments(kernel, self.discretization.mesh.num_cells, **where)
         return (*arguments, self.neighbour, self.code, self.sigma, self.kinds)
 
-    def sum_elements(self, what: str, out, **where) -> None:
-        """out: volume, then fluxes, by element vectors."""
+    def sum_volumes(self, what: str, **where) -> None:
+        """Element vectors of the volume terms, which read cells of this rank alone."""
         if what == "action" and self.stored is not None:
             self.stored.volume(where["du"], self._element)
         else:
             self.run_cells(f"cg_{what}", self._element, **where)
+
+    def sum_fluxes(self, what: str, out, **where) -> None:
+        """out: the element vectors with fluxes."""
         self.run_facets_of_cells(what, self._element, **where)
         self.assemble(self._element, out)

@@ -12,6 +12,7 @@ from ..device.platforms import opencl
 from ..discretizations.base import padded
 from ..discretizations.facet_patches import facet_patches
 from ..errors import SolveError
+from .overlap import FIRST, OUTER
 from .trace_format import SYMMETRIC, TraceFormat, tile_asymmetry
 from .vectors import TailedVector
 
@@ -21,9 +22,11 @@ class SymmetricBlocks(TraceFormat):
 
     A product reads (F - 1) F / 2 m² + F m (m + 1) / 4 numbers a cell, half of the dense block format.
     asymmetric: whether a matrix that came since the last `clear` is not symmetric; products are wrong then.
+    parts: buffer [num_parts] for parts of x·y on this rank, if products are to sum it.
     """
 
     kind = "symmetric"
+    parts = None
 
     def __init__(self, operator, single: bool = False, layout=None):
         super().__init__(operator, single, layout)
@@ -83,6 +86,11 @@ class SymmetricBlocks(TraceFormat):
         size = f"blocks of {m} by {m} of {self.num_cells} cells on rank 0"
         return f"symmetric blocks, each once, {size}, {self.nbytes / 1e6:.1f} MB{self._in_single}"
 
+    @property
+    def num_parts(self) -> int:
+        """Threads of all patches."""
+        return self.patches.count * self.shape.threads
+
     def clear(self) -> None:
         self.asymmetric = False
 
@@ -100,23 +108,28 @@ class SymmetricBlocks(TraceFormat):
             *self._sides, *self.orientation, K, self.own,
         )  # fmt: skip
 
-    def mult(self, x: TailedVector, y_owned, y_ghost) -> None:
+    def mult(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
         if self.asymmetric:
             raise SolveError("the trace matrix is not symmetric: use -hdg_trace_mat auto or dbf")
         owned, free, numbers = self.dofmap.num_owned, self.num_free, padded(self.layout.num_facets)
+        cells = self.shape.cells
+        first, last = self.part_range(part, self.inner_cells, self.patches.count * cells, cells)
         self.kernels["trace_symmetric_product"](
-            self.patches.count * self.shape.threads, self.num_cells, owned, free, self.cell_stride, numbers,
+            last // cells * self.shape.threads, self.num_cells, owned, free, self.cell_stride, numbers,
             self.patches.most, self.pairs, self.own, self._first, self._facet, self._slot, self._numbers,
-            x.owned, x.tail, y_owned, y_ghost, self._left, self._local,
+            x.owned, x.tail, y_owned, y_ghost, self._left, self._local, self.parts,
+            first=first // cells * self.shape.threads,
         )  # fmt: skip
+        if part in (FIRST, OUTER):
+            return  # facets between patches are between cells of this rank: no ghosts
         count = self.patches.cut.shape[1]
         self.kernels["trace_symmetric_cut"](
             count * self.layout.block, count, owned, free, numbers, self._cut, self._numbers, self._left, y_owned,
             y_ghost,
         )  # fmt: skip
 
-    def mult_transpose(self, x: TailedVector, y_owned, y_ghost) -> None:
-        self.mult(x, y_owned, y_ghost)
+    def mult_transpose(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
+        self.mult(x, y_owned, y_ghost, part)
 
     def column(self, k: int, y_owned, y_ghost) -> None:
         self.kernels["trace_symmetric_column"](

@@ -11,6 +11,7 @@ from ..discretizations.trace_element import TraceElement
 from ..discretizations.trace_layout import trace_layout
 from ..discretizations.trace_specs import TraceSpecs
 from ..discretizations.transposition import DeviceLimits
+from .overlap import in_parts, part_range
 from .vectors import TailedVector
 
 SYMMETRIC = {"double": 1e-11, "single": 1e-4}  # |K - Kᵀ| over |K| below which an element matrix counts as symmetric
@@ -88,12 +89,12 @@ class TraceFormat:
         """Take the matrices K [column, shape, row] of the Shapes of `share`, not tiles. Returns whether it can."""
         return False
 
-    def mult(self, x: TailedVector, y_owned, y_ghost) -> None:
-        """y = A x on this rank."""
+    def mult(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
+        """y = A x on this rank, or a part of its rows as overlap.py has them: all of y_ghost is in OUTER."""
         raise NotImplementedError
 
-    def mult_transpose(self, x: TailedVector, y_owned, y_ghost) -> None:
-        """y = Aᵀ x on this rank."""
+    def mult_transpose(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
+        """y = Aᵀ x on this rank, or a part of it."""
         raise NotImplementedError
 
     def column(self, k: int, y_owned, y_ghost) -> None:
@@ -112,8 +113,21 @@ class TraceFormat:
     def apply(self, x, out, transpose: bool = False) -> None:
         """out = A x, or Aᵀ x. Collective."""
         product = self.mult_transpose if transpose else self.mult
-        product(self._x.use(x), out, self._ghost_sums)
-        self.operator.halo.reverse_add(self._ghost_sums, out)
+
+        def run(part):
+            product(self._x, out, self._ghost_sums, part)
+
+        in_parts(self.operator, self._x, x, run, out, self._ghost_sums)
+
+    @cached_property
+    def inner_cells(self) -> int:
+        """Cells, the first ones, that have no unknown in common with other ranks."""
+        mesh = self.operator.discretization.mesh
+        return mesh.num_facet_inner if self.has_facets else mesh.num_inner
+
+    def part_range(self, part: int | None, inner: int, total: int, step: int) -> tuple[int, int]:
+        """First and last item of a part, see overlap.py."""
+        return part_range(part, inner, total, step, self.operator.device)
 
     def apply_column(self, k: int, out) -> None:
         """out = `column` k summed over ranks. Collective."""

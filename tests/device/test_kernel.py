@@ -61,6 +61,24 @@ def test_launches_with_arguments_that_stay(make_spec, profile):
     assert kernel.bound(0, one, total, total, 5)() is None
 
 
+@pytest.mark.parametrize("profile", [False, True])
+def test_the_first_work_items_are_left_out(make_spec, profile):
+    device = Device.select()
+    device.profile = profile
+    arrays, kernel = Arrays(device), Kernel(make_spec(), device)
+    group = kernel.spec.local_size
+    a, total = arrays.to_device(np.arange(4.0 * group)), arrays.zeros(4 * group)
+    kernel(3 * group, a, a, total, 4 * group, first=2 * group)
+    shift = arrays.to_host(total, 4 * group)[2 * group] - 4 * group
+    inside = (np.arange(4 * group) >= 2 * group) & (np.arange(4 * group) < 3 * group)
+    wanted = np.where(inside, 2 * np.arange(4 * group) + shift, 0)
+    np.testing.assert_allclose(arrays.to_host(total, 4 * group), wanted, rtol=1e-15)
+    kernel.bound(group, a, a, total, group)()
+    assert kernel(2 * group, a, a, total, group, first=2 * group) is None
+    with pytest.raises(DeviceError, match="cannot begin at work-item 1: "):
+        kernel(group, a, a, total, group, first=1)
+
+
 def test_one_program_for_kernels_of_one_text(device, make_spec):
     assert Kernel(make_spec(), device).program is Kernel(make_spec(name="selftest_reverse"), device).program
 

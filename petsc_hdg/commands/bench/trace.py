@@ -116,6 +116,7 @@ class TraceCopies:
         self.spaces = (space,)
         self.dofmap = tiled_dofmap(dofmap, count)
         self.mesh = SimpleNamespace(num_cells=mesh.num_cells * count, comm=MPI.COMM_SELF, cell=cell, dim=mesh.dim)
+        self.mesh.num_inner = self.mesh.num_facet_inner = self.mesh.num_cells
         self.stride = padded(self.mesh.num_cells)
         self.options = SimpleNamespace(degree=degree, precision=arrays.precision)
         self.physics = SimpleNamespace(num_components=components)

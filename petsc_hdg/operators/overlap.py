@@ -1,0 +1,52 @@
+"""Sums over cells and ranks in parts, so that kernels run while ghost values are under way."""
+
+from __future__ import annotations
+
+FIRST, OUTER, LAST = 0, 1, 2  # parts: inner items, those that read or write ghosts, and inner ones again
+LEAST = 1 << 15  # inner items of a GPU below which one launch takes less time than a second one costs
+
+
+def in_parts(operator, vector, given, run, out, ghost_sums) -> None:
+    """out = what `run(part)` computes on this rank, and its ghost sums of all ranks. Collective.
+
+    Inner items are computed while the ghosts of the TailedVector `vector` come, whose owned values are `given`, and the
+    rest of them while ghost sums go to their owners. A rank without neighbours computes all at once: run(None).
+    """
+    halo = operator.halo
+    if not halo.plan.active:
+        vector.owned = given
+        run(None)
+        return
+    vector.begin(given)
+    run(FIRST)
+    vector.end()
+    run(OUTER)
+    halo.reverse_add_begin(ghost_sums)
+    run(LAST)
+    halo.reverse_add_end(out)
+
+
+def part_range(part: int | None, inner: int, total: int, step: int, device) -> tuple[int, int]:
+    """First and last item of a part of `total` items of which the first `inner` need no ghosts; starts are multiples of
+    `step`. All items for None."""
+    if part is None:
+        return 0, total
+    few = device.is_gpu and inner < LEAST
+    end = 0 if few else inner // step * step
+    middle = end // 2 // step * step
+    return ((0, middle), (end, total), (middle, end))[part]
+
+
+def element_cells(part: int | None, inner: int, total: int, step: int, device) -> tuple[int, int]:
+    """First and last cell of a part of element vectors, in whole groups of `step` cells: all inner cells are in FIRST,
+    because rows are summed once all cells are done."""
+    inner = 0 if device.is_gpu and inner < LEAST else inner // step * step
+    total = -(-total // step) * step
+    return {None: (0, total), FIRST: (0, inner), OUTER: (inner, total), LAST: (0, 0)}[part]
+
+
+def assembled_rows(part: int | None, num_owned: int, num_rows: int, kernel) -> tuple[int, int]:
+    """First and last row that a part sums from element vectors: those of ghosts once all cells are done, in OUTER, and
+    those of this rank, which others wait for less, in LAST."""
+    border = num_owned // kernel.spec.local_size * kernel.spec.local_size
+    return {None: (0, num_rows), FIRST: (0, 0), OUTER: (border, num_rows), LAST: (0, border)}[part]

@@ -1,0 +1,114 @@
+"""Under mpiexec: products and residuals read no ghosts before these have come, and inner kernels run meanwhile.
+
+Ghosts are not a number until they come: a kernel that reads them too early spoils the result.
+"""
+
+import sys
+
+import numpy as np
+import petsc4py
+
+petsc4py.init(sys.argv)
+
+from mpi4py import MPI  # noqa: E402
+
+import petsc_hdg as fe  # noqa: E402
+from petsc_hdg.device import Halo  # noqa: E402
+from petsc_hdg.device.kernel import Kernel  # noqa: E402
+from petsc_hdg.run import guarded  # noqa: E402
+
+comm = MPI.COMM_WORLD
+PHYSICS = {"f0": "f0[0] = -1 + u[0];", "f1": "for (d = 0; d < dim; ++d) f1[d] = (1 + x[0])*u_x[d];"}
+CONSTANT = {"f0": "f0[0] = -1 + u[0];", "f1": "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"}
+CASES = {
+    "cg_gpu patch": ({"degree": 1}, PHYSICS),
+    "cg_gpu cell": ({"degree": 2, "kernel": "cell"}, PHYSICS),
+    "cg_gpu transpose": ({"degree": 2, "kernel": "transpose"}, PHYSICS),
+    "hdg_gpu dbf": ({"degree": 1, "hdg_trace_mat": "dbf"}, PHYSICS),
+    "hdg_gpu element": ({"degree": 1, "hdg_trace_mat": "element", "hdg_share": False}, PHYSICS),
+    "hdg_gpu symmetric": ({"degree": 1, "hdg_trace_mat": "symmetric"}, PHYSICS),
+    "hdg_gpu congruent": ({"degree": 1, "hdg_trace_mat": "auto"}, CONSTANT),
+    "sipg_gpu affine": ({"degree": 2}, CONSTANT),
+    "sipg_gpu fused": ({"degree": 2, "sipg_kernel": "fused"}, PHYSICS),
+    "sipg_gpu split": ({"degree": 2, "sipg_kernel": "split"}, PHYSICS),
+    "poly_gpu": ({"degree": 1}, PHYSICS),
+}
+_between: list = []  # work-items of the launches between a begin and its end, while one is under way
+_log: list[int] = []
+
+
+def watch() -> None:
+    """Count work-items launched while exchanges are under way."""
+    launch = Kernel._launch
+
+    def counted(self, groups, offset):
+        for exchange in _between:
+            exchange.append(groups[0])
+        return launch(self, groups, offset)
+
+    Kernel._launch = counted
+    for what in ("forward", "reverse_add"):
+        begin, end = getattr(Halo, f"{what}_begin"), getattr(Halo, f"{what}_end")
+
+        def begun(self, source, begin=begin):
+            begin(self, source)
+            if self.plan.active:
+                _between.append([])
+
+        def ended(self, target, end=end):
+            if self.plan.active:
+                _log.append(sum(_between.pop()))
+            end(self, target)
+
+        setattr(Halo, f"{what}_begin", begun)
+        setattr(Halo, f"{what}_end", ended)
+
+
+def spoil(vector, num_ghosts: int, arrays) -> None:
+    """Ghosts that are not a number."""
+    arrays.upload(vector.tail, np.full(max(1, num_ghosts), np.nan, arrays.real)[:num_ghosts], "test")
+
+
+def twice(what, vector, problem, n: int) -> None:
+    """Two calls, the second after its ghosts are spoilt, agree to the last bit; something ran meanwhile."""
+    arrays = problem.arrays
+    found = []
+    for _ in range(2):
+        spoil(vector, problem.discretization.dofmap.num_ghosts, arrays)
+        out = arrays.to_device(np.full(n, np.nan))
+        _log.clear()
+        what(out)
+        found.append(arrays.to_host(out, n))
+    assert np.isfinite(found[0]).all() and np.array_equal(*found)
+    assert _log and _log[0] > 0, f"nothing runs while ghosts come: {problem.scheme.name} {_log}"
+
+
+def check(name: str) -> None:
+    settings, physics = CASES[name]
+    physics = fe.Physics({"u": 1}, **physics, boundary=[fe.Dirichlet("left", "g[0] = x[1];")])
+    mesh = fe.Mesh.box([24, 20], simplex="transpose" not in name)
+    problem = fe.Problem(mesh, physics, backend=name.split()[0], **settings)
+    u, n = problem.create_vec(), problem.discretization.dofmap.num_owned
+    u.setArray(np.random.default_rng(comm.rank).random(n))
+    operator = problem.callbacks.operator
+    problem.callbacks.linearize(None, u, problem.callbacks.jacobian, problem.callbacks.preconditioning)
+    with problem.access.read(u) as x:
+        if name.startswith("hdg"):
+            twice(lambda out: operator.action(x, out), operator.format._x, problem, n)
+            return
+        direction = operator.products.direction if name.startswith("poly") else operator.direction
+        action = operator.products.run if name.startswith("poly") else operator.action  # as on GPUs
+        twice(lambda out: action(x, out), direction, problem, n)
+        if not name.startswith("poly"):
+            twice(lambda out: operator.residual(x, out), operator.current, problem, n)
+
+
+def main() -> None:
+    watch()
+    for name in sys.argv[1].split(",") if len(sys.argv) > 1 else CASES:
+        check(name)
+    if comm.allreduce(1) == comm.size and comm.rank == 0:
+        print("overlap agrees")
+
+
+guarded(main)
