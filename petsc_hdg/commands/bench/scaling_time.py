@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
 from unittest import mock
 
 import numpy as np
@@ -17,14 +16,13 @@ ENTRIES = ("forward", "forward_begin", "forward_end", "reverse_add", "reverse_ad
 SHORT, LONG = 3, 33  # iterations of two solves, whose difference is an iteration's time
 LEAST = 0.02  # seconds of a measurement
 LINK_VALUES = (1 << 10, 1 << 14, 1 << 17, 1 << 19)  # a rank sends to one neighbour, and takes from another
+WAITS = 10  # products over which what halos copy and wait is averaged
 REDUCED = 4  # numbers that an iteration sums at once
 
 
-@contextmanager
 def without_halo():
-    """No rank exchanges ghosts inside the block: what a product takes by itself."""
-    with mock.patch.multiple(Halo, **{name: lambda *_, **__: None for name in ENTRIES}):
-        yield
+    """Context manager: no rank exchanges ghosts inside it: what a product takes by itself."""
+    return mock.patch.object(Halo, "muted", True)
 
 
 def halo_calls(product) -> list:
@@ -140,14 +138,18 @@ class Timed:
         return max((min(found[1::2]) - min(found[::2])) / (LONG - SHORT), 1e-9)
 
     def _sent(self, product, exchanges: list) -> dict:
-        """Bytes that a product's halo copies, and neighbours, of the rank that has most."""
-        before, comm = self._copied(), self.problem.comm
-        product()
-        neighbours = max((len(halo.plan.send_ranks) for halo, *_ in exchanges), default=0)
-        return {
-            "halo_bytes": comm.allreduce(self._copied() - before, MAX),
-            "neighbours": comm.allreduce(neighbours, MAX),
-        }
+        """What a product's halo costs the rank that has most: bytes to the host, of these through shared windows and by
+        messages, neighbours, seconds in which the host waits (kernels maybe running).
+        """
+        comm, counted = self.problem.comm, self.problem.device.exchanges
+        before = self._copied(), counted.windows, counted.messages, counted.waited
+        for _ in range(WAITS):
+            product()
+        after = self._copied(), counted.windows, counted.messages, counted.waited
+        names = ("halo_bytes", "window_bytes", "message_bytes", "host_wait_seconds")
+        found = {n: (a - b) / WAITS for n, a, b in zip(names, after, before, strict=True)}
+        found["neighbours"] = max((len(halo.plan.send_ranks) for halo, *_ in exchanges), default=0)
+        return {name: comm.allreduce(value, MAX) for name, value in found.items()}
 
     def _copied(self) -> int:
         """Bytes of halos to the host so far."""
