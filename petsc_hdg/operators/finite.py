@@ -29,10 +29,9 @@ def fault(discretization, values: np.ndarray, what: str) -> str:
 
 def require_finite(discretization, vector, what: str) -> None:
     """Raise SolveError, on all ranks, if a PETSc Vec of unknowns is not finite. Collective."""
-    if not np.isfinite(vector.norm()):  # the sum of squares keeps what a maximum may drop
-        text = fault(discretization, vector.getArray(readonly=True), what)
-        if text:
-            raise SolveError(text)
+    values = vector.getArray(readonly=True)
+    if discretization.mesh.comm.allreduce(int(not np.isfinite(values).all())):
+        raise SolveError(fault(discretization, values, what))
 
 
 def _place(discretization, number: int) -> str:

@@ -16,8 +16,8 @@ def met_no_number(snes: PETSc.SNES) -> bool:
     return snes.getConvergedReason() == _NO_NUMBER or snes.getKSP().getConvergedReason() in by_ksp
 
 
-def of_solve(problem, snes: PETSc.SNES, u: PETSc.Vec) -> str:
-    """What is not finite after a solve that failed at u, in words; "" if all is, or it failed of something else.
+def of_solve(problem, snes: PETSc.SNES, u: PETSc.Vec, t: float = 0.0) -> str:
+    """What is not finite after a solve that failed at u and t, in words; "" if all is, or it failed of something else.
 
     Collective.
     """
@@ -25,14 +25,14 @@ def of_solve(problem, snes: PETSc.SNES, u: PETSc.Vec) -> str:
         return ""
     return (
         fault(problem.discretization, u.getArray(readonly=True), "the state")
-        or _of_residual(problem, u)
+        or _of_residual(problem, u, t)
         or _of_jacobian(problem, u)
     )
 
 
-def _of_residual(problem, u: PETSc.Vec) -> str:
+def _of_residual(problem, u: PETSc.Vec, t: float) -> str:
     f = u.duplicate()
-    problem.callbacks.ifunction(None, 0.0, u, None, f)
+    problem.callbacks.ifunction(None, t, u, None, f)
     text = fault(problem.discretization, f.getArray(readonly=True), "the residual")
     f.destroy()
     return text

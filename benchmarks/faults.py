@@ -1,0 +1,190 @@
+"""What happens when something goes wrong on one rank: `python benchmarks/faults.py [-repeat 20] [-ranks 3] [-jobs 1]`.
+
+Each case of faulty.py is run again and again under mpiexec. A row says how all of its runs ended: exit status, seconds,
+the one sentence (or the last line of the user's trace) and the rank that it names. A run that prints its error twice,
+ends with status 0 or does not end within `-limit` seconds is a defect. Cases about the cache of kernels and about
+checkpoints must end well: with the norm of the undisturbed run. `-json FILE` keeps the rows, `-only NAME` picks cases.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+PROGRAM = Path(__file__).with_name("faulty.py")
+# name → (exit statuses accepted, text of the error, whether a rank is named)
+FAULTS = {
+    "build failure": ((1,), r"error: kernel '\w+' does not compile(?:.|\n)*?\[rank 1\]"),
+    "no memory for the operator": ((1,), r"error: .* has no room for .* use at least .* \[rank 1\]"),
+    "no memory in the solve": ((1,), r"error: .* has no room for .* \[rank 1\]"),
+    "NaN in an auxiliary field": (
+        (1,),
+        r"error: the function for auxiliary field 'kappa' has the value nan .*\[rank 1\]",
+    ),
+    "NaN in coordinates": ((1,), r"error: Cell .* is degenerate .*\[rank 1\]|error: .*not finite.*\[rank 1\]"),
+    "root of a negative number": (
+        (1,),
+        r"error: .*the residual is not a finite number .* on rank 1 in the cell around",
+    ),
+    "exception in a function of x": ((1,), r"ValueError: the user's own mistake"),
+    "exception in a monitor of steps": ((1,), r"ValueError: the user's own mistake"),
+    "exception in a monitor of SNES": ((1,), r"ValueError: the user's own mistake"),
+    "exception in a monitor of KSP": ((1,), r"ValueError: the user's own mistake"),
+    "exception in a preconditioner": ((1,), r"ValueError: the user's own mistake"),
+    "exit on a rank": ((3,), r"error: the program ends with status 3 while other ranks go on \[rank 1\]"),
+    "interrupted (SIGINT)": ((1,), r"KeyboardInterrupt"),
+    "killed (SIGKILL)": ((137,), r"exited on signal 9"),
+    "segmentation fault": ((59, 139), r"Caught signal number 11"),
+}
+CACHES = ("cache cut", "cache flipped", "cache of two jobs", "cache not writable")
+
+
+def environment(**more) -> dict:
+    given = {"POCL_MAX_PTHREAD_COUNT": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    given |= {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none"}
+    if os.geteuid() == 0:
+        given |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return {**os.environ, **given, **more}
+
+
+def start(ranks: int, fault: str, *options, **more):
+    command = ["mpiexec", "-n", str(ranks), sys.executable, str(PROGRAM), fault, *options]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment(**more)
+    )
+
+
+def finish(process, limit: float) -> tuple[int | None, str, str, float]:
+    """Status (None: it did not end), stdout, stderr, seconds."""
+    begin = time.monotonic()
+    try:
+        out, err = process.communicate(timeout=limit)
+        status = process.returncode
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        (out, err), status = process.communicate(timeout=30), None
+    return status, out.decode(errors="replace"), err.decode(errors="replace"), time.monotonic() - begin
+
+
+def norm(out: str) -> float | None:
+    found = re.search(r"NORM (\S+)", out)
+    return float(found[1]) if found else None
+
+
+def fault_run(name: str, given) -> dict:
+    """One run of a fault; `defect` says what was not as it must be."""
+    statuses, pattern = FAULTS[name]
+    status, out, err, seconds = finish(start(given.ranks, name, *given.options), given.limit)
+    said = [found[0] for found in re.finditer(pattern, err)]
+    defect = ""
+    if status is None:
+        defect = "did not end"
+    elif status not in statuses:
+        defect = f"exit status {status}"
+    elif len(said) != 1:
+        defect = f"said {len(said)} times"
+    elif "ValueError" in pattern or "Interrupt" in pattern:
+        defect = "" if err.count("error [rank 1]:") == 1 else "no rank named"
+    if norm(out) is not None:
+        defect = "went on"
+    return {"status": status, "seconds": seconds, "said": said[0] if said else err[-600:], "defect": defect}
+
+
+def damage(folder: Path, how: str, rng: random.Random) -> None:
+    """Cut or change files of every program in the cache."""
+    for path in folder.glob("*/*"):
+        content = path.read_bytes()
+        if not content or path.name == "program.cl":
+            continue
+        place = rng.randrange(len(content))
+        if how == "cache cut":
+            path.write_bytes(content[:place])
+        else:
+            path.write_bytes(content[:place] + bytes([content[place] ^ (1 << rng.randrange(8))]) + content[place + 1 :])
+
+
+def cache_run(name: str, number: int, given, kept: Path, right: float) -> dict:
+    """One run with a cache that is damaged, shared by two jobs from its beginning, or not to be written."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "kernels"
+        if name == "cache not writable":
+            Path(temporary, "file").touch()
+            folder = Path(temporary) / "file" / "kernels"
+        elif name != "cache of two jobs":
+            shutil.copytree(kept, folder)
+            damage(folder, name, random.Random(f"{name} {number}"))
+        begin = time.monotonic()
+        jobs = [start(given.ranks, "none", *given.options, PETSC_HDG_CACHE=str(folder))]
+        if name == "cache of two jobs":
+            jobs.append(start(given.ranks, "none", *given.options, PETSC_HDG_CACHE=str(folder)))
+        ends = [finish(job, given.limit) for job in jobs]
+        seconds = time.monotonic() - begin
+    defect = ""
+    for status, out, err, _ in ends:
+        if status != 0:
+            defect = f"exit status {status}: {err[-300:]}"
+        elif norm(out) != right:
+            defect = f"norm {norm(out)} instead of {right}"
+    return {"status": ends[0][0], "seconds": seconds, "said": "the same norm, to the last bit", "defect": defect}
+
+
+def row(name: str, runs: list[dict]) -> dict:
+    seconds = [run["seconds"] for run in runs]
+    return {
+        "case": name,
+        "runs": len(runs),
+        "statuses": sorted({str(run["status"]) for run in runs}),
+        "seconds_median": round(statistics.median(seconds), 2),
+        "seconds_most": round(max(seconds), 2),
+        "said": runs[0]["said"].strip()[:300],
+        "defects": [run["defect"] for run in runs if run["defect"]],
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-repeat", type=int, default=20, help="runs of each case")
+    parser.add_argument("-ranks", type=int, default=3)
+    parser.add_argument("-jobs", type=int, default=1, help="runs at once")
+    parser.add_argument("-limit", type=float, default=120.0, help="seconds that a run may take")
+    parser.add_argument("-only", help="cases whose names contain this")
+    parser.add_argument("-json", help="file for the rows")
+    given, given.options = parser.parse_known_args()
+    rows = []
+
+    def keep(found: dict) -> None:
+        rows.append(found)
+        print("{case:<34} {statuses} {seconds_median:6.1f} s  {said}".format(**found)[:200], flush=True)
+        for defect in found["defects"]:
+            print(f"    DEFECT: {defect}", flush=True)
+        if given.json:
+            Path(given.json).write_text(json.dumps({"ranks": given.ranks, "rows": rows}, indent=1))
+
+    with ThreadPoolExecutor(given.jobs) as pool, tempfile.TemporaryDirectory() as temporary:
+        kept = Path(temporary) / "kernels"
+        status, out, err, seconds = finish(
+            start(given.ranks, "none", *given.options, PETSC_HDG_CACHE=str(kept)), given.limit
+        )
+        right = norm(out)
+        assert status == 0 and right is not None, err
+        print(f"{'none':<34} ['0'] {seconds:6.1f} s  NORM {right:.15e}", flush=True)
+        for name in (name for name in FAULTS if (given.only or "") in name):
+            keep(row(name, list(pool.map(lambda _, name=name: fault_run(name, given), range(given.repeat)))))
+        for name in (name for name in CACHES if (given.only or "") in name):
+            keep(row(name, list(pool.map(lambda k, n=name: cache_run(n, k, given, kept, right), range(given.repeat)))))
+    return int(any(one["defects"] for one in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+"""Mutated inputs, each in a process of its own: `python benchmarks/mutate.py [-count 200] [-seed 0] [-kinds mesh,…]`.
+
+Accepted are a right answer (`right`) and one clear sentence with exit status 1 (`refused`). All else is a defect: the
+interpreter dies (`crash`), the time ends (`hang`), an exception that is no sentence (`trace`), or a wrong number
+(`wrong`). `-case KIND:SEED` runs one again and shows what it says; `-json FILE` keeps all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import mutations  # noqa: E402
+
+HERE = Path(__file__).parent
+PROGRAM = HERE / "mutated.py"
+LIMIT = 120.0  # seconds of a case: the first solve of a scheme compiles its kernels
+MESHES = ("disk_tri.msh", "disk_quad.msh", "ball_tet.msh", "regions.msh", "regions_v2.msh", "regions_bin.msh")
+MESHES += ("disk_quad8.msh", "box.vtu", "box.vtk", "box.inp", "box.mesh", "box3.vtu")
+TOLERANCE = {"mesh": 1e-7, "polygons": 1e-7, "physics": 1e-9, "options": 2e-2}
+DEFECTS = ("crash", "hang", "trace", "wrong")
+
+
+def original(name: str) -> bytes:
+    """Content of a mesh file; boxes are written by meshio."""
+    if not name.startswith("box"):
+        return (mutations.MESHES / name).read_bytes()
+    import meshio
+    import numpy as np
+
+    x = np.linspace(0.0, 1.0, 4)
+    points = np.array([[a, b, 0.0] for b in x for a in x])
+    squares = [[4 * j + i, 4 * j + i + 1, 4 * j + i + 5, 4 * j + i + 4] for j in range(3) for i in range(3)]
+    blocks = [("triangle", [s[:3] for s in squares] + [[s[0], s[2], s[3]] for s in squares])]
+    if name.startswith("box3"):
+        points = np.array([[a, b, c] for c in (0.0, 1.0) for b in (0.0, 1.0) for a in (0.0, 0.7)])
+        blocks = [("hexahedron", [[0, 1, 3, 2, 4, 5, 7, 6]])]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        binary = {} if path.suffix in (".inp", ".mesh") else {"binary": False}
+        meshio.Mesh(points, blocks).write(path, **binary)
+        return path.read_bytes()
+
+
+def polygons() -> bytes:
+    """A VTU file of triangles and squares as polygons."""
+    import meshio
+
+    points = [[0, 0, 0], [1, 0, 0], [2, 0, 0], [0, 1, 0], [1, 1, 0], [2, 1, 0], [0.5, 2, 0], [1.7, 1.9, 0]]
+    blocks = [("quad", [[0, 1, 4, 3]]), ("triangle", [[1, 2, 5], [1, 5, 4]]), ("polygon", [[3, 4, 5, 7, 6]])]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "polygons.vtu"
+        meshio.Mesh([[float(x) for x in p] for p in points], blocks).write(path, binary=False)
+        return path.read_bytes()
+
+
+def prepare(kind: str, seed: int, folder: Path) -> list[str]:
+    """Write the input of a case to a folder; the options of the program."""
+    rng = random.Random(f"{kind} {seed}")
+    if kind == "mesh":
+        name = MESHES[seed % len(MESHES)]
+        path = (folder / "input").with_suffix(Path(name).suffix)
+        path.write_bytes(mutations.mutated_bytes(original(name), rng, text="bin" not in name))
+    elif kind == "polygons":
+        (folder / "input.vtu").write_bytes(mutations.mutated_bytes(polygons(), rng))
+    elif kind == "physics":
+        f0, f1 = mutations.mutated_physics(rng)
+        (folder / "input.json").write_text(json.dumps({"f0": f0, "f1": f1}))
+    elif kind == "options":
+        return mutations.mutated_options(rng)
+    return []
+
+
+def run(kind: str, seed: int, limit: float = LIMIT) -> dict:
+    """A case: what was done, how it ended, what it said."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        options = prepare(kind, seed, folder)
+        command = [sys.executable, str(PROGRAM), kind, name, *options]
+        start = time.monotonic()
+        try:
+            done = subprocess.run(
+                command, capture_output=True, timeout=limit, check=False, env=environment(), stdin=subprocess.DEVNULL
+            )
+            status, out, err = (
+                done.returncode,
+                done.stdout.decode(errors="replace"),
+                done.stderr.decode(errors="replace"),
+            )
+        except subprocess.TimeoutExpired as late:
+            status, out, err = None, "", (late.stderr or b"").decode(errors="replace")
+    row = {"kind": kind, "seed": seed, "status": status, "seconds": round(time.monotonic() - start, 1)}
+    row |= {"options": options} if options else {}
+    answer = next((json.loads(line[7:]) for line in out.splitlines() if line.startswith("ANSWER ")), None)
+    said = [line for line in err.splitlines() if line.startswith("error: ")]
+    row["outcome"] = outcome(kind, status, answer, said, err)
+    return row | {"answer": answer, "said": said[0] if said else err[-1500:] if row["outcome"] != "right" else ""}
+
+
+def environment() -> dict:
+    return {**os.environ, "POCL_MAX_PTHREAD_COUNT": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def outcome(kind: str, status: int | None, answer, said: list[str], err: str) -> str:
+    """right, refused, or a defect."""
+    if status is None:
+        return "hang"
+    if status not in (0, 1):
+        return "crash"
+    if status == 1:
+        return "refused" if len(said) == 1 and "Traceback" not in err else "trace"
+    if answer is None:
+        return "crash"
+    exact = answer.get("degree", 1) > 0
+    return "right" if not exact or answer["error"] <= TOLERANCE[kind] else "wrong"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-count", type=int, default=200, help="cases in all")
+    parser.add_argument("-seed", type=int, default=0, help="first seed")
+    parser.add_argument("-kinds", default="mesh,physics,options,polygons")
+    parser.add_argument("-json", help="file that keeps the rows")
+    parser.add_argument("-case", help="KIND:SEED, shown in full")
+    given = parser.parse_args()
+    if given.case:
+        kind, seed = given.case.split(":")
+        print(json.dumps(run(kind, int(seed)), indent=1))
+        return 0
+    kinds = given.kinds.split(",")
+    rows = []
+    for number in range(given.count):
+        row = run(kinds[number % len(kinds)], given.seed + number // len(kinds))
+        rows.append(row)
+        if row["outcome"] in DEFECTS:
+            print(f"{row['kind']}:{row['seed']} {row['outcome']}: {row['said'][-300:] or row['answer']}", flush=True)
+        if given.json:
+            keep(Path(given.json), rows)
+    for kind in kinds:
+        counts = Counter(row["outcome"] for row in rows if row["kind"] == kind)
+        print(f"{kind:<12}" + ", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
+    return int(any(row["outcome"] in DEFECTS for row in rows))
+
+
+def keep(path: Path, rows: list[dict]) -> None:
+    counts = Counter(f"{row['kind']} {row['outcome']}" for row in rows)
+    path.write_text(json.dumps({"counts": dict(sorted(counts.items())), "rows": rows}, indent=1))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
