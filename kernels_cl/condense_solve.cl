@@ -11,26 +11,6 @@
 #define LEAST_DAMPING ((real)1 / 1024)
 #define ADD_POINT(op, block) tile_add_point(entry, row0, column0, op, block)
 #define ADD_JUMP(jump, block) tile_add_jump(entry, row0, column0, jump, block)
-#define SUM_POINT(op, block) sum_point(sums, lane, op, block)
-#define SUM_JUMP(jump, block) sum_jump(sums, lane, jump, block)
-
-// Residual sums [ND] of all functions at the coefficients `s`.
-#define RESIDUAL(s)                                                                      \
-  for (int i = lane; i < ND; i += THREADS) sums[i] = 0;                                  \
-  CONDENSE_VOLUME(false, s, blocks, SUM_POINT)                                           \
-  RESIDUAL_BOUNDARY(s)                                                                   \
-  TILE_BARRIER();
-
-#if NATURAL
-#define RESIDUAL_NATURAL(s) CONDENSE_NATURAL(false, s, blocks, masks, SUM_POINT)
-#else
-#define RESIDUAL_NATURAL(s)
-#endif
-#if JUMPS
-#define RESIDUAL_BOUNDARY(s) RESIDUAL_NATURAL(s) CONDENSE_JUMPS(s, blocks, least, SUM_JUMP)
-#else
-#define RESIDUAL_BOUNDARY(s) RESIDUAL_NATURAL(s)
-#endif
 
 // Largest absolute value of v [count] in local memory; nan counts as infinite.
 inline real largest(__local const real *v, int count)

@@ -200,9 +200,9 @@ BAD = {
         "tau is not positive and finite on a facet of cell .*; give -hdg_tau",
     ),
     "degree 10 of HDG": (lambda c, f: problem(c, backend="hdg_gpu", degree=10), "degree 10; hdg_gpu takes 0 to 9"),
-    "HDG of a transient physics": (
-        lambda c, f: problem(c, physics("f0[0] = u_t[0];"), backend="hdg_gpu"),
-        "'poisson' uses u_t, and hdg_gpu",
+    "full HDG of a transient physics": (
+        lambda c, f: problem(c, physics("f0[0] = u_t[0];"), backend="hdg_gpu", hdg_setting="full").solve(),
+        "hdg_setting full does not go with u_t",
     ),
     "HDG of two degrees": (
         lambda c, f: problem(c, library.stokes(2), backend="hdg_gpu", degree=2),

@@ -1,4 +1,4 @@
-"""Physics for runs in time. The solution sin(t) (1 + x y) lies in all spaces of degree 2: what errs is the time scheme."""
+"""Physics for runs in time. The solution sin(t) (1 + x y) lies in all spaces of degree 2: only time steps err."""
 
 from __future__ import annotations
 

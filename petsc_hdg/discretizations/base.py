@@ -46,6 +46,7 @@ class Discretization:
 
     name = "base"
     degrees = (0, 16)
+    in_time = False  # whether cells keep their interior between steps
 
     def __init__(self, mesh, physics, options: Options):
         self.mesh = mesh

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import PhysicsError
+from ..physics import Auxiliary
 from ..reference import ReferenceElement
 from .auxiliary import AuxiliaryRows
 from .base import Discretization, cell_fastest, summation_rows
@@ -15,6 +16,7 @@ from .congruence import Shapes, congruent_cells
 from .dofmap import FieldSpace, build_dofmap
 from .transposition import DeviceLimits
 
+RATES = "u_t"  # behind the user's auxiliary fields: rates of the interior, where the physics has them
 MOST_CONDITIONS = 31  # bits of the mask that tells which natural conditions hold on a facet
 
 
@@ -38,7 +40,8 @@ class CondensedDiscretization(CondensedSpecs, Discretization):
         self.spaces = (FieldSpace(name, self.trace_element, physics.num_components, 0, 0, 0),)
         self.dm = mesh.dm.clone()
         self.global_tables: dict[str, np.ndarray] = {}
-        self.auxiliary = AuxiliaryRows(physics.auxiliary, self.cell_element)
+        rates = (Auxiliary(physics.num_components, "nodal", RATES),) if self.in_time else ()
+        self.auxiliary = AuxiliaryRows((*physics.auxiliary, *rates), self.cell_element)
 
     def _check_physics(self) -> None:
         """Raise PhysicsError for a physics that a steady trace system cannot hold."""
@@ -52,6 +55,11 @@ class CondensedDiscretization(CondensedSpecs, Discretization):
     def dofmap(self):
         """Numbering of the trace; gives `dm` its section (collective)."""
         return build_dofmap(self.mesh, self.dm, self.spaces, self.constrained_components[0])
+
+    @property
+    def in_time(self) -> bool:
+        """Whether cells keep their interior between steps, so that PETSc's vectors hold it behind the trace."""
+        return self.physics.uses_time_derivative
 
     # Sizes ---------------------------------------------------------------------------------------------------------
 

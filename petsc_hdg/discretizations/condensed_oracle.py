@@ -77,7 +77,8 @@ class CondensedOracle:
         z = np.asarray(state).reshape(-1, self.components)
         points, pointwise = self._cell_points(cell, aux), self.interpreter.g_blocks
         blocks = [
-            _joined(*pointwise(*p, t, 0.0, x, constants)) for p, x in zip(points.states(z), points.x, strict=True)
+            _joined(*pointwise(*p, t, self._shift(constants), x, constants))
+            for p, x in zip(points.states(z), points.x, strict=True)
         ]
         blocks = np.array(blocks) * self._column(points, 5)
         out = np.einsum("qai,qceab,qbj->icje", points.basis, blocks, points.basis, optimize=True)
@@ -101,7 +102,9 @@ class CondensedOracle:
                 for k in range(1 + dim):
                     seeds = np.zeros((count, 1 + dim))
                     seeds[e, k] = 1.0
-                    state = (u, u_t, u_x, seeds[:, 0], None, seeds[:, 1:], a, a_x, t, 0.0, points.x[q])
+                    shift = self._shift(constants)
+                    given = seeds[:, 0], shift * seeds[:, 0], seeds[:, 1:]
+                    state = (u, u_t, u_x, *given, a, a_x, t, shift, points.x[q])
                     out[q, :, k, e] = self.interpreter.pw_boundary_jacobian(
                         condition, *state, points.normal[q], constants
                     )
@@ -116,7 +119,7 @@ class CondensedOracle:
         given = self.discretization.options.hdg_tau
         if is_number(given):
             return np.full((len(points.x), self.components), float(given))
-        places = zip(points.a, points.a_x, points.x, points.normal, strict=True)
+        places = zip(points.a[:, : points.rates], points.a_x[:, : points.rates], points.x, points.normal, strict=True)
         if self.discretization.physics.has_stabilization:
             pointwise = self.interpreter.pw_stabilization
             return np.array([pointwise(a, a_x, t, x, n, constants) for a, a_x, x, n in places])
@@ -163,6 +166,10 @@ class CondensedOracle:
         gradients = np.linalg.solve(np.swapaxes(jacobians, 1, 2), self.functions.gradients(points))
         return np.einsum("qdj,jc->qcd", gradients, z)
 
+    def _shift(self, constants) -> float:
+        """d u_t / du: the last constant, where there are rates."""
+        return float(constants[-1]) if self.discretization.in_time else 0.0
+
     # Points ----------------------------------------------------------------------------------------------
 
     @property
@@ -192,7 +199,13 @@ class CondensedOracle:
         x, jacobians = self._geometry(cell, self._geometry_tables[0])
         weight = rule.weights * np.abs(np.linalg.det(jacobians))
         a = self._auxiliary(rule.points, jacobians, aux)
-        return _Points(x, weight, tables.value, tables.gradient, jacobians, a)
+        return _Points(x, weight, tables.value, tables.gradient, jacobians, a, self._rates)
+
+    @property
+    def _rates(self) -> int | None:
+        """First auxiliary component of the rates, where there are any."""
+        disc = self.discretization
+        return disc.physics.num_auxiliary if disc.in_time else None
 
     def _facet_points(self, cell: int, facet: int, aux) -> _Points:
         rule, normal, tables = self._rules[1][facet], self._rules[2][facet], self.tables
@@ -201,7 +214,7 @@ class CondensedOracle:
         lengths = np.linalg.norm(normals, axis=1)
         weight = rule.weights * np.abs(np.linalg.det(jacobians)) * lengths
         a = self._auxiliary(rule.points, jacobians, aux)
-        points = _Points(x, weight, tables.trace[facet], tables.trace_gradient[facet], jacobians, a)
+        points = _Points(x, weight, tables.trace[facet], tables.trace_gradient[facet], jacobians, a, self._rates)
         points.normal = normals / lengths[:, None]
         points.jump = None if tables.jump is None else tables.jump[facet]
         return points
@@ -239,7 +252,8 @@ class _Points:
 
     normal = jump = None
 
-    def __init__(self, x, weight, value, gradient, jacobians, auxiliary):
+    def __init__(self, x, weight, value, gradient, jacobians, auxiliary, rates: int | None = None):
+        self.rates = rates
         self.x, self.weight, self.value = x, weight, value
         self.a, self.a_x = auxiliary
         self.gradient = np.linalg.solve(np.swapaxes(jacobians, 1, 2), gradient)
@@ -249,10 +263,11 @@ class _Points:
         return np.concatenate([self.value[:, None], self.gradient], axis=1)
 
     def states(self, z: np.ndarray):
-        """u, u_t, u_x, a, a_x at each point for coefficients [function, component]; there is no rate."""
+        """u, u_t, u_x, a, a_x at each point for coefficients [function, component]; rates are auxiliary data."""
         u, u_x = self.value @ z, np.einsum("qdj,jc->qcd", self.gradient, z)
         for q in range(len(u)):
-            yield u[q], None, u_x[q], self.a[q], self.a_x[q]
+            u_t = None if self.rates is None else self.a[q, self.rates :]
+            yield u[q], u_t, u_x[q], self.a[q, : self.rates], self.a_x[q, : self.rates]
 
 
 def _functions(disc, mixed: bool):

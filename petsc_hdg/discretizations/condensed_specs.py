@@ -68,7 +68,8 @@ class CondensedSpecs:
             "NAUX": self.auxiliary.num_rows,
             "AUX_NODES": self.cell_element.num_basis,
             "AUX_NODAL": int(nodal),
-            "NCONST": len(self.physics.constants),
+            "NCONST": len(self.physics.constants) + int(self.in_time),
+            "RATE": self.physics.num_auxiliary if self.in_time else -1,
             "NATURAL": len(self.physics.natural),
             "JUMPS": int(self.has_jumps),
             "TAU": self.stabilization_mode if self.has_jumps else 0,
@@ -194,7 +195,7 @@ class CondensedSpecs:
         return tile_shape(size, whole, self.components, self._point_block(), self.real_bytes, self.limits, name)
 
     def condense_spec(self, name: str = "condense") -> KernelSpec:
-        """Spec of `condense` or `condense_solve`."""
+        """Spec of `condense`, `condense_solve` or `condense_residual`."""
         shape = self.shape_of(name)
         if isinstance(shape, WarpShape):
             return self._warp_spec(shape)
@@ -210,8 +211,13 @@ class CondensedSpecs:
             "NTERMS": len(terms["TERM_ROW"]) if constant else 0,
             **shape.macros(),
         }
-        eliminate = "condense_eliminate_thread.clh" if shape.threads == 1 else "condense_eliminate.clh"
-        tile = ("condense_tile.clh", eliminate, "condense_sum.clh", *(("condense_constant.clh",) if constant else ()))
+        tile = ["condense_tile.clh", "condense_sum.clh"]
+        if name != "condense_residual":
+            tile.insert(1, "condense_eliminate_thread.clh" if shape.threads == 1 else "condense_eliminate.clh")
+        if name != "condense":
+            tile.append("condense_residual.clh")
+        if constant:
+            tile.append("condense_constant.clh")
         sources = (*_POINTS, *tile, f"{name}.cl")
         return self.spec(name, sources, macros, {**self._tables, **terms}, shape.group)
 

@@ -50,6 +50,6 @@ def _pairs(physics, dim: int) -> list[tuple[int, int]]:
         if term.kind in columns:
             mine = columns[term.kind]
         else:
-            mine = ([0] if "u" in inputs else []) + (list(gradient) if "u_x" in inputs else [])
+            mine = ([0] if {"u", "u_t"} & set(inputs) else []) + (list(gradient) if "u_x" in inputs else [])
         found |= {(row, column) for row in rows[term.kind] for column in mine}
     return sorted(found)

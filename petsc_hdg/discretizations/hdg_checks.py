@@ -10,8 +10,6 @@ MOST_COMPONENTS = 5
 def check_hdg(physics) -> None:
     """Raise PhysicsError for a physics that hdg_gpu does not discretize."""
     start = f"physics '{physics.name}'"
-    if physics.uses_time_derivative:
-        raise PhysicsError(f"{start} uses u_t, and hdg_gpu takes steady physics only; give -fe_backend cg_gpu")
     offsets = [f"{f.degree_offset} of '{f.name}'" for f in physics.fields if f.degree_offset]
     if offsets:
         raise PhysicsError(

@@ -24,8 +24,9 @@ def _is_symmetric(physics, dim: int, seed: int) -> bool:
     x, normal = random.uniform(low, 1, (2, dim))
     constants, t = random.uniform(low, 1, len(physics.constants)), random.uniform(0.1, 1)
     state = random.uniform(low, 1, count), np.zeros(count), random.uniform(low, 1, (count, dim))
+    shift = float(physics.uses_time_derivative)
     zero, flat = np.zeros(count), np.zeros((count, dim))
-    g0, g1, g2, g3 = interpreter.g_blocks(*state, a, a_x, t, 0.0, x, constants)
+    g0, g1, g2, g3 = interpreter.g_blocks(*state, a, a_x, t, shift, x, constants)
     pairs = [(g0, g0.T), (g1, g2.transpose(1, 0, 2)), (g3, g3.transpose(1, 0, 3, 2))]
     for condition in range(len(physics.natural)):
         rest = a, a_x, t, 0.0, x, normal / np.linalg.norm(normal), constants

@@ -3,9 +3,11 @@
 from ..discretizations import CondensedDiscretization, InteriorPenalty, PolytopicDG
 from .assembled import AssembledMatrix
 from .callbacks import Callbacks
+from .cell_elimination import CellElimination, StateMatrix
 from .cell_jacobi import CellBlockJacobi
 from .cg import CGOperator
 from .condensed import CondensedOperator
+from .condensed_in_time import CondensedInTime
 from .conforming import ConformingSubspace
 from .matfree import JacobianContext
 from .poly import PolytopicOperator
@@ -22,6 +24,8 @@ def create_operator(discretization, arrays):
         PolytopicDG: PolytopicOperator,
     }
     kind = next((kinds[scheme] for scheme in kinds if isinstance(discretization, scheme)), CGOperator)
+    if kind is CondensedOperator and discretization.in_time:
+        kind = CondensedInTime
     return kind(discretization, arrays)
 
 
@@ -31,12 +35,15 @@ __all__ = [
     "CGOperator",
     "Callbacks",
     "CellBlockJacobi",
+    "CellElimination",
+    "CondensedInTime",
     "CondensedOperator",
     "ConformingSubspace",
     "FacetBlockJacobi",
     "JacobianContext",
     "PolytopicOperator",
     "SIPGOperator",
+    "StateMatrix",
     "TraceMatrix",
     "create_operator",
 ]

@@ -9,7 +9,6 @@ from petsc4py import PETSc
 
 from ..mesh import petsc_c
 
-
 SHIFT_BITS = 36  # t/dt · eps is what times lose: this is enough for 1e5 steps
 
 
@@ -99,7 +98,7 @@ class Callbacks:
     def _is_steady(self) -> bool:
         """Whether the Jacobian is the same for all states and times: linear physics whose derivatives do not read t."""
         physics, dim = self.operator.discretization.physics, self.operator.discretization.mesh.dim
-        return physics.is_linear and not physics.dependence(dim).on_time
+        return physics.is_linear and not physics.dependence(dim, physics.has_stabilization).on_time
 
     def _residual(self, t, x, x_t, f) -> None:
         with self.events["Residual"], self.operator.arrays.callback("residual"):

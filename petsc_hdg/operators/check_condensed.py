@@ -18,7 +18,7 @@ def check_condensed(operator) -> None:
     """Check `condense` and `condense_solve` of an operator where they have not been checked on this device yet. Not
     collective. Raises DeviceError naming the kernel and the difference.
     """
-    checks = {"condense": _check_condense, "condense_solve": _check_solve}
+    checks = {"condense": _check_condense, "condense_solve": _check_solve, "condense_residual": _check_residual}
     names = waiting(operator, checks)
     sample = _Sample(operator) if names else None
     for name in names:
@@ -26,6 +26,8 @@ def check_condensed(operator) -> None:
         judge(operator.all_kernels()[name], got, expected, operator.arrays.precision, scale)
     if operator.local.classes:
         _check_classes(operator, operator.local.classes)
+    if operator.discretization.in_time:
+        operator.states.check()
 
 
 def _check_classes(operator, classes) -> None:
@@ -75,6 +77,9 @@ class _Sample:
 
     def trace_of(self, cell: int) -> np.ndarray:
         return self.values[self.numbers[cell]]
+
+    def state_of(self, cell: int) -> np.ndarray:
+        return np.concatenate([self.interior_of(cell), self.trace_of(cell)])
 
     def data(self, cell: int) -> tuple:
         """What the oracle takes behind the state of a cell."""
@@ -140,3 +145,14 @@ def _check_solve(s: _Sample):
         state = np.concatenate([interior[:, cell], s.trace_of(cell)])
         scale = max(scale, (np.abs(matrix) @ np.abs(state)).max())
     return np.array(got), np.array(expected), scale
+
+
+def _check_residual(s: _Sample):
+    """The element vectors of the cells."""
+    n, m, stride = s.disc.num_eliminated, s.disc.num_trace_dofs, s.disc.stride
+    interior = s.operator.arrays.to_device(s.interior, "kernel check")
+    residual, inner, status = s.empty(m, stride), s.empty(max(1, n), stride), s.empty(stride)
+    s.launch("condense_residual", interior, residual, inner, status)
+    found = np.vstack([s.to_host(inner, max(1, n), stride)[:n], s.to_host(residual, m, stride)])
+    scale = max((np.abs(m) @ np.abs(s.state_of(c))).max() for c, (m, _) in zip(s.cells, s.systems, strict=True))
+    return found[:, list(s.cells)].T, np.array([vector for _, vector in s.systems]), scale

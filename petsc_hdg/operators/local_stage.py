@@ -36,8 +36,10 @@ class LocalStage:
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
-        """`condense`, and `condense_solve` where local problems are nonlinear."""
+        """`condense`, and `condense_residual` for states in time, or `condense_solve` of nonlinear local problems."""
         names = ["condense"] + ([] if self.op.is_linear else ["condense_solve"])
+        if self.disc.in_time:
+            names = ["condense", "condense_residual"]
         return {name: Kernel(self.disc.condense_spec(name), self.op.device) for name in names}
 
     @property
@@ -177,6 +179,20 @@ class LocalStage:
                 options.hdg_local_max_it, options.hdg_local_rtol, self._scratch_for(name), self.residual,
                 self.status,
             )  # fmt: skip
+
+    def sum(self, trace, interior, t: float) -> None:
+        """Element vectors at (trace, interior), nothing eliminated: `residual` of the trace, `inner` [dof, stride]."""
+        name, cells = "condense_residual", self.disc.mesh.num_cells
+        with stages.event("CellResidual"):
+            self.kernels[name](
+                self._items(name, cells), *self._arguments(name, 0, cells, trace, interior, t), self.residual,
+                self.inner, self.status,
+            )  # fmt: skip
+
+    @cached_property
+    def inner(self):
+        """Residuals [dof, stride] that the interior's functions test."""
+        return self.arrays.zeros(max(1, self.disc.num_eliminated * max(1, self.disc.stride)))
 
     # Verdicts --------------------------------------------------------------------------------------------
 

@@ -98,7 +98,7 @@ def _require_finite(what: str, values: np.ndarray, mesh=None) -> None:
 
 def nodal_values(discretization, value) -> np.ndarray:
     """Values [owned] of this rank's degrees of freedom that interpolate functions of x, with poly_gpu their L2
-    projections; forms as `Problem.interpolate`.
+    projections, with hdg_gpu in time those of the cells too; forms as `Problem.interpolate`.
 
     Raises PhysicsError for an unknown field or values that do not fit.
     """
@@ -117,7 +117,16 @@ def nodal_values(discretization, value) -> np.ndarray:
         values = _fitting(space, given[space.name], nodes).reshape(numbers.shape)
         mine = numbers < dofmap.num_owned
         out[numbers[mine]] = values[mine]
-    return out
+    return np.concatenate([out, *_cell_values(discretization, given)])
+
+
+def _cell_values(discretization, given: dict) -> list[np.ndarray]:
+    """Values [cell, node, component], flat, at the nodes of cells whose interior is a part of the state."""
+    if not discretization.in_time:
+        return []
+    space = discretization.spaces[0]
+    nodes = element_nodes(discretization.mesh, discretization.cell_element.nodes)
+    return [_fitting(space, given.get(space.name, 0.0), nodes).ravel()]
 
 
 def _projected(discretization: PolytopicDG, given: dict) -> np.ndarray:

@@ -9,7 +9,7 @@ from petsc4py import PETSc
 from ..discretizations import PolytopicDG
 from ..operators.spectrum import TOLERANCE, asymmetry
 from ..options import defaults_in_database
-from . import agglomerate_levels, two_level
+from . import agglomerate_levels, cells_in_time, two_level
 
 # Smoothers that see a facet's unknowns together; nonsymmetric systems are smoothed along the flow by incomplete LU.
 SYMMETRIC = {"mg_levels_pc_type": "pbjacobi"}
@@ -29,6 +29,7 @@ def set_defaults(problem, ksp: PETSc.KSP) -> None:
     over the facets of a trace. Trace systems and discontinuous schemes of linear physics whose matrix
     is symmetric are solved by CG, others by GMRES.
     """
+    ksp = cells_in_time.trace_solver(problem, ksp)
     calls, pc = problem.callbacks, ksp.getPC()
     levels = _levels(problem)
     if levels is not None:
@@ -66,7 +67,7 @@ def smoothing(problem, snes: PETSc.SNES):
     if not problem.follows_symmetry:
         return nullcontext()
     symmetric = is_symmetric(problem)
-    _follow(problem, snes.getKSP(), symmetric)
+    _follow(problem, cells_in_time.trace_solver(problem, snes.getKSP()), symmetric)
     levels = _levels(problem)
     if levels is not None:
         return levels.setting_up(problem, symmetric)

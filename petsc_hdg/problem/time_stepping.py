@@ -9,7 +9,7 @@ from petsc4py import PETSc
 from .. import stages
 from ..errors import OptionError, SolveError, our_error
 from ..options import defaults_in_database
-from . import checkpointing, preconditioners, solvers, traffic
+from . import cells_in_time, checkpointing, diagnosis, preconditioners, solvers, traffic
 
 MOST_STEPS = 2**31 - 2  # the end time ends a run, not PETSc's 5000 steps
 FIXED = {"ts_adapt_type": "none"}  # the step is the one that is asked for, unless the user wants another controller
@@ -60,7 +60,8 @@ def create_ts(problem) -> PETSc.TS:
 def set_from_options(problem, ts: PETSc.TS) -> None:
     """Apply PETSc's options to a TS whose steps are fixed by default. Collective. Raises OptionError."""
     with defaults_in_database(problem.prefix, FIXED, unless="ts_adapt_type"):
-        solvers.set_from_options(ts)
+        with defaults_in_database(problem.prefix, cells_in_time.search(problem), unless="snes_linesearch_type"):
+            solvers.set_from_options(ts)
 
 
 def solve_in_time(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float = 0.0, monitor=None) -> PETSc.Vec:
@@ -100,7 +101,8 @@ def advance(problem, ts: PETSc.TS, u: PETSc.Vec, monitor=None) -> None:
     finally:
         for call in calls:
             problem.after_step.remove(call)
-    problem.newton_iterations, problem.linear_iterations = ts.getSNESIterations(), ts.getKSPIterations()
+    problem.newton_iterations, ksp = ts.getSNESIterations(), ts.getSNES().getKSP()
+    problem.linear_iterations = cells_in_time.iterations(problem, ksp, ts.getKSPIterations())
     problem.time_steps, problem.time = ts.getStepNumber(), ts.getTime()
     _check_converged(problem, ts)
 
@@ -117,7 +119,9 @@ def _check_converged(problem, ts: PETSc.TS) -> None:
         return
     where = f"the step from t = {ts.getTime():g} of length {ts.getTimeStep():g} failed"
     try:
-        solvers.check_converged(ts.getSNES(), problem.operator.failure)
+        state = ts.getSolution(), ts.getTime()
+        explain = lambda: diagnosis.of_solve(problem, ts.getSNES(), *state)  # noqa: E731
+        solvers.check_converged(ts.getSNES(), problem.operator.failure, explain)
     except SolveError as error:
         raise SolveError(f"{where}: {error}") from None
     raise SolveError(

@@ -20,6 +20,7 @@ def steady(**others) -> Physics:
     "physics",
     [
         steady(),
+        steady(boundary=Robin("a", "f0[0] = u_t[0];")),
         library.neo_hookean(3),
         Physics({"u": 2, "v": 3}, {"u": "f0[0] = u[4];"}),
     ],
@@ -29,8 +30,6 @@ def test_taken(physics):
 
 
 REFUSED = {
-    "transient": (Physics({"u": 1}, "f0[0] = u_t[0];", FLUX, name="heat"), "'heat' uses u_t, and hdg_gpu takes steady"),
-    "transient on the boundary": (steady(boundary=Robin("a", "f0[0] = u_t[0];")), "'mine' uses u_t"),
     "degrees": (library.stokes(2), "has degree_offset -1 of 'pressure', and all fields of hdg_gpu have the degree of"),
     "other degree": (Physics({"u": Field(1, 1)}, "f0[0] = 1;"), "has degree_offset 1 of 'u'"),
     "components": (Physics({"u": 4, "v": 2}, {"u": "f0[0] = 1;"}), "has 6 components in all its fields.* at most 5"),

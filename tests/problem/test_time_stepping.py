@@ -40,12 +40,13 @@ def test_orders_in_time(method, record_property):
     assert found > order - 0.3 and 1e-9 < error < most, (found, error)
 
 
-def test_newton_in_time():
-    found, error = orders(problem_in_time(NONLINEAR), {"ts_type": "bdf"})
+@pytest.mark.parametrize("backend", ["cg_gpu", "hdg_gpu"])
+def test_newton_in_time(backend):
+    found, error = orders(problem_in_time(NONLINEAR, backend=backend), {"ts_type": "bdf"})
     assert 1.7 < found < 2.6 and 1e-6 < error < 1e-3, (found, error)
 
 
-@pytest.mark.parametrize("backend", ["cg_gpu", "sipg_gpu", "poly_gpu"])
+@pytest.mark.parametrize("backend", ["cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu"])
 def test_all_schemes_in_time(backend, record_property):
     """All schemes hold the solution, so that they err alike: wind, diffusion and Dirichlet data depend on t."""
     problem = problem_of(MOVING, blobs if backend == "poly_gpu" else None, 2, faces=3, backend=backend)
@@ -128,3 +129,59 @@ def test_runs_that_cannot_be():
         problem = problem_in_time(HEAT)
         with pytest.raises(SolveError, match="the step from t = 0 of length .* failed: the linear solver stopped"):
             problem.solve_in_time(start(problem), 1.0, 0.1)
+
+
+# Cells with a state of their own --------------------------------------------------------------------------------------
+
+WAYS = [
+    {"hdg_trace_mat": "aij"},
+    {"hdg_share": False},
+    {"hdg_share": False, "hdg_keep": False},
+    {"hdg_share": False, "hdg_tile_cells": 2},
+]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(way))
+def test_hybridizable_dg_in_any_way(way):
+    """Cells that share their solvers, that keep U, or that are eliminated again: the same states."""
+    runs = []
+    for settings in ({}, way):
+        with petsc_options(**TIGHT):
+            problem = problem_in_time(HEAT, backend="hdg_gpu", **settings)
+            runs.append(problem.solve_in_time(start(problem, 0.2), 0.6, 0.1, 0.2))
+    assert (runs[0] - runs[1]).norm() < 1e-9 * runs[0].norm()
+    assert problem.errors(runs[1], 0.6)["L2"] < 2e-3 < problem.errors(runs[1], 0.4)["L2"]
+
+
+def test_hybridizable_dg_with_nonlinear_rates():
+    """A heat capacity that depends on the solution, in two components: as cg_gpu has it, to the error of space."""
+    found = []
+    for backend in ("cg_gpu", "hdg_gpu"):
+        problem = problem_of(RATES, None, 2, faces=4, backend=backend)
+        u = problem.solve_in_time(problem.create_vec(), 0.3, 0.1)
+        found.append(problem.cell_values(u, 0.3)["u"])
+    assert np.sqrt(np.mean((found[0] - found[1]) ** 2)) < 1e-3 < 1e-2 < np.std(found[0])
+
+
+def test_hybridizable_dg_at_rest():
+    """Without time, rates are zero: the steady solution, by the same elimination."""
+    problem = problem_in_time(HEAT, backend="hdg_gpu")
+    u, f = problem.solve(), problem.create_vec()
+    problem.callbacks.residual(None, u, f)
+    assert u.norm() > 1e-2 and f.norm() < 1e-9
+
+
+REFUSED = {
+    "another right-hand side": ({"ts_type": "cn"}, {}, SolveError),
+    "fe_pmat conforming does not go": ({}, {"pmat": "conforming"}, OptionError),
+    "hdg_setting full does not go": ({}, {"hdg_setting": "full"}, OptionError),
+    "the solver of the trace stopped after 1 iterations": ({"ksp_max_it": "1", "pc_type": "none"}, {}, SolveError),
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_hybridizable_dg_does_not_take_in_time(words):
+    options, settings, error = REFUSED[words]
+    with petsc_options(**options), pytest.raises(error, match=words):
+        problem = problem_in_time(HEAT, backend="hdg_gpu", **settings)
+        problem.solve_in_time(start(problem), 0.2, 0.1)
