@@ -41,6 +41,28 @@ def chosen(choice: str) -> Iterator[Finding]:
         yield Finding(Level.OK if right else Level.MISSING, "self-test", text, remedy)
 
 
+def ranks(choice: str) -> Iterator[Finding]:
+    """Which device each rank takes: those of this run, or how those of a node would. Collective."""
+    from mpi4py import MPI
+
+    from petsc_hdg.device import Device, platforms
+    from petsc_hdg.device import ranks as of_ranks
+
+    comm = MPI.COMM_WORLD
+    if comm.size == 1:
+        found = platforms.matching(choice, platforms.all_devices())
+        numbers = ", ".join(platforms.identity(device) for device in found)
+        if found:
+            yield Finding(Level.OK, "ranks", f"those of a node take {len(found)} in turn: {numbers}")
+        return
+    places = of_ranks.places(Device.select(choice, comm), comm)
+    for line in of_ranks.table(places):
+        yield Finding(Level.OK, "ranks", line.strip())
+    shared = of_ranks.sharing(places)
+    if shared:
+        yield Finding(Level.NOTE, "ranks", shared)
+
+
 def cache(_choice: str) -> Iterator[Finding]:
     """The folder of compiled kernels."""
     from petsc_hdg.device.cache import cache_folder

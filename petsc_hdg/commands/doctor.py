@@ -16,24 +16,35 @@ CHECKS: tuple[Callable[[str], Iterable[Finding]], ...] = (
     check_software.petsc,
     check_device.devices,
     check_device.chosen,
+    check_device.ranks,
     check_device.cache,
     check_device.small_solve,
 )
 
 
 def main(arguments: list[str]) -> int:
-    """Print a line for each thing looked at; 0 if nothing that is needed is missing."""
+    """Print a line for each thing looked at, on the first rank; 0 if nothing that is needed is missing."""
     parser = argparse.ArgumentParser(prog="petsc_hdg doctor", description=__doc__)
     parser.add_argument("-fe_device", default="any", help="device to try: gpu, cpu, any, an index, a part of a name")
     choice = parser.parse_known_args(arguments)[0].fe_device
     findings = []
     for check in CHECKS:
         for finding in found(check, choice):
-            print(finding, flush=True)
+            _print(str(finding))
             findings.append(finding)
     missing = [finding.name for finding in findings if finding.level is Level.MISSING]
-    print(f"\nmissing or broken: {', '.join(missing)}" if missing else "\neverything that is needed works")
+    _print(f"\nmissing or broken: {', '.join(missing)}" if missing else "\neverything that is needed works")
     return 1 if missing else 0
+
+
+def _print(text: str) -> None:
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError):  # which is a finding
+        print(text, flush=True)
+        return
+    if MPI.COMM_WORLD.rank == 0:
+        print(text, flush=True)
 
 
 def found(check: Callable[[str], Iterable[Finding]], choice: str) -> list[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 
 @dataclass
@@ -15,3 +15,8 @@ class Exchanges:
     waited: float = 0.0
     windows: int = 0
     messages: int = 0
+
+    def since(self, before: Exchanges) -> Exchanges:
+        """What has come to those there were `before`."""
+        earlier = asdict(before)
+        return Exchanges(**{name: value - earlier[name] for name, value in asdict(self).items()})

@@ -20,8 +20,10 @@ class Kernel:
 
     global_size is the number of work-items that have something to do; it is rounded up to whole work-groups, and with
     0 nothing is launched. With first=n the work-items before n, a multiple of the work-group, are left out: kernels see
-    get_global_id(0) from n on (get_group_id(0) from 0). Arguments are buffers, None (no buffer), ints (int in C), floats
-    (real), numpy scalars of the type the kernel declares, or pyopencl.LocalMemory.
+    get_global_id(0) from n on (get_group_id(0) from 0).
+
+    Arguments are buffers, None (no buffer), ints (int in C), floats (real), numpy scalars of the type the kernel
+    declares, or pyopencl.LocalMemory.
     """
 
     def __init__(self, spec: KernelSpec, device: Device):

@@ -51,6 +51,24 @@ def is_gpu(device) -> bool:
     return bool(device.type & cl.device_type.GPU)
 
 
+def identity(device) -> str:
+    """What tells a device from others of its name on a node: its place on the bus, or its number on its platform."""
+    for name, parts in (
+        ("pci_bus_info_khr", ("pci_domain", "pci_bus", "pci_device")),
+        (None, ("pci_domain_id_nv", "pci_bus_id_nv", "pci_slot_id_nv")),
+    ):
+        try:
+            holder = device if name is None else getattr(device, name)
+            domain, bus, slot = (int(getattr(holder, part)) for part in parts)
+        except (cl.Error, AttributeError, TypeError):
+            continue
+        return f"PCI {domain:04x}:{bus:02x}:{slot:02x}"
+    try:
+        return f"device {device.platform.get_devices().index(device)} of {device.platform.name.strip()}"
+    except (cl.Error, ValueError):
+        return f"a device of {device.platform.name.strip()}"
+
+
 def ptx_target(device) -> int:
     """Compute capability (90 for 9.0) of a device whose OpenCL C takes NVIDIA's inline PTX, else 0."""
     if not is_gpu(device) or "nvidia" not in device.platform.name.lower():

@@ -8,7 +8,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from .. import stages
-from ..device import Arrays, Device, VecAccess
+from ..device import Arrays, Device, VecAccess, ranks
 from ..device.context import is_viennacl
 from ..discretizations import CondensedDiscretization, InteriorPenalty, PolytopicDG, scheme
 from ..discretizations.canonical import CanonicalUnknowns
@@ -91,6 +91,8 @@ class Problem:
         self.device.profile, self.device.halo = self.options.profile, self.options.halo
         self.vec_type = vector.getType()
         vector.destroy()
+        self.places = ranks.places(self.device, self.comm)
+        ranks.warn_of_sharing(self.places)
 
     def _create_operator(self) -> None:
         self.arrays = Arrays(self.device, self.options.precision)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
 from .. import output, stages
+from ..device import ranks
 from ..discretizations import CellField, PolytopicDG
 from ..discretizations.dofmap import element_nodes
 from ..errors import OptionError, collectively
@@ -128,6 +130,8 @@ def report(problem, u=None) -> dict:
         "seconds": {name: round(value, 6) for name, value in stages.SECONDS.items()},
         "bytes": {name: dict(counts) for name, counts in problem.arrays.callbacks.items()},
         "solve_bytes": traffic and {"to_device": traffic.to_device, "to_host": traffic.to_host},
+        "halo": traffic and asdict(traffic.exchanges),
+        "devices": [f"{place.host}: {place.device}, {place.identity}" for place in problem.places],
         "device_memory": {"held": problem.device.memory.held, "most": problem.device.memory.most},
     }
     if problem.options.profile:
@@ -137,6 +141,11 @@ def report(problem, u=None) -> dict:
     if problem.options.report:
         output.write_report(problem.options.report, problem.comm, data)
     return data
+
+
+def device_lines(problem) -> list[str]:
+    """Which rank has which device, where there are several ranks. Collective."""
+    return ranks.table(problem.places) if problem.comm.size > 1 else []
 
 
 def summary(data: dict) -> str:
@@ -160,6 +169,7 @@ def describe(problem) -> str:
         f"{'linear' if problem.physics.is_linear else 'nonlinear'}",
         *problem.operator.details(complete=not problem.missing_auxiliary),
         problem.device.view(),
+        *device_lines(problem),
         memory_line(problem),
         f"  Vec mode: {problem.vec_mode} ({problem.vec_type} vectors)",
     ]

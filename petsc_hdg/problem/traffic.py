@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
+from dataclasses import replace
 
 from mpi4py.MPI import MAX
 from petsc4py import PETSc
@@ -15,17 +17,22 @@ class Traffic:
 
     to_device, to_host  all of it
     callbacks           callback → {"calls", "h2d", "d2h"} of those that were called
+    exchanges           Exchanges of ghost values
+    seconds             of the solve
     PETSc's own copies (ViennaCL's vectors that the host reads) are not among them.
     """
 
     def __init__(self, arrays):
-        self._arrays, self._before = arrays, (arrays.total(), _snapshot(arrays))
+        self._arrays, self._before = arrays, (arrays.total(), _snapshot(arrays), replace(arrays.device.exchanges))
+        self._start, self.seconds, self.exchanges = time.perf_counter(), 0.0, None
         self.to_device = self.to_host = 0
         self.callbacks: dict[str, dict[str, int]] = {}
 
     def end(self) -> None:
         """Count what has been copied since this object was made."""
-        totals, callbacks = self._before
+        totals, callbacks, exchanges = self._before
+        self.seconds = time.perf_counter() - self._start
+        self.exchanges = self._arrays.device.exchanges.since(exchanges)
         self.to_device, self.to_host = (a - b for a, b in zip(self._arrays.total(), totals, strict=True))
         for name, now in _snapshot(self._arrays).items():
             before = callbacks.get(name, dict.fromkeys(now, 0))
@@ -62,7 +69,20 @@ def lines(problem) -> list[str]:
         calls = max(counts["calls"] for counts in found)
         start = f"  {name}, {calls} calls: {size(down)}" if name else f"solve: {size(down)} copied"
         said.append(f"{start} to the device, {size(up)} to the host")
-    return [*said, memory_line(problem), f"  Vec mode: {problem.vec_mode} ({problem.vec_type} vectors)"]
+    vectors = f"  Vec mode: {problem.vec_mode} ({problem.vec_type} vectors)"
+    return [*said, *halo_lines(problem), memory_line(problem), vectors]
+
+
+def halo_lines(problem) -> list[str]:
+    """Exchanges of ghost values in the last solve: what all ranks sent, how long the one that waited most did."""
+    comm, found, seconds = problem.comm, problem.traffic.exchanges, problem.traffic.seconds
+    if comm.size == 1:
+        return []
+    count = comm.allreduce(found.count, MAX)
+    waited, share = max(comm.allgather((found.waited, found.waited / max(seconds, 1e-9))))
+    windows, messages = comm.allreduce(found.windows), comm.allreduce(found.messages)
+    how = f"{size(windows)} by shared memory, {size(messages)} by messages"
+    return [f"  halo, {count} exchanges: {how}; the host waited {waited:.3g} s, {100 * share:.1f} % of the solve"]
 
 
 def memory_line(problem) -> str:

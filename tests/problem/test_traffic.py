@@ -73,6 +73,9 @@ def test_the_view_of_two_ranks(mpirun):
         products[ranks] = int(found[1])
         assert re.search(r"device memory: \S+ kB held, \S+ kB at most, of \S+ GB", said)
         assert "solve: " in said and said.count("Vec mode: host") == 2
+        assert ("  ranks 0, 1: " in said) == (ranks == 2)
+        halo = re.search(r"halo, (\d+) exchanges: \S+ k?B by shared memory, 0 B by messages; the host waited", said)
+        assert int(halo[1]) >= 2 * products[ranks] if ranks == 2 else halo is None
     assert products[1] == pytest.approx(products[2], abs=2)
 
 
