@@ -11,20 +11,24 @@
 //   GHOSTS    whether some columns belong to other ranks: numbers from num_owned on stand in `tail`
 // Arrays
 //   starts  [slice + 1]  first entry of a slice;  columns, values [entry of the slice, SLICE]; padding has the value 0
+//   listed  [slice of the launch] slices with GHOSTS, which are computed in two launches
 //   x [num_owned], tail [ghosts], b, d, y [row]
 
 #if GHOSTS
 #define AT_COLUMN(k) ((k) < num_owned ? x[k] : tail[(k) - num_owned])
+#define SLICE_OF(group) listed[group]
 #else
+#define SLICE_OF(group) (group)
 #define AT_COLUMN(k) x[k]
 #endif
 
-KERNEL(SLICE * TEAM) void sell_step(int rows, int num_owned, __global const int *starts, __global const int *columns,
-                                    __global const STORED *values, __global const real *x, __global const real *tail,
-                                    __global const real *b, __global const real *d, real keep, real mix, real scale,
-                                    __global real *y)
+KERNEL(SLICE * TEAM) void sell_step(int rows, int num_owned, __global const int *listed, __global const int *starts,
+                                    __global const int *columns, __global const STORED *values,
+                                    __global const real *x, __global const real *tail, __global const real *b,
+                                    __global const real *d, real keep, real mix, real scale, __global real *y)
 {
-  const int lane = (int)get_local_id(0) % SLICE, member = (int)get_local_id(0) / SLICE, slice = get_group_id(0);
+  const int lane = (int)get_local_id(0) % SLICE, member = (int)get_local_id(0) / SLICE;
+  const int slice = SLICE_OF(get_group_id(0));
   const int row = slice * SLICE + lane;
   real sum = 0;
   for (int k = starts[slice] + member * SLICE + lane; k < starts[slice + 1]; k += TEAM * SLICE)

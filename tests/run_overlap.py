@@ -15,6 +15,7 @@ from mpi4py import MPI  # noqa: E402
 import petsc_hdg as fe  # noqa: E402
 from petsc_hdg.device import Halo  # noqa: E402
 from petsc_hdg.device.kernel import Kernel  # noqa: E402
+from petsc_hdg.krylov.sell_matrix import SellMatrix  # noqa: E402
 from petsc_hdg.run import guarded  # noqa: E402
 
 comm = MPI.COMM_WORLD
@@ -69,12 +70,12 @@ def spoil(vector, num_ghosts: int, arrays) -> None:
     arrays.upload(vector.tail, np.full(max(1, num_ghosts), np.nan, arrays.real)[:num_ghosts], "test")
 
 
-def twice(what, vector, problem, n: int) -> None:
+def twice(what, vector, problem, n: int, num_ghosts: int | None = None) -> None:
     """Two calls, the second after its ghosts are spoilt, agree to the last bit; something ran meanwhile."""
-    arrays = problem.arrays
-    found = []
+    arrays, found = problem.arrays, []
+    num_ghosts = problem.discretization.dofmap.num_ghosts if num_ghosts is None else num_ghosts
     for _ in range(2):
-        spoil(vector, problem.discretization.dofmap.num_ghosts, arrays)
+        spoil(vector, num_ghosts, arrays)
         out = arrays.to_device(np.full(n, np.nan))
         _log.clear()
         what(out)
@@ -99,6 +100,9 @@ def check(name: str) -> None:
         direction = operator.products.direction if name.startswith("poly") else operator.direction
         action = operator.products.run if name.startswith("poly") else operator.action  # as on GPUs
         twice(lambda out: action(x, out), direction, problem, n)
+        if name == "cg_gpu cell":  # of which the matrix is at hand
+            matrix = SellMatrix(problem.callbacks.preconditioning, problem.arrays)
+            twice(lambda out: matrix.apply(x, out), matrix, problem, n, matrix.num_ghosts)
         if not name.startswith("poly"):
             twice(lambda out: operator.residual(x, out), operator.current, problem, n)
 

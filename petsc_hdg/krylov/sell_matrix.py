@@ -10,6 +10,7 @@ import numpy as np
 from ..codegen import KernelSpec
 from ..device import Kernel, aside
 from ..device.halo import Halo
+from ..operators.overlap import LEAST
 
 SLICE = 32  # rows whose entries are interleaved
 FEW_ROWS = 1 << 17  # below, several work-items share a row, or the device has too little to do
@@ -52,6 +53,7 @@ class SellMatrix:
         self.precision = precision if arrays.precision == "double" else "single"
         self.num_entries = len(values)
         starts, columns, values = sliced(starts, columns, values)
+        self._slices = self._split(starts, columns)
         self._starts, self._columns = to_device(starts, "matrices"), to_device(columns, "matrices")
         narrow = self.precision == "single" and self.arrays.precision == "double"
         self._values = self.arrays.empty(max(1, len(values)), np.float32 if narrow else None)
@@ -79,16 +81,33 @@ class SellMatrix:
 
     def step(self, x, y, b=None, diagonal=None, keep: float = 0.0, mix: float = 0.0, scale: float = 1.0) -> None:
         """y = keep y + mix x + scale diagonal (b - A x), without b or diagonal where they are None. Collective."""
+        stored, factors = (self._starts, self._columns, self._values), (float(keep), float(mix), float(scale))
+
+        def run(listed, count: int) -> None:
+            if count:
+                kernel = self._kernel(diagonal is not None, b is not None)
+                sizes = (count * SLICE * self.team, self.num_rows, self.num_owned)
+                kernel(*sizes, listed, *stored, x, self.tail, b, diagonal, *factors, y)
+
+        inner, outer = self._slices
         if self.halo is not None:
-            aside(self.arrays.device, lambda: self.halo.forward(x, self.tail))
-        if not self.num_rows:
-            return
-        kernel = self._kernel(diagonal is not None, b is not None)
-        slices = -(-self.num_rows // SLICE)
-        kernel(
-            slices * SLICE * self.team, self.num_rows, self.num_owned, self._starts, self._columns, self._values, x,
-            self.tail, b, diagonal, float(keep), float(mix), float(scale), y,
-        )  # fmt: skip
+            aside(self.arrays.device, lambda: self.halo.forward_begin(x))
+            run(*inner)
+            aside(self.arrays.device, lambda: self.halo.forward_end(self.tail))
+        run(*outer)
+
+    def _split(self, starts: np.ndarray, columns: np.ndarray) -> list:
+        """Slices without columns of other ranks, which are computed while these come, and the others: list, number.
+
+        All are among the others where there are few, or no such columns at all.
+        """
+        count = -(-self.num_rows // SLICE)
+        outer = np.ones(count, bool)
+        if self.num_ghosts and not (self.arrays.device.is_gpu and self.num_rows < LEAST):
+            outer[:] = False
+            outer[np.searchsorted(starts, np.flatnonzero(columns >= self.num_owned), side="right") - 1] = True
+        listed = [np.flatnonzero(~outer), np.flatnonzero(outer)]
+        return [(self.arrays.to_device(each.astype(np.int32), "matrices"), len(each)) for each in listed]
 
     @cached_property
     def team(self) -> int:
