@@ -46,8 +46,10 @@ class Solutions:
         """Keep the norms of a vector. Collective on the vector's ranks."""
         from petsc4py import PETSc
 
-        norms = {"2-norm": u.norm(), "largest": u.norm(PETSc.NormType.INFINITY), "sum": u.norm(PETSc.NormType.NORM_1)}
-        self.found.append({"what": what, "size": u.getSize(), "norms": norms})
+        kinds = PETSc.NormType
+        norms = {"2-norm": kinds.NORM_2, "1-norm": kinds.NORM_1, "max-norm": kinds.INFINITY}
+        found = {name: u.norm(kind) for name, kind in norms.items()}
+        self.found.append({"what": what, "size": u.getSize(), "norms": found})
 
     def write(self, path: str) -> None:
         """Write them all, as rank 0 of the world knows them."""
