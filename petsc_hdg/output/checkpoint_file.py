@@ -117,7 +117,7 @@ def opened(path, comm):
     try:
         with collectively(comm):
             if comm.rank == 0:
-                file = _open(Path(path))
+                file = verified(Path(path))
                 about = _about(file, path)
         yield CheckpointFile(path, comm, file, comm.bcast(about))
     finally:
@@ -125,8 +125,8 @@ def opened(path, comm):
             file.close()
 
 
-def _open(path: Path):
-    """The file, after its bytes were compared with their digest. Raises CheckpointError."""
+def verified(path: Path):
+    """The HDF5 file, open, after its bytes were compared with their digest. Not collective. Raises CheckpointError."""
     h5py = _h5py()
     try:
         with open(path, "rb") as file:

@@ -1,0 +1,207 @@
+"""A run in time, killed at random moments and restarted each time, beside the same run left alone.
+
+    python benchmarks/kill_restart.py -steps 2000 -kills 10 -json benchmarks/results/kill_restart.json
+
+1. benchmarks/long_run.py on -ranks ranks to its end, with checkpoints every -interval steps; host and device memory are
+   recorded on the way.
+2. The same, but a rank drawn at random is killed (SIGKILL) after a time drawn at random, -kills times; each time the
+   checkpoint is looked at, and the run restarted from it. The last one ends. The time of every other kill counts from
+   the first new checkpoint, so that the run gets on.
+3. The last states of both are compared bit by bit, and so are the files of their last checkpoints.
+4. The checkpoint after each kill is taken to the end on other numbers of ranks, with other partitions, and compared.
+
+Exit code 1 if a state differs (in a bit on the same ranks, by 1e-10 of the largest value on others), a checkpoint is
+damaged, or memory grew by more than 2 % after the first tenth of the steps. More options go to the run, for example
+-ts_type theta or -fe_backend hdg_gpu.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from petsc_hdg.errors import PetscHdgError
+from petsc_hdg.output.checkpoint_file import verified
+
+RUN = Path(__file__).with_name("long_run.py")
+TOLERANCE, GROWTH = 1e-10, 0.02
+
+
+def main() -> int:
+    """Run all, print a line a part, write the JSON."""
+    given, options = _parser().parse_known_args()
+    found = Experiment(given, options).run()
+    text = json.dumps(found, indent=1)
+    if given.json:
+        Path(given.json).write_text(text + "\n")
+    print("as uninterrupted" if found["ok"] else f"differs: {text}")
+    return 0 if found["ok"] else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-steps", type=int, default=200)
+    parser.add_argument("-kills", type=int, default=10)
+    parser.add_argument("-ranks", type=int, default=4)
+    parser.add_argument("-others", type=int, nargs="*", default=[1, 3])
+    parser.add_argument("-interval", type=int, default=20)
+    parser.add_argument("-every", type=int, default=100, help="steps between records of memory")
+    parser.add_argument("-seed", type=int, default=1)
+    parser.add_argument("-folder", default="output/kill_restart")
+    parser.add_argument("-json", default="")
+    return parser
+
+
+class Experiment:
+    """The runs and what they found."""
+
+    def __init__(self, given, options: list[str]):
+        self.given, self.options = given, options
+        self.random = random.Random(given.seed)
+        self.folder = Path(given.folder)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+
+    def run(self) -> dict:
+        alone = self._alone()
+        killed = self._killed(alone["seconds"])
+        same = np.array_equal(self._state("alone.h5"), self._state("killed.h5"))
+        same_files = (self.folder / "a.h5").read_bytes() == (self.folder / "b.h5").read_bytes()
+        print(f"same bits: {same}, same files: {same_files}", flush=True)
+        others = self._others(killed)
+        close = all(row["difference"] <= TOLERANCE for row in others)
+        intact = all(row["intact"] for row in killed)
+        return {
+            "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+            "ok": bool(same and same_files and close and intact and alone["flat"]),
+            "same bits": bool(same),
+            "same files": bool(same_files),
+            "alone": alone,
+            "killed": killed,
+            "others": others,
+        }
+
+    def _command(self, ranks: int, **more) -> list[str]:
+        words = [word for name, value in more.items() if value is not None for word in (f"-{name}", str(value))]
+        steps = ["-steps", str(self.given.steps), "-fe_checkpoint_interval", str(self.given.interval)]
+        return ["mpiexec", "-n", str(ranks), sys.executable, str(RUN), *steps, *words, *self.options]
+
+    def _alone(self) -> dict:
+        memory, began = self.folder / "memory.json", time.monotonic()
+        files = {"fe_checkpoint": self.folder / "a.h5", "final": self.folder / "alone.h5", "memory": memory}
+        said = _finished(self._command(self.given.ranks, every=self.given.every, **files))
+        seconds = time.monotonic() - began
+        rows = json.loads(memory.read_text())
+        settled = [row for row in rows if row[0] >= self.given.steps / 10] or rows
+        growth = [last / max(1, first) - 1 for first, last in zip(settled[0][1:], settled[-1][1:], strict=True)]
+        print(f"{said}\nalone: {seconds:.0f} s; memory grew by {growth[0]:.2%} (host), {growth[1]:.2%} (device)")
+        return {
+            "seconds": round(seconds, 1),
+            "said": said,
+            "memory [step, host bytes, device bytes]": rows[:: max(1, len(rows) // 20)] + rows[-1:],
+            "growth": growth,
+            "flat": max(growth) < GROWTH,
+        }
+
+    def _killed(self, seconds: float) -> list[dict]:
+        rows, checkpoint = [], self.folder / "b.h5"
+        files = {"fe_checkpoint": checkpoint, "final": self.folder / "killed.h5"}
+        while len(rows) < self.given.kills:
+            restart = checkpoint if checkpoint.exists() else None
+            wait = self.random.uniform(0.0, 1.6 * seconds / (self.given.kills + 1))
+            awaited = checkpoint if len(rows) % 2 else None
+            row = _kill(self._command(self.given.ranks, fe_restart=restart, **files), wait, awaited, self.random)
+            if row is None:  # it ended before
+                break
+            row |= _look(checkpoint)
+            if checkpoint.exists():
+                shutil.copy(checkpoint, self.folder / f"{len(rows)}.h5")
+            rows.append(row)
+            print(f"kill {len(rows)}: {row}", flush=True)
+        restart = checkpoint if checkpoint.exists() else None
+        print(_finished(self._command(self.given.ranks, fe_restart=restart, **files)), flush=True)
+        return rows
+
+    def _others(self, killed: list[dict]) -> list[dict]:
+        rows, true = [], self._state("alone.h5")
+        last = [number for number, row in enumerate(killed) if row["step"]][-1:]
+        for ranks in self.given.others if last else []:
+            files = {"fe_restart": self.folder / f"{last[0]}.h5", "final": self.folder / "other.h5", "shuffle": ranks}
+            _finished(self._command(ranks, **files))
+            difference = float(np.abs(self._state("other.h5") - true).max() / np.abs(true).max())
+            rows.append({"ranks": ranks, "from step": killed[last[0]]["step"], "difference": difference})
+            print(rows[-1], flush=True)
+        return rows
+
+    def _state(self, name: str) -> np.ndarray:
+        """The last state of a run, in the order that no partition changes."""
+        with h5py.File(self.folder / name, "r") as file:
+            return file["u"][...]
+
+
+def _kill(command: list[str], wait: float, awaited: Path | None, choice: random.Random) -> dict | None:
+    """Start a run, kill one of its ranks `wait` seconds later, or after a file has changed; None if it ended before."""
+    before, began = _changed(awaited), time.monotonic()
+    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while run.poll() is None and (awaited is not None and _changed(awaited) == before or not _children(run.pid)):
+        time.sleep(0.02)
+    try:
+        run.wait(wait)
+        return None
+    except subprocess.TimeoutExpired:
+        os.kill(choice.choice(_children(run.pid)), signal.SIGKILL)
+    killed = time.monotonic()
+    code = run.wait(120)
+    return {
+        "after": round(killed - began, 2),
+        "exit code": code,
+        "seconds to end": round(time.monotonic() - killed, 2),
+    }
+
+
+def _changed(path: Path | None) -> float:
+    """When a file was last written, 0 if it is not there."""
+    return path.stat().st_mtime if path is not None and path.exists() else 0.0
+
+
+def _children(parent: int) -> list[int]:
+    """Process numbers of the ranks that a launcher has started."""
+    found = []
+    for path in Path(f"/proc/{parent}/task").glob("*/children"):
+        found += [int(number) for number in path.read_text().split()]
+    return sorted(found)
+
+
+def _look(path: Path) -> dict:
+    """Whether a checkpoint is whole, and where it stands; none yet is whole too."""
+    if not path.exists():
+        return {"intact": True, "step": 0, "t": 0.0}
+    try:
+        with verified(path) as file:
+            about = json.loads(file.attrs["about"])
+    except PetscHdgError as error:
+        return {"intact": False, "step": 0, "t": 0.0, "error": str(error)}
+    return {"intact": True, "step": about["step"], "t": about["t"]}
+
+
+def _finished(command: list[str]) -> str:
+    """Last line of a run that must end well."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)}\n{done.stdout}\n{done.stderr}")
+    return done.stdout.strip().splitlines()[-1]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
