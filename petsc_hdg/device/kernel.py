@@ -109,10 +109,13 @@ class Kernel:
         """Hand changed arguments to OpenCL; the tuple kept here keeps their buffers alive until the next launch."""
         if len(arguments) != self.num_args:
             raise DeviceError(f"kernel '{self.spec.name}' takes {self.num_args} arguments, {len(arguments)} were given")
-        if self._set and all(_same(a, b) for a, b in zip(arguments, self._arguments, strict=True)):
-            return
-        self._set = False
-        self.handle.set_args(*[self._converted(argument) for argument in arguments])
+        before, known, self._set = self._arguments, self._set, False
+        if known:  # what stays need not be handed over again: an argument costs microseconds
+            for i, (new, old) in enumerate(zip(arguments, before, strict=True)):
+                if not _same(new, old):
+                    self.handle.set_arg(i, self._converted(new))
+        else:
+            self.handle.set_args(*[self._converted(argument) for argument in arguments])
         self._arguments, self._set = arguments, True
 
     def _converted(self, argument):
