@@ -129,14 +129,18 @@ class StepSums:
         self._rows = Rows(vectors, 2 * rows)
         self.buffer = self._rows.buffer
         self.alone = vectors.comm.size == 1
-        self._totals = np.zeros((2, rows, 4), dtype=vectors.arrays.real)
+        self._totals = vectors.arrays.pinned(8 * rows).reshape(2 * rows, 4)
         self._totals_buffer = None if self.alone else vectors.arrays.zeros(self._totals.size)
+        self._sent: dict = {}  # row -> its copy to the device: an event that is dropped early would wait
         self.given = (vectors.groups, self.buffer) if self.alone else (1, self._totals_buffer)
 
     def begin(self) -> None:
         """A solve begins: all sums are zero."""
         self._rows.clear()
-        self._totals[:] = 0
+        if not self.alone:
+            self._sent.clear()
+            self._totals[:] = 0
+            self.vectors.arrays.upload(self._totals_buffer, self._totals, "Krylov sums")
 
     def row(self, block: int, row: int) -> int:
         """Place of a row in `buffer`."""
@@ -151,14 +155,21 @@ class StepSums:
         return self._rows.wait()
 
     def reduced(self, block: int, row: int, meanwhile=None) -> np.ndarray:
-        """A row over ranks, for kernels too; `meanwhile` launches what waits for none of it. Collective."""
-        self._rows.read(self.row(block, row), 1)
+        """A row over ranks, for kernels too; `meanwhile` launches what waits for none of it. Collective.
+
+        The host does not wait for the totals' copy to the device: their place is written again two steps later, after
+        sums were read that come after it in the queue.
+        """
+        place, arrays = self.row(block, row), self.vectors.arrays
+        self._rows.read(place, 1)
         if meanwhile is not None:
             meanwhile()
         total = self.vectors.over_ranks(self._rows.wait()[0])
         if not self.alone:
-            self._totals[block, row] = total
-            self.vectors.arrays.upload(self._totals_buffer, self._totals, "Krylov sums")
+            self._totals[place] = total
+            start = place * self._totals[place].nbytes
+            copied = arrays.upload(self._totals_buffer, self._totals[place], "Krylov sums", wait=False, start=start)
+            self._sent[place] = copied
         return total
 
 
