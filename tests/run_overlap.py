@@ -65,17 +65,18 @@ def watch() -> None:
         setattr(Halo, f"{what}_end", ended)
 
 
-def spoil(vector, num_ghosts: int, arrays) -> None:
+def spoil(vector, halo, arrays) -> None:
     """Ghosts that are not a number."""
-    arrays.upload(vector.tail, np.full(max(1, num_ghosts), np.nan, arrays.real)[:num_ghosts], "test")
+    tail = arrays.to_host(vector.tail, int(halo.places.max(initial=0)) + 1)
+    tail[halo.places] = np.nan
+    arrays.upload(vector.tail, tail, "test")
 
 
-def twice(what, vector, problem, n: int, num_ghosts: int | None = None) -> None:
+def twice(what, vector, halo, problem, n: int) -> None:
     """Two calls, the second after its ghosts are spoilt, agree to the last bit; something ran meanwhile."""
     arrays, found = problem.arrays, []
-    num_ghosts = problem.discretization.dofmap.num_ghosts if num_ghosts is None else num_ghosts
     for _ in range(2):
-        spoil(vector, num_ghosts, arrays)
+        spoil(vector, halo, arrays)
         out = arrays.to_device(np.full(n, np.nan))
         _log.clear()
         what(out)
@@ -95,16 +96,16 @@ def check(name: str) -> None:
     problem.callbacks.linearize(None, u, problem.callbacks.jacobian, problem.callbacks.preconditioning)
     with problem.access.read(u) as x:
         if name.startswith("hdg"):
-            twice(lambda out: operator.action(x, out), operator.format._x, problem, n)
+            twice(lambda out: operator.action(x, out), operator.format._x, operator.halo, problem, n)
             return
         direction = operator.products.direction if name.startswith("poly") else operator.direction
         action = operator.products.run if name.startswith("poly") else operator.action  # as on GPUs
-        twice(lambda out: action(x, out), direction, problem, n)
+        twice(lambda out: action(x, out), direction, direction.operator.halo, problem, n)
         if name == "cg_gpu cell":  # of which the matrix is at hand
             matrix = SellMatrix(problem.callbacks.preconditioning, problem.arrays)
-            twice(lambda out: matrix.apply(x, out), matrix, problem, n, matrix.num_ghosts)
+            twice(lambda out: matrix.apply(x, out), matrix, matrix.halo, problem, n)
         if not name.startswith("poly"):
-            twice(lambda out: operator.residual(x, out), operator.current, problem, n)
+            twice(lambda out: operator.residual(x, out), operator.current, operator.halo, problem, n)
 
 
 def main() -> None:

@@ -48,6 +48,7 @@ class Device:
         self.memory = Memory(self.name, self.memory_bytes)
         self.recording: list | None = None  # of launches, see recording.py
         self.halo, self.exchanges = "auto", Exchanges()
+        self.registered: dict = {}  # see node.py
         self._copy_queue = None
         self._profile = False
         self._events: list = []

@@ -29,6 +29,7 @@ class Halo:
     (default: 0, 1, …), so that one buffer may hold owned points and ghosts. Building a Halo is collective on `comm`
     (mpi4py).
 
+    places [slot]: where in the buffer of ghosts what is received stands, on ranks with neighbours.
     muted: exchanges do nothing, and results are wrong; benchmarks find what exchanges cost so. The same on all ranks.
     """
 
@@ -40,6 +41,7 @@ class Halo:
         self.plan = HaloPlan(comm, owned_size, ghost_owner_rank, ghost_owner_index)
         self.arrays = arrays
         self.components = int(components)
+        self.places = np.zeros(0, np.int64)
         self._under_way: str | None = None
         self._links = Links(self.plan, Node.of(comm), arrays, self.components) if comm.size > 1 else None
         with collectively(comm):
@@ -51,6 +53,7 @@ class Halo:
     def _allocate(self, ghost_place) -> None:
         plan, arrays = self.plan, self.arrays
         ghosts = plan.receive_ghosts if ghost_place is None else np.asarray(ghost_place)[plan.receive_ghosts]
+        self.places = ghosts
         self._first_ghost = _first_of_run(ghosts)
         tables = {"ghosts": ghosts, "points": plan.send_points, "targets": plan.targets}
         tables |= {"offsets": plan.target_offsets, "slots": plan.target_slots}
@@ -59,7 +62,15 @@ class Halo:
         self._items = {name: count * self.components for name, count in counts.items()}
         staged = ("points",) if self._first_ghost is not None else ("points", "ghosts")
         self._buffers = {name: arrays.empty(self._items[name]) for name in staged}
-        self._kernels = {name: self._kernel(name) for name in ("halo_pack", "halo_unpack", "halo_add")}
+        self._kernels = {name: self._kernel(name) for name in ("halo_unpack", "halo_add")}
+        self._kernels["halo_pack"] = self._pack_kernel()
+
+    def _pack_kernel(self) -> Kernel:
+        return self._kernel("halo_pack")
+
+    def _pack(self, side: str, source, packed, count: int):
+        """The event of the launch that packs the slots of a side."""
+        return self._kernels["halo_pack"](count, source, self._tables[side], packed, count)
 
     def _kernel(self, name: str) -> Kernel:
         spec = KernelSpec(name, ("halo.cl",), {"COMPONENTS": self.components}, precision=self.arrays.precision)
@@ -111,7 +122,7 @@ class Halo:
         else:
             self._source, packed = self._buffers[side], count > 0
         if packed:
-            self._ready = self._kernels["halo_pack"](count, source, self._tables[side], self._source, count)
+            self._ready = self._pack(side, source, self._source, count)
         else:
             self._ready = self.arrays.device.marker()
         self._links.begin(side)

@@ -42,7 +42,7 @@ class Kernel:
         self._enqueue = cl.enqueue_nd_range_kernel
         self._local = (spec.local_size,)
         self._arguments: tuple = (None,) * self.num_args
-        self._set = False
+        self._set, self._parts = False, {}
 
     def _check_limits(self, cl) -> None:
         info = cl.kernel_work_group_info
@@ -99,10 +99,19 @@ class Kernel:
             return self._timed(groups, offset)
         return self._enqueue(self.device.queue, self.handle, groups, self._local, offset)
 
+    def of_part(self, part: int | None) -> Kernel:
+        """The same kernel with arguments of its own for each part of a launch, so that they stay when all parts are
+        launched again; itself for None."""
+        if part is None:
+            return self
+        if part not in self._parts:
+            self._parts[part] = self._twin()
+        return self._parts[part]
+
     def _twin(self) -> Kernel:
         """The same kernel with arguments of its own."""
         other = copy.copy(self)
-        other.handle, other._set = opencl().Kernel(self.program, self.spec.name), False
+        other.handle, other._set, other._parts = opencl().Kernel(self.program, self.spec.name), False, {}
         return other
 
     def _set_arguments(self, arguments: tuple) -> None:

@@ -8,6 +8,8 @@ import weakref
 import numpy as np
 from mpi4py import MPI
 
+from petsc_hdg.device.registered import register
+
 PRETEND = "PETSC_HDG_NODE_RANKS"  # environment variable: how many ranks a node has, to try exchanges between nodes
 SHARED = "/dev/shm"  # where MPI keeps windows, of limited size
 _ALIGNMENT = 4096
@@ -93,6 +95,17 @@ class Windows:
             return False
         self._blocks.append(_Block(self.local, size))
         return True
+
+    def are_fast(self, device) -> bool:
+        """Whether the device copies at full speed from and to all windows, of which it is told at first."""
+        if not device.is_gpu:
+            return True
+        known = device.registered
+        for block in self._blocks:
+            for rank, part in enumerate(block.parts):
+                if (block, rank) not in known:
+                    known[block, rank] = register(device, np.frombuffer(part, np.uint8))
+        return all(found.is_fast for found in known.values())
 
     def view(self, rank: int, block: int, start: int, count: int, dtype) -> np.ndarray:
         """`count` values from byte `start` on in the part of a rank of `local`."""

@@ -10,7 +10,7 @@ import numpy as np
 from ..codegen import KernelSpec
 from ..device import Kernel, aside
 from ..device.halo import Halo
-from ..operators.overlap import LEAST
+from ..operators.overlap import FIRST, LEAST
 
 SLICE = 32  # rows whose entries are interleaved
 FEW_ROWS = 1 << 17  # below, several work-items share a row, or the device has too little to do
@@ -83,18 +83,18 @@ class SellMatrix:
         """y = keep y + mix x + scale diagonal (b - A x), without b or diagonal where they are None. Collective."""
         stored, factors = (self._starts, self._columns, self._values), (float(keep), float(mix), float(scale))
 
-        def run(listed, count: int) -> None:
+        def run(listed, count: int, part: int | None) -> None:
             if count:
-                kernel = self._kernel(diagonal is not None, b is not None)
+                kernel = self._kernel(diagonal is not None, b is not None).of_part(part)
                 sizes = (count * SLICE * self.team, self.num_rows, self.num_owned)
                 kernel(*sizes, listed, *stored, x, self.tail, b, diagonal, *factors, y)
 
         inner, outer = self._slices
         if self.halo is not None:
             aside(self.arrays.device, lambda: self.halo.forward_begin(x))
-            run(*inner)
+            run(*inner, FIRST)
             aside(self.arrays.device, lambda: self.halo.forward_end(self.tail))
-        run(*outer)
+        run(*outer, None)
 
     def _split(self, starts: np.ndarray, columns: np.ndarray) -> list:
         """Slices without columns of other ranks, which are computed while these come, and the others: list, number.

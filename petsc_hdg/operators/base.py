@@ -31,7 +31,7 @@ class DeviceOperator:
         self.arrays = arrays
         self.device = arrays.device
         self.dofmap = disc.dofmap
-        self.halo = Halo(disc.mesh.comm, self.dofmap.num_owned, self.dofmap.ghost_rank, self.dofmap.ghost_index, arrays)
+        self.halo = self._make_halo()
         self._table_buffers: dict = {}
         self._nodes = arrays.to_device(disc.nodes(), "geometry")
         self._cell_nodes = arrays.to_device(disc.cell_nodes(), "geometry")
@@ -39,6 +39,11 @@ class DeviceOperator:
         self.aux_rows = np.zeros((disc.auxiliary.num_rows, disc.stride))
         self._aux = arrays.to_device(self.aux_rows if self.aux_rows.size else np.zeros(1), "auxiliary")
         self._load_constants(list(disc.physics.constants.values()))
+
+    def _make_halo(self) -> Halo:
+        """The exchange of what vectors have in their tails. Collective."""
+        dofmap, comm = self.dofmap, self.discretization.mesh.comm
+        return Halo(comm, dofmap.num_owned, dofmap.ghost_rank, dofmap.ghost_index, self.arrays)
 
     @cached_property
     def _dofs(self):
@@ -132,7 +137,7 @@ class DeviceOperator:
         Not collective."""
         kernel, owned = self.kernels["assemble"], self.dofmap.num_owned
         first, last = assembled_rows(part, owned, owned + self.dofmap.num_ghosts, kernel)
-        kernel(last, last, owned, *self._rows, element, out, self.ghost_sums, first=first)
+        kernel.of_part(part)(last, last, owned, *self._rows, element, out, self.ghost_sums, first=first)
 
     def values(self, u, t: float) -> np.ndarray:
         """Owned, ghost and essential values [compact number] of a vector, on the host. Collective."""

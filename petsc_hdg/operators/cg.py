@@ -229,7 +229,7 @@ class CGOperator(DeviceOperator):
         cells, items = disc.cells_of_group(kernel.spec)
         ends = element_cells(part, disc.mesh.num_inner, disc.mesh.num_cells, cells, self.device)
         first, last = (end // cells * items for end in ends)
-        kernel(last, *self.arguments(kernel, disc.mesh.num_cells, **where), out, first=first)
+        kernel.of_part(part)(last, *self.arguments(kernel, disc.mesh.num_cells, **where), out, first=first)
 
     def run_columns(self, name: str, out, **where) -> None:
         """Launch `cg_matrix` or `cg_diagonal` into `out`; `where`: see `arguments`."""

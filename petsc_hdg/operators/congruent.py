@@ -87,9 +87,9 @@ class CongruentFacets:
         facets, inner = self.shape.facets, self.trace.layout.num_inner
         ends = self.trace.part_range(part, inner, self.groups.count * facets, facets)
         first, last = (end * self.shape.parts for end in ends)
-        self.trace.kernels["trace_congruent_product"](
-            last, *self._sizes, self.transposed if transpose else self.blocks, *self._listed, self._numbers, x.owned,
-            x.tail, y_owned, y_ghost, self.parts, first=first,
+        self.trace.kernels["trace_congruent_product"].of_part(part)(
+            last, *self._sizes, self.groups.most, self.transposed if transpose else self.blocks, *self._listed,
+            self._numbers, x.owned, x.tail, y_owned, y_ghost, self.parts, self._values, first=first,
         )  # fmt: skip
 
     def column(self, k: int, y_owned, y_ghost) -> None:

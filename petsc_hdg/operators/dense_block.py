@@ -82,7 +82,7 @@ class DenseBlock(TraceFormat):
         sizes = (self.num_rows, self.dofmap.num_owned, self.num_free, self.facet_stride, self.row_stride)
         kernel, inner = self.kernels[f"trace_dbf_{name}"], self.layout.num_inner * self.layout.block // rows_of_item
         first, last = self.part_range(part, inner, self.num_rows // rows_of_item, kernel.spec.local_size)
-        kernel(last, *sizes, *arguments, first=first)
+        kernel.of_part(part)(last, *sizes, *arguments, first=first)
 
     def use_kernels_of(self, other: DenseBlock) -> None:
         super().use_kernels_of(other)

@@ -61,7 +61,9 @@ class ElementMatrices(TraceFormat):
             return
         kinds = facet_kinds(self.layout, shapes.shape)
         if 0 < kinds.count <= self.specs.most_kinds:
-            self.congruent, self.packed, self.unpacked = CongruentFacets(self, kinds), None, None
+            congruent = CongruentFacets(self, kinds)
+            if congruent.fits:
+                self.congruent, self.packed, self.unpacked = congruent, None, None
 
     @cached_property
     def _dofs(self):
@@ -152,13 +154,13 @@ class ElementMatrices(TraceFormat):
         kernel, cells = self.kernels["trace_packed_product"], self.specs.packed_shape()[0]
         first, last = (k // cells * kernel.spec.local_size for k in self._cells(part, cells))
         sizes = (self.num_cells, self.dofmap.num_owned, self.stride)
-        kernel(last, *sizes, self._matrix(), self._dofs, x.owned, x.tail, self._element, first=first)
+        kernel.of_part(part)(last, *sizes, self._matrix(), self._dofs, x.owned, x.tail, self._element, first=first)
 
     def _multiply(self, name: str, x: TailedVector, part: int | None) -> None:
         sizes = (self.num_cells, self.dofmap.num_owned, self.stride, self.row_stride)
         gathered = (self._dofs, x.owned, x.tail, self._element)
         first, last = (k * self.cell_dofs for k in self._cells(part, self.kernels[name].spec.local_size))
-        self.kernels[name](last, *sizes, self._matrix(), *gathered, first=first)
+        self.kernels[name].of_part(part)(last, *sizes, self._matrix(), *gathered, first=first)
 
     def _cells(self, part: int | None, step: int) -> tuple[int, int]:
         """First and last cell of a part, in whole groups of `step` cells."""
@@ -168,7 +170,7 @@ class ElementMatrices(TraceFormat):
         start, entry = self._rows()
         kernel, owned = self.kernels["assemble"], self.dofmap.num_owned
         first, last = assembled_rows(part, owned, self.num_free, kernel)
-        kernel(last, last, owned, start, entry, self._element, y_owned, y_ghost, first=first)
+        kernel.of_part(part)(last, last, owned, start, entry, self._element, y_owned, y_ghost, first=first)
 
     def _rows(self):
         """Entries of the element vectors that each owned and ghost value sums, on the device."""

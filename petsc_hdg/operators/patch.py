@@ -83,7 +83,9 @@ class PatchOperator:
         first, last = (end * kernel.spec.local_size for end in ends)
         size = kernel.spec.local_bytes
         local = self._local.setdefault(size, opencl().LocalMemory(size))  # the same object, which need not be set anew
-        kernel(last, *arguments, *self.sizes, *self._tables, out, self.border, self._aux, local, first=first)
+        kernel.of_part(part)(
+            last, *arguments, *self.sizes, *self._tables, out, self.border, self._aux, local, first=first
+        )
 
     def _patches(self, part: int | None) -> tuple[int, int]:
         """First and last patch of a part, see overlap.py."""
@@ -110,4 +112,4 @@ class PatchOperator:
             LAST: (0, self._first_ghost),
         }[part]
         rows = (last, operator.dofmap.num_owned, *self._rows)
-        kernel(last, *rows, self.border, out, operator.ghost_sums, first=first)
+        kernel.of_part(part)(last, *rows, self.border, out, operator.ghost_sums, first=first)

@@ -60,4 +60,4 @@ class PolytopicAction:
             (count, rows), macros = parts[part], kernel.spec.macros
             groups = -(-count // (macros["GROUP"] // macros["LANES"])) * components
             lists = (operator.boxes, count, rows, operator.cells, self._faces, operator.of_cell, operator.first)
-            kernel(groups * macros["GROUP"], *operator.fine._facet_arguments(kernel), *lists, *vectors)
+            kernel.of_part(part)(groups * macros["GROUP"], *operator.fine._facet_arguments(kernel), *lists, *vectors)

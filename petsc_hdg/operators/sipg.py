@@ -9,7 +9,9 @@ from mpi4py.MPI import MAX, MIN
 
 from ..device import Kernel
 from ..discretizations.base import cell_fastest, padded
+from ..discretizations.facet_data import facet_data
 from .cg import CGOperator
+from .facet_halo import FacetHalo
 from .sipg_choice import fast_pass, fused_pass, stored_volume
 
 GROWTH = 1.5  # of the normal diffusivity at a solution that the factor of the penalty makes up for
@@ -32,6 +34,13 @@ class SIPGOperator(CGOperator):
         self.sigma = self.arrays.zeros(components * faces * disc.stride)
         self._has_penalty = False
         self.fused, self.fast, self.stored = fused_pass(self), fast_pass(self), stored_volume(self)
+
+    def _make_halo(self):
+        """Cells of other ranks come as what facets read of them, where that is less. Collective."""
+        disc = self.discretization
+        several = disc.mesh.comm.size > 1
+        data = facet_data(disc.mesh.cell, disc.element, disc.tensor_order) if several else None
+        return super()._make_halo() if data is None else FacetHalo(disc, data, self.arrays)
 
     @cached_property
     def _element(self):

@@ -127,7 +127,7 @@ class AffinePass(FusedPass):
     def _launch(self, kernel, out, part: int, du) -> None:
         disc = self.operator.discretization
         chunks, count = self.chunks[part]
-        kernel(
+        kernel.of_part(part)(
             count * self._shapes[kernel.spec].items_of_chunk,
             count, disc.mesh.num_cells, disc.neighbours.num_ghosts, disc.stride,
             chunks, self._headers, self._links, self._steps, self._class_of, self._data, self.operator.neighbour,

@@ -110,7 +110,7 @@ class AffineSimplexPass(FusedPass):
         disc = self.operator.discretization
         chunks, count = self.chunks[part]
         factor = disc.penalty_factor * disc.dim**2
-        self.kernels["sipg_affine_simplex"](
+        self.kernels["sipg_affine_simplex"].of_part(part)(
             32 * count, count, disc.mesh.num_cells, disc.neighbours.num_ghosts, disc.stride,
             self.classes or disc.stride, float(factor), self._links, self._class_of, self.data, self._penalty,
             chunks, du.owned, du.tail, out, self.parts,

@@ -28,7 +28,7 @@ class FusedPass:
         if count:
             kernel, disc = self.kernels[f"sipg_{what}"], self.operator.discretization
             arguments = self._arguments(kernel, chunks, count, state, rate, du, t)
-            kernel(disc.fused_items(kernel.spec, count), *arguments, out)
+            kernel.of_part(part)(disc.fused_items(kernel.spec, count), *arguments, out)
 
     def _arguments(self, kernel, chunks, count: int, state, rate, du, t) -> tuple:
         """SIPG_ARGUMENTS of sipg_flux.clh."""

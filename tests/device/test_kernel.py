@@ -79,6 +79,22 @@ def test_the_first_work_items_are_left_out(make_spec, profile):
         kernel(group, a, a, total, group, first=1)
 
 
+def test_parts_keep_their_arguments(device, make_spec, monkeypatch):
+    arrays, kernel = Arrays(device), Kernel(make_spec(), device)
+    a, b, c = (arrays.to_device(np.full(8, value)) for value in (1.0, 2.0, 3.0))
+    out = [arrays.zeros(8) for _ in range(3)]
+    assert kernel.of_part(None) is kernel and kernel.of_part(0) is kernel.of_part(0) is not kernel.of_part(1)
+    sets = []
+    converted = Kernel._converted
+    monkeypatch.setattr(Kernel, "_converted", lambda self, value: sets.append(1) or converted(self, value))
+    for _ in range(3):
+        for part, (x, y) in enumerate(((a, b), (b, c), (c, a))):
+            kernel.of_part(part)(8, x, y, out[part], 8)
+    assert len(sets) == 3 * 4
+    found = [arrays.to_host(buffer, 8)[0] for buffer in out]
+    np.testing.assert_allclose(np.diff(found), [2.0, -1.0], atol=1e-14)
+
+
 def test_one_program_for_kernels_of_one_text(device, make_spec):
     assert Kernel(make_spec(), device).program is Kernel(make_spec(name="selftest_reverse"), device).program
 

@@ -1,0 +1,35 @@
+"""Memory of others that a device is told of: it stays as it is, and a driver that refuses does no harm."""
+
+import numpy as np
+import pyopencl as cl
+import pytest
+
+from petsc_hdg.device import registered
+
+
+def test_memory_is_only_read(device):
+    memory = np.random.default_rng(1).integers(0, 255, registered.SAMPLE + 4096).astype(np.uint8)
+    before = memory.copy()
+    found = registered.register(device, memory)
+    assert found.buffer is not None and found.speed > 0 and found.how in ("made", "read", "mapped")
+    del found
+    np.testing.assert_array_equal(memory, before)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_all_ways_are_tried_until_one_is_fast(device, monkeypatch, fast):
+    monkeypatch.setattr(registered, "SLOWER", 1e9 if fast else 0.0)
+    found = registered.register(device, np.zeros(8192, np.uint8))
+    assert (found.is_fast, found.how) == ((True, "made") if fast else (False, "mapped"))
+
+
+def test_a_driver_that_refuses(device, monkeypatch):
+    def refuse(*_arguments, **given):
+        if "hostbuf" in given:
+            raise cl.LogicError("clCreateBuffer failed: INVALID_HOST_PTR")
+        return buffer(*_arguments, **given)
+
+    buffer = cl.Buffer
+    monkeypatch.setattr(cl, "Buffer", refuse)
+    found = registered.register(device, np.zeros(8192, np.uint8))
+    assert found.buffer is None and not found.is_fast
