@@ -44,6 +44,7 @@ RUNS = {
     "heat": [
         (1, ["-ts_dt", "0.005"], {L2: (1e-5, 2e-3)}),
         (2, ["-ts_type", "beuler", "-ts_dt", "0.005"], {L2: (1e-3, 2e-2)}),
+        (2, ["-fe_backend", "hdg_gpu", "-ts_dt", "0.005"], {L2: (1e-5, 2e-3), rf"steps, {NUMBER} iter": (20, 400)}),
     ],
     "heat_space_time": [
         (1, [], {BOTH: (7e-3, 9e-3), rf"t = 1: L2 {NUMBER}": (5e-4, 2e-3)}),
@@ -140,6 +141,13 @@ RUNS = {
             1,
             ["-solution", "B", "-one_cell", "-degrees", "6", "-pc_type", "jacobi"],
             {rf"L2 {NUMBER} \(": (1.4174e-3, 1.4175e-3)},
+        ),
+    ],
+    "reacting_front": [
+        (
+            1,
+            ["-faces", "12", "-fe_degree", "2", "-ts_dt", "0.01"],
+            {L2: (1e-3, 3e-2), rf"steps, {NUMBER} of": (20, 80)},
         ),
     ],
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from petsc4py import PETSc
@@ -12,6 +14,7 @@ from sample_time import HEAT, NONLINEAR, VARYING, final_error, problem_in_time, 
 
 from petsc_hdg.errors import OptionError, SolveError
 
+SCRIPT = Path(__file__).parents[1] / "run_time.py"
 MOVING, RATES = moving(), nonlinear_rates()
 TIGHT = {"ksp_rtol": "1e-12", "snes_rtol": "1e-11"}
 # method: options, order, largest error with 16 steps
@@ -129,6 +132,11 @@ def test_runs_that_cannot_be():
         problem = problem_in_time(HEAT)
         with pytest.raises(SolveError, match="the step from t = 0 of length .* failed: the linear solver stopped"):
             problem.solve_in_time(start(problem), 1.0, 0.1)
+
+
+def test_ranks_agree(mpirun):
+    """All schemes, linear and nonlinear: each rank compares with a run of its own."""
+    assert "the same in time" in mpirun(3, SCRIPT, "-expected", 3).stdout
 
 
 # Cells with a state of their own --------------------------------------------------------------------------------------

@@ -1,0 +1,56 @@
+"""Runs in time on several ranks: the same solutions as on one, which each rank finds for itself.
+
+mpiexec -n 3 python tests/run_time.py
+"""
+
+import sys
+
+import petsc4py
+
+petsc4py.init([*sys.argv, "-ksp_rtol", "1e-13"])
+
+import numpy as np
+from petsc4py import PETSc
+from sample_space_time import blobs, moving, moving_at_start, nonlinear, problem_of
+from sample_time import NONLINEAR, problem_in_time, start
+
+BACKENDS = ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")
+
+
+def moved(backend: str, comm) -> dict[str, float]:
+    """Errors of a linear run whose data depend on t."""
+    problem = problem_of(moving(), blobs if backend == "poly_gpu" else None, 2, faces=3, comm=comm, backend=backend)
+    problem.set_constants(cubic=1.0, rich=1.0)
+    u = problem.solve_in_time(problem.interpolate(moving_at_start), 0.4, 0.1)
+    return problem.errors(u, 0.4)
+
+
+def newton(backend: str, comm) -> dict[str, float]:
+    """Errors of a nonlinear run."""
+    problem = problem_in_time(NONLINEAR, comm, backend=backend)
+    return problem.errors(problem.solve_in_time(start(problem, 0.2), 0.4, 0.1, 0.2), 0.4)
+
+
+def rates(backend: str, comm) -> dict[str, float]:
+    """Sizes of two components with nonlinear rates."""
+    problem = problem_of(nonlinear(), None, 2, faces=4, comm=comm, backend=backend)
+    u = problem.solve_in_time(problem.create_vec(), 0.3, 0.1)
+    values = problem.cell_values(u, 0.3)["u"]
+    squares = problem.comm.allreduce((values**2).sum(axis=(0, 1)))
+    return dict(zip("ab", np.sqrt(squares).tolist(), strict=True))
+
+
+def main() -> None:
+    world = PETSc.COMM_WORLD.tompi4py()
+    runs = [(moved, backend) for backend in BACKENDS] + [(newton, "hdg_gpu"), (newton, "cg_gpu"), (rates, "hdg_gpu")]
+    for run, backend in runs:
+        alone, together = run(backend, PETSc.COMM_SELF), run(backend, PETSc.COMM_WORLD)
+        worst = max(abs(together[name] - alone[name]) / abs(alone[name]) for name in alone)
+        found = world.allgather((together, worst))
+        assert all(other == found[0][0] for other, _ in found), (run.__name__, backend, found)
+        assert max(worst for _, worst in found) < 1e-9, (run.__name__, backend, found)
+    assert world.allreduce(1) == int(PETSc.Options().getInt("expected", 0)), "ranks"
+    PETSc.Sys.Print("the same in time")
+
+
+main()
