@@ -1,11 +1,14 @@
-"""A model of scaling: what one rank takes, what an exchange costs, and from these the times on any number of ranks.
+"""A model of scaling: what a rank takes by itself, what an exchange costs, and from these times on any number of ranks.
 
-    product(n, k)   = d(n) + e(k),      d(n) = a + b n without halo,     e(k) = max(e0, h(m) - φ d(n))
-    h(m)            = l + m / w         the halo by itself; m bytes of a rank, by the sides of its block
-    iteration(n, k) = c + f n + product(n, k) + 2 r(k),                  r(k) = r0 + r1 log2 k    (k > 1)
+    product(n, 1)   = a₁ + b₁ n
+    product(n, k)   = a + b n + e,      e = max(e₀, h(m) - φ (a + b n)),      h(m) = l + m / w
+    iteration(n, 1) = product + c₁ + f₁ n
+    iteration(n, k) = product + c + f n + 2 (r(k) - r(2)),                    r(k) = r₀ + r₁ log₂ k
 
-n unknowns of a rank, k ranks; φ: the share of a product that the halo hides behind. All numbers are fitted to rows and
-links of the runs given; between nodes, where nothing was measured, l and w are what the caller says.
+n unknowns of a rank, k > 1 ranks. A product on several ranks goes in parts, so that its time without a halo, a + b n,
+is not that on one rank; c holds what two sums over two ranks cost with their copies. h: the halo by itself, of m bytes
+of a rank, by the sides of its block; φ: the share of a product that the halo hides behind. All numbers are fitted to
+rows and links of the runs given; between nodes, where nothing was measured, l and w are what the caller says.
 """
 
 from __future__ import annotations
@@ -51,12 +54,12 @@ class Links:
 
     @classmethod
     def fitted(cls, rows: list[dict]) -> Links:
-        """From rows of `links`."""
-        halos = [pair for row in rows for pair in row["halo"]]
-        if not halos:
-            return cls()
-        latency, of_byte = line(*zip(*halos, strict=True))
+        """From rows of `links`; halos as on the most ranks, which share the node's memory."""
         several = [row for row in rows if row["ranks"] > 1]
+        if not several:
+            return cls()
+        most = max(row["ranks"] for row in several)
+        latency, of_byte = line(*zip(*(pair for r in several if r["ranks"] == most for pair in r["halo"]), strict=True))
         first, doubling = line([log2(r["ranks"]) for r in several], [r["allreduce_seconds"] for r in several])
         return cls(latency, 1 / max(of_byte, 1e-15), first, doubling)
 
@@ -66,7 +69,11 @@ class Links:
 
     def total(self, ranks: int) -> float:
         """Seconds of a sum over ranks."""
-        return self.sum_first + self.sum_doubling * log2(ranks) if ranks > 1 else 0.0
+        return self.sum_first + self.sum_doubling * log2(ranks)
+
+    def more(self, row: dict) -> float:
+        """Seconds that the sums of an iteration take more than those over two ranks."""
+        return SUMS * (self.total(row["ranks"]) - self.total(2)) if row["ranks"] > 1 else 0.0
 
 
 @dataclass(frozen=True)
@@ -75,8 +82,8 @@ class Model:
 
     dim: int
     links: Links
-    product: tuple[float, float]  # a, b
-    vectors: tuple[float, float]  # c, f
+    product: tuple[tuple[float, float], tuple[float, float]]  # (a, b) on one rank, on several
+    vectors: tuple[tuple[float, float], tuple[float, float]]  # (c, f) on one rank, on several
     surface: float  # bytes of a side over unknowns to the power of (dim - 1) / dim
     least: float  # e0
     hidden: float  # φ
@@ -85,13 +92,14 @@ class Model:
     def fitted(cls, rows: list[dict], links: list[dict]) -> Model:
         """From rows of one `key`, and links of the same device."""
         dim, made = dimension(rows[0]["cell"]), Links.fitted(links)
-        n = [r["dofs_rank"][1] for r in rows]
-        product = line(n, [r["product_seconds_without_halo"] for r in rows])
-        rest = [max(r["iteration_seconds"] - r["product_seconds"] - SUMS * made.total(r["ranks"]), 1e-7) for r in rows]
-        several = [r for r in rows if r["ranks"] > 1 and r["halo_bytes"]]
-        surface = [r["halo_bytes"] / _area(r["dofs_rank"][1], dim) / max(1, r["neighbour_blocks"]) for r in several]
-        least, hidden = _hidden(several)
-        return cls(dim, made, product, line(n, rest), float(np.median(surface or [0.0])), least, hidden)
+        several = [r for r in rows if r["ranks"] > 1]
+        kinds = [[r for r in rows if r["ranks"] == 1] or several, several or rows]
+        product = tuple(_line(kind, lambda r: r["product_seconds_without_halo"]) for kind in kinds)
+        vectors = tuple(
+            _line(kind, lambda r: r["iteration_seconds"] - r["product_seconds"] - made.more(r)) for kind in kinds
+        )
+        sides = [r["halo_bytes"] / _area(r["dofs_rank"][1], dim) / max(1, r["neighbour_blocks"]) for r in several]
+        return cls(dim, made, product, vectors, float(np.median(sides or [0.0])), *_hidden(several))
 
     def halo_bytes(self, unknowns: float, ranks: int) -> float:
         """Bytes that the rank with most neighbours sends."""
@@ -103,8 +111,8 @@ class Model:
 
         per_node: ranks of a node (None: all); beyond one, halos and sums take the network's (seconds, bytes a second).
         """
-        alone = self.product[0] + self.product[1] * unknowns
-        vectors = self.vectors[0] + self.vectors[1] * unknowns
+        (a, b), (c, f) = self.product[ranks > 1], self.vectors[ranks > 1]
+        alone, vectors = a + b * unknowns, c + f * unknowns
         if ranks == 1:
             return alone, alone + vectors
         nbytes, total = self.halo_bytes(unknowns, ranks), self.links.total(ranks)
@@ -113,7 +121,7 @@ class Model:
             halo = max(halo, self.links.latency + network[0] + nbytes / network[1])
             total = self.links.total(per_node) + network[0] * log2(ranks / per_node)
         product = alone + max(self.least, halo - self.hidden * alone)
-        return product, product + vectors + SUMS * total
+        return product, product + vectors + SUMS * (total - self.links.total(2))
 
     def efficiency(self, mode: str, unknowns: float, ranks: int, **where) -> tuple[float, float]:
         """Of (product, iteration) on `ranks`, `unknowns` a rank there, beside one rank; strong: beside all on one."""
@@ -156,6 +164,11 @@ def checked(rows: list[dict]) -> list[dict]:
                 | {"product": (product, r["product_seconds"]), "iteration": (iteration, r["iteration_seconds"])}
             )
     return found
+
+
+def _line(rows: list[dict], seconds) -> tuple[float, float]:
+    """(a, b) of what `seconds` says of each row, over the unknowns of a rank."""
+    return line([r["dofs_rank"][1] for r in rows], [max(seconds(r), 1e-7) for r in rows])
 
 
 def _area(unknowns: float, dim: int) -> float:
