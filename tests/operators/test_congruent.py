@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from petsc_hdg.discretizations.facet_kinds import facet_kinds
 from petsc_hdg.discretizations.hdg import HybridizedDG
 from petsc_hdg.discretizations.trace_element import TraceElement
 from petsc_hdg.discretizations.trace_layout import trace_layout
-from petsc_hdg.discretizations.trace_specs import CongruentWays, TraceSpecs
+from petsc_hdg.krylov.matrices import sums_products
 from petsc_hdg.operators.congruent import CongruentFacets
 from petsc_hdg.operators.trace_formats import create_format
 from petsc_hdg.options import Options
@@ -144,35 +144,38 @@ def test_kinds_of_facets(cell):
 
 
 @pytest.mark.parametrize("lowest", (facet_groups_module.LOWEST, -190))
-@pytest.mark.parametrize("is_sorted", (False, True))
 @pytest.mark.parametrize("cell", FACES)
-def test_groups_of_facets(cell, is_sorted, lowest, monkeypatch):
+def test_groups_of_facets(cell, lowest, monkeypatch):
     """Items of a group give back the facets' kinds and neighbours, those far away too."""
     monkeypatch.setattr(facet_groups_module, "LOWEST", lowest)
     op = TraceStandIn(cell, 1, 1, ESSENTIAL["whole"][:1], faces=FACES[cell])
     layout = create_format("element", op).layout
     kinds = facet_kinds(layout, np.random.default_rng(3).integers(0, 3, op.mesh.num_cells))
     size, seen, far = 16, [], 0
-    groups = facet_groups(kinds, size, is_sorted)
+    groups = facet_groups(kinds, size)
     assert lowest != -190 or len(groups.far) > groups.count
-    for first, (pattern, kind_start, far_start, _) in zip(
+    for first, (pattern, kind_start, far_start, count) in zip(
         range(0, size * groups.count, size), groups.heads, strict=True
     ):
+        near = groups.beside[pattern, :count].view(np.int16).astype(int)
+        is_far = near < lowest + groups.most
+        far += is_far.sum()
+        beside = np.where(is_far, groups.far[far_start + np.where(is_far, near - lowest, 0)], first + near)
+        assert (np.diff(beside) > 0).all() and not ((beside >= first) & (beside < first + size)).any()
+        places = np.concatenate([first + np.arange(size), beside, np.full(groups.most - count, -2), [-1]])
         before = -1
         for item in range(min(size, layout.num_facets - first)):
-            code = int(groups.entry[pattern, item])
-            local, place = divmod(code, size) if is_sorted else (code, item)
+            local, place = divmod(int(groups.entry[pattern, item]), size)
             facet, kind = first + place, groups.kinds[kind_start + local]
-            assert kind == kinds.kind[facet] and (not is_sorted or kind >= before)
+            assert kind == kinds.kind[facet] and kind >= before
             before = kind
-            near = groups.adjacent[pattern, :, item].view(np.int16).astype(int)
-            is_far = near < lowest + size * len(near)
-            found = np.where(is_far, groups.far[far_start + np.where(is_far, near - lowest, 0)], first + near)
-            far += is_far.sum()
-            expected = layout.neighbours[1:, facet]
-            np.testing.assert_array_equal(found, np.where(expected < 0, facet, expected))
+            np.testing.assert_array_equal(places[groups.place[pattern, :, item]], layout.neighbours[1:, facet])
             seen.append(facet)
     assert sorted(seen) == list(range(layout.num_facets)) and len(groups.far) == far + 1
+    apart = groups.apart()
+    for first, numbers, entry in zip(range(0, size * groups.count, size), apart.place, apart.entry, strict=True):
+        facet = (first + entry % size)[: layout.num_facets - first]
+        np.testing.assert_array_equal(numbers[:, : len(facet)], layout.neighbours[1:, facet])
 
 
 def test_groups_of_a_mesh_with_a_pattern_share_their_items():
@@ -180,7 +183,7 @@ def test_groups_of_a_mesh_with_a_pattern_share_their_items():
     space, (start, end) = FieldSpace("u", TraceElement("triangle", 1), 1, 0, 0, 0), mesh.dm.getChart()
     layout = trace_layout(mesh, build_dofmap(mesh, mesh.dm.clone(), (space,), np.zeros((end - start, 1), bool)), space)
     kinds = facet_kinds(layout, same_geometry(mesh.geometry, np.zeros(mesh.num_cells, np.int64), 2).shape)
-    groups = facet_groups(kinds, 64, True)
+    groups = facet_groups(kinds, 64)
     assert len(groups.entry) < 0.6 * groups.count
 
 
@@ -215,19 +218,41 @@ def test_products_and_diagonals(cell, degree, nc, essential, gpu):
     close(op, op.local(lambda *y: trace.column(0, *y)), op.local(lambda *y: dense.column(0, *y)))
 
 
-@pytest.mark.parametrize("is_sorted,is_staged,is_near", [*product((False, True), repeat=3)])
-def test_ways_to_read_and_write_values(is_sorted, is_staged, is_near, monkeypatch):
-    """Sorted items, sums and values through local memory: the same bits, with rows of a facet shared by threads too."""
+def test_products_sum_their_scalar_product():
+    """Parts of x·y, threads that share a facet, and facets that fill no group."""
+    for cell, degree, gpu in (("triangle", 2, True), ("triangle", 3, True), ("quadrilateral", 1, False)):
+        op = TraceStandIn(cell, degree, 1, ESSENTIAL["whole"])
+        trace = shared(op, gpu=gpu)
+        summing = sums_products(SimpleNamespace(format=trace))
+        assert summing is trace.congruent
+        parts_agree(op, trace, summing)
+
+
+def test_rows_of_a_facet_shared_by_threads(monkeypatch):
     monkeypatch.setattr("petsc_hdg.discretizations.trace_specs.CONGRUENT_ROWS", 4)
-    for degree in (1, 4):
-        op = TraceStandIn("triangle", degree, 1)
-        found = []
-        for ways in (CongruentWays(), CongruentWays(is_sorted, is_staged, is_near)):
-            monkeypatch.setattr(TraceSpecs, "congruent_ways", property(lambda _, ways=ways: ways))
-            trace = shared(op, gpu=True)
-            compare(op, trace)
-            found.append(op.local(partial(trace.mult, direction(op)[0])))
-        np.testing.assert_array_equal(*found)
+    op = TraceStandIn("triangle", 4, 1)
+    trace = shared(op, gpu=True)
+    assert trace.congruent.shape.parts == 2
+    compare(op, trace)
+    parts_agree(op, trace, trace.congruent)
+
+
+def parts_agree(op, trace, summing) -> None:
+    """The parts of x·y are those of the product, ghosts included."""
+    x, values = direction(op)
+    summing.parts = op.arrays.to_device(np.full(summing.num_parts, np.nan))
+    y = op.local(partial(trace.mult, x))
+    parts, summing.parts = op.arrays.to_host(summing.parts, summing.num_parts), None
+    assert abs(parts.sum() - values @ y) < 1e-13 * np.linalg.norm(values) * np.linalg.norm(y)
+
+
+def test_local_memory_that_does_not_suffice(monkeypatch):
+    """Cells then have a matrix each."""
+    monkeypatch.setattr(CongruentFacets, "fits", False)
+    op = TraceStandIn("triangle", 1, 1, faces=FACES["triangle"])
+    trace = create_format("element", op)
+    trace.share(Shapes(np.zeros(op.mesh.num_cells, dtype=np.int32), np.zeros(1, dtype=np.int32)))
+    assert trace.congruent is None
 
 
 def test_tiles_of_any_size_give_the_same_bits():
