@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -96,6 +97,7 @@ def _shown(value) -> str:
 def write(problem, path, u, kind: str, t: float, step: int, numbers=None, vectors=None, **details) -> None:
     """Write a checkpoint: u and more vectors {name: Vec} of unknowns, with plain details. Collective."""
     with stages.stage("output"), stages.event("Checkpoint"):
+        _claim(problem, path)
         given = {"u": u, **(vectors or {})}
         _check_finite(path, given)
         arrays = {name: problem.canonical.order.collect(v.getArray(readonly=True)) for name, v in given.items()}
@@ -112,6 +114,22 @@ def write(problem, path, u, kind: str, t: float, step: int, numbers=None, vector
         checkpoint_file.write(path, problem.comm, about, arrays)
 
 
+_WRITERS: dict[str, weakref.ref] = {}  # the problem that writes a file by itself
+
+
+def _claim(problem, path) -> None:
+    """Raise CheckpointError if two problems would write the file of `-fe_checkpoint` by turns."""
+    if path != problem.options.checkpoint:
+        return
+    other = _WRITERS.setdefault(str(path), weakref.ref(problem))()
+    if other is not None and other is not problem:
+        raise CheckpointError(
+            f"Two problems of this run would write the checkpoint {path} by turns; give them prefixes, and options "
+            "-PREFIX_fe_checkpoint of their own."
+        )
+    _WRITERS[str(path)] = weakref.ref(problem)
+
+
 def _check_finite(path, vectors: dict) -> None:
     """Raise CheckpointError for a state that nobody would go on from. Collective."""
     wrong = [name for name, vector in vectors.items() if not np.isfinite(vector.norm(PETSc.NormType.INFINITY))]
@@ -120,6 +138,12 @@ def _check_finite(path, vectors: dict) -> None:
             f"No checkpoint {path} was written: '{wrong[0]}' has values that are no finite numbers; what was written "
             "before is still there, a smaller step may help."
         )
+
+
+def kind_of(problem, path) -> str:
+    """What wrote a checkpoint. Collective. Raises CheckpointError on all ranks."""
+    with checkpoint_file.opened(path, problem.comm) as file:
+        return file.about["kind"]
 
 
 def read(problem, path) -> Restart:

@@ -26,11 +26,18 @@ def is_due(problem, step: int) -> bool:
     return bool(options.checkpoint) and step > 0 and step % options.checkpoint_interval == 0
 
 
-def wanted(problem, *kinds: str) -> checkpoint.Restart | None:
-    """The state of `-fe_restart`, None if it was not given or has been taken. Collective. Raises CheckpointError."""
+def wanted(problem, *kinds: str, others: bool = False) -> checkpoint.Restart | None:
+    """The state of `-fe_restart`, None if it was not given or has been taken. Collective. Raises CheckpointError.
+
+    others: whether a checkpoint of another kind is left to those that want it, else it is an error.
+    """
     path = problem.options.restart
     if not path or problem.restarted:
         return None
+    if others:
+        problem.restart_kind = problem.restart_kind or checkpoint.kind_of(problem, path)
+        if problem.restart_kind not in kinds:
+            return None
     found = checkpoint.read(problem, path)
     require(path, found, *kinds)
     problem.restarted = True
@@ -146,7 +153,14 @@ def resume(problem, ts: PETSc.TS, u: PETSc.Vec) -> bool:
 
 
 def take(problem, ts: PETSc.TS, u: PETSc.Vec, found: checkpoint.Restart) -> None:
-    """Put a state that a TS wrote into a TS and into u. Collective."""
+    """Put a state that a TS wrote into a TS and into u. Collective. Raises CheckpointError if the TS ends before it."""
+    begin, end = ts.getTime(), ts.getMaxTime()
+    slack = 1e-10 * max(abs(begin), abs(end))
+    if not begin - slack <= found.t <= end + slack:
+        raise CheckpointError(
+            f"The checkpoint is of t = {found.t:g}, and this run goes from {begin:g} to {end:g}; restart the run that "
+            "wrote it, or give a later end."
+        )
     found.u.copy(u)
     ts.setStepNumber(found.step)
     if found.details["method"] == ts.getType() and bdf_history.is_bdf(ts):
@@ -164,3 +178,32 @@ def _history(found: checkpoint.Restart) -> History:
     history.states.append((found.t, found.details["dt"], found.u))
     history.started = found.details["started"]
     return history
+
+
+# Slabs -----------------------------------------------------------------------------------------------------------
+
+
+def slabs_done(problem, u0: PETSc.Vec, times: tuple[float, float, int]) -> tuple[int, PETSc.Vec]:
+    """How many slabs of a march from t0 to t1 in so many are done, and the state after them. Collective.
+
+    Raises CheckpointError on all ranks.
+    """
+    found = wanted(problem, "slabs")
+    if found is None:
+        return 0, u0
+    theirs = tuple(found.details["times"])
+    if theirs != times:
+        shown = ["from {:g} to {:g} in {} slabs".format(*each) for each in (theirs, times)]
+        raise CheckpointError(
+            f"The checkpoint {problem.options.restart} is of a march {shown[0]}, and this one goes {shown[1]}; restart "
+            "with the march that it was written with."
+        )
+    return found.step, found.u
+
+
+def after_slab(problem, ksp: PETSc.KSP, u: PETSc.Vec, t: float, step: int, times: tuple[float, float, int]) -> None:
+    """Write the state after a slab if that is due, or the march ends. Collective."""
+    if is_due(problem, step) or (problem.options.checkpoint and step == times[2]):
+        checkpoint.write(problem, problem.options.checkpoint, u, "slabs", t, step, times=times)
+        if problem.options.deterministic:
+            begin_anew(ksp)

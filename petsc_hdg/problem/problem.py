@@ -13,7 +13,7 @@ from ..device.context import is_viennacl
 from ..discretizations import CondensedDiscretization, InteriorPenalty, PolytopicDG, scheme
 from ..discretizations.canonical import CanonicalUnknowns
 from ..discretizations.transposition import DeviceLimits
-from ..errors import SolveError, collectively, our_error
+from ..errors import SolveError, collectively
 from ..operators import AssembledMatrix, Callbacks, JacobianContext, TraceMatrix, create_operator
 from ..operators.check import check_kernels
 from ..options import Options, chosen_mat_type, chosen_pmat
@@ -25,6 +25,7 @@ from . import (
     coercivity,
     diagnosis,
     inputs,
+    newton_checkpoints,
     preconditioners,
     results,
     solvers,
@@ -62,7 +63,9 @@ class Problem:
         self.after_step = []  # functions of a TS, called after each step of those that the problem is attached to
         self.traffic = None  # of the last solve, see traffic.Traffic
         self.identity = None  # what checkpoints say of the problem, see checkpoint.identity
-        self.restarted = False  # whether the state of -fe_restart has been taken
+        self.restarted, self.restart_kind = False, ""  # whether the state of -fe_restart has been taken; what wrote it
+        self.newton_monitor = None  # of the SNES of `solve`, where it writes checkpoints
+        self.loads = self.interrupted = None  # step of a load; details of the Newton iterate that a solve goes on from
         self.default_krylov = ""  # where it follows symmetry, see preconditioners.set_defaults
         self.symmetric = None  # whether the matrix is, with the present data: see preconditioners.is_symmetric
         self.eigenvalues = None  # smallest and largest, as -sipg_check_coercivity estimates them
@@ -268,30 +271,42 @@ class Problem:
     @cached_property
     def snes(self) -> PETSc.SNES:
         """The solver that `solve` uses."""
-        return self.create_snes()
+        snes = self.create_snes()
+        self.newton_monitor = newton_checkpoints.watch(self, snes)
+        return snes
 
     def solve(self, guess: PETSc.Vec | None = None) -> PETSc.Vec:
         """Solve F(u) = 0 from `guess` (zero if None) and return u. Raises SolveError on all ranks if that fails."""
         u = self.create_vec() if guess is None else guess.copy()
-        with stages.stage("solve"), traffic.counted(self):
+        with solvers.agreed(self.comm), stages.stage("solve"), traffic.counted(self):
             if self.options.hdg_setting == "full" and self.is_condensed:
                 return solve_full(self, u)
-            self.operator.restart()
-            solvers.settle_constants(self, u)
-            self.newton_iterations = self.linear_iterations = 0
-            if self.operator.follows_solution:
-                solvers.approach(self, u)
-            self.solve_from(u)
+            with newton_checkpoints.resumed(self, u):
+                self.operator.restart()
+                solvers.settle_constants(self, u)
+                self.newton_iterations = self.linear_iterations = 0
+                if self.operator.follows_solution:
+                    solvers.approach(self, u)
+                self.solve_from(u)
         solvers.check_converged(self.snes, self.operator.failure, lambda: diagnosis.of_solve(self, self.snes, u))
         return u
 
+    def load_steps(self, values, u: PETSc.Vec):
+        """The values of a load or a parameter in turn, for a loop whose body leaves each one's solution in u.
+
+            for p in problem.load_steps((2.0, 3.0, 4.0), u):
+                problem.set_constants(p=p)
+                problem.solve(u).copy(u)
+
+        `-fe_checkpoint` writes u after each interval of values, and within a solve after each of Newton's steps;
+        `-fe_restart` leaves out the values that are done and puts the state after them into u. Collective.
+        """
+        return newton_checkpoints.load_steps(self, values, u)
+
     def solve_from(self, u: PETSc.Vec) -> None:
         """Let SNES work on u, from u on, whether it converges or not. Collective."""
-        try:
-            with preconditioners.smoothing(self, self.snes):
-                self.snes.solve(None, u)
-        except PETSc.Error as error:
-            raise our_error(error) or error from None
+        with solvers.agreed(self.comm), preconditioners.smoothing(self, self.snes):
+            self.snes.solve(None, u)
         self.newton_iterations += self.snes.getIterationNumber()
         self.linear_iterations += self.snes.getLinearSolveIterations()
 

@@ -16,7 +16,7 @@ from ..operators.matfree import JacobianContext
 from ..operators.slab import SlabOperator
 from ..operators.slab_matrix import SlabMatrix
 from ..options import defaults_in_database
-from . import solvers
+from . import checkpointing, solvers
 from .slab_norms import SlabNorms
 
 DIRECT = {1: 10**6, 2: 200_000, 3: 30_000}  # unknowns of a rank, by dimension, up to which it factors its matrix
@@ -95,11 +95,13 @@ class SpaceTime:
         """
         if steps < 1:
             raise OptionError(f"space-time was asked for {steps} slabs; give at least one")
-        u, length = u0, (t1 - t0) / steps
-        for n in range(steps):
+        length, times = (t1 - t0) / steps, (float(t0), float(t1), int(steps))
+        done, u = checkpointing.slabs_done(self.problem, u0, times)
+        for n in range(done, steps):
             u = self._advance(u, t0 + n * length, length)
             if monitor is not None:
                 monitor(t0 + (n + 1) * length, u)
+            checkpointing.after_slab(self.problem, self.snes.getKSP(), u, t0 + (n + 1) * length, n + 1, times)
         return u
 
     def step(self, u: PETSc.Vec, t0: float, t1: float) -> PETSc.Vec:

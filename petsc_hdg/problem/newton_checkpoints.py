@@ -1,0 +1,112 @@
+"""Checkpoints within a nonlinear solve, and between the steps of a load."""
+
+from __future__ import annotations
+
+import weakref
+from contextlib import contextmanager
+
+from petsc4py import PETSc
+
+from ..errors import CheckpointError
+from . import checkpoint
+from .checkpointing import begin_anew, is_due, wanted
+
+
+class NewtonMonitor:
+    """A monitor of SNES that writes Newton's iterate after each interval.
+
+    before  steps of Newton's method that the solve had done when it was interrupted
+    norm    of the residual where the solve began, to which its relative tolerance belongs
+    """
+
+    def __init__(self, problem):
+        self._problem = weakref.ref(problem)  # which keeps the SNES
+        self.before, self.norm, self.written = 0, None, 0
+
+    def __call__(self, snes, step: int, norm: float) -> None:
+        problem = self._problem()
+        if problem is None:
+            return
+        if step == 0 and self.norm is None:
+            self.norm = norm
+        if step and is_due(problem, self.before + step):
+            self.write(problem, snes, snes.getSolution(), self.before + step)
+
+    def write(self, problem, snes, u, step: int) -> None:
+        """Write u after so many steps of Newton's method. Collective."""
+        details = {"newton": step, "norm": self.norm}
+        checkpoint.write(problem, problem.options.checkpoint, u, "newton", 0.0, problem.loads or 0, **details)
+        self.written = step
+        if problem.options.deterministic:
+            begin_anew(snes.getKSP())
+
+
+def watch(problem, snes: PETSc.SNES) -> NewtonMonitor | None:
+    """Let a SNES write checkpoints, if `-fe_checkpoint` asks for them and there is something to iterate."""
+    if not problem.options.checkpoint or problem.physics.is_linear:
+        return None
+    monitor = NewtonMonitor(problem)
+    snes.setMonitor(monitor)
+    return monitor
+
+
+@contextmanager
+def resumed(problem, u: PETSc.Vec):
+    """A solve with `problem.snes` from u, or from the iterate of `-fe_restart`, to the tolerances that it began with.
+
+    After the block the solution is a checkpoint. Collective. Raises CheckpointError on all ranks.
+    """
+    details = _iterate(problem, u)
+    if problem.physics.is_linear:
+        yield
+        return
+    snes, monitor = problem.snes, problem.newton_monitor
+    before = details.get("newton", 0)
+    if monitor is not None:
+        monitor.before, monitor.norm, monitor.written = before, details.get("norm"), before
+    rtol, atol, stol, most = snes.getTolerances()
+    if details and not problem.operator.follows_solution:
+        snes.setTolerances(atol=max(atol, rtol * details["norm"]), max_it=max(most - before, 1))
+    try:
+        yield
+    finally:
+        snes.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
+    problem.newton_iterations += before
+    if monitor is not None and problem.loads is None and problem.newton_iterations > monitor.written:
+        monitor.write(problem, snes, u, problem.newton_iterations)
+
+
+def _iterate(problem, u: PETSc.Vec) -> dict:
+    """Details of the iterate that the solve goes on from, put into u; nothing if it begins. Collective."""
+    if problem.interrupted is None and problem.loads is None:
+        found = wanted(problem, "newton", others=True)
+        if found is not None:
+            found.u.copy(u)
+            return found.details
+    details, problem.interrupted = problem.interrupted or {}, None
+    return details
+
+
+def load_steps(problem, values, u: PETSc.Vec):
+    """See Problem.load_steps."""
+    values, done = list(values), 0
+    found = wanted(problem, "loads", "newton")
+    if found is not None:
+        done = found.step
+        found.u.copy(u)
+        problem.interrupted = found.details if found.kind == "newton" else None
+        if done > len(values):
+            raise CheckpointError(
+                f"The checkpoint {problem.options.restart} has {done} steps of a load behind it, and this run has "
+                f"{len(values)}; restart with the steps that it was written with."
+            )
+    try:
+        for number in range(done, len(values)):
+            problem.loads = number
+            yield values[number]
+            if is_due(problem, number + 1) or (problem.options.checkpoint and number + 1 == len(values)):
+                checkpoint.write(problem, problem.options.checkpoint, u, "loads", 0.0, number + 1)
+                if problem.options.deterministic:
+                    begin_anew(problem.snes.getKSP())
+    finally:
+        problem.loads = None
