@@ -9,20 +9,22 @@ from trace_stand_in import TraceStandIn
 
 from petsc_hdg.device.vecs import VecAccess
 from petsc_hdg.discretizations.facet_kinds import facet_kinds
+from petsc_hdg.krylov.matrices import sums_products
 from petsc_hdg.operators.congruent import CongruentFacets
 from petsc_hdg.operators.trace_formats import create_format
 from petsc_hdg.operators.trace_matrix import TraceMatrix
 from petsc_hdg.run import guarded
 
+KINDS = ("dbf", "element", "packed", "congruent", "symmetric")
 ESSENTIAL = {"whole": [("left", (0, 1))], "partial": [("left", (1,)), ("top", (0, 1))]}
 
 
 def errors(cell: str, kind: str, essential: str) -> dict[str, float]:
-    symmetric = kind == "packed"
+    symmetric = kind in ("packed", "symmetric")
     settings = {"comm": PETSc.COMM_WORLD, "partition_seed": 1, "symmetric": symmetric}
     op = TraceStandIn(cell, 1, 2, ESSENTIAL[essential], **settings)
     assert op.mesh.comm.allreduce(op.dofmap.num_ghosts) > 0
-    op.format = create_format("dbf" if kind == "dbf" else "element", op)
+    op.format = create_format(kind if kind in ("dbf", "symmetric") else "element", op)
     if kind == "congruent":
         share(op)
     op.fill(op.format, 3)
@@ -36,6 +38,11 @@ def errors(cell: str, kind: str, essential: str) -> dict[str, float]:
         getattr(mat, name)(x, y)
         getattr(aij, name)(x, expected)
         found[name] = relative(y, expected)
+    summing = sums_products(mat.getPythonContext())
+    assert (summing is None) == (kind in ("dbf", "element", "packed"))
+    if summing is not None:
+        mat.mult(x, y)
+        found["parts of x·y"] = parts_error(op, mat, summing, x, x.dot(y) / x.norm() / y.norm())
     found["diagonal"] = relative(mat.getDiagonal(), aij.getDiagonal())
     pc = PETSc.PC().create(aij.comm)
     pc.setOperators(mat)
@@ -45,6 +52,15 @@ def errors(cell: str, kind: str, essential: str) -> dict[str, float]:
     pc.apply(x, y)
     found["block Jacobi"] = relative(y, block_solve(op, aij, x, pc.getPythonContext().blocks.layout))
     return found
+
+
+def parts_error(op, mat, summing, x, expected: float) -> float:
+    """How far the parts of x·A x of all ranks are from it, over |x| |A x|."""
+    count, y = summing.num_parts, x.duplicate()
+    summing.parts = op.arrays.to_device(np.full(max(1, count), np.nan))
+    mat.mult(x, y)
+    parts, summing.parts = op.arrays.to_host(summing.parts, count), None
+    return abs(op.mesh.comm.allreduce(parts.sum()) / x.norm() / y.norm() - expected)
 
 
 def share(op) -> None:
@@ -74,7 +90,7 @@ def relative(got, expected) -> float:
 
 
 def run() -> None:
-    cases = [(c, k, e) for c in SHAPES for k in ("dbf", "element", "packed", "congruent") for e in ESSENTIAL]
+    cases = [(cell, kind, essential) for cell in SHAPES for kind in KINDS for essential in ESSENTIAL]
     PETSc.Sys.Print(json.dumps({" ".join(case): errors(*case) for case in cases}))
 
 

@@ -50,6 +50,16 @@ def test_foreign_matrices(pc, capfd):
     assert ("preconditioner on the device" in said) == (pc in ("none", "jacobi"))
 
 
+@pytest.mark.parametrize("backend, given", [("sipg_gpu", {}), ("hdg_gpu", {"hdg_trace_mat": "symmetric"})])
+def test_products_that_sum(backend, given):
+    """p·w comes from the product where that can sum it, and iterates stay."""
+    problem, b = system(backend, **given)
+    ours, theirs = (solved(m, problem.callbacks.jacobian, b, pc_type="jacobi", ksp_rtol=1e-4) for m in ("CG", "cg"))
+    agree(ours, theirs)
+    steps = ours.ksp.getPythonContext()._kept
+    assert steps.matrix.num_parts > 0 and steps.parts is not None
+
+
 class OfTheUser:
     """Context of a user's own shell matrix."""
 
