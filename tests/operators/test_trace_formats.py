@@ -251,6 +251,9 @@ class Idle:
     def __init__(self, kernel):
         self.kernel, self.spec, self.device = kernel, kernel.spec, kernel.device
 
+    def of_part(self, part):
+        return self
+
     def __call__(self, items, *arguments, first=0):
         self.kernel(0, *arguments)
 
