@@ -71,7 +71,7 @@ def test_files_are_read_again(rows, mpirun, tmp_path):
     path = tmp_path / "rows.json"
     path.write_text(json.dumps(rows))
     said = mpirun(1, "-m", "petsc_hdg", "bench", "scaling", "-read", path).stdout
-    assert said.count("predicted efficiency") == 2 and "1024: " in said
+    assert said.count("predicted efficiency") == 2 and "1024: " in said and said.count("sipg_gpu  quadrilateral") == 4
 
 
 @pytest.mark.parametrize("text", ["{}", "[1]", "nothing", "[]"])

@@ -46,9 +46,11 @@ def main(arguments: list[str]) -> int:
     world = PETSc.COMM_WORLD.tompi4py()
     if given.read:
         if world.rank == 0:
-            scaling_view.report(scaling_view.rows_of(given.read), given.png, given.network)
+            rows = scaling_view.rows_of(given.read)
+            print("\n".join([scaling_view.header(), *map(scaling_view.line, scaling_view.compared(rows))]))
+            scaling_view.report(rows, given.png, given.network)
         return 0
-    rows: list[dict] = []
+    rows = []
     counts = _counts(given, world.size)
     _say(world, scaling_view.header())
     for ranks in counts:
