@@ -1,9 +1,8 @@
-"""Runs with checkpoints, left alone, interrupted, and gone on with: run_checkpoint.py FOLDER alone|interrupted|go_on
-NAME… [PETSc options].
+"""Runs with checkpoints, left alone, interrupted, and gone on with: run_checkpoint.py FOLDER MODE;MODE NAME;NAME
 
 alone: each case to its end, with checkpoints in FOLDER/NAME.alone.h5. interrupted: the same, with checkpoints in
-FOLDER/NAME.h5, until an exception ends it. go_on: from FOLDER/NAME.h5 to the end. alone and go_on leave the last state in
-FOLDER/NAME.MODE.RANKS.h5. Cells are dealt out at random, another way on each number of ranks.
+FOLDER/NAME.h5, until an exception ends it. go_on: from FOLDER/NAME.h5 to the end. alone and go_on leave the last state
+in FOLDER/NAME.MODE.RANKS.h5. Cells are dealt out at random, another way on each number of ranks.
 """
 
 import sys
@@ -132,5 +131,5 @@ def run(folder: Path, mode: str, names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    names = sys.argv[3].split(";")
-    guarded(lambda: run(Path(sys.argv[1]), sys.argv[2], names))
+    for mode in sys.argv[2].split(";"):
+        guarded(lambda mode=mode: run(Path(sys.argv[1]), mode, sys.argv[3].split(";")))

@@ -130,9 +130,11 @@ def begin_anew(ksp: PETSc.KSP) -> None:
     pc = ksp.getPC()
     kind = pc.getType()
     if kind in (PETSc.PC.Type.GAMG, PETSc.PC.Type.ML, PETSc.PC.Type.HYPRE):
-        pc.setType(PETSc.PC.Type.NONE)  # PCReset leaves estimates of eigenvalues with the smoothers of GAMG
-        pc.setType(kind)
-        pc.setFromOptions()
+        operators = ksp.getOperators()
+        pc.reset()
+        ksp.setOperators(*operators)
+        if kind != PETSc.PC.Type.HYPRE:
+            pc.setMGLevels(1)  # new smoothers: old ones keep their estimates of eigenvalues
     elif kind == PETSc.PC.Type.MG:
         for level in range(pc.getMGLevels()):
             begin_anew(pc.getMGSmoother(level))
