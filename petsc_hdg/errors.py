@@ -43,6 +43,11 @@ class SolveError(PetscHdgError):
     """A solver failed or is set up in a way that cannot work."""
 
 
+class Alone(BaseException):
+    """An error of one rank of which the others cannot hear, since they are inside a call of all ranks: it ends the
+    program (see run.py), and `except Exception` of a script does not take it for one that all ranks have caught."""
+
+
 def our_error(error: BaseException | None) -> PetscHdgError | None:
     """The PetscHdgError that another error was raised from, if any: PETSc wraps what its callbacks raise.
 
@@ -74,7 +79,7 @@ def _memory_error(error: BaseException) -> PetscHdgError:
 
 
 @contextmanager
-def collectively(comm):
+def collectively(comm, patience: float | None = None):
     """Raise on every rank of `comm` (mpi4py) the error that any rank raises inside the block.
 
     Every rank must enter the block, and the block must hold no collective call: a rank that raises leaves it early.
@@ -84,7 +89,8 @@ def collectively(comm):
     Such blocks on the same `comm` may stand within one another: an inner one's agreement is the outer one's too, so
     that a rank that fails outside the inner block meets the others in it.
 
-    A rank that fails waits PATIENCE seconds for the others, which may be at work; then it raises its error alone.
+    A rank that fails waits `patience` seconds (PATIENCE) for the others, which may be at work; then it raises Alone
+    from its error, and the program ends.
     """
     error = None
     try:
@@ -93,7 +99,7 @@ def collectively(comm):
         if getattr(caught, "agreed_on", None) == comm.py2f():
             raise
         error = caught
-    if not _any_failed(comm, error):
+    if not _any_failed(comm, error, PATIENCE if patience is None else patience):
         return
     found = comm.allgather(None if error is None else _portable(error, comm.rank))
     failed = [rank for rank, other in enumerate(found) if other is not None]
@@ -106,16 +112,16 @@ def collectively(comm):
     raise error
 
 
-def _any_failed(comm, error: Exception | None) -> bool:
-    """Whether a rank has an error; raises it where the others do not come. Collective."""
+def _any_failed(comm, error: Exception | None, patience: float) -> bool:
+    """Whether a rank has an error. Raises Alone where that is this one, and the others do not come. Collective."""
     mine, all_ranks = bytearray([error is not None]), bytearray(comm.size)
     request = comm.Iallgather(mine, all_ranks)
     if error is None:
         request.Wait()
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     while not request.Test():
         if time.monotonic() > deadline:
-            raise error
+            raise Alone from error
         time.sleep(0.001)
     return any(all_ranks)
 

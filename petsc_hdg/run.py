@@ -7,7 +7,7 @@ import sys
 import time
 import traceback
 
-from .errors import our_error
+from .errors import Alone, our_error
 
 PATIENCE = 3.0  # seconds in which ranks that fail for the same reason all fail
 _TAG = 32719  # of the notices of ranks that fail
@@ -47,7 +47,7 @@ def guarded(call):
         sys.stdout.reconfigure(line_buffering=True)  # what a rank has printed outlives its end by another one
     try:
         return call()
-    except (Exception, KeyboardInterrupt) as error:
+    except (Exception, KeyboardInterrupt, Alone) as error:
         sys.exit(_end(comm, error))
     except SystemExit as error:
         if comm.size > 1 and error.code:
@@ -85,7 +85,10 @@ def _end(comm, error: BaseException, shown=None) -> int:
     shown: prints the error, by default as its sentence or trace.
     """
     status = error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else 1
-    failed = _failures(comm, _weight(error, comm.rank))
+    patience = PATIENCE
+    if isinstance(error, Alone):  # it has waited
+        patience, error = min(0.5, PATIENCE), error.__cause__
+    failed = _failures(comm, _weight(error, comm.rank), patience)
     together = len(failed) == comm.size
     if min(failed, key=failed.get) == comm.rank:
         rank = _lonely_rank(error, comm.rank if comm.size > 1 and not together else None)
@@ -127,13 +130,13 @@ def _say(error: BaseException, rank: int | None, shown) -> None:
     (shown or (lambda: traceback.print_exception(error)))()
 
 
-def _failures(comm, mine: tuple) -> dict[int, tuple]:
-    """`mine` of each rank that fails within PATIENCE seconds [rank → weight]; ranks at work elsewhere never do."""
+def _failures(comm, mine: tuple, patience: float) -> dict[int, tuple]:
+    """`mine` of each rank that fails within `patience` seconds [rank → weight]; ranks at work elsewhere never do."""
     from mpi4py import MPI
 
     found, status = {comm.rank: mine}, MPI.Status()
     notices = [comm.isend(mine, rank, _TAG) for rank in range(comm.size) if rank != comm.rank]
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     while len(found) < comm.size and time.monotonic() < deadline:
         if comm.iprobe(MPI.ANY_SOURCE, _TAG, status):
             found[status.Get_source()] = comm.recv(source=status.Get_source(), tag=_TAG)

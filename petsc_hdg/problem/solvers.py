@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
 from petsc4py import PETSc
 
 from ..discretizations import PolytopicDG
 from ..discretizations.dofmap import dof_nodes
-from ..errors import OptionError, SolveError
+from ..errors import OptionError, SolveError, collectively, our_error
 from ..mesh.petsc_c import reason, set_section
 
+PATIENCE = 5.0  # seconds that a rank which fails in a solve gives the others to fail too
 STEPS, ROUNDS = 2, 5  # of Newton's method at a time, and how often, while the scheme follows the state
+
+
+@contextmanager
+def agreed(comm):
+    """A call of PETSc's solvers in which all ranks fail with the same error, or one ends the program. Collective.
+
+    A rank that fails inside of PETSc leaves the others there, which it can tell only if they come out too.
+    """
+    with collectively(comm, patience=PATIENCE):
+        try:
+            yield
+        except PETSc.Error as error:
+            raise our_error(error) or error from None
 
 
 def vec_type(dm) -> str:

@@ -7,7 +7,7 @@ import weakref
 from petsc4py import PETSc
 
 from .. import stages
-from ..errors import OptionError, SolveError, our_error
+from ..errors import OptionError, SolveError
 from ..options import defaults_in_database
 from . import cells_in_time, checkpointing, diagnosis, preconditioners, solvers, traffic
 
@@ -92,12 +92,10 @@ def advance(problem, ts: PETSc.TS, u: PETSc.Vec, monitor=None) -> None:
     calls = [] if monitor is None else [_monitoring(monitor)]
     problem.after_step[:0] = calls
     try:
-        with stages.stage("solve"), traffic.counted(problem):
+        with solvers.agreed(problem.comm), stages.stage("solve"), traffic.counted(problem):
             problem.operator.restart()
             with preconditioners.smoothing(problem, ts.getSNES()):
                 ts.solve(u)
-    except PETSc.Error as error:
-        raise our_error(error) or error from None
     finally:
         for call in calls:
             problem.after_step.remove(call)
