@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 from petsc_hdg.device.exchanges import Exchanges
 from petsc_hdg.device.memory import Memory
 from petsc_hdg.device.platforms import REMEDY, choose, describe, is_gpu, opencl, ptx_target, sharing
@@ -24,7 +26,10 @@ class Device:
     memory           Memory: what our buffers take of it, and may take
     halo             how exchanges between ranks of a node go: auto, windows or messages
     exchanges        Exchanges: how many there were, and how long the host waited
+    two_queues       whether kernels that wait for ghosts run beside those that do not
     """
+
+    two_queues = False
 
     def __init__(self, cl_device, context=None, queue=None, note: str = ""):
         cl = opencl()
@@ -152,6 +157,25 @@ class Device:
         if self._copy_queue is None:
             self._copy_queue = opencl().CommandQueue(self.context, self.cl_device)
         return self._copy_queue
+
+    @contextmanager
+    def beside(self):
+        """What is launched inside runs beside what was launched before, and is done before what is launched after.
+
+        It must not touch what the kernels before write. Without `two_queues` it is launched as everything is.
+        """
+        if not self.two_queues or self._profile:
+            yield
+            return
+        first = self.queue
+        self.queue = self.copy_queue
+        try:
+            yield
+            done = self.marker()
+        finally:
+            self.queue = first
+        self.copy_queue.flush()
+        opencl().enqueue_barrier(first, wait_for=[done])
 
     def marker(self):
         """An event that is done once everything launched so far is."""

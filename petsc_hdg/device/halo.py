@@ -115,7 +115,7 @@ class Halo:
         self._under_way = what
         if not self.plan.active or Halo.muted:
             return
-        count = self._items[side]
+        count, self._ready_on = self._items[side], self.arrays.device.queue
         self._source, self._start = source, 0
         if side == "ghosts" and self._first_ghost is not None:
             self._start, packed = self._first_ghost * self._links.bytes_of_slot, False
@@ -137,7 +137,7 @@ class Halo:
     def _exchange(self, side: str, ghosts) -> None:
         """Send the slots of a side; receive those of the other, into `ghosts` if these are ghosts."""
         device, began = self.arrays.device, time.perf_counter()
-        device.queue.flush()  # what the other queue waits for
+        self._flush()  # what the other queue waits for
         with stages.event("Halo"):
             self._links.send(side, self._source, self._start, self._ready)
             if side == "ghosts":
@@ -151,6 +151,10 @@ class Halo:
         if side == "points" and self._first_ghost is None:
             count = self._items["ghosts"]
             self._kernels["halo_unpack"](count, self._buffers["ghosts"], self._tables["ghosts"], ghosts, count)
+
+    def _flush(self) -> None:
+        for queue in self._ready_on, self.arrays.device.queue:
+            queue.flush()
 
     def destroy(self) -> None:
         """Free the persistent requests."""

@@ -10,7 +10,9 @@ def in_parts(operator, vector, given, run, out, ghost_sums) -> None:
     """out = what `run(part)` computes on this rank, and its ghost sums of all ranks. Collective.
 
     Inner items are computed while the ghosts of the TailedVector `vector` come, whose owned values are `given`, and the
-    rest of them while ghost sums go to their owners. A rank without neighbours computes all at once: run(None).
+    rest of them while ghost sums go to their owners. Where the device has two queues, outer items are computed beside
+    the inner ones, all of which are in FIRST: OUTER writes nothing that FIRST or, but for what LAST writes anew, LAST
+    does. A rank without neighbours computes all at once: run(None).
     """
     halo = operator.halo
     if not halo.plan.active:
@@ -19,9 +21,10 @@ def in_parts(operator, vector, given, run, out, ghost_sums) -> None:
         return
     vector.begin(given)
     run(FIRST)
-    vector.end()
-    run(OUTER)
-    halo.reverse_add_begin(ghost_sums)
+    with operator.device.beside():
+        vector.end()
+        run(OUTER)
+        halo.reverse_add_begin(ghost_sums)
     run(LAST)
     halo.reverse_add_end(out)
 
@@ -33,7 +36,7 @@ def part_range(part: int | None, inner: int, total: int, step: int, device) -> t
         return 0, total
     few = device.is_gpu and inner < LEAST
     end = 0 if few else inner // step * step
-    middle = end // 2 // step * step
+    middle = end if device.two_queues else end // 2 // step * step
     return ((0, middle), (end, total), (middle, end))[part]
 
 
@@ -48,5 +51,5 @@ def element_cells(part: int | None, inner: int, total: int, step: int, device) -
 def assembled_rows(part: int | None, num_owned: int, num_rows: int, kernel) -> tuple[int, int]:
     """First and last row that a part sums from element vectors: those of ghosts once all cells are done, in OUTER, and
     those of this rank, which others wait for less, in LAST."""
-    border = num_owned // kernel.spec.local_size * kernel.spec.local_size
-    return {None: (0, num_rows), FIRST: (0, 0), OUTER: (border, num_rows), LAST: (0, border)}[part]
+    border = num_owned // kernel.spec.local_size * kernel.spec.local_size  # rows from here on are summed again in LAST
+    return {None: (0, num_rows), FIRST: (0, 0), OUTER: (border, num_rows), LAST: (0, num_owned)}[part]

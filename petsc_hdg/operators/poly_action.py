@@ -50,8 +50,9 @@ class PolytopicAction:
         the halo is under way. Collective."""
         self.direction.begin(du)
         self._run(out, 0)
-        self.direction.end()
-        self._run(out, 1)
+        with self.operator.device.beside():
+            self.direction.end()
+            self._run(out, 1)
 
     def _run(self, out, part: int) -> None:
         operator, components = self.operator, self.operator.discretization.physics.num_components

@@ -215,10 +215,12 @@ class SIPGOperator(CGOperator):
             self.sum_volumes(what, **where)
         else:
             runner.run(what, out, 0, **where)
-        vector.end()
         if runner is None:
+            vector.end()
             self.sum_fluxes(what, out, **where)
-        else:
+            return
+        with self.device.beside():
+            vector.end()
             runner.run(what, out, 1, **where)
 
     @property
