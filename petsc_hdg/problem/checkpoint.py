@@ -35,13 +35,13 @@ class Restart:
 
 def identity(problem) -> dict:
     """Mesh, unknowns and physics of a problem, the same on any number of ranks. Collective at first use."""
-    if problem.identity is None:
-        problem.identity = _identity(problem)
-    return problem.identity
+    if problem.checkpoints.identity is None:
+        problem.checkpoints.identity = _identity(problem)
+    return problem.checkpoints.identity
 
 
 def _identity(problem) -> dict:
-    disc, mesh, options, unknowns = problem.discretization, problem.mesh, problem.options, problem.canonical
+    disc, mesh, options, unknowns = problem.discretization, problem.mesh, problem.options, problem.checkpoints.unknowns
     return {
         "cell": mesh.cell,
         "cells": unknowns.cells.total,
@@ -100,7 +100,9 @@ def write(problem, path, u, kind: str, t: float, step: int, numbers=None, vector
         _claim(problem, path)
         given = {"u": u, **(vectors or {})}
         _check_finite(path, given)
-        arrays = {name: problem.canonical.order.collect(v.getArray(readonly=True)) for name, v in given.items()}
+        arrays = {
+            name: problem.checkpoints.unknowns.order.collect(v.getArray(readonly=True)) for name, v in given.items()
+        }
         about = {
             "problem": identity(problem),
             "constants": dict(problem.physics.constants),
@@ -152,7 +154,7 @@ def read(problem, path) -> Restart:
     Raises CheckpointError on all ranks.
     """
     with stages.stage("output"), checkpoint_file.opened(path, problem.comm) as file:
-        about, order = file.about, problem.canonical.order
+        about, order = file.about, problem.checkpoints.unknowns.order
         _check(problem, path, about["problem"])
         vectors = {}
         for name in about["arrays"]:

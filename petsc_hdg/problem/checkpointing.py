@@ -32,15 +32,15 @@ def wanted(problem, *kinds: str, others: bool = False) -> checkpoint.Restart | N
     others: whether a checkpoint of another kind is left to those that want it, else it is an error.
     """
     path = problem.options.restart
-    if not path or problem.restarted:
+    if not path or problem.checkpoints.restarted:
         return None
     if others:
-        problem.restart_kind = problem.restart_kind or checkpoint.kind_of(problem, path)
-        if problem.restart_kind not in kinds:
+        problem.checkpoints.kind = problem.checkpoints.kind or checkpoint.kind_of(problem, path)
+        if problem.checkpoints.kind not in kinds:
             return None
     found = checkpoint.read(problem, path)
     require(path, found, *kinds)
-    problem.restarted = True
+    problem.checkpoints.restarted = True
     return found
 
 
@@ -59,7 +59,7 @@ def restart(problem, path, ts, u) -> checkpoint.Restart | None:
     if not path:
         return None
     found = checkpoint.read(problem, path)
-    problem.restarted = True
+    problem.checkpoints.restarted = True
     if ts is not None:
         require(path, found, "time")
         take(problem, ts, found.u.duplicate() if u is None else u, found)

@@ -35,7 +35,9 @@ class NewtonMonitor:
     def write(self, problem, snes, u, step: int) -> None:
         """Write u after so many steps of Newton's method. Collective."""
         details = {"newton": step, "norm": self.norm}
-        checkpoint.write(problem, problem.options.checkpoint, u, "newton", 0.0, problem.loads or 0, **details)
+        checkpoint.write(
+            problem, problem.options.checkpoint, u, "newton", 0.0, problem.checkpoints.loads or 0, **details
+        )
         self.written = step
         if problem.options.deterministic:
             begin_anew(snes.getKSP())
@@ -60,7 +62,7 @@ def resumed(problem, u: PETSc.Vec):
     if problem.physics.is_linear:
         yield
         return
-    snes, monitor = problem.snes, problem.newton_monitor
+    snes, monitor = problem.snes, problem.checkpoints.monitor
     before = details.get("newton", 0)
     if monitor is not None:
         monitor.before, monitor.norm, monitor.written = before, details.get("norm"), before
@@ -72,18 +74,18 @@ def resumed(problem, u: PETSc.Vec):
     finally:
         snes.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
     problem.newton_iterations += before
-    if monitor is not None and problem.loads is None and problem.newton_iterations > monitor.written:
+    if monitor is not None and problem.checkpoints.loads is None and problem.newton_iterations > monitor.written:
         monitor.write(problem, snes, u, problem.newton_iterations)
 
 
 def _iterate(problem, u: PETSc.Vec) -> dict:
     """Details of the iterate that the solve goes on from, put into u; nothing if it begins. Collective."""
-    if problem.interrupted is None and problem.loads is None:
+    if problem.checkpoints.interrupted is None and problem.checkpoints.loads is None:
         found = wanted(problem, "newton", others=True)
         if found is not None:
             found.u.copy(u)
             return found.details
-    details, problem.interrupted = problem.interrupted or {}, None
+    details, problem.checkpoints.interrupted = problem.checkpoints.interrupted or {}, None
     return details
 
 
@@ -94,7 +96,7 @@ def load_steps(problem, values, u: PETSc.Vec):
     if found is not None:
         done = found.step
         found.u.copy(u)
-        problem.interrupted = found.details if found.kind == "newton" else None
+        problem.checkpoints.interrupted = found.details if found.kind == "newton" else None
         if done > len(values):
             raise CheckpointError(
                 f"The checkpoint {problem.options.restart} has {done} steps of a load behind it, and this run has "
@@ -102,11 +104,11 @@ def load_steps(problem, values, u: PETSc.Vec):
             )
     try:
         for number in range(done, len(values)):
-            problem.loads = number
+            problem.checkpoints.loads = number
             yield values[number]
             if is_due(problem, number + 1) or (problem.options.checkpoint and number + 1 == len(values)):
                 checkpoint.write(problem, problem.options.checkpoint, u, "loads", 0.0, number + 1)
                 if problem.options.deterministic:
                     begin_anew(problem.snes.getKSP())
     finally:
-        problem.loads = None
+        problem.checkpoints.loads = None

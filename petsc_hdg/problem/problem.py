@@ -11,7 +11,6 @@ from .. import stages
 from ..device import Arrays, Device, VecAccess, ranks
 from ..device.context import is_viennacl
 from ..discretizations import CondensedDiscretization, InteriorPenalty, PolytopicDG, scheme
-from ..discretizations.canonical import CanonicalUnknowns
 from ..discretizations.transposition import DeviceLimits
 from ..errors import SolveError, collectively
 from ..operators import AssembledMatrix, Callbacks, JacobianContext, TraceMatrix, create_operator
@@ -20,7 +19,6 @@ from ..options import Options, chosen_mat_type, chosen_pmat
 from . import (
     agglomerate_levels,
     cells_in_time,
-    checkpoint,
     checkpointing,
     coercivity,
     diagnosis,
@@ -34,9 +32,10 @@ from . import (
     two_level,
 )
 from .full import solve_full
+from .restartable import Restartable
 
 
-class Problem:
+class Problem(Restartable):
     """A physics on a mesh by the scheme of `-fe_backend`.
 
         problem = Problem(mesh, physics)
@@ -62,10 +61,6 @@ class Problem:
         self.time_steps = self.time = None  # of the last run in time
         self.after_step = []  # functions of a TS, called after each step of those that the problem is attached to
         self.traffic = None  # of the last solve, see traffic.Traffic
-        self.identity = None  # what checkpoints say of the problem, see checkpoint.identity
-        self.restarted, self.restart_kind = False, ""  # whether the state of -fe_restart has been taken; what wrote it
-        self.newton_monitor = None  # of the SNES of `solve`, where it writes checkpoints
-        self.loads = self.interrupted = None  # step of a load; details of the Newton iterate that a solve goes on from
         self.default_krylov = ""  # where it follows symmetry, see preconditioners.set_defaults
         self.symmetric = None  # whether the matrix is, with the present data: see preconditioners.is_symmetric
         self.eigenvalues = None  # smallest and largest, as -sipg_check_coercivity estimates them
@@ -272,7 +267,7 @@ class Problem:
     def snes(self) -> PETSc.SNES:
         """The solver that `solve` uses."""
         snes = self.create_snes()
-        self.newton_monitor = newton_checkpoints.watch(self, snes)
+        self.checkpoints.monitor = newton_checkpoints.watch(self, snes)
         return snes
 
     def solve(self, guess: PETSc.Vec | None = None) -> PETSc.Vec:
@@ -290,18 +285,6 @@ class Problem:
                 self.solve_from(u)
         solvers.check_converged(self.snes, self.operator.failure, lambda: diagnosis.of_solve(self, self.snes, u))
         return u
-
-    def load_steps(self, values, u: PETSc.Vec):
-        """The values of a load or a parameter in turn, for a loop whose body leaves each one's solution in u.
-
-            for p in problem.load_steps((2.0, 3.0, 4.0), u):
-                problem.set_constants(p=p)
-                problem.solve(u).copy(u)
-
-        `-fe_checkpoint` writes u after each interval of values, and within a solve after each of Newton's steps;
-        `-fe_restart` leaves out the values that are done and puts the state after them into u. Collective.
-        """
-        return newton_checkpoints.load_steps(self, values, u)
 
     def solve_from(self, u: PETSc.Vec) -> None:
         """Let SNES work on u, from u on, whether it converges or not. Collective."""
@@ -329,31 +312,6 @@ class Problem:
         Raises SolveError on all ranks if a step fails.
         """
         return time_stepping.solve_in_time(self, u0, t1, dt, t0, monitor)
-
-    # Checkpoints -----------------------------------------------------------------------------------------
-
-    @cached_property
-    def canonical(self) -> CanonicalUnknowns:
-        """The unknowns in an order that is the same for every partition. Collective at first use."""
-        return CanonicalUnknowns(self.discretization)
-
-    def checkpoint(self, path, u: PETSc.Vec, t: float = 0.0, step: int = 0, **numbers: float) -> None:
-        """Write u, with the constants and numbers of the user's own, to an HDF5 file, whole or not at all. Collective.
-
-        Raises CheckpointError or OptionError on all ranks; what was there before is kept then.
-        """
-        checkpoint.write(self, path, u, "state", t, step, numbers)
-
-    def restart(self, path="", ts: PETSc.TS | None = None, u: PETSc.Vec | None = None) -> checkpoint.Restart | None:
-        """The state of a checkpoint, by default of `-fe_restart`; None without one. Collective.
-
-        u   receives the state, which is also in what is returned
-        ts  receives time, step, number of steps and the history of BDF; it is ready to solve, and takes u
-
-        The checkpoint is of this mesh, physics and scheme, written on any number of ranks. Constants become those of
-        the checkpoint. Raises CheckpointError on all ranks.
-        """
-        return checkpointing.restart(self, path, ts, u)
 
     # Results ---------------------------------------------------------------------------------------------
 
