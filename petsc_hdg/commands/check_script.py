@@ -20,6 +20,7 @@ from petsc4py import PETSc
 
 from ..errors import OptionError
 from ..options import Options
+from ..output.atomic import atomic_file, check_target
 
 TOLERANCE = {"double": 1e-11, "single": 1e-5}  # of norms, relative
 RANKS = (1, 2, 3, 4)
@@ -38,7 +39,8 @@ def main(arguments: list[str]) -> int:
         run = found[ranks] = Run.of(given, ranks)
         failed += not run.report(found[given.ranks[0]], tolerance)
         if given.json:
-            Path(given.json).write_text(json.dumps([r.row() for r in found.values()], indent=1) + "\n")
+            with atomic_file(given.json) as file:
+                file.write((json.dumps([r.row() for r in found.values()], indent=1) + "\n").encode())
         if failed and ranks == given.ranks[0]:
             return 1
     print("all agree" if not failed else f"{failed} of {len(found)} runs differ or fail")
@@ -62,6 +64,8 @@ def _parsed(arguments: list[str]) -> argparse.Namespace:
         raise OptionError(f"check starts {given.script} by mpiexec itself: call it without mpiexec, with -ranks 1,2,3")
     if not Path(given.script).is_file():
         raise OptionError(f"'{given.script}' is no file; give the path of a Python script")
+    if given.json:
+        check_target(given.json)
     if shutil.which("mpiexec") is None:
         raise OptionError("mpiexec is not on the path, and check starts scripts by it: 'python -m petsc_hdg doctor'")
     return given

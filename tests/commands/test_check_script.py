@@ -125,6 +125,12 @@ def test_scripts_that_are_not_there():
         check_script.main(["-ranks", "1", "nowhere.py"])
 
 
+def test_a_file_that_cannot_be_written(tmp_path):
+    (tmp_path / "script.py").write_text("")
+    with pytest.raises(OptionError, match="no folder"):
+        check_script.main(["-json", str(tmp_path / "none" / "c.json"), str(tmp_path / "script.py")])
+
+
 def solution(norm: float, size: int = 9, what: str = "Problem.solve") -> list[dict]:
     return [{"what": what, "size": size, "norms": {"2-norm": norm}}]
 
