@@ -19,6 +19,7 @@ PACKAGES = (
     ("fenics-basix", "basix", True, "reference elements"),
     ("pycparser", "pycparser", True, "pointwise functions in C"),
     ("sympy", "sympy", True, "pointwise functions as formulas"),
+    ("h5py", "h5py", False, "checkpoints"),
     ("meshio", "meshio", False, "meshes other than Gmsh's"),
     ("matplotlib", "matplotlib", False, "pictures"),
 )
