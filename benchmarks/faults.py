@@ -152,38 +152,48 @@ def row(name: str, runs: list[dict]) -> dict:
     }
 
 
+def table(runs: dict[str, list[dict]], given, right: float, seconds: float) -> dict:
+    rows = [row(name, found) for name, found in runs.items() if found]
+    return {"ranks": given.ranks, "jobs": given.jobs, "norm": right, "seconds_undisturbed": seconds, "rows": rows}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-repeat", type=int, default=20, help="runs of each case")
     parser.add_argument("-ranks", type=int, default=3)
     parser.add_argument("-jobs", type=int, default=1, help="runs at once")
     parser.add_argument("-limit", type=float, default=120.0, help="seconds that a run may take")
-    parser.add_argument("-only", help="cases whose names contain this")
+    parser.add_argument("-seconds", type=float, default=1e9, help="no run begins after so many seconds")
+    parser.add_argument("-only", default="", help="cases whose names contain this")
     parser.add_argument("-json", help="file for the rows")
     given, given.options = parser.parse_known_args()
-    rows = []
+    names = [name for name in (*FAULTS, *CACHES) if given.only in name]
+    runs: dict[str, list[dict]] = {name: [] for name in names}
+    begin = time.monotonic()
 
-    def keep(found: dict) -> None:
-        rows.append(found)
-        print("{case:<34} {statuses} {seconds_median:6.1f} s  {said}".format(**found)[:200], flush=True)
-        for defect in found["defects"]:
-            print(f"    DEFECT: {defect}", flush=True)
-        if given.json:
-            Path(given.json).write_text(json.dumps({"ranks": given.ranks, "rows": rows}, indent=1))
+    def one(task: tuple[int, str]) -> None:
+        number, name = task
+        if time.monotonic() - begin < given.seconds:
+            found = fault_run(name, given) if name in FAULTS else cache_run(name, number, given, kept, right)
+            runs[name].append(found)
+            if given.json:
+                Path(given.json).write_text(json.dumps(table(runs, given, right, seconds), indent=1))
 
-    with ThreadPoolExecutor(given.jobs) as pool, tempfile.TemporaryDirectory() as temporary:
+    with tempfile.TemporaryDirectory() as temporary:
         kept = Path(temporary) / "kernels"
         status, out, err, seconds = finish(
             start(given.ranks, "none", *given.options, PETSC_HDG_CACHE=str(kept)), given.limit
         )
         right = norm(out)
         assert status == 0 and right is not None, err
-        print(f"{'none':<34} ['0'] {seconds:6.1f} s  NORM {right:.15e}", flush=True)
-        for name in (name for name in FAULTS if (given.only or "") in name):
-            keep(row(name, list(pool.map(lambda _, name=name: fault_run(name, given), range(given.repeat)))))
-        for name in (name for name in CACHES if (given.only or "") in name):
-            keep(row(name, list(pool.map(lambda k, n=name: cache_run(n, k, given, kept, right), range(given.repeat)))))
-    return int(any(one["defects"] for one in rows))
+        with ThreadPoolExecutor(given.jobs) as pool:
+            list(pool.map(one, [(number, name) for number in range(given.repeat) for name in names]))
+    found = table(runs, given, right, seconds)
+    for one_row in found["rows"]:
+        print("{case:<34}{runs:>4} {statuses} {seconds_median:6.1f} s  {said}".format(**one_row)[:200])
+        for defect in one_row["defects"]:
+            print(f"    DEFECT: {defect}")
+    return int(any(one_row["defects"] for one_row in found["rows"]))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import traceback
 from .errors import Alone, our_error
 
 PATIENCE = 3.0  # seconds in which ranks that fail for the same reason all fail
-_TAG = 32719  # of the notices of ranks that fail
+_TAG, _SPOKEN = 32719, 32720  # of the notices of ranks that fail, and of the one that speaks for them
 
 
 def main(function):
@@ -90,7 +90,10 @@ def _end(comm, error: BaseException, shown=None) -> int:
         patience, error = min(0.5, PATIENCE), error.__cause__
     failed = _failures(comm, _weight(error, comm.rank), patience)
     together = len(failed) == comm.size
-    if min(failed, key=failed.get) == comm.rank:
+    if min(failed, key=failed.get) == comm.rank and not comm.iprobe(tag=_SPOKEN):
+        if not together:
+            for other in range(comm.size):
+                comm.isend(None, other, _SPOKEN)
         rank = _lonely_rank(error, comm.rank if comm.size > 1 and not together else None)
         sys.stdout.flush()
         _say(error, rank, shown)
