@@ -51,6 +51,7 @@ _PUBLIC = {
     "polygons": "mesh",
     "polygons_from_file": "mesh",
     "polyhedra": "mesh",
+    "rebalance": "mesh",
 }
 
 __all__ = sorted(_PUBLIC)

@@ -11,6 +11,7 @@ from .. import stages
 from ..device import Arrays, Device, VecAccess, ranks
 from ..device.context import is_viennacl
 from ..discretizations import CondensedDiscretization, InteriorPenalty, PolytopicDG, scheme
+from ..discretizations.costs import cell_costs
 from ..discretizations.transposition import DeviceLimits
 from ..errors import SolveError, collectively
 from ..operators import AssembledMatrix, Callbacks, JacobianContext, TraceMatrix, create_operator
@@ -139,6 +140,11 @@ class Problem(Restartable):
     def missing_auxiliary(self) -> tuple[str, ...]:
         """Auxiliary fields that have no values yet."""
         return tuple(self._unset)
+
+    @property
+    def cell_costs(self) -> np.ndarray:
+        """What each of this rank's cells costs in a product [num_cells]; fe.rebalance(mesh, cost) takes it."""
+        return cell_costs(self.discretization)
 
     # Data ------------------------------------------------------------------------------------------------
 

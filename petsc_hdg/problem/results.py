@@ -13,6 +13,7 @@ from ..discretizations import CellField, PolytopicDG
 from ..discretizations.dofmap import element_nodes
 from ..errors import OptionError, collectively
 from ..reference import ReferenceElement, on_facets
+from . import balance
 from .traffic import memory_line
 
 OUTLINE_WIDTH = 0.6  # of polytopes in pictures, in points
@@ -124,6 +125,7 @@ def report(problem, u=None) -> dict:
         "device": problem.device.name,
         "precision": problem.options.precision,
         "vec_mode": problem.vec_mode,
+        "balance": balance.numbers(problem),
         "newton_iterations": problem.newton_iterations,
         "iterations": problem.linear_iterations,
         "errors": errors,
@@ -168,6 +170,7 @@ def describe(problem) -> str:
         f"  kernel: {variant} ({shape or 'one thread a cell'}), {options.precision} precision, "
         f"{'linear' if problem.physics.is_linear else 'nonlinear'}",
         *problem.operator.details(complete=not problem.missing_auxiliary),
+        *balance.lines(problem),
         problem.device.view(),
         *device_lines(problem),
         memory_line(problem),

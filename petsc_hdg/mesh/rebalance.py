@@ -1,0 +1,89 @@
+"""Cells moved between ranks so that each has about the same cost, by PETSc's partitioner with weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from petsc4py import PETSc
+
+from ..errors import MeshError, collectively
+from ..stages import staged
+from .agglomerate_input import cell_costs
+from .distribute import overlap_of
+from .petsc_c import reason, set_section
+
+MEAN = 100  # weight of a cell of mean cost: PETSc's weights are whole numbers
+
+
+@staged("mesh")
+def rebalance(mesh, cost):
+    """A mesh of the same cells, dealt to the ranks by their cost. Collective.
+
+    cost: positive numbers [num_cells] of this rank's cells, or a function of centroids [cell, dim] that gives them, or
+    {region: number}, which covers the mesh. `problem.cell_costs` is what a scheme makes of its cells; measured seconds
+    or steps of local iterations serve as well.
+
+    The partitioner is PETSc's (-petscpartitioner_type), in parallel; names, coordinates and overlap go along. On one
+    rank the mesh itself comes back. Raises MeshError for a mesh of polytopes, which `agglomerate` balances by its own
+    `cost`, and where the partitioner fails.
+    """
+    with collectively(mesh.comm):
+        if mesh.polytopes is not None:
+            raise MeshError("A mesh of polytopes is not rebalanced cell by cell; give `cost` to fe.agglomerate.")
+    given = _by_region(mesh, cost) if isinstance(cost, Mapping) else cost
+    with collectively(mesh.comm):
+        costs = cell_costs(mesh, given)
+    if mesh.comm.size == 1:
+        return mesh
+    mean = mesh.comm.allreduce(float(costs.sum())) / max(mesh.comm.allreduce(len(costs)), 1)
+    overlap, dm = overlap_of(mesh.dm, mesh.comm), mesh.dm.clone()
+    dm.setOptionsPrefix(mesh.dm.getOptionsPrefix())
+    set_section(dm, _weights(mesh, dm, np.maximum(1, np.rint(costs * (MEAN / mean))).astype(int)))
+    _distribute(mesh, dm)
+    if overlap:
+        dm.distributeOverlap(overlap)
+    return type(mesh)(dm)
+
+
+def balance(comm, costs: np.ndarray) -> float:
+    """Largest cost of a rank over the mean, from the costs of its own cells. Collective."""
+    loads = np.array(comm.allgather(float(costs.sum())))
+    return float(loads.max() / loads.mean()) if loads.any() else 1.0
+
+
+def _by_region(mesh, cost: Mapping) -> np.ndarray:
+    """Costs [num_cells] from those of regions. Collective. Raises MeshError."""
+    values = np.zeros(mesh.num_cells)
+    for region in sorted(cost):
+        values[mesh.cell_mask(region)] = cost[region]
+    return values
+
+
+def _weights(mesh, dm, weights: np.ndarray) -> PETSc.Section:
+    """A section whose degrees of freedom are the weights of cells, which PETSc's partitioners take."""
+    section = PETSc.Section().create(dm.comm)
+    section.setChart(*dm.getChart())
+    for cell, weight in zip(mesh.topology.cells[: mesh.num_cells].tolist(), weights.tolist(), strict=True):
+        section.setDof(cell, weight)
+    section.setUp()
+    return section
+
+
+def _distribute(mesh, dm) -> None:
+    """Distribute a clone of a mesh's DM by a partitioner of its own. Collective. Raises MeshError."""
+    used = mesh.dm.getPartitioner()  # the clone shares it
+    partitioner = PETSc.Partitioner().create(dm.comm)
+    partitioner.setOptionsPrefix(mesh.dm.getOptionsPrefix() or "")
+    try:
+        partitioner.setFromOptions()
+        dm.setPartitioner(partitioner)
+        dm.distribute(0)
+    except PETSc.Error as error:
+        raise MeshError(
+            f"PETSc's partitioner '{partitioner.getType()}' failed ({reason(error)}); choose another one by "
+            "-petscpartitioner_type, for example ptscotch or simple."
+        ) from None
+    finally:
+        mesh.dm.setPartitioner(used)
+    dm.setPartitioner(used)
