@@ -9,7 +9,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..errors import MeshError, collectively
-from . import petsc_c
+from . import gmsh_check, petsc_c
 from .curved import make_continuous
 from .labels import mark, stratum_points, values_of
 
@@ -22,6 +22,7 @@ def read(path: Path, comm):
     with collectively(comm):
         if comm.rank == 0:
             version, names = _read_header(path)
+            gmsh_check.check(path, version)
             if comm.size > 1:
                 # PETSc reads on rank 0 while the others wait: an error would hang them. So rank 0 tries alone first.
                 with _options(version):

@@ -26,6 +26,10 @@ def agreed(comm):
         try:
             yield
         except PETSc.Error as error:
+            if our_error(error) is None and error.__cause__ is None and error.__context__ is None:
+                raise SolveError(
+                    f"PETSc's solvers failed ({reason(error)}); check the options -ksp_type, -pc_type and theirs"
+                ) from error
             raise our_error(error) or error from None
 
 

@@ -73,6 +73,16 @@ def cells(comm, rows, points, **more):
     return Mesh.from_cells(rows, points, comm=comm, **more)
 
 
+def edited(folder, name: str, old: bytes, new: bytes):
+    content = (MESHES / name).read_bytes()
+    assert content.count(old) >= 1
+    return written(folder, name, content.replace(old, new, 1))
+
+
+def disk(c, folder, old: bytes, new: bytes):
+    return Mesh.from_file(edited(folder, "disk_tri.msh", old, new), c)
+
+
 BAD = {
     "missing file": (lambda c, f: Mesh.from_file(f / "none.msh", c), "none.msh does not exist"),
     "folder as file": (lambda c, f: Mesh.from_file(f, c), "does not exist as a file"),
@@ -86,9 +96,18 @@ BAD = {
     ),
     "cut Gmsh file": (
         lambda c, f: Mesh.from_file(cut(f, "regions.msh", 0.6), c),
-        "regions.msh cannot be read as a Gmsh",
+        "regions.msh has a damaged section of nodes",
     ),
     "cut binary file": (lambda c, f: Mesh.from_file(cut(f, "regions_bin.msh", 0.6), c), "cannot be read as a Gmsh"),
+    "two numbers in one": (
+        lambda c, f: disk(c, f, b"\n0.9009688679024194", b"\n0.90.09"),
+        "something else than numbers",
+    ),
+    "node tag twice": (lambda c, f: disk(c, f, b"\n28\n0.9", b"\n27\n0.9"), "two nodes have the same tag"),
+    "too many nodes": (lambda c, f: disk(c, f, b"3 107 1 107", b"3 999999999 1 107"), "there are not 999999999 nodes"),
+    "too long a block": (lambda c, f: disk(c, f, b"1 1 0 27\n", b"1 1 0 2700\n"), "damaged section of nodes"),
+    "coordinate nan": (lambda c, f: disk(c, f, b"\n-1 1.898821519314986e-15", b"\n-1 nan"), "not a finite number"),
+    "unknown node": (lambda c, f: disk(c, f, b"\n1 1 2 15 \n", b"\n1 1 200 15 \n"), "names a node that there is not"),
     "unknown format": (
         lambda c, f: Mesh.from_file(written(f, "a.blah", b"x"), c),
         "unknown format '.blah'; known are .msh",
