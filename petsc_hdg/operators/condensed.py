@@ -15,6 +15,7 @@ from .base import DeviceOperator
 from .check_trace import check_trace
 from .local_classes import most_classes
 from .local_stage import LocalStage
+from .overlap import LAST, OUTER
 from .recovery import Recovery
 from .trace_formats import create_format
 from .vectors import TailedVector
@@ -215,10 +216,19 @@ class CondensedOperator(DeviceOperator):
         wanted = self.is_linear and disc.options.hdg_keep and disc.num_eliminated > 0
         return wanted and disc.mesh.comm.allreduce(shared or (fits and one_tile), MPI.LAND)
 
+    def _begin_trace(self, x, t: float) -> TailedVector:
+        """Like `trace`, with the ghosts yet to come: the local stage begins with cells that need none. Collective."""
+        self.update_essential(self.current, t)
+        return self.current.begin(x)
+
     def _sum_residual(self, out) -> None:
         """out = the trace residual of the last local stage, summed over all ranks. Collective."""
-        self.assemble(self.local.residual, out)
-        self.halo.reverse_add(self.ghost_sums, out)
+        element, alone = self.local.residual, not self.halo.plan.active
+        self.assemble(element, out, None if alone else OUTER)
+        if not alone:
+            self.halo.reverse_add_begin(self.ghost_sums)
+            self.assemble(element, out, LAST)
+            self.halo.reverse_add_end(out)
 
     def _solve_nonlinear(self, trace: TailedVector, t: float) -> None:
         if self.discretization.num_eliminated:
@@ -237,10 +247,10 @@ class CondensedOperator(DeviceOperator):
             self._add_to(self.dofmap.num_owned, self.dofmap.num_owned, self._shift, out)
         elif self.is_linear:
             self.arrays.fill(self.interior, 0)
-            self.local.condense(self.trace(x, t), self.interior, t)
+            self.local.condense(self._begin_trace(x, t), self.interior, t)
             self._sum_residual(out)
         else:
-            self._solve_nonlinear(self.trace(x, t), t)
+            self._solve_nonlinear(self._begin_trace(x, t), t)
             self._sum_residual(out)
 
     def linearize(self, x, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
@@ -249,7 +259,7 @@ class CondensedOperator(DeviceOperator):
             self._prepare(t)
             return
         self.update_essential(self.state, t)
-        self.state.keep(x)
+        self.state.keep(x, begin=True)
         self._solve_nonlinear(self.state, t)
         self._condense(self.state, self.interior, t, matrix=True)
 

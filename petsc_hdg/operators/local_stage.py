@@ -88,6 +88,22 @@ class LocalStage:
         cells = self.disc.mesh.num_cells
         return [(first, min(self.tile_cells, cells - first)) for first in range(0, cells, self.tile_cells)]
 
+    def _tiles_as_ghosts_come(self, trace, whole: bool = False):
+        """The tiles; cells that have unknowns of other ranks come once these have arrived. Collective if they have not.
+
+        whole: no tile is cut in two.
+        """
+        mesh = self.disc.mesh
+        inner = mesh.num_facet_inner if self.disc.has_jumps else mesh.num_inner
+        for first, count in self.tiles():
+            if trace.under_way and not whole and first < inner < first + count:
+                yield first, inner - first
+                first, count = inner, first + count - inner
+            if first + count > inner:
+                trace.arrive()
+            yield first, count
+        trace.arrive()
+
     def release(self) -> None:
         """Give back the memory of a tile's matrices."""
         self._schur = None
@@ -133,10 +149,11 @@ class LocalStage:
     def _condense(self, trace, interior, t: float, take, recovery) -> None:
         classes = self.classes
         if classes:
+            trace.arrive()
             classes.condense(trace, interior, t, self.residual, self.solution)
             if take is None or self.op.takes_shapes(classes):
                 return
-        for first, count in self.tiles():
+        for first, count in self._tiles_as_ghosts_come(trace, whole=recovery is not None):
             batch = padded(min(self.tile_cells, self.disc.mesh.num_cells))
             if take is not None and self._schur is None:
                 self._schur = self.arrays.empty(self.schur_reals * batch)
@@ -173,7 +190,7 @@ class LocalStage:
 
     def _solve(self, trace, interior, t: float) -> None:
         options, name = self.disc.options, "condense_solve"
-        for first, count in self.tiles():
+        for first, count in self._tiles_as_ghosts_come(trace):
             self.kernels[name](
                 self._items(name, count), *self._arguments(name, first, count, trace, interior, t),
                 options.hdg_local_max_it, options.hdg_local_rtol, self._scratch_for(name), self.residual,

@@ -15,6 +15,7 @@ class TailedVector:
         self.tail = operator.arrays.zeros(max(1, operator.dofmap.num_tail))
         self.owned = None
         self.essential_time = None
+        self.under_way = False  # whether ghosts are yet to come
         self._copy = None
 
     def use(self, owned) -> TailedVector:
@@ -27,17 +28,25 @@ class TailedVector:
         """Take `owned` and send what is ghost elsewhere; kernels that read no ghosts may run until `end`."""
         self.owned = owned
         self.operator.halo.forward_begin(owned)
+        self.under_way = True
         return self
 
     def end(self) -> TailedVector:
         """Receive the ghosts (collective)."""
+        self.under_way = False
         self.operator.halo.forward_end(self.tail)
         return self
 
-    def keep(self, owned) -> TailedVector:
-        """Like `use`, with a copy of `owned` on the device, for a state that outlives the caller's vector."""
+    def arrive(self) -> None:
+        """Receive the ghosts, if they are yet to come (collective, sooner or later)."""
+        if self.under_way:
+            self.end()
+
+    def keep(self, owned, begin: bool = False) -> TailedVector:
+        """Like `use`, with a copy of `owned` on the device, for a state that outlives the caller's vector; or like
+        `begin`."""
         arrays, count = self.operator.arrays, self.operator.dofmap.num_owned
         if self._copy is None:
             self._copy = arrays.zeros(max(1, count))
         arrays.copy(owned, self._copy, count)
-        return self.use(self._copy)
+        return self.begin(self._copy) if begin else self.use(self._copy)
