@@ -85,12 +85,29 @@ def facet_groups(kinds: FacetKinds, size: int) -> FacetGroups:
     entry = np.where(valid, local * size + place, 0).astype(np.uint16)
     where, beside, start_far, far, sizes = _neighbours(kinds.layout.neighbours[1:], first + place, valid, first)
     # A pattern is all that groups may share; kinds and far neighbours are a group's own, by place.
-    rows = np.concatenate([entry, where.reshape(count, -1), beside], axis=1)
-    rows = np.ascontiguousarray(rows).view(f"V{rows.shape[1] * 2}").ravel()
-    _, chosen, pattern = np.unique(rows, return_index=True, return_inverse=True)
-    heads = np.stack([pattern.ravel(), start, start_far, sizes], axis=1).astype(np.int32)
+    chosen, pattern = _distinct(np.concatenate([entry, where.reshape(count, -1), beside], axis=1))
+    heads = np.stack([pattern, start, start_far, sizes], axis=1).astype(np.int32)
     listed = np.append(np.minimum(listed, max(0, kinds.count - 1)), 0).astype(np.int32)
     return FacetGroups(size, heads, entry[chosen], where[chosen], beside[chosen], listed, far)
+
+
+def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """One of each kind of rows [row, uint16], and which kind each row is: by a sum of their numbers with random
+    weights, or if rows of one sum differ by the rows themselves."""
+    words = np.zeros((len(rows), -(-rows.shape[1] // 4) * 4), dtype=np.uint16)
+    words[:, : rows.shape[1]] = rows
+    words = words.view(np.uint64)
+    keys = np.zeros(len(rows), dtype=np.uint64)
+    for weight, column in zip(
+        np.random.default_rng(5).integers(1, 2**63, words.shape[1], np.uint64), words.T, strict=True
+    ):
+        keys += (weight | np.uint64(1)) * column
+    _, chosen, kind = np.unique(keys, return_index=True, return_inverse=True)
+    if (words[chosen[kind]] != words).any():
+        _, chosen, kind = np.unique(
+            words.view(f"V{8 * words.shape[1]}").ravel(), return_index=True, return_inverse=True
+        )
+    return chosen, kind.ravel()
 
 
 def _by_group(numbers: np.ndarray, chosen: np.ndarray, most: int):

@@ -178,6 +178,20 @@ def test_groups_of_facets(cell, lowest, monkeypatch):
         np.testing.assert_array_equal(numbers[:, : len(facet)], layout.neighbours[1:, facet])
 
 
+def test_distinct_rows(monkeypatch):
+    rows = np.random.default_rng(1).integers(0, 3, (200, 5)).astype(np.uint16)
+
+    def check():
+        chosen, kind = facet_groups_module._distinct(rows)
+        np.testing.assert_array_equal(rows[chosen][kind], rows)
+        assert len(chosen) == len(np.unique(rows, axis=0))
+
+    check()
+    zero = SimpleNamespace(integers=lambda low, high, size, kind: np.zeros(size, kind))
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: zero)  # weights of 1: other rows have the same sum
+    check()
+
+
 def test_groups_of_a_mesh_with_a_pattern_share_their_items():
     mesh = fe.Mesh.box((128, 128))
     space, (start, end) = FieldSpace("u", TraceElement("triangle", 1), 1, 0, 0, 0), mesh.dm.getChart()
