@@ -29,26 +29,25 @@ class Registered:
 
 def register(device, memory: np.ndarray) -> Registered:
     """Make memory [byte] known to a GPU; it is read, not written. Where the driver does not care it is not fast."""
-    sample = min(SAMPLE, memory.size)
-    target = opencl().Buffer(device.context, opencl().mem_flags.READ_WRITE, sample)
-    own = _seconds(device, target, _own_memory(device, sample))
-    buffer = None
-    for step in (_made, _read, _mapped):
-        buffer = step(device, buffer, memory, target)
-        seconds = _seconds(device, target, memory[:sample])
-        if buffer is None or seconds <= SLOWER * own:
-            break
-    return Registered(buffer, sample / seconds, buffer is not None and seconds <= SLOWER * own, step.__name__[1:])
+    cl, sample, found = opencl(), min(SAMPLE, memory.size), Registered(None, 0.0, False, "refused")
+    try:
+        target = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, sample)
+        own, buffer = _seconds(device, target, _own_memory(device, sample)), None
+        for step in (_made, _read, _mapped):
+            buffer = step(device, buffer, memory, target)
+            seconds = _seconds(device, target, memory[:sample])
+            found = Registered(buffer, sample / seconds, seconds <= SLOWER * own, step.__name__[1:])
+            if found.is_fast:
+                break
+    except cl.Error:
+        pass  # copies work without, at less speed
+    return found
 
 
 def _made(device, _buffer, memory, _target):
-    """A buffer on the memory, None where the driver refuses."""
-    cl = opencl()
-    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
-    try:
-        return cl.Buffer(device.context, flags, hostbuf=memory)
-    except cl.Error:
-        return None
+    """A buffer on the memory."""
+    flags = opencl().mem_flags.READ_WRITE | opencl().mem_flags.USE_HOST_PTR
+    return opencl().Buffer(device.context, flags, hostbuf=memory)
 
 
 def _read(device, buffer, _memory, target):

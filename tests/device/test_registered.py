@@ -32,4 +32,18 @@ def test_a_driver_that_refuses(device, monkeypatch):
     buffer = cl.Buffer
     monkeypatch.setattr(cl, "Buffer", refuse)
     found = registered.register(device, np.zeros(8192, np.uint8))
-    assert found.buffer is None and not found.is_fast
+    assert (found.buffer, found.is_fast, found.how) == (None, False, "refused")
+
+
+def test_a_driver_that_fails_later(device, monkeypatch):
+    """What was reached before is kept."""
+
+    def refuse(*_arguments, **_given):
+        raise cl.LogicError("clEnqueueMapBuffer failed: MAP_FAILURE")
+
+    memory, own = np.zeros(8192, np.uint8), np.zeros(8192, np.uint8)
+    monkeypatch.setattr(registered, "SLOWER", 0.0)
+    monkeypatch.setattr(registered, "_own_memory", lambda device, size: own)
+    monkeypatch.setattr(cl, "enqueue_map_buffer", refuse)
+    found = registered.register(device, memory)
+    assert found.buffer is not None and (found.is_fast, found.how) == (False, "read")
