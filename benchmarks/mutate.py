@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from functools import lru_cache
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -26,7 +27,7 @@ PROGRAM = HERE / "mutated.py"
 LIMIT = 120.0  # seconds of a case: the first solve of a scheme compiles its kernels
 MESHES = ("disk_tri.msh", "disk_quad.msh", "ball_tet.msh", "regions.msh", "regions_v2.msh", "regions_bin.msh")
 MESHES += ("disk_quad8.msh", "box.vtu", "box.vtk", "box.inp", "box.mesh", "box3.vtu")
-TOLERANCE = {"mesh": 1e-7, "polygons": 1e-7, "physics": 1e-9, "options": 2e-2}
+TOLERANCE = {"mesh": 1e-7, "polygons": 1e-7, "physics": 1e-9, "options": 2e-2, "checkpoint": 0.0}
 DEFECTS = ("crash", "hang", "trace", "wrong")
 
 
@@ -63,6 +64,15 @@ def polygons() -> bytes:
         return path.read_bytes()
 
 
+@lru_cache(maxsize=1)
+def checkpoint() -> bytes:
+    """A checkpoint of a small problem."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, str(PROGRAM), "write", folder]
+        subprocess.run(command, check=True, env=environment(), stdout=subprocess.DEVNULL)
+        return Path(folder, "input.h5").read_bytes()
+
+
 def prepare(kind: str, seed: int, folder: Path) -> list[str]:
     """Write the input of a case to a folder; the options of the program."""
     rng = random.Random(f"{kind} {seed}")
@@ -75,6 +85,13 @@ def prepare(kind: str, seed: int, folder: Path) -> list[str]:
     elif kind == "physics":
         f0, f1 = mutations.mutated_physics(rng)
         (folder / "input.json").write_text(json.dumps({"f0": f0, "f1": f1}))
+    elif kind == "checkpoint":
+        content = checkpoint()
+        if seed % 2:  # the first lines say what follows
+            content = mutations.mutated_bytes(content[:100], rng) + content[100:]
+        else:
+            content = mutations.mutated_bytes(content, rng, text=False)
+        (folder / "input.h5").write_bytes(content)
     elif kind == "options":
         return mutations.mutated_options(rng)
     return []
@@ -128,7 +145,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-count", type=int, default=200, help="cases in all")
     parser.add_argument("-seed", type=int, default=0, help="first seed")
-    parser.add_argument("-kinds", default="mesh,physics,options,polygons")
+    parser.add_argument("-kinds", default="mesh,physics,options,polygons,checkpoint")
     parser.add_argument("-json", help="file that keeps the rows")
     parser.add_argument("-case", help="KIND:SEED, shown in full")
     given = parser.parse_args()

@@ -85,6 +85,31 @@ def of_physics(folder: Path) -> dict:
     return {"error": max(found), "gcc": "agrees" if max(found) < 1e-10 else "differs"}
 
 
+def box_problem():
+    """A small problem with a state [Vec] to keep in a checkpoint."""
+    physics = fe.Physics(
+        {"u": 1}, "f0[0] = -kappa;", FLUX, constants={"kappa": 0.75}, boundary=[fe.Dirichlet("left", 0.0)]
+    )
+    problem = fe.Problem(fe.Mesh.box((4, 4)), physics, degree=2)
+    return problem, problem.interpolate(lambda x: x[..., 0] * (1.0 + x[..., 1] ** 2))
+
+
+def write_checkpoint(folder: Path) -> dict:
+    """The checkpoint that is mutated."""
+    problem, u = box_problem()
+    problem.checkpoint(folder / "input.h5", u, 0.25, 7, load=3.5)
+    return {"error": 0.0}
+
+
+def of_checkpoint(folder: Path) -> dict:
+    """A checkpoint, read: the state is the one that was written."""
+    problem, u = box_problem()
+    found = problem.restart(folder / "input.h5")
+    u.axpy(-1.0, found.u)
+    wrong = u.norm() + abs(found.t - 0.25) + abs(found.step - 7) + abs(found.numbers["load"] - 3.5)
+    return {"error": float(wrong) + abs(problem.physics.constants["kappa"] - 0.75)}
+
+
 def difference(a: np.ndarray, b: np.ndarray) -> float:
     """Largest relative difference; NaN and infinity are values like others."""
     same = (a == b) | (np.isnan(a) & np.isnan(b))
@@ -144,6 +169,7 @@ def compiled_by_gcc(folder: Path, f0: str, f1: str):
 
 
 KINDS = {"mesh": of_mesh, "polygons": of_polygons, "options": of_options, "physics": of_physics}
+KINDS |= {"checkpoint": of_checkpoint, "write": write_checkpoint}
 
 
 @fe.main

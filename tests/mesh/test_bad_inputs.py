@@ -23,4 +23,4 @@ def test_bad_input(name, tmp_path):
 
 
 def test_bad_inputs_on_three_ranks(mpirun):
-    assert "errors agree" in mpirun(3, SCRIPT, timeout=60).stdout
+    assert "errors agree" in mpirun(3, SCRIPT, timeout=200).stdout
