@@ -12,6 +12,7 @@ import numpy as np
 from petsc4py import PETSc
 
 import petsc_hdg as fe
+from petsc_hdg.errors import PetscHdgError
 from petsc_hdg.run import guarded
 
 STEPS, DT, INTERVAL, STOP = 10, 0.01, 3, 7
@@ -28,7 +29,7 @@ TIME = {  # scheme, degree, what TS does, faces of the box
 }
 
 
-class Stop(Exception):
+class Stop(PetscHdgError):
     """The end of a run before its end."""
 
 

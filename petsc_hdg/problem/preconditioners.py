@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 
 from petsc4py import PETSc
 
@@ -19,6 +19,8 @@ NONSYMMETRIC = {
     "mg_levels_pc_type": "bjacobi",
     "mg_levels_sub_pc_type": "ilu",
 }
+# PETSc's own choice for coarse matrices sums what comes from other ranks in the order in which it arrives.
+SAME_BITS = {"matptap_via": "allatonce"}
 
 
 def set_defaults(problem, ksp: PETSc.KSP) -> None:
@@ -58,12 +60,20 @@ def _krylov(problem, symmetric: bool) -> str:
     return "cg" if symmetric else "gmres"
 
 
+@contextmanager
 def smoothing(problem, snes: PETSc.SNES):
-    """Context manager: options of GAMG for systems that follow symmetry, while it is set up in a solve. Collective.
+    """Context manager: options of GAMG while it is set up in a solve. Collective.
 
-    They stand in PETSc's database under the solver's prefix, unless the user gives -pc_type or the option itself. Where
-    constants have made the system (un)symmetric since the solver was created, the Krylov method follows.
+    Those of systems that follow symmetry stand in PETSc's database under the solver's prefix, unless the user gives
+    -pc_type or the option itself. Where constants have made the system (un)symmetric since the solver was created, the
+    Krylov method follows.
     """
+    several = problem.options.deterministic and problem.comm.size > 2
+    with defaults_in_database("", SAME_BITS if several else {}, unless="matptap_via"), _smoothing(problem, snes):
+        yield
+
+
+def _smoothing(problem, snes: PETSc.SNES):
     if not problem.follows_symmetry:
         return nullcontext()
     symmetric = is_symmetric(problem)

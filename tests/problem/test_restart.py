@@ -15,7 +15,7 @@ WRITTEN = {  # case -> what its checkpoint says: kind, steps done, and steps of 
     "cg bdf": ("time", 6, None),
     "cg bdf 4, adaptive": ("time", 6, None),
     "cg theta": ("time", 6, None),
-    "cg arkimex": ("time", 9, None),  # its start makes two steps
+    "cg arkimex": ("time", (6, 9), None),  # its start makes two steps in PETSc 3.18
     "hdg bdf": ("time", 6, None),
     "sipg bdf": ("time", 6, None),
     "poly bdf": ("time", 6, None),
@@ -43,7 +43,9 @@ def state(folder: Path, name: str, mode: str, ranks: int) -> np.ndarray:
 def test_goes_on_as_if_nothing_had_happened(folder, name):
     with h5py.File(folder / f"{name}.h5") as file:
         about = json.loads(file.attrs["about"])
-    assert (about["kind"], about["step"], about["details"].get("newton")) == WRITTEN[name]
+    kind, step, newton = WRITTEN[name]
+    assert (about["kind"], about["details"].get("newton")) == (kind, newton)
+    assert about["step"] in np.atleast_1d(step)
     alone = state(folder, name, "alone", RANKS)
     assert np.abs(alone).max() > 0.01
     with h5py.File(folder / f"{name}.h5") as file:
