@@ -47,6 +47,7 @@ FAULTS = {
     "killed (SIGKILL)": ((137,), r"exited on signal 9"),
     "segmentation fault": ((59, 139), r"Caught signal number 11"),
 }
+CHECKPOINT = "killed in a checkpoint"
 CACHES = ("cache cut", "cache flipped", "cache of two jobs", "cache not writable")
 
 
@@ -139,6 +140,20 @@ def cache_run(name: str, number: int, given, kept: Path, right: float) -> dict:
     return {"status": ends[0][0], "seconds": seconds, "said": "the same norm, to the last bit", "defect": defect}
 
 
+def checkpoint_run(given, right: float) -> dict:
+    """Rank 0 is killed while it writes the second checkpoint; the first is whole, and a run from it ends as it must."""
+    with tempfile.TemporaryDirectory() as temporary:
+        path = Path(temporary) / "run.h5"
+        often = ["-fe_checkpoint", str(path), "-fe_checkpoint_interval", "1"]
+        killed = start(given.ranks, CHECKPOINT, "-victim", "0", *often, *given.options)
+        status, _, err, seconds = finish(killed, given.limit)
+        defect = "" if status == 137 and "exited on signal 9" in err else f"exit status {status}: {err[-300:]}"
+        again = finish(start(given.ranks, "none", "-fe_restart", str(path), *given.options), given.limit)
+        if not defect and (again[0] != 0 or norm(again[1]) != right):
+            defect = f"restart: exit status {again[0]}, norm {norm(again[1])} instead of {right}: {again[2][-300:]}"
+    return {"status": status, "seconds": seconds, "said": "restarted: the same norm, to the last bit", "defect": defect}
+
+
 def row(name: str, runs: list[dict]) -> dict:
     seconds = [run["seconds"] for run in runs]
     return {
@@ -167,14 +182,19 @@ def main() -> int:
     parser.add_argument("-only", default="", help="cases whose names contain this")
     parser.add_argument("-json", help="file for the rows")
     given, given.options = parser.parse_known_args()
-    names = [name for name in (*FAULTS, *CACHES) if given.only in name]
+    names = [name for name in (*FAULTS, CHECKPOINT, *CACHES) if given.only in name]
     runs: dict[str, list[dict]] = {name: [] for name in names}
     begin = time.monotonic()
 
     def one(task: tuple[int, str]) -> None:
         number, name = task
         if time.monotonic() - begin < given.seconds:
-            found = fault_run(name, given) if name in FAULTS else cache_run(name, number, given, kept, right)
+            if name in FAULTS:
+                found = fault_run(name, given)
+            elif name == CHECKPOINT:
+                found = checkpoint_run(given, right)
+            else:
+                found = cache_run(name, number, given, kept, right)
             runs[name].append(found)
             if given.json:
                 Path(given.json).write_text(json.dumps(table(runs, given, right, seconds), indent=1))

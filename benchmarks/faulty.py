@@ -55,6 +55,21 @@ def shrink_memory(share: float):
     Memory.__init__ = small
 
 
+def die_in_a_checkpoint() -> None:
+    """The second checkpoint is not finished: its file is written, without its head and its name."""
+    from petsc_hdg.output import checkpoint_file
+
+    written, measured = [], checkpoint_file._measured
+
+    def measure(file):
+        written.append(file)
+        if len(written) == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return measured(file)
+
+    checkpoint_file._measured = measure
+
+
 def damage_coordinates(dm) -> None:
     vector = dm.getCoordinatesLocal()
     values = vector.getArray()
@@ -122,6 +137,7 @@ PHYSICS = fe.Physics(
 def main():
     strike("build failure", break_build)
     strike("no memory for the operator", lambda: shrink_memory(0.02))
+    strike("killed in a checkpoint", die_in_a_checkpoint)
     mesh = fe.Mesh.box((12, 12))
     if FAULT == "NaN in coordinates":
         strike(FAULT, lambda: damage_coordinates(mesh.dm))
@@ -132,7 +148,8 @@ def main():
     ts.setTimeStep(0.01)
     ts.setMaxTime(0.01 * STEPS)
     after_construction(problem, ts)
-    from petsc_hdg.problem import time_stepping
+    from petsc_hdg.problem import checkpointing, time_stepping
 
+    checkpointing.resume(problem, ts, u)
     time_stepping.advance(problem, ts, u, monitor)
     PETSc.Sys.Print(f"NORM {u.norm():.15e}")
