@@ -44,7 +44,7 @@ class CondensedDiscretization(CondensedSpecs, Discretization):
         self.auxiliary = AuxiliaryRows((*physics.auxiliary, *rates), self.cell_element)
 
     def _check_physics(self) -> None:
-        """Raise PhysicsError for a physics that a steady trace system cannot hold."""
+        """Raise PhysicsError for a physics that a trace system cannot hold."""
         if len(self.physics.natural) > MOST_CONDITIONS:
             raise PhysicsError(
                 f"physics '{self.physics.name}' has {len(self.physics.natural)} natural conditions; {self.name} takes "

@@ -69,8 +69,10 @@ class CellElimination:
         LIVING["PC"].add(pc.handle)
 
     def destroy(self, pc) -> None:
-        """The PC is going."""
+        """The PC is going, and what it owns with it: PETSc would keep objects that Python gives up. Collective."""
         LIVING["PC"].discard(pc.handle)
+        for thing in (self.ksp, self.right_side, self.step, self._difference):
+            thing.destroy()
 
     def setFromOptions(self, pc) -> None:
         """Options of the trace's solver."""
