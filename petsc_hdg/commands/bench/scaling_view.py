@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
-
 from ...errors import OptionError
 from ...output.style import BOUNDARY_COLOURS, FAINT, INK, PAPER, matplotlib, type_settings
 from . import scaling_model as model
@@ -135,7 +133,7 @@ def draw(rows: list[dict], png: str, network) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    cases, curves = compared(rows), predicted(rows, network, np.unique(np.geomspace(1, 1024, 31).round().astype(int)))
+    cases, curves = compared(rows), predicted(rows, network, [2**k for k in range(11)])
     modes = [mode for mode in TARGETS if any(r["mode"] == mode for r in cases)]
     with matplotlib().rc_context(type_settings()):
         figure = Figure((4.6 * len(modes) + 0.4, 4.4), facecolor=PAPER)
