@@ -195,3 +195,34 @@ def test_kinds_and_times(tmp_path):
     with pytest.raises(CheckpointError, match="steps of a load .* and a run in time"):
         wrong = problem(restart=path)
         wrong.restart(path, ts=PETSc.TS().create(PETSc.COMM_SELF))
+
+
+def own_ts(found: fe.Problem, u: PETSc.Vec, end: float, **restart) -> PETSc.TS:
+    """A TS of the user's own, taken to its end."""
+    ts = PETSc.TS().create(PETSc.COMM_SELF)
+    found.attach(ts)
+    ts.setType("bdf")
+    ts.setTimeStep(0.01)
+    ts.setMaxTime(end)
+    ts.setExactFinalTime(PETSc.TS.ExactFinalTime.STEPOVER)
+    ts.getSNES().getKSP().getPC().setType("lu")
+    found.restart(ts=ts, u=u)
+    ts.solve(u)
+    return ts
+
+
+def test_the_users_own_ts(tmp_path):
+    path = str(tmp_path / "a.h5")
+    heat = fe.Physics({"u": 1}, "f0[0] = u_t[0] - 1;", F1, constants={"k": 1.0}, boundary=physics().boundary)
+    mesh = fe.Mesh.box((4, 4), comm=PETSc.COMM_SELF)
+    settings = {"degree": 2, "check_kernels": False, "checkpoint_interval": 4}
+    alone, first, again = (
+        fe.Problem(mesh, heat, Options(**settings, **more)) for more in ({}, {"checkpoint": path}, {"restart": path})
+    )
+    u, before, after = (found.create_vec() for found in (alone, first, again))
+    steps = own_ts(alone, u, 0.1).getStepNumber()
+    assert 4 <= own_ts(first, before, 0.05).getStepNumber() < steps
+    assert own_ts(again, after, 0.1).getStepNumber() == steps
+    assert np.array_equal(after.getArray(), u.getArray()) and not np.allclose(before.getArray(), u.getArray())
+    with pytest.raises(CheckpointError, match="this run goes from 0 to 0.02"):
+        own_ts(fe.Problem(mesh, heat, Options(**settings, restart=path)), after, 0.02)
