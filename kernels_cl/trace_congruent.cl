@@ -1,26 +1,23 @@
 // The trace matrix of a mesh with congruent cells: a dictionary of the blocks of each kind of facet (Roca, Nguyen and
 // Peraire 2011 store them for each facet), which stays in cache. A product moves vectors and few bytes of numbers.
-// A work-group has FACETS consecutive facets, sorted by kind, so that neighbouring threads read the same blocks. A thread has
-// ROWS rows of a facet; PARTS threads share one.
-// needs: M BLOCKED NC NP F NA MC FACETS ROWS PARTS PAIRS STEP NEAR STAGED
+// A work-group has FACETS consecutive facets. A thread has ROWS rows of a facet; PARTS threads share one.
+// needs: M BLOCKED NC NP F NA MC FACETS ROWS PARTS PAIRS SORTED STAGED NEAR
 //
 // M = NP NC     unknowns of a facet: nodes, then components        F   facets of a cell
 // NA = 2 F - 1  slots of a facet: itself, others of its first cell, others of its second one
-// MC = F M      unknowns of a cell                                 STEP  M or more: local values from place to place
-// PAIRS 1       dictionaries are read two numbers at once, and values if M and STEP are even
-// NEAR 1        values of the group's facets and their neighbours are read once, into local memory
+// MC = F M      unknowns of a cell
+// PAIRS 1       dictionaries are read two numbers at once, and vectors where facets are blocks of an even M
+// SORTED 1      items of a group are sorted by kind, so that neighbouring threads read the same blocks
 // STAGED 1      sums pass through local memory, so that neighbouring threads write neighbouring rows (if BLOCKED)
+// NEAR 1        values of a group's own facets are read once, into local memory (if BLOCKED)
 //
 // Arrays, WIDTH = PARTS ROWS >= M
 //   D, T        [kind, NA, M, WIDTH]   entry (row i, unknown k of the facet in slot a); T: of the transposed matrix
-//   heads       [group]                pattern, start of the group's kinds and of its far neighbours, number of neighbours
-//   entry       [pattern, FACETS]      place of the kind in the group's kinds, times FACETS, plus place of the facet
-//   spot        [pattern, NA - 1, FACETS] place of the facet in slots 1 … NA - 1: of the group, then its neighbours from
-//               FACETS on; FACETS + most where there is none. Unless NEAR: the facet itself, or -1
-//   beside      [pattern, most]        neighbours less the group's first facet; if below LOWEST + most: LOWEST and which of
-//               the group's far neighbours
+//   heads       [group]                pattern, start of the group's kinds and of its far neighbours, nothing
+//   entry       [pattern, FACETS]      place of the kind in the group's kinds; if SORTED: times FACETS, plus place of the facet
+//   adjacent    [pattern, NA - 1, FACETS] facet in slots 1 … NA - 1 of each item's facet, less the group's first
+//               one; itself where there is none; if below LOWEST + (NA - 1) FACETS: LOWEST and place in the far neighbours
 //   kinds       of the groups' facets;   far   numbers of neighbours beyond 16 bits
-//   values      local [FACETS + most + 1, STEP], if NEAR
 //   numbers     [M, facet_stride]      see trace_numbers.clh
 //   parts       [group, PARTS, FACETS] of the sum x·y on this rank, or none
 //   K           [MC, tile_stride, MC]  matrices of the cells first … first + count - 1, rows fastest
@@ -32,6 +29,7 @@
 #define LOWEST (-32768)
 
 #define WIDTH (PARTS * ROWS)
+#define WHOLE_PAIRS (PAIRS && BLOCKED && M % 2 == 0)
 #define TABLE_AT(kind, slot, k) ((((size_t)(kind) * NA + (slot)) * M + (k)) * WIDTH)
 
 // Where unknown i of a facet stands on a cell's facet.
@@ -87,74 +85,94 @@ __kernel void trace_congruent_assemble(int num_listed, int first, int count, int
 #define ADD_COLUMN(column, value) for (int i_ = 0; i_ < ROWS; ++i_) sum[i_] += (column)[i_] * (value)
 #endif
 
-#if NEAR
-typedef ushort spot_t;
+// Where item `item` of a group stands, and which kind it has.
+#if SORTED
+#define PLACE_OF(code, item) ((code) % FACETS)
+#define KIND_OF(code, group_kinds) (group_kinds)[(code) / FACETS]
 #else
-typedef int spot_t;
+#define PLACE_OF(code, item) min(item, width - 1)
+#define KIND_OF(code, group_kinds) (group_kinds)[code]
 #endif
 
-// y = A x on this rank's facets, ghosts included; with T for D, y = Aᵀ x.
-KERNEL(FACETS * PARTS)
-void trace_congruent_product(int num_facets, int n_owned, int n_free, int facet_stride, int most,
-                             __global const stored *restrict D, __global const int4 *restrict heads,
-                             __global const ushort *restrict entry, __global const spot_t *restrict spot,
-                             __global const short *restrict beside, __global const int *restrict kinds,
-                             __global const int *restrict far, __global const int *restrict numbers,
-                             __global const real *restrict owned, __global const real *restrict tail,
-                             __global real *restrict y_owned, __global real *restrict y_ghost,
-                             __global real *restrict parts, __local real *values)
+#define GROUP_ARRAYS                                                                                             \
+  __global const int4 *restrict heads, __global const ushort *restrict entry, __global const short *restrict adjacent, \
+  __global const int *restrict kinds, __global const int *restrict far
+#define LOCAL_VALUES ((STAGED || NEAR) ? FACETS * M : 1)
+
+// Values of a facet, numbers counted from the group's first facet.
+inline __global const real *facet_values(__global const real *owned, __global const real *tail, int n_owned, int start)
 {
-  const int group = get_global_id(0) / (FACETS * PARTS), base = group * FACETS, lane = get_local_id(0);
-  const int item = lane % FACETS, part = lane / FACETS, width = min(FACETS, num_facets - base);
+  return start < n_owned ? owned + start : tail + (start - n_owned);
+}
+
+// y = A x on this rank's facets, ghosts included; with T for D, y = Aᵀ x.
+KERNEL(FACETS * PARTS) void trace_congruent_product(int num_facets, int n_owned, int n_free, int facet_stride,
+                                                    __global const stored *restrict D, GROUP_ARRAYS,
+                                                    __global const int *restrict numbers,
+                                                    __global const real *restrict owned, __global const real *restrict tail,
+                                                    __global real *restrict y_owned, __global real *restrict y_ghost,
+                                                    __global real *restrict parts)
+{
+  const int group = get_global_id(0) / (FACETS * PARTS), base = group * FACETS, part = get_local_id(0) / FACETS;
+  const int item = get_local_id(0) % FACETS, width = min(FACETS, num_facets - base);
   const int4 head = heads[group];
-  const int code = entry[head.x * FACETS + item];
-  int place[NA];
-  place[0] = code % FACETS;
-#pragma unroll
-  for (int a = 1; a < NA; ++a) place[a] = spot[(head.x * (NA - 1) + a - 1) * FACETS + item];
-#if NEAR
-  for (int t = lane; t < width * M; t += FACETS * PARTS)
-    values[t / M * STEP + t % M] = trace_value(owned, tail, n_owned, numbers, facet_stride, base + t / M, t % M);
-  for (int t = lane; t < head.w * M; t += FACETS * PARTS) {
-    const int near = beside[head.x * most + t / M];
-    const int other = near < LOWEST + most ? far[head.z + near - LOWEST] : base + near;
-    values[(FACETS + t / M) * STEP + t % M] = trace_value(owned, tail, n_owned, numbers, facet_stride, other, t % M);
-  }
-  for (int k = lane; k < M; k += FACETS * PARTS) values[(FACETS + most) * STEP + k] = 0;
-  BARRIER_LOCAL();
+#if STAGED || NEAR
+  __local real values[LOCAL_VALUES];
 #endif
-  __global const stored *column = D + TABLE_AT(kinds[head.y + code / FACETS], 0, 0) + part * ROWS;
+  const int code = entry[head.x * FACETS + item];
+  const int here = PLACE_OF(code, item), f = base + here;
+  int facet[NA];
+  facet[0] = here;
+#pragma unroll
+  for (int a = 1; a < NA; ++a) facet[a] = adjacent[(head.x * (NA - 1) + a - 1) * FACETS + item];
+#if NEAR
+  FOR_ITEMS(k, width * M) values[k] = *facet_values(owned, tail, n_owned, base * M + k);
+#endif
+  __global const stored *column = D + TABLE_AT(KIND_OF(code, kinds + head.y), 0, 0) + part * ROWS;
   SUMS;
   CLEAR_SUMS();
+#pragma unroll
+  for (int a = 1; a < NA; ++a)
+    if (facet[a] < LOWEST + (NA - 1) * FACETS) facet[a] = far[head.z + facet[a] - LOWEST] - base;
+#if NEAR
+  BARRIER_LOCAL();
+#endif
+  // Values are read where there is no facet too, so that no load waits for a branch.
 #if M <= 8
 #pragma unroll
 #endif
   for (int a = 0; a < NA; ++a) {
+    const int g = facet[a];
+    const bool none = a && g == here;
 #if NEAR
-    __local const real *x = values + place[a] * STEP;
-#else
-    const bool none = place[a] < 0;
-    const int g = a == 0 ? base + place[0] : none ? base : place[a];
-#endif
-#if NEAR && PAIRS && M % 2 == 0 && STEP % 2 == 0
+    if ((uint)g < (uint)width) {
+      __local const real *x = values + g * M;
 #if M <= 16
 #pragma unroll
 #endif
-    for (int k = 0; k < M; k += 2) {
-      const real2 value = *(__local const real2 *)(x + k);
-      ADD_COLUMN(column + (a * M + k) * WIDTH, value.x);
-      ADD_COLUMN(column + (a * M + k + 1) * WIDTH, value.y);
+      for (int k = 0; k < M; ++k) {
+        const real value = none ? 0 : x[k];
+        ADD_COLUMN(column + (a * M + k) * WIDTH, value);
+      }
+      continue;
+    }
+#endif
+#if WHOLE_PAIRS
+    __global const real2 *x = (__global const real2 *)facet_values(owned, tail, n_owned, (base + g) * M);
+#if M <= 16
+#pragma unroll
+#endif
+    for (int k = 0; k < M / 2; ++k) {
+      const real2 value = none ? (real2)(0) : x[k];
+      ADD_COLUMN(column + (a * M + 2 * k) * WIDTH, value.x);
+      ADD_COLUMN(column + (a * M + 2 * k + 1) * WIDTH, value.y);
     }
 #else
 #if M <= 16
 #pragma unroll
 #endif
     for (int k = 0; k < M; ++k) {
-#if NEAR
-      const real value = x[k];
-#else
-      const real value = none ? 0 : trace_value(owned, tail, n_owned, numbers, facet_stride, g, k);
-#endif
+      const real value = none ? 0 : trace_value(owned, tail, n_owned, numbers, facet_stride, base + g, k);
       ADD_COLUMN(column + (a * M + k) * WIDTH, value);
     }
 #endif
@@ -164,23 +182,24 @@ void trace_congruent_product(int num_facets, int n_owned, int n_free, int facet_
 #pragma unroll
     for (int i = 0; i < ROWS; ++i)
       if (part * ROWS + i < M)
-        product += SUM(i) * trace_value(owned, tail, n_owned, numbers, facet_stride, base + place[0], part * ROWS + i);
+        product += SUM(i) * trace_value(owned, tail, n_owned, numbers, facet_stride, f, part * ROWS + i);
     parts[get_global_id(0)] = item < width ? product : 0;
   }
-#if STAGED && BLOCKED
+#if STAGED
+#if NEAR
   BARRIER_LOCAL();
+#endif
 #pragma unroll
   for (int i = 0; i < ROWS; ++i)
-    if (item < width && part * ROWS + i < M) values[place[0] * M + part * ROWS + i] = SUM(i);
+    if (item < width && part * ROWS + i < M) values[here * M + part * ROWS + i] = SUM(i);
   BARRIER_LOCAL();
-  for (int t = lane; t < width * M; t += FACETS * PARTS) {
-    const int row = base * M + t;
-    *(row < n_owned ? y_owned + row : y_ghost + (row - n_owned)) = values[t];
+  FOR_ITEMS(k, width * M) {
+    const int row = base * M + k;
+    *(row < n_owned ? y_owned + row : y_ghost + (row - n_owned)) = values[k];
   }
 #else
   if (item >= width) return;
-  const int f = base + place[0];
-#if PAIRS && BLOCKED && M % 2 == 0
+#if WHOLE_PAIRS
   const int row = f * M + part * ROWS;
   __global real2 *y = (__global real2 *)(row < n_owned ? y_owned + row : y_ghost + (row - n_owned));
 #pragma unroll
@@ -197,14 +216,14 @@ void trace_congruent_product(int num_facets, int n_owned, int n_free, int facet_
 
 // Entry (i, column) of each facet's own block; the diagonal if column < 0.
 __kernel void trace_congruent_column(int num_facets, int n_owned, int n_free, int facet_stride, int column,
-                                     __global const stored *D, __global const int4 *heads, __global const ushort *entry,
-                                     __global const int *kinds, __global const int *numbers,
+                                     __global const stored *D, GROUP_ARRAYS, __global const int *numbers,
                                      __global real *y_owned, __global real *y_ghost)
 {
   const int t = get_global_id(0) / M, i = get_global_id(0) % M;
   if (t >= num_facets) return;
   const int4 head = heads[t / FACETS];
-  const int code = entry[head.x * FACETS + t % FACETS], f = t / FACETS * FACETS + code % FACETS;
-  const real value = D[TABLE_AT(kinds[head.y + code / FACETS], 0, column < 0 ? i : column) + i];
+  const int base = t / FACETS * FACETS, width = min(FACETS, num_facets - base);
+  const int code = entry[head.x * FACETS + t - base], f = base + PLACE_OF(code, t - base);
+  const real value = D[TABLE_AT(KIND_OF(code, kinds + head.y), 0, column < 0 ? i : column) + i];
   trace_set(y_owned, y_ghost, n_owned, n_free, numbers, facet_stride, f, i, value);
 }

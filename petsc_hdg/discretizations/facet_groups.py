@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,26 +13,24 @@ LOWEST = -(1 << 15)  # of the 16 bits of a neighbour's number
 
 @dataclass(frozen=True)
 class FacetGroups:
-    """Groups of `size` facets of consecutive numbers; items of a group are its facets, sorted by kind.
+    """Groups of `size` facets of consecutive numbers. Items of a group are its facets, sorted by kind.
 
     Numbers in a group are counted from its first facet, so that groups of a mesh with a pattern are often the same
     and share their items.
 
-    size   facets of a group, of which the last one may lack some
-    heads  [group, 4] int32: which pattern, where its kinds and its far neighbours begin, how many neighbours it has
-    entry  [pattern, item] uint16: place of the kind in the group's kinds, times size, plus place of the facet
-    place  [pattern, slot - 1, item] uint16: that of the facet in each slot but the first, among the group's facets,
-           then its neighbours from `size` on; size + most where there is none
-    beside [pattern, most] uint16, as int16: the group's neighbours, ascending, less its first facet; from LOWEST on
-           which of its far neighbours
-    kinds  [·] int32 kinds of the groups' facets;   far [·] int32 numbers of neighbours beyond 16 bits
+    size      facets of a group, of which the last one may lack some
+    heads     [group, 4] int32: which pattern, where its kinds and its far neighbours begin, nothing
+    entry     [pattern, item] uint16: place of the kind in the group's kinds, times size, plus place of the facet
+    adjacent  [pattern, slot - 1, item] uint16, as int16: number of the neighbour in the slot less the group's first
+              one, that of the facet itself where there is none; from LOWEST to LOWEST + (slots - 1) size - 1: which of
+              the group's far neighbours
+    kinds     [·] int32 kinds of the groups' facets;   far [·] int32 numbers of neighbours beyond 16 bits
     """
 
     size: int
     heads: np.ndarray
     entry: np.ndarray
-    place: np.ndarray
-    beside: np.ndarray
+    adjacent: np.ndarray
     kinds: np.ndarray
     far: np.ndarray
 
@@ -41,33 +39,8 @@ class FacetGroups:
         return len(self.heads)
 
     @property
-    def most(self) -> int:
-        """Neighbours of a group, at most."""
-        return self.beside.shape[1]
-
-    @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """What the kernels read."""
-        return self.heads, self.entry, self.place, self.beside, self.kinds, self.far
-
-    def apart(self) -> FacetGroups:
-        """The same with a pattern for each group, and `place` [group, slot - 1, item] int32 the facet itself, -1 where
-        there is none."""
-        pattern, _, start, _ = self.heads.T
-        first = self.size * np.arange(self.count)[:, None]
-        offset = self.beside[pattern].view(np.int16).astype(np.int64)
-        is_far = offset < LOWEST + self.most
-        beside = np.where(is_far, self.far[np.where(is_far, start[:, None] + offset - LOWEST, 0)], first + offset)
-        numbers = np.concatenate([first + np.arange(self.size), beside, np.full((self.count, 1), -1)], axis=1)
-        place = np.take_along_axis(numbers, self.place[pattern].reshape(self.count, -1).astype(np.int64), axis=1)
-        heads = self.heads.copy()
-        heads[:, 0] = np.arange(self.count)
-        place = place.reshape(self.count, *self.place.shape[1:]).astype(np.int32)
-        return replace(self, heads=heads, entry=self.entry[pattern], place=place)
-
-    @property
     def nbytes(self) -> int:
-        return sum(a.nbytes for a in self.arrays)
+        return sum(a.nbytes for a in (self.heads, self.entry, self.adjacent, self.kinds, self.far))
 
 
 def facet_groups(kinds: FacetKinds, size: int) -> FacetGroups:
@@ -79,16 +52,16 @@ def facet_groups(kinds: FacetKinds, size: int) -> FacetGroups:
     kind = kind.reshape(count, size)
     place = np.argsort(kind, axis=1, kind="stable").astype(np.int32)
     kind = np.take_along_axis(kind, place, axis=1)
-    listed, start, local = _by_group(kind, np.ones(kind.shape, bool), kinds.count + 1)
+    listed, start, local = _local_kinds(kind, kinds.count)
+    entry = local * size + place
     first = size * np.arange(count)[:, None]
+    far, start_far, adjacent = _relative(kinds.layout.neighbours[1:], first + place, first, facets)
     valid = first + place < facets
-    entry = np.where(valid, local * size + place, 0).astype(np.uint16)
-    where, beside, start_far, far, sizes = _neighbours(kinds.layout.neighbours[1:], first + place, valid, first)
+    entry = np.where(valid, entry, 0).astype(np.uint16)
     # A pattern is all that groups may share; kinds and far neighbours are a group's own, by place.
-    chosen, pattern = _distinct(np.concatenate([entry, where.reshape(count, -1), beside], axis=1))
-    heads = np.stack([pattern, start, start_far, sizes], axis=1).astype(np.int32)
-    listed = np.append(np.minimum(listed, max(0, kinds.count - 1)), 0).astype(np.int32)
-    return FacetGroups(size, heads, entry[chosen], where[chosen], beside[chosen], listed, far)
+    chosen, pattern = _distinct(np.concatenate([entry[:, None], adjacent], axis=1).reshape(count, -1))
+    heads = np.stack([pattern, start, start_far, np.zeros(count)], axis=1).astype(np.int32)
+    return FacetGroups(size, heads, entry[chosen], adjacent[chosen], listed, far)
 
 
 def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -110,35 +83,31 @@ def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return chosen, kind.ravel()
 
 
-def _by_group(numbers: np.ndarray, chosen: np.ndarray, most: int):
-    """Distinct chosen numbers [·] < most of each group, ascending, one group after the other, where each group's begin,
-    and the place of each number [group, …] among its group's (where not chosen: 0)."""
-    group = np.broadcast_to(np.arange(len(numbers)).reshape(-1, *[1] * (numbers.ndim - 1)), numbers.shape)[chosen]
-    keys, place = np.unique(group.astype(np.int64) * most + numbers[chosen], return_inverse=True)
-    of_group, listed = np.divmod(keys, most)
-    start = np.searchsorted(of_group, np.arange(len(numbers)))
-    found = np.zeros(numbers.shape, dtype=np.int64)
-    found[chosen] = place.ravel() - start[group]
-    return listed, start, found
+def _local_kinds(kind: np.ndarray, none: int):
+    """Kinds [·] of the groups one after the other, where each group's begin, and places [group, item] in them."""
+    group, size = np.divmod(np.arange(kind.size), kind.shape[1])[0], kind.shape[1]
+    keys, place = np.unique(group.astype(np.int64) * (none + 1) + kind.ravel(), return_inverse=True)
+    of_group, listed = np.divmod(keys, none + 1)
+    start = np.searchsorted(of_group, np.arange(len(kind)))
+    local = place.ravel().reshape(-1, size) - start[:, None]
+    return np.append(np.minimum(listed, max(0, none - 1)), 0).astype(np.int32), start, local
 
 
-def _neighbours(neighbours: np.ndarray, facet: np.ndarray, valid: np.ndarray, first: np.ndarray):
-    """Of groups: `place` and `beside` as FacetGroups has them, where far neighbours begin, these, and how many
-    neighbours there are."""
+def _relative(neighbours: np.ndarray, facet: np.ndarray, first: np.ndarray, facets: int):
+    """Far neighbours [·], where each group's begin, and numbers [group, slot - 1, item] as FacetGroups has them."""
     count, size = facet.shape
-    found = neighbours[:, np.where(valid, facet, 0)].transpose(1, 0, 2)
-    there = (found >= 0) & valid[:, None]
-    outside = there & ((found < first[:, None]) | (found >= first[:, None] + size))
-    listed, start, place = _by_group(found, outside, neighbours.shape[1] + 1)
-    sizes = np.diff(np.append(start, len(listed)))
-    most = max(1, int(sizes.max(initial=0)))
-    where = np.where(outside, size + place, np.where(there, found - first[:, None], size + most)).astype(np.uint16)
-    group = np.repeat(np.arange(count), sizes)
-    offset = listed - first[group, 0]
-    is_far = (offset < LOWEST + most) | (offset >= -LOWEST)
-    before = np.concatenate([[0], np.cumsum(is_far)])
-    start_far = before[start]
-    beside = np.zeros((count, most), dtype=np.int16)
-    number = np.where(is_far, LOWEST + before[:-1] - start_far[group], offset)
-    beside[group, np.arange(len(listed)) - start[group]] = number
-    return where, beside.view(np.uint16), start_far, np.append(listed[is_far], 0).astype(np.int32), sizes
+    slots = len(neighbours)
+    inside = np.minimum(facet, facets - 1)
+    found = neighbours[:, inside].transpose(1, 0, 2)
+    found = np.where(found < 0, facet[:, None], found) - first[:, None]
+    found = np.where((facet < facets)[:, None], found, 0)
+    far = (found < LOWEST + slots * size) | (found >= -LOWEST)
+    place = np.cumsum(far.reshape(count, -1), axis=1)
+    start = np.concatenate([[0], np.cumsum(place[:, -1])])[:count] if count else np.zeros(0)
+    numbers = (found + first[:, None])[far]
+    number = LOWEST + place.reshape(found.shape) - 1
+    return (
+        np.append(numbers, 0).astype(np.int32),
+        start,
+        np.where(far, number, found).astype(np.int16).view(np.uint16),
+    )

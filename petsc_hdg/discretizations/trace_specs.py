@@ -17,20 +17,17 @@ SYMMETRIC_PLACES = 0.75  # facets of a patch over those of its cells, at most a 
 BLOCK_THREADS = 32  # of a work-group that inverts one facet block
 CONGRUENT_THREADS = 256  # of a work-group that are sure to have registers enough
 CONGRUENT_FACETS, CONGRUENT_ROWS = 64, 16  # of a work-group, and of a thread on a GPU
-CONGRUENT_PLACES, CONGRUENT_LOCAL = 3, 24 << 10  # facets and neighbours over facets of a group, local memory of these
 MOST_SHARE = 1 / 8  # kinds of facets over facets, from which on a dictionary does not pay
 MOST_BYTES = 256e6  # of a dictionary: one of 160 MB, an eighth of the facets, is still 2.2 times as fast on an H100
 
 
 @dataclass(frozen=True)
 class CongruentShape:
-    """Facets of a work-group of trace_congruent.cl, rows of a thread, threads of a facet, local values from place to
-    place."""
+    """Facets of a work-group of trace_congruent.cl, rows of a thread, threads of a facet."""
 
     facets: int
     rows: int
     parts: int
-    step: int
 
 
 @dataclass(frozen=True)
@@ -102,9 +99,9 @@ class TraceSpecs:
             "ROWS": shape.rows,
             "PARTS": shape.parts,
             "PAIRS": int(self.limits.is_gpu and shape.rows % 2 == 0),
-            "STEP": shape.step,
-            "NEAR": int(self.limits.is_gpu),
-            "STAGED": int(self.limits.is_gpu and self.layout.block % 2),
+            "SORTED": 1,
+            "STAGED": int(self.limits.is_gpu and self.layout.is_blocked and self.layout.block % 2),
+            "NEAR": 0,
         }
         sizes = {"assemble": 64, "product": shape.facets * shape.parts, "column": 64}
         sources = ("trace_numbers.clh", "trace_stored.clh", "trace_congruent.cl")
@@ -119,13 +116,10 @@ class TraceSpecs:
         parts = -(-block // CONGRUENT_ROWS) if self.limits.is_gpu else 1
         rows = -(-block // parts)
         rows += rows % 2 if self.limits.is_gpu and block > 1 else 0
-        step = block + 2 if self.limits.is_gpu and block % 4 == 0 else block  # an odd number of local memory's banks
-        facets, most = CONGRUENT_FACETS, min(self.limits.max_work_group, CONGRUENT_THREADS)
-        while facets > 1 and (
-            facets * parts > most or CONGRUENT_PLACES * facets * step * self.real_bytes > CONGRUENT_LOCAL
-        ):
+        facets = CONGRUENT_FACETS
+        while facets > 1 and facets * parts > min(self.limits.max_work_group, CONGRUENT_THREADS):
             facets //= 2
-        return CongruentShape(facets, rows, -(-block // rows), step)
+        return CongruentShape(facets, rows, -(-block // rows))
 
     @property
     def congruent_reals(self) -> int:

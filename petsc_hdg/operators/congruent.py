@@ -6,7 +6,6 @@ import copy
 
 import numpy as np
 
-from ..device.platforms import opencl
 from ..discretizations.base import padded
 from ..discretizations.facet_groups import facet_groups
 from ..discretizations.facet_kinds import FacetKinds
@@ -27,21 +26,14 @@ class CongruentFacets:
         self.shape = trace.specs.congruent_shape()
         self.num_facets, self.facet_stride = layout.num_facets, padded(layout.num_facets)
         self.kind_stride = padded(kinds.count)
-        groups = facet_groups(kinds, self.shape.facets)
-        self.groups = groups if trace.specs.limits.is_gpu else groups.apart()
-        self._listed = [self.arrays.to_device(a, "trace layout") for a in self.groups.arrays]
-        self._local_bytes = (self.shape.facets + self.groups.most + 1) * self.shape.step * self.arrays.real.itemsize
-        self._values = opencl().LocalMemory(self._local_bytes)
+        self.groups = facet_groups(kinds, self.shape.facets)
+        listed = (getattr(self.groups, name) for name in ("heads", "entry", "adjacent", "kinds", "far"))
+        self._listed = [self.arrays.to_device(a, "trace layout") for a in listed]
         self._numbers = None if trace.is_blocked else self._stored(layout.numbers.T, self.facet_stride)
         self._cells, self._local = layout.cells[:, kinds.representative], layout.local[:, kinds.representative]
         self._sides = self._stored(self._cells, self.kind_stride), self._stored(self._local, self.kind_stride)
         self.blocks, self.transposed = (self.arrays.zeros(self.num_reals, trace.stored) for _ in range(2))
         self._tiles: dict = {}
-
-    @property
-    def fits(self) -> bool:
-        """Whether local memory holds the values of a group and its neighbours."""
-        return self._local_bytes <= self.trace.operator.device.local_bytes
 
     @property
     def num_reals(self) -> int:
@@ -96,15 +88,14 @@ class CongruentFacets:
         ends = self.trace.part_range(part, inner, self.groups.count * facets, facets)
         first, last = (end * self.shape.parts for end in ends)
         self.trace.kernels["trace_congruent_product"].of_part(part)(
-            last, *self._sizes, self.groups.most, self.transposed if transpose else self.blocks, *self._listed,
-            self._numbers, x.owned, x.tail, y_owned, y_ghost, self.parts, self._values, first=first,
+            last, *self._sizes, self.transposed if transpose else self.blocks, *self._listed, self._numbers, x.owned,
+            x.tail, y_owned, y_ghost, self.parts, first=first,
         )  # fmt: skip
 
     def column(self, k: int, y_owned, y_ghost) -> None:
         """As TraceFormat.column."""
-        heads, entry, _, _, kinds, _ = self._listed
         self.trace.kernels["trace_congruent_column"](
-            self.num_facets * self.trace.layout.block, *self._sizes, k, self.blocks, heads, entry, kinds, self._numbers,
+            self.num_facets * self.trace.layout.block, *self._sizes, k, self.blocks, *self._listed, self._numbers,
             y_owned, y_ghost,
         )  # fmt: skip
 

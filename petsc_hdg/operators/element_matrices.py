@@ -61,9 +61,7 @@ class ElementMatrices(TraceFormat):
             return
         kinds = facet_kinds(self.layout, shapes.shape)
         if 0 < kinds.count <= self.specs.most_kinds:
-            congruent = CongruentFacets(self, kinds)
-            if congruent.fits:
-                self.congruent, self.packed, self.unpacked = congruent, None, None
+            self.congruent, self.packed, self.unpacked = CongruentFacets(self, kinds), None, None
 
     @cached_property
     def _dofs(self):

@@ -154,28 +154,23 @@ def test_groups_of_facets(cell, lowest, monkeypatch):
     size, seen, far = 16, [], 0
     groups = facet_groups(kinds, size)
     assert lowest != -190 or len(groups.far) > groups.count
-    for first, (pattern, kind_start, far_start, count) in zip(
+    for first, (pattern, kind_start, far_start, _) in zip(
         range(0, size * groups.count, size), groups.heads, strict=True
     ):
-        near = groups.beside[pattern, :count].view(np.int16).astype(int)
-        is_far = near < lowest + groups.most
-        far += is_far.sum()
-        beside = np.where(is_far, groups.far[far_start + np.where(is_far, near - lowest, 0)], first + near)
-        assert (np.diff(beside) > 0).all() and not ((beside >= first) & (beside < first + size)).any()
-        places = np.concatenate([first + np.arange(size), beside, np.full(groups.most - count, -2), [-1]])
         before = -1
         for item in range(min(size, layout.num_facets - first)):
             local, place = divmod(int(groups.entry[pattern, item]), size)
             facet, kind = first + place, groups.kinds[kind_start + local]
             assert kind == kinds.kind[facet] and kind >= before
             before = kind
-            np.testing.assert_array_equal(places[groups.place[pattern, :, item]], layout.neighbours[1:, facet])
+            near = groups.adjacent[pattern, :, item].view(np.int16).astype(int)
+            is_far = near < lowest + size * len(near)
+            found = np.where(is_far, groups.far[far_start + np.where(is_far, near - lowest, 0)], first + near)
+            far += is_far.sum()
+            expected = layout.neighbours[1:, facet]
+            np.testing.assert_array_equal(found, np.where(expected < 0, facet, expected))
             seen.append(facet)
     assert sorted(seen) == list(range(layout.num_facets)) and len(groups.far) == far + 1
-    apart = groups.apart()
-    for first, numbers, entry in zip(range(0, size * groups.count, size), apart.place, apart.entry, strict=True):
-        facet = (first + entry % size)[: layout.num_facets - first]
-        np.testing.assert_array_equal(numbers[:, : len(facet)], layout.neighbours[1:, facet])
 
 
 def test_distinct_rows(monkeypatch):
@@ -258,15 +253,6 @@ def parts_agree(op, trace, summing) -> None:
     y = op.local(partial(trace.mult, x))
     parts, summing.parts = op.arrays.to_host(summing.parts, summing.num_parts), None
     assert abs(parts.sum() - values @ y) < 1e-13 * np.linalg.norm(values) * np.linalg.norm(y)
-
-
-def test_local_memory_that_does_not_suffice(monkeypatch):
-    """Cells then have a matrix each."""
-    monkeypatch.setattr(CongruentFacets, "fits", False)
-    op = TraceStandIn("triangle", 1, 1, faces=FACES["triangle"])
-    trace = create_format("element", op)
-    trace.share(Shapes(np.zeros(op.mesh.num_cells, dtype=np.int32), np.zeros(1, dtype=np.int32)))
-    assert trace.congruent is None
 
 
 def test_tiles_of_any_size_give_the_same_bits():
