@@ -27,7 +27,9 @@ def test_an_error_that_all_ranks_raise_names_none():
 
 def test_an_error_raised_while_one_is_handled_is_agreed_anew(monkeypatch):
     asked = []
-    monkeypatch.setattr(errors, "_any_failed", lambda comm, error, patience: asked.append(type(error)) or error is not None)
+    monkeypatch.setattr(
+        errors, "_any_failed", lambda comm, error, patience: asked.append(type(error)) or error is not None
+    )
     with pytest.raises(ValueError), collectively(MPI.COMM_SELF):
         try:
             with collectively(MPI.COMM_SELF):

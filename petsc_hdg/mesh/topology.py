@@ -4,7 +4,7 @@ Only incidence is read from PETSc, never its cone orientations. Reference order 
 simplices by ascending place along a direction in space, so that those that are copies of each other have their vertices
 in the same order, however the mesh was made; tensor cells start at the vertex of smallest global number, whose
 neighbours follow in ascending order as v1, v2 (, v4), and adjacency fixes the others (basix' tensor order). So cells
-that share an entity agree on it up to the permutation that `vertex_rank` tells, and a cell's orientation may be negative.
+that share an entity agree on it up to the permutation that `vertex_rank` tells; a cell's orientation may be negative.
 """
 
 from __future__ import annotations
