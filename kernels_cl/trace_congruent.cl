@@ -1,20 +1,19 @@
 // The trace matrix of a mesh with congruent cells: a dictionary of the blocks of each kind of facet (Roca, Nguyen and
 // Peraire 2011 store them for each facet), which stays in cache. A product moves vectors and few bytes of numbers.
-// A work-group has FACETS consecutive facets. A thread has ROWS rows of a facet; PARTS threads share one.
-// needs: M BLOCKED NC NP F NA MC FACETS ROWS PARTS PAIRS SORTED STAGED NEAR
+// A work-group has FACETS consecutive facets, sorted by kind, so that neighbouring threads read the same blocks. A thread has
+// ROWS rows of a facet; PARTS threads share one.
+// needs: M BLOCKED NC NP F NA MC FACETS ROWS PARTS PAIRS STAGED
 //
 // M = NP NC     unknowns of a facet: nodes, then components        F   facets of a cell
 // NA = 2 F - 1  slots of a facet: itself, others of its first cell, others of its second one
 // MC = F M      unknowns of a cell
 // PAIRS 1       dictionaries are read two numbers at once, and vectors where facets are blocks of an even M
-// SORTED 1      items of a group are sorted by kind, so that neighbouring threads read the same blocks
 // STAGED 1      sums pass through local memory, so that neighbouring threads write neighbouring rows (if BLOCKED)
-// NEAR 1        values of a group's own facets are read once, into local memory (if BLOCKED)
 //
 // Arrays, WIDTH = PARTS ROWS >= M
 //   D, T        [kind, NA, M, WIDTH]   entry (row i, unknown k of the facet in slot a); T: of the transposed matrix
 //   heads       [group]                pattern, start of the group's kinds and of its far neighbours, nothing
-//   entry       [pattern, FACETS]      place of the kind in the group's kinds; if SORTED: times FACETS, plus place of the facet
+//   entry       [pattern, FACETS]      place of the kind in the group's kinds, times FACETS, plus place of the facet
 //   adjacent    [pattern, NA - 1, FACETS] facet in slots 1 … NA - 1 of each item's facet, less the group's first
 //               one; itself where there is none; if below LOWEST + (NA - 1) FACETS: LOWEST and place in the far neighbours
 //   kinds       of the groups' facets;   far   numbers of neighbours beyond 16 bits
@@ -85,19 +84,9 @@ __kernel void trace_congruent_assemble(int num_listed, int first, int count, int
 #define ADD_COLUMN(column, value) for (int i_ = 0; i_ < ROWS; ++i_) sum[i_] += (column)[i_] * (value)
 #endif
 
-// Where item `item` of a group stands, and which kind it has.
-#if SORTED
-#define PLACE_OF(code, item) ((code) % FACETS)
-#define KIND_OF(code, group_kinds) (group_kinds)[(code) / FACETS]
-#else
-#define PLACE_OF(code, item) min(item, width - 1)
-#define KIND_OF(code, group_kinds) (group_kinds)[code]
-#endif
-
 #define GROUP_ARRAYS                                                                                             \
   __global const int4 *restrict heads, __global const ushort *restrict entry, __global const short *restrict adjacent, \
   __global const int *restrict kinds, __global const int *restrict far
-#define LOCAL_VALUES ((STAGED || NEAR) ? FACETS * M : 1)
 
 // Values of a facet, numbers counted from the group's first facet.
 inline __global const real *facet_values(__global const real *owned, __global const real *tail, int n_owned, int start)
@@ -116,27 +105,21 @@ KERNEL(FACETS * PARTS) void trace_congruent_product(int num_facets, int n_owned,
   const int group = get_global_id(0) / (FACETS * PARTS), base = group * FACETS, part = get_local_id(0) / FACETS;
   const int item = get_local_id(0) % FACETS, width = min(FACETS, num_facets - base);
   const int4 head = heads[group];
-#if STAGED || NEAR
-  __local real values[LOCAL_VALUES];
+#if STAGED
+  __local real values[FACETS * M];
 #endif
   const int code = entry[head.x * FACETS + item];
-  const int here = PLACE_OF(code, item), f = base + here;
+  const int here = code % FACETS, f = base + here;
   int facet[NA];
   facet[0] = here;
 #pragma unroll
   for (int a = 1; a < NA; ++a) facet[a] = adjacent[(head.x * (NA - 1) + a - 1) * FACETS + item];
-#if NEAR
-  FOR_ITEMS(k, width * M) values[k] = *facet_values(owned, tail, n_owned, base * M + k);
-#endif
-  __global const stored *column = D + TABLE_AT(KIND_OF(code, kinds + head.y), 0, 0) + part * ROWS;
+  __global const stored *column = D + TABLE_AT(kinds[head.y + code / FACETS], 0, 0) + part * ROWS;
   SUMS;
   CLEAR_SUMS();
 #pragma unroll
   for (int a = 1; a < NA; ++a)
     if (facet[a] < LOWEST + (NA - 1) * FACETS) facet[a] = far[head.z + facet[a] - LOWEST] - base;
-#if NEAR
-  BARRIER_LOCAL();
-#endif
   // Values are read where there is no facet too, so that no load waits for a branch.
 #if M <= 8
 #pragma unroll
@@ -144,19 +127,6 @@ KERNEL(FACETS * PARTS) void trace_congruent_product(int num_facets, int n_owned,
   for (int a = 0; a < NA; ++a) {
     const int g = facet[a];
     const bool none = a && g == here;
-#if NEAR
-    if ((uint)g < (uint)width) {
-      __local const real *x = values + g * M;
-#if M <= 16
-#pragma unroll
-#endif
-      for (int k = 0; k < M; ++k) {
-        const real value = none ? 0 : x[k];
-        ADD_COLUMN(column + (a * M + k) * WIDTH, value);
-      }
-      continue;
-    }
-#endif
 #if WHOLE_PAIRS
     __global const real2 *x = (__global const real2 *)facet_values(owned, tail, n_owned, (base + g) * M);
 #if M <= 16
@@ -186,9 +156,6 @@ KERNEL(FACETS * PARTS) void trace_congruent_product(int num_facets, int n_owned,
     parts[get_global_id(0)] = item < width ? product : 0;
   }
 #if STAGED
-#if NEAR
-  BARRIER_LOCAL();
-#endif
 #pragma unroll
   for (int i = 0; i < ROWS; ++i)
     if (item < width && part * ROWS + i < M) values[here * M + part * ROWS + i] = SUM(i);
@@ -222,8 +189,8 @@ __kernel void trace_congruent_column(int num_facets, int n_owned, int n_free, in
   const int t = get_global_id(0) / M, i = get_global_id(0) % M;
   if (t >= num_facets) return;
   const int4 head = heads[t / FACETS];
-  const int base = t / FACETS * FACETS, width = min(FACETS, num_facets - base);
-  const int code = entry[head.x * FACETS + t - base], f = base + PLACE_OF(code, t - base);
-  const real value = D[TABLE_AT(KIND_OF(code, kinds + head.y), 0, column < 0 ? i : column) + i];
+  const int base = t / FACETS * FACETS;
+  const int code = entry[head.x * FACETS + t - base], f = base + code % FACETS;
+  const real value = D[TABLE_AT(kinds[head.y + code / FACETS], 0, column < 0 ? i : column) + i];
   trace_set(y_owned, y_ghost, n_owned, n_free, numbers, facet_stride, f, i, value);
 }

@@ -17,6 +17,7 @@ SYMMETRIC_PLACES = 0.75  # facets of a patch over those of its cells, at most a 
 BLOCK_THREADS = 32  # of a work-group that inverts one facet block
 CONGRUENT_THREADS = 256  # of a work-group that are sure to have registers enough
 CONGRUENT_FACETS, CONGRUENT_ROWS = 64, 16  # of a work-group, and of a thread on a GPU
+LARGE_GROUPS = {4: 256}  # facets of a work-group on a GPU for blocks of a size that do better so
 MOST_SHARE = 1 / 8  # kinds of facets over facets, from which on a dictionary does not pay
 MOST_BYTES = 256e6  # of a dictionary: one of 160 MB, an eighth of the facets, is still 2.2 times as fast on an H100
 
@@ -99,9 +100,7 @@ class TraceSpecs:
             "ROWS": shape.rows,
             "PARTS": shape.parts,
             "PAIRS": int(self.limits.is_gpu and shape.rows % 2 == 0),
-            "SORTED": 1,
             "STAGED": int(self.limits.is_gpu and self.layout.is_blocked and self.layout.block % 2),
-            "NEAR": 0,
         }
         sizes = {"assemble": 64, "product": shape.facets * shape.parts, "column": 64}
         sources = ("trace_numbers.clh", "trace_stored.clh", "trace_congruent.cl")
@@ -116,7 +115,7 @@ class TraceSpecs:
         parts = -(-block // CONGRUENT_ROWS) if self.limits.is_gpu else 1
         rows = -(-block // parts)
         rows += rows % 2 if self.limits.is_gpu and block > 1 else 0
-        facets = CONGRUENT_FACETS
+        facets = LARGE_GROUPS.get(block, CONGRUENT_FACETS) if self.limits.is_gpu else CONGRUENT_FACETS
         while facets > 1 and facets * parts > min(self.limits.max_work_group, CONGRUENT_THREADS):
             facets //= 2
         return CongruentShape(facets, rows, -(-block // rows))
