@@ -85,7 +85,9 @@ class Options:
     report: str = option("", "JSON file that receives the run's report")
     check_kernels: bool = option(True, "compare each new kernel with numpy before its first use on a device")
     profile: bool = option(False, "time each kernel with device events")
-    checkpoint: str = option("", "HDF5 file that receives the state every so many steps, and at the end")
+    checkpoint: str = option(
+        "", "HDF5 file that receives the state every -fe_checkpoint_interval steps, and at the end"
+    )
     checkpoint_interval: int = option(
         10, "steps (in time, of a load, or of Newton's method) between checkpoints", minimum=1, maximum=2**31 - 1
     )
