@@ -53,11 +53,13 @@ def our_error(error: BaseException | None) -> PetscHdgError | None:
 
     A lack of memory that drivers or numpy tell of becomes one.
     """
-    while error is not None:
+    seen = []  # an error raised anew from one that it caused stands behind itself
+    while error is not None and not any(error is other for other in seen):
         if isinstance(error, PetscHdgError):
             return error
         if _lacks_memory(error):
             return _memory_error(error)
+        seen.append(error)
         error = error.__cause__ or error.__context__
     return None
 

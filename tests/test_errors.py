@@ -71,3 +71,9 @@ def test_our_error_is_found_behind_others():
     except RuntimeError as outer:
         assert our_error(outer) is inner
     assert our_error(ValueError("alone")) is None
+
+
+def test_errors_that_stand_behind_each_other():
+    first, second = ValueError("first"), RuntimeError("second")
+    first.__context__, second.__cause__ = second, first
+    assert our_error(first) is None

@@ -26,11 +26,19 @@ def agreed(comm):
         try:
             yield
         except PETSc.Error as error:
-            if our_error(error) is None and error.__cause__ is None and error.__context__ is None:
-                raise SolveError(
-                    f"PETSc's solvers failed ({reason(error)}); check the options -ksp_type, -pc_type and theirs"
-                ) from error
-            raise our_error(error) or error from None
+            found = our_error(error) or _cause(error)
+            if found is not None:
+                raise found from None
+            raise SolveError(
+                f"PETSc's solvers failed ({reason(error)}); check the options -ksp_type, -pc_type and theirs"
+            ) from error
+
+
+def _cause(error: BaseException | None) -> BaseException | None:
+    """What a callback of the user's raised, which PETSc 3.26 wraps; None if PETSc itself failed."""
+    while isinstance(error, PETSc.Error):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def vec_type(dm) -> str:
