@@ -15,7 +15,7 @@ import pytest
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 GIVEN = Namespace(ranks=3, options=[], limit=200.0)
 SAMPLE = ("no memory in the solve", "root of a negative number", "exception in a monitor of steps", "killed (SIGKILL)")
-INPUTS = ("mesh:1010", "mesh:4", "physics:12", "polygons:3", "options:9", "checkpoint:0", "checkpoint:1")
+INPUTS = ("mesh:1010", "mesh:1049", "mesh:4", "physics:12", "polygons:3", "options:9", "checkpoint:0", "checkpoint:1")
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Gmsh files in text are counted through before PETSc reads them: its reader trusts counts and tags, and crashes on
+"""Gmsh files are counted through before PETSc reads them: its reader trusts counts and tags, and crashes on
 some files that are damaged. Formats: Gmsh's reference manual, MSH 4.1 and 2.2."""
 
 from __future__ import annotations
@@ -36,11 +36,15 @@ CHECKED = (2.2, 4.1)
 
 
 def check(path: Path, version: float) -> None:
-    """Raise MeshError if the nodes or elements of a file in text do not add up. Binary files are left to PETSc."""
+    """Raise MeshError if the nodes or elements of a file do not add up. Binary files of MSH 2.2 are left to PETSc."""
     content = path.read_bytes()
-    if version not in CHECKED or content.split(b"\n", 2)[1].split()[1:2] != [b"0"]:
+    kind = content.split(b"\n", 2)[1].split()[1:2]
+    if version not in CHECKED or (kind != [b"0"] and version != 4.1):
         return
     try:
+        if kind != [b"0"]:
+            _known(_binary_elements(content), _binary_nodes(content))
+            return
         tags = _nodes(_section(content, b"Nodes"), version)
         (_blocks if version == 4.1 else _lines)(_section(content, b"Elements"), tags)
         if version == 4.1 and b"$Entities" in content:
@@ -128,6 +132,67 @@ def _blocks(numbers: np.ndarray, tags: np.ndarray) -> None:
         _known(_whole(numbers[place : place + size * width]).reshape(-1, width)[:, 1:], tags)
         place, total = place + size * width, total + size
     _require(place == len(numbers) and total == count, f"there are not {count} elements in {blocks} blocks")
+
+
+def _binary(content: bytes, name: bytes, start: int, kind: str, count: int) -> tuple[np.ndarray, int]:
+    """Numbers of a kind from a byte of a binary section on [count], and the byte behind them. Raises ValueError."""
+    nbytes = int(count) * np.dtype(kind).itemsize
+    _require(0 <= nbytes <= len(content) - start, f"${name.decode()} is cut off")
+    return np.frombuffer(content, kind, int(count), start), start + nbytes
+
+
+def _binary_blocks(content: bytes, name: bytes):
+    """(dim, whether parametric or the type, count, byte where its data begin) of each block; sent: the byte behind."""
+    start = content.find(b"\n$" + name)
+    _require(start >= 0, f"no ${name.decode()}")
+    head, place = _binary(content, name, start + len(name) + 3, "<u8", 4)
+    total = 0
+    for _ in range(min(int(head[0]), len(content))):
+        (dim, _, what), place = _binary(content, name, place, "<i4", 3)
+        (count,), place = _binary(content, name, place, "<u8", 1)
+        total += int(count)
+        place = yield int(dim), int(what), int(count), place
+    _require(total == int(head[1]), f"${name.decode()} has {total} items instead of {head[1]}")
+    _require(content[place : place + 6].lstrip(b"\n")[:4] == b"$End", f"${name.decode()} does not end where it must")
+
+
+def _walk(blocks, read) -> list[np.ndarray]:
+    """What `read(block)` returns of each block, an array and the byte behind it."""
+    found, block = [np.zeros(0, np.int64)], next(blocks, None)
+    while block is not None:
+        array, place = read(*block)
+        found.append(array)
+        try:
+            block = blocks.send(place)
+        except StopIteration:
+            block = None
+    return found
+
+
+def _binary_nodes(content: bytes) -> np.ndarray:
+    """Tags of all nodes, in order [node]."""
+
+    def read(dim, parametric, count, place):
+        _require(0 <= dim <= 3 and parametric in (0, 1), "a block of nodes has a damaged head")
+        tags, place = _binary(content, b"Nodes", place, "<u8", count)
+        x, place = _binary(content, b"Nodes", place, "<f8", count * (3 + (dim if parametric else 0)))
+        _require(np.isfinite(x).all(), "a coordinate is not a finite number")
+        return tags.astype(np.int64), place
+
+    tags = np.sort(np.concatenate(_walk(_binary_blocks(content, b"Nodes"), read)))
+    _require(len(tags) and tags[0] > 0 and (np.diff(tags) > 0).all(), "two nodes have the same tag, or one below 1")
+    return tags
+
+
+def _binary_elements(content: bytes) -> np.ndarray:
+    """Nodes of all elements [n]."""
+
+    def read(dim, kind, count, place):
+        _require(0 <= dim <= 3 and kind in _NODES, f"elements of type {kind} are not known")
+        rows, place = _binary(content, b"Elements", place, "<u8", count * (1 + _NODES[kind]))
+        return rows.reshape(count, -1)[:, 1:].ravel().astype(np.int64), place
+
+    return np.concatenate(_walk(_binary_blocks(content, b"Elements"), read))
 
 
 def _lines(numbers: np.ndarray, tags: np.ndarray) -> None:
