@@ -1,5 +1,6 @@
 """Krylov methods on the device, as contexts of PETSc's KSP: -ksp_type python -ksp_python_type petsc_hdg.CG."""
 
+from . import multigrid  # noqa: F401  puts itself among the preconditioners
 from .bicgstab import BiCGStab
 from .cg import CG
 from .chebyshev import Chebyshev

@@ -7,6 +7,7 @@ from petsc4py import PETSc
 from ..operators.block_jacobi import LIVING
 from .chebyshev import Chebyshev
 from .course import Course
+from .preconditioners import MAKERS
 from .solver import DeviceSolver
 from .vectors import Vectors
 
@@ -36,6 +37,9 @@ def inner_solve(pc: PETSc.PC, vectors: Vectors) -> InnerSolve | None:
         return None
     is_ours = ksp.getType() == PETSc.KSP.Type.PYTHON and isinstance(ksp.getPythonContext(), DeviceSolver)
     return InnerSolve(ksp, vectors) if is_ours else None
+
+
+MAKERS.append(inner_solve)
 
 
 class ChebyshevPC:

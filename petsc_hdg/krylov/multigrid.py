@@ -10,9 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..device import Recorded, aside
+from ..options import Options
 from .dense_matrix import DenseMatrix
 from .level_operators import Unsupported, level_operator
 from .multigrid_view import cycles, described, distinct_smoothers
+from .preconditioners import MAKERS, ByPetsc
 from .sell_matrix import SellMatrix, is_assembled, mirrored, rows_of
 from .smoothers import smoother_of
 from .staging import Staged
@@ -125,6 +127,20 @@ class _Level:
         rows, below = interpolation.getLocalSize()
         self.r = arrays.zeros(max(1, rows))
         self.below_b, self.below_x = arrays.zeros(max(1, below)), arrays.zeros(max(1, below))
+
+
+def mirrored_multigrid(pc, vectors: Vectors):
+    """Multigrid as PETSc has set it up, on the device if it can be; None for other PCs. Collective."""
+    if pc.getType() not in ("mg", "gamg"):
+        return None
+    precision = Options.from_petsc(pc.getOptionsPrefix()).pmat_precision
+    try:
+        return MirroredMultigrid(pc, vectors, precision)
+    except Unsupported as why:
+        return ByPetsc(pc, vectors, str(why))
+
+
+MAKERS.append(mirrored_multigrid)
 
 
 # Coarsest level ---------------------------------------------------------------------------------------------------

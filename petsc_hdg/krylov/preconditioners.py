@@ -6,7 +6,6 @@ from petsc4py import PETSc
 
 from ..device import aside
 from ..operators.block_jacobi import BlockJacobi
-from ..options import Options
 from .null_space import removal
 from .staging import Converted, Staged
 from .vectors import Vectors
@@ -95,31 +94,28 @@ class Preconditioner:
             self.null_space.remove(y)
 
 
+# Functions of a PC and vectors that give what applies the PC to buffers, or None; asked in turn. Multigrid and solvers
+# within solvers, which have preconditioners in their turn, put theirs here.
+MAKERS: list = []
+
+
 def device_preconditioner(pc: PETSc.PC, vectors: Vectors):
     """What applies a PC to buffers. Collective."""
-    kind = pc.getType()
-    if kind in (PETSc.PC.Type.NONE, PETSc.PC.Type.JACOBI):
-        return Scaling(pc, vectors)
-    context = pc.getPythonContext() if kind == PETSc.PC.Type.PYTHON else None
-    if isinstance(context, BlockJacobi) and context.context.operator.device is vectors.device:
-        return Blocks(context, vectors)
-    if kind in (PETSc.PC.Type.MG, PETSc.PC.Type.GAMG):
-        return _mirrored(pc, vectors)
-    return _inner_solve(pc, vectors) or ByPetsc(pc, vectors)
+    for make in MAKERS:
+        made = make(pc, vectors)
+        if made is not None:
+            return made
+    return ByPetsc(pc, vectors)
 
 
-def _inner_solve(pc: PETSc.PC, vectors: Vectors):
-    from .inner import inner_solve  # solvers have preconditioners in their turn
-
-    return inner_solve(pc, vectors)
+def _scaling(pc: PETSc.PC, vectors: Vectors) -> Scaling | None:
+    return Scaling(pc, vectors) if pc.getType() in (PETSc.PC.Type.NONE, PETSc.PC.Type.JACOBI) else None
 
 
-def _mirrored(pc: PETSc.PC, vectors: Vectors):
-    """Multigrid as PETSc has set it up, on the device if it can be. Collective."""
-    from .multigrid import MirroredMultigrid, Unsupported  # its smoothers have preconditioners again
+def _blocks(pc: PETSc.PC, vectors: Vectors) -> Blocks | None:
+    context = pc.getPythonContext() if pc.getType() == PETSc.PC.Type.PYTHON else None
+    here = isinstance(context, BlockJacobi) and context.context.operator.device is vectors.device
+    return Blocks(context, vectors) if here else None
 
-    precision = Options.from_petsc(pc.getOptionsPrefix()).pmat_precision
-    try:
-        return MirroredMultigrid(pc, vectors, precision)
-    except Unsupported as why:
-        return ByPetsc(pc, vectors, str(why))
+
+MAKERS += [_scaling, _blocks]

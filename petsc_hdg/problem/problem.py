@@ -14,29 +14,27 @@ from ..discretizations import CondensedDiscretization, InteriorPenalty, Polytopi
 from ..discretizations.costs import cell_costs
 from ..discretizations.transposition import DeviceLimits
 from ..errors import SolveError, collectively
-from ..operators import AssembledMatrix, Callbacks, JacobianContext, TraceMatrix, create_operator
-from ..operators.check import check_kernels
-from ..options import Options, chosen_mat_type, chosen_pmat
+from ..operators import Callbacks, create_operator
+from ..options import Options, chosen_pmat
 from . import (
-    agglomerate_levels,
     cells_in_time,
     checkpointing,
-    coercivity,
     diagnosis,
     inputs,
+    matrices,
     newton_checkpoints,
     preconditioners,
     results,
     solvers,
     time_stepping,
     traffic,
-    two_level,
 )
+from .evaluated import Evaluated
 from .full import solve_full
 from .restartable import Restartable
 
 
-class Problem(Restartable):
+class Problem(Restartable, Evaluated):
     """A physics on a mesh by the scheme of `-fe_backend`.
 
         problem = Problem(mesh, physics)
@@ -98,10 +96,10 @@ class Problem(Restartable):
         self.access = VecAccess(self.arrays)
         with collectively(self.comm):  # so that a lack of memory, or a kernel that fails, is everyone's
             self.operator = create_operator(self.discretization, self.arrays)
-            self.operator.compile(matrices=self._assembles)
+            self.operator.compile(matrices=self.assembles)
 
     @property
-    def _assembles(self) -> bool:
+    def assembles(self) -> bool:
         """Whether the matrix of all unknowns is assembled."""
         return self.pmat == "aij" or (self.pmat == "agglomerates" and isinstance(self.discretization, PolytopicDG))
 
@@ -193,43 +191,7 @@ class Problem(Restartable):
                 f"auxiliary field '{self._unset[0]}' has no values yet: "
                 f"call problem.set_auxiliary('{self._unset[0]}', ...)"
             )
-        if self.options.check_kernels:
-            with stages.stage("compile"), collectively(self.comm):
-                check_kernels(self.operator)
-        sizes = (self.discretization.dofmap.num_owned, self.num_unknowns)
-        wanted = self._assembles or (self.is_condensed and self.operator.format is None)
-        kind = chosen_mat_type(self.options, self.discretization.matrix_blocks() is not None)
-        with stages.stage("discretize"):
-            assembled = AssembledMatrix(self.operator, sizes, self.dm.comm, self.vec_type, kind) if wanted else None
-            if assembled is not None and not isinstance(self.discretization, PolytopicDG):
-                solvers.set_near_nullspace(self.discretization, assembled.mat)
-            conforming = two_level.conforming_subspace(self)
-            levels = agglomerate_levels.agglomerate_levels(self)
-        jacobian, first = self._jacobian(sizes, assembled), coercivity.check_of(self)
-        rough = self._rough(sizes)
-        if self.has_cell_states:
-            return cells_in_time.callbacks(self, jacobian, assembled, rough)
-        return Callbacks(self.operator, self.access, jacobian, assembled, conforming, first, levels, rough)
-
-    def _jacobian(self, sizes, assembled) -> PETSc.Mat:
-        """The matrix of products: a shell, or the assembled one where that is all there is, or cheaper."""
-        if assembled is not None and isinstance(self.discretization, PolytopicDG):
-            return assembled.mat
-        if not self.is_condensed:
-            context = JacobianContext(self.operator, self.access, assembled)
-        elif self.operator.format is not None:
-            context = TraceMatrix(self.operator, self.access, assembled)
-        else:
-            return assembled.mat
-        return context.as_mat(sizes, self.dm.comm, self.vec_type)
-
-    def _rough(self, sizes) -> PETSc.Mat | None:
-        """The trace matrix with entries in single precision, where it is stored so for preconditioners."""
-        if not self.is_condensed or self.operator.rough is None:
-            return None
-        return TraceMatrix(self.operator, self.access, own=self.operator.rough).as_mat(
-            sizes, self.dm.comm, self.vec_type
-        )
+        return matrices.callbacks(self)
 
     def attach(self, solver) -> None:
         """Set residual and Jacobian of the user's own SNES or TS, and, where no matrix is assembled, KSP and PC."""
@@ -318,58 +280,3 @@ class Problem(Restartable):
         Raises SolveError on all ranks if a step fails.
         """
         return time_stepping.solve_in_time(self, u0, t1, dt, t0, monitor)
-
-    # Results ---------------------------------------------------------------------------------------------
-
-    def errors(self, u: PETSc.Vec, t: float = 0.0) -> dict[str, float]:
-        """Norms of the error over components and ranks. Raises PhysicsError without an exact solution.
-
-        L2 of u, H1 (the seminorm: L2 of the gradient) and, with hdg_gpu, star: L2 of the superconvergent u*.
-        """
-        inputs.require_exact(self.physics)
-        with stages.stage("output"), self.access.read(u) as buffer:
-            squares = self.comm.allreduce(self.operator.errors(buffer, t))
-        return {name: float(np.sqrt(row.sum())) for name, row in zip(self.operator.norms, squares, strict=True)}
-
-    def cell_values(self, u: PETSc.Vec, t: float = 0.0) -> dict[str, np.ndarray]:
-        """Values [cell, node, component] of each field at its nodes, essential values included (collective).
-
-        With hdg_gpu also `grad_u` (component, then direction) and `u_star` of each field u.
-        """
-        return {field.name: field.values for field in results.cell_fields(self, u, t)}
-
-    def write(self, path, u: PETSc.Vec, t: float = 0.0) -> None:
-        """Write a VTU file with all fields of u, high order where the fields are. Collective."""
-        with stages.stage("output"):
-            results.write_vtu(self, path, u, t)
-
-    def write_trace(self, path, u: PETSc.Vec, t: float = 0.0) -> None:
-        """Write a VTU file of the trace on all facets, each once, with hdg_gpu. Collective. Raises OptionError."""
-        with stages.stage("output"):
-            results.write_trace(self, path, u, t)
-
-    def flux(self, label: str, u: PETSc.Vec, t: float = 0.0) -> np.ndarray:
-        """∫ f1·n over the exterior facets of a named boundary [component], as Neumann conditions give it. Collective.
-
-        With hdg_gpu it is the numerical flux, which balances the sources in each cell and over the mesh to rounding.
-        Raises MeshError for an unknown boundary.
-        """
-        with stages.stage("output"), self.access.read(u) as buffer:
-            return self.operator.flux(label, buffer, t)
-
-    def plot(self, path, u: PETSc.Vec, t: float = 0.0, **settings) -> None:
-        """Write a PNG picture of the first field of u. Collective."""
-        with stages.stage("output"):
-            results.write_png(self, path, u, t, **settings)
-
-    def report(self, u: PETSc.Vec | None = None) -> dict:
-        """What was run and how it went; written to the file of `-fe_report` if given. Collective."""
-        return results.report(self, u)
-
-    def summary(self, report: dict | None = None, u: PETSc.Vec | None = None) -> str:
-        """The report as a table for the terminal. Collective."""
-        return results.summary(report or self.report(u))
-
-    def view(self) -> str:
-        """Lines that describe discretization, device and Vec mode. Collective."""
-        return results.describe(self)

@@ -1,0 +1,62 @@
+"""The callbacks of a problem, with the matrices that they fill and multiply by."""
+
+from __future__ import annotations
+
+from petsc4py import PETSc
+
+from .. import stages
+from ..discretizations import PolytopicDG
+from ..errors import collectively
+from ..operators import AssembledMatrix, Callbacks, JacobianContext, TraceMatrix
+from ..operators.check import check_kernels
+from ..options import chosen_mat_type
+from . import agglomerate_levels, cells_in_time, coercivity, solvers, two_level
+
+
+def callbacks(problem) -> Callbacks:
+    """Residual and Jacobian of a problem whose data are complete; kernels are checked before. Collective."""
+    if problem.options.check_kernels:
+        with stages.stage("compile"), collectively(problem.comm):
+            check_kernels(problem.operator)
+    operator, sizes = problem.operator, (problem.discretization.dofmap.num_owned, problem.num_unknowns)
+    with stages.stage("discretize"):
+        assembled = _assembled(problem, sizes)
+        conforming = two_level.conforming_subspace(problem)
+        levels = agglomerate_levels.agglomerate_levels(problem)
+    jacobian, first = _jacobian(problem, sizes, assembled), coercivity.check_of(problem)
+    rough = _rough(problem, sizes)
+    if problem.has_cell_states:
+        return cells_in_time.callbacks(problem, jacobian, assembled, rough)
+    return Callbacks(operator, problem.access, jacobian, assembled, conforming, first, levels, rough)
+
+
+def _assembled(problem, sizes) -> AssembledMatrix | None:
+    """The matrix of all unknowns, or of the trace, where one is assembled."""
+    if not (problem.assembles or (problem.is_condensed and problem.operator.format is None)):
+        return None
+    kind = chosen_mat_type(problem.options, problem.discretization.matrix_blocks() is not None)
+    assembled = AssembledMatrix(problem.operator, sizes, problem.dm.comm, problem.vec_type, kind)
+    if not isinstance(problem.discretization, PolytopicDG):
+        solvers.set_near_nullspace(problem.discretization, assembled.mat)
+    return assembled
+
+
+def _jacobian(problem, sizes, assembled) -> PETSc.Mat:
+    """The matrix of products: a shell, or the assembled one where that is all there is, or cheaper."""
+    if assembled is not None and isinstance(problem.discretization, PolytopicDG):
+        return assembled.mat
+    if not problem.is_condensed:
+        context = JacobianContext(problem.operator, problem.access, assembled)
+    elif problem.operator.format is not None:
+        context = TraceMatrix(problem.operator, problem.access, assembled)
+    else:
+        return assembled.mat
+    return context.as_mat(sizes, problem.dm.comm, problem.vec_type)
+
+
+def _rough(problem, sizes) -> PETSc.Mat | None:
+    """The trace matrix with entries in single precision, where it is stored so for preconditioners."""
+    if not problem.is_condensed or problem.operator.rough is None:
+        return None
+    context = TraceMatrix(problem.operator, problem.access, own=problem.operator.rough)
+    return context.as_mat(sizes, problem.dm.comm, problem.vec_type)
