@@ -148,6 +148,8 @@ def tiled_mesh(mesh: Mesh, copies: int):
         shape=mesh.shape,
         topology=mesh.topology,  # of one copy, whose sizes discretizations read
         num_cells=mesh.num_cells * copies,
+        num_inner=mesh.num_cells * copies,  # there are no other ranks
+        num_facet_inner=mesh.num_cells * copies,
         geometry=geometry,
         dm=None,
     )
