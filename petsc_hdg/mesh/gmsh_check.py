@@ -64,7 +64,7 @@ def _section(content: bytes, name: bytes) -> np.ndarray:
         warnings.simplefilter("error")
         try:
             return np.fromstring(content[start + len(name) + 2 : end].decode("ascii"), dtype=float, sep=" ")
-        except DeprecationWarning:
+        except (DeprecationWarning, ValueError):  # the first one from numpy before 2.3
             raise ValueError(f"${name.decode()} holds something else than numbers") from None
 
 
