@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from petsc_hdg.commands.alone import alone
+
 ROOT = Path(__file__).resolve().parents[1]
 _MPI = {
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
@@ -60,7 +62,7 @@ def mpirun():
 
     def run(ranks: int, *arguments, check: bool = True, timeout: float = 300, env: dict | None = None):
         command = [*(("mpiexec", "-n", str(ranks)) if ranks else ()), sys.executable, *map(str, arguments)]
-        environment = {**os.environ, **_MPI, **(env or {})}
+        environment = {**alone(os.environ), **_MPI, **(env or {})}
         done = _finished(command, timeout, environment)
         if check:
             assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"

@@ -23,6 +23,7 @@ from ...mesh import Mesh, agglomerate
 from ...options import Options
 from ...physics import Dirichlet, Physics
 from ...problem import Problem
+from ..alone import alone
 
 FACES, SPLIT = (12, 12), 2
 CACHES = {"PETSC_HDG_CACHE": "kernels", "POCL_CACHE_DIR": "pocl", "CUDA_CACHE_PATH": "cuda"}
@@ -88,7 +89,7 @@ def _row(scheme: str, state: str, folder: Path, others: list[str]) -> dict:
         Path(place).mkdir(exist_ok=True)
     command = [sys.executable, "-m", "petsc_hdg", "bench", "start", "-once", scheme, *others]
     start = time.perf_counter()
-    done = subprocess.run(command, env={**_alone(os.environ), **caches}, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env={**alone(os.environ), **caches}, capture_output=True, text=True, check=False)
     total = time.perf_counter() - start
     try:
         row = json.loads(done.stdout.strip().splitlines()[-1])
@@ -99,12 +100,6 @@ def _row(scheme: str, state: str, folder: Path, others: list[str]) -> dict:
     # What is left of the total: starting Python, PETSc and the OpenCL driver, and ending them.
     imports = total - sum(row["seconds"].values())
     return {"kernel": "start", "scheme": scheme, "cache": state, **row, "imports": imports, "total": total}
-
-
-def _alone(environment) -> dict[str, str]:
-    """An environment without what mpiexec tells its ranks: the process is to be a run of its own."""
-    ours = ("PMIX_", "PMI_", "OMPI_COMM_", "OMPI_MCA_ess", "OMPI_MCA_orte", "OMPI_MCA_pmix", "HYDI_", "MPI_LOCAL")
-    return {name: value for name, value in environment.items() if not name.startswith(ours)}
 
 
 def _line(values) -> str:
