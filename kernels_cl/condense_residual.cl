@@ -18,13 +18,9 @@ void condense_residual(CONDENSE_ARGUMENTS, __global real *residual, __global rea
   TILE_BARRIER();
   real least = REAL_HUGE;
   RESIDUAL(s)
-  if (lane < CHUNK) blocks[lane] = least;
-  TILE_BARRIER();
+  JOIN_LEAST
   if (active) {
-    if (lane == 0) {
-      for (int k = 0; k < CHUNK && k < THREADS; ++k) least = fmin(least, blocks[k]);
-      status[cell] = least > 0 ? least : -1;
-    }
+    if (lane == 0) status[cell] = least > 0 ? least : -1;
     for (int k = lane; k < NE; k += THREADS) inner[k * stride + cell] = sums[k];
     for (int k = lane; k < NM; k += THREADS) residual[k * stride + cell] = sums[NE + k];
   }

@@ -73,13 +73,9 @@ void condense_solve(CONDENSE_ARGUMENTS, int most_steps, real tolerance, __global
     before = size;
   }
   RESIDUAL(s)
-  if (lane < CHUNK) blocks[lane] = least;
-  TILE_BARRIER();
+  JOIN_LEAST
   if (active) {
-    if (lane == 0) {
-      for (int k = 0; k < CHUNK && k < THREADS; ++k) least = fmin(least, blocks[k]);
-      status[cell] = !(least > 0) ? -1 : done == 2 ? -2 : steps;
-    }
+    if (lane == 0) status[cell] = !(least > 0) ? -1 : done == 2 ? -2 : steps;
     for (int k = lane; k < NE; k += THREADS) interior[k * stride + cell] = s[k];
     for (int k = lane; k < NM; k += THREADS) residual[k * stride + cell] = sums[NE + k];
   }

@@ -8,7 +8,7 @@ MOST = 32  # sequences that are kept: as many as the basis of a restarted method
 
 
 class Recorded:
-    """`run(key, function, *buffers)`: the launches of function(*buffers), which must be the same each time.
+    """`run(function, *buffers)`: the launches of function(*buffers), which must be the same each time.
 
     What a function does is remembered for each choice of buffers: launches of Kernels by themselves, anything else only
     where it is wrapped in `aside`.

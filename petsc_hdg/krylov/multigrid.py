@@ -15,7 +15,7 @@ from .dense_matrix import DenseMatrix
 from .level_operators import Unsupported, level_operator
 from .multigrid_view import cycles, described, distinct_smoothers
 from .preconditioners import MAKERS, ByPetsc
-from .sell_matrix import SellMatrix, is_assembled, mirrored, rows_of
+from .sell_matrix import SellMatrix, is_assembled, mirrored
 from .smoothers import smoother_of
 from .staging import Staged
 from .vectors import Vectors
@@ -176,9 +176,7 @@ class _OnHost:
 
 def inverse(mat, arrays) -> DenseMatrix | None:
     """The inverse of an assembled matrix of one rank, None where it is singular or nearly so."""
-    starts, columns, values = rows_of(mat)
-    dense = np.zeros(mat.getSize())
-    np.add.at(dense, (np.repeat(np.arange(len(dense)), np.diff(starts)), columns), values)
+    dense = mat.convert("dense").getDenseArray()
     try:
         found = np.linalg.inv(dense)
     except np.linalg.LinAlgError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
 from petsc4py import PETSc
 
@@ -71,6 +73,24 @@ def is_curved(dm) -> bool:
         low <= start < end <= high and section.getDof(start) > 0
         for start, end in (dm.getDepthStratum(1), dm.getHeightStratum(0))
     )
+
+
+def clone_of(mesh):
+    """A DM of a mesh's cells, to be distributed anew, with its options. Collective."""
+    dm = mesh.dm.clone()
+    dm.setOptionsPrefix(mesh.dm.getOptionsPrefix())
+    return dm
+
+
+@contextmanager
+def partitioned(mesh, dm):
+    """A partitioner for a clone of a mesh's DM; the one that both share is theirs again when the block ends."""
+    used = mesh.dm.getPartitioner()
+    try:
+        yield PETSc.Partitioner().create(dm.comm)
+    finally:
+        mesh.dm.setPartitioner(used)
+        dm.setPartitioner(used)
 
 
 def overlap_of(dm, comm) -> int:

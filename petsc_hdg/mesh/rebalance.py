@@ -10,7 +10,7 @@ from petsc4py import PETSc
 from ..errors import MeshError, collectively
 from ..stages import staged
 from .agglomerate_input import cell_costs
-from .distribute import overlap_of
+from .distribute import clone_of, overlap_of, partitioned
 from .petsc_c import reason, set_section
 
 MEAN = 100  # weight of a cell of mean cost: PETSc's weights are whole numbers
@@ -37,8 +37,7 @@ def rebalance(mesh, cost):
     if mesh.comm.size == 1:
         return mesh
     mean = mesh.comm.allreduce(float(costs.sum())) / max(mesh.comm.allreduce(len(costs)), 1)
-    overlap, dm = overlap_of(mesh.dm, mesh.comm), mesh.dm.clone()
-    dm.setOptionsPrefix(mesh.dm.getOptionsPrefix())
+    overlap, dm = overlap_of(mesh.dm, mesh.comm), clone_of(mesh)
     set_section(dm, _weights(mesh, dm, np.maximum(1, np.rint(costs * (MEAN / mean))).astype(int)))
     _distribute(mesh, dm)
     if overlap:
@@ -72,18 +71,14 @@ def _weights(mesh, dm, weights: np.ndarray) -> PETSc.Section:
 
 def _distribute(mesh, dm) -> None:
     """Distribute a clone of a mesh's DM by a partitioner of its own. Collective. Raises MeshError."""
-    used = mesh.dm.getPartitioner()  # the clone shares it
-    partitioner = PETSc.Partitioner().create(dm.comm)
-    partitioner.setOptionsPrefix(mesh.dm.getOptionsPrefix() or "")
-    try:
-        partitioner.setFromOptions()
-        dm.setPartitioner(partitioner)
-        dm.distribute(0)
-    except PETSc.Error as error:
-        raise MeshError(
-            f"PETSc's partitioner '{partitioner.getType()}' failed ({reason(error)}); choose another one by "
-            "-petscpartitioner_type, for example ptscotch or simple."
-        ) from None
-    finally:
-        mesh.dm.setPartitioner(used)
-    dm.setPartitioner(used)
+    with partitioned(mesh, dm) as partitioner:
+        partitioner.setOptionsPrefix(mesh.dm.getOptionsPrefix() or "")
+        try:
+            partitioner.setFromOptions()
+            dm.setPartitioner(partitioner)
+            dm.distribute(0)
+        except PETSc.Error as error:
+            raise MeshError(
+                f"PETSc's partitioner '{partitioner.getType()}' failed ({reason(error)}); choose another one by "
+                "-petscpartitioner_type, for example ptscotch or simple."
+            ) from None

@@ -6,7 +6,7 @@ import numpy as np
 from mpi4py import MPI
 from petsc4py import PETSc
 
-from .distribute import overlap_of
+from .distribute import clone_of, overlap_of, partitioned
 
 
 def redistributed(mesh, target: np.ndarray, values: np.ndarray):
@@ -15,9 +15,7 @@ def redistributed(mesh, target: np.ndarray, values: np.ndarray):
     values [num_cells] int64 travel with the cells. The overlap is as deep as it was, at most one layer.
     On one rank nothing moves. Returns mesh, values [num_cells].
     """
-    overlap = overlap_of(mesh.dm, mesh.comm)
-    dm = mesh.dm.clone()
-    dm.setOptionsPrefix(mesh.dm.getOptionsPrefix())
+    overlap, dm = overlap_of(mesh.dm, mesh.comm), clone_of(mesh)
     points = np.full(mesh.topology.num_cells, -1, np.int64)
     cells = mesh.topology.cells[: mesh.num_cells]
     points[cells - mesh.topology.stratum[mesh.dim][0]] = values
@@ -31,21 +29,18 @@ def redistributed(mesh, target: np.ndarray, values: np.ndarray):
 
 def _distribute(dm, mesh, target: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Distribute a clone of a mesh's DM. Values of cells [cell], in PETSc's order, before and after."""
-    used = mesh.dm.getPartitioner()  # the clone shares it
     by_point = np.empty(mesh.num_cells, np.int64)  # PETSc counts owned cells, in its own order
     by_point[np.argsort(np.argsort(mesh.topology.cells[: mesh.num_cells]))] = target
-    partitioner = PETSc.Partitioner().create(dm.comm)
-    partitioner.setType(PETSc.Partitioner.Type.SHELL)
     sizes = np.bincount(by_point, minlength=mesh.comm.size).astype(PETSc.IntType)
-    partitioner.setShellPartition(mesh.comm.size, sizes, np.argsort(by_point, kind="stable").astype(PETSc.IntType))
-    dm.setPartitioner(partitioner)
     start, end = dm.getChart()
     first, last = dm.getHeightStratum(0)
     root = np.full(end - start, -1, np.int64)
     root[first - start : last - start] = values
-    sf = dm.distribute(0)
-    mesh.dm.setPartitioner(used)
-    dm.setPartitioner(used)
+    with partitioned(mesh, dm) as partitioner:
+        partitioner.setType(PETSc.Partitioner.Type.SHELL)
+        partitioner.setShellPartition(mesh.comm.size, sizes, np.argsort(by_point, kind="stable").astype(PETSc.IntType))
+        dm.setPartitioner(partitioner)
+        sf = dm.distribute(0)
     start, end = dm.getChart()
     leaf = np.full(end - start, -1, np.int64)
     sf.bcastBegin(MPI.INT64_T, root, leaf, MPI.REPLACE)
