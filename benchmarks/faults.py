@@ -3,7 +3,8 @@
 Each case of faulty.py is run again and again under mpiexec. A row says how all of its runs ended: exit status, seconds,
 the one sentence (or the last line of the user's trace) and the rank that it names. A run that prints its error twice,
 ends with status 0 or does not end within `-limit` seconds is a defect. Cases about the cache of kernels and about
-checkpoints must end well: with the norm of the undisturbed run. `-json FILE` keeps the rows, `-only NAME` picks cases.
+checkpoints must end well: with the norm of the undisturbed run. `-json FILE` keeps the rows, `-only NAME` picks cases,
+`-merge FILE ...` makes one table of those that are kept. All runs take their kernels from a cache of this table's own.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -74,8 +76,17 @@ def finish(process, limit: float) -> tuple[int | None, str, str, float]:
         status = process.returncode
     except subprocess.TimeoutExpired:
         process.terminate()
-        (out, err), status = process.communicate(timeout=30), None
+        (out, err), status = last_words(process), None
     return status, out.decode(errors="replace"), err.decode(errors="replace"), time.monotonic() - begin
+
+
+def last_words(process) -> tuple[bytes, bytes]:
+    """What a run has said that is ended, if need be by force."""
+    try:
+        return process.communicate(timeout=30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.communicate()
 
 
 def norm(out: str) -> float | None:
@@ -83,10 +94,10 @@ def norm(out: str) -> float | None:
     return float(found[1]) if found else None
 
 
-def fault_run(name: str, given) -> dict:
+def fault_run(name: str, given, **more) -> dict:
     """One run of a fault; `defect` says what was not as it must be."""
     statuses, pattern = FAULTS[name]
-    status, out, err, seconds = finish(start(given.ranks, name, *given.options), given.limit)
+    status, out, err, seconds = finish(start(given.ranks, name, *given.options, **more), given.limit)
     said = [found[0] for found in re.finditer(pattern, err)]
     defect = ""
     if status is None:
@@ -140,36 +151,99 @@ def cache_run(name: str, number: int, given, kept: Path, right: float) -> dict:
     return {"status": ends[0][0], "seconds": seconds, "said": "the same norm, to the last bit", "defect": defect}
 
 
-def checkpoint_run(given, right: float) -> dict:
+def checkpoint_run(given, right: float, **more) -> dict:
     """Rank 0 is killed while it writes the second checkpoint; the first is whole, and a run from it ends as it must."""
     with tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary) / "run.h5"
         often = ["-fe_checkpoint", str(path), "-fe_checkpoint_interval", "1"]
-        killed = start(given.ranks, CHECKPOINT, "-victim", "0", *often, *given.options)
+        killed = start(given.ranks, CHECKPOINT, "-victim", "0", *often, *given.options, **more)
         status, _, err, seconds = finish(killed, given.limit)
         defect = "" if status == 137 and "exited on signal 9" in err else f"exit status {status}: {err[-300:]}"
-        again = finish(start(given.ranks, "none", "-fe_restart", str(path), *given.options), given.limit)
+        restarted = start(given.ranks, "none", "-fe_restart", str(path), *given.options, **more)
+        again = finish(restarted, given.limit)
         if not defect and (again[0] != 0 or norm(again[1]) != right):
             defect = f"restart: exit status {again[0]}, norm {norm(again[1])} instead of {right}: {again[2][-300:]}"
     return {"status": status, "seconds": seconds, "said": "restarted: the same norm, to the last bit", "defect": defect}
 
 
 def row(name: str, runs: list[dict]) -> dict:
-    seconds = [run["seconds"] for run in runs]
+    """What the runs of a case did."""
     return {
         "case": name,
         "runs": len(runs),
         "statuses": sorted({str(run["status"]) for run in runs}),
-        "seconds_median": round(statistics.median(seconds), 2),
-        "seconds_most": round(max(seconds), 2),
+        "seconds": sorted(round(run["seconds"], 1) for run in runs),
         "said": runs[0]["said"].strip()[:300],
         "defects": [run["defect"] for run in runs if run["defect"]],
     }
 
 
-def table(runs: dict[str, list[dict]], given, right: float, seconds: float) -> dict:
-    rows = [row(name, found) for name, found in runs.items() if found]
-    return {"ranks": given.ranks, "jobs": given.jobs, "norm": right, "seconds_undisturbed": seconds, "rows": rows}
+def merged(tables: list[dict]) -> dict:
+    """One table of several: a case's runs are counted together."""
+    rows: dict[str, dict] = {}
+    for found in (one for table in tables for one in table["rows"]):
+        old = rows.setdefault(found["case"], {**found, "runs": 0, "statuses": [], "seconds": [], "defects": []})
+        old["runs"] += found["runs"]
+        old["statuses"] = sorted({*old["statuses"], *found["statuses"]})
+        old["seconds"] = sorted(old["seconds"] + found["seconds"])
+        old["defects"] += found["defects"]
+    return tables[0] | {"rows": list(rows.values())}
+
+
+class Experiment:
+    """The runs of a table, several at once; `kept` is the folder of the kernels that the undisturbed run has made."""
+
+    def __init__(self, given, kept: Path):
+        self.given, self.kept, self.begin, self.lock = given, kept, time.monotonic(), threading.Lock()
+        self.names = [name for name in (*FAULTS, CHECKPOINT, *CACHES) if given.only in name]
+        self.runs: dict[str, list[dict]] = {name: [] for name in self.names}
+        self.cache = {"PETSC_HDG_CACHE": str(kept)}
+        undisturbed = [finish(start(given.ranks, "none", *given.options, **self.cache), given.limit) for _ in range(2)]
+        (status, out, err, _), (*_, self.seconds) = undisturbed
+        self.right = norm(out)
+        if status != 0 or self.right is None:
+            raise SystemExit(f"the undisturbed run ended with status {status}:\n{err}")
+
+    def run(self) -> dict:
+        """All runs, and the table."""
+        numbers = range(self.given.seed, self.given.seed + self.given.repeat)
+        with ThreadPoolExecutor(self.given.jobs) as pool:
+            list(pool.map(self._one, [(number, name) for number in numbers for name in self.names]))
+        return self.table()
+
+    def table(self) -> dict:
+        rows = [row(name, found) for name, found in self.runs.items() if found]
+        about = {"ranks": self.given.ranks, "jobs": self.given.jobs, "norm": self.right}
+        return about | {"seconds_undisturbed": round(self.seconds, 2), "rows": rows}
+
+    def _one(self, task: tuple[int, str]) -> None:
+        number, name = task
+        if time.monotonic() - self.begin > self.given.seconds:
+            return
+        if name in FAULTS:
+            found = fault_run(name, self.given, **self.cache)
+        elif name == CHECKPOINT:
+            found = checkpoint_run(self.given, self.right, **self.cache)
+        else:
+            found = cache_run(name, number, self.given, self.kept, self.right)
+        with self.lock:
+            self.runs[name].append(found)
+            keep(self.given.json, self.table())
+
+
+def keep(path: str | None, found: dict) -> None:
+    if path:
+        Path(path).write_text(json.dumps(found, indent=1) + "\n")
+
+
+def show(found: dict) -> bool:
+    """Print a table; whether it has no defects."""
+    for one in found["rows"]:
+        median = statistics.median(one["seconds"])
+        print(f"{one['case']:<34}{one['runs']:>4} {one['statuses']} {median:6.1f} s  {one['said']}"[:200])
+        for defect in one["defects"]:
+            print(f"    DEFECT: {defect}")
+    return not any(one["defects"] for one in found["rows"])
 
 
 def main() -> int:
@@ -180,40 +254,17 @@ def main() -> int:
     parser.add_argument("-limit", type=float, default=120.0, help="seconds that a run may take")
     parser.add_argument("-seconds", type=float, default=1e9, help="no run begins after so many seconds")
     parser.add_argument("-only", default="", help="cases whose names contain this")
+    parser.add_argument("-seed", type=int, default=0, help="number of the first run, which draws what is damaged")
     parser.add_argument("-json", help="file for the rows")
+    parser.add_argument("-merge", nargs="+", default=[], help="files of rows to show as one table; nothing is run")
     given, given.options = parser.parse_known_args()
-    names = [name for name in (*FAULTS, CHECKPOINT, *CACHES) if given.only in name]
-    runs: dict[str, list[dict]] = {name: [] for name in names}
-    begin = time.monotonic()
-
-    def one(task: tuple[int, str]) -> None:
-        number, name = task
-        if time.monotonic() - begin < given.seconds:
-            if name in FAULTS:
-                found = fault_run(name, given)
-            elif name == CHECKPOINT:
-                found = checkpoint_run(given, right)
-            else:
-                found = cache_run(name, number, given, kept, right)
-            runs[name].append(found)
-            if given.json:
-                Path(given.json).write_text(json.dumps(table(runs, given, right, seconds), indent=1))
-
-    with tempfile.TemporaryDirectory() as temporary:
-        kept = Path(temporary) / "kernels"
-        status, out, err, seconds = finish(
-            start(given.ranks, "none", *given.options, PETSC_HDG_CACHE=str(kept)), given.limit
-        )
-        right = norm(out)
-        assert status == 0 and right is not None, err
-        with ThreadPoolExecutor(given.jobs) as pool:
-            list(pool.map(one, [(number, name) for number in range(given.repeat) for name in names]))
-    found = table(runs, given, right, seconds)
-    for one_row in found["rows"]:
-        print("{case:<34}{runs:>4} {statuses} {seconds_median:6.1f} s  {said}".format(**one_row)[:200])
-        for defect in one_row["defects"]:
-            print(f"    DEFECT: {defect}")
-    return int(any(one_row["defects"] for one_row in found["rows"]))
+    with tempfile.TemporaryDirectory() as folder:
+        if given.merge:
+            found = merged([json.loads(Path(path).read_text()) for path in given.merge])
+        else:
+            found = Experiment(given, Path(folder) / "kernels").run()
+    keep(given.json, found)
+    return int(not show(found))
 
 
 if __name__ == "__main__":

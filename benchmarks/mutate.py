@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import lru_cache
 from pathlib import Path
 
@@ -146,6 +147,8 @@ def main() -> int:
     parser.add_argument("-count", type=int, default=200, help="cases in all")
     parser.add_argument("-seed", type=int, default=0, help="first seed")
     parser.add_argument("-kinds", default="mesh,physics,options,polygons,checkpoint")
+    parser.add_argument("-jobs", type=int, default=1, help="cases at once")
+    parser.add_argument("-seconds", type=float, default=1e9, help="no case begins after so many seconds")
     parser.add_argument("-json", help="file that keeps the rows")
     parser.add_argument("-case", help="KIND:SEED, shown in full")
     given = parser.parse_args()
@@ -155,8 +158,7 @@ def main() -> int:
         return 0
     kinds = given.kinds.split(",")
     rows = []
-    for number in range(given.count):
-        row = run(kinds[number % len(kinds)], given.seed + number // len(kinds))
+    for row in cases(given, kinds):
         rows.append(row)
         if row["outcome"] in DEFECTS:
             print(f"{row['kind']}:{row['seed']} {row['outcome']}: {row['said'][-300:] or row['answer']}", flush=True)
@@ -166,6 +168,23 @@ def main() -> int:
         counts = Counter(row["outcome"] for row in rows if row["kind"] == kind)
         print(f"{kind:<12}" + ", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
     return int(any(row["outcome"] in DEFECTS for row in rows))
+
+
+def cases(given, kinds: list[str]):
+    """Rows of the cases, as they end."""
+    begin = time.monotonic()
+
+    def one(number: int) -> dict | None:
+        if time.monotonic() - begin > given.seconds:
+            return None
+        return run(kinds[number % len(kinds)], given.seed + number // len(kinds))
+
+    if "checkpoint" in kinds:
+        checkpoint()  # once, before several cases ask for it
+    with ThreadPoolExecutor(given.jobs) as pool:
+        for done in as_completed([pool.submit(one, number) for number in range(given.count)]):
+            if done.result():
+                yield done.result()
 
 
 def keep(path: Path, rows: list[dict]) -> None:

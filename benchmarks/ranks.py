@@ -5,7 +5,8 @@
 States: residuals, products with the Jacobian, diagonals, penalties, errors and solutions of problems with everything in
 them (terms, boundary conditions, several components, curved and random orders of vertices) by the scripts that the
 tests run. Solutions: linear and nonlinear problems on all cells with the default solvers, by `petsc_hdg check`.
-Every run has a partition of its own: cells are dealt out at random. Exit code 1 if a norm differs by more than 1e-11.
+Every run has a partition of its own: cells are dealt out at random. `-jobs 6` has six runs at once. Exit code 1 if a
+norm differs by more than 1e-11.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 
 from petsc_hdg.commands import check_script
@@ -34,11 +37,12 @@ def main() -> int:
     """Run all, print a line a run, write the rows after each."""
     given = _parser().parse_args()
     rows: list[dict] = []
-    for part in given.parts:
-        for row in solutions(given) if part == "solutions" else states(part, given):
+    with ThreadPoolExecutor(given.jobs) as pool:
+        for row in compared(pool, given):
             rows.append(row)
             print(f"  {row['part']:<10} {row['ranks']} ranks: {row['difference']:.1e} {row['of']}", flush=True)
             if given.json:
+                rows.sort(key=lambda row: (given.parts.index(row["part"]), row["ranks"]))
                 Path(given.json).write_text(json.dumps(rows, indent=1) + "\n")
     wrong = [row for row in rows if not row["difference"] <= TOLERANCE]
     print(f"{len(rows)} runs, {len(wrong)} differ")
@@ -49,19 +53,31 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-ranks", type=int, nargs="+", default=RANKS)
     parser.add_argument("-parts", nargs="+", default=[*STATES, "solutions"], choices=[*STATES, "solutions"])
+    parser.add_argument("-jobs", type=int, default=1, help="runs at once")
     parser.add_argument("-json", default="")
     return parser
 
 
-def states(scheme: str, given):
-    """Rows of a scheme: the largest difference to one rank of all norms of a test's script."""
-    first = _norms(scheme, 1, 1)
-    for ranks in given.ranks:
-        difference, of, count = _largest(first, _norms(scheme, ranks, ranks + 1))
-        yield {"part": scheme, "ranks": ranks, "seed": ranks + 1, "difference": difference, "of": of, "norms": count}
+def compared(pool, given):
+    """Rows, as their runs end; the run of each part that the others are compared with comes first."""
+    run = {part: _solved if part == "solutions" else partial(_norms, part) for part in given.parts}
+    first = {part: pool.submit(run[part], 1, 1) for part in given.parts}
+    runs = {pool.submit(run[part], ranks, ranks + 1): (part, ranks) for ranks in given.ranks for part in given.parts}
+    for done in as_completed(runs):
+        part, ranks = runs[done]
+        compare = _of_solutions if part == "solutions" else _of_states
+        row = {"part": part, "ranks": ranks, "seed": ranks + 1}
+        yield row | compare(first[part].result(), done.result())
+
+
+def _of_states(first: dict, found: dict) -> dict:
+    """The largest difference to one rank of all norms of a test's script."""
+    difference, of, count = _largest(first, found)
+    return {"difference": difference, "of": of, "norms": count}
 
 
 def _norms(scheme: str, ranks: int, seed: int) -> dict:
+    """What a test's script prints."""
     command = ["mpiexec", "-n", str(ranks), sys.executable, str(ROOT / "tests" / STATES[scheme]), str(seed)]
     env = {**check_script.OVERSUBSCRIBE, **os.environ}
     done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=3600, cwd=ROOT)
@@ -90,19 +106,20 @@ def _largest(expected: dict, found: dict) -> tuple[float, str, int]:
     return worst, of, count
 
 
-def solutions(given):
-    """Rows of `check` on rank_cases.py."""
-    script, first = str(ROOT / "benchmarks" / "rank_cases.py"), None
-    for ranks in given.ranks:
-        asked = argparse.Namespace(script=script, options=[], timeout=3600, random=ranks)
-        run = check_script.Run.of(asked, ranks)
-        first = first or run
-        failure = run.failure or check_script.differs(first.solutions, run.solutions)
-        if failure:
-            raise SystemExit(f"{script} on {ranks} ranks {failure}\n{run.said}")
-        difference, of = check_script.largest_difference(first.solutions, run.solutions)
-        row = {"part": "solutions", "ranks": ranks, "seed": ranks, "difference": difference, "of": of}
-        yield row | {"norms": sum(len(s["norms"]) for s in run.solutions)}
+def _solved(ranks: int, seed: int):
+    """A run of `check` on rank_cases.py."""
+    script = str(ROOT / "benchmarks" / "rank_cases.py")
+    asked = argparse.Namespace(script=script, options=[], timeout=3600, random=seed)
+    return check_script.Run.of(asked, ranks)
+
+
+def _of_solutions(first, found) -> dict:
+    """The largest difference of a norm of the solutions."""
+    failure = first.failure or found.failure or check_script.differs(first.solutions, found.solutions)
+    if failure:
+        raise SystemExit(f"rank_cases.py on {found.ranks} ranks {failure}\n{first.said}\n{found.said}")
+    difference, of = check_script.largest_difference(first.solutions, found.solutions)
+    return {"difference": difference, "of": of, "norms": sum(len(s["norms"]) for s in found.solutions)}
 
 
 if __name__ == "__main__":

@@ -82,3 +82,13 @@ def test_seeds_make_the_same_input_again(scripts, tmp_path):
             scripts.mutate.prepare(kind, 3, folder)
             made.append(next(folder.iterdir()).read_bytes())
         assert made[0] == made[1]
+
+
+def test_tables_are_counted_together(scripts):
+    row = scripts.faults.row
+    killed = [{"status": 137, "seconds": s, "said": "so", "defect": ""} for s in (3.0, 1.0)]
+    hung = [{"status": None, "seconds": 9.0, "said": "", "defect": "did not end"}]
+    tables = [{"ranks": 3, "rows": [row("a", killed), row("b", killed)]}, {"ranks": 3, "rows": [row("a", hung)]}]
+    a, b = scripts.faults.merged(tables)["rows"]
+    assert (a["runs"], a["seconds"], a["statuses"]) == (3, [1.0, 3.0, 9.0], ["137", "None"])
+    assert a["defects"] == ["did not end"] and b == tables[0]["rows"][1]
