@@ -9,6 +9,7 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from ..mesh import petsc_time
+from .stand_in import StandIn, standing_in
 
 
 def is_bdf(ts: PETSc.TS) -> bool:
@@ -49,44 +50,17 @@ class History:
         self.states, self.started = [], True
 
 
-class _StandIn:
-    """A SNES (-snes_type python) whose solutions are given; the first is found by the true one if `first` is that."""
-
-    def __init__(self, first: PETSc.SNES | None, answer: PETSc.Vec):
-        self.first, self.answer = first, answer
-
-    def solve(self, snes, b, x) -> None:
-        reason = PETSc.SNES.ConvergedReason.CONVERGED_ITS
-        if self.first is not None:
-            self.first.solve(b, x)
-            reason, self.first = self.first.getConvergedReason(), None
-        else:
-            self.answer.copy(x)
-        snes.setConvergedReason(reason)
-
-
 def repeat(ts: PETSc.TS, history: History, u: PETSc.Vec) -> None:
     """Take a new BDF through the steps of a history; u becomes the last state. Collective."""
     if len(history.states) < 2:
         return
     history.states[0][2].copy(u)
-    ts.setSolution(u)
-    ts.setUp()
-    true = ts.getSNES()
-    stand_in = PETSc.SNES().create(ts.comm)
-    stand_in.setDM(ts.getDM())
-    stand_in.setType(PETSc.SNES.Type.PYTHON)
-    first_step = ts.getStepNumber() - len(history.states) + 1
-    ts.setStepNumber(first_step)
-    petsc_time.set_snes(ts, stand_in)
-    try:
-        with petsc_time.fixed_steps(ts):
-            for (t, length, _), (_, _, after) in zip(history.states, history.states[1:], strict=False):
-                begins = history.started and ts.getStepNumber() == first_step
-                stand_in.setPythonContext(_StandIn(true if begins else None, after))
-                ts.setTime(t)
-                ts.setTimeStep(length)
-                ts.step()
-    finally:
-        petsc_time.set_snes(ts, true)
-        stand_in.destroy()
+    with standing_in(ts, u) as (snes, true):
+        first_step = ts.getStepNumber() - len(history.states) + 1
+        ts.setStepNumber(first_step)
+        for (t, length, _), (_, _, after) in zip(history.states, history.states[1:], strict=False):
+            begins = history.started and ts.getStepNumber() == first_step
+            snes.setPythonContext(StandIn(after, true if begins else None))
+            ts.setTime(t)
+            ts.setTimeStep(length)
+            ts.step()

@@ -7,7 +7,7 @@ import weakref
 from petsc4py import PETSc
 
 from ..errors import CheckpointError
-from . import bdf_history, checkpoint
+from . import bdf_history, checkpoint, first_slope
 from .bdf_history import History
 
 KINDS = {
@@ -122,6 +122,7 @@ class _TimeMonitor:
             begin_anew(ts.getSNES().getKSP())
             if not bdf_history.is_bdf(ts):
                 ts.restartStep()
+                first_slope.seek_from_zero(ts, u)
 
 
 def begin_anew(ksp: PETSc.KSP) -> None:
@@ -171,6 +172,8 @@ def take(problem, ts: PETSc.TS, u: PETSc.Vec, found: checkpoint.Restart) -> None
         ts.setAttr(HISTORY, history)
     ts.setTime(found.t)
     ts.setTimeStep(found.details["dt"])
+    first_slope.tell_time(ts, u)
+    first_slope.seek_from_zero(ts, u)
 
 
 def _history(found: checkpoint.Restart) -> History:

@@ -9,7 +9,7 @@ from petsc4py import PETSc
 from .. import stages
 from ..errors import OptionError, SolveError
 from ..options import defaults_in_database
-from . import cells_in_time, checkpointing, diagnosis, preconditioners, solvers, traffic
+from . import cells_in_time, checkpointing, diagnosis, first_slope, preconditioners, solvers, traffic
 
 MOST_STEPS = 2**31 - 2  # the end time ends a run, not PETSc's 5000 steps
 FIXED = {"ts_adapt_type": "none"}  # the step is the one that is asked for, unless the user wants another controller
@@ -73,7 +73,8 @@ def solve_in_time(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float = 0.0,
         ts.setTimeStep(min(dt, t1 - t0))
         ts.setMaxTime(t1)
         set_from_options(problem, ts)
-        checkpointing.resume(problem, ts, u)
+        if not checkpointing.resume(problem, ts, u):
+            first_slope.tell_time(ts, u)
         advance(problem, ts, u, monitor)
     finally:
         ts.destroy()

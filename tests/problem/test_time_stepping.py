@@ -13,8 +13,16 @@ from sample_space_time import nonlinear as nonlinear_rates
 from sample_time import HEAT, NONLINEAR, VARYING, final_error, problem_in_time, start
 
 from petsc_hdg.errors import OptionError, SolveError
+from petsc_hdg.physics import Dirichlet, Physics
 
 SCRIPT = Path(__file__).parents[1] / "run_time.py"
+SHIFTED = Physics(
+    {"u": 1},
+    "f0[0] = u_t[0] - sin(3*(t + since));",
+    "for (d = 0; d < dim; ++d) f1[d] = u_x[d];",
+    constants={"since": 0.0},
+    boundary=[Dirichlet("boundary", "g[0] = 0;")],
+)
 MOVING, RATES = moving(), nonlinear_rates()
 TIGHT = {"ksp_rtol": "1e-12", "snes_rtol": "1e-11"}
 # method: options, order, largest error with 16 steps
@@ -41,6 +49,24 @@ def test_orders_in_time(method, record_property):
     found, error = orders(problem_in_time(VARYING), settings)
     record_property("order", found)
     assert found > order - 0.3 and 1e-9 < error < most, (found, error)
+
+
+@pytest.mark.parametrize("method", ["bdf2", "arkimex", "dirk"])
+def test_no_time_is_special(method):
+    """A source of t + since: from 0 on with since = 1 as from 1 on with since = 0; ARKIMEX finds its first slope there."""
+    settings, found = METHODS.get(method, [{"ts_type": method}])[0], []
+    if method == "dirk" and not hasattr(PETSc.TS.Type, "DIRK"):
+        pytest.skip("this PETSc has no DIRK")
+    problem = problem_in_time(SHIFTED)
+    for t0 in (0.0, 1.0):
+        problem.set_constants(since=1 - t0)
+        with petsc_options(**settings, **TIGHT):
+            found.append(problem.solve_in_time(problem.create_vec(), t0 + 0.2, 0.05, t0))
+    assert (found[0] - found[1]).norm() < 1e-10 * found[0].norm()
+    problem.set_constants(since=0.0)
+    with petsc_options(**settings, **TIGHT):
+        other = problem.solve_in_time(problem.create_vec(), 0.2, 0.05)
+    assert (found[0] - other).norm() > 0.1 * found[0].norm()
 
 
 @pytest.mark.parametrize("backend", ["cg_gpu", "hdg_gpu"])
