@@ -3,8 +3,8 @@
 //
 // Steps are numbered k = 0, 1, ... Sums of a step stand in its block, k mod 2, of `sums` [block, 2, group] real4:
 // row 0 holds (w·w, p·w, p·p, .) of its direction, row 1 (r·r, z·r, z·z, .) of the residual that it leaves; before the
-// first step the latter stand in block 1, and all others are zero. `given` [block, 2, count] real4 holds the same sums,
-// of the groups, or over ranks (count 1).
+// first step the latter stand in block 1, and all others are zero. `given` [block, 2, count] real4 holds the same sums, of
+// the groups. Over ranks (count 0) the host has them first, and gives the lengths `alpha` and `beta` itself.
 //
 // z, w, p, x, d [n] real: z = d r with the inverse diagonal d, or r itself without d
 //
@@ -41,17 +41,19 @@ KERNEL(GROUP) void cg_first(int n, __global const real *restrict d, __global rea
 }
 
 // In step k of block `now`: r -= alpha w, as z, and its sums.
-KERNEL(GROUP) void cg_residual(int n, int count, int now, __global const real4 *given, __global real4 *sums,
-                               __global const real *restrict w, __global const real *restrict d,
+KERNEL(GROUP) void cg_residual(int n, int count, int now, real alpha, __global const real4 *given,
+                               __global real4 *sums, __global const real *restrict w, __global const real *restrict d,
                                __global real *restrict z)
 {
   __local real4 scratch[GROUP];
-  real4 mine = 0;
-  for (int k = (int)get_local_id(0); k < count; k += GROUP)
-    mine += (real4)(cg_row(given, count, 1 - now, ROW_R)[k].y, cg_row(given, count, now, ROW_P)[k].y,
-                    cg_row(given, count, 1 - now, ROW_P)[k].y, 0);
-  const real4 total = group_sum(mine, scratch);
-  const real alpha = cg_length(total.x, total.y, total.z);
+  if (count > 0) {
+    real4 mine = 0;
+    for (int k = (int)get_local_id(0); k < count; k += GROUP)
+      mine += (real4)(cg_row(given, count, 1 - now, ROW_R)[k].y, cg_row(given, count, now, ROW_P)[k].y,
+                      cg_row(given, count, 1 - now, ROW_P)[k].y, 0);
+    const real4 total = group_sum(mine, scratch);
+    alpha = cg_length(total.x, total.y, total.z);
+  }
   real4 sum = 0;
   FOR_UNKNOWNS(i, n) {
     const real wi = w[i], di = d ? d[i] : 1;
@@ -60,7 +62,7 @@ KERNEL(GROUP) void cg_residual(int n, int count, int now, __global const real4 *
     z[i] = zi;
     sum += (real4)(ri * ri, zi * ri, zi * zi, 0);
   }
-  store_sum(sum, scratch, sums + (2 * now + ROW_R) * get_num_groups(0));
+  store_sum(sum, scratch, sums + (count > 0 ? 2 * now + ROW_R : 0) * get_num_groups(0));
 }
 
 // Before the step of block `now`: x += alpha p of the step before, then p = z + beta p; `what` says which.
@@ -80,4 +82,17 @@ KERNEL(GROUP) void cg_direction(int n, int count, int now, int what, __global co
     if (alpha != 0) x[i] += alpha * pi;
     if (what & UPDATE_P) p[i] = z[i] + (beta == 0 ? 0 : beta * pi);
   }
+}
+
+// p = z + beta p_before; without p_before p = z.
+KERNEL(GROUP) void cg_next(int n, real beta, __global const real *restrict z, __global const real *restrict p_before,
+                           __global real *restrict p)
+{
+  FOR_UNKNOWNS(i, n) p[i] = z[i] + (p_before ? beta * p_before[i] : 0);
+}
+
+// x += alpha p for the unknowns from `first` on, `n` of them.
+KERNEL(GROUP) void cg_solution(int first, int n, real alpha, __global const real *restrict p, __global real *restrict x)
+{
+  FOR_UNKNOWNS(i, n) x[first + i] += alpha * p[first + i];
 }

@@ -6,7 +6,9 @@ history and of the solution]}}.
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 from petsc4py import PETSc
@@ -17,6 +19,7 @@ from krylov_systems import EARLY, FACES, SCHEMES, laplacian, solved, wave  # noq
 from sample_meshes import box_mesh  # noqa: E402
 from sample_physics import smooth_poisson  # noqa: E402
 
+from petsc_hdg.krylov import cg_steps  # noqa: E402
 from petsc_hdg.options import Options  # noqa: E402
 from petsc_hdg.problem import Problem  # noqa: E402
 from petsc_hdg.run import guarded  # noqa: E402
@@ -29,21 +32,30 @@ def difference(a, b) -> float:
     return over / scale
 
 
-def compared(mat, b, method: str, theirs: str, **options) -> list:
-    ours, other = (solved(m, mat, b, **options) for m in (method, theirs))
+def compared(mat, b, method: str, theirs: str, monitored: bool = False, **options) -> list:
+    """Of two solves; `monitored`: with residuals of the solutions that monitors see in the place of the history."""
+    seen: dict = {}
+
+    def watch(ksp, _, norm):
+        seen.setdefault(ksp.getType(), []).append(ksp.buildResidual().norm())
+
+    setting = (lambda ksp: ksp.setMonitor(watch)) if monitored else None
+    ours, other = (solved(m, mat, b, setting=setting, **options) for m in (method, theirs))
+    if monitored:
+        ours, other = (replace(s, history=np.array(seen[t])) for s, t in ((ours, "python"), (other, theirs)))
     length = min(EARLY, len(ours.history), len(other.history))
     early = difference(ours.history[:length], other.history[:length])
     return [ours.iterations, ours.reason, other.iterations, other.reason, early, difference(ours.x, other.x)]
 
 
-def on_scheme(backend: str, faces, method: str, theirs: str, **options) -> list:
+def on_scheme(backend: str, faces, method: str, theirs: str, monitored: bool = False, **options) -> list:
     mesh = box_mesh("triangle", faces, seed=3, comm=PETSc.COMM_WORLD, partition_seed=1)
     problem = Problem(mesh, smooth_poisson(), Options(backend=backend, check_kernels=False, **SCHEMES[backend]))
     calls, zero, b = problem.callbacks, problem.create_vec(), problem.create_vec()
     calls.linearize(None, zero, calls.jacobian, calls.matrices[-1])
     calls.residual(None, zero, b)
     b.scale(-1.0)
-    return compared(calls.jacobian, b, method, theirs, **options)
+    return compared(calls.jacobian, b, method, theirs, monitored, **options)
 
 
 def main(method: str, theirs: str) -> dict:
@@ -51,6 +63,8 @@ def main(method: str, theirs: str) -> dict:
     for backend, pc in (("sipg_gpu", "jacobi"), ("hdg_gpu", "FacetBlockJacobi"), ("cg_gpu", "jacobi")):
         given = {"pc_type": "python", "pc_python_type": f"petsc_hdg.{pc}"} if pc != "jacobi" else {"pc_type": pc}
         found[backend] = on_scheme(backend, FACES["triangle"], method, theirs, **given)
+    with mock.patch.object(cg_steps, "HALVES", 1):  # as for vectors that take longer than sums over ranks
+        found["halves"] = on_scheme("sipg_gpu", FACES["triangle"], method, theirs, method == "CG", pc_type="jacobi")
     found["two cells"] = on_scheme("sipg_gpu", (1, 1), method, theirs, pc_type="jacobi")
     polynomial = {"pc_type": "python", "pc_python_type": "petsc_hdg.ChebyshevPC"}
     found["polynomial"] = on_scheme("sipg_gpu", FACES["triangle"], method, theirs, **polynomial)

@@ -1,0 +1,200 @@
+"""Buffers and launches of conjugate gradients, on one rank and over several."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .vectors import Rows, StepSums
+
+UPDATE_X, UPDATE_P = 1, 2  # as in krylov_cg.cl
+ROW_P, ROW_R = 0, 1
+HALVES = 1 << 22  # unknowns of a rank from which updates of the solution take longer than a sum over ranks
+
+
+def steps_of(vectors) -> Steps:
+    """The steps for vectors of one rank, or of several."""
+    return OneRankSteps(vectors) if vectors.comm.size == 1 else RankSteps(vectors)
+
+
+class Steps:
+    """What both have in common; see krylov_cg.cl for the sums.
+
+    With a diagonal preconditioner `r` holds z = B r, from which r is found again. Products that can sum p·w themselves.
+    runs_ahead: whether launches of the next step need not wait for the host.
+    """
+
+    runs_ahead = False
+
+    def __init__(self, vectors):
+        self.vectors = vectors
+        self.r, self.w = vectors.buffer("r"), vectors.buffer("w")
+        self._first = vectors.kernel("cg_first")
+
+    def begin(self, matrix, preconditioner, x) -> None:
+        """A solve begins."""
+        self.matrix, self.preconditioner, self.x = matrix, preconditioner, x
+        self.is_fused = preconditioner.is_diagonal
+        self.z = self.r if self.is_fused else self.vectors.buffer("z")
+        self.diagonal = preconditioner.diagonal if self.is_fused else None
+        self.parts = self.vectors.parts(matrix.num_parts)
+
+    def finish(self) -> None:
+        """The solution is that of the last step."""
+
+    def _sum_first(self, row: int, sums) -> None:
+        """(r·r, z·r, z·z) of the first residual."""
+        if self.is_fused:
+            self._first(self.vectors.items, self.vectors.count, self.diagonal, self.r, row, sums)
+        else:
+            self._precondition(row, sums)
+
+    def _precondition(self, row: int, sums) -> None:
+        self.preconditioner.apply(self.r, self.z)
+        self.vectors.run("sums", self.z, self.r, row, sums)
+
+    def _bound_sums(self, kernel, total, p, row: int, sums):
+        """The launch that sums p·w, or its parts."""
+        vectors = self.vectors
+        if self.parts is not None:
+            return total.bound(vectors.items, self.matrix.num_parts, self.parts, row, sums)
+        return kernel.bound(vectors.items, vectors.count, p, self.w, row, sums)
+
+
+class OneRankSteps(Steps):
+    """Kernels compute step lengths from the groups' sums, so that the next product begins before the host has seen the
+    norm of the residual."""
+
+    def __init__(self, vectors):
+        super().__init__(vectors)
+        self.p = vectors.buffer("p")
+        self.sums = StepSums(vectors, 2)
+        names = {"residual": "cg_residual", "direct": "cg_direction", "advance": "cg_direction"}
+        names |= {"sums": "krylov_sums", "total": "krylov_total"}
+        self._kernels = {what: [vectors.kernel(name) for _ in range(2)] for what, name in names.items()}
+
+    def begin(self, matrix, preconditioner, x) -> None:
+        super().begin(matrix, preconditioner, x)
+        self.runs_ahead = matrix.on_device and preconditioner.on_device
+        self.sums.begin()
+        self._launch = {(what, now): self._bound(what, now) for what in self._kernels for now in range(2)}
+
+    def _bound(self, what: str, now: int):
+        """A launch of even or odd steps, whose arguments stay during a solve."""
+        vectors, (count, given), kernel = self.vectors, self.sums.given, self._kernels[what][now]
+        if what in ("sums", "total"):
+            total = self._kernels["total"][now]
+            return self._bound_sums(self._kernels["sums"][now], total, self.p, self._row(now, ROW_P), self.sums.buffer)
+        if what == "residual":
+            arguments = (count, now, 0.0, given, self.sums.buffer, self.w, self.diagonal, self.r)
+        else:
+            how = UPDATE_X if what == "advance" else UPDATE_P | (UPDATE_X if self.runs_ahead else 0)
+            arguments = (count, now, how, given, self.z, self.p, self.x)
+        return kernel.bound(vectors.items, vectors.count, *arguments)
+
+    def _row(self, block: int, row: int) -> int:
+        return self.sums.row(block, row)
+
+    def first_sums(self) -> np.ndarray:
+        """(r·r, z·r, z·z) of the first residual."""
+        self._sum_first(self._row(1, ROW_R), self.sums.buffer)
+        return self.sums.reduced(1, ROW_R)[:3]
+
+    def advance(self, k: int) -> None:
+        """Solution after the step before, direction of step k, product and p·w."""
+        self._launch["direct", k % 2]()
+        self.matrix.mult(self.p, self.w, self.parts)
+        self._launch["sums", k % 2]()
+
+    def step(self, k: int):
+        """Step k; returns p·w, then r·r, z·r and z·z of the residual that it leaves."""
+        now = k % 2
+        if self.runs_ahead:
+            self._reduce_residual(now)
+            self.sums.read(now)
+            self.advance(k + 1)
+            sums = self.sums.wait()
+            return sums[0, 1], *sums[1, :3]
+        self.advance(k)
+        pw = self.sums.reduced(now, ROW_P)[1]
+        self._reduce_residual(now)
+        return pw, *self.sums.reduced(now, ROW_R, meanwhile=self._launch["advance", 1 - now])[:3]
+
+    def _reduce_residual(self, now: int) -> None:
+        self._launch["residual", now]()
+        if not self.is_fused:
+            self._precondition(self._row(now, ROW_R), self.sums.buffer)
+
+
+class RankSteps(Steps):
+    """The host adds up the ranks' sums, and hands step lengths to the kernels. Meanwhile the device updates the solution:
+    one half of it after the residual, the other one after the next product, for which directions take turns in two
+    buffers."""
+
+    def __init__(self, vectors):
+        super().__init__(vectors)
+        self.sums = Rows(vectors, 1)
+        self.p = vectors.buffer("p"), vectors.buffer("p, odd steps")
+        self._half = vectors.count // 2 if vectors.count >= HALVES else vectors.count
+        names = ("cg_residual", "krylov_sums", "krylov_total", "cg_next", "cg_solution")
+        self._kernels = {name: [vectors.kernel(name) for _ in range(2)] for name in names}
+
+    def begin(self, matrix, preconditioner, x) -> None:
+        super().begin(matrix, preconditioner, x)
+        self._left = None  # of the solution's update: step length and direction
+        self._pw_before = self._zr_before = self._zr = 0.0
+        kernels = self._kernels["krylov_sums"], self._kernels["krylov_total"]
+        self._sum = [self._bound_sums(*pair, p, 0, self.sums.buffer) for *pair, p in zip(*kernels, self.p, strict=True)]
+
+    def first_sums(self) -> np.ndarray:
+        """(r·r, z·r, z·z) of the first residual. Collective."""
+        self._sum_first(0, self.sums.buffer)
+        found = self._totals()[:3]
+        self._zr = found[1]
+        return found
+
+    def step(self, k: int):
+        """Step k; returns p·w, then r·r, z·r and z·z of the residual that it leaves. Collective."""
+        now, p = k % 2, self.p[k % 2]
+        beta = self._zr / self._zr_before if self._zr_before != 0 else 0.0
+        self._run("cg_next", now, self.vectors.count, beta, self.z, self.p[1 - now] if beta != 0 else None, p)
+        self.matrix.mult(p, self.w, self.parts)
+        self._sum[now]()
+        pw = self._totals(meanwhile=self.finish)[1]
+        alpha = step_length(self._zr, pw, self._pw_before)
+        self._reduce_residual(now, alpha)
+        rr, zr, zz = self._totals(meanwhile=lambda: self._begin_update(alpha, now))[:3]
+        self._pw_before, self._zr_before, self._zr = pw, self._zr, zr
+        return pw, rr, zr, zz
+
+    def _reduce_residual(self, now: int, alpha: float) -> None:
+        arguments = (0, now, alpha, None, self.sums.buffer, self.w, self.diagonal, self.r)
+        self._run("cg_residual", now, self.vectors.count, *arguments)
+        if not self.is_fused:
+            self._precondition(0, self.sums.buffer)
+
+    def _begin_update(self, alpha: float, now: int) -> None:
+        """x += alpha p, its first half."""
+        self._run("cg_solution", 0, 0, self._half, alpha, self.p[now], self.x)
+        self._left = alpha, self.p[now]
+
+    def finish(self) -> None:
+        """Its second half."""
+        rest = self.vectors.count - self._half
+        if self._left is not None and rest:
+            self._run("cg_solution", 1, self._half, rest, *self._left, self.x)
+        self._left = None
+
+    def _run(self, name: str, now: int, *arguments) -> None:
+        self._kernels[name][now](self.vectors.items, *arguments)
+
+    def _totals(self, meanwhile=None) -> np.ndarray:
+        """The row of sums over ranks; `meanwhile` launches what waits for none of it. Collective."""
+        self.sums.read(0, 1)
+        if meanwhile is not None:
+            meanwhile()
+        return self.vectors.over_ranks(self.sums.wait()[0])
+
+
+def step_length(zr: float, pw: float, pw_before: float) -> float:
+    """zr / pw; 0 where PETSc's CG stops: p·w is zero, not finite or of another sign than before."""
+    return 0.0 if pw == 0 or not np.isfinite(pw) or pw * np.sign(pw_before) < 0 else zr / pw
