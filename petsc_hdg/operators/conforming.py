@@ -17,6 +17,8 @@ from .assembled import AssembledMatrix
 from .cg import CGOperator
 from .upwind import add_upwinding
 
+CHUNK = 1 << 15  # rows made at a time: temporaries stay in the cache
+
 
 class ConformingSubspace:
     """Continuous P1 or Q1 functions that satisfy essential conditions, and the Jacobian on them.
@@ -101,16 +103,21 @@ class ConformingSubspace:
     def _from_nodes(self, nodes: list[np.ndarray]) -> PETSc.Mat:
         """AIJ matrix of the values of subspace functions at nodes [node, dim] of each field in each cell; rows with nan
         are empty. Cells that share a node of their facets agree there."""
-        dofmap, coarse = self.fine.discretization.dofmap, self.discretization
-        columns = np.full((dofmap.num_owned, len(ReferenceElement(coarse.mesh.cell, 1).nodes)), -1, PETSc.IntType)
-        values = np.zeros(columns.shape)
+        rows, coarse = self.fine.discretization.dofmap.num_owned, self.discretization
         numbers = self.dofmap.global_numbers[self.dofmap.compact[self.dofmap.cell_dofs]]
-        for (places, here), low in zip(self._places(nodes), _components(coarse.spaces), strict=True):
-            weights = np.broadcast_to(self._weights(here), (*places.shape, columns.shape[1]))
-            own = places < dofmap.num_owned
-            columns[places[own]] = np.broadcast_to(numbers[:, None, low], weights.shape)[own]
-            values[places[own]] = weights[own]
-        return _compressed(columns, values, self._sizes, self._comm)
+        tables, columns, first = [], [], 0
+        cell_of, node_of = np.zeros(rows, np.int32), np.full(rows, -1, np.int32)
+        for part, ((places, here), low) in enumerate(zip(self._places(nodes), _components(coarse.spaces), strict=True)):
+            own = places < rows
+            cells = np.broadcast_to(np.arange(len(places), dtype=np.int32)[:, None], places.shape)
+            cell_of[places[own]] = cells[own] + part * len(places)
+            node_of[places[own]] = np.broadcast_to(first + np.arange(len(here), dtype=np.int32), places.shape)[own]
+            tables.append(self._weights(here))
+            columns.append(numbers[:, low])
+            first += len(here)
+        tables.append(np.zeros((1, len(tables[0].T))))  # of rows without a node
+        csr = _rows(cell_of, node_of, np.concatenate(columns), np.concatenate(tables))
+        return PETSc.Mat().createAIJWithArrays(self._sizes, csr, comm=self._comm)
 
     def _places(self, nodes: list[np.ndarray]):
         """Of each component of the scheme compact numbers [cell, node], and its field's nodes."""
@@ -155,10 +162,19 @@ def _at_vertices(element) -> np.ndarray:
     return kept if on else element.nodes
 
 
-def _compressed(columns: np.ndarray, values: np.ndarray, sizes, comm) -> PETSc.Mat:
-    """AIJ matrix of rows with columns [row, entry] and values, without zeros and negative columns. Collective."""
-    kept = (columns >= 0) & (values != 0)
-    start = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(PETSc.IntType)
-    order = np.argsort(np.where(kept, columns, np.iinfo(columns.dtype).max), axis=1, kind="stable")
-    kept, columns, values = (np.take_along_axis(a, order, axis=1) for a in (kept, columns, values))
-    return PETSc.Mat().createAIJ(sizes, csr=(start, columns[kept], values[kept]), comm=comm)
+def _rows(cell_of: np.ndarray, node_of: np.ndarray, columns: np.ndarray, tables: np.ndarray):
+    """CSR of rows with the values tables[node_of] [row, vertex] in the columns of their cells [cell, vertex], ascending
+    and without zeros and negative columns: starts, columns, values."""
+    order = np.argsort(columns, axis=1, kind="stable").astype(np.int8)
+    columns = np.take_along_axis(columns, order, axis=1)
+    counts = np.zeros(len(cell_of) + 1, PETSc.IntType)
+    there, entries = [np.zeros(0, PETSc.IntType)], [np.zeros(0, PETSc.ScalarType)]
+    for begin in range(0, len(cell_of), CHUNK):
+        part = slice(begin, begin + CHUNK)
+        cells = cell_of[part]
+        here, values = columns[cells], np.take_along_axis(tables[node_of[part]], order[cells], axis=1)
+        kept = (here >= 0) & (values != 0)
+        counts[1:][part] = kept.sum(axis=1)
+        there.append(here[kept])
+        entries.append(values[kept])
+    return np.cumsum(counts, dtype=PETSc.IntType), np.concatenate(there), np.concatenate(entries)
