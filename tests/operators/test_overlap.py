@@ -62,7 +62,9 @@ def test_parts_make_up_everything(inner, total, step, is_gpu):
     assert both[1] == ranges[1] and both[0] == (0, both[1][0]) and both[2][0] == both[2][1]
 
 
-def test_element_vectors_are_whole_before_rows_are_summed():
+def test_element_vectors_of_the_border_come_before_those_that_the_last_sums_wait_for():
     ranges = [element_cells(part, 70, 100, 16, _Device(False)) for part in (FIRST, OUTER, LAST)]
-    assert ranges == [(0, 64), (64, 112), (0, 0)]
+    assert ranges == [(0, 48), (64, 112), (48, 64)]
+    ranges = [element_cells(part, 70, 100, 16, _Device(False, True)) for part in (FIRST, OUTER, LAST)]
+    assert ranges == [(0, 64), (64, 112), (64, 64)]
     assert element_cells(FIRST, 70, 100, 16, _Device(True)) == (0, 0)
