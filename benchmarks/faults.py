@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import re
 import shutil
@@ -23,6 +22,8 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from petsc_hdg.commands.alone import ONE_THREAD, for_mpiexec
 
 PROGRAM = Path(__file__).with_name("faulty.py")
 # name → (exit statuses accepted, text of the error, whether a rank is named)
@@ -54,11 +55,7 @@ CACHES = ("cache cut", "cache flipped", "cache of two jobs", "cache not writable
 
 
 def environment(**more) -> dict:
-    given = {"POCL_MAX_PTHREAD_COUNT": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    given |= {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none"}
-    if os.geteuid() == 0:
-        given |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    return {**os.environ, **given, **more}
+    return for_mpiexec(**{**ONE_THREAD, **more})
 
 
 def start(ranks: int, fault: str, *options, **more):

@@ -32,21 +32,14 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from petsc_hdg.commands.alone import ONE_THREAD, for_mpiexec
 from petsc_hdg.errors import PetscHdgError
 from petsc_hdg.output.checkpoint_file import verified
 
 RUN = Path(__file__).with_name("long_run.py")
 TOLERANCE, GROWTH = 1e-10, 0.02
 SETTLED = 100  # steps after which all buffers are there
-ENV = {
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_hwloc_base_binding_policy": "none",
-    "POCL_MAX_PTHREAD_COUNT": "1",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    **({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}),
-    **os.environ,
-}
+ENV = {**ONE_THREAD, **for_mpiexec()}
 
 
 def main() -> int:

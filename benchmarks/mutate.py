@@ -23,6 +23,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import mutations  # noqa: E402
 
+from petsc_hdg.commands.alone import ONE_THREAD, alone  # noqa: E402
+
 HERE = Path(__file__).parent
 PROGRAM = HERE / "mutated.py"
 LIMIT = 120.0  # seconds of a case: the first solve of a scheme compiles its kernels
@@ -125,7 +127,7 @@ def run(kind: str, seed: int, limit: float = LIMIT) -> dict:
 
 
 def environment() -> dict:
-    return {**os.environ, "POCL_MAX_PTHREAD_COUNT": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    return {**alone(os.environ), **ONE_THREAD}
 
 
 def outcome(kind: str, status: int | None, answer, said: list[str], err: str) -> str:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -21,6 +20,7 @@ from functools import partial
 from pathlib import Path
 
 from petsc_hdg.commands import check_script
+from petsc_hdg.commands.alone import for_mpiexec
 
 ROOT = Path(__file__).resolve().parents[1]
 RANKS = (1, 2, 3, 4, 5, 7, 8)
@@ -79,8 +79,7 @@ def _of_states(first: dict, found: dict) -> dict:
 def _norms(scheme: str, ranks: int, seed: int) -> dict:
     """What a test's script prints."""
     command = ["mpiexec", "-n", str(ranks), sys.executable, str(ROOT / "tests" / STATES[scheme]), str(seed)]
-    env = {**check_script.OVERSUBSCRIBE, **os.environ}
-    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=3600, cwd=ROOT)
+    done = subprocess.run(command, capture_output=True, text=True, env=for_mpiexec(), timeout=3600, cwd=ROOT)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
     return json.loads(done.stdout.splitlines()[-1])

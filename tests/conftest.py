@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from petsc_hdg.commands.alone import alone
+from petsc_hdg.commands.alone import ONE_THREAD, for_mpiexec
 
 ROOT = Path(__file__).resolve().parents[1]
-_MPI = {
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_hwloc_base_binding_policy": "none",
-    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
-    "POCL_MAX_PTHREAD_COUNT": "1",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-}
-if os.geteuid() == 0:
-    _MPI |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+_MPI = {**ONE_THREAD, "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
 
 
 def pytest_collection_modifyitems(items):
@@ -62,7 +52,7 @@ def mpirun():
 
     def run(ranks: int, *arguments, check: bool = True, timeout: float = 300, env: dict | None = None):
         command = [*(("mpiexec", "-n", str(ranks)) if ranks else ()), sys.executable, *map(str, arguments)]
-        environment = {**alone(os.environ), **_MPI, **(env or {})}
+        environment = for_mpiexec(**{**_MPI, **(env or {})})
         done = _finished(command, timeout, environment)
         if check:
             assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"

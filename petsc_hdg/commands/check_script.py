@@ -21,11 +21,10 @@ from petsc4py import PETSc
 from ..errors import OptionError
 from ..options import Options
 from ..output.atomic import atomic_file, check_target
+from .alone import for_mpiexec
 
 TOLERANCE = {"double": 1e-11, "single": 1e-5}  # of norms, relative
 RANKS = (1, 2, 3, 4)
-# Ranks may outnumber cores, as cores do not matter here: OpenMPI 4, OpenMPI 5.
-OVERSUBSCRIBE = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
 UNDER = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK")  # variables of a process that mpiexec started
 LAST_LINES = 12  # of what a run that fails has said
 
@@ -97,10 +96,9 @@ class Run:
             settings = {"path": str(path), "random": given.random}
             command = ["mpiexec", "-n", str(ranks), sys.executable, "-m", "petsc_hdg.commands.check_run"]
             command += [json.dumps(settings), given.script, *given.options]
-            # An explicit environment leaves out what MPI put into this process's own.
-            env = {**OVERSUBSCRIBE, **os.environ}
+            env, limit = for_mpiexec(), given.timeout
             try:
-                done = subprocess.run(command, capture_output=True, text=True, timeout=given.timeout, env=env)
+                done = subprocess.run(command, capture_output=True, text=True, timeout=limit, env=env)
             except subprocess.TimeoutExpired:
                 return cls(ranks, [], f"did not end in {given.timeout:g} s")
             if done.returncode:

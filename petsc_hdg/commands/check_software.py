@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module, metadata
 
+from petsc_hdg.commands.alone import CROWDED, alone
 from petsc_hdg.commands.finding import Finding, Level
 
 # distribution, module, whether it is needed, what it is for
@@ -65,8 +66,7 @@ def _mpiexec() -> Finding:
         return Finding(Level.MISSING, "mpiexec", "is not on the path", _SYSTEM)
     # One write a rank: what two ranks print in parts can be mixed.
     script = "from mpi4py import MPI; import sys; sys.stdout.write(f'ranks {MPI.COMM_WORLD.allreduce(1)}\\n')"
-    # An explicit environment leaves out what MPI put into this process's own.
-    env = {**os.environ, "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    env = {**CROWDED, **alone(os.environ)}  # whether root may start ranks by itself is one of the questions
     try:
         done = subprocess.run(
             [launcher, "-n", "2", sys.executable, "-c", script], capture_output=True, text=True, timeout=60, env=env

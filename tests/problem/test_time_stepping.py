@@ -53,7 +53,7 @@ def test_orders_in_time(method, record_property):
 
 @pytest.mark.parametrize("method", ["bdf2", "arkimex", "dirk"])
 def test_no_time_is_special(method):
-    """A source of t + since: from 0 on with since = 1 as from 1 on with since = 0; ARKIMEX finds its first slope there."""
+    """A source of t + since: from 0 on with since = 1 as from 1 on with since = 0, where ARKIMEX finds its slope."""
     settings, found = METHODS.get(method, [{"ts_type": method}])[0], []
     if method == "dirk" and not hasattr(PETSc.TS.Type, "DIRK"):
         pytest.skip("this PETSc has no DIRK")
