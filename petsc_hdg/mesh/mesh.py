@@ -120,12 +120,12 @@ class Mesh:
         """Number of cells that this rank owns."""
         return self.topology.num_owned
 
-    @property
+    @cached_property
     def num_inner(self) -> int:
         """Number of cells, the first ones, that share no vertex with other ranks."""
         return int(np.searchsorted(self.cell_classes, INNER, side="right"))
 
-    @property
+    @cached_property
     def num_facet_inner(self) -> int:
         """Number of cells, the first ones, that share no facet with other ranks."""
         return int(np.searchsorted(self.cell_classes, BY_FACET))
