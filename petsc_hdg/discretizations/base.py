@@ -47,6 +47,7 @@ class Discretization:
     name = "base"
     degrees = (0, 16)
     in_time = False  # whether cells keep their interior between steps
+    stabilizes_by_expression = False  # whether facets are stabilized by what the user wrote
 
     def __init__(self, mesh, physics, options: Options):
         self.mesh = mesh
@@ -55,6 +56,16 @@ class Discretization:
         self.dim = mesh.dim
         self.stride = padded(mesh.num_cells)
         self._check_degree()
+
+    @cached_property
+    def reads_time(self) -> bool:
+        """Whether matrices depend on t beside the states: derivatives or the stabilization read it."""
+        return self.physics.dependence(self.dim, self.stabilizes_by_expression).on_time
+
+    @cached_property
+    def is_steady(self) -> bool:
+        """Whether matrices are the same for all states and times."""
+        return self.physics.is_linear and not self.reads_time
 
     @classmethod
     def on_mesh(cls, mesh, options):

@@ -39,9 +39,13 @@ class CondensedSpecs:
         return 2 if self.physics.has_stabilization else 1
 
     @property
+    def stabilizes_by_expression(self) -> bool:
+        return self.has_jumps and self.stabilization_mode == 2
+
+    @property
     def stabilization(self) -> float:
         """What kernels take for it: the number, or one over the length of the mesh."""
-        if not self.has_jumps or self.stabilization_mode == 2:
+        if not self.has_jumps or self.stabilizes_by_expression:
             return 0.0
         return 1 / self.length if self.stabilization_mode == 1 else float(self.options.hdg_tau)
 
@@ -142,8 +146,7 @@ class CondensedSpecs:
     @cached_property
     def is_constant(self) -> bool:
         """Whether derivatives and stabilization are the same at all points of a cell, and cells are affine."""
-        by_expression = self.has_jumps and self.stabilization_mode == 2
-        return self.is_affine and not by_expression and self.physics.constant_jacobian(self.dim)
+        return self.is_affine and not self.stabilizes_by_expression and self.physics.constant_jacobian(self.dim)
 
     @cached_property
     def uses_threads(self) -> bool:

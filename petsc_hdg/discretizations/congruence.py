@@ -26,8 +26,7 @@ def congruent_cells(disc, aux_rows: np.ndarray, most: int) -> Shapes | None:
     """Shapes of a CondensedDiscretization's cells for auxiliary data [row, stride]; None if these are more than `most`,
     or if matrices depend on more than geometry, cell-wise data and natural conditions. Not collective.
     """
-    by_expression = disc.has_jumps and disc.stabilization_mode == 2
-    depends = disc.physics.dependence(disc.dim, by_expression)
+    depends = disc.physics.dependence(disc.dim, disc.stabilizes_by_expression)
     count = disc.mesh.num_cells
     if depends.on_place or not count or most < 1:
         return None

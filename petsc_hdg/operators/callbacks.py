@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 
 from petsc4py import PETSc
 
@@ -60,7 +59,7 @@ class Callbacks:
         """
         if t != self._time:
             self._time = t
-            if not self._is_steady:
+            if not self.operator.discretization.is_steady:
                 self.operator.restart()
         self._residual(t, x, x_t, f)
         if ts is not None:
@@ -84,21 +83,16 @@ class Callbacks:
         Multistep methods find the shift from differences of times, and rounding varies it from step to step: where the
         Jacobian is the same for all states and times, it is that of the shift's first SHIFT_BITS binary digits.
         """
-        if self._is_steady:
+        is_steady = self.operator.discretization.is_steady
+        if is_steady:
             shift = _rounded(shift)
         if self._known != (shift, *self._place(jacobian, preconditioner)):
             self._linearize(t, x, x_t, shift, jacobian, preconditioner)
-            self._known = (shift, *self._place(jacobian, preconditioner)) if self._is_steady else None
+            self._known = (shift, *self._place(jacobian, preconditioner)) if is_steady else None
 
     def _place(self, *matrices) -> tuple[int, ...]:
         """What else tells whether the matrices have changed: the operator's data, and what others did to them."""
         return self.operator.version, self.operator.linearizations, *(mat.stateGet() for mat in matrices)
-
-    @cached_property
-    def _is_steady(self) -> bool:
-        """Whether the Jacobian is the same for all states and times: linear physics whose derivatives do not read t."""
-        physics, dim = self.operator.discretization.physics, self.operator.discretization.mesh.dim
-        return physics.is_linear and not physics.dependence(dim, physics.has_stabilization).on_time
 
     def _residual(self, t, x, x_t, f) -> None:
         with self.events["Residual"], self.operator.arrays.callback("residual"):

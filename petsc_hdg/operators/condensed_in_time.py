@@ -84,7 +84,7 @@ class CondensedInTime(CondensedOperator):
         self.linearizations += 1
         self._set_shift(shift)
         self._place(x, t, u_t)
-        known = (shift, self.version, t if self._reads_time else None) if self.is_linear else None
+        known = (shift, self.version, t if self.discretization.reads_time else None) if self.is_linear else None
         if known is not None and known == self._known:
             return
         if self._kept is None and self.keeps_recovery and not self.local.classes:
@@ -92,11 +92,6 @@ class CondensedInTime(CondensedOperator):
         self._condense(self.state, self.interior, t, matrix=True, recovery=self._kept)
         self._sum_residual(self.right_side)
         self._known, self._is_eliminated = known, True
-
-    @property
-    def _reads_time(self) -> bool:
-        disc = self.discretization
-        return disc.physics.dependence(disc.dim, disc.stabilization_mode == 2).on_time
 
     def eliminate(self, out) -> None:
         """out [owned] = s - B A⁻¹ r of the last residual. Collective."""

@@ -35,17 +35,12 @@ class LocalClasses:
         """Those of condense_element.cl and condense_classes.cl, by name."""
         return {name: Kernel(spec, self.op.device) for name, spec in class_specs(self.disc).items()}
 
-    @cached_property
-    def _reads_time(self) -> bool:
-        """Whether matrices depend on time."""
-        return self.disc.physics.dependence(self.disc.dim, self.disc.stabilization_mode == 2).on_time
-
     # Solvers of the shapes ----------------------------------------------------------------------------------
 
     def update(self, t: float) -> None:
         """Find the solvers for time t and the constants and auxiliary data of the operator, if they are not there."""
         state = (
-            t if self._reads_time else None,
+            t if self.disc.reads_time else None,
             self.op.constants.tobytes(),
             self.op.aux_rows[:, self.shapes.representative].tobytes(),
         )

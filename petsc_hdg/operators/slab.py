@@ -30,9 +30,7 @@ class SlabOperator:
     def __init__(self, operator, space: SlabSpace):
         self.operator, self.space, self.basis = operator, space, space.basis
         self.discretization, self.arrays, self.device = operator.discretization, operator.arrays, operator.device
-        physics, dim = self.discretization.physics, self.discretization.mesh.dim
-        self.is_linear = physics.is_linear
-        self.is_steady = self.is_linear and not physics.dependence(dim).on_time
+        self.is_linear, self.is_steady = self.discretization.physics.is_linear, self.discretization.is_steady
         self.count = self.discretization.dofmap.num_owned
         to_device = self.arrays.to_device
         lists = (space.start[: self.count], space.kind, space.most, np.array(space.basis.steps))

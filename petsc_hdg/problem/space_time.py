@@ -9,7 +9,7 @@ from petsc4py import PETSc
 
 from .. import stages
 from ..discretizations.slab_space import SlabSpace
-from ..errors import OptionError, PhysicsError, SolveError, collectively, our_error
+from ..errors import OptionError, PhysicsError, SolveError, collectively
 from ..mesh import petsc_c
 from ..operators.check import check_kernels
 from ..operators.matfree import JacobianContext
@@ -125,11 +125,9 @@ class SpaceTime:
 
     def _solve(self) -> None:
         defaults = {"sub_pc_type": "lu" if self._is_small else "ilu"}
-        try:
+        with solvers.agreed(self.problem.comm):
             with defaults_in_database(self.problem.prefix, defaults, unless="pc_type"):
                 self.snes.solve(None, self.solution)
-        except PETSc.Error as error:
-            raise our_error(error) or error from None
         self.newton_iterations += self.snes.getIterationNumber()
         self.linear_iterations += self.snes.getLinearSolveIterations()
         solvers.check_converged(self.snes, self.problem.operator.failure)
