@@ -8,6 +8,7 @@ six digits.
 from __future__ import annotations
 
 import numpy as np
+from petsc4py import PETSc
 
 from ..device import Recorded, aside
 from ..options import Options
@@ -120,8 +121,7 @@ class _Level:
         restriction = pc.getMGRestriction(number)
         # PETSc gives the interpolation itself where it multiplies by its transpose
         if restriction.getSize()[0] == interpolation.getSize()[0]:
-            restriction = interpolation.copy()
-            restriction.transpose()
+            restriction = interpolation.transpose(PETSc.Mat())
         self.interpolation = mirrored(interpolation, arrays, precision)
         self.restriction = SellMatrix(restriction, arrays, precision)
         rows, below = interpolation.getLocalSize()
@@ -176,7 +176,7 @@ class _OnHost:
 
 def inverse(mat, arrays) -> DenseMatrix | None:
     """The inverse of an assembled matrix of one rank, None where it is singular or nearly so."""
-    dense = mat.convert("dense").getDenseArray()
+    dense = mat.convert("dense", PETSc.Mat()).getDenseArray()  # a new one: `mat` stays as it is
     try:
         found = np.linalg.inv(dense)
     except np.linalg.LinAlgError:

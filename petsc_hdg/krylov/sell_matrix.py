@@ -6,10 +6,12 @@ import weakref
 from functools import cached_property
 
 import numpy as np
+from petsc4py import PETSc
 
 from ..codegen import KernelSpec
 from ..device import Kernel, aside
 from ..device.halo import Halo
+from ..mesh import petsc_c
 from ..operators.overlap import FIRST, LEAST
 
 SLICE = 32  # rows whose entries are interleaved
@@ -40,6 +42,8 @@ class SellMatrix:
         """Columns counted from this rank's first, those of other ranks from num_owned on; owner and place of these."""
         first, last = mat.getOwnershipRangeColumn()
         outside = (columns < first) | (columns >= last)
+        if not outside.any():
+            return (columns - first if first else columns), 2 * (np.zeros(0, np.int64),)
         ghosts, place = np.unique(columns[outside], return_inverse=True)
         local = columns - first
         local[outside] = self.num_owned + place
@@ -47,18 +51,20 @@ class SellMatrix:
         owner = np.searchsorted(ranges, ghosts, side="right") - 1
         return local, (owner, ghosts - ranges[owner])
 
-    def _load(self, arrays, precision: str, starts, columns, values) -> None:
-        """Slices of CSR rows, on the device."""
+    def _load(self, arrays, precision: str, row_starts, columns, values) -> None:
+        """Slices of CSR rows, made on the device."""
         self.arrays, to_device, self._kernels = arrays, arrays.to_device, {}
         self.precision = precision if arrays.precision == "double" else "single"
         self.num_entries = len(values)
-        starts, columns, values = sliced(starts, columns, values)
-        self._slices = self._split(starts, columns)
-        self._starts, self._columns = to_device(starts, "matrices"), to_device(columns, "matrices")
-        narrow = self.precision == "single" and self.arrays.precision == "double"
-        self._values = self.arrays.empty(max(1, len(values)), np.float32 if narrow else None)
-        stored = np.ascontiguousarray(values, np.float32 if narrow else self.arrays.real)
-        self.arrays.upload(self._values, stored, "matrices")
+        starts = slice_starts(row_starts)
+        self._slices = self._split(row_starts, columns)
+        self._starts, count = to_device(starts, "matrices"), max(1, int(starts[-1]))
+        narrow = self.precision == "single" and arrays.precision == "double"
+        self._columns, self._values = arrays.empty(count, np.int32), arrays.empty(count, np.float32 if narrow else None)
+        given = (to_device(each, "matrices") for each in (row_starts, columns, values))
+        self._made("sell_slice", "sell_slice.cl", SLICE)(
+            (len(starts) - 1) * SLICE, self.num_rows, *given, self._starts, self._columns, self._values
+        )
 
     @property
     def bytes(self) -> int:
@@ -96,7 +102,7 @@ class SellMatrix:
             aside(self.arrays.device, lambda: self.halo.forward_end(self.tail))
         run(*outer, None)
 
-    def _split(self, starts: np.ndarray, columns: np.ndarray) -> list:
+    def _split(self, row_starts: np.ndarray, columns: np.ndarray) -> list:
         """Slices without columns of other ranks, which are computed while these come, and the others: list, number.
 
         All are among the others where there are few, or no such columns at all.
@@ -105,7 +111,8 @@ class SellMatrix:
         outer = np.ones(count, bool)
         if self.num_ghosts and not (self.arrays.device.is_gpu and self.num_rows < LEAST):
             outer[:] = False
-            outer[np.searchsorted(starts, np.flatnonzero(columns >= self.num_owned), side="right") - 1] = True
+            entries = np.flatnonzero(columns >= self.num_owned)
+            outer[(np.searchsorted(row_starts, entries, side="right") - 1) // SLICE] = True
         listed = [np.flatnonzero(~outer), np.flatnonzero(outer)]
         return [(self.arrays.to_device(each.astype(np.int32), "matrices"), len(each)) for each in listed]
 
@@ -121,21 +128,20 @@ class SellMatrix:
         key = diagonal, given
         if key not in self._kernels:
             macros = {
-                "SLICE": SLICE,
                 "TEAM": self.team,
-                "STORED": "float" if self.precision == "single" else "real",
                 "SQUARE": int(self.num_rows == self.num_owned),
                 "DIAGONAL": int(diagonal),
                 "GIVEN": int(given),
                 "GHOSTS": int(self.num_ghosts > 0),
             }
-            self._kernels[key] = Kernel(
-                KernelSpec(
-                    "sell_step", ("sell.cl",), macros, precision=self.arrays.precision, local_size=SLICE * self.team
-                ),
-                self.arrays.device,
-            )
+            self._kernels[key] = self._made("sell_step", "sell.cl", SLICE * self.team, macros)
         return self._kernels[key]
+
+    def _made(self, name: str, source: str, local_size: int, macros=None) -> Kernel:
+        """A kernel for the type of the stored entries."""
+        macros = {"SLICE": SLICE, "STORED": "float" if self.precision == "single" else "real", **(macros or {})}
+        spec = KernelSpec(name, (source,), macros, precision=self.arrays.precision, local_size=local_size)
+        return Kernel(spec, self.arrays.device)
 
 
 def is_assembled(mat) -> bool:
@@ -154,23 +160,16 @@ def mirrored(mat, arrays, precision: str = "double") -> SellMatrix:
 
 
 def rows_of(mat) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """CSR of this rank's rows: starts, global columns, values."""
-    plain = mat.convert("aij") if "baij" in mat.getType() else mat
-    starts, columns, values = plain.getValuesCSR()
-    return np.asarray(starts, np.int64), np.array(columns, np.int64), np.array(values)
+    """CSR of this rank's rows: starts, global columns, values; views of the matrix where it has such arrays."""
+    plain = mat.convert("aij", PETSc.Mat()) if "baij" in mat.getType() else mat  # a new one: the other stays as it is
+    if plain.getType() == PETSc.Mat.Type.SEQAIJ:
+        return petsc_c.rows_of_aij(plain) if plain is mat else tuple(map(np.copy, petsc_c.rows_of_aij(plain)))
+    return tuple(map(np.asarray, plain.getValuesCSR()))
 
 
-def sliced(starts: np.ndarray, columns: np.ndarray, values: np.ndarray):
-    """CSR rows as slices: starts [slice + 1], columns and values [entry], padded by zeros in column 0."""
-    lengths = np.diff(starts)
-    slices = -(-len(lengths) // SLICE)
-    padded = np.zeros(slices * SLICE, np.int64)
+def slice_starts(row_starts: np.ndarray) -> np.ndarray:
+    """First entry [slice + 1] of slices whose rows all have as many entries as the longest, from those of rows."""
+    lengths = np.diff(row_starts)
+    padded = np.zeros(-(-len(lengths) // SLICE) * SLICE, np.int64)
     padded[: len(lengths)] = lengths
-    widths = padded.reshape(slices, SLICE).max(axis=1, initial=0)
-    first = np.concatenate([[0], np.cumsum(widths * SLICE)])
-    row = np.repeat(np.arange(len(lengths)), lengths)
-    entry = np.arange(len(values)) - np.repeat(starts[:-1], lengths)
-    place = first[row // SLICE] + entry * SLICE + row % SLICE
-    wide_columns, wide_values = np.zeros(first[-1], np.int64), np.zeros(first[-1])
-    wide_columns[place], wide_values[place] = columns, values
-    return first, wide_columns, wide_values
+    return np.concatenate([[0], np.cumsum(padded.reshape(-1, SLICE).max(axis=1, initial=0) * SLICE)])

@@ -201,6 +201,24 @@ def set_coordinate_dm(dm, coordinate_dm) -> None:
     call("DMSetCoordinateDM", _pointer(dm), _pointer(coordinate_dm))
 
 
+def rows_of_aij(mat) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Starts, columns and values of an assembled sequential AIJ matrix: views, until the matrix changes."""
+    found = [ctypes.c_void_p() for _ in range(3)]
+    call("MatSeqAIJGetCSRAndMemType", _pointer(mat), *map(ctypes.byref, found), None)
+    rows = mat.getSize()[0]
+    starts = _seen(found[0], rows + 1, INT)
+    entries = int(starts[-1])
+    return starts, _seen(found[1], entries, INT), _seen(found[2], entries, SCALAR)
+
+
+def _seen(address: ctypes.c_void_p, size: int, dtype) -> np.ndarray:
+    """The numbers at a C address [size], not copied."""
+    if not size:
+        return np.empty(0, dtype)
+    kind = {"i4": ctypes.c_int32, "i8": ctypes.c_int64, "f8": ctypes.c_double}[np.dtype(dtype).str[1:]]
+    return np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(kind)), (size,))
+
+
 def set_preallocation_coo(mat, i: np.ndarray, j: np.ndarray) -> None:
     """Declare matrix entries by global rows `i` and columns `j` [entry]; negative ones are ignored. Collective."""
     # PETSc may reorder the arrays that it is given: hand it copies.

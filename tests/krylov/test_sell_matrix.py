@@ -10,7 +10,7 @@ from petsc4py import PETSc
 
 from petsc_hdg.device import Arrays, Device
 from petsc_hdg.krylov.dense_matrix import DenseMatrix
-from petsc_hdg.krylov.sell_matrix import SellMatrix, mirrored, sliced
+from petsc_hdg.krylov.sell_matrix import SellMatrix, mirrored, rows_of, slice_starts
 
 ROWS, COLUMNS = 75, 75
 
@@ -72,8 +72,32 @@ def test_rectangles_and_single_precision(arrays):
 
 
 def test_slices_of_no_rows():
-    starts, columns, values = sliced(np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0))
-    assert starts.tolist() == [0] and not columns.size and not values.size
+    assert slice_starts(np.zeros(1, np.int64)).tolist() == [0]
+
+
+def test_slices_are_as_wide_as_their_longest_row():
+    starts = np.concatenate([[0], np.cumsum([1] * 31 + [3] + [0] * 10)])
+    assert len(starts) == 43 and slice_starts(starts).tolist() == [0, 96, 96]
+
+
+@pytest.mark.parametrize("kind", ["aij", "baij"])
+def test_rows_of_a_matrix(kind):
+    dense = random_matrix(ROWS, COLUMNS)
+    mat = petsc_matrix(dense).convert(kind)
+    starts, columns, values = rows_of(mat)
+    found = np.zeros_like(dense)
+    found[np.repeat(np.arange(ROWS), np.diff(starts)), columns] = values
+    assert np.array_equal(found, dense) and len(values) == np.count_nonzero(dense)
+    assert mat.getType() == f"seq{kind}"
+    again = rows_of(mat)[2]
+    assert np.shares_memory(values, again) == (kind == "aij")  # views of what PETSc holds
+
+
+def test_a_matrix_without_entries(arrays):
+    matrix = SellMatrix(petsc_matrix(np.zeros((40, 40))), arrays)
+    out = arrays.to_device(np.full(40, np.nan))
+    matrix.apply(arrays.to_device(np.ones(40)), out)
+    assert not arrays.to_host(out, 40).any()
 
 
 def test_mirrors_are_shared_while_their_matrix_is_as_it_was(arrays):

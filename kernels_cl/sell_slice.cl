@@ -1,0 +1,24 @@
+// Rows of a sparse matrix (CSR) written as slices of SLICE rows with their entries interleaved, as sell.cl reads them.
+//
+// needs: SLICE STORED
+//
+// Sizes
+//   STORED   type of the entries of slices: real or float
+// Arrays
+//   row_starts [row + 1]  first entry of a row;  given_columns, given [entry]
+//   starts     [slice + 1]  first entry of a slice, whose rows all have as many as the longest
+//   columns, values [entry of the slice, SLICE]  written, value 0 in column 0 behind a row's own entries
+
+KERNEL(SLICE) void sell_slice(int rows, __global const int *row_starts, __global const int *given_columns,
+                              __global const real *given, __global const int *starts, __global int *columns,
+                              __global STORED *values)
+{
+  const int row = get_global_id(0), slice = row / SLICE;
+  int place = starts[slice] + row % SLICE;
+  if (row < rows)
+    for (int k = row_starts[row]; k < row_starts[row + 1]; ++k, place += SLICE) {
+      columns[place] = given_columns[k];
+      values[place] = (STORED)given[k];
+    }
+  for (; place < starts[slice + 1]; place += SLICE) columns[place] = 0, values[place] = 0;
+}
