@@ -28,12 +28,21 @@ def from_options(comm, prefix: str):
         return dm
     with collectively(comm):
         (dim,) = _numbers(options, prefix, "dm_plex_dim", int, [2])
-        simplex = options.getBool("dm_plex_simplex", True)
+        simplex = _truth(options, prefix, "dm_plex_simplex", True)
         box_cell(dim, simplex)
         faces = _numbers(options, prefix, "dm_plex_box_faces", int, [4 - dim] * dim)
         lower = _numbers(options, prefix, "dm_plex_box_lower", float, [0.0] * dim)
         upper = _numbers(options, prefix, "dm_plex_box_upper", float, [1.0] * dim)
     return box(faces, simplex, lower, upper, comm)
+
+
+def _truth(options, prefix: str, name: str, default: bool) -> bool:
+    """An option that is true or false. Raises OptionError."""
+    try:
+        return options.getBool(name, default)
+    except PETSc.Error as error:
+        text = options.getString(name, "")
+        raise OptionError(f"-{prefix}{name} is '{text}'; it takes true or false.") from error
 
 
 def _numbers(options, prefix: str, name: str, kind, default: list) -> list:

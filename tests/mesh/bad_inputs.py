@@ -138,6 +138,10 @@ BAD = {
     ),
     "no number of faces": (lambda c, f: with_options(c, dm_plex_box_faces="4,x"), "dm_plex_box_faces is '4,x'"),
     "no faces": (lambda c, f: with_options(c, dm_plex_box_faces="4,0"), "each direction takes 1 or more"),
+    "no truth": (
+        lambda c, f: with_options(c, dm_plex_simplex="maybe"),
+        "dm_plex_simplex is 'maybe'; it takes true or false",
+    ),
     "corners swapped": (lambda c, f: with_options(c, dm_plex_box_lower="2,2"), "give an upper corner above"),
     "endless corners": (lambda c, f: with_options(c, dm_plex_box_upper="inf,2"), "give an upper corner above"),
     "too many faces": (
