@@ -126,8 +126,8 @@ class OneRankSteps(Steps):
 
 
 class RankSteps(Steps):
-    """The host adds up the sums of the ranks, and hands step lengths to kernels. Meanwhile the device updates the solution:
-    one half after the residual, the other one after the next product, for which directions take turns in two
+    """The host adds up the sums of the ranks, and hands step lengths to kernels. Meanwhile the device updates the
+    solution: one half after the residual, the other one after the next product, for which directions take turns in two
     buffers."""
 
     def __init__(self, vectors):

@@ -50,7 +50,7 @@ def test_warps_agree_with_single_threads(cell, functions, components, expected, 
 
 
 def test_warps_stand_cells_that_hardly_hold_to_their_traces():
-    """A cell's own matrix has a condition of 1e6 for so small a tau; multipliers by an inverse alone are off by 3e-9."""
+    """The matrix of a cell has a condition of 1e6; by an inverse alone multipliers are off by 3e-9."""
     physics = fe.Physics({"u": 1}, ROBIN["f0"], ROBIN["f1"], boundary=[LEFT], stabilization="1e-6")
     mesh = fe.Mesh.box((3, 2))
     single, plain = _run(mesh, physics, uses_warps=False)
