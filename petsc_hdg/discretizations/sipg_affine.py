@@ -120,9 +120,26 @@ def cell_edges(corners: np.ndarray) -> np.ndarray | None:
 
 def metrics(edges: np.ndarray, tensor: np.ndarray) -> np.ndarray:
     """Metrics |K| J⁻¹ G J⁻ᵀ [cell, axis, axis] of cells with edges [cell, axis, dim] for a tensor G [dim, dim]."""
-    inverse = np.linalg.inv(edges)  # rows of `edges` are columns of J
-    volume = np.abs(np.linalg.det(edges))
-    return volume[:, None, None] * np.einsum("cra,rs,csb->cab", inverse, tensor, inverse)
+    normals = _cofactors(edges)  # rows of `edges` are columns of J: these are rows of J⁻¹ times its determinant
+    fluxes = np.einsum("rs,asc->arc", tensor, normals)
+    metric = np.empty((len(edges), *tensor.shape))
+    for a, b in np.ndindex(*tensor.shape):
+        metric[:, a, b] = (normals[a] * fluxes[b]).sum(axis=0)
+    return metric / _volumes(edges, normals)[:, None, None]
+
+
+def _cofactors(edges: np.ndarray) -> np.ndarray:
+    """Cofactors [row, column, cell] of matrices [cell, row, column], 2 × 2 or 3 × 3; inverses by LAPACK take longer."""
+    rows, dim = np.ascontiguousarray(np.moveaxis(edges, 0, 2)), edges.shape[1]
+    if dim == 2:
+        return np.stack([rows[1, ::-1], -rows[0, ::-1]]) * np.array([1.0, -1.0])[:, None]
+    ahead, behind = np.roll(rows, -1, axis=1), np.roll(rows, 1, axis=1)
+    return np.stack([ahead[a - 2] * behind[a - 1] - behind[a - 2] * ahead[a - 1] for a in range(3)])
+
+
+def _volumes(edges: np.ndarray, cofactors: np.ndarray) -> np.ndarray:
+    """|K| [cell] of cells with edges [cell, axis, dim] and their cofactors [axis, dim, cell]."""
+    return np.abs((edges[:, 0].T * cofactors[0]).sum(axis=0))
 
 
 def is_diagonal(metric: np.ndarray) -> bool:
@@ -141,7 +158,7 @@ def class_rows(
     """
     dim, count = metric.shape[1], sigma.shape[1]
     facets, diagonal = facet_of(dim), np.einsum("caa->ca", metric)
-    volume = np.abs(np.linalg.det(edges[:count]))
+    volume = _volumes(edges[:count], _cofactors(edges[:count]))
     length = np.linalg.norm(edges[:count], axis=2)
     axis_of = np.argsort(facets) // 2
     rows = np.zeros((count, 4 + 4 * dim))

@@ -13,7 +13,7 @@ from . import create, petsc_c, quality
 from .exchange import PointExchange
 from .geometry import Geometry, local_degree, read_blocks, stratum_values
 from .labels import EXTERIOR, Labels
-from .order import BY_FACET, INNER, cell_classes, morton_order
+from .order import BY_FACET, INNER, cell_classes, morton_order, plex_order
 from .polytopes import Polytopes
 from .shapes import CELLS, shape
 from .topology import Topology, global_vertices, places
@@ -165,6 +165,11 @@ class Mesh:
         """Number of cells on each facet, over all ranks [facet] int32. Collective at first use."""
         facets = self.topology.entity[self.dim - 1][: self.num_cells]
         return self.exchange_facets(np.bincount(facets.ravel(), minlength=self.num_facets))
+
+    @cached_property
+    def point_order(self) -> np.ndarray:
+        """All plex points of this rank [point], neighbours in space near each other: see order.plex_order."""
+        return plex_order(self).astype(PETSc.IntType)
 
     def exchange_facets(self, values: np.ndarray) -> np.ndarray:
         """Sum [facet] int32 over all ranks that hold a facet. Collective."""
