@@ -1,29 +1,30 @@
 // Interior penalty on triangles and tetrahedra in one pass, any physics, straight and curved cells: each cell's residual or
 // Jacobian action is its own volume integral and the integrals over its facets; each value of the own cell is read once and
-// each result written once. After sipg_simplex.clh.
+// each result written once. After sipg_simplex_point.clh.
 //
 // 1. own cell into local memory   2. fluxes at the cell's points, tested   3. for each facet: the neighbour into local memory,
 // fluxes at the facet's points, tested   4. rows written.
 //
-// needs: DIM NC NAUX NB NQ NQF NNODES NFACETS LANES THREADS TIME STATE BASIS GRAD GEO GEO_GRAD WEIGHTS
-// needs: FACET_BASIS FACET_GRAD FACET_GEO FACET_GEO_GRAD FACET_WEIGHTS FACET_NORMAL ORDER GEO_ORDER
+// needs: DIM NC NAUX NB NQ NQF NNODES NFACETS LANES THREADS TIME STATE BASIS GRAD FACET_BASIS FACET_GRAD ORDER GEO_ORDER
 //
-// Tables
-//   BASIS [NQ, NB], GRAD [NQ, NB, DIM], GEO [NQ, NNODES], GEO_GRAD [NQ, NNODES, DIM], WEIGHTS [NQ]
-//   FACET_BASIS [NQF, NB] and so on, on the facet opposite vertex 0;  FACET_WEIGHTS [NQF] measured on the reference cell
-//   FACET_NORMAL [DIM] its outward normal
+// A loop that the work-items of a cell share: where a cell has one work-item only, a barrier ends each turn, and the compilers
+// of CPUs then run all lanes through a turn at once, as vectors.
 // Arrays: as SIPG_ARGUMENTS in sipg_flux.clh says; out: owned values.
+
+#if THREADS > 1
+#define LANE ((int)get_local_id(0) % LANES)
+#define THREAD ((int)get_local_id(0) / LANES)
+#define SHARED(index, count) for (int index = thread; index < (count); index += THREADS)
+#define END_OF_TURN
+#else
+#define LANE ((int)get_local_id(0))
+#define THREAD 0
+#define SHARED(index, count) for (int index = 0; index < (count); ++index)
+#define END_OF_TURN BARRIER_LOCAL();
+#endif
 
 #define POINTS (NQ > NQF ? NQ : NQF)
 #define WIDTH (NC * (1 + DIM))   // numbers of a flux
-
-// What a work-item knows.
-typedef struct {
-  Cell own, other;
-  __global const real *tables;   // what large tables point into
-  int lane, facet;
-  real t, shift;
-} Work;
 
 INLINE void store_flux(__local real *flux, int lane, int q, const real *f0, const real *f1)
 {
@@ -45,111 +46,29 @@ INLINE real tested(__local const real *flux, int lane, int count, TABLE const re
   return sum;
 }
 
-// Weighted fluxes at point q of the cell.
 INLINE void volume_flux(const Work *w, const real *constants, int q, int action, __local real *flux)
 {
-  __global const real *tables = w->tables;
-  TABLE const real *basis = BASIS + q * NB, *grad = GRAD + q * NB * DIM;
-  real x[DIM], f0[NC], f1[NC * DIM];
-  Geometry g;
-  Side own;
-  simplex_geometry(w->own.corner, w->lane, GEO_GRAD + q * NNODES * DIM, &g);
-  simplex_x(w->own.corner, w->lane, GEO + q * NNODES, x);
-  simplex_side(&w->own, w->lane, ORDER, basis, grad, &g, !action || STATE, &own);
-  if (action) {
-    SideDirection d_own;
-    simplex_direction(&w->own, w->lane, ORDER, basis, grad, &g, w->shift, &d_own);
-    pw_jacobian(own.u, own.u_t, own.u_x, d_own.u, d_own.u_t, d_own.u_x, own.a, own.a_x, w->t, w->shift, x, constants, f0, f1);
-  } else {
-    pw_residual(own.u, own.u_t, own.u_x, own.a, own.a_x, w->t, x, constants, f0, f1);
-  }
-  point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
+  real f0[NC], f1[NC * DIM];
+  volume_fluxes(w, constants, q, action, f0, f1);
   store_flux(flux, w->lane, q, f0, f1);
 }
 
-// Geometry of a side at point q of the facet.
-INLINE void facet_geometry(__global const real *tables, __local const real *corner, int lane, __constant const int *order,
-                           int q, Geometry *g, real *x)
-{
-  TABLE const real *geo = FACET_GEO + q * NNODES, *geo_grad = FACET_GEO_GRAD + q * NNODES * DIM;
-  real jacobian[DIM * DIM];
-  UNROLL for (int d = 0; d < DIM; ++d) {
-    x[d] = 0;
-    UNROLL for (int n = 0; n < NNODES; ++n) x[d] += geo[n] * corner[AT(order[n] * DIM + d)];
-    UNROLL for (int r = 0; r < DIM; ++r) {
-#if AFFINE
-      jacobian[d * DIM + r] = corner[AT(order[r + 1] * DIM + d)] - corner[AT(order[0] * DIM + d)];
-#else
-      real sum = 0;
-      UNROLL for (int n = 0; n < NNODES; ++n) sum += corner[AT(order[n] * DIM + d)] * geo_grad[n * DIM + r];
-      jacobian[d * DIM + r] = sum;
-#endif
-    }
-  }
-  geometry_invert(jacobian, g);
-}
-
-// Outward normal n [DIM]; returns the surface element over that of the reference cell (Nanson's formula).
-INLINE real facet_normal(TABLE const real *normal, const Geometry *g, real *n)
-{
-  real length = 0;
-  point_gradient(normal, g, n);
-  for (int d = 0; d < DIM; ++d) length += n[d] * n[d];
-  length = sqrt(length);
-  for (int d = 0; d < DIM; ++d) n[d] /= length;
-  return g->measure * length;
-}
-
-// Weighted fluxes at point q of an interior facet; zero where there is no neighbour.
+// Zero where there is no neighbour.
 INLINE void interior_flux(const Work *w, const real *constants, const real *sigma, int q, int action, int inside,
                           __local real *flux)
 {
-  __global const real *tables = w->tables;
-  TABLE const real *basis = FACET_BASIS + q * NB, *grad = FACET_GRAD + q * NB * DIM;
-  __constant const int *order = ORDER + w->facet * NB;
-  real x[DIM], y[DIM], n[DIM], f0[NC], f1[NC * DIM];
-  Geometry g, h;
-  Side own, other;
-  facet_geometry(tables, w->own.corner, w->lane, GEO_ORDER + w->facet * NNODES, q, &g, x);
-  facet_geometry(tables, w->other.corner, w->lane, GEO_ORDER, q, &h, y);
-  const real weight = FACET_WEIGHTS[q] * facet_normal(FACET_NORMAL, &g, n);
-  simplex_side(&w->own, w->lane, order, basis, grad, &g, !action || STATE, &own);
-  simplex_side(&w->other, w->lane, ORDER, basis, grad, &h, !action || STATE, &other);
-  if (action) {
-    SideDirection d_own, d_other;
-    simplex_direction(&w->own, w->lane, order, basis, grad, &g, w->shift, &d_own);
-    simplex_direction(&w->other, w->lane, ORDER, basis, grad, &h, w->shift, &d_other);
-    sipg_flux_jacobian(&own, &other, &d_own, &d_other, sigma, n, w->t, w->shift, x, constants, f0, f1);
-  } else {
-    sipg_flux(&own, &other, sigma, n, w->t, x, constants, f0, f1);
-  }
-  point_pull_back(&g, weight, f0, f1);
+  real f0[NC], f1[NC * DIM];
+  interior_fluxes(w, constants, sigma, q, action, f0, f1);
   UNROLL for (int c = 0; c < NC; ++c) f0[c] = inside ? f0[c] : 0;
   UNROLL for (int k = 0; k < NC * DIM; ++k) f1[k] = inside ? f1[k] : 0;
   store_flux(flux, w->lane, q, f0, f1);
 }
 
-// Weighted fluxes at point q of a boundary facet.
 INLINE void boundary_flux(const Work *w, __global const int *kind, const real *constants, const real *sigma, int q, int action,
                           __local real *flux)
 {
-  __global const real *tables = w->tables;
-  TABLE const real *basis = FACET_BASIS + q * NB, *grad = FACET_GRAD + q * NB * DIM;
-  __constant const int *order = ORDER + w->facet * NB;
-  real x[DIM], n[DIM], f0[NC], f1[NC * DIM];
-  Geometry g;
-  Side own;
-  facet_geometry(tables, w->own.corner, w->lane, GEO_ORDER + w->facet * NNODES, q, &g, x);
-  const real weight = FACET_WEIGHTS[q] * facet_normal(FACET_NORMAL, &g, n);
-  simplex_side(&w->own, w->lane, order, basis, grad, &g, !action || STATE, &own);
-  if (action) {
-    SideDirection d_own;
-    simplex_direction(&w->own, w->lane, order, basis, grad, &g, w->shift, &d_own);
-    sipg_boundary_jacobian(kind, &own, &d_own, sigma, n, w->t, w->shift, x, constants, f0, f1);
-  } else {
-    sipg_boundary(kind, &own, sigma, n, w->t, x, constants, f0, f1);
-  }
-  point_pull_back(&g, weight, f0, f1);
+  real f0[NC], f1[NC * DIM];
+  boundary_fluxes(w, kind, constants, sigma, q, action, f0, f1);
   store_flux(flux, w->lane, q, f0, f1);
 }
 

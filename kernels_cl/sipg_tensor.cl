@@ -5,9 +5,14 @@
 // 1. own values and geometry nodes into local memory   2. fluxes at the nodes   3. for each axis its two facets: the neighbours'
 // traces and normal derivatives, fluxes added at the facets' nodes   4. test functions: derivatives of all fluxes along lines.
 //
-// needs: DIM NC NB N NQF NNODES GEO_FACET LANES THREADS TIME STATE GEO_ORDER PLACE
+// needs: DIM NC NB N NQF NNODES GEO_FACET LANES TIME STATE GEO_ORDER PLACE
 //
 // Arrays: as SIPG_ARGUMENTS in sipg_flux.clh says; out: owned values.
+
+// Loops over a cell's entries, and in them over the cells, all at once as vectors.
+#define SHARED(index, count) for (int index = 0; index < (count); ++index)
+#define FOR_LANES _Pragma("clang loop vectorize(assume_safety) vectorize_width(LANES)") for (int lane = 0; lane < LANES; ++lane)
+#define WIDE __attribute__((min_vector_width(512)))
 
 // Declares a cell and what a work-item works with there; lanes behind the last cell repeat it.
 #define CELL const int cell = first + min(part + lane, width - 1);
@@ -58,32 +63,28 @@
     CELL                                                                                                                   \
     corner[AT(k)] = nodes[cell_nodes[GEO_ORDER[k / DIM] * stride + cell] * DIM + k % DIM];                                 \
   }                                                                                                                        \
-  JOIN                                                                                                                     \
   SHARED(node, NB) FOR_LANES                                                                                               \
   {                                                                                                                        \
     WORK(u, du, trace, d_trace)                                                                                            \
     volume_flux(&w, aux, constants, node, action, flux);                                                                   \
   }                                                                                                                        \
-  UNROLL_AXES for (int axis = 0; axis < DIM; ++axis) {                                                                               \
-    JOIN                                                                                                                   \
-    LOAD_NEIGHBOURS                                                                                                        \
+  UNROLL for (int axis = 0; axis < DIM; ++axis) {                                                                          \
+      LOAD_NEIGHBOURS                                                                                                        \
     SHARED(k, 2 * GEO_FACET * DIM) FOR_LANES                                                                               \
     {                                                                                                                      \
       CELL                                                                                                                 \
       inward[AT(k)] = neighbour_slope(nodes, cell_nodes, neighbour, code, stride, cell, axis, k);                          \
     }                                                                                                                      \
-    JOIN                                                                                                                   \
-    SHARED(item, 2 * NQF) FOR_LANES                                                                                        \
+      SHARED(item, 2 * NQF) FOR_LANES                                                                                        \
     {                                                                                                                      \
       WORK(u, du, trace, d_trace)                                                                                          \
       FACET(axis, item / NQF)                                                                                              \
       PENALTY                                                                                                              \
-      if (THREADS == 1 || other >= 0)                                                                                      \
-        interior_flux(&w, aux, constants, axis, item / NQF, item % NQF, behind, place, RATES(behind), sigma, action,       \
-                      other >= 0, flux);                                                                                   \
+      interior_flux(&w, aux, constants, axis, item / NQF, item % NQF, behind, place, RATES(behind), sigma, action,         \
+                    other >= 0, flux);                                                                                     \
     }                                                                                                                      \
     for (int side = 0; side < 2; ++side)                                                                                   \
-      FOR_BOUNDARY_LANES                                                                                                   \
+      for (int lane = 0; lane < LANES; ++lane)                                                                             \
       {                                                                                                                    \
         WORK(u, du, trace, d_trace)                                                                                        \
         FACET(axis, side)                                                                                                  \
@@ -94,20 +95,19 @@
         }                                                                                                                  \
       }                                                                                                                    \
   }                                                                                                                        \
-  JOIN                                                                                                                     \
   SHARED(row, NC * NB) FOR_LANES                                                                                           \
   {                                                                                                                        \
     const real sum = test_node(flux, lane, row / NB, row % NB);                                                            \
     if (part + lane < width) out[(size_t)first * (NC * NB) + row * width + part + lane] = sum;                             \
   }
 
-KERNEL(WORK_ITEMS) WIDE void sipg_residual(SIPG_ARGUMENTS, __global real *out)
+KERNEL(1) WIDE void sipg_residual(SIPG_ARGUMENTS, __global real *out)
 {
   __local real u[NC * NB * LANES], trace[4 * NC * NQF * LANES];
   TENSOR_PASS(0, u, u, trace, trace, LOAD_OWN(u, u_owned), LOAD_TRACES(trace, u_owned, u_tail))
 }
 
-KERNEL(WORK_ITEMS) WIDE void sipg_action(SIPG_ARGUMENTS, __global real *out)
+KERNEL(1) WIDE void sipg_action(SIPG_ARGUMENTS, __global real *out)
 {
   __local real du[NC * NB * LANES], d_trace[4 * NC * NQF * LANES];
 #if STATE

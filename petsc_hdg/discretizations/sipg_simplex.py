@@ -12,7 +12,9 @@ from ..reference import ReferenceElement, tabulate
 from .interleaved import CHUNK
 from .large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
 
-SOURCES = ("geometry.clh", "point.clh", "sipg_flux.clh", "sipg_simplex.clh", "sipg_simplex.cl")
+POINTWISE = ("geometry.clh", "point.clh", "sipg_flux.clh", "sipg_simplex.clh", "sipg_simplex_point.clh")
+CELL_DEGREES = {2: 4, 3: 2}  # up to which one work-item of a GPU holds a straight cell of one field
+CELLS = 128  # work-items of such a work-group
 CPU_LANES = 8  # cells that a CPU does at once: a vector register of AVX-512
 GPU_THREADS = 256  # work-items of a work-group of a GPU, at most
 GPU_LOCAL_TARGET = 24 * 1024  # bytes of local memory that let several work-groups of a GPU run at once
@@ -35,6 +37,8 @@ class SimplexShape:
 
 def simplex_specs(disc) -> dict[str, KernelSpec]:
     """Specs of `sipg_residual` and `sipg_action` of an InteriorPenalty. Raises OptionError (local memory)."""
+    if suits_cell(disc):
+        return cell_specs(disc)
     shape = simplex_shape(disc)
     small = disc.num_dofs * (1 + disc.dim) <= MOST_UNROLLED
     macros = {
@@ -43,6 +47,8 @@ def simplex_specs(disc) -> dict[str, KernelSpec]:
         "NQ": disc.quadrature.num_points,
         "LANES": shape.lanes,
         "THREADS": shape.threads,
+        "HELD": "__local",
+        "FOLDED": 0,
         "UNROLL": '_Pragma("unroll")' if small else "",
     }
     sizes = {"sipg_residual": shape.residual_bytes, "sipg_action": shape.action_bytes}
@@ -53,14 +59,54 @@ def simplex_specs(disc) -> dict[str, KernelSpec]:
     for name, size in sizes.items():
         disc.global_tables[name] = placed.values
         found[name] = KernelSpec(
-            name, SOURCES, macros, tables, disc.physics_text, disc.options.precision, shape.local_size, size
+            name,
+            (*POINTWISE, "sipg_simplex.cl"),
+            macros,
+            tables,
+            disc.physics_text,
+            disc.options.precision,
+            shape.local_size,
+            size,
         )
     return found
 
 
 def simplex_items(disc, spec: KernelSpec, num_chunks: int) -> int:
     """Work-items over a number of chunks."""
+    if "CELLS" in spec.macros:
+        return num_chunks * CHUNK
     return num_chunks * CHUNK * spec.macros["THREADS"]
+
+
+def suits_cell(disc) -> bool:
+    """Whether one work-item of a GPU does a cell."""
+    few = disc.num_dofs <= disc.num_nodes and disc.element.degree <= CELL_DEGREES[disc.dim]
+    return disc.limits.is_gpu and few and disc.mesh.geometry.is_affine
+
+
+def cell_specs(disc) -> dict[str, KernelSpec]:
+    """Specs of both kernels with one work-item a cell."""
+    macros = {
+        **disc._macros(),
+        **disc.flux_macros,
+        "NQ": disc.quadrature.num_points,
+        "LANES": 1,
+        "HELD": "__private",
+        "FOLDED": 1,
+        "CELLS": CELLS,
+        "UNROLL": '_Pragma("unroll")',
+    }
+    rounded = {name: without_dust(table) for name, table in simplex_tables(disc).items()}
+    tables, placed = place_tables(rounded, disc.real_bytes, CONSTANT_BYTES)
+    names, text = ("sipg_residual", "sipg_action"), disc.physics_text
+    disc.global_tables.update(dict.fromkeys(names, placed.values))
+    sources, precision = (*POINTWISE, "sipg_simplex_cell.cl"), disc.options.precision
+    return {n: KernelSpec(n, sources, macros | placed.macros, tables, text, precision, CELLS) for n in names}
+
+
+def without_dust(table: np.ndarray) -> np.ndarray:
+    """A table with zeros where rounding left less than 1e-14 of them."""
+    return np.where(np.abs(table) < 1e-14, 0, table)
 
 
 # Tables ---------------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import basix
 import numpy as np
@@ -11,53 +11,40 @@ from ..codegen import KernelSpec, kernel_text
 from ..errors import OptionError
 from ..reference import gauss_lobatto, on_facets, tensor_points
 from .interleaved import CHUNK
+from .sipg_node import TensorShape, gpu_shapes, node_rounds
 
-SOURCES = (
-    "geometry.clh",
-    "point.clh",
-    "sipg_flux.clh",
-    "sipg_tensor.clh",
-    "sipg_tensor_point.clh",
-    "sipg_tensor.cl",
-)
+POINTWISE = ("geometry.clh", "point.clh", "sipg_flux.clh", "sipg_tensor.clh")
+NAMES = ("sipg_residual", "sipg_action")
 LANES = kernel_text("sipg_lanes.clh")
 CPU_BYTES = 64  # a vector register of AVX-512
-GPU_THREADS = 256  # work-items of a work-group of a GPU, at most
-
-
-@dataclass(frozen=True)
-class TensorShape:
-    """Cells a work-group does at once, work-items of each, bytes of local memory of a residual and of an action."""
-
-    lanes: int
-    threads: int
-    residual_bytes: int
-    action_bytes: int
-
-    @property
-    def local_size(self) -> int:
-        return self.lanes * self.threads if self.threads > 1 else 1
+UNROLL = '_Pragma("unroll")'
 
 
 def tensor_specs(disc) -> dict[str, KernelSpec]:
     """Specs of `sipg_residual` and `sipg_action` of a collocated InteriorPenalty. Raises OptionError (local memory)."""
-    shape = tensor_shape(disc)
-    macros = {
-        **disc._macros(),
-        **disc.flux_macros,
-        **tensor_sizes(disc),
-        "LANES": shape.lanes,
-        "THREADS": shape.threads,
-    }
-    macros["UNROLL"] = '_Pragma("unroll")'
-    tables = tensor_tables(disc)
-    sizes = {"sipg_residual": shape.residual_bytes, "sipg_action": shape.action_bytes}
-    specs = {n: disc._spec(n, SOURCES, macros, tables, shape.local_size, size) for n, size in sizes.items()}
-    return specs if shape.threads > 1 else {n: replace(s, physics=LANES + s.physics) for n, s in specs.items()}
+    shape, macros = tensor_shape(disc), {**disc._macros(), **disc.flux_macros, **tensor_sizes(disc), "UNROLL": UNROLL}
+    tables, sizes = tensor_tables(disc), dict(zip(NAMES, (shape.residual_bytes, shape.action_bytes), strict=True))
+    if not disc.limits.is_gpu:
+        macros |= {"LANES": shape.lanes, "HELD": "__local"}
+        sources = (*POINTWISE, "sipg_tensor_point.clh", "sipg_tensor.cl")
+        specs = {n: disc._spec(n, sources, macros, tables, 1, size) for n, size in sizes.items()}
+        return {n: replace(s, physics=LANES + s.physics) for n, s in specs.items()}
+    if shape.threads == 1:
+        macros |= {"LANES": 1, "HELD": "__private", "STORED": 0, "CELLS": shape.lanes, "UNROLL_AXES": UNROLL}
+        return {
+            n: disc._spec(n, (*POINTWISE, "sipg_node.clh", "sipg_cell.cl"), macros, tables, shape.lanes) for n in NAMES
+        }
+    tables["NODE_AT"] = node_rounds(disc.dim, macros["N"], shape)
+    macros |= {"LANES": shape.lanes, "THREADS": shape.threads, "HELD": "__local", "STORED": 1, "UNROLL_AXES": UNROLL}
+    macros["ROUNDS"], sources = len(tables["NODE_AT"]), (*POINTWISE, "sipg_node.clh", "sipg_node.cl")
+    items = shape.lanes * shape.threads
+    return {n: disc._spec(n, sources, macros, tables, items, size) for n, size in sizes.items()}
 
 
 def tensor_items(disc, spec: KernelSpec, num_chunks: int) -> int:
     """Work-items over a number of chunks."""
+    if "CELLS" in spec.macros:
+        return num_chunks * CHUNK
     return num_chunks * (CHUNK // spec.macros["LANES"]) * spec.local_size
 
 
@@ -117,21 +104,22 @@ def facet_places(disc, count: int) -> np.ndarray:
 
 def tensor_shape(disc) -> TensorShape:
     """Cells and work-items of a work-group. Raises OptionError where not even one cell fits into local memory."""
-    residual, action = (cell_reals(disc, v) * disc.real_bytes for v in (1, 1 + int(not disc.physics.is_linear)))
-    most, limits, prefix = disc.limits.local_bytes, disc.limits, disc.options.prefix
-    if action > most:
+    shapes = gpu_shapes(disc, tensor_sizes(disc)["G"]) if disc.limits.is_gpu else cpu_shapes(disc)
+    if not shapes:
+        degree, prefix = disc.element.degree, disc.options.prefix
         raise OptionError(
-            f"-{prefix}fe_degree {disc.element.degree} with {disc.physics.num_components} components needs {action} "
-            f"bytes of local memory for a {disc.mesh.cell}, and the device has {most}; lower -{prefix}fe_degree, or "
-            f"give -{prefix}sipg_kernel split"
+            f"-{prefix}fe_degree {degree} with {disc.physics.num_components} components needs more than the "
+            f"{disc.limits.local_bytes} bytes of local memory that the device has for a {disc.mesh.cell}; lower "
+            f"-{prefix}fe_degree, or give -{prefix}sipg_kernel split"
         )
-    if limits.is_gpu:
-        lanes = next(k for k in (32, 16, 8, 4, 2, 1) if k * action <= most)
-        largest = min(GPU_THREADS, limits.max_work_group) // lanes
-        threads = max(2, min(disc.num_nodes, largest))
-    else:
-        lanes, threads = next(k for k in (CPU_BYTES // disc.real_bytes, 4, 2, 1) if k * action <= most), 1
-    return TensorShape(lanes, threads, lanes * residual, lanes * action)
+    return shapes[0]
+
+
+def cpu_shapes(disc) -> list[TensorShape]:
+    """Cells that a CPU does at once, the most first."""
+    residual, action = (cell_reals(disc, v) * disc.real_bytes for v in (1, 1 + int(not disc.physics.is_linear)))
+    lanes = [k for k in (CPU_BYTES // disc.real_bytes, 4, 2, 1) if k * action <= disc.limits.local_bytes]
+    return [TensorShape(k, 1, k * residual, k * action) for k in lanes]
 
 
 def cell_reals(disc, vectors: int) -> int:

@@ -16,7 +16,7 @@ from petsc_hdg.device import Arrays, Device
 from petsc_hdg.discretizations.sipg import InteriorPenalty
 from petsc_hdg.discretizations.sipg_affine_simplex import SimplexTables, affine_simplex_specs
 from petsc_hdg.discretizations.sipg_oracle import PenaltyOracle, State
-from petsc_hdg.discretizations.sipg_simplex import simplex_specs
+from petsc_hdg.discretizations.sipg_simplex import CELLS, simplex_specs
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.errors import OptionError
 from petsc_hdg.operators.sipg import SIPGOperator
@@ -127,15 +127,40 @@ def test_any_physics(cell, degree, curved):
     assert sample.error(sample.computed("residual"), replace(sample.state, du=None)) < 1e-12
 
 
+GPU = DeviceLimits(49152, 256, True)
+
+
 @pytest.mark.parametrize(("cell", "degree", "table"), [("triangle", 2, "__constant"), ("tetrahedron", 3, "__global")])
 def test_work_groups_of_gpus(cell, degree, table):
     """Several work-items a cell; tables in global memory where they are large."""
-    problem = Uncompiled(box_mesh(cell, seed=4), nonlinear(), degree, "fused", DeviceLimits(49152, 256, True))
+    mesh = box_mesh(cell, seed=4)
+    problem = Uncompiled(bent(mesh) if cell == "triangle" else mesh, nonlinear(), degree, "fused", GPU)
     spec = problem.discretization.fused_specs()["sipg_action"]
     assert spec.macros["THREADS"] > 1 and spec.macros["TABLE"] == table and spec.local_size <= 256
-    sample = Sample(problem, 5)
+    agrees(Sample(problem, 5))
+
+
+def agrees(sample: Sample) -> None:
     assert sample.error(sample.computed("action"), sample.state) < 1e-12
     assert sample.error(sample.computed("residual"), replace(sample.state, du=None)) < 1e-12
+
+
+def nodal() -> fe.Physics:
+    """One field with a rate, and a nodal auxiliary field whose gradient is read."""
+    return fe.Physics(
+        {"u": 1},
+        f0="f0[0] = a_x[0]*u[0] + 0.3*u_t[0]*u[0] - 1;",
+        f1="for (d = 0; d < dim; ++d) f1[d] = a[0]*u_x[d]*(1 + u[0]*u_t[0]);",
+        auxiliary={"region": fe.Auxiliary(1)},
+        boundary=[fe.Dirichlet("left", "g[0] = x[1];"), fe.Neumann("top", "g[0] = x[0];")],
+    )
+
+
+@pytest.mark.parametrize(("cell", "degree", "physics"), [("triangle", 2, nodal), ("tetrahedron", 1, region_wise)])
+def test_one_work_item_of_a_gpu_for_a_cell(cell, degree, physics):
+    problem = Uncompiled(box_mesh(cell, seed=4), physics(), degree, "fused", GPU, sipg_theta=2 - degree)
+    assert problem.discretization.fused_specs()["sipg_action"].macros["CELLS"] == CELLS
+    agrees(Sample(problem, 5))
 
 
 AFFINE = [(cell, degree) for cell in SHAPES for degree in range(1, MOST_DEGREE[cell] + 1)]

@@ -10,7 +10,9 @@ from given_sipg import GivenState, made
 from sample_meshes import box_mesh
 from sample_physics import everything, smooth_poisson
 
+import petsc_hdg as fe
 from petsc_hdg.discretizations.sipg import InteriorPenalty
+from petsc_hdg.discretizations.sipg_node import CELL_NODES, TensorShape, node_rounds
 from petsc_hdg.discretizations.sipg_oracle import PenaltyOracle
 from petsc_hdg.discretizations.sipg_tensor import facet_places, lagrange, tensor_shape, tensor_specs
 from petsc_hdg.discretizations.transposition import DeviceLimits
@@ -31,10 +33,30 @@ PHYSICS = {
     "poisson": lambda dim: smooth_poisson(),
     "elasticity": lambda dim: elasticity(dim),
     "minimal surface": lambda dim: minimal_surface(),
+    "one field": lambda dim: one_field(),
 }
+
+
+def one_field() -> fe.Physics:
+    """A field with a rate, an auxiliary field and its gradient, a constant, every kind of boundary condition."""
+    return fe.Physics(
+        {"u": 1},
+        f0="f0[0] = a_x[1]*u[0] + 0.3*u_t[0]*u[0] + u_x[1] - beta;",
+        f1="for (d = 0; d < dim; ++d) f1[d] = (a[0] + u[0]*u_t[0])*u_x[d];",
+        auxiliary={"k": fe.Auxiliary(1)},
+        constants={"beta": 0.7},
+        boundary=[
+            fe.Dirichlet("left", "g[0] = x[1];"),
+            fe.Neumann("top", "g[0] = x[0];"),
+            fe.Robin("right", "f0[0] = u[0]*u[0];"),
+        ],
+    )
+
+
 # cell, degree, physics, theta, whether with the work-groups of a GPU
 CASES = [
     ("quadrilateral", 1, "everything", 1, False),
+    ("quadrilateral", 1, "one field", 1, True),
     ("quadrilateral", 2, "everything", 0, True),
     ("quadrilateral", 3, "elasticity", -1, False),
     ("quadrilateral", 4, "minimal surface", 1, True),
@@ -60,8 +82,9 @@ def test_the_table_is_complete():
 def test_one_pass_is_volume_and_fluxes(cell, degree, physics, theta, gpu):
     mesh = box_mesh(cell, seed=4)
     state = GivenState(mesh, PHYSICS[physics](mesh.dim), degree, GPU if gpu else None, sipg_theta=theta)
-    shape = tensor_shape(state.disc)
-    assert (shape.threads > 1) == gpu
+    sources = tensor_specs(state.disc)["sipg_action"].sources
+    cell = "sipg_cell.cl" in sources
+    assert ("sipg_tensor.cl" not in sources) == gpu and (not cell or state.disc.num_dofs <= CELL_NODES)
     for what in ("residual", "action"):
         assert state.difference(what) < TOLERANCE
 
@@ -85,6 +108,20 @@ def test_one_pass_is_the_oracle(cell):
         expected = np.array([oracle.rows(c, state.of_oracle(what)) for c in cells])
         got = state.fused(what)[state.disc.extended_dofs[cells]]
         assert np.abs(got - expected).max() < 1e-12 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize(
+    "dim, count, lanes, threads", [(2, 5, 32, 4), (3, 3, 16, 8), (3, 4, 16, 8), (3, 5, 8, 7), (3, 8, 2, 64)]
+)
+def test_nodes_of_work_items(dim, count, lanes, threads):
+    """Each node once, none left; what runs in step stands on facets of the same axes where these have nodes enough."""
+    rounds = node_rounds(dim, count, TensorShape(lanes, threads, 0, 0))
+    assert rounds.shape[1] == threads and np.array_equal(np.sort(rounds[rounds >= 0]), np.arange(count**dim))
+    together = np.gcd(threads, 32 // lanes)
+    at = np.stack(np.unravel_index(np.arange(count**dim), (count,) * dim), axis=-1)
+    kinds = ((at == 0) | (at == count - 1)) @ 2 ** np.arange(dim)
+    mixed = sum(len(set(kinds[group[group >= 0]])) > 1 for group in rounds.reshape(-1, together))
+    assert mixed < 2**dim
 
 
 def test_many_cells_and_a_short_last_chunk():
@@ -120,14 +157,17 @@ def test_every_degree_fits_a_gpu(cell):
     for degree in range(1, MOST[cell] + 1):
         disc = discretization(cell, degree, 1, GPU)
         shape = tensor_shape(disc)
-        assert 0 < shape.residual_bytes <= shape.action_bytes <= GPU.local_bytes
-        assert 32 % shape.lanes == 0 and shape.local_size <= GPU.max_work_group
-        assert tensor_specs(disc)["sipg_action"].local_bytes == shape.action_bytes
+        assert shape.residual_bytes <= shape.action_bytes <= GPU.local_bytes
+        assert (shape.action_bytes == 0) == (shape.threads == 1) == (degree <= 3 and cell == "quadrilateral")
+        spec = tensor_specs(disc)["sipg_action"]
+        assert spec.local_bytes == shape.action_bytes and spec.local_size == shape.lanes * shape.threads <= 256
 
 
 def test_too_little_local_memory_is_said():
     disc = discretization("hexahedron", 7, 3, GPU)
-    with pytest.raises(OptionError, match=r"-fe_degree 7 with 3 components needs \d+ bytes of local memory .* split"):
+    with pytest.raises(
+        OptionError, match=r"-fe_degree 7 with 3 components needs more than the 49152 bytes of local memory .* split"
+    ):
         tensor_specs(disc)
 
 
