@@ -118,7 +118,8 @@ def check(name: str, mesh, two_queues: bool) -> list[np.ndarray]:
 
             return [twice(residual, operator.current, operator.halo, problem, n)]
         if name.startswith("hdg"):
-            return [twice(lambda out: operator.action(x, out), operator.format._x, operator.halo, problem, n)]
+            border = operator.format.border
+            return [twice(lambda out: operator.action(x, out), border.x, border.halo, problem, n)]
         direction = operator.products.direction if name.startswith("poly") else operator.direction
         action = operator.products.run if name.startswith("poly") else operator.action  # as on GPUs
         found = [twice(lambda out: action(x, out), direction, direction.operator.halo, problem, n)]

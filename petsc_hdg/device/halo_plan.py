@@ -82,12 +82,16 @@ class HaloPlan:
 
     def reverse_add_host(self, ghosts: np.ndarray, owned: np.ndarray) -> None:
         """Add `ghosts` [ghost, ...] to their owners' values in `owned` [point, ...], by ascending rank."""
+        np.add.at(owned, self.send_points, self.rows_to_owners(ghosts))
+
+    def rows_to_owners(self, ghosts: np.ndarray) -> np.ndarray:
+        """What other ranks have in `ghosts` [ghost, ...] for the points they are sent: [slot of send_points, ...]."""
         packed = np.ascontiguousarray(ghosts[self.receive_ghosts])
-        received = np.empty((self.send_points.size, *owned.shape[1:]), owned.dtype)
+        received = np.empty((self.send_points.size, *ghosts.shape[1:]), ghosts.dtype)
         requests = self._messages("Irecv", received, self.send_ranks, self.send_start, _TAG_REVERSE)
         requests += self._messages("Isend", packed, self.receive_ranks, self.receive_start, _TAG_REVERSE)
         _wait(requests)
-        np.add.at(owned, self.send_points, received)
+        return received
 
     def groups(self, side: str) -> list[tuple[int, int, int]]:
         """(rank, first slot, last slot) of each neighbour among the `points` that are sent or the `ghosts` received."""

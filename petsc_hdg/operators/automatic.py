@@ -80,6 +80,11 @@ class Automatic(TraceFormat):
             kind(self.operator, self.stored != self.arrays.real, self.layout).kernels  # noqa: B018
 
     @property
+    def rows_alone(self) -> bool:
+        """As the format that was chosen."""
+        return self.chosen.rows_alone
+
+    @property
     def summing(self):
         """What sums x·y while it computes a product."""
         return getattr(self.chosen, "summing", self.chosen)

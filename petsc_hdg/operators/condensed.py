@@ -12,6 +12,7 @@ from ..device import Kernel
 from ..discretizations.class_specs import class_specs
 from ..errors import PetscHdgError, SolveError
 from .base import DeviceOperator
+from .border import border_of
 from .check_trace import check_trace
 from .local_classes import most_classes
 from .local_stage import LocalStage
@@ -43,6 +44,8 @@ class CondensedOperator(DeviceOperator):
         self.format = None if self.format_kind == "aij" else create_format(self.format_kind, self)
         rough = self.format and discretization.options.hdg_trace_precision == "single" and arrays.precision == "double"
         self.rough = create_format(self.format_kind, self, True, self.format.layout) if rough else None
+        for each in self.formats if self.format is not None and self.format.has_facets else ():
+            each.border = border_of(self)
         self.recovery = Recovery(self)
         self.failure = ""
         self._values: np.ndarray | None = None
@@ -144,6 +147,12 @@ class CondensedOperator(DeviceOperator):
         self._check(failure or self.local.condensation_failure())
         if self.failure:
             raise SolveError(self.failure)
+        for border in self._borders if matrix else ():
+            border.exchange()
+
+    @property
+    def _borders(self) -> list:
+        return [each.border for each in self.formats if each.border is not None]
 
     def _checked_formats(self) -> str:
         """Check the kernels of formats chosen on the way. Returns what is wrong, since other ranks may not be here."""
@@ -177,12 +186,16 @@ class CondensedOperator(DeviceOperator):
     def takes_shapes(self, classes) -> bool:
         """Whether the matrices of the shapes of cells are all that is wanted; they are taken then."""
         found = [each.add_shapes(classes.schur, classes.shapes) for each in self.formats]
+        for border in self._borders:
+            border.take_shapes(classes.schur, classes.shapes)
         return all(found) and not self._wants_values
 
     def _take(self, schur, first: int, count: int, batch: int) -> None:
         """Put the matrices of a tile where they are wanted."""
         for each in self.formats:
             each.add_tile(schur, first, count, batch)
+        for border in self._borders:
+            border.take(schur, first, count, batch)
         if self._wants_values:
             size = self.discretization.num_trace_dofs
             tile = self.arrays.to_host(schur, (size, batch, size), name="matrices")

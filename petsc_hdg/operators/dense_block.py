@@ -16,6 +16,7 @@ class DenseBlock(TraceFormat):
     """A [n_a, m, n_f m], rows of facets fastest, one dense block a neighbour (Roca, Nguyen and Peraire 2011)."""
 
     kind = "dbf"
+    rows_alone = True
 
     def __init__(self, operator, single: bool = False, layout=None):
         super().__init__(operator, single, layout)

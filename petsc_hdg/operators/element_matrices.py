@@ -49,6 +49,11 @@ class ElementMatrices(TraceFormat):
         return self.has_facets
 
     @property
+    def rows_alone(self) -> bool:
+        """Whether a row is computed apart from others."""
+        return self.congruent is not None
+
+    @property
     def summing(self):
         """What sums x·y while it computes a product."""
         return self.congruent

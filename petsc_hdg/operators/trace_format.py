@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -26,6 +26,8 @@ class TraceFormat:
     """
 
     kind = ""
+    border = None  # Border, which completes products where its facets lie between ranks
+    rows_alone = False  # whether a row is computed apart from others
     can_share = False  # whether cells of one shape may share a matrix, see `share`
 
     def __init__(self, operator, single: bool = False, layout=None):
@@ -114,10 +116,13 @@ class TraceFormat:
         """out = A x, or Aᵀ x. Collective."""
         product = self.mult_transpose if transpose else self.mult
 
-        def run(part):
-            product(self._x, out, self._ghost_sums, part)
+        def run(vector, part):
+            product(vector, out, self._ghost_sums, part)
 
-        in_parts(self.operator, self._x, x, run, out, self._ghost_sums)
+        if self.border is not None and not transpose:
+            self.border.product(x, out, run, self.rows_alone)
+        else:
+            in_parts(self.operator, self._x, x, partial(run, self._x), out, self._ghost_sums)
 
     @cached_property
     def inner_cells(self) -> int:
@@ -141,6 +146,7 @@ class TraceFormat:
             TailedVector(self.operator),
             self.arrays.empty(max(1, self.dofmap.num_ghosts)),
         )
+        other.border = self.border and self.border.copied()
         other._copy_values()
         return other
 
