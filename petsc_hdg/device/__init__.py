@@ -2,11 +2,24 @@
 
 from petsc_hdg.device.arrays import Arrays
 from petsc_hdg.device.autotune import fastest
+from petsc_hdg.device.build import build_programs
 from petsc_hdg.device.context import Device
 from petsc_hdg.device.halo import Halo
 from petsc_hdg.device.halo_plan import HaloPlan
-from petsc_hdg.device.kernel import Kernel
+from petsc_hdg.device.kernel import Kernel, kernels_of
 from petsc_hdg.device.recording import Recorded, aside
 from petsc_hdg.device.vecs import VecAccess
 
-__all__ = ["Arrays", "Device", "Halo", "HaloPlan", "Kernel", "Recorded", "VecAccess", "aside", "fastest"]
+__all__ = [
+    "Arrays",
+    "Device",
+    "Halo",
+    "HaloPlan",
+    "Kernel",
+    "Recorded",
+    "VecAccess",
+    "aside",
+    "build_programs",
+    "fastest",
+    "kernels_of",
+]

@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable, Sequence
 
-from petsc_hdg.device.build import program_digest
+from petsc_hdg.device.build import build_programs, program_digest
 from petsc_hdg.device.cache import Entry
 from petsc_hdg.device.kernel import Kernel
 from petsc_hdg.errors import DeviceError
@@ -51,6 +51,7 @@ def _remembered(entry: Entry, specs):
 
 def _measured(specs, device, launch, entry: Entry) -> Kernel:
     kernels, failure = {}, None
+    build_programs(device, specs)
     for number, spec in enumerate(specs):
         try:
             kernels[number] = Kernel(spec, device)

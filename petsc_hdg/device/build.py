@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 from petsc_hdg.device.cache import Entry
 from petsc_hdg.device.messages import errors
 from petsc_hdg.device.platforms import opencl
-from petsc_hdg.errors import DeviceError, PhysicsError
+from petsc_hdg.errors import DeviceError, PetscHdgError, PhysicsError
+
+MOST_THREADS = 8  # that compile at a time
 
 
 def build_options(precision: str) -> list[str]:
@@ -28,6 +33,24 @@ def built_program(device, spec):
 
     Processes that want the same program take turns: the first compiles, the others load what it wrote.
     """
+    with _quiet():
+        return _program(device, spec)
+
+
+def build_programs(device, specs) -> None:
+    """Compile the programs of several specs that a GPU does not have yet, several at a time: its compiler works without
+    the interpreter. One that does not compile is left out, to fail where it is asked for."""
+    missing = {program_digest(device, spec): spec for spec in specs} if device.is_gpu else {}
+    missing = [spec for digest, spec in missing.items() if digest not in device.programs]
+    if len(missing) < 2:
+        return
+    with _quiet(), ThreadPoolExecutor(min(len(missing), MOST_THREADS, os.cpu_count() or 1)) as threads:
+        for made in [threads.submit(_program, device, spec) for spec in missing]:
+            if made.exception() is not None and not isinstance(made.exception(), PetscHdgError):
+                raise made.exception()
+
+
+def _program(device, spec):
     digest = program_digest(device, spec)
     if digest not in device.programs:
         entry = Entry(digest)
@@ -37,6 +60,14 @@ def built_program(device, spec):
                 program = _loaded(device, entry) or _compiled(device, spec, entry)
         device.programs[digest] = (program, entry)
     return device.programs[digest]
+
+
+@contextmanager
+def _quiet():
+    """Compilers' remarks are kept to themselves; for all threads, so that only one opens this."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _loaded(device, entry: Entry):
@@ -57,14 +88,12 @@ def _compiled(device, spec, entry: Entry):
     source = spec.program_source()
     entry.write("program.cl", source.encode())
     program = cl.Program(device.context, source)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        _ = program.int_ptr  # creates the program now: pyopencl's own cache of binaries is then left out
-        try:
-            program.build(build_options(spec.precision), devices=[device.cl_device], cache_dir=False)
-        except cl.Error as error:
-            log = program.get_build_info(device.cl_device, cl.program_build_info.LOG) or str(error)
-            raise _build_error(device, spec, entry, source, log) from error
+    _ = program.int_ptr  # creates the program now: pyopencl's own cache of binaries is then left out
+    try:
+        program.build(build_options(spec.precision), devices=[device.cl_device], cache_dir=False)
+    except cl.Error as error:
+        log = program.get_build_info(device.cl_device, cl.program_build_info.LOG) or str(error)
+        raise _build_error(device, spec, entry, source, log) from error
     binaries = program.get_info(cl.program_info.BINARIES)
     if binaries and binaries[0]:
         entry.write_binary(bytes(binaries[0]))

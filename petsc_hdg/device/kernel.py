@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import time
+from collections.abc import Mapping
 
 import numpy as np
 
 from petsc_hdg.codegen import KernelSpec
 from petsc_hdg.codegen.preamble import REAL_TYPE
-from petsc_hdg.device.build import built_program
+from petsc_hdg.device.build import build_programs, built_program
 from petsc_hdg.device.context import Device
 from petsc_hdg.device.platforms import opencl
 from petsc_hdg.errors import DeviceError
@@ -157,6 +158,12 @@ class Kernel:
         queue.finish()
         self.device.add_seconds(self.spec.name, time.perf_counter() - start)
         return event
+
+
+def kernels_of(specs: Mapping[str, KernelSpec], device: Device) -> dict[str, Kernel]:
+    """Kernels by the names of their specs, whose programs a GPU compiles side by side."""
+    build_programs(device, specs.values())
+    return {name: Kernel(spec, device) for name, spec in specs.items()}
 
 
 def _nothing() -> None:

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..codegen import KernelSpec
-from ..device import Kernel
+from ..device import Kernel, kernels_of
 from ..discretizations.interleaved import CHUNK
 from ..errors import SolveError, collectively
 
@@ -36,7 +36,7 @@ class CellBlocks:
             )
             for n in names
         }
-        return {n: Kernel(spec, self.operator.device) for n, spec in specs.items()}
+        return kernels_of(specs, self.operator.device)
 
     @staticmethod
     def bytes_of(discretization, real_bytes: int) -> int:

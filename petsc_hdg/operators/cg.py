@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..device import Kernel
+from ..device import Kernel, build_programs, kernels_of
 from ..discretizations import CellField
 from ..discretizations.base import cell_fastest, padded
 from .base import DeviceOperator
@@ -51,9 +51,16 @@ class CGOperator(DeviceOperator):
 
     def compile(self, matrices: bool = False) -> None:
         """Compile what residuals and products need, and the element matrices if asked for. Not collective."""
+        build_programs(self.device, self._first_specs(matrices))
         self.kernels, self.patches and self.patches.kernels  # noqa: B018
         if matrices:
             self.matrix_kernels  # noqa: B018
+
+    def _first_specs(self, matrices: bool) -> list:
+        """Specs whose programs are worth compiling side by side."""
+        disc = self.discretization
+        found = [*disc.element_specs().values(), disc.assemble_spec()]
+        return found + (list(disc.matrix_specs().values()) if matrices else [])
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
@@ -62,12 +69,12 @@ class CGOperator(DeviceOperator):
         specs = {**disc.element_specs(), "assemble": disc.assemble_spec()}
         if disc.physics.natural:
             specs |= disc.facet_specs()
-        return {name: Kernel(spec, self.device) for name, spec in specs.items()}
+        return kernels_of(specs, self.device)
 
     @cached_property
     def matrix_kernels(self) -> dict[str, Kernel]:
         """`cg_matrix` and `cg_diagonal`."""
-        return {name: Kernel(spec, self.device) for name, spec in self.discretization.matrix_specs().items()}
+        return kernels_of(self.discretization.matrix_specs(), self.device)
 
     @property
     def flops(self) -> int:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..device import Kernel
+from ..device import Kernel, kernels_of
 from ..discretizations.base import padded
 from ..discretizations.trace_layout import trace_layout
 from ..errors import SolveError, collectively
@@ -39,7 +39,7 @@ class FacetBlocks:
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
         specs = self.format.specs.facet_blocks()
-        return {name: Kernel(spec, self.operator.device) for name, spec in specs.items()}
+        return kernels_of(specs, self.operator.device)
 
     @property
     def flops(self) -> int:

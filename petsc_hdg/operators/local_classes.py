@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..device import Kernel
+from ..device import Kernel, kernels_of
 from ..discretizations.base import padded
 from ..discretizations.class_specs import class_shape, class_specs
 from ..discretizations.congruence import Shapes
@@ -33,7 +33,7 @@ class LocalClasses:
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
         """Those of condense_element.cl and condense_classes.cl, by name."""
-        return {name: Kernel(spec, self.op.device) for name, spec in class_specs(self.disc).items()}
+        return kernels_of(class_specs(self.disc), self.op.device)
 
     # Solvers of the shapes ----------------------------------------------------------------------------------
 

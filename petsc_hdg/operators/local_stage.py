@@ -8,7 +8,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from .. import stages
-from ..device import Kernel
+from ..device import Kernel, kernels_of
 from ..discretizations.base import padded
 from .local_classes import LocalClasses, most_classes
 
@@ -40,7 +40,7 @@ class LocalStage:
         names = ["condense"] + ([] if self.op.is_linear else ["condense_solve"])
         if self.disc.in_time:
             names = ["condense", "condense_residual"]
-        return {name: Kernel(self.disc.condense_spec(name), self.op.device) for name in names}
+        return kernels_of({name: self.disc.condense_spec(name) for name in names}, self.op.device)
 
     @property
     def classes(self) -> LocalClasses | None:

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from mpi4py.MPI import MAX, MIN
 
-from ..device import Kernel
+from ..device import Kernel, kernels_of
 from ..discretizations.poly_shapes import shape_numbers
 from ..errors import PhysicsError
 from .poly_action import PolytopicAction
@@ -128,7 +128,7 @@ class PolytopicOperator:
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
         """`poly_expand` and `poly_restrict`."""
-        return {name: Kernel(spec, self.device) for name, spec in self.discretization.transfer_specs().items()}
+        return kernels_of(self.discretization.transfer_specs(), self.device)
 
     def compile(self, matrices: bool = False) -> None:
         """Compile what residuals and products need, and the matrices if asked for. Not collective."""

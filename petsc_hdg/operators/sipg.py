@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from mpi4py.MPI import MAX, MIN
 
-from ..device import Kernel
+from ..device import Kernel, kernels_of
 from ..discretizations.base import cell_fastest, padded
 from ..discretizations.facet_data import facet_data
 from .cg import CGOperator
@@ -63,7 +63,12 @@ class SIPGOperator(CGOperator):
         if self.fused is None:
             plain = disc.plain_specs()
             specs |= disc.element_specs() | {n: plain[n] for n in ("sipg_facet_residual", "sipg_facet_action")}
-        return {name: Kernel(spec, self.device) for name, spec in specs.items()}
+        return kernels_of(specs, self.device)
+
+    def _first_specs(self, matrices: bool) -> list:
+        disc = self.discretization
+        found = [disc.assemble_spec(), disc.penalty_spec(), disc.diagonal_spec()]
+        return found + (list(disc.fused_specs().values()) if self.fused is not None else [])
 
     @property
     def _passes(self) -> list:
@@ -101,7 +106,7 @@ class SIPGOperator(CGOperator):
         plain = self.discretization.plain_specs()
         specs = {"cg_matrix": self.discretization.matrix_specs()["cg_matrix"]}
         specs |= {name: plain[name] for name in ("sipg_facet_block", "sipg_facet_coupling")}
-        return {name: Kernel(spec, self.device) for name, spec in specs.items()}
+        return kernels_of(specs, self.device)
 
     @cached_property
     def diagonal_kernel(self) -> Kernel:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..device import Kernel
+from ..device import Kernel, kernels_of
 from ..discretizations.sipg_affine_simplex import SimplexTables, affine_simplex_specs, cell_classes, links
 from ..discretizations.sipg_simplex import vertex_orders
 from .sipg_pass import FusedPass
@@ -61,7 +61,7 @@ class AffineSimplexPass(FusedPass):
         probes = [Probe(op.discretization, seed) for seed in range(2)]
         reaction = any(p.has_reaction for p in probes)
         specs = affine_simplex_specs(op.discretization, classes, reaction, self.is_automatic)
-        return {name: Kernel(spec, op.device) for name, spec in specs.items()}
+        return kernels_of(specs, op.device)
 
     def compile_variants(self) -> None:
         """Compile the kernels with and without classes, whichever the mesh at hand takes. Not collective."""

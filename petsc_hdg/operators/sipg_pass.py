@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from ..device import Kernel
+from ..device import Kernel, kernels_of
 
 
 class FusedPass:
@@ -20,7 +20,7 @@ class FusedPass:
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
         specs = self.operator.discretization.fused_specs()
-        return {name: Kernel(spec, self.operator.device) for name, spec in specs.items()}
+        return kernels_of(specs, self.operator.device)
 
     def run(self, what: str, out, part: int, state=None, rate=None, du=None, t=None) -> None:
         """Compute `residual` or `action` on the chunks without ghost neighbours (part 0) or on the others (part 1)."""

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..codegen import KernelSpec
-from ..device import Kernel
+from ..device import Kernel, kernels_of
 from ..discretizations.base import cell_fastest, padded
 from ..discretizations.congruence import congruent_volumes
 from ..discretizations.interleaved import CHUNK, num_chunks
@@ -72,7 +72,7 @@ class StoredVolume:
             "cg_matrix": disc.matrix_specs()["cg_matrix"],
             name: KernelSpec(name, ("sipg_stored.cl",), macros, tables, precision=disc.options.precision),
         }
-        return {name: Kernel(spec, self.operator.device) for name, spec in specs.items()}
+        return kernels_of(specs, self.operator.device)
 
     def update(self) -> None:
         """Compute the matrices at the operator's state. Collective."""

@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
 import pytest
 
-from petsc_hdg.device import Arrays, Device, Kernel, build, cache, messages, verified
+from petsc_hdg.device import Arrays, Device, Kernel, build, cache, kernels_of, messages, verified
 from petsc_hdg.errors import DeviceError, PhysicsError
 
 PHYSICS = """#line 1 "physics: poisson.f0"
@@ -47,6 +48,32 @@ def test_second_device_loads_the_binary(fresh_cache, make_spec, compilations):
         device = Device.select()
         assert works(Kernel(make_spec(), device), device)
     assert len(compilations) == 1
+
+
+def test_a_gpu_compiles_several_programs_at_a_time(fresh_cache, make_spec, monkeypatch):
+    device, original = Device.select(), build._compiled
+    monkeypatch.setattr(device, "is_gpu", True)
+    together, made = threading.Barrier(2, timeout=30), []
+
+    def compiled(device, spec, entry):
+        together.wait()  # breaks, and fails, unless both are here at once
+        made.append(threading.get_ident())
+        return original(device, spec, entry)
+
+    monkeypatch.setattr(build, "_compiled", compiled)
+    specs = {"one": make_spec(), "same": make_spec(), "other": make_spec(precision="single")}
+    kernels = kernels_of(specs, device)
+    assert len(set(made)) == 2 and list(kernels) == list(specs) and works(kernels["same"], device)
+
+
+def test_a_program_that_does_not_compile_fails_where_it_is_asked_for(fresh_cache, make_spec, monkeypatch):
+    device = Device.select()
+    monkeypatch.setattr(device, "is_gpu", True)
+    good, bad = make_spec(), make_spec(physics="nonsense")
+    build.build_programs(device, [bad, good])
+    assert list(device.programs) == [build.program_digest(device, good)]
+    with pytest.raises(DeviceError, match="does not compile"):
+        Kernel(bad, device)
 
 
 def test_digest_depends_on_driver_and_text(device, make_spec):
