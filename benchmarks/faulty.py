@@ -148,8 +148,9 @@ def main():
     ts.setTimeStep(0.01)
     ts.setMaxTime(0.01 * STEPS)
     after_construction(problem, ts)
-    from petsc_hdg.problem import checkpointing, time_stepping
+    from petsc_hdg.problem import checkpointing, preconditioners, time_stepping
 
     checkpointing.resume(problem, ts, u)
-    time_stepping.advance(problem, ts, u, monitor)
+    with preconditioners.smoothing(problem, ts.getSNES()):  # as Problem.solve_in_time: the same bits in each run
+        time_stepping.advance(problem, ts, u, monitor)
     PETSc.Sys.Print(f"NORM {u.norm():.15e}")
