@@ -8,7 +8,7 @@ import numpy as np
 from mpi4py import MPI
 
 from .. import stages
-from ..device import Kernel
+from ..device import Kernel, kernels_of
 from ..discretizations.class_specs import class_specs
 from ..errors import PetscHdgError, SolveError
 from .base import DeviceOperator
@@ -79,7 +79,7 @@ class CondensedOperator(DeviceOperator):
     def compile(self, matrices: bool = False) -> None:
         """Compile what residuals and products need; with `matrices`, values of the assembled matrix are kept too."""
         self._wants_values = matrices or self.format is None
-        self.kernels, self.local.kernels, [each.kernels for each in self.formats]  # noqa: B018
+        self.kernels, self.local.kernels, [each.kernels for each in (*self.formats, *self._borders)]  # noqa: B018
 
     def compile_variants(self) -> None:
         for each in self.formats:
@@ -100,7 +100,7 @@ class CondensedOperator(DeviceOperator):
         specs = {"assemble": disc.assemble_spec()}
         if self.is_linear and disc.options.hdg_keep and disc.num_eliminated:
             specs["condense_recover"] = disc.recover_spec()
-        return {name: Kernel(spec, self.device) for name, spec in specs.items()}
+        return kernels_of(specs, self.device)
 
     def all_kernels(self) -> dict[str, Kernel]:
         """Every kernel compiled so far, by name."""

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..device import Kernel
+from ..device import Kernel, kernels_of
 from ..discretizations.base import padded
 from .trace_format import TraceFormat
 from .vectors import TailedVector
@@ -36,7 +36,7 @@ class DenseBlock(TraceFormat):
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
-        return {name: Kernel(spec, self.operator.device) for name, spec in self.specs.dense_blocks().items()}
+        return kernels_of(self.specs.dense_blocks(), self.operator.device)
 
     @property
     def matrix_reals(self) -> int:

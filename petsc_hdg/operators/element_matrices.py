@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..device import Kernel
+from ..device import Kernel, kernels_of
 from ..discretizations.base import padded
 from ..discretizations.congruence import Shapes
 from ..discretizations.facet_kinds import facet_kinds
@@ -41,7 +41,7 @@ class ElementMatrices(TraceFormat):
         specs = self.specs.element_matrices()
         if self.can_share:
             specs |= self.specs.congruent_facets()
-        return {name: Kernel(spec, self.operator.device) for name, spec in specs.items()}
+        return kernels_of(specs, self.operator.device)
 
     @property
     def can_share(self) -> bool:
