@@ -158,6 +158,17 @@ class Device:
             self._copy_queue = opencl().CommandQueue(self.context, self.cl_device)
         return self._copy_queue
 
+    def copies_done(self) -> None:
+        """Wait for the copies of the second queue."""
+        if self._copy_queue is not None:
+            self._copy_queue.finish()
+
+    def wait_for_copies(self, copied) -> None:
+        """What is launched from now on comes after the event `copied` of the second queue. The host does not wait."""
+        self.copy_queue.flush()
+        if self.queue is not self.copy_queue:
+            opencl().enqueue_barrier(self.queue, wait_for=[copied])
+
     @contextmanager
     def beside(self):
         """What is launched inside runs beside what was launched before, and is done before what is launched after.

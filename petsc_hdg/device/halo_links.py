@@ -22,12 +22,17 @@ class Links:
     is there. All of them are told in each exchange, in both directions, and windows serve in turn: when a neighbour's
     message comes, it has read what was sent the time before, so that no rank waits for the end of reading.
     Others get one message each, from and to memory that the device copies at full speed.
+
+    The host does not wait for what is copied to the device: it looks before it next says that it has read, and before
+    messages next fill the memory that is copied.
     """
 
     def __init__(self, plan: HaloPlan, node: Node, arrays: Arrays, components: int):
         self.plan, self.node, self.arrays, self.components = plan, node, arrays, components
         self.bytes_of_slot = components * arrays.real.itemsize
         self.tag, self.turn = node.next_tag(), 0
+        self._copied = None  # the event of the last copy to the device
+        arrays.device.copies_done()  # a window that serves again may be under way there
         self._region = self._window(arrays.device)
         self._is_near = node.near() if self._region is not None else np.zeros(node.comm.size, bool)
         self._own, self._theirs = self._find_windows()
@@ -138,12 +143,16 @@ class Links:
 
     def begin(self, side: str) -> None:
         """Be ready for what the neighbours of the other side send; `side` is what this rank sends."""
+        if self._receive[OTHER[side]]:
+            self._wait_for_copies()
         _start(self._hear + self._receive[OTHER[side]])
 
     def send(self, side: str, buffer, start: int, ready) -> None:
         """Send what stands in a device buffer from byte `start` on, once the event `ready` is done."""
         arrays, c = self.arrays, self.components
         last = len(self._runs[side]) - 1
+        if last < 0:  # else copies to the host wait for those before them
+            self._wait_for_copies()
         for i, (near, a, b) in enumerate(self._runs[side]):
             host = self._own[self.turn][side] if near else self._stages[side]
             where = {"queue": arrays.device.copy_queue, "wait_for": [ready]}
@@ -155,6 +164,10 @@ class Links:
             self.node.windows.sync()
         _start(self._send[side] + self._tell)
 
+    def _wait_for_copies(self) -> None:
+        if self._copied is not None:
+            self._copied.wait()
+
     def _count_sent(self, near: bool, nbytes: int) -> None:
         exchanges = self.arrays.device.exchanges
         if near:
@@ -163,7 +176,8 @@ class Links:
             exchanges.messages += nbytes
 
     def receive(self, side: str, buffer, start: int, ready) -> None:
-        """Wait for what the neighbours send to `side`, and copy it to a device buffer from byte `start` on."""
+        """Wait for what the neighbours send to `side`, and begin to copy it to a device buffer from byte `start` on, before
+        what the device's queue gets next."""
         MPI.Request.Waitall(self._hear + self._tell)
         parts = self._theirs[self.turn][side]
         if parts:
@@ -173,11 +187,13 @@ class Links:
         MPI.Request.Waitall(self._receive[side] + self._send[OTHER[side]])
         c = self.components
         parts = parts + [(a, b, self._stages[side][a * c : b * c]) for near, a, b in self._runs[side] if not near]
-        for i, (a, _, values) in enumerate(parts):
-            where = {"queue": self.arrays.device.copy_queue, "wait_for": [ready]}
-            self.arrays.upload(
-                buffer, values, "halo", wait=i == len(parts) - 1, start=start + a * self.bytes_of_slot, **where
-            )
+        device = self.arrays.device
+        where = {"queue": device.copy_queue, "wait_for": [ready]}
+        for a, _, values in parts:
+            begin = start + a * self.bytes_of_slot
+            self._copied = self.arrays.upload(buffer, values, "halo", wait=False, start=begin, **where)
+        if parts:
+            device.wait_for_copies(self._copied)
         self.turn = 1 - self.turn
 
     def _gathered(self, side: str, parts: list) -> tuple:
@@ -190,6 +206,7 @@ class Links:
         """Free the requests of MPI."""
         requests = [*self._hear, *self._tell, *sum([*self._receive.values(), *self._send.values()], [])]
         self._hear, self._tell, self._receive, self._send = [], [], {}, {}
+        self._wait_for_copies()
         if not MPI.Is_finalized():
             for request in requests:
                 request.Free()
