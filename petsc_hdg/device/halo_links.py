@@ -176,8 +176,8 @@ class Links:
             exchanges.messages += nbytes
 
     def receive(self, side: str, buffer, start: int, ready) -> None:
-        """Wait for what the neighbours send to `side`, and begin to copy it to a device buffer from byte `start` on, before
-        what the device's queue gets next."""
+        """Wait for what the neighbours send to `side`, and begin to copy it to a device buffer from byte `start` on,
+        before what the queue of the device gets next."""
         MPI.Request.Waitall(self._hear + self._tell)
         parts = self._theirs[self.turn][side]
         if parts:
