@@ -13,7 +13,8 @@ from ..errors import OptionError, SolveError, collectively, our_error
 from ..mesh.petsc_c import reason, set_section
 
 PATIENCE = 5.0  # seconds that a rank which fails in a solve gives the others to fail too
-STEPS, ROUNDS = 2, 5  # of Newton's method at a time, and how often, while the scheme follows the state
+ROUNDS = 5  # of a slab whose scheme follows the state
+APPROACH = 10  # steps of Newton's method by themselves, at most, while the scheme follows the state
 
 
 @contextmanager
@@ -127,11 +128,14 @@ def _span(problem, ones: PETSc.Vec) -> PETSc.NullSpace:
 
 
 def approach(problem, u: PETSc.Vec) -> None:
-    """A few Newton steps at a time, until the scheme suits the state u that they lead to. Collective."""
+    """Newton steps one by one, until the scheme suits the state u that they lead to. Collective.
+
+    By penalties of the state before, the matrix at a new state may be indefinite, and linear solvers stall.
+    """
     most = problem.snes.getTolerances()[3]
-    problem.snes.setTolerances(max_it=min(STEPS, most))
+    problem.snes.setTolerances(max_it=min(1, most))
     try:
-        for _ in range(ROUNDS):
+        for _ in range(APPROACH):
             problem.solve_from(u)
             with problem.access.read(u) as buffer:
                 if problem.operator.settled(buffer):

@@ -106,6 +106,16 @@ def test_newton(cell):
         assert iterations(problem) <= 12 * problem.newton_iterations <= 60 and krylov(problem) == "fgmres"
 
 
+@pytest.mark.parametrize("cell, most", [("triangle", 60), ("quadrilateral", 34)])
+def test_newton_far_from_the_solution(cell, most):
+    """Penalties grow with the state before they leave a matrix indefinite, which takes hundreds of iterations."""
+    boundary = [Dirichlet("left", "g[0] = h;")]
+    physics = Physics({"u": 1}, "f0[0] = -1;", NONLINEAR.f1, boundary=boundary, constants={"h": 2.0}, name="far")
+    problem = problem_of(cell, (6, 6), physics, 2)
+    assert iterations(problem) <= most and krylov(problem) == "fgmres"
+    assert problem.newton_iterations >= 5
+
+
 def test_a_solution_up_to_a_constant():
     physics = Physics({"u": 1}, "f0[0] = x[0] - 0.5;", FLUX, name="free")
     for n in (8, 16):
