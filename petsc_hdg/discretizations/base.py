@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import OptionError
+from ..mesh.order import stable_order
 from ..options import Options
 from ..reference import ReferenceElement, cell_quadrature
 from .dofmap import dof_nodes, entity_points
@@ -32,9 +33,8 @@ def summation_rows(rows: np.ndarray, places: np.ndarray, num_rows: int) -> tuple
 
     rows, places [entry]: entry k stands at places[k] and adds to rows[k]; rows from num_rows on are left out.
     """
-    order = np.argsort(rows, kind="stable")
-    order = order[: np.searchsorted(rows[order], num_rows)]
-    start = np.concatenate([[0], np.cumsum(np.bincount(rows[order], minlength=num_rows))])
+    start = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=num_rows)[:num_rows])])
+    order = stable_order(rows)[: start[-1]]
     return start.astype(np.int32), places[order].astype(np.int32)
 
 

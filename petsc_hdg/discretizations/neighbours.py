@@ -9,6 +9,7 @@ import numpy as np
 
 from ..device.halo_plan import HaloPlan
 from ..errors import PhysicsError, collectively
+from ..mesh.order import stable_order
 from .orientations import Orientations
 
 NOTHING = -1  # behind a facet without a term; the boundary kind k is -2 - k
@@ -102,7 +103,7 @@ def _across(mesh) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     neighbour = np.full(cells * faces, NOTHING, np.int32)
     place = np.zeros(cells * faces, np.int32)
     flat = facets.ravel()
-    order = np.argsort(flat, kind="stable")
+    order = stable_order(flat)
     first = np.flatnonzero(flat[order][1:] == flat[order][:-1])
     a, b = order[first], order[first + 1]
     for here, there in ((a, b), (b, a)):

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import OptionError
+from ..mesh.order import stable_order
 from .trace_element import TraceElement
 
 
@@ -165,7 +166,7 @@ def _orientations(place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _sides(facets: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Cells of each facet by ascending number, and its place in them, both [2, facet] int32, -1 where there is none."""
     flat = facets.ravel()
-    where = np.argsort(flat, kind="stable")
+    where = stable_order(flat)
     where = where[np.searchsorted(flat[where], 0) :]
     facet = flat[where]
     second = np.concatenate([[False], facet[1:] == facet[:-1]])[: len(facet)].astype(int)

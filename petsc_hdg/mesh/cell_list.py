@@ -10,7 +10,7 @@ from petsc4py import PETSc
 from ..errors import MeshError
 from .labels import mark
 from .shapes import shape
-from .topology import Topology
+from .topology import facet_vertices
 
 # Vertex order of DMPlexCreateFromCellList for a cell of positive volume, from basix' order.
 PLEX_ORDER = {
@@ -85,10 +85,7 @@ def name_parts(dm, listed: CellList) -> dict[str, np.ndarray]:
 
 def facet_table(dm, s) -> np.ndarray:
     """Sorted vertices of all facets [facet, vertex], on the one rank that has cells; vertices count as in the list."""
-    start, end = dm.getChart()
-    first, last = dm.getDepthStratum(0)
-    topology = Topology(dm, s, np.ones(end - start, bool), np.arange(last - first))
-    return np.sort(topology.entity_vertices[s.dim - 1], axis=1)
+    return np.sort(facet_vertices(dm, s), axis=1)
 
 
 def _find(table: np.ndarray, rows: np.ndarray, name: str) -> np.ndarray:

