@@ -84,11 +84,15 @@ KERNEL(GROUP) void cg_direction(int n, int count, int now, int what, __global co
   }
 }
 
-// p = z + beta p_before; without p_before p = z.
-KERNEL(GROUP) void cg_next(int n, real beta, __global const real *restrict z, __global const real *restrict p_before,
-                           __global real *restrict p)
+// p = z + beta p_before, p = z without p_before; and x += alpha p_before for the unknowns from `first` on.
+KERNEL(GROUP) void cg_next(int n, real beta, real alpha, int first, __global const real *restrict z,
+                           __global const real *restrict p_before, __global real *restrict p, __global real *restrict x)
 {
-  FOR_UNKNOWNS(i, n) p[i] = z[i] + (p_before ? beta * p_before[i] : 0);
+  FOR_UNKNOWNS(i, n) {
+    const real before = p_before ? p_before[i] : 0;
+    if (i >= first) x[i] += alpha * before;
+    p[i] = z[i] + beta * before;
+  }
 }
 
 // x += alpha p for the unknowns from `first` on, `n` of them.

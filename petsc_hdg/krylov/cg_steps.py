@@ -8,7 +8,8 @@ from .vectors import Rows, StepSums
 
 UPDATE_X, UPDATE_P = 1, 2  # as in krylov_cg.cl
 ROW_P, ROW_R = 0, 1
-HALVES = 1 << 22  # unknowns of a rank from which updates of the solution take longer than a sum over ranks
+LEAST = 1 << 22  # unknowns of a rank from which updates of the solution take longer than a sum over ranks
+PIECE = 1 << 23  # unknowns whose update takes a large GPU as long as a sum over ranks
 
 
 def steps_of(vectors) -> Steps:
@@ -127,20 +128,22 @@ class OneRankSteps(Steps):
 
 class RankSteps(Steps):
     """The host adds up the sums of the ranks, and hands step lengths to kernels. Meanwhile the device updates the
-    solution: one half after the residual, the other one after the next product, for which directions take turns in two
-    buffers."""
+    solution: a piece of it after the residual, a second one after the next product, for which directions take turns in
+    two buffers; the rest together with the direction, which needs fewer bytes."""
 
     def __init__(self, vectors):
         super().__init__(vectors)
         self.sums = Rows(vectors, 1)
         self.p = vectors.buffer("p"), vectors.buffer("p, odd steps")
-        self._half = vectors.count // 2 if vectors.count >= HALVES else vectors.count
+        count = vectors.count
+        self._first_end = min(count // 2, PIECE) if count >= LEAST else count
+        self._second_end = min(count, 2 * self._first_end)
         names = ("cg_residual", "krylov_sums", "krylov_total", "cg_next", "cg_solution")
         self._kernels = {name: [vectors.kernel(name) for _ in range(2)] for name in names}
 
     def begin(self, matrix, preconditioner, x) -> None:
         super().begin(matrix, preconditioner, x)
-        self._left = None  # of the solution's update: step length and direction
+        self._left: tuple | None = None  # of the solution's update: from, to, step length and direction
         self._pw_before = self._zr_before = self._zr = 0.0
         kernels = self._kernels["krylov_sums"], self._kernels["krylov_total"]
         self._sum = [self._bound_sums(*pair, p, 0, self.sums.buffer) for *pair, p in zip(*kernels, self.p, strict=True)]
@@ -154,10 +157,9 @@ class RankSteps(Steps):
 
     def step(self, k: int):
         """Step k; returns p·w, then r·r, z·r and z·z of the residual that it leaves. Collective."""
-        now, p = k % 2, self.p[k % 2]
-        beta = self._zr / self._zr_before if self._zr_before != 0 else 0.0
-        self._run("cg_next", now, self.vectors.count, beta, self.z, self.p[1 - now] if beta != 0 else None, p)
-        self.matrix.mult(p, self.w, self.parts)
+        now = k % 2
+        self._direct(now)
+        self.matrix.mult(self.p[now], self.w, self.parts)
         self._sum[now]()
         pw = self._totals(meanwhile=self.finish)[1]
         alpha = step_length(self._zr, pw, self._pw_before)
@@ -166,6 +168,17 @@ class RankSteps(Steps):
         self._pw_before, self._zr_before, self._zr = pw, self._zr, zr
         return pw, rr, zr, zz
 
+    def _direct(self, now: int) -> None:
+        """The direction, and the solution's last piece."""
+        beta = self._zr / self._zr_before if self._zr_before != 0 else 0.0
+        alpha, start, before = 0.0, self.vectors.count, self.p[1 - now] if beta != 0 else None
+        if self._left is not None:
+            first, last, alpha, before = self._left
+            start = max(first, min(self._second_end, last))
+            self._left = first, start, alpha, before
+        arguments = (beta, alpha, start, self.z, before, self.p[now], self.x)
+        self._run("cg_next", now, self.vectors.count, *arguments)
+
     def _reduce_residual(self, now: int, alpha: float) -> None:
         arguments = (0, now, alpha, None, self.sums.buffer, self.w, self.diagonal, self.r)
         self._run("cg_residual", now, self.vectors.count, *arguments)
@@ -173,19 +186,23 @@ class RankSteps(Steps):
             self._precondition(0, self.sums.buffer)
 
     def _begin_update(self, alpha: float, now: int) -> None:
-        """x += alpha p, its first half."""
-        self._run("cg_solution", 0, 0, self._half, alpha, self.p[now], self.x)
-        self._left = alpha, self.p[now]
+        """x += alpha p, its first piece."""
+        self._left = 0, self.vectors.count, alpha, self.p[now]
+        self._update(0, self._first_end)
 
     def finish(self) -> None:
-        """Its second half."""
-        rest = self.vectors.count - self._half
-        if self._left is not None and rest:
-            self._run("cg_solution", 1, self._half, rest, *self._left, self.x)
-        self._left = None
+        if self._left is not None:
+            self._update(1, self._left[1])
 
-    def _run(self, name: str, now: int, *arguments) -> None:
-        self._kernels[name][now](self.vectors.items, *arguments)
+    def _update(self, kernel: int, end: int) -> None:
+        """What is left of the solution's update, as far as `end`."""
+        first, last, alpha, p = self._left
+        if end > first:
+            self._run("cg_solution", kernel, first, end - first, alpha, p, self.x)
+        self._left = (end, last, alpha, p) if end < last else None
+
+    def _run(self, name: str, kernel: int, *arguments) -> None:
+        self._kernels[name][kernel](self.vectors.items, *arguments)
 
     def _totals(self, meanwhile=None) -> np.ndarray:
         """The row of sums over ranks; `meanwhile` launches what waits for none of it. Collective."""

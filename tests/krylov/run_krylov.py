@@ -63,8 +63,8 @@ def main(method: str, theirs: str) -> dict:
     for backend, pc in (("sipg_gpu", "jacobi"), ("hdg_gpu", "FacetBlockJacobi"), ("cg_gpu", "jacobi")):
         given = {"pc_type": "python", "pc_python_type": f"petsc_hdg.{pc}"} if pc != "jacobi" else {"pc_type": pc}
         found[backend] = on_scheme(backend, FACES["triangle"], method, theirs, **given)
-    with mock.patch.object(cg_steps, "HALVES", 1):  # as for vectors that take longer than sums over ranks
-        found["halves"] = on_scheme("sipg_gpu", FACES["triangle"], method, theirs, method == "CG", pc_type="jacobi")
+    with mock.patch.multiple(cg_steps, LEAST=1, PIECE=16):  # as for vectors that take longer than sums over ranks
+        found["pieces"] = on_scheme("sipg_gpu", FACES["triangle"], method, theirs, method == "CG", pc_type="jacobi")
     found["two cells"] = on_scheme("sipg_gpu", (1, 1), method, theirs, pc_type="jacobi")
     polynomial = {"pc_type": "python", "pc_python_type": "petsc_hdg.ChebyshevPC"}
     found["polynomial"] = on_scheme("sipg_gpu", FACES["triangle"], method, theirs, **polynomial)
