@@ -62,14 +62,12 @@ INLINE void boundary_point(const Work *w, const real *constants, int direction, 
 #define SURROUNDINGS(UNROLLED)                                                                                           \
   real corner[NNODES * DIM], inward[NFACETS * GEO_FACET * DIM], sigma[NC * NFACETS];                                     \
   int link[NFACETS * LINK];                                                                                              \
-  UNROLLED for (int k = 0; k < NNODES; ++k) {                                                                            \
-    const int node = cell_nodes[GEO_ORDER[k] * stride + cell];                                                           \
-    UNROLL for (int d = 0; d < DIM; ++d) corner[k * DIM + d] = nodes[node * DIM + d];                                    \
-  }                                                                                                                      \
+  UNROLLED for (int k = 0; k < NNODES; ++k) load_corner(corner, lane, k, stride, cell, nodes, cell_nodes);               \
   UNROLLED for (int entry = 0; entry < NFACETS * GEO_FACET; ++entry) {                                                   \
-    const int facet = FACET_OF(entry / (2 * GEO_FACET), entry / GEO_FACET % 2);                                          \
+    const int direction = entry / (2 * GEO_FACET), side = entry / GEO_FACET % 2, facet = FACET_OF(direction, side);      \
     const int other = neighbour[facet * stride + cell], its = code[facet * stride + cell];                               \
-    load_inward(inward, lane, entry, facet, other < 0 ? cell : other, its, stride, nodes, cell_nodes);                   \
+    load_inward(inward, corner, lane, direction, side, entry % GEO_FACET, other < 0 ? cell : other, its, stride, nodes,  \
+                cell_nodes);                                                                                             \
     load_link(link, lane, facet, other, its, cell, num_cells, num_ghosts);                                               \
     UNROLL for (int c = 0; c < NC; ++c) sigma[c * NFACETS + facet] = sigma_[(c * NFACETS + facet) * stride + cell];      \
   }
@@ -102,8 +100,8 @@ INLINE void boundary_point(const Work *w, const real *constants, int direction, 
     UNROLL for (int f = 0; f < NFACETS; ++f) outside |= link[LINK_OF(f, OTHER)] < -1;                                    \
   }                                                                                                                      \
   if (outside) {                                                                                                         \
-    LOAD()                                                                                                               \
-    SURROUNDINGS()                                                                                                       \
+    LOAD(UNROLL)                                                                                                               \
+    SURROUNDINGS(UNROLL)                                                                                                       \
     const Work w = WORK(v, state);                                                                                       \
     for (int item = 0; item < NFACETS * NQF; ++item) {                                                                   \
       const int direction = item / (2 * NQF), side = item / NQF % 2;                                                     \

@@ -83,17 +83,14 @@ INLINE void node_to_fluxes(const Work *w, const real *constants, const int *at, 
     UNROLL for (int c = 0; c < NC; ++c)                                                                                   \
       sigma[AT(c * NFACETS + facet)] = sigma_[(c * NFACETS + facet) * stride + cell];                                     \
   }                                                                                                                       \
-  SHARED(k, NNODES)                                                                                                       \
-  {                                                                                                                       \
-    const int node = cell_nodes[GEO_ORDER[k] * stride + cell];                                                            \
-    UNROLL for (int d = 0; d < DIM; ++d) corner[AT(k * DIM + d)] = nodes[node * DIM + d];                                 \
-  }                                                                                                                       \
+  SHARED(k, NNODES) load_corner(corner, lane, k, stride, cell, nodes, cell_nodes);                                        \
+  BARRIER_LOCAL();                                                                                                        \
   SHARED(entry, NFACETS * GEO_FACET)                                                                                      \
   {                                                                                                                       \
-    const int facet = FACET_OF(entry / (2 * GEO_FACET), entry / GEO_FACET % 2);                                           \
+    const int direction = entry / (2 * GEO_FACET), side = entry / GEO_FACET % 2, facet = FACET_OF(direction, side);       \
     const int other = neighbour[facet * stride + cell];                                                                   \
-    load_inward(inward, lane, entry, facet, other < 0 ? cell : other, code[facet * stride + cell], stride, nodes,          \
-                cell_nodes);                                                                                              \
+    load_inward(inward, corner, lane, direction, side, entry % GEO_FACET, other < 0 ? cell : other,                       \
+                code[facet * stride + cell], stride, nodes, cell_nodes);                                                  \
   }                                                                                                                       \
   BARRIER_LOCAL();                                                                                                        \
   SHARED(line, NC * DIM * NQF) differentiate(v, lane, line / (DIM * NQF), line / NQF % DIM, line % NQF);                  \

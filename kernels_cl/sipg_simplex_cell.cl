@@ -1,13 +1,15 @@
 // Interior penalty on straight triangles and tetrahedra of low degree in one pass on a GPU, any physics, one work-item a cell:
-// values and sums in registers, all loops unrolled, zeros of tables left out. After sipg_simplex_point.clh.
+// values and sums in registers, loops unrolled, zeros of tables left out. After load_node.clh and
+// sipg_simplex_point.clh.
 //
 // 1. own values and geometry   2. fluxes at the cell's points, tested   3. for each facet the neighbour, fluxes at the facet's
 // points, tested   4. rows written   5. the few facets on the boundary, added.
 //
-// needs: DIM NC NAUX NB NQ NQF NNODES NFACETS CELLS TIME STATE BASIS GRAD FACET_BASIS FACET_GRAD ORDER GEO_ORDER AUX_START
+// needs: DIM NC NAUX NB NQ NQF NNODES NFACETS CELLS TIME STATE BASIS GRAD FACET_BASIS FACET_GRAD ORDER GEO_ORDER
+// needs: AUX_START UNROLL_FACETS
 //
 // Sizes
-//   CELLS  work-items of a work-group
+//   CELLS  work-items of a work-group;  UNROLL_FACETS what stands before the loop over facets
 // Arrays: as SIPG_ARGUMENTS in sipg_flux.clh says; out: owned values.
 
 // Entry k of row f of a table [NFACETS, count], without a load.
@@ -29,10 +31,8 @@ INLINE void load_rows(real *v, __global const real *owned, __global const real *
 INLINE void load_corners(real *corner, __global const real *nodes, __global const int *cell_nodes, int stride, int cell,
                          int vertex)
 {
-  UNROLL for (int k = 0; k < NNODES; ++k) {
-    __global const real *node = nodes + cell_nodes[chosen(GEO_ORDER, NNODES, k, vertex) * stride + cell] * DIM;
-    UNROLL for (int d = 0; d < DIM; ++d) corner[k * DIM + d] = node[d];
-  }
+  UNROLL for (int k = 0; k < NNODES; ++k)
+    load_node(nodes, cell_nodes[chosen(GEO_ORDER, NNODES, k, vertex) * stride + cell], corner + k * DIM);
 }
 
 INLINE void load_auxiliary(real *rows, __global const real *aux, int stride, int cell, int vertex)
@@ -53,10 +53,18 @@ INLINE void test_fluxes(const real *f0, const real *f1, TABLE const real *basis,
     }
 }
 
+// Those of what is behind a facet: of straight cells all but the first are the own ones of the same order.
+INLINE void load_corners_behind(real *corner, const real *own, __global const real *nodes, __global const int *cell_nodes,
+                                int stride, int cell, int vertex)
+{
+  load_node(nodes, cell_nodes[vertex * stride + cell], corner);
+  UNROLL for (int k = DIM; k < NNODES * DIM; ++k) corner[k] = own[k];
+}
+
 // Declares and fills the arrays of a cell `from` whose vertices come in the order of `vertex`; VALUES: its vectors.
-#define CELL_ARRAYS(name, VALUES, from, vertex)                                                                          \
+#define CELL_ARRAYS(name, CORNERS, VALUES, from, vertex)                                                                 \
   real name##_corner[NNODES * DIM], name##_aux[NAUX + 1];                                                                \
-  load_corners(name##_corner, nodes, cell_nodes, stride, from, vertex);                                                  \
+  CORNERS(name##_corner, nodes, cell_nodes, stride, from, vertex);                                                       \
   load_auxiliary(name##_aux, aux, stride, from, vertex);                                                                 \
   VALUES(name, from, vertex)
 
@@ -79,6 +87,9 @@ INLINE void test_fluxes(const real *f0, const real *f1, TABLE const real *basis,
 #endif
 #define STATE_CELL(name) CELL_WITH_STATE(name, name##_u)
 
+#define BEHIND(corner, nodes, cell_nodes, stride, from, vertex) \
+  load_corners_behind(corner, mine_corner, nodes, cell_nodes, stride, from, vertex)
+
 #define PENALTY                                                                                                          \
   real sigma[NC];                                                                                                        \
   UNROLL for (int c = 0; c < NC; ++c) sigma[c] = sigma_[(c * NFACETS + f) * stride + cell];
@@ -92,7 +103,7 @@ INLINE void test_fluxes(const real *f0, const real *f1, TABLE const real *basis,
   int outside = 0;                                                                                                       \
   POINT_LOAD_CONSTANTS                                                                                                   \
   {                                                                                                                      \
-    CELL_ARRAYS(own, VALUES, cell, 0)                                                                                    \
+    CELL_ARRAYS(own, load_corners, VALUES, cell, 0)                                                                                    \
     real sum[NC * NB], f0[NC], f1[NC * DIM];                                                                             \
     UNROLL for (int k = 0; k < NC * NB; ++k) sum[k] = 0;                                                                 \
     UNROLL for (int q = 0; q < NQ; ++q) {                                                                                \
@@ -100,19 +111,24 @@ INLINE void test_fluxes(const real *f0, const real *f1, TABLE const real *basis,
       volume_fluxes(&w, constants, q, action, f0, f1);                                                                   \
       test_fluxes(f0, f1, BASIS + q * NB, GRAD + q * NB * DIM, ORDER, sum);                                              \
     }                                                                                                                    \
-    UNROLL for (int f = 0; f < NFACETS; ++f) {                                                                           \
+    UNROLL_FACETS for (int f = 0; f < NFACETS; ++f) {                                                                    \
       const int behind = neighbour[f * stride + cell], from = behind < 0 ? cell : behind;                                \
-      const int vertex = behind < 0 ? 0 : code[f * stride + cell];                                                       \
-      CELL_ARRAYS(other, VALUES, from, vertex)                                                                           \
+      const int vertex = behind < 0 ? f : code[f * stride + cell];                                                       \
+      CELL_ARRAYS(mine, load_corners, VALUES, cell, f)                                                                                 \
+      CELL_ARRAYS(other, BEHIND, VALUES, from, vertex)                                                                           \
       PENALTY                                                                                                            \
-      outside |= behind < -1;                                                                                            \
-      if (behind >= 0) {                                                                                                 \
-        const Work w = {CELL(own), CELL(other), tables, 0, f, t, shift};                                                 \
-        UNROLL for (int q = 0; q < NQF; ++q) {                                                                           \
-          interior_fluxes(&w, constants, sigma, q, action, f0, f1);                                                      \
-          test_fluxes(f0, f1, FACET_BASIS + q * NB, FACET_GRAD + q * NB * DIM, ORDER + f * NB, sum);                     \
-        }                                                                                                                \
+      const Work w = {CELL(mine), CELL(other), tables, 0, 0, t, shift};                                                  \
+      real part[NC * NB];                                                                                                \
+      UNROLL for (int k = 0; k < NC * NB; ++k) part[k] = 0;                                                              \
+      UNROLL for (int q = 0; q < NQF; ++q) {                                                                             \
+        interior_fluxes(&w, constants, sigma, q, action, f0, f1);                                                        \
+        test_fluxes(f0, f1, FACET_BASIS + q * NB, FACET_GRAD + q * NB * DIM, ORDER, part);                               \
       }                                                                                                                  \
+      outside |= behind < -1;                                                                                            \
+      UNROLL for (int g = 0; g < NFACETS; ++g)                                                                           \
+        if (f == g)                                                                                                      \
+          UNROLL for (int k = 0; k < NC * NB; ++k)                                                                       \
+            sum[k / NB * NB + ORDER[g * NB + k % NB]] += behind >= 0 ? part[k] : 0;                                      \
     }                                                                                                                    \
     UNROLL for (int k = 0; k < NC * NB; ++k) row[k * width] = sum[k];                                                    \
   }                                                                                                                      \
@@ -120,7 +136,7 @@ INLINE void test_fluxes(const real *f0, const real *f1, TABLE const real *basis,
     for (int f = 0; f < NFACETS; ++f) {                                                                                  \
       const int behind = neighbour[f * stride + cell];                                                                   \
       if (behind < -1) {                                                                                                 \
-        CELL_ARRAYS(own, VALUES, cell, f)                                                                                \
+        CELL_ARRAYS(own, load_corners, VALUES, cell, f)                                                                                \
         PENALTY                                                                                                          \
         const Work w = {CELL(own), CELL(own), tables, 0, 0, t, shift};                                                   \
         for (int q = 0; q < NQF; ++q) {                                                                                  \

@@ -15,6 +15,7 @@ from .large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
 POINTWISE = ("geometry.clh", "point.clh", "sipg_flux.clh", "sipg_simplex.clh", "sipg_simplex_point.clh")
 CELL_DEGREES = {2: 4, 3: 2}  # up to which one work-item of a GPU holds a straight cell of one field
 CELLS = 128  # work-items of such a work-group
+ROLLED_DOFS = {2: 10, 3: 4}  # of a cell from which on its facets are done by the same instructions
 CPU_LANES = 8  # cells that a CPU does at once: a vector register of AVX-512
 GPU_THREADS = 256  # work-items of a work-group of a GPU, at most
 GPU_LOCAL_TARGET = 24 * 1024  # bytes of local memory that let several work-groups of a GPU run at once
@@ -95,12 +96,13 @@ def cell_specs(disc) -> dict[str, KernelSpec]:
         "FOLDED": 1,
         "CELLS": CELLS,
         "UNROLL": '_Pragma("unroll")',
+        "UNROLL_FACETS": '_Pragma("unroll")' if disc.num_dofs < ROLLED_DOFS[disc.dim] else '_Pragma("unroll 1")',
     }
     rounded = {name: without_dust(table) for name, table in simplex_tables(disc).items()}
     tables, placed = place_tables(rounded, disc.real_bytes, CONSTANT_BYTES)
     names, text = ("sipg_residual", "sipg_action"), disc.physics_text
     disc.global_tables.update(dict.fromkeys(names, placed.values))
-    sources, precision = (*POINTWISE, "sipg_simplex_cell.cl"), disc.options.precision
+    sources, precision = ("load_node.clh", *POINTWISE, "sipg_simplex_cell.cl"), disc.options.precision
     return {n: KernelSpec(n, sources, macros | placed.macros, tables, text, precision, CELLS) for n in names}
 
 

@@ -14,6 +14,7 @@ from .interleaved import CHUNK
 from .sipg_node import TensorShape, gpu_shapes, node_rounds
 
 POINTWISE = ("geometry.clh", "point.clh", "sipg_flux.clh", "sipg_tensor.clh")
+GPU = ("load_node.clh", *POINTWISE, "sipg_around.clh", "sipg_node.clh")
 NAMES = ("sipg_residual", "sipg_action")
 LANES = kernel_text("sipg_lanes.clh")
 CPU_BYTES = 64  # a vector register of AVX-512
@@ -31,12 +32,16 @@ def tensor_specs(disc) -> dict[str, KernelSpec]:
         return {n: replace(s, physics=LANES + s.physics) for n, s in specs.items()}
     if shape.threads == 1:
         macros |= {"LANES": 1, "HELD": "__private", "STORED": 0, "CELLS": shape.lanes, "UNROLL_AXES": UNROLL}
-        return {
-            n: disc._spec(n, (*POINTWISE, "sipg_node.clh", "sipg_cell.cl"), macros, tables, shape.lanes) for n in NAMES
-        }
+        return {n: disc._spec(n, (*GPU, "sipg_cell.cl"), macros, tables, shape.lanes) for n in NAMES}
     tables["NODE_AT"] = node_rounds(disc.dim, macros["N"], shape)
-    macros |= {"LANES": shape.lanes, "THREADS": shape.threads, "HELD": "__local", "STORED": 1, "UNROLL_AXES": UNROLL}
-    macros["ROUNDS"], sources = len(tables["NODE_AT"]), (*POINTWISE, "sipg_node.clh", "sipg_node.cl")
+    macros |= {
+        "LANES": shape.lanes,
+        "THREADS": shape.threads,
+        "HELD": "__local",
+        "STORED": 1,
+        "UNROLL_AXES": UNROLL,
+    }
+    macros["ROUNDS"], sources = len(tables["NODE_AT"]), (*GPU, "sipg_node.cl")
     items = shape.lanes * shape.threads
     return {n: disc._spec(n, sources, macros, tables, items, size) for n, size in sizes.items()}
 
