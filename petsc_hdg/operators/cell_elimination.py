@@ -38,6 +38,12 @@ class StateMatrix:
         mat.setUp()
         return mat
 
+    def scale(self, mat, factor: float) -> None:
+        """Raises SolveError: ARKIMEX and DIRK of PETSc 3.20 and later begin with the mass matrix alone."""
+        raise SolveError(
+            "hdg_gpu in time has no mass matrix by itself, with which this -ts_type begins: take -ts_type bdf or theta"
+        )
+
     def mult(self, mat, x, y) -> None:
         """Raises SolveError: steps come from elimination."""
         raise SolveError(

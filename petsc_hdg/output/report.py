@@ -69,7 +69,8 @@ def format_report(data: dict) -> str:
         "device": f"{report['device']}, Vec mode {report['vec_mode']}",
         "iterations": _iterations(report["iterations"]),
     }
-    shown["error"] = ", ".join(f"{norm} {_number(value)}" for norm, value in report["errors"].items())
+    if any(value is not None for value in data["errors"].values()):  # else no exact solution is known
+        shown["error"] = ", ".join(f"{norm} {_number(value)}" for norm, value in report["errors"].items())
     width = max(map(len, shown))
     lines = [f"  {name:<{width}}  {text}" for name, text in shown.items()]
     lines += _seconds(report["seconds"], width)

@@ -59,4 +59,5 @@ def test_table():
     text = format_report({**DATA, "errors": {"L2": float("nan"), "H1": 1.0}})
     for part in ("cg_gpu, degree 2", "19 786 cells", "81 234", "1 nonlinear, 24 linear", "L2 not known, H1 1.000e+00"):
         assert part in text
+    assert "error " not in format_report({**DATA, "errors": {"L2": None, "H1": None}})
     assert "errors.L2 was nan" in text and max(map(len, text.splitlines())) < 80 and not text.endswith("\n")

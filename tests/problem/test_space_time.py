@@ -1,4 +1,4 @@
-"""Space-time slabs: exactness, orders in time and space, local steps, the three Jacobians, ranks, refusals."""
+"""Space-time slabs: exactness, orders in time and space, local steps, the three Jacobians, ranks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from petsc4py import PETSc
 from petsc_options import petsc_options
 from sample_space_time import (
     ORDERS,
@@ -23,7 +22,7 @@ from sample_space_time import (
 )
 
 import petsc_hdg as fe
-from petsc_hdg.errors import OptionError, PhysicsError
+from petsc_hdg.errors import OptionError
 from petsc_hdg.operators.slab_matrix import SlabMatrix
 from petsc_hdg.problem import SpaceTime
 
@@ -287,48 +286,3 @@ def test_ranks(mpirun):
     for name in ("solution", "L2(L2)"):
         assert abs(three[name] - alone[name]) < 1e-8 * alone[name], name
     assert three["exact"] < 1e-9 and alone["exact"] < 1e-10
-
-
-# Refusals -------------------------------------------------------------------------------------------------------------
-
-REFUSED = [
-    ({"degree": 4}, OptionError, "-poly_time_degree is 4; give 0 to 3"),
-    ({"space": "prism"}, OptionError, "-poly_time_space is prism; give tensor or total"),
-    ({"points": 1}, OptionError, "1 points in time are too few for degree 1; give at least 2"),
-    ({"local_steps": np.ones(3, int)}, OptionError, r"shape \(3,\) .* at least 1 for each of this rank's 7 polytopes"),
-    ({"local_steps": 0}, OptionError, "one integer of at least 1"),
-    ({"local_steps": np.ones(7)}, OptionError, "type float64"),
-]
-
-
-@pytest.mark.parametrize("settings, kind, message", REFUSED)
-def test_settings_that_are_refused(settings, kind, message):
-    problem = problem_of(HEAT, blobs, 1, check_kernels=False)
-    with pytest.raises(kind, match=message):
-        SpaceTime(problem, **settings)
-
-
-def test_what_is_refused():
-    steady = fe.Physics({"u": 1}, f0="f0[0] = 1;", f1="for (d = 0; d < dim; ++d) f1[d] = u_x[d];", name="steady")
-    settings = {"faces": 2, "check_kernels": False}
-    with pytest.raises(PhysicsError, match="physics 'steady' has no u_t"):
-        SpaceTime(problem_of(steady, None, 1, backend="cg_gpu", **settings))
-    continuous = problem_of(HEAT, None, 1, backend="cg_gpu", **settings)
-    with pytest.raises(OptionError, match="total degree need poly_gpu"):
-        SpaceTime(continuous, space="total")
-    with pytest.raises(OptionError, match="local time steps are those of polytopes"):
-        SpaceTime(continuous, local_steps=2)
-    with pytest.raises(OptionError, match="hdg_gpu eliminates unknowns"):
-        SpaceTime(problem_of(steady, None, 1, backend="hdg_gpu", **settings))
-    space_time = SpaceTime(continuous)
-    with pytest.raises(OptionError, match="a slab of length -1 was asked for"):
-        space_time.step(continuous.create_vec(), 1.0, 0.0)
-    with pytest.raises(OptionError, match="0 slabs"):
-        space_time.march(continuous.create_vec(), 0.0, 1.0, 0)
-
-
-def test_options_are_the_defaults():
-    with petsc_options(poly_time_degree="2", poly_time_space="total"):
-        problem = fe.Problem(fe.Mesh.box((2, 2), comm=PETSc.COMM_SELF), HEAT, backend="poly_gpu", check_kernels=False)
-    space_time = SpaceTime(problem)
-    assert space_time.degree == 2 and space_time.num_unknowns == 8 * (3 + 1)
