@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from rank_norms import norms
 
 SCRIPT = Path(__file__).parents[1] / "run_poly_ranks.py"
 TOLERANCE = 1e-12
 
 
-def norms(mpirun, ranks: int, seed: int) -> dict:
-    return json.loads(mpirun(ranks, SCRIPT, seed, timeout=200).stdout.splitlines()[-1])
-
-
 @pytest.fixture(scope="module")
 def serial(mpirun):
-    return norms(mpirun, 1, 1)
+    return norms(mpirun, SCRIPT, 1, 1)
 
 
 @pytest.mark.parametrize("ranks, seed", [(1, 2), (2, 3), (3, 4), (4, 5), (7, 6)])
 def test_matrices_do_not_depend_on_ranks_or_orders(mpirun, serial, ranks, seed, record_property):
-    found = norms(mpirun, ranks, seed)
+    found = norms(mpirun, SCRIPT, ranks, seed)
     assert set(found) == set(serial)
     for cell, expected in serial.items():
         assert found[cell]["sizes"] == expected["sizes"], cell
