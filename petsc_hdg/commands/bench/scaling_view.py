@@ -164,6 +164,6 @@ def _curves(axes, mode: str, cases: list[dict], curves: list[dict]) -> None:
     axes.set(xscale="log", ylim=(0, 1.1), xlabel="ranks", title=f"{mode}, unknowns a rank on the most ranks")
     axes.set_xticks([1, 4, 16, 64, 256, 1024], ["1", "4", "16", "64", "256", "1024"])
     axes.title.set_size(9)
-    axes.legend(frameon=False, fontsize=7, loc="lower left")
+    axes.legend(frameon=False, fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncol=3)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
