@@ -29,7 +29,7 @@ _SPREAD = {
 
 
 def stable_order(numbers: np.ndarray) -> np.ndarray:
-    """Permutation [item] that sorts 32-bit integers, equal ones as they stand: a third of the time of a stable argsort."""
+    """Permutation [item] that sorts 32-bit integers, equal ones as they stand; stable argsorts take thrice as long."""
     keys = numbers.astype(np.int64) << 32
     keys |= np.arange(len(numbers))
     keys.sort()
