@@ -9,14 +9,16 @@ from petsc4py import PETSc
 
 @contextmanager
 def petsc_options(**values):
-    """Set options (`ksp_type="cg"` is -ksp_type cg) inside the block and take them out again."""
+    """Set options (`ksp_type="cg"` is -ksp_type cg) inside the block and take them out again, with those that PETSc
+    makes of them: it gives an old option (-ts_dt) its new name for good."""
     database = PETSc.Options()
+    before = set(database.getAll())
     for name, value in values.items():
         database.setValue(name, value)
     try:
         yield
     finally:
-        for name in values:
+        for name in {*values, *database.getAll()} - (before - set(values)):
             if database.hasName(name):
                 database.delValue(name)
 
