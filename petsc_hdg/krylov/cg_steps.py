@@ -70,8 +70,9 @@ class OneRankSteps(Steps):
         self.p = vectors.buffer("p")
         self.sums = StepSums(vectors, 2)
         names = {"residual": "cg_residual", "direct": "cg_direction", "advance": "cg_direction"}
-        names |= {"sums": "krylov_sums", "total": "krylov_total"}
+        names["sums"] = "krylov_sums"
         self._kernels = {what: [vectors.kernel(name) for _ in range(2)] for what, name in names.items()}
+        self._total = [vectors.kernel("krylov_total") for _ in range(2)]
 
     def begin(self, matrix, preconditioner, x) -> None:
         super().begin(matrix, preconditioner, x)
@@ -82,9 +83,8 @@ class OneRankSteps(Steps):
     def _bound(self, what: str, now: int):
         """A launch of even or odd steps, whose arguments stay during a solve."""
         vectors, (count, given), kernel = self.vectors, self.sums.given, self._kernels[what][now]
-        if what in ("sums", "total"):
-            total = self._kernels["total"][now]
-            return self._bound_sums(self._kernels["sums"][now], total, self.p, self._row(now, ROW_P), self.sums.buffer)
+        if what == "sums":
+            return self._bound_sums(kernel, self._total[now], self.p, self._row(now, ROW_P), self.sums.buffer)
         if what == "residual":
             arguments = (count, now, 0.0, given, self.sums.buffer, self.w, self.diagonal, self.r)
         else:

@@ -24,14 +24,15 @@ class Border:
     matrix whenever the matrix changes, and with each product the traces of all facets of that cell. Without, the
     other rank's part would follow the product in an exchange of its own.
 
+    cells, rows [ghost]: the cell of this rank that has a ghost unknown, and the row there.
     x: TailedVector whose tail goes on behind ghosts and essential values with what other ranks' cells have besides.
     """
 
-    def __init__(self, operator):
+    def __init__(self, operator, cells: np.ndarray, rows: np.ndarray):
         self.operator, self.arrays = operator, operator.arrays
         disc, dofmap = operator.discretization, operator.dofmap
         self.plan, self.size, self.num_owned = operator.halo.plan, dofmap.cell_dofs.shape[1], dofmap.num_owned
-        self.cells, self.rows = _of_ghosts(disc.mesh, dofmap)
+        self.cells, self.rows = cells, rows
         ghost_columns = dofmap.global_numbers[dofmap.compact[dofmap.cell_dofs[self.cells]]]
         asked = self.plan.rows_to_owners(np.ascontiguousarray(ghost_columns, dtype=np.int64))
         columns, owners, places = _found(asked, disc.mesh.comm, dofmap)
@@ -121,12 +122,12 @@ def border_of(operator) -> Border | None:
     """The Border of an operator whose trace matrix has facets that own their unknowns. Collective.
 
     None where one rank has all cells, or a facet between two ranks has more than one cell on one of them."""
-    comm, halo = operator.discretization.mesh.comm, operator.halo
-    if comm.size == 1:
+    mesh, dofmap, plan = operator.discretization.mesh, operator.dofmap, operator.halo.plan
+    if mesh.comm.size == 1:
         return None
-    mesh, dofmap, plan = operator.discretization.mesh, operator.dofmap, halo.plan
-    fits = len(_of_ghosts(mesh, dofmap)[0]) == dofmap.num_ghosts and len(plan.targets) == len(plan.send_points)
-    return Border(operator) if comm.allreduce(int(not fits)) == 0 else None
+    cells, rows = _of_ghosts(mesh, dofmap)
+    fits = len(cells) == dofmap.num_ghosts and len(plan.targets) == len(plan.send_points)
+    return Border(operator, cells, rows) if mesh.comm.allreduce(int(not fits)) == 0 else None
 
 
 def _of_ghosts(mesh, dofmap) -> tuple[np.ndarray, np.ndarray]:

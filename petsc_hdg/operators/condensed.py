@@ -44,8 +44,9 @@ class CondensedOperator(DeviceOperator):
         self.format = None if self.format_kind == "aij" else create_format(self.format_kind, self)
         rough = self.format and discretization.options.hdg_trace_precision == "single" and arrays.precision == "double"
         self.rough = create_format(self.format_kind, self, True, self.format.layout) if rough else None
-        for each in self.formats if self.format is not None and self.format.has_facets else ():
-            each.border = border_of(self)
+        self._border = border_of(self) if self.format is not None and self.format.has_facets else None
+        for each in self.formats:
+            each.border = self._border
         self.recovery = Recovery(self)
         self.failure = ""
         self._values: np.ndarray | None = None
@@ -79,7 +80,9 @@ class CondensedOperator(DeviceOperator):
     def compile(self, matrices: bool = False) -> None:
         """Compile what residuals and products need; with `matrices`, values of the assembled matrix are kept too."""
         self._wants_values = matrices or self.format is None
-        self.kernels, self.local.kernels, [each.kernels for each in (*self.formats, *self._borders)]  # noqa: B018
+        self.kernels, self.local.kernels, [each.kernels for each in self.formats]  # noqa: B018
+        if self._border is not None:
+            self._border.kernels  # noqa: B018
 
     def compile_variants(self) -> None:
         for each in self.formats:
@@ -147,12 +150,8 @@ class CondensedOperator(DeviceOperator):
         self._check(failure or self.local.condensation_failure())
         if self.failure:
             raise SolveError(self.failure)
-        for border in self._borders if matrix else ():
-            border.exchange()
-
-    @property
-    def _borders(self) -> list:
-        return [each.border for each in self.formats if each.border is not None]
+        if matrix and self._border is not None:
+            self._border.exchange()
 
     def _checked_formats(self) -> str:
         """Check the kernels of formats chosen on the way. Returns what is wrong, since other ranks may not be here."""
@@ -186,16 +185,16 @@ class CondensedOperator(DeviceOperator):
     def takes_shapes(self, classes) -> bool:
         """Whether the matrices of the shapes of cells are all that is wanted; they are taken then."""
         found = [each.add_shapes(classes.schur, classes.shapes) for each in self.formats]
-        for border in self._borders:
-            border.take_shapes(classes.schur, classes.shapes)
+        if self._border is not None:
+            self._border.take_shapes(classes.schur, classes.shapes)
         return all(found) and not self._wants_values
 
     def _take(self, schur, first: int, count: int, batch: int) -> None:
         """Put the matrices of a tile where they are wanted."""
         for each in self.formats:
             each.add_tile(schur, first, count, batch)
-        for border in self._borders:
-            border.take(schur, first, count, batch)
+        if self._border is not None:
+            self._border.take(schur, first, count, batch)
         if self._wants_values:
             size = self.discretization.num_trace_dofs
             tile = self.arrays.to_host(schur, (size, batch, size), name="matrices")
