@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -41,3 +43,16 @@ def test_checkpoints_are_whole(found):
 def test_memory_is_flat(found):
     rows = found[1]["alone"]["memory [step, host bytes, device bytes]"]
     assert rows[0][0] == 4 and rows[-1][0] == 40 and rows[-1][2] == rows[0][2] > 0
+
+
+def test_a_launcher_without_ranks_is_ended(monkeypatch):
+    spec = importlib.util.spec_from_file_location("kill_restart", ROOT / "benchmarks" / "kill_restart.py")
+    kill_restart = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(kill_restart)
+    monkeypatch.setattr(kill_restart, "PATIENCE", 2.0)
+    launcher = "import subprocess, time; rank = subprocess.Popen(['sleep', '100']); time.sleep(100)"
+    row = kill_restart._kill([sys.executable, "-c", launcher], 0.1, None, random.Random(0))
+    assert row["exit code"] == -9 and "stayed behind" in row["launcher"] and row["seconds to end"] < 10
+    two = launcher.replace("rank =", "other = subprocess.Popen(['sleep', '8']); rank =")
+    with pytest.raises(SystemExit, match="go on 2 s after one of them was killed"):
+        kill_restart._kill([sys.executable, "-c", two], 0.1, None, random.Random(0))
