@@ -29,8 +29,8 @@ def check_kernels(operator) -> None:
         _check_cg(operator)
     else:
         check_condensed(operator)
-        operator._share()
-        for each in operator.formats:
+        operator.stores.share()
+        for each in operator.stores.formats:
             check_trace(each)
 
 

@@ -5,24 +5,20 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from mpi4py import MPI
 
 from .. import stages
 from ..device import Kernel, kernels_of
 from ..discretizations.class_specs import class_specs
-from ..errors import PetscHdgError, SolveError
+from ..errors import SolveError
 from .base import DeviceOperator
-from .border import border_of
-from .check_trace import check_trace
+from .kept_recovery import KeptRecovery
 from .local_classes import most_classes
 from .local_stage import LocalStage
 from .overlap import LAST, OUTER
 from .recovery import Recovery
-from .trace_formats import create_format
+from .trace_stores import TraceStores
+from .trace_symmetry import is_symmetric
 from .vectors import TailedVector
-
-SYMMETRIC = {"double": 1e-9, "single": 1e-4}  # |xᵀKy - yᵀKx| over |xᵀKx| below which K counts as symmetric
-KEPT_SHARE = 0.5  # of the device's memory that the matrices U of recovery may take
 
 
 class CondensedOperator(DeviceOperator):
@@ -41,18 +37,12 @@ class CondensedOperator(DeviceOperator):
         self.direction = TailedVector(self)
         self.interior = arrays.zeros(max(1, discretization.num_eliminated * discretization.stride))
         self.local = LocalStage(self)
-        self.format = None if self.format_kind == "aij" else create_format(self.format_kind, self)
-        rough = self.format and discretization.options.hdg_trace_precision == "single" and arrays.precision == "double"
-        self.rough = create_format(self.format_kind, self, True, self.format.layout) if rough else None
-        self._border = border_of(self) if self.format is not None and self.format.has_facets else None
-        for each in self.formats:
-            each.border = self._border
+        self.stores = TraceStores(self)
+        self.kept = KeptRecovery(self)
         self.recovery = Recovery(self)
         self.failure = ""
-        self._values: np.ndarray | None = None
-        self._wants_values = False
         self._condensed_at: float | None = None  # time for which a linear physics is condensed
-        self._shift = self._particular = self._kept = None
+        self._shift = self._particular = None
         self._symmetric: bool | None = None
 
     @property
@@ -74,40 +64,40 @@ class CondensedOperator(DeviceOperator):
     def set_auxiliary(self, name: str, values) -> None:
         super().set_auxiliary(name, values)
         self._condensed_at = None
-        for name in ("shapes", "keeps_recovery"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("shapes", None)
+        self.kept.forget_choice()
 
     def compile(self, matrices: bool = False) -> None:
         """Compile what residuals and products need; with `matrices`, values of the assembled matrix are kept too."""
-        self._wants_values = matrices or self.format is None
-        self.kernels, self.local.kernels, [each.kernels for each in self.formats]  # noqa: B018
-        if self._border is not None:
-            self._border.kernels  # noqa: B018
+        self.stores.wants_values = matrices or self.format is None
+        self.kernels, self.kept.kernels, self.local.kernels  # noqa: B018
+        self.stores.compile()
 
     def compile_variants(self) -> None:
-        for each in self.formats:
-            each.compile_variants()
+        self.stores.compile_variants()
         if self.is_linear and self.discretization.options.hdg_share:
             for spec in class_specs(self.discretization).values():
                 Kernel(spec, self.device)
 
     @property
-    def formats(self) -> list:
-        """The trace matrix as it is stored, once or twice."""
-        return [each for each in (self.format, self.rough) if each is not None]
+    def format(self):
+        """The trace matrix of products, as it is stored, or None where it is assembled alone."""
+        return self.stores.format
+
+    @property
+    def rough(self):
+        """The trace matrix of the preconditioner, where it is stored apart, or None."""
+        return self.stores.rough
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
-        """`assemble`, and `condense_recover` where U is kept."""
-        disc = self.discretization
-        specs = {"assemble": disc.assemble_spec()}
-        if self.is_linear and disc.options.hdg_keep and disc.num_eliminated:
-            specs["condense_recover"] = disc.recover_spec()
-        return kernels_of(specs, self.device)
+        """`assemble`."""
+        return kernels_of({"assemble": self.discretization.assemble_spec()}, self.device)
 
     def all_kernels(self) -> dict[str, Kernel]:
         """Every kernel compiled so far, by name."""
-        return {**self.kernels, **self.local.kernels, **(self.format.kernels if self.format else {})}
+        stored = self.format.kernels if self.format else {}
+        return {**self.kernels, **self.kept.kernels, **self.local.kernels, **stored}
 
     @property
     def flops(self) -> int:
@@ -130,37 +120,22 @@ class CondensedOperator(DeviceOperator):
         self.failure = next((f for f in comm.allgather(failure) if f), "")
 
     def _condense(self, trace: TailedVector, interior, t: float, matrix: bool, recovery=None) -> None:
-        """Condense all cells; with `matrix` into the format and the values of the assembled matrix. Collective."""
+        """Condense all cells; with `matrix` into the stores of the trace matrix. Collective."""
         self._condensed_at = self._symmetric = None
-        if matrix and self._wants_values:
-            disc = self.discretization
-            shape = (disc.num_trace_dofs, disc.mesh.num_cells, disc.num_trace_dofs)
-            if self._values is None:
-                self._values = np.empty(shape, dtype=self.arrays.real)
-        failure = ""
+        stores, failure = self.stores, ""
+        take = stores.take if matrix else None
         if matrix:
-            self._share()
-        for each in self.formats if matrix else ():
-            each.clear()
-        self.local.condense(trace, interior, t, self._take if matrix else None, recovery)
-        if matrix and any([each.retry() for each in self.formats]):
-            failure = self._checked_formats()
-            self.local.condense(trace, interior, t, self._take, recovery)
+            stores.begin()
+        self.local.condense(trace, interior, t, take, recovery)
+        if matrix and stores.retry():
+            failure = stores.checked()
+            self.local.condense(trace, interior, t, take, recovery)
         self.local.release()
         self._check(failure or self.local.condensation_failure())
         if self.failure:
             raise SolveError(self.failure)
-        if matrix and self._border is not None:
-            self._border.exchange()
-
-    def _checked_formats(self) -> str:
-        """Check the kernels of formats chosen on the way. Returns what is wrong, since other ranks may not be here."""
-        try:
-            for each in self.formats if self.discretization.options.check_kernels else ():
-                check_trace(each)
-        except PetscHdgError as error:
-            return str(error)
-        return ""
+        if matrix:
+            stores.exchange()
 
     @cached_property
     def shapes(self):
@@ -170,35 +145,9 @@ class CondensedOperator(DeviceOperator):
         most = max(most, most_classes(disc) if self.is_linear else 0)
         return disc.congruence(self.aux_rows, most) if most and disc.options.hdg_share else None
 
-    def _share(self) -> None:
-        """Tell the formats of the shapes of cells."""
-        for each in self.formats:
-            each.share(self.shapes if each.can_share else None)
-
     @property
     def storage(self) -> str:
-        if self.format is None:
-            return ""
-        self._share()
-        return "; for the preconditioner ".join(each.description for each in self.formats)
-
-    def takes_shapes(self, classes) -> bool:
-        """Whether the matrices of the shapes of cells are all that is wanted; they are taken then."""
-        found = [each.add_shapes(classes.schur, classes.shapes) for each in self.formats]
-        if self._border is not None:
-            self._border.take_shapes(classes.schur, classes.shapes)
-        return all(found) and not self._wants_values
-
-    def _take(self, schur, first: int, count: int, batch: int) -> None:
-        """Put the matrices of a tile where they are wanted."""
-        for each in self.formats:
-            each.add_tile(schur, first, count, batch)
-        if self._border is not None:
-            self._border.take(schur, first, count, batch)
-        if self._wants_values:
-            size = self.discretization.num_trace_dofs
-            tile = self.arrays.to_host(schur, (size, batch, size), name="matrices")
-            self._values[:, first : first + count] = tile[:, :count]
+        return self.stores.description
 
     def _prepare(self, t: float) -> None:
         """Condense a linear physics for all states at time t: matrix, F(0), and what recovery takes. Collective."""
@@ -208,25 +157,13 @@ class CondensedOperator(DeviceOperator):
         if self._shift is None:
             self._shift, self._zero = (arrays.zeros(max(1, self.dofmap.num_owned)) for _ in range(2))
             self._particular = arrays.zeros(max(1, disc.num_eliminated * disc.stride))
-        if self._kept is None and self.keeps_recovery and not self.local.classes:
-            self._kept = arrays.empty(self.local.recovery_reals * disc.stride)
+        recovery = self.kept.buffer()
         essential = self.trace(self._zero, t, self.essential)
         arrays.fill(self.interior, 0)
-        self._condense(essential, self.interior, t, matrix=True, recovery=self._kept)
+        self._condense(essential, self.interior, t, matrix=True, recovery=recovery)
         arrays.copy(self.local.solution, self._particular, disc.num_eliminated * disc.stride)
         self._sum_residual(self._shift)
         self._condensed_at = t
-
-    @cached_property
-    def keeps_recovery(self) -> bool:
-        """Whether U of all cells stays on the device: one tile, and memory enough, on all ranks. Collective."""
-        disc = self.discretization
-        nbytes = self.arrays.real.itemsize * self.local.recovery_reals * disc.stride
-        fits = nbytes <= min(KEPT_SHARE * self.device.memory_bytes, self.device.largest_buffer)
-        one_tile = self.local.tile_cells >= disc.mesh.num_cells
-        shared = self.local.classes is not None
-        wanted = self.is_linear and disc.options.hdg_keep and disc.num_eliminated > 0
-        return wanted and disc.mesh.comm.allreduce(shared or (fits and one_tile), MPI.LAND)
 
     def _begin_trace(self, x, t: float) -> TailedVector:
         """Like `trace`, with the ghosts yet to come: the local stage begins with cells that need none. Collective."""
@@ -285,33 +222,13 @@ class CondensedOperator(DeviceOperator):
 
     def matrices(self) -> np.ndarray:
         """Trace matrices [column, cell, row] of the last `linearize`, flat: the values for `matrix_numbers`."""
-        return self._values.ravel()
+        return self.stores.values.ravel()
 
     def is_symmetric(self) -> bool:
         """Whether the matrix of the last `linearize` is symmetric, found out once. Collective."""
         if self._symmetric is None:
-            self._symmetric = self._measured_symmetry()
+            self._symmetric = is_symmetric(self)
         return self._symmetric
-
-    def _measured_symmetry(self) -> bool:
-        """Symmetry by the values of the assembled matrix, or by random products. Collective."""
-        if self.format is None:
-            values, comm = self._values, self.discretization.mesh.comm
-            skew = float(np.abs(values - values.transpose(2, 1, 0)).max(initial=0.0))
-            largest = float(np.abs(values).max(initial=0.0))
-            skew, largest = comm.allreduce(skew, MPI.MAX), comm.allreduce(largest, MPI.MAX)
-            return skew <= SYMMETRIC[self.arrays.precision] * largest
-        random = np.random.default_rng(11 + self.discretization.mesh.comm.rank)
-        x, y = (random.uniform(-1, 1, self.dofmap.num_owned) for _ in range(2))
-        forth, back, size = self._form(y, x), self._form(x, y), self._form(x, x)
-        return abs(forth - back) <= SYMMETRIC[self.arrays.precision] * abs(size)
-
-    def _form(self, x: np.ndarray, y: np.ndarray) -> float:
-        """xᵀ K y. Collective."""
-        given = self.arrays.to_device(y if y.size else np.zeros(1), "symmetry")
-        out = self.arrays.empty(max(1, len(x)))
-        self.action(given, out)
-        return self.discretization.mesh.comm.allreduce(float(x @ self.arrays.to_host(out, len(x), name="symmetry")))
 
     def local_state(self, x, t: float = 0.0):
         """The interior [eliminated dof, stride] that belongs to a trace, in a buffer that the next call changes."""
@@ -321,18 +238,11 @@ class CondensedOperator(DeviceOperator):
                 raise SolveError(self.failure)
             return self.interior
         disc = self.discretization
-        if self.keeps_recovery:
+        if self.kept.is_kept:
             self._prepare(t)
             self.direction.use(x)
-            items = disc.num_eliminated * disc.mesh.num_cells
-            with stages.event("Recover", 2 * items * disc.num_trace_dofs):
-                if self.local.classes:
-                    self.local.classes.recover(self.direction, self._particular, self.interior)
-                    return self.interior
-                self.kernels["condense_recover"](
-                    items, disc.mesh.num_cells, 0, disc.stride, self.dofmap.num_owned, self._dofs, self.direction.owned,
-                    self.direction.tail, disc.stride, self._kept, self._particular, self.interior,
-                )  # fmt: skip
+            with stages.event("Recover", 2 * disc.num_eliminated * disc.mesh.num_cells * disc.num_trace_dofs):
+                self.kept.recover(self.direction, self._particular, self.interior)
             return self.interior
         self.arrays.fill(self.interior, 0)
         self.local.condense(self.trace(x, t), self.interior, t)

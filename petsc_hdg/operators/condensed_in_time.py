@@ -87,9 +87,7 @@ class CondensedInTime(CondensedOperator):
         known = (shift, self.version, t if self.discretization.reads_time else None) if self.is_linear else None
         if known is not None and known == self._known:
             return
-        if self._kept is None and self.keeps_recovery and not self.local.classes:
-            self._kept = self.arrays.empty(self.local.recovery_reals * self.discretization.stride)
-        self._condense(self.state, self.interior, t, matrix=True, recovery=self._kept)
+        self._condense(self.state, self.interior, t, matrix=True, recovery=self.kept.buffer())
         self._sum_residual(self.right_side)
         self._known, self._is_eliminated = known, True
 
@@ -113,7 +111,7 @@ class CondensedInTime(CondensedOperator):
         """
         arrays, count = self.arrays, self.dofmap.num_owned
         with stages.event("Recover"):
-            if self.is_linear and self.keeps_recovery:
+            if self.is_linear and self.kept.is_kept:
                 solution = self._recovered(minus_w)
             else:
                 trace = arrays.empty(max(1, count))
@@ -125,18 +123,11 @@ class CondensedInTime(CondensedOperator):
 
     def _recovered(self, minus_w):
         """Buffer of the interior after the step: what its own residual makes of it, and U of the trace's step."""
-        disc, particular = self.discretization, self.local.solution
+        disc = self.discretization
         self.direction.use(minus_w)
         if self._particular is None:
             self._particular = self.arrays.zeros(max(1, disc.num_eliminated * disc.stride))
-        if self.local.classes:
-            self.local.classes.recover(self.direction, particular, self._particular)
-        else:
-            items = disc.num_eliminated * disc.mesh.num_cells
-            self.kernels["condense_recover"](
-                items, disc.mesh.num_cells, 0, disc.stride, self.dofmap.num_owned, self._dofs, self.direction.owned,
-                self.direction.tail, disc.stride, self._kept, particular, self._particular,
-            )  # fmt: skip
+        self.kept.recover(self.direction, self.local.solution, self._particular)
         return self._particular
 
     def local_state(self, x, t: float = 0.0):

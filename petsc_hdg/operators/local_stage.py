@@ -151,7 +151,7 @@ class LocalStage:
         if classes:
             trace.arrive()
             classes.condense(trace, interior, t, self.residual, self.solution)
-            if take is None or self.op.takes_shapes(classes):
+            if take is None or self.op.stores.take_shapes(classes):
                 return
         for first, count in self._tiles_as_ghosts_come(trace, whole=recovery is not None):
             batch = padded(min(self.tile_cells, self.disc.mesh.num_cells))

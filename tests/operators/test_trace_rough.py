@@ -102,5 +102,5 @@ def test_nonsymmetric_systems_and_copies_of_cells():
         )  # fmt: skip
         assert problem.pmat == "none"
         problem.solve()
-        kinds = {each.chosen.kind for each in problem.operator.formats}
+        kinds = {each.chosen.kind for each in problem.operator.stores.formats}
         assert kinds == {"dbf" if amount else "element"}

@@ -112,7 +112,7 @@ def local_matrices_row(keep: bool):
 
     def measure(title, op, repeat, copy) -> dict:
         disc, local = op.discretization, op.local
-        trace, recovery = op.trace(op.arrays.zeros(op.dofmap.num_owned), 0.0), op._kept if keep else None
+        trace, recovery = op.trace(op.arrays.zeros(op.dofmap.num_owned), 0.0), op.kept.matrices if keep else None
         op.arrays.fill(op.interior, 0)
         launch = lambda: local.condense(trace, op.interior, 0.0, _nothing, recovery)  # noqa: E731
         seconds = median_seconds(op.device, launch, repeat)

@@ -63,7 +63,7 @@ class Pipeline:
             assembly.append(self._timed(lambda: op.format and op.format.add_tile(*tile)))
 
         self.arrays.fill(op.interior, 0)
-        both = self._timed(lambda: op.local.condense(self._trace, op.interior, 0.0, assemble, op._kept))
+        both = self._timed(lambda: op.local.condense(self._trace, op.interior, 0.0, assemble, op.kept.matrices))
         return both - sum(assembly), sum(assembly)
 
     def _timed(self, call) -> float:
@@ -82,7 +82,7 @@ class Pipeline:
         return {
             "trace_matrix": op.format.nbytes if op.format else 0,
             "recovery": self.arrays.real.itemsize * local.recovery_reals * op.discretization.stride
-            if op.keeps_recovery
+            if op.kept.is_kept
             else 0,
             "tile": self.arrays.real.itemsize * tile * (local.schur_reals + scratch),
         }
