@@ -154,7 +154,8 @@ def simplex_product_spec(
         "GROUP": size,
     }
     used = {name: table for name, table in tables.tables.items() if reaction or name != "MASS"}
-    return KernelSpec("sipg_affine_simplex", ("sipg_affine_simplex.cl",), macros, used, "", precision, size, local)
+    sources = ("sipg_affine_simplex.clh", "sipg_affine_simplex.cl")
+    return KernelSpec("sipg_affine_simplex", sources, macros, used, "", precision, size, local)
 
 
 def local_bytes(tables: SimplexTables, rolled: bool, precision: str, size: int) -> int:

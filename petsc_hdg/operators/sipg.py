@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from mpi4py.MPI import MAX, MIN
 
 from ..device import Kernel, kernels_of
 from ..discretizations.base import cell_fastest, padded
@@ -13,26 +12,23 @@ from ..discretizations.facet_data import facet_data
 from .cg import CGOperator
 from .facet_halo import FacetHalo
 from .sipg_choice import fast_pass, fused_pass, stored_volume
-
-GROWTH = 1.5  # of the normal diffusivity at a solution that the factor of the penalty makes up for
+from .sipg_penalty import SIPGPenalty
 
 
 class SIPGOperator(CGOperator):
     """Kernels of an InteriorPenalty discretization bound to the buffers they work on; interface as CGOperator.
 
-    sigma: buffer [component, facet of the cell, stride] of penalties. Those of linear physics belong to its data; those
-    of nonlinear physics are found at the first state after `restart` and grow where `settled` finds them too small.
+    Penalties of linear physics belong to its data; those of nonlinear physics are found at the first state after
+    `restart` and grow where `settled` finds them too small.
     """
 
     def _upload(self) -> None:
         disc, to_device = self.discretization, self.arrays.to_device
-        components, faces = disc.physics.num_components, disc.num_facets_of_cell
         self.neighbour = to_device(disc.neighbour_rows(), "neighbours")
         self.code = to_device(disc.code_rows(), "neighbours")
         kinds = disc.neighbours.kinds
         self.kinds = to_device(kinds if kinds.size else np.zeros(1, np.int32), "boundary kinds")
-        self.sigma = self.arrays.zeros(components * faces * disc.stride)
-        self._has_penalty = False
+        self.penalty = SIPGPenalty(self)
         self.fused, self.fast, self.stored = fused_pass(self), fast_pass(self), stored_volume(self)
 
     def _make_halo(self):
@@ -131,57 +127,23 @@ class SIPGOperator(CGOperator):
 
     def restart(self) -> None:
         """Forget the penalties: the next residual or linearization finds them anew."""
-        self._has_penalty = False
-
-    def _ensure_penalty(self, vector, rate, t: float) -> None:
-        if not self._has_penalty:
-            self._update_penalty(vector, rate, t)
-
-    def _update_penalty(self, vector, rate, t: float, grow: bool = False) -> None:
-        disc, kernel = self.discretization, self.kernels["sipg_penalty"]
-        arguments = self.arguments(kernel, disc.mesh.num_cells, vector, rate, t=t)
-        items = disc.num_facets_of_cell * disc.stride
-        kernel(items, *arguments, self.neighbour, self.code, self.sigma, self.kinds, int(grow), self._side_numbers)
-        self._has_penalty = True
-
-    @cached_property
-    def _side_numbers(self):
-        """Buffer [facet of the cell, stride] of the discretization's `side_numbers`, or None."""
-        numbers = self.discretization.side_numbers
-        return (
-            None
-            if numbers is None
-            else self.arrays.to_device(cell_fastest(numbers.T, self.discretization.stride), "penalties")
-        )
+        self.penalty.is_known = False
 
     def settled(self, u) -> bool:
         """Whether the penalties suffice at a state u; else they grow. Collective."""
-        before = self._all_penalties()
-        self._update_penalty(self.current.use(u), self.rest.use(self._zero), 0.0, grow=True)
-        grown = bool((np.abs(self._all_penalties()) > GROWTH * np.abs(before)).any())
-        if self.discretization.mesh.comm.allreduce(int(grown)):
-            return False
-        self.arrays.upload(self.sigma, before, "penalties")
-        return True
-
-    def _all_penalties(self) -> np.ndarray:
-        disc = self.discretization
-        shape = (disc.physics.num_components, disc.num_facets_of_cell, disc.stride)
-        return self.arrays.to_host(self.sigma, shape, name="penalties")
+        return not self.penalty.grows(self.current.use(u), self.rest.use(self._zero))
 
     def penalties(self) -> np.ndarray:
         """Penalties [component, facet, owned cell] on the host, 0 where a facet has no term."""
-        return self._all_penalties()[:, :, : self.discretization.mesh.num_cells]
+        return self.penalty.values()[:, :, : self.discretization.mesh.num_cells]
 
     def details(self, complete: bool = True) -> list[str]:
         """The scheme, the penalty's formula, and its range once it is known. Collective."""
         disc = self.discretization
         lines = [f"  interior penalty, theta {disc.theta}; product: {self.product}; penalty {disc.penalty_formula}"]
         if complete and disc.physics.is_linear:
-            self._ensure_penalty(self.current.use(self._zero), self.rest.use(self._zero), 0.0)
-        found = np.abs(self.penalties()) if self._has_penalty else np.zeros(0)
-        low = disc.mesh.comm.allreduce(found[found > 0].min(initial=np.inf), MIN)
-        high = disc.mesh.comm.allreduce(found.max(initial=0.0), MAX)
+            self.penalty.ensure(self.current.use(self._zero), self.rest.use(self._zero), 0.0)
+        low, high = self.penalty.range()
         return [*lines, f"  penalty from {low:.4g} to {high:.4g}"] if high > 0 else lines
 
     @cached_property
@@ -194,9 +156,9 @@ class SIPGOperator(CGOperator):
         """Keep the state at which `action`, `diagonal` and `matrices` differentiate. Collective."""
         super().linearize(u, t, u_t, shift)
         if self.discretization.physics.is_linear:
-            self._update_penalty(self.state, self.rate, t)
+            self.penalty.update(self.state, self.rate, t)
         else:
-            self._ensure_penalty(self.state, self.rate, t)
+            self.penalty.ensure(self.state, self.rate, t)
         for follower in (self.fast, self.stored):
             if follower is not None:
                 follower.update()
@@ -204,8 +166,8 @@ class SIPGOperator(CGOperator):
     def residual(self, u, out, t: float = 0.0, u_t=None) -> None:
         """out = F(t, u, u_t). Collective."""
         rate = self._at_rest if u_t is None else self.current_rate.use(u_t)
-        if not self._has_penalty:
-            self._update_penalty(self.current.use(u), rate, t)
+        if not self.penalty.is_known:
+            self.penalty.update(self.current.use(u), rate, t)
         self._sum_sides("residual", self.fused, self.current, u, out, state=self.current, rate=rate, t=t)
 
     def action(self, du, out) -> None:
@@ -268,12 +230,12 @@ class SIPGOperator(CGOperator):
         disc, components = self.discretization, self.discretization.physics.num_components
         facets = np.stack(disc.mesh.boundary_facets(label), axis=1)
         self.current.use(u)
-        self._ensure_penalty(self.current, self.rest, t)
+        self.penalty.ensure(self.current, self.rest, t)
         stride, count, kernel = padded(len(facets)), len(facets), self._flux_kernel
         out = self.arrays.zeros(components * stride)
         arguments = self.arguments(kernel, count, self.current, self.rest, t=t)
         facets = self.arrays.to_device(cell_fastest(facets, stride), "facets")
-        kernel(count, *arguments, self.neighbour, self.code, self.sigma, self.kinds, out, facets, stride)
+        kernel(count, *arguments, self.neighbour, self.code, self.penalty.sigma, self.kinds, out, facets, stride)
         rows = self.arrays.to_host(out, (components, stride), name="fluxes")[:, :count]
         return disc.mesh.comm.allreduce(rows.sum(axis=1, dtype=float))
 
@@ -291,7 +253,7 @@ class SIPGOperator(CGOperator):
 
     def _facet_arguments(self, kernel, **where) -> tuple:
         arguments = self.arguments(kernel, self.discretization.mesh.num_cells, **where)
-        return (*arguments, self.neighbour, self.code, self.sigma, self.kinds)
+        return (*arguments, self.neighbour, self.code, self.penalty.sigma, self.kinds)
 
     def sum_volumes(self, what: str, **where) -> None:
         """Element vectors of the volume terms, which read cells of this rank alone."""
