@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from petsc_options import petsc_options
-from test_congruent import box
+from trace_samples import box
 
 import petsc_hdg as fe
 from petsc_hdg.errors import SolveError

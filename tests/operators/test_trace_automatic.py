@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_congruent import FACES, box, real_product, shaken
-from test_trace_formats import close, compare, direction
+from trace_samples import FACES, box, close, compare, direction, real_product, shaken
 from trace_stand_in import TraceStandIn
 
 import petsc_hdg as fe

@@ -7,9 +7,8 @@ from functools import partial
 import numpy as np
 import pytest
 from petsc_options import petsc_options
-from test_congruent import box, shaken
 from test_trace_automatic import SYMMETRIC, on_gpu, physics
-from test_trace_formats import ESSENTIAL, direction
+from trace_samples import ESSENTIAL, box, direction, shaken
 from trace_stand_in import TraceStandIn
 
 import petsc_hdg as fe

@@ -1,0 +1,68 @@
+"""Trace formats at their first use on a device: right kernels pass, a wrong one is found."""
+
+from __future__ import annotations
+
+import pytest
+from sample_meshes import SHAPES
+from trace_samples import EPS, ESSENTIAL
+from trace_stand_in import TraceStandIn
+
+from petsc_hdg.device import verified
+from petsc_hdg.errors import DeviceError
+from petsc_hdg.operators.check_trace import check_trace
+from petsc_hdg.operators.trace_formats import create_format
+
+COMPARED = {
+    "dbf": {f"trace_dbf_{n}" for n in ("assemble", "product", "product_facet", "transposed", "column")},
+    "element": {f"trace_{n}" for n in ("element_product", "element_transposed", "element_column")}
+    | {"trace_packed_product", "trace_packed_column"}
+    | {"trace_congruent_product", "trace_congruent_column"},
+    "symmetric": {f"trace_symmetric_{n}" for n in ("product", "cut", "column")},
+}
+
+
+@pytest.fixture
+def verdicts(monkeypatch):
+    """What is recorded of kernels: (name, right, difference); none is remembered."""
+    found = []
+    monkeypatch.setattr(verified, "needs_check", lambda kernel: True)
+    monkeypatch.setattr(
+        verified, "record", lambda kernel, ok, text: found.append((kernel.spec.name, ok, float(text.split()[-1])))
+    )
+    return found
+
+
+@pytest.mark.parametrize("precision", EPS)
+@pytest.mark.parametrize("essential", ESSENTIAL)
+@pytest.mark.parametrize("kind", ("dbf", "element", "symmetric"))
+@pytest.mark.parametrize("cell", SHAPES)
+def test_first_use_finds_the_kernels_right(kind, cell, essential, precision, verdicts):
+    op = TraceStandIn(cell, 1, 2, ESSENTIAL[essential], precision)
+    trace = create_format(kind, op)
+    check_trace(trace)
+    assert {name for name, ok, _ in verdicts if ok} == COMPARED[kind] and max(d for _, _, d in verdicts) < 1e4 * EPS[
+        precision
+    ]
+
+
+@pytest.mark.parametrize("kind", ("dbf", "element", "symmetric"))
+def test_first_use_finds_a_wrong_kernel(kind, verdicts):
+    op = TraceStandIn("triangle", 1, 2)
+    trace = create_format(kind, op)
+    name = {"element": "trace_packed_product"}.get(kind, f"trace_{kind}_product")
+    trace.kernels[name] = Idle(trace.kernels[name])
+    with pytest.raises(DeviceError, match=f"kernel '{name}' gives wrong results"):
+        check_trace(trace)
+
+
+class Idle:
+    """A kernel that does nothing."""
+
+    def __init__(self, kernel):
+        self.kernel, self.spec, self.device = kernel, kernel.spec, kernel.device
+
+    def of_part(self, part):
+        return self
+
+    def __call__(self, items, *arguments, first=0):
+        self.kernel(0, *arguments)
