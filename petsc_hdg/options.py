@@ -19,7 +19,7 @@ PMATS = ("auto", "aij", "conforming", "agglomerates", "none")
 _LEVELS = {"conforming": ("cg_gpu", "hdg_gpu", "sipg_gpu"), "agglomerates": ("sipg_gpu", "poly_gpu")}
 # PC types that need nothing but products and the diagonal, or bring their own matrices.
 _MATRIX_FREE_PCS = ("none", "jacobi", "python", "shell", "ksp", "composite", "mat")
-VARIANTS = ("auto", "cell", "transpose", "patch")
+VARIANTS = ("auto", "cell", "transpose", "tensor", "patch")
 TRACE_MATS = ("auto", "dbf", "element", "symmetric", "aij")
 SETTINGS = ("condensed", "full")
 PENALTIES = ("shahbazi", "paper")
@@ -65,7 +65,7 @@ class Options:
     deterministic: bool = option(True, "bitwise equal results between runs (all kernels give them now)")
     kernel: str = option(
         "auto",
-        "element kernel: one thread a cell, thread transposition, or patches of first-order cells",
+        "element kernel: one thread a cell, thread transposition, sums along lines, or patches of first-order cells",
         choices=VARIANTS,
     )
     num_blocks: int = option(

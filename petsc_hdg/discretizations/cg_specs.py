@@ -9,6 +9,7 @@ import numpy as np
 from ..codegen import KernelSpec
 from ..errors import OptionError
 from ..reference import facet_quadrature, symmetric_quadrature, tabulate
+from .cg_tensor import check_tensor, line_shapes, line_specs
 from .clusters import LONGEST
 from .large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
 from .patches import PATCH_THREADS
@@ -24,12 +25,15 @@ class CGSpecs:
 
     @cached_property
     def variant(self) -> str:
-        """`cell` (one thread a cell), `transpose` (thread transposition) or `patch` (one first-order field)."""
+        """`cell` (one thread a cell), `transpose` (thread transposition), `tensor` (sums along lines of quadrilaterals
+        and hexahedra) or `patch` (one first-order field)."""
         if self.options.kernel == "patch" and not self.is_first_order:
             raise OptionError(
                 f"-{self.options.prefix}fe_kernel patch takes one field of degree 1 on straight cells; "
                 "use cell, transpose or auto"
             )
+        if self.options.kernel == "tensor":
+            check_tensor(self)
         if self.options.kernel != "auto":
             return self.options.kernel
         if self.limits.is_gpu and self.is_first_order:
@@ -159,6 +163,8 @@ class CGSpecs:
         local = dict.fromkeys(("cg_residual", "cg_action"), 0)
         size = 64 if self.limits.is_gpu else 16
         variant = "cell" if self.variant == "patch" else self.variant  # patches use it for what they do not offer
+        if variant == "tensor":
+            return line_specs(self, line_shapes(self)[0])
         if variant == "transpose":
             shape = self.transposition_shape()
             macros |= {"THREADS": shape.threads, "CELLS": shape.cells, "BATCHES": self.options.num_batches}
@@ -178,11 +184,13 @@ class CGSpecs:
     def work_items(self, spec: KernelSpec) -> int:
         """Work-items of an element kernel over all cells."""
         cells, items = self.cells_of_group(spec)
-        return self.mesh.num_cells if cells == items else -(-self.mesh.num_cells // cells) * items
+        return -(-self.mesh.num_cells // cells) * items
 
     @staticmethod
     def cells_of_group(spec: KernelSpec) -> tuple[int, int]:
         """Cells of a work-group of an element kernel, and its work-items."""
+        if "LANES" in spec.macros:
+            return spec.macros["LANES"], spec.local_size
         if "THREADS" not in spec.macros:
             return spec.local_size, spec.local_size
         return spec.macros["CELLS"] * spec.macros["BATCHES"], spec.macros["THREADS"]

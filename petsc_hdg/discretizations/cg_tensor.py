@@ -1,0 +1,163 @@
+"""Specs of continuous Galerkin by sums along lines, on quadrilaterals and hexahedra: tables of lines, launch shapes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..codegen import KernelSpec, kernel_text
+from ..errors import OptionError
+from ..reference import ReferenceElement, cell_quadrature
+from .sipg_tensor import CPU_BYTES, UNROLL, lagrange
+
+SOURCES = (
+    "geometry.clh",
+    "point.clh",
+    "gather_tvector.clh",
+    "cg_point.clh",
+    "lines.clh",
+    "cg_tensor.clh",
+    "cg_tensor.cl",
+)
+VECTORS = kernel_text("sipg_lanes.clh")
+GPU_ITEMS = 128  # work-items of a group, at most: each takes up to 255 registers
+LANES = (32, 16, 8, 4, 2, 1)
+
+
+@dataclass(frozen=True)
+class LineShape:
+    """Cells of a work-group, work-items of each (on a CPU 1, for all as vectors), bytes of local memory."""
+
+    lanes: int
+    threads: int
+    local_bytes: int
+
+
+def check_tensor(disc) -> None:
+    """Raises OptionError where cells are simplices, or not even one fits the device's local memory."""
+    prefix, most = disc.options.prefix, disc.limits.local_bytes
+    if disc.mesh.shape.is_simplex:
+        raise OptionError(
+            f"-{prefix}fe_kernel tensor sums along lines of quadrilaterals and hexahedra, the mesh has "
+            f"{disc.mesh.cell} cells; use cell, transpose or auto"
+        )
+    if not line_shapes(disc):
+        raise OptionError(
+            f"-{prefix}fe_kernel tensor needs {_reals(disc) * disc.real_bytes} bytes of local memory for a "
+            f"{disc.mesh.cell} here, the device has {most}; use transpose or auto, or lower -{prefix}fe_degree or "
+            f"-{prefix}fe_quadrature_degree"
+        )
+
+
+def line_specs(disc, shape: LineShape) -> dict[str, KernelSpec]:
+    """Specs of `cg_residual` and `cg_action` in a launch shape."""
+    tables, gpu = line_tables(disc), disc.limits.is_gpu
+    macros = {**disc._macros(), **line_sizes(disc), "UNROLL": UNROLL, "LANES": shape.lanes, "LOOPS": int(not gpu)}
+    macros |= {"THREADS": shape.threads, "FRAME": "__private" if gpu else "__local"}
+    items = shape.lanes * shape.threads if gpu else 1
+    names = ("cg_residual", "cg_action")
+    specs = {n: disc._spec(n, SOURCES, macros, tables, items, shape.local_bytes) for n in names}
+    return specs if gpu else {n: replace(s, physics=VECTORS + s.physics) for n, s in specs.items()}
+
+
+def line_shapes(disc) -> list[LineShape]:
+    """Shapes that fit the device, the likeliest to be fast first; none where not even one cell does."""
+    sizes, limits = line_sizes(disc), disc.limits
+    cell = _reals(disc) * disc.real_bytes
+    if not limits.is_gpu:
+        lanes = (CPU_BYTES // disc.real_bytes, 4, 2, 1)
+        return [LineShape(k, 1, k * cell) for k in lanes if k * cell <= limits.local_bytes]
+    threads = max(sizes["NLINE"], sizes["NCOL"])
+    most = min(GPU_ITEMS, limits.max_work_group)
+    fitting = [k for k in LANES if k * cell <= limits.local_bytes]
+    few = [k for k in fitting if k * threads <= most] or fitting[-1:]
+    return [LineShape(k, min(threads, most // k), k * cell) for k in few]
+
+
+def line_sizes(disc) -> dict[str, int]:
+    """Sizes of lines, columns and geometry."""
+    n, q = 1 + max(_degrees(disc)), len(line_rule(disc).weights)
+    nodal = np.diff(disc.auxiliary.starts) > 1
+    return {
+        "N": n,
+        "NQ1": q,
+        "NLINE": n ** (disc.dim - 1),
+        "NCOL": q ** (disc.dim - 1),
+        "G": disc.mesh.geometry.degree + 1,
+        "STATE": int(not disc.physics.is_linear),
+        "NODAL": int(nodal.sum()),
+        "PADDED": int(len(_degrees(disc)) > 1),
+    }
+
+
+def line_rule(disc):
+    """The rule on an edge whose products are the cell's."""
+    return cell_quadrature("interval", disc.quadrature_degree)
+
+
+def line_tables(disc) -> dict[str, np.ndarray]:
+    """Tables of cg_tensor.clh and cg_tensor.cl."""
+    rule, most = line_rule(disc), line_sizes(disc)["N"]
+    points, degrees = rule.points[:, 0], _degrees(disc)
+    basis = [_padded(lagrange(edge_nodes(disc.mesh.cell, degree), points), most) for degree in degrees]
+    geometry = lagrange(edge_nodes(disc.mesh.cell, disc.mesh.geometry.degree), points)
+    starts = disc.auxiliary.starts
+    nodal = np.diff(starts) > 1
+    places = {
+        "SET_OF": [degrees.index(s.element.degree) for s in disc.spaces for _ in range(s.components)],
+        "DOF_AT": [dofs for s in disc.spaces for dofs in _dofs(s, most)],
+        "AUX_AT": tensor_places(disc.auxiliary.element, most),
+        "NODAL_OF": np.where(nodal, np.cumsum(nodal) - 1, -1),
+        "NODAL_ROWS": starts[:-1][nodal],
+        "GEO_ORDER": tensor_places(disc.geometry_element, disc.mesh.geometry.degree + 1),
+    }
+    tables = {
+        "VALUE": np.stack([b[0] for b in basis]),
+        "SLOPE": np.stack([b[1] for b in basis]),
+        "W1": rule.weights,
+        "PHI": geometry[0],
+        "DPHI": geometry[1],
+    }
+    return disc._dof_tables() | tables | {name: np.asarray(table, dtype=np.int32) for name, table in places.items()}
+
+
+def edge_nodes(cell: str, degree: int) -> np.ndarray:
+    """Nodes of a Lagrange element along an edge [degree + 1], ascending on (0, 1)."""
+    return np.unique(np.round(ReferenceElement(cell, degree).nodes[:, 0], 12))
+
+
+def tensor_places(element: ReferenceElement, most: int) -> np.ndarray:
+    """Basis function at each node of a grid with `most` nodes on an edge, the first axis fastest; -1 beyond the
+    element's own."""
+    count = element.degree + 1
+    grid = np.full((most,) * element.dim, -1)
+    order = np.lexsort(np.round(element.nodes, 12).T)
+    grid[(slice(count),) * element.dim] = order.reshape((count,) * element.dim)
+    return grid.ravel()
+
+
+def _dofs(space, most: int) -> list[np.ndarray]:
+    """Degrees of freedom of a cell at `tensor_places` of each component."""
+    places = tensor_places(space.element, most)
+    first = space.first_dof + np.arange(space.components)
+    return [np.where(places < 0, -1, c + places * space.components) for c in first]
+
+
+def _degrees(disc) -> list[int]:
+    """Degrees that occur, that of the first field, and so of auxiliary fields, first."""
+    return list(dict.fromkeys(s.element.degree for s in disc.spaces))
+
+
+def _padded(tables, most: int) -> list[np.ndarray]:
+    """Tables [point, basis] with zeros up to `most` basis functions."""
+    return [np.pad(t, ((0, 0), (0, most - t.shape[1]))) for t in tables]
+
+
+def _reals(disc) -> int:
+    """Reals of local memory that the action takes for a cell, and a CPU's beside it."""
+    sizes, dim, components = line_sizes(disc), disc.dim, disc.physics.num_components
+    line = sizes["N"] * sizes["NCOL"]
+    columns = components * (dim * (1 + sizes["STATE"]) + int(disc.physics.uses_time_derivative)) + sizes["NODAL"] * dim
+    beside = 0 if disc.limits.is_gpu else dim * dim * sizes["G"] + components * (1 + dim) * sizes["NQ1"]
+    return disc.geometry_element.num_basis * dim + 2 * sizes["NLINE"] * sizes["NQ1"] + columns * line + beside

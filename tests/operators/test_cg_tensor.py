@@ -1,0 +1,146 @@
+"""Continuous Galerkin by sums along lines against thread transposition, with the work-groups of CPUs and of GPUs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from petsc4py import PETSc
+from sample_meshes import bent, box_mesh
+from sample_physics import everything, smooth_poisson
+
+import petsc_hdg as fe
+from petsc_hdg.device import Arrays, Device
+from petsc_hdg.discretizations.cg import ContinuousGalerkin
+from petsc_hdg.discretizations.cg_tensor import GPU_ITEMS, line_shapes, line_specs
+from petsc_hdg.discretizations.transposition import DeviceLimits
+from petsc_hdg.errors import OptionError
+from petsc_hdg.operators.cg import CGOperator
+from petsc_hdg.operators.verdict import random_values, vector_of
+from petsc_hdg.options import Options
+from petsc_hdg.physics.library import elasticity, minimal_surface
+
+GPU = DeviceLimits(local_bytes=49152, max_work_group=1024, is_gpu=True)  # work-groups as on a GPU, wherever they run
+TOLERANCE = 2e-12  # of the largest entry: distorted cells of degree 4 with the rule of degree 8
+PHYSICS = {
+    "everything": lambda dim: everything(),
+    "everything alike": lambda dim: everything(pressure_offset=0),
+    "poisson": lambda dim: smooth_poisson(),
+    "elasticity": lambda dim: elasticity(dim),
+    "minimal surface": lambda dim: minimal_surface(),
+}
+# cell, degree, physics, degree of the rule (-1: twice the degree), curved, with the work-groups of a GPU
+CASES = [
+    ("quadrilateral", 1, "everything alike", -1, False, True),
+    ("quadrilateral", 2, "everything", -1, True, True),
+    ("quadrilateral", 3, "elasticity", 3, False, True),
+    ("quadrilateral", 4, "poisson", 11, True, False),
+    ("hexahedron", 1, "minimal surface", 5, False, True),
+    ("hexahedron", 2, "everything", -1, False, True),
+    ("hexahedron", 2, "elasticity", -1, True, False),
+    ("hexahedron", 3, "poisson", 4, False, False),
+    ("hexahedron", 4, "poisson", -1, True, True),
+]
+
+
+def test_the_table_is_complete():
+    assert {p for _, _, p, *_ in CASES} == set(PHYSICS)
+    for cell in ("quadrilateral", "hexahedron"):
+        rows = [row for row in CASES if row[0] == cell]
+        assert {degree for _, degree, *_ in rows} == {1, 2, 3, 4}
+        assert {gpu for *_, gpu in rows} == {curved for *_, curved, _ in rows} == {True, False}
+        points = {np.sign(rule // 2 - degree) for _, degree, _, rule, *_ in rows if rule >= 0}
+        assert points == {1, -1}  # more points on an edge than nodes, and fewer
+
+
+def operator(mesh, physics, degree: int, kernel: str, limits=None, precision: str = "double", **settings):
+    device = Device.select("any", mesh.comm)
+    options = Options(degree=degree, kernel=kernel, precision=precision, **settings)
+    made = CGOperator(
+        ContinuousGalerkin(mesh, physics, options, limits or DeviceLimits.of(device)), Arrays(device, precision)
+    )
+    auxiliary, random = made.discretization.auxiliary, np.random.default_rng(9)
+    for field in auxiliary.fields:
+        rows = 1 if field.space == "cell" else auxiliary.element.num_basis
+        made.set_auxiliary(field.name, random.uniform(0.5, 1.5, (mesh.num_cells, rows, field.components)))
+    return made
+
+
+def element_vectors(op: CGOperator, name: str) -> np.ndarray:
+    """What an element kernel writes [dof, cell] at a state of random numbers."""
+    disc, op.shift = op.discretization, 1.7
+    count = disc.dofmap.num_owned + disc.dofmap.num_tail
+    states = ("state", "rate", "du")
+    where = {state: vector_of(op, 1.2 + random_values(k, count)) for k, state in enumerate(states)}
+    out = op.arrays.to_device(np.full(disc.num_dofs * disc.stride, np.nan))
+    op.run_cells(name, out, t=0.3, **where)
+    return op.arrays.to_host(out, (disc.num_dofs, disc.stride))[:, : disc.mesh.num_cells]
+
+
+def difference(one: CGOperator, two: CGOperator) -> float:
+    """Largest difference of both over the largest entry, of residuals and actions."""
+    found = []
+    for name in ("cg_residual", "cg_action"):
+        a, b = (element_vectors(op, name) for op in (one, two))
+        assert np.abs(b).max() > 1e-3
+        found.append(np.abs(a - b).max() / np.abs(b).max())
+    return max(found)
+
+
+@pytest.mark.parametrize("cell, degree, physics, rule, curved, gpu", CASES)
+def test_sums_along_lines_are_sums_over_all_nodes(cell, degree, physics, rule, curved, gpu):
+    mesh = box_mesh(cell, seed=4, comm=PETSc.COMM_SELF)
+    mesh = bent(mesh) if curved else mesh
+    given = mesh, PHYSICS[physics](mesh.dim), degree
+    lines = operator(*given, "tensor", GPU if gpu else None, quadrature_degree=rule)
+    assert lines.kernels["cg_action"].spec.macros["LOOPS"] == int(not gpu)
+    assert difference(lines, operator(*given, "transpose", quadrature_degree=rule)) < TOLERANCE
+
+
+def test_many_cells_and_a_short_last_group():
+    mesh = box_mesh("quadrilateral", (5, 7), comm=PETSc.COMM_SELF)
+    given = mesh, smooth_poisson(), 4
+    plain = operator(*given, "transpose")
+    for limits in (None, GPU):
+        lines = operator(*given, "tensor", limits)
+        assert mesh.num_cells % lines.kernels["cg_residual"].spec.macros["LANES"] not in (0, mesh.num_cells)
+        assert difference(lines, plain) < TOLERANCE
+
+
+def test_single_precision():
+    given = box_mesh("hexahedron", seed=4, comm=PETSc.COMM_SELF), smooth_poisson(), 3
+    double = operator(*given, "tensor")
+    for limits, lanes in ((None, 16), (GPU, 8)):
+        single = operator(*given, "tensor", limits, "single")
+        assert single.kernels["cg_action"].spec.macros["LANES"] == lanes
+        assert 1e-9 < difference(single, double) < 1e-4
+
+
+@pytest.mark.parametrize("cell, most", [("quadrilateral", 4), ("hexahedron", 4)])
+def test_shapes_fit_a_gpu(cell, most):
+    mesh = box_mesh(cell, comm=PETSc.COMM_SELF)
+    for degree in range(1, most + 1):
+        disc = ContinuousGalerkin(mesh, minimal_surface(), Options(degree=degree, kernel="tensor"), GPU)
+        for shape in line_shapes(disc):
+            spec = line_specs(disc, shape)["cg_action"]
+            assert spec.local_bytes <= GPU.local_bytes and spec.local_size == shape.lanes * shape.threads <= GPU_ITEMS
+
+
+def test_what_does_not_fit_is_said():
+    physics = elasticity(3)
+    with pytest.raises(
+        OptionError, match="-fe_kernel tensor sums along lines of quadrilaterals and hexahedra, .* tetra"
+    ):
+        ContinuousGalerkin(box_mesh("tetrahedron"), physics, Options(kernel="tensor")).variant  # noqa: B018
+    many = Options(degree=4, kernel="tensor", quadrature_degree=30)
+    with pytest.raises(
+        OptionError, match=r"needs \d+ bytes of local memory for a hexahedron here, the device has 49152"
+    ):
+        ContinuousGalerkin(box_mesh("hexahedron"), physics, many, GPU).variant  # noqa: B018
+
+
+def test_a_problem_on_hexahedra():
+    """The whole path, checks of kernels against numpy included."""
+    mesh = fe.Mesh.box((2, 2, 2), simplex=False, comm=PETSc.COMM_SELF)
+    problem = fe.Problem(mesh, smooth_poisson(), Options(degree=3, kernel="tensor"))
+    u = problem.solve()
+    assert problem.errors(u)["L2"] < 1e-3
