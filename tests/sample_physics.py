@@ -79,6 +79,22 @@ def everything_on_one_field() -> Physics:
     )
 
 
+def one_field() -> Physics:
+    """A field with a rate, an auxiliary field and its gradient, a constant, every kind of boundary condition."""
+    return Physics(
+        {"u": 1},
+        f0="f0[0] = a_x[1]*u[0] + 0.3*u_t[0]*u[0] + u_x[1] - beta;",
+        f1="for (d = 0; d < dim; ++d) f1[d] = (a[0] + u[0]*u_t[0])*u_x[d];",
+        auxiliary={"k": Auxiliary(1)},
+        constants={"beta": 0.7},
+        boundary=[
+            Dirichlet("left", "g[0] = x[1];"),
+            Neumann("top", "g[0] = x[0];"),
+            Robin("right", "f0[0] = u[0]*u[0];"),
+        ],
+    )
+
+
 def give_everything(problem) -> None:
     """Values of the auxiliary fields of `everything`."""
     problem.set_auxiliary("region", lambda x: 1.0 + x[..., 0] ** 2)

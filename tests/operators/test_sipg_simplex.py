@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from given_sipg import parts_error
 from sample_meshes import DIM, bent, box_mesh
-from sample_physics import everything, give_everything
+from sample_physics import everything, give_everything, one_field
 
 import petsc_hdg as fe
 from petsc_hdg.device import Arrays, Device
@@ -70,7 +70,7 @@ class Uncompiled:
         self.discretization = InteriorPenalty(mesh, physics, options, limits)
         self.operator = SIPGOperator(self.discretization, Arrays(device))
         if physics.num_auxiliary == 1:
-            self.set_auxiliary("region", lambda x: 1.0 + x[..., 0] ** 2)
+            self.set_auxiliary(physics.auxiliary[0].name, lambda x: 1.0 + x[..., 0] ** 2)
         elif physics.auxiliary:
             give_everything(self)
 
@@ -145,18 +145,7 @@ def agrees(sample: Sample) -> None:
     assert sample.error(sample.computed("residual"), replace(sample.state, du=None)) < 1e-12
 
 
-def nodal() -> fe.Physics:
-    """One field with a rate, and a nodal auxiliary field whose gradient is read."""
-    return fe.Physics(
-        {"u": 1},
-        f0="f0[0] = a_x[0]*u[0] + 0.3*u_t[0]*u[0] - 1;",
-        f1="for (d = 0; d < dim; ++d) f1[d] = a[0]*u_x[d]*(1 + u[0]*u_t[0]);",
-        auxiliary={"region": fe.Auxiliary(1)},
-        boundary=[fe.Dirichlet("left", "g[0] = x[1];"), fe.Neumann("top", "g[0] = x[0];")],
-    )
-
-
-@pytest.mark.parametrize(("cell", "degree", "physics"), [("triangle", 2, nodal), ("tetrahedron", 1, region_wise)])
+@pytest.mark.parametrize(("cell", "degree", "physics"), [("triangle", 2, one_field), ("tetrahedron", 1, region_wise)])
 def test_one_work_item_of_a_gpu_for_a_cell(cell, degree, physics):
     problem = Uncompiled(box_mesh(cell, seed=4), physics(), degree, "fused", GPU, sipg_theta=2 - degree)
     assert problem.discretization.fused_specs()["sipg_action"].macros["CELLS"] == CELLS

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from given_sipg import GivenState, made
 from sample_meshes import box_mesh
-from sample_physics import everything, smooth_poisson
+from sample_physics import everything, one_field, smooth_poisson
 
-import petsc_hdg as fe
 from petsc_hdg.discretizations.sipg import InteriorPenalty
 from petsc_hdg.discretizations.sipg_node import CELL_NODES, TensorShape, node_rounds
 from petsc_hdg.discretizations.sipg_oracle import PenaltyOracle
@@ -35,22 +34,6 @@ PHYSICS = {
     "minimal surface": lambda dim: minimal_surface(),
     "one field": lambda dim: one_field(),
 }
-
-
-def one_field() -> fe.Physics:
-    """A field with a rate, an auxiliary field and its gradient, a constant, every kind of boundary condition."""
-    return fe.Physics(
-        {"u": 1},
-        f0="f0[0] = a_x[1]*u[0] + 0.3*u_t[0]*u[0] + u_x[1] - beta;",
-        f1="for (d = 0; d < dim; ++d) f1[d] = (a[0] + u[0]*u_t[0])*u_x[d];",
-        auxiliary={"k": fe.Auxiliary(1)},
-        constants={"beta": 0.7},
-        boundary=[
-            fe.Dirichlet("left", "g[0] = x[1];"),
-            fe.Neumann("top", "g[0] = x[0];"),
-            fe.Robin("right", "f0[0] = u[0]*u[0];"),
-        ],
-    )
 
 
 # cell, degree, physics, theta, whether with the work-groups of a GPU
