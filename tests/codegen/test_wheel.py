@@ -1,4 +1,4 @@
-"""The package as pip builds it ships its kernel files and finds them."""
+"""The package as pip builds it ships its kernel files and finds them; a folder of its name is not taken for it."""
 
 import os
 import shutil
@@ -36,3 +36,12 @@ def test_wheel_ships_kernels(tmp_path):
     package, folder, *names = done.stdout.splitlines()
     assert Path(package).is_relative_to(site) and Path(folder) == site / "petsc_hdg" / "kernels_cl"
     assert names == kernel_names() and "common.clh" in names
+
+
+def test_script_beside_a_clone(tmp_path):
+    """A folder called petsc_hdg beside the script, as a clone is, hides nothing."""
+    (tmp_path / "petsc_hdg").mkdir()
+    script = tmp_path / "script.py"
+    script.write_text(PRINT, encoding="utf-8")
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
