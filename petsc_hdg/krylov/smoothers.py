@@ -7,10 +7,11 @@ from petsc4py import PETSc
 
 from ..codegen import KernelSpec
 from ..device import Kernel
+from ..mesh import petsc_rows
 from .level_operators import Unsupported
 from .multigrid_view import chebyshev_bounds, described, richardson_scale
 from .preconditioners import Preconditioner
-from .sell_matrix import FEW_ROWS, SLICE, SellMatrix, rows_of
+from .sell_matrix import FEW_ROWS, SLICE, SellMatrix
 from .vectors import Vectors
 
 
@@ -50,21 +51,13 @@ def _preconditioner(pc, vectors: Vectors):
 
 
 def _inverse_blocks(mat):
-    """AIJ matrix of the inverted diagonal blocks. Collective."""
+    """AIJ matrix of the inverted diagonal blocks, which PETSc has once its PC is set up. Collective."""
     size, rows = mat.getBlockSize(), mat.getLocalSize()[0]
-    starts, columns, values = rows_of(mat)
-    blocks = np.zeros((rows // size, size, size))
-    row = np.repeat(np.arange(rows), np.diff(starts))
-    column = columns - mat.getOwnershipRangeColumn()[0]
-    inside = column // size == row // size
-    row, column = row[inside], column[inside]
-    blocks[row // size, row % size, column % size] = values[inside]
-    inverted = np.linalg.inv(blocks)
-    first = mat.getOwnershipRangeColumn()[0] + np.repeat(np.arange(0, rows, size), size)
-    csr = np.arange(0, rows * size + 1, size), (first[:, None] + np.arange(size)).ravel(), inverted.ravel()
-    types = PETSc.IntType, PETSc.IntType, float
-    csr = [np.asarray(a, dtype=d) for a, d in zip(csr, types, strict=True)]
-    return PETSc.Mat().createAIJ(mat.getSizes(), csr=csr, comm=mat.comm)
+    inverted = np.ascontiguousarray(mat.invertBlockDiagonal())  # [block, row, column]
+    first = np.arange(0, rows, size, dtype=PETSc.IntType) + mat.getOwnershipRangeColumn()[0]
+    columns = np.repeat((first[:, None] + np.arange(size, dtype=PETSc.IntType))[:, None], size, axis=1)
+    starts = np.arange(0, rows * size + 1, size)
+    return petsc_rows.aij(mat.getSizes(), size, starts, columns.ravel(), mat.comm, inverted.ravel())
 
 
 def chebyshev_steps(lower: float, upper: float, steps: int) -> list[tuple[float, float, float]]:

@@ -3,10 +3,12 @@ which sums them, or row by row where the device has done so."""
 
 from __future__ import annotations
 
+from functools import partial
+
 from petsc4py import PETSc
 
 from .. import stages
-from ..mesh import petsc_c
+from ..mesh import petsc_c, petsc_rows
 from .finite import require_finite
 
 
@@ -17,25 +19,35 @@ class AssembledMatrix:
     """
 
     def __init__(self, operator, sizes, comm, vec_type: str, mat_type: str = "aij"):
-        self.operator = operator
-        self.mat = PETSc.Mat().create(comm)
-        self.mat.setSizes((sizes, sizes))
-        self.mat.setType(mat_type)
-        self.mat.setBlockSize(operator.discretization.block_size)
+        self.operator, disc = operator, operator.discretization
+        rows = disc.matrix_rows()
+        self._fill = petsc_rows.fill
+        if rows is not None and mat_type == "aij":
+            self.mat = petsc_rows.aij((sizes, sizes), disc.block_size, *rows, comm)
+        else:
+            self.mat = self._created(sizes, comm, mat_type)
+            self._set_pattern(rows)
         self.mat.setVecType(vec_type)
         self.mat.setAttr("petsc_hdg_arrays", operator.arrays)  # for solvers on the device, which see the Mat alone
-        self.rows = operator.discretization.matrix_rows()
-        if self.rows is None:
-            petsc_c.set_preallocation_coo(self.mat, *operator.discretization.matrix_numbers())
-        else:
-            self.mat.setPreallocationCSR(self._pattern(mat_type))
-        if comm.size > 1:  # PETSc forgets the block size of this rank's part, which point-block smoothers read
-            self.mat.getDiagonalBlock().setBlockSize(operator.discretization.block_size)
 
-    def _pattern(self, mat_type: str):
-        """Starts and columns of rows, of BAIJ those of block rows."""
-        blocks = self.operator.discretization.matrix_blocks()
-        return self.rows if blocks is None or mat_type != "baij" else blocks
+    def _created(self, sizes, comm, mat_type: str) -> PETSc.Mat:
+        mat = PETSc.Mat().create(comm)
+        mat.setSizes((sizes, sizes))
+        mat.setType(mat_type)
+        mat.setBlockSize(self.operator.discretization.block_size)
+        return mat
+
+    def _set_pattern(self, rows) -> None:
+        """Entries of a matrix by the COO interface, or of BAIJ by its rows."""
+        disc = self.operator.discretization
+        if rows is None:
+            petsc_c.set_preallocation_coo(self.mat, *disc.matrix_numbers())
+            self._fill = petsc_c.set_values_coo
+        else:
+            self.mat.setPreallocationCSR(disc.matrix_blocks() or rows)
+            self._fill = partial(_set_rows, rows)
+        if self.mat.comm.size > 1:  # PETSc forgets the block size of this rank's part, which point-block smoothers read
+            self.mat.getDiagonalBlock().setBlockSize(disc.block_size)
 
     def update(self) -> None:
         """Fill the matrix at the state the operator was last linearized at. Collective.
@@ -44,11 +56,7 @@ class AssembledMatrix:
         """
         flops = self.operator.matrix_flops
         with stages.event("Matrix", flops), self.operator.arrays.callback("Jacobian matrix"):
-            if self.rows is None:
-                petsc_c.set_values_coo(self.mat, self.values())
-            else:
-                self.mat.setValuesCSR(*self.rows, self.values().astype(petsc_c.SCALAR, copy=False))
-                self.mat.assemble()
+            self._fill(self.mat, self.values())
             diagonal = self.mat.getDiagonal()
             require_finite(self.operator.discretization, diagonal, "the Jacobian")
             diagonal.destroy()
@@ -56,3 +64,9 @@ class AssembledMatrix:
     def values(self):
         """Element matrices, flat, as `matrix_numbers` names their entries."""
         return self.operator.matrices()
+
+
+def _set_rows(rows, mat: PETSc.Mat, values) -> None:
+    """Fill a matrix row by row; rows: starts, PETSc columns. Collective."""
+    mat.setValuesCSR(*rows, values.astype(petsc_c.SCALAR, copy=False))
+    mat.assemble()
