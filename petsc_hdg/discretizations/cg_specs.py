@@ -9,7 +9,7 @@ import numpy as np
 from ..codegen import KernelSpec
 from ..errors import OptionError
 from ..reference import facet_quadrature, symmetric_quadrature, tabulate
-from .cg_tensor import check_tensor, line_shapes, line_specs
+from .cg_tensor import check_tensor, line_flops, line_shapes, line_specs, takes_lines
 from .clusters import LONGEST
 from .large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
 from .patches import PATCH_THREADS
@@ -22,6 +22,8 @@ CELL_KERNEL_LIMIT = 10  # degrees of freedom up to which one thread a cell keeps
 
 class CGSpecs:
     """The part of ContinuousGalerkin that describes its kernels; see there for the attributes it reads."""
+
+    has_lines = True  # whether degrees of freedom and points are those of cg_tensor.py
 
     @cached_property
     def variant(self) -> str:
@@ -38,6 +40,8 @@ class CGSpecs:
             return self.options.kernel
         if self.limits.is_gpu and self.is_first_order:
             return "patch"
+        if takes_lines(self) and (self.num_dofs > CELL_KERNEL_LIMIT or not self.limits.is_gpu):
+            return "tensor"
         return "cell" if self.num_dofs <= CELL_KERNEL_LIMIT else "transpose"
 
     @property
@@ -90,7 +94,8 @@ class CGSpecs:
     def flops_per_cell(self) -> int:
         """Additions and multiplications of one residual without the physics: evaluate, transform, weigh, test."""
         n, q, d, c = self.num_dofs, self.quadrature.num_points, self.dim, self.physics.num_components
-        return q * (4 * n * (1 + d) + c * (4 * d * d + d + 1))
+        tables = line_flops(self) if self.variant == "tensor" else 4 * q * n * (1 + d)
+        return tables + q * c * (4 * d * d + d + 1)
 
     @property
     def flops_per_matrix(self) -> int:

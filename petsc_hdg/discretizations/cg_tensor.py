@@ -37,6 +37,11 @@ class LineShape:
 def check_tensor(disc) -> None:
     """Raises OptionError where cells are simplices, or not even one fits the device's local memory."""
     prefix, most = disc.options.prefix, disc.limits.local_bytes
+    if not disc.has_lines:
+        raise OptionError(
+            f"-{prefix}fe_kernel tensor is a kernel of cg_gpu; {disc.name} takes cell, transpose or auto, and sums "
+            f"along lines with -{prefix}sipg_kernel fused"
+        )
     if disc.mesh.shape.is_simplex:
         raise OptionError(
             f"-{prefix}fe_kernel tensor sums along lines of quadrilaterals and hexahedra, the mesh has "
@@ -48,6 +53,19 @@ def check_tensor(disc) -> None:
             f"{disc.mesh.cell} here, the device has {most}; use transpose or auto, or lower -{prefix}fe_degree or "
             f"-{prefix}fe_quadrature_degree"
         )
+
+
+def takes_lines(disc) -> bool:
+    """Whether the scheme and its cells have lines, and a cell fits the device's local memory."""
+    return disc.has_lines and not disc.mesh.shape.is_simplex and bool(line_shapes(disc))
+
+
+def line_flops(disc) -> int:
+    """Additions and multiplications of a residual in a cell by tables of lines: axis after axis, there and back."""
+    sizes, d = line_sizes(disc), disc.dim
+    last = (1 + d) * sizes["NCOL"]
+    second = 3 * sizes["N"] * sizes["NQ1"] if d == 3 else 0
+    return 4 * disc.physics.num_components * sizes["N"] * sizes["NQ1"] * (2 * sizes["NLINE"] + second + last)
 
 
 def line_specs(disc, shape: LineShape) -> dict[str, KernelSpec]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..reference import facet_quadrature
+from .cg_tensor import line_flops
 from .condensed import CondensedDiscretization
 from .poly import PolytopicDG
 from .sipg import InteriorPenalty
@@ -36,7 +37,10 @@ def _by_points(disc) -> tuple[float, float]:
         return 4 * disc.dim * line * functions, 2.0 * functions
     width = 2 * (1 + disc.dim) * functions
     rule = facet_quadrature(disc.mesh.cell, disc.quadrature_degree)[0][0]
-    return float(width * disc.quadrature.num_points), float(width * rule.num_points)
+    inside = width * disc.quadrature.num_points
+    if disc.variant == "tensor":
+        inside = line_flops(disc) * len(disc.spaces) / (2 * disc.physics.num_components)
+    return float(inside), float(width * rule.num_points)
 
 
 def _sides(disc) -> np.ndarray:

@@ -19,6 +19,7 @@ class SIPGSpecs(CGSpecs):
     """The part of InteriorPenalty that describes its kernels; see there for the attributes it reads."""
 
     is_first_order = False  # patches share vertices, which discontinuous cells do not
+    has_lines = False  # its own pass sums along lines
 
     @cached_property
     def variant(self) -> str:

@@ -12,6 +12,7 @@ import petsc_hdg as fe
 from petsc_hdg.device import Arrays, Device
 from petsc_hdg.discretizations.cg import ContinuousGalerkin
 from petsc_hdg.discretizations.cg_tensor import GPU_ITEMS, line_shapes, line_specs
+from petsc_hdg.discretizations.sipg import InteriorPenalty
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.errors import OptionError
 from petsc_hdg.operators.cg import CGOperator
@@ -131,11 +132,32 @@ def test_what_does_not_fit_is_said():
         OptionError, match="-fe_kernel tensor sums along lines of quadrilaterals and hexahedra, .* tetra"
     ):
         ContinuousGalerkin(box_mesh("tetrahedron"), physics, Options(kernel="tensor")).variant  # noqa: B018
+    with pytest.raises(OptionError, match="-fe_kernel tensor is a kernel of cg_gpu; sipg_gpu takes cell, .* fused"):
+        InteriorPenalty(box_mesh("hexahedron"), physics, Options(backend="sipg_gpu", kernel="tensor")).variant  # noqa: B018
     many = Options(degree=4, kernel="tensor", quadrature_degree=30)
     with pytest.raises(
         OptionError, match=r"needs \d+ bytes of local memory for a hexahedron here, the device has 49152"
     ):
         ContinuousGalerkin(box_mesh("hexahedron"), physics, many, GPU).variant  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "cell, degree, chosen",
+    [
+        ("triangle", 3, ("cell", "cell")),
+        ("tetrahedron", 4, ("transpose", "transpose")),
+        ("quadrilateral", 1, ("tensor", "patch")),
+        ("quadrilateral", 2, ("tensor", "cell")),
+        ("quadrilateral", 3, ("tensor", "tensor")),
+        ("hexahedron", 1, ("tensor", "patch")),
+        ("hexahedron", 2, ("tensor", "tensor")),
+    ],
+)
+def test_the_choice_on_a_cpu_and_on_a_gpu(cell, degree, chosen):
+    mesh, tiny = box_mesh(cell, comm=PETSc.COMM_SELF), DeviceLimits(local_bytes=64)
+    for limits, variant in zip((DeviceLimits(), GPU), chosen, strict=True):
+        assert ContinuousGalerkin(mesh, smooth_poisson(), Options(degree=degree), limits).variant == variant
+    assert ContinuousGalerkin(mesh, smooth_poisson(), Options(degree=degree), tiny).variant in ("cell", "transpose")
 
 
 def test_a_problem_on_hexahedra():
