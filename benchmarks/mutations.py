@@ -221,8 +221,7 @@ def mutated_options(rng: random.Random) -> list[str]:
     """Options of a program in a command line: a scheme and one to three others with values good and bad."""
     from dataclasses import fields
 
-    from petsc_hdg.option_fields import option_name
-    from petsc_hdg.options import Options
+    from petsc_hdg.options import Options, option_name
 
     ours = {option_name(f): f.metadata["choices"] for f in fields(Options) if f.name != "prefix"}
     for files in ("fe_kernel_view", "fe_report", "fe_checkpoint", "fe_restart"):

@@ -18,7 +18,6 @@ PACKAGE = ROOT / "petsc_hdg"
 LEVELS = {
     "errors": 0,
     "options": 0.5,
-    "option_fields": 0.25,
     "stages": 0.5,
     "reference": 1,
     "physics": 1,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import OptionError
-from ..options import solver_numbers
+from ..options import given_numbers
 from .course import Course, Norm, Reason
 from .eigenvalues import extreme_eigenvalues
 from .operation import LEFT
@@ -29,9 +29,9 @@ class Chebyshev(DeviceSolver):
     def setFromOptions(self, ksp) -> None:
         """Read the options. Raises OptionError."""
         prefix = ksp.getOptionsPrefix() or ""
-        self.given = solver_numbers(prefix, "ksp_chebyshev_eigenvalues", self.given)
-        self.transform = solver_numbers(prefix, "ksp_chebyshev_esteig", self.transform)
-        (self.steps,) = solver_numbers(prefix, "ksp_chebyshev_esteig_steps", (self.steps,))
+        self.given = given_numbers(prefix, "ksp_chebyshev_eigenvalues", self.given, least=0)
+        self.transform = given_numbers(prefix, "ksp_chebyshev_esteig", self.transform, least=0)
+        (self.steps,) = given_numbers(prefix, "ksp_chebyshev_esteig_steps", (self.steps,), least=0)
         if self.given != (0.0, 0.0) and not 0 < self.given[0] < self.given[1]:
             raise OptionError(
                 f"-{prefix}ksp_chebyshev_eigenvalues is {self.given[0]:g},{self.given[1]:g}; it takes a lower and an "

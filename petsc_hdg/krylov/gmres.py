@@ -6,7 +6,7 @@ from math import sqrt
 
 import numpy as np
 
-from ..options import solver_numbers
+from ..options import given_numbers
 from .basis import Basis
 from .course import Course, Norm, Reason
 from .hessenberg import Hessenberg
@@ -38,11 +38,11 @@ class GMRES(DeviceSolver):
     def setFromOptions(self, ksp) -> None:
         """Read the options. Raises OptionError."""
         prefix = ksp.getOptionsPrefix() or ""
-        (self.restart,) = solver_numbers(prefix, "ksp_gmres_restart", (self.restart,))
+        (self.restart,) = given_numbers(prefix, "ksp_gmres_restart", (self.restart,), least=0)
         self.restart = max(1, self.restart)
-        (self.haptol,) = solver_numbers(prefix, "ksp_gmres_haptol", (self.haptol,))
+        (self.haptol,) = given_numbers(prefix, "ksp_gmres_haptol", (self.haptol,), least=0)
         name = "ksp_gmres_breakdown_tolerance"
-        (self.breakdown_tolerance,) = solver_numbers(prefix, name, (self.breakdown_tolerance,))
+        (self.breakdown_tolerance,) = given_numbers(prefix, name, (self.breakdown_tolerance,), least=0)
         self._basis = None
 
     def reset(self, ksp) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 from petsc4py import PETSc
 
-from ..errors import MeshError, OptionError, collectively
+from ..errors import MeshError, collectively
+from ..options import given_numbers, given_truth
 from . import gmsh, meshio_file
 from .box import box_cell, box_cells, side_facets
 from .cell_list import CellList, create_plex, facet_table, mark_all, name_parts
@@ -27,38 +28,13 @@ def from_options(comm, prefix: str):
         dm.setOptionsPrefix(prefix)
         return dm
     with collectively(comm):
-        (dim,) = _numbers(options, prefix, "dm_plex_dim", int, [2])
-        simplex = _truth(options, prefix, "dm_plex_simplex", True)
+        (dim,) = given_numbers(prefix, "dm_plex_dim", (2,))
+        simplex = given_truth(prefix, "dm_plex_simplex", True)
         box_cell(dim, simplex)
-        faces = _numbers(options, prefix, "dm_plex_box_faces", int, [4 - dim] * dim)
-        lower = _numbers(options, prefix, "dm_plex_box_lower", float, [0.0] * dim)
-        upper = _numbers(options, prefix, "dm_plex_box_upper", float, [1.0] * dim)
+        faces = given_numbers(prefix, "dm_plex_box_faces", (4 - dim,) * dim)
+        lower = given_numbers(prefix, "dm_plex_box_lower", (0.0,) * dim)
+        upper = given_numbers(prefix, "dm_plex_box_upper", (1.0,) * dim)
     return box(faces, simplex, lower, upper, comm)
-
-
-def _truth(options, prefix: str, name: str, default: bool) -> bool:
-    """An option that is true or false. Raises OptionError."""
-    try:
-        return options.getBool(name, default)
-    except PETSc.Error as error:
-        text = options.getString(name, "")
-        raise OptionError(f"-{prefix}{name} is '{text}'; it takes true or false.") from error
-
-
-def _numbers(options, prefix: str, name: str, kind, default: list) -> list:
-    """As many numbers as `default` has, from a comma-separated option. Raises OptionError."""
-    if not options.hasName(name):
-        return default
-    text = options.getString(name, "")
-    try:
-        values = [kind(part) for part in text.split(",")]
-    except ValueError:
-        values = []
-    if len(values) != len(default):
-        what = "whole" if kind is int else "real"
-        count = len(default)
-        raise OptionError(f"-{prefix}{name} is '{text}'; it takes {count} {what} number(s), with commas and no blanks.")
-    return values
 
 
 def box(faces, simplex: bool, lower, upper, comm):

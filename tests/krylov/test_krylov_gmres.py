@@ -86,4 +86,4 @@ def test_bad_options():
     mat = laplacian()
     with pytest.raises((OptionError, PETSc.Error)) as caught:
         solved("GMRES", mat, wave(mat), ksp_gmres_restart="many")
-    assert "'many'; it takes one integer not below 0" in str(our_error(caught.value))
+    assert "'many'; it takes one whole number, not below 0" in str(our_error(caught.value))

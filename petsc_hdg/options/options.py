@@ -1,24 +1,17 @@
-"""The options of petsc_hdg, `-fe_*` and those of one scheme: the only module that reads them from PETSc's database,
-once, into frozen data.
-"""
+"""The options of petsc_hdg, `-fe_*` and those of one scheme, read from PETSc's database once, into frozen data."""
 
 from __future__ import annotations
 
 import math
-from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 
-from .errors import OptionError
-from .option_fields import SCHEME_PREFIXES, check, option, option_name, parse
+from ..errors import OptionError
+from .fields import SCHEME_PREFIXES, check, option, option_name, parse
 
 BACKENDS = ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")
 PRECISIONS = ("double", "single")
 HALOS = ("auto", "windows", "messages")
 PMATS = ("auto", "aij", "conforming", "agglomerates", "none")
-# Coarse levels for -pc_type mg, and the schemes that have them.
-_LEVELS = {"conforming": ("cg_gpu", "hdg_gpu", "sipg_gpu"), "agglomerates": ("sipg_gpu", "poly_gpu")}
-# PC types that need nothing but products and the diagonal, or bring their own matrices.
-_MATRIX_FREE_PCS = ("none", "jacobi", "python", "shell", "ksp", "composite", "mat")
 VARIANTS = ("auto", "cell", "transpose", "tensor", "patch")
 TRACE_MATS = ("auto", "dbf", "element", "symmetric", "aij")
 SETTINGS = ("condensed", "full")
@@ -215,105 +208,3 @@ def _is_ours(name: str, known) -> bool:
         if name.startswith(start):
             return not name.removeprefix(start).startswith(_PETSC_STARTS)
     return name.startswith("cg_cond")
-
-
-def chosen_pmat(options: Options) -> str:
-    """`aij`, `conforming`, `agglomerates` or `none`: what `-fe_pmat` says, `auto` settled by the scheme and the user's
-    -pc_type.
-
-    Raises OptionError for `conforming` and `agglomerates` where they do not go with them.
-    """
-    from petsc4py import PETSc
-
-    given = PETSc.Options(options.prefix).getString("pc_type", "mg")
-    if options.pmat in _LEVELS:
-        _check_levels(options, given)
-    if options.hdg_trace_precision == "single" and options.backend == "hdg_gpu":
-        _check_rough(options)
-        return options.pmat if options.pmat in _LEVELS else "none"
-    if options.pmat != "auto":
-        return options.pmat
-    if options.backend == "poly_gpu" and given == "mg":
-        return "agglomerates"
-    if options.backend != "sipg_gpu":
-        return "aij"
-    return "conforming" if given == "mg" else "none" if given in _MATRIX_FREE_PCS else "aij"
-
-
-def chosen_mat_type(options: Options, blocks: bool) -> str:
-    """Type of assembled matrices: `baij` where PETSc's -dm_mat_type asks for it and there are blocks, else `aij`."""
-    from petsc4py import PETSc
-
-    asked = PETSc.Options(options.prefix).getString("dm_mat_type", "aij")
-    return "baij" if asked.endswith("baij") and blocks else "aij"
-
-
-def _check_levels(options: Options, pc_type: str) -> None:
-    name, schemes = f"-{options.prefix}fe_pmat", _LEVELS[options.pmat]
-    if options.backend not in schemes:
-        raise OptionError(
-            f"{name} {options.pmat} goes with {' and '.join(schemes)}, and -{options.prefix}fe_backend is "
-            f"{options.backend}; use {name} aij"
-        )
-    if options.pmat == "conforming" and options.cg_condense:
-        raise OptionError(f"{name} conforming does not go with -{options.prefix}cg_condense; use {name} aij")
-    if pc_type != "mg" and pc_type not in _MATRIX_FREE_PCS:
-        raise OptionError(
-            f"{name} {options.pmat} goes with -{options.prefix}pc_type mg; {pc_type} takes the assembled matrix: use "
-            f"{name} aij or auto"
-        )
-
-
-def _check_rough(options: Options) -> None:
-    name = f"-{options.prefix}hdg_trace_precision single"
-    if options.hdg_trace_mat == "aij":
-        raise OptionError(f"{name} is for stored blocks, and -{options.prefix}hdg_trace_mat is aij: use auto")
-    if options.pmat == "aij":
-        raise OptionError(f"{name} goes with -{options.prefix}fe_pmat none, and it is aij: leave one of them out")
-
-
-def is_number(text) -> bool:
-    """Whether an option's text is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def solver_numbers(prefix: str, name: str, default: tuple) -> tuple:
-    """What PETSc's option `name` of a solver says: as many numbers as `default`, of its types. Raises OptionError."""
-    from petsc4py import PETSc
-
-    text = PETSc.Options(prefix).getString(name, "")
-    if not text:
-        return default
-    parts = text.split(",")
-    try:
-        values = tuple(type(number)(part) for number, part in zip(default, parts, strict=True))
-    except ValueError:
-        values = ()
-    if not values or not all(value >= 0 for value in values):
-        kind = "integer" if isinstance(default[0], int) else "number"
-        wanted = f"{len(default)} {kind}s, comma between them," if len(default) > 1 else f"one {kind}"
-        raise OptionError(f"-{prefix}{name} is '{text}'; it takes {wanted} not below 0")
-    return values
-
-
-@contextmanager
-def defaults_in_database(prefix: str, options: dict[str, str], unless: str):
-    """PETSc options under a prefix for the time of the block, those that the user does not give himself.
-
-    unless: name of an option that, if the user gives it, leaves the database as it is.
-    """
-    from petsc4py import PETSc
-
-    database = PETSc.Options(prefix)
-    added = [] if database.hasName(unless) else [name for name in options if not database.hasName(name)]
-    for name in added:
-        database[name] = options[name]
-    try:
-        yield
-    finally:
-        for name in added:
-            database.delValue(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from .errors import OptionError
+from ..errors import OptionError
 
 SCHEME_PREFIXES = ("hdg_", "sipg_", "poly_", "cg_")
 _TRUE = ("1", "true", "yes", "on", "")
@@ -26,14 +26,28 @@ def option_name(f) -> str:
     return f.name if f.name.startswith(SCHEME_PREFIXES) else f"fe_{f.name}"
 
 
+def truth(text: str) -> bool | None:
+    """What a text says as PETSc takes it: an option without a value is true. None for any other text."""
+    return True if text.lower() in _TRUE else False if text.lower() in _FALSE else None
+
+
+def is_number(text) -> bool:
+    """Whether an option's text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def parse(f, prefix: str, text: str):
+    """The value of a field that a text gives. Raises OptionError."""
     name = f"-{prefix}{option_name(f)}"
     if isinstance(f.default, bool):
-        if text.lower() in _TRUE:
-            return True
-        if text.lower() in _FALSE:
-            return False
-        raise OptionError(f"{name} {text}: give true or false")
+        value = truth(text)
+        if value is None:
+            raise OptionError(f"{name} {text}: give true or false")
+        return value
     for kind, words in ((int, "a whole number"), (float, "a number")):
         if isinstance(f.default, kind):
             try:
@@ -44,6 +58,7 @@ def parse(f, prefix: str, text: str):
 
 
 def check(f, prefix: str, value) -> None:
+    """Raise OptionError for a value outside what a field accepts."""
     name = f"-{prefix}{option_name(f)} {value}"
     choices, low, high, check = (f.metadata[key] for key in ("choices", "minimum", "maximum", "check"))
     if choices and value not in choices:

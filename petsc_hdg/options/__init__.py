@@ -1,0 +1,19 @@
+"""The options of petsc_hdg as data, and PETSc's own where they are followed: what reads PETSc's database."""
+
+from .choices import chosen_mat_type, chosen_pmat
+from .database import defaults_in_database, given_numbers, given_truth
+from .fields import is_number, option_name, parse
+from .options import VARIANTS, Options
+
+__all__ = [
+    "VARIANTS",
+    "Options",
+    "chosen_mat_type",
+    "chosen_pmat",
+    "defaults_in_database",
+    "given_numbers",
+    "given_truth",
+    "is_number",
+    "option_name",
+    "parse",
+]

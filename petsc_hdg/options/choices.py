@@ -1,0 +1,66 @@
+"""What options leave open, settled by the scheme and by PETSc's own: which matrices a preconditioner takes."""
+
+from __future__ import annotations
+
+from ..errors import OptionError
+from .options import Options
+
+# Coarse levels for -pc_type mg, and the schemes that have them.
+_LEVELS = {"conforming": ("cg_gpu", "hdg_gpu", "sipg_gpu"), "agglomerates": ("sipg_gpu", "poly_gpu")}
+# PC types that need nothing but products and the diagonal, or bring their own matrices.
+_MATRIX_FREE_PCS = ("none", "jacobi", "python", "shell", "ksp", "composite", "mat")
+
+
+def chosen_pmat(options: Options) -> str:
+    """`aij`, `conforming`, `agglomerates` or `none`: what `-fe_pmat` says, `auto` settled by the scheme and the user's
+    -pc_type.
+
+    Raises OptionError for `conforming` and `agglomerates` where they do not go with them.
+    """
+    from petsc4py import PETSc
+
+    given = PETSc.Options(options.prefix).getString("pc_type", "mg")
+    if options.pmat in _LEVELS:
+        _check_levels(options, given)
+    if options.hdg_trace_precision == "single" and options.backend == "hdg_gpu":
+        _check_rough(options)
+        return options.pmat if options.pmat in _LEVELS else "none"
+    if options.pmat != "auto":
+        return options.pmat
+    if options.backend == "poly_gpu" and given == "mg":
+        return "agglomerates"
+    if options.backend != "sipg_gpu":
+        return "aij"
+    return "conforming" if given == "mg" else "none" if given in _MATRIX_FREE_PCS else "aij"
+
+
+def chosen_mat_type(options: Options, blocks: bool) -> str:
+    """Type of assembled matrices: `baij` where PETSc's -dm_mat_type asks for it and there are blocks, else `aij`."""
+    from petsc4py import PETSc
+
+    asked = PETSc.Options(options.prefix).getString("dm_mat_type", "aij")
+    return "baij" if asked.endswith("baij") and blocks else "aij"
+
+
+def _check_levels(options: Options, pc_type: str) -> None:
+    name, schemes = f"-{options.prefix}fe_pmat", _LEVELS[options.pmat]
+    if options.backend not in schemes:
+        raise OptionError(
+            f"{name} {options.pmat} goes with {' and '.join(schemes)}, and -{options.prefix}fe_backend is "
+            f"{options.backend}; use {name} aij"
+        )
+    if options.pmat == "conforming" and options.cg_condense:
+        raise OptionError(f"{name} conforming does not go with -{options.prefix}cg_condense; use {name} aij")
+    if pc_type != "mg" and pc_type not in _MATRIX_FREE_PCS:
+        raise OptionError(
+            f"{name} {options.pmat} goes with -{options.prefix}pc_type mg; {pc_type} takes the assembled matrix: use "
+            f"{name} aij or auto"
+        )
+
+
+def _check_rough(options: Options) -> None:
+    name = f"-{options.prefix}hdg_trace_precision single"
+    if options.hdg_trace_mat == "aij":
+        raise OptionError(f"{name} is for stored blocks, and -{options.prefix}hdg_trace_mat is aij: use auto")
+    if options.pmat == "aij":
+        raise OptionError(f"{name} goes with -{options.prefix}fe_pmat none, and it is aij: leave one of them out")
