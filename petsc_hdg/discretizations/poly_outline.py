@@ -93,17 +93,28 @@ def facet_points(mesh, cells, facets, degree: int) -> tuple[np.ndarray, np.ndarr
     for number, rule in enumerate(rules):
         here = np.flatnonzero(facets == number)
         x[here], jacobian = _mapped(mesh, cells[here], rule.points)
-        normal[here] = np.einsum("r,cqrd->cqd", outward[number], np.linalg.inv(jacobian))  # Nanson's formula
-        weight[here] = rule.weights * np.abs(determinants(jacobian))
-    length = np.linalg.norm(normal, axis=2)
-    return x, weight * length, normal / length[..., None]
+        scaled = np.einsum("r,rdcq->cqd", outward[number], _cofactors(jacobian))  # Nanson's formula
+        length = np.linalg.norm(scaled, axis=2)
+        weight[here] = rule.weights * length
+        normal[here] = scaled * (np.sign(determinants(jacobian)) / length)[..., None]
+    return x, weight, normal
 
 
 def _mapped(mesh, cells, points) -> tuple[np.ndarray, np.ndarray]:
-    """Places [cell, point, dim] and Jacobians [cell, point, dim, reference] at reference points."""
+    """Places [cell, point, dim] and Jacobians [cell, point, dim, reference] at reference points, of straight simplices
+    at one for all."""
     table = ReferenceElement(mesh.cell, mesh.geometry.degree).tabulate(points)
     nodes = mesh.geometry.nodes[mesh.geometry.cell_nodes[cells]]
-    return table[0] @ nodes, np.einsum("rqb,cbd->cqdr", table[1:], nodes, optimize=True)
+    rates = table[1:, :1] if mesh.shape.is_simplex and mesh.geometry.degree == 1 else table[1:]
+    return table[0] @ nodes, np.einsum("rqb,cbd->cqdr", rates, nodes, optimize=True)
+
+
+def _cofactors(jacobian: np.ndarray) -> np.ndarray:
+    """Inverses times determinants [reference, dim, cell, point] of jacobian [cell, point, dim, reference]."""
+    rows = np.moveaxis(jacobian, (-1, -2), (0, 1))  # [reference, dim, cell, point]
+    if len(rows) == 2:
+        return np.stack([np.stack([rows[1, 1], -rows[1, 0]]), np.stack([-rows[0, 1], rows[0, 0]])])
+    return np.stack([np.cross(rows[(k + 1) % 3], rows[(k + 2) % 3], axis=0) for k in range(3)])
 
 
 def joined(start: np.ndarray, part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -15,7 +15,8 @@ from .legendre import exponents
 from .poly_outline import cell_points, facet_points, find_outline, joined, portions
 from .poly_simplices import paper_numbers, volumes
 
-MOST_VALUES = 1 << 22  # values of basis functions held at a time
+MOST_VALUES = 1 << 20  # values of basis functions held at a time
+FEW = 64  # items of a polytope up to which the k-th of all polytopes are added at once
 LOST = 1e-13  # eigenvalue of a scaled mass matrix that is nothing but round-off
 
 
@@ -106,15 +107,29 @@ class _Samples:
             away = x - self._each(centre, first, len(x))[:, None]
             xi = np.einsum("cqd,ced->cqe", away, self._each(scale, first, len(x)))
             line = legvander(xi, int(powers.max()))
-            values = np.prod([line[:, :, d, p] for d, p in enumerate(powers.T)], axis=0)
+            values = np.take(line[:, :, 0], powers[:, 0], axis=2)
+            for d in range(1, x.shape[2]):
+                values *= np.take(line[:, :, d], powers[:, d], axis=2)
             blocks = np.matmul(np.swapaxes(values * weight[..., None], 1, 2), values)
-            found.append(np.add.reduceat(blocks, first))
+            found.append(_summed(blocks, first))
         return found
 
     @staticmethod
     def _each(values: np.ndarray, first: np.ndarray, count: int) -> np.ndarray:
         """Values [polytope, …] at the items of each polytope [item, …]."""
         return np.repeat(values, np.diff(first, append=count), axis=0)
+
+
+def _summed(blocks: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """Sums [polytope, …] of blocks [item, …] from each polytope's first item to the next one's."""
+    counts = np.diff(first, append=len(blocks))
+    if counts.max(initial=0) > FEW:
+        return np.add.reduceat(blocks, first)
+    found = blocks[first]  # numpy adds along the first axis value by value: whole blocks are faster
+    for k in range(1, counts.max(initial=0)):
+        more = np.flatnonzero(counts > k)
+        found[more] += blocks[first[more] + k]
+    return found
 
 
 def _largest(samples: _Samples, powers: np.ndarray, space: str) -> np.ndarray:

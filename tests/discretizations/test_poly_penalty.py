@@ -11,7 +11,7 @@ from sample_polytopes import assembled, grown, polytopic
 from scipy.linalg import eigh
 
 from petsc_hdg.discretizations.poly_outline import cell_points, facet_points, find_outline
-from petsc_hdg.discretizations.poly_penalty import trace_constants
+from petsc_hdg.discretizations.poly_penalty import FEW, _summed, trace_constants
 from petsc_hdg.discretizations.poly_shapes import distance, shape_numbers
 from petsc_hdg.discretizations.poly_simplices import heights, is_coverable, paper_numbers, volumes
 from petsc_hdg.mesh import Mesh
@@ -185,3 +185,13 @@ def test_matrices_of_diffusion_are_positive(penalty, scale, positive):
 def assembled_at_zero(operator) -> np.ndarray:
     operator.linearize(operator.arrays.zeros(operator.dofmap.num_owned))
     return assembled(operator)
+
+
+@pytest.mark.parametrize("most", [3, FEW + 1])
+def test_sums_of_items(most):
+    """Of polytopes of few items and of one with many."""
+    counts = np.array([2, most, 1, 3, 1])
+    blocks = np.random.default_rng(0).uniform(-1, 1, (counts.sum(), 2, 2))
+    first = np.cumsum(counts) - counts
+    expected = [blocks[a : a + n].sum(axis=0) for a, n in zip(first, counts, strict=True)]
+    np.testing.assert_allclose(_summed(blocks, first), expected, rtol=0, atol=1e-14)
