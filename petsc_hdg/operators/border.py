@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from functools import cached_property
+from functools import cached_property, partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from ..codegen import KernelSpec
 from ..device import Kernel
 from ..device.halo import Halo
-from .overlap import FIRST, LAST, OUTER
+from .overlap import as_ghosts_come
 from .vectors import TailedVector
 
 FAR = -2  # a column that no rank here has yet
@@ -98,19 +98,9 @@ class Border:
 
         whole: rows are computed apart from each other, so that all inner ones may be before ghosts come.
         """
-        x, device = self.x, self.operator.device
-        if not self.halo.plan.active:
-            x.owned = given
-            run(x, None)
+        x = self.x
+        if not as_ghosts_come(x, given, partial(run, x), early=whole):
             return
-        x.begin(given)
-        for part in (FIRST, LAST) if whole else (FIRST,):
-            run(x, part)
-        with device.beside():
-            x.end()
-            run(x, OUTER)
-        if not whole:
-            run(x, LAST)
         tables = self._tables
         self.kernels["trace_border_add"](
             self.slots, self.slots, self.size, self.num_owned, tables["point"], tables["columns"], self.values, x.owned,

@@ -88,8 +88,8 @@ class CGOperator(DeviceOperator):
 
     @property
     def diagonal_flops(self) -> int:
-        """Flops of the diagonal: a test function and a trial function of each unknown of a cell."""
-        return self.matrix_flops // self.discretization.num_dofs
+        """Flops of the diagonals of this rank's element matrices without the physics."""
+        return self.discretization.mesh.num_cells * self.discretization.flops_per_diagonal
 
     @property
     def has_matrices(self) -> bool:
@@ -241,7 +241,7 @@ class CGOperator(DeviceOperator):
     def run_columns(self, name: str, out, **where) -> None:
         """Launch `cg_matrix` or `cg_diagonal` into `out`; `where`: see `arguments`."""
         disc, kernel = self.discretization, self.matrix_kernels[name]
-        kernel(disc.num_dofs * disc.stride, *self.arguments(kernel, disc.mesh.num_cells, **where), out)
+        kernel(disc.work_items(kernel.spec), *self.arguments(kernel, disc.mesh.num_cells, **where), out)
 
     def run_facets(self, name: str, out, first: int | None = None, columns: int = 1, **where) -> None:
         """Launch a boundary kernel into `out` from `first` on (default: behind the cells' rows), if there are any."""
@@ -261,7 +261,7 @@ class CGOperator(DeviceOperator):
         def run(part):
             local(what, out, part, **where)
 
-        in_parts(self, vector, given, run, out, self.ghost_sums)
+        in_parts(vector, given, run, out, self.ghost_sums)
 
     def sum_elements(self, what: str, out, part: int | None = None, **where) -> None:
         """out, and the ghost sums: this rank's cells and facets, by element vectors."""

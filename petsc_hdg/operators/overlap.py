@@ -6,27 +6,41 @@ FIRST, OUTER, LAST = 0, 1, 2  # parts: inner items, those that read or write gho
 LEAST = 1 << 15  # inner items of a GPU below which one launch takes less time than a second one costs
 
 
-def in_parts(operator, vector, given, run, out, ghost_sums) -> None:
+def in_parts(vector, given, run, out, ghost_sums) -> None:
     """out = what `run(part)` computes on this rank, and its ghost sums of all ranks. Collective.
 
     Inner items are computed while the ghosts of the TailedVector `vector` come, whose owned values are `given`, and the
-    rest of them while ghost sums go to their owners. Where the device has two queues, outer items are computed beside
-    the inner ones, all of which are in FIRST: OUTER writes nothing that FIRST or, but for what LAST writes anew, LAST
-    does. A rank without neighbours computes all at once: run(None).
+    rest of them while ghost sums go to their owners.
     """
-    halo = operator.halo
+    halo = vector.operator.halo
+    if as_ghosts_come(vector, given, run, outer_done=lambda: halo.reverse_add_begin(ghost_sums)):
+        halo.reverse_add_end(out)
+
+
+def as_ghosts_come(vector, given, run, early: bool = False, outer_done=None) -> bool:
+    """Run the parts of a product while the ghosts of the TailedVector `vector` come, whose owned values are `given`.
+
+    Where the device has two queues, outer items are computed beside the inner ones, all of which are in FIRST: OUTER
+    writes nothing that FIRST or, but for what LAST writes anew, LAST does. A rank without neighbours computes all at
+    once, run(None), and False is returned.
+    early: LAST may come before the ghosts, too.   outer_done(): called behind OUTER, on its queue. Collective.
+    """
+    halo, device = vector.operator.halo, vector.operator.arrays.device
     if not halo.plan.active:
         vector.owned = given
         run(None)
-        return
+        return False
     vector.begin(given)
-    run(FIRST)
-    with operator.device.beside():
+    for part in (FIRST, LAST) if early else (FIRST,):
+        run(part)
+    with device.beside():
         vector.end()
         run(OUTER)
-        halo.reverse_add_begin(ghost_sums)
-    run(LAST)
-    halo.reverse_add_end(out)
+        if outer_done is not None:
+            outer_done()
+    if not early:
+        run(LAST)
+    return True
 
 
 def part_range(part: int | None, inner: int, total: int, step: int, device) -> tuple[int, int]:

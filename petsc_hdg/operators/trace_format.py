@@ -122,7 +122,7 @@ class TraceFormat:
         if self.border is not None and not transpose:
             self.border.product(x, out, run, self.rows_alone)
         else:
-            in_parts(self.operator, self._x, x, partial(run, self._x), out, self._ghost_sums)
+            in_parts(self._x, x, partial(run, self._x), out, self._ghost_sums)
 
     @cached_property
     def inner_cells(self) -> int:
