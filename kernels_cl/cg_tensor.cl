@@ -1,86 +1,17 @@
 // Element vectors of continuous Galerkin on quadrilaterals and hexahedra by sums along lines, any physics: N^(DIM+1) operations a
-// cell where one point after the other takes N^(2 DIM). After cg_tensor.clh.
+// cell where one point after the other takes N^(2 DIM). After cg_tensor_group.clh.
 //
-// A work-group holds LANES cells. Phases:
+// Phases:
 //   first axis    from a line of nodes, gathered, to its points, values and derivatives   (second axis of hexahedra: the same again)
 //   columns       last axis: at each point of a column fields, physics, fluxes, and these against the last axis' test functions
 //   first axis    (after the second) against test functions of a line of nodes, written as element vector
-// On a GPU a work-item does a line or a column of one cell, THREADS of them a cell; on a CPU (LOOPS) one work-item does all, LANES
-// cells at once as vectors.
 //
-// needs: DIM NC N NQ1 NLINE NCOL NNODES G LANES LOOPS TIME STATE PADDED NODAL UNROLL DOF_AT AUX_AT SET_OF AUX_START NODAL_ROWS GEO_ORDER
+// needs: DIM NC N NQ1 NLINE NCOL NNODES G LANES LOOPS STATE UNROLL SET_OF
 //
 // Arrays
 //   out [NDOF, stride]  element vector, cell fastest; the others as in cg_point.clh
-// Tables
-//   DOF_AT [NC, N^DIM]  degree of freedom of each node of a component, first axis fastest, or -1;  AUX_AT [N^DIM] row of nodal
-//   auxiliary data;  NODAL_ROWS [NODAL] first row of each nodal auxiliary component;  GEO_ORDER [NNODES] row of cell_nodes
-// Local memory, all with LANES cells fastest
-//   corner [NNODES, DIM]; plane [2, NLINE, NQ1]; columns as in cg_tensor.clh
-
-#if LOOPS
-#define SHARED(index, count) for (int index = 0; index < (count); ++index)
-#define FOR_LANES _Pragma("clang loop vectorize(assume_safety) vectorize_width(LANES)") for (int lane = 0; lane < LANES; ++lane)
-#define TENSOR_KERNEL KERNEL(1) __attribute__((min_vector_width(512))) void
-#define WAIT
-#define FIRST_CELL const int first = (int)get_global_id(0) * LANES;
-#else
-#define SHARED(index, count) for (int index = (int)get_local_id(0) / LANES; index < (count); index += THREADS)
-#define FOR_LANES
-#define TENSOR_KERNEL KERNEL(LANES * THREADS) void
-#define WAIT BARRIER_LOCAL();
-#define FIRST_CELL \
-  const int first = (int)(get_global_id(0) / (LANES * THREADS)) * LANES, lane = (int)get_local_id(0) % LANES;
-#endif
-
-// Declares a cell; lanes behind the last one repeat it.
-#define CELL const int cell = min(first + lane, num_cells - 1);
-
-#define AUX_NODE(cell, i) aux[(size_t)(i) * stride + (cell)]
-#define DOF_OF(c, node) DOF_AT[(c) * (NLINE * N) + (node)]
-#define ROW_OF(k, node) (AUX_AT[node] < 0 ? -1 : NODAL_ROWS[k] + AUX_AT[node])
-
-// Columns v [components, kinds, N, NCOL] of what LOAD(cell, row) gives, row being ROW(component, node).
-#if DIM == 3
-#define EVALUATE(v, components, kinds, SET, ROW, LOAD)                                                                    \
-  for (int c = 0; c < (components); ++c) {                                                                               \
-    SHARED(line, NLINE) FOR_LANES { LOAD_LINE(ROW, LOAD) first_axis(plane, lane, SET, (kinds) > 1, line, node); }         \
-    WAIT                                                                                                                 \
-    SHARED(item, N * NQ1) FOR_LANES                                                                                       \
-    { second_axis(plane, (v) + c * (kinds) * (N * NCOL * LANES), lane, SET, (kinds) > 1, item); }                          \
-    WAIT                                                                                                                 \
-  }
-#else
-#define EVALUATE(v, components, kinds, SET, ROW, LOAD)                                                                    \
-  for (int c = 0; c < (components); ++c)                                                                                 \
-    SHARED(line, NLINE) FOR_LANES                                                                                         \
-    { LOAD_LINE(ROW, LOAD) first_axis((v) + c * (kinds) * (N * NCOL * LANES), lane, SET, (kinds) > 1, line, node); }       \
-  WAIT
-#endif
-#define LOAD_LINE(ROW, LOAD)                                 \
-  CELL                                                       \
-  real node[N];                                              \
-  UNROLL for (int i = 0; i < N; ++i) {                       \
-    const int row = ROW(c, line * N + i);                    \
-    node[i] = !PADDED || row >= 0 ? LOAD(cell, row) : 0;     \
-  }
-
-#if TIME
-#define RATES __local real u_t[NC * (COLUMNS / DIM)]; EVALUATE(u_t, NC, 1, SET_OF[c], DOF_OF, CG_UT)
-#else
-#define RATES __local real *u_t = plane;
-#endif
-#if NODAL
-#define AUXILIARY __local real a[NODAL * COLUMNS]; EVALUATE(a, NODAL, DIM, 0, ROW_OF, AUX_NODE)
-#else
-#define AUXILIARY __local real *a = plane;
-#endif
 
 // What fluxes at the points of the columns give, in place of v.
-#define OF_COLUMN                                                                       \
-  CELL                                                                                 \
-  POINT_LOAD_CONSTANTS                                                                 \
-  const Column w = {u, u_t, v, a, aux, lane, cell, stride, col, t, shift};
 #if LOOPS
 #define COLUMN_PASS(action)                                                                                             \
   SHARED(col, NCOL)                                                                                                     \
@@ -134,10 +65,7 @@
   CELL                                                                                              \
   real node[N];                                                                                     \
   test_first_axis(from, lane, SET_OF[c], line, node);                                               \
-  UNROLL for (int i = 0; i < N; ++i) {                                                              \
-    const int dof = DOF_OF(c, line * N + i);                                                        \
-    if (first + lane == cell && (!PADDED || dof >= 0)) out[dof * stride + first + lane] = node[i];  \
-  }
+  WRITE_NODES
 #if DIM == 3
 #define TEST                                                                                                    \
   for (int c = 0; c < NC; ++c) {                                                                                \
@@ -150,13 +78,6 @@
 #define TEST \
   for (int c = 0; c < NC; ++c) SHARED(line, NLINE) FOR_LANES { WRITE_LINE(v + c * COLUMNS) }
 #endif
-
-#define CORNERS                                                                                                 \
-  SHARED(k, NNODES * DIM) FOR_LANES                                                                             \
-  {                                                                                                             \
-    CELL                                                                                                        \
-    corner[AT(k)] = nodes[cell_nodes[GEO_ORDER[k / DIM] * stride + cell] * DIM + k % DIM];                      \
-  }
 
 TENSOR_KERNEL cg_residual(CG_ARGUMENTS, __global real *out)
 {

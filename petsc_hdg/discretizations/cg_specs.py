@@ -9,7 +9,15 @@ import numpy as np
 from ..codegen import KernelSpec
 from ..errors import OptionError
 from ..reference import facet_quadrature, symmetric_quadrature, tabulate
-from .cg_tensor import check_tensor, line_flops, line_shapes, line_specs, takes_lines
+from .cg_tensor import (
+    check_tensor,
+    line_diagonal,
+    line_diagonal_flops,
+    line_flops,
+    line_shapes,
+    line_specs,
+    takes_lines,
+)
 from .clusters import LONGEST
 from .large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
 from .patches import PATCH_THREADS
@@ -103,6 +111,12 @@ class CGSpecs:
         n, q, d, c = self.num_dofs, self.quadrature.num_points, self.dim, self.physics.num_components
         return n * q * (2 * n * (1 + d) + c * (4 * d * d + d + 1))
 
+    @property
+    def flops_per_diagonal(self) -> int:
+        """The same of its diagonal: a test function and a trial function of each unknown."""
+        by_lines = self.variant == "tensor"
+        return line_diagonal_flops(self) if by_lines else self.flops_per_matrix // self.num_dofs
+
     @cached_property
     def physics_text(self) -> str:
         return self.physics.device_source(self.dim)
@@ -188,6 +202,8 @@ class CGSpecs:
 
     def work_items(self, spec: KernelSpec) -> int:
         """Work-items of an element kernel over all cells."""
+        if spec.sources[-1] == "cg_matrix.cl":
+            return self.num_dofs * self.stride
         cells, items = self.cells_of_group(spec)
         return -(-self.mesh.num_cells // cells) * items
 
@@ -203,10 +219,9 @@ class CGSpecs:
     def matrix_specs(self) -> dict[str, KernelSpec]:
         """Specs of `cg_matrix` and `cg_diagonal`."""
         macros = {**self._macros(), "NQ": self.quadrature.num_points}
-        tables = self._cell_tables(self.quadrature)
-        return {
-            n: self._spec(n, self._sources("cg_matrix.cl"), macros, tables, 32) for n in ("cg_matrix", "cg_diagonal")
-        }
+        tables, sources = self._cell_tables(self.quadrature), self._sources("cg_matrix.cl")
+        specs = {n: self._spec(n, sources, macros, tables, 32) for n in ("cg_matrix", "cg_diagonal")}
+        return specs | (line_diagonal(self) if self.variant == "tensor" else {})
 
     def facet_specs(self) -> dict[str, KernelSpec]:
         """Specs of the boundary integrals: residual, action, matrix, diagonal."""

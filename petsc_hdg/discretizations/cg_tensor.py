@@ -11,15 +11,9 @@ from ..errors import OptionError
 from ..reference import ReferenceElement, cell_quadrature
 from .sipg_tensor import CPU_BYTES, UNROLL, lagrange
 
-SOURCES = (
-    "geometry.clh",
-    "point.clh",
-    "gather_tvector.clh",
-    "cg_point.clh",
-    "lines.clh",
-    "cg_tensor.clh",
-    "cg_tensor.cl",
-)
+COMMON = ("geometry.clh", "point.clh", "gather_tvector.clh", "cg_point.clh", "lines.clh", "cg_tensor.clh")
+SOURCES = (*COMMON, "cg_tensor_group.clh", "cg_tensor.cl")
+DIAGONAL = (*COMMON, "cg_tensor_group.clh", "cg_tensor_diagonal.cl")
 VECTORS = kernel_text("sipg_lanes.clh")
 GPU_ITEMS = 128  # work-items of a group, at most: each takes up to 255 registers
 LANES = (32, 16, 8, 4, 2, 1)
@@ -68,21 +62,42 @@ def line_flops(disc) -> int:
     return 4 * disc.physics.num_components * sizes["N"] * sizes["NQ1"] * (2 * sizes["NLINE"] + second + last)
 
 
+def line_diagonal_flops(disc) -> int:
+    """The same of the element matrix' diagonal: products of two functions on a line, axis after axis."""
+    sizes, d = line_sizes(disc), disc.dim
+    last = ((1 + d) * (2 + d) // 2) * sizes["NCOL"]
+    second = 6 * sizes["N"] * sizes["NQ1"] if d == 3 else 0
+    return 2 * disc.physics.num_components * sizes["N"] * sizes["NQ1"] * (3 * sizes["NLINE"] + second + last)
+
+
 def line_specs(disc, shape: LineShape) -> dict[str, KernelSpec]:
     """Specs of `cg_residual` and `cg_action` in a launch shape."""
-    tables, gpu = line_tables(disc), disc.limits.is_gpu
-    macros = {**disc._macros(), **line_sizes(disc), "UNROLL": UNROLL, "LANES": shape.lanes, "LOOPS": int(not gpu)}
-    macros |= {"THREADS": shape.threads, "FRAME": "__private" if gpu else "__local"}
-    items = shape.lanes * shape.threads if gpu else 1
-    names = ("cg_residual", "cg_action")
-    specs = {n: disc._spec(n, SOURCES, macros, tables, items, shape.local_bytes) for n in names}
-    return specs if gpu else {n: replace(s, physics=VECTORS + s.physics) for n, s in specs.items()}
+    return _specs(disc, shape, ("cg_residual", "cg_action"), SOURCES)
+
+
+def line_diagonal(disc) -> dict[str, KernelSpec]:
+    """Spec of `cg_diagonal`, if a cell fits the device's local memory."""
+    shapes = _shapes(disc, _diagonal_reals(disc))
+    return _specs(disc, shapes[0], ("cg_diagonal",), DIAGONAL) if shapes else {}
 
 
 def line_shapes(disc) -> list[LineShape]:
     """Shapes that fit the device, the likeliest to be fast first; none where not even one cell does."""
-    sizes, limits = line_sizes(disc), disc.limits
-    cell = _reals(disc) * disc.real_bytes
+    return _shapes(disc, _reals(disc))
+
+
+def _specs(disc, shape: LineShape, names, sources) -> dict[str, KernelSpec]:
+    tables, gpu = line_tables(disc), disc.limits.is_gpu
+    macros = {**disc._macros(), **line_sizes(disc), "UNROLL": UNROLL, "LANES": shape.lanes, "LOOPS": int(not gpu)}
+    macros |= {"THREADS": shape.threads, "FRAME": "__private" if gpu else "__local"}
+    items = shape.lanes * shape.threads if gpu else 1
+    specs = {n: disc._spec(n, sources, macros, tables, items, shape.local_bytes) for n in names}
+    return specs if gpu else {n: replace(s, physics=VECTORS + s.physics) for n, s in specs.items()}
+
+
+def _shapes(disc, reals: int) -> list[LineShape]:
+    """Shapes for kernels that take so many reals of local memory a cell."""
+    sizes, limits, cell = line_sizes(disc), disc.limits, reals * disc.real_bytes
     if not limits.is_gpu:
         lanes = (CPU_BYTES // disc.real_bytes, 4, 2, 1)
         return [LineShape(k, 1, k * cell) for k in lanes if k * cell <= limits.local_bytes]
@@ -173,9 +188,22 @@ def _padded(tables, most: int) -> list[np.ndarray]:
 
 
 def _reals(disc) -> int:
-    """Reals of local memory that the action takes for a cell, and a CPU's beside it."""
+    """Reals of local memory that the action takes for a cell."""
+    components = disc.physics.num_components
+    return _columns(disc, components * disc.dim, components * (1 + disc.dim), 2)
+
+
+def _diagonal_reals(disc) -> int:
+    """Those that the diagonal takes."""
+    others = disc.dim * (disc.dim + 1) // 2
+    return _columns(disc, others, others + disc.dim + 1, 3)
+
+
+def _columns(disc, columns: int, of_point: int, planes: int) -> int:
+    """Reals of `columns` columns beside those of the state, rates and auxiliary fields, of planes and corners; on a CPU
+    of a column's geometry, too, and of what its points give."""
     sizes, dim, components = line_sizes(disc), disc.dim, disc.physics.num_components
-    line = sizes["N"] * sizes["NCOL"]
-    columns = components * (dim * (1 + sizes["STATE"]) + int(disc.physics.uses_time_derivative)) + sizes["NODAL"] * dim
-    beside = 0 if disc.limits.is_gpu else dim * dim * sizes["G"] + components * (1 + dim) * sizes["NQ1"]
-    return disc.geometry_element.num_basis * dim + 2 * sizes["NLINE"] * sizes["NQ1"] + columns * line + beside
+    columns += components * (dim * sizes["STATE"] + int(disc.physics.uses_time_derivative)) + sizes["NODAL"] * dim
+    beside = 0 if disc.limits.is_gpu else dim * dim * sizes["G"] + of_point * sizes["NQ1"]
+    corners = disc.geometry_element.num_basis * dim
+    return corners + planes * sizes["NLINE"] * sizes["NQ1"] + columns * sizes["N"] * sizes["NCOL"] + beside

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from petsc4py import PETSc
@@ -41,6 +43,13 @@ CASES = [
     ("hexahedron", 3, "poisson", 4, False, False),
     ("hexahedron", 4, "poisson", -1, True, True),
 ]
+# cell, degree, physics, whether curved, whether with the work-groups of a GPU
+DIAGONALS = [
+    ("quadrilateral", 2, "everything", True, True),
+    ("quadrilateral", 3, "elasticity", False, False),
+    ("hexahedron", 2, "everything", False, False),
+    ("hexahedron", 3, "poisson", True, True),
+]
 
 
 def test_the_table_is_complete():
@@ -67,20 +76,20 @@ def operator(mesh, physics, degree: int, kernel: str, limits=None, precision: st
 
 
 def element_vectors(op: CGOperator, name: str) -> np.ndarray:
-    """What an element kernel writes [dof, cell] at a state of random numbers."""
+    """What a kernel of element vectors or diagonals writes [dof, cell] at a state of random numbers."""
     disc, op.shift = op.discretization, 1.7
     count = disc.dofmap.num_owned + disc.dofmap.num_tail
     states = ("state", "rate", "du")
     where = {state: vector_of(op, 1.2 + random_values(k, count)) for k, state in enumerate(states)}
     out = op.arrays.to_device(np.full(disc.num_dofs * disc.stride, np.nan))
-    op.run_cells(name, out, t=0.3, **where)
+    (op.run_columns if name == "cg_diagonal" else op.run_cells)(name, out, t=0.3, **where)
     return op.arrays.to_host(out, (disc.num_dofs, disc.stride))[:, : disc.mesh.num_cells]
 
 
-def difference(one: CGOperator, two: CGOperator) -> float:
+def difference(one: CGOperator, two: CGOperator, names=("cg_residual", "cg_action")) -> float:
     """Largest difference of both over the largest entry, of residuals and actions."""
     found = []
-    for name in ("cg_residual", "cg_action"):
+    for name in names:
         a, b = (element_vectors(op, name) for op in (one, two))
         assert np.abs(b).max() > 1e-3
         found.append(np.abs(a - b).max() / np.abs(b).max())
@@ -95,6 +104,23 @@ def test_sums_along_lines_are_sums_over_all_nodes(cell, degree, physics, rule, c
     lines = operator(*given, "tensor", GPU if gpu else None, quadrature_degree=rule)
     assert lines.kernels["cg_action"].spec.macros["LOOPS"] == int(not gpu)
     assert difference(lines, operator(*given, "transpose", quadrature_degree=rule)) < TOLERANCE
+
+
+@pytest.mark.parametrize("cell, degree, physics, curved, gpu", DIAGONALS)
+def test_diagonals(cell, degree, physics, curved, gpu):
+    mesh = box_mesh(cell, seed=4, comm=PETSc.COMM_SELF)
+    mesh = bent(mesh) if curved else mesh
+    given = mesh, PHYSICS[physics](mesh.dim), degree
+    lines, plain = operator(*given, "tensor", GPU if gpu else None), operator(*given, "transpose")
+    sources = [op.matrix_kernels["cg_diagonal"].spec.sources[-1] for op in (lines, plain)]
+    assert sources == ["cg_tensor_diagonal.cl", "cg_matrix.cl"]
+    assert difference(lines, plain, ["cg_diagonal"]) < TOLERANCE
+
+
+def test_a_diagonal_that_does_not_fit_is_computed_from_columns():
+    limits = replace(GPU, local_bytes=2000)
+    disc = ContinuousGalerkin(box_mesh("hexahedron"), smooth_poisson(), Options(degree=2), limits)
+    assert disc.variant == "tensor" and disc.matrix_specs()["cg_diagonal"].sources[-1] == "cg_matrix.cl"
 
 
 def test_many_cells_and_a_short_last_group():
