@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import MeshError
 from .base_cells import cells_of
 from .graph import Graph, by_first
+from .trees import branches, halves
 
 FEW = 16  # vertices a part below which METIS fails here and there: it makes parts of ROUGH vertices, divided further
 ROUGH = 32
@@ -94,26 +95,17 @@ def _split_heaviest(graph: Graph, part: np.ndarray, times: int) -> np.ndarray:
     weight = np.bincount(part, graph.weights)
     queue = [(-weight[k], k, members[start[k] : start[k + 1]]) for k in np.flatnonzero(np.diff(start) > 1)]
     heapq.heapify(queue)
-    part = part.copy()
+    part, known = part.copy(), {}
     for new in range(count, count + times):
-        _, old, members = heapq.heappop(queue)
-        for number, half in zip((old, new), halves(graph, members), strict=True):
+        if queue[0][1] not in known:  # those whose turn may come, all at a time
+            likely = {k: members for _, k, members in heapq.nsmallest(count + times - new, queue) if k not in known}
+            known.update(zip(likely, halves(graph, list(likely.values())), strict=True))
+        old = heapq.heappop(queue)[1]
+        for number, half in zip((old, new), known.pop(old), strict=True):
             part[half] = number
             if len(half) > 1:
                 heapq.heappush(queue, (-graph.weights[half].sum(), number, half))
     return part
-
-
-def halves(graph: Graph, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Two connected halves of a connected set of two vertices or more, cut where they weigh about the same."""
-    order, parent = _tree(graph, members)
-    below = {v: float(graph.weights[v]) for v in order}
-    for v in order[:0:-1]:
-        below[parent[v]] += below[v]
-    total = below[order[0]]
-    cut = min(order[1:], key=lambda v: abs(2 * below[v] - total))
-    label = _labels(order, parent, {order[0], cut})
-    return tuple(np.array([v for v in order if label[v] == root]) for root in (order[0], cut))
 
 
 def _divided(graph: Graph, part: np.ndarray, count: int) -> np.ndarray:
@@ -123,26 +115,11 @@ def _divided(graph: Graph, part: np.ndarray, count: int) -> np.ndarray:
     """
     weights, (start, members) = np.bincount(part, graph.weights), cells_of(part, int(part.max()) + 1)
     shares = shared_out(weights, count, np.diff(start))
+    sets = [members[a:b] for a, b in zip(start[:-1], start[1:], strict=True)]
+    vertices, branch = branches(graph, sets, weights / shares * (1 - 1e-9))
     root = np.empty(graph.num_vertices, np.int64)
-    for k, share in enumerate(weights / shares):
-        label = _branches(graph, members[start[k] : start[k + 1]], float(share) * (1 - 1e-9))
-        root[list(label)] = list(label.values())
+    root[vertices] = branch
     return np.unique(root, return_inverse=True)[1]
-
-
-def _branches(graph: Graph, members: np.ndarray, share: float) -> dict[int, int]:
-    """Vertex → root of its branch; branches weigh `share` or little more, as the tree allows."""
-    order, parent = _tree(graph, members)
-    below, roots = {v: float(graph.weights[v]) for v in order}, {order[0]}
-    for v in order[:0:-1]:
-        if below[v] >= share:
-            roots.add(v)
-        else:
-            below[parent[v]] += below[v]
-    if below[order[0]] < share / 2 and len(roots) > 1:  # what is left over joins the branch beside it
-        joined = next(v for v in order[1:] if v in roots)
-        roots.remove(joined)
-    return _labels(order, parent, roots)
 
 
 def shared_out(weights: np.ndarray, total: int, most: np.ndarray) -> np.ndarray:
@@ -157,28 +134,3 @@ def shared_out(weights: np.ndarray, total: int, most: np.ndarray) -> np.ndarray:
         first = open_[np.argsort((shares - exact)[open_], kind="stable")]
         shares[first[: total - int(shares.sum())]] += 1
     return shares
-
-
-def _labels(order: list[int], parent: dict[int, int], roots: set[int]) -> dict[int, int]:
-    """Vertex → the root above it."""
-    label: dict[int, int] = {}
-    for v in order:
-        label[v] = v if v in roots else label[parent[v]]
-    return label
-
-
-def _tree(graph: Graph, members: np.ndarray) -> tuple[list[int], dict[int, int]]:
-    """Spanning tree of a connected set from a vertex at its rim, as `_breadth_first`."""
-    inside = set(members.tolist())
-    return _breadth_first(graph, inside, _breadth_first(graph, inside, int(members[0]))[0][-1])
-
-
-def _breadth_first(graph: Graph, inside: set[int], root: int) -> tuple[list[int], dict[int, int]]:
-    """Vertices of a connected set in the order of a search from `root`, and from where each was reached."""
-    order, parent = [root], {root: root}
-    for v in order:
-        for near in graph.neighbour[graph.start[v] : graph.start[v + 1]].tolist():
-            if near in inside and near not in parent:
-                parent[near] = v
-                order.append(near)
-    return order, parent

@@ -9,7 +9,8 @@ from mpi4py import MPI
 
 from petsc_hdg.mesh import Mesh, Polytopes, agglomerate, coarsen, partition
 from petsc_hdg.mesh.graph import Graph, by_first
-from petsc_hdg.mesh.partition import connected_parts, halves, shared_out
+from petsc_hdg.mesh.partition import connected_parts, shared_out
+from petsc_hdg.mesh.trees import halves
 from petsc_hdg.mesh.whole_mesh import centroids
 
 SCRIPT = Path(__file__).with_name("run_agglomerate.py")
@@ -133,7 +134,8 @@ def test_graph_pieces():
     whole = chain.quotient(np.array([0, 2, 1, 2, 0, 1]), 3)
     assert (whole.neighbour.tolist(), whole.shared.tolist(), whole.weights.tolist()) == ([1, 0], [1, 1], [2, 2, 2])
     assert by_first(np.array([4, 4, 1, 9, 1])).tolist() == [0, 0, 1, 2, 1]
-    assert [sorted(half.tolist()) for half in halves(chain, np.array([0, 2, 4, 5]))] == [[2, 5], [0, 4]]
+    (parts,) = halves(chain, [np.array([0, 2, 4, 5])])
+    assert [sorted(half.tolist()) for half in parts] == [[2, 5], [0, 4]]
 
 
 def test_a_long_chain_is_one_piece():
