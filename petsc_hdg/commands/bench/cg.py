@@ -22,9 +22,15 @@ CASES = [
     ("tetrahedron", 2, 2),
     ("quadrilateral", 1, 2),
     ("quadrilateral", 2, 4),
+    ("quadrilateral", 4, 8),
     ("hexahedron", 1, 2),
     ("hexahedron", 2, 4),
+    ("hexahedron", 3, 6),
+    ("hexahedron", 4, 8),
 ]
+SIMPLICES = ("triangle", "tetrahedron")
+SMALL_TILES = {"triangle": (32, 32), "quadrilateral": (64, 64), "tetrahedron": (8, 8, 8), "hexahedron": (24, 24, 24)}
+FEW = 2  # degree above which cells have so many unknowns that tiles are smaller and one thread does not hold them
 
 
 def laplace() -> Physics:
@@ -37,11 +43,8 @@ def rows(device, given, copy):
     limits = DeviceLimits.of(device)
     total = given.cells or (16e6 if device.is_gpu else 2e5)
     for cell, degree, rule in CASES:
-        share = (
-            total
-            / {"triangle": 1, "tetrahedron": 1, "quadrilateral": 2, "hexahedron": 4}[cell]
-            / (1 if degree == 1 else 4)
-        )
+        share = total / {"triangle": 1, "tetrahedron": 1, "quadrilateral": 2, "hexahedron": 4}[cell]
+        share /= {1: 1, 2: 4}.get(degree, degree ** (2 if cell == "quadrilateral" else 3))
         tile = _tile(cell, degree, rule, given, share, limits)
         discretization = TiledCG(tile, max(1, round(share / tile.mesh.num_cells)))
         for name, measure in _measurements(discretization).items():
@@ -52,23 +55,22 @@ def rows(device, given, copy):
 
 def _tile(cell: str, degree: int, rule: int, given, share: float, limits) -> ContinuousGalerkin:
     options = Options(degree=degree, precision=given.fe_precision, quadrature_degree=rule)
-    faces = (
-        None
-        if share > 3e5
-        else {"triangle": (32, 32), "quadrilateral": (64, 64), "tetrahedron": (8, 8, 8), "hexahedron": (24, 24, 24)}[
-            cell
-        ]
-    )
+    faces = None if share > 3e5 else SMALL_TILES[cell]
+    if degree > FEW:
+        faces = tuple(n // 3 for n in SMALL_TILES[cell])
     return ContinuousGalerkin(shaken_box(cell, faces), laplace(), options, limits)
 
 
 def _measurements(disc) -> dict:
     """Measurements that fit a discretization: name → function."""
     found = {}
-    for variant in ("cell", "transpose"):
+    low, lines = disc.spaces[0].element.degree <= FEW, disc.mesh.cell not in SIMPLICES
+    for variant in ("cell", "transpose") if low else ("transpose",):
         if disc.mesh.geometry.is_affine:
             found[f"element {variant}"] = _with_variant(variant, element_row)
         found[f"whole {variant}"] = _with_variant(variant, whole_row)
+    if lines:
+        found["whole tensor"] = _with_variant("tensor", whole_row)
     if disc.is_first_order:
         found["whole patch"] = _with_variant("patch", whole_row)
     return found
