@@ -9,23 +9,37 @@ from petsc4py import PETSc
 
 from ..errors import MeshError
 from .box import MOST_CELLS
+from .deal import by_metis, deal, forget
 from .petsc_c import reason, shared_points
 
 REFINEMENTS = ("dm_refine", "dm_refine_pre", "dm_refine_hierarchy")
+# What changes the cells before PETSc distributes them, and what changes them after.
+BEFORE = (
+    "dm_plex_interpolate_pre",
+    "dm_plex_submesh",
+    "dm_refine_pre",
+    "dm_refine_volume_limit_pre",
+    "dm_extrude",
+    "dm_plex_reorder",
+    "dm_plex_scale",
+)
+AFTER = ("dm_refine", "dm_refine_hierarchy", "dm_coarsen", "dm_coarsen_hierarchy")
 
 
 def prepare(dm, comm, prefix: str, overlap: int, partition_seed: int | None):
     """Apply PETSc's options (-dm_refine, -dm_distribute, -petscpartitioner_type …), then grow the overlap. Collective.
 
+    Cells are dealt to the ranks by METIS unless the user names a partitioner, see deal.by_metis.
     `partition_seed`: deal the cells out at random, for tests of independence from the partition.
     """
     dm.setOptionsPrefix(prefix)
     _refuse_curved_refinement(dm, comm, prefix)
     _refuse_endless_refinement(dm, comm, prefix)
-    if partition_seed is not None and dm.getDimension() > 0:
-        _deal_at_random(dm, comm, partition_seed)
     try:
-        dm.setFromOptions()
+        if comm.size > 1 and (partition_seed is not None or by_metis(prefix)):
+            _set_up_dealt(dm, comm, prefix, partition_seed)
+        else:
+            dm.setFromOptions()
     except PETSc.Error as error:
         raise MeshError(
             f"PETSc cannot set up this mesh ({reason(error)}); check the options that begin with -{prefix}dm_."
@@ -34,6 +48,41 @@ def prepare(dm, comm, prefix: str, overlap: int, partition_seed: int | None):
     if missing > 0 and comm.size > 1:
         dm.distributeOverlap(missing)
     return dm
+
+
+def _set_up_dealt(dm, comm, prefix: str, seed: int | None) -> None:
+    """Apply PETSc's options to a DM whose cells are dealt out by us. Collective.
+
+    Cells that PETSc makes or changes before it distributes them come in a first round of options, those of BEFORE.
+    """
+    database = PETSc.Options(prefix)
+    early = dm.getDimension() < 0 or any(database.hasName(name) for name in BEFORE)
+    if early:
+        with _options_but(database, AFTER, dm_distribute="0"):
+            dm.setFromOptions()
+    deal(dm, comm, seed)
+    with _options_but(database, BEFORE if early else ()):
+        dm.setFromOptions()
+    forget(dm)
+
+
+@contextmanager
+def _options_but(database, left_out: tuple[str, ...], **changed: str):
+    """The database without some options and with others changed, until the block ends."""
+    names = [name for name in (*left_out, *changed) if database.hasName(name)]
+    before = {name: database.getString(name, "") for name in names}
+    for name in before:
+        database.delValue(name)
+    for name, text in changed.items():
+        database.setValue(name, text)
+    try:
+        yield
+    finally:
+        for name in changed:
+            database.delValue(name)
+        for name, text in before.items():
+            database.setValue(name, text)
+            database.getString(name, "")  # used, or -options_left would list it
 
 
 def _refuse_curved_refinement(dm, comm, prefix: str) -> None:
@@ -100,14 +149,3 @@ def overlap_of(dm, comm) -> int:
     leaves, (start, end) = shared_points(dm), dm.getHeightStratum(0)
     found = leaves is not None and bool(np.any((leaves >= start) & (leaves < end)))
     return int(max(comm.allgather(found)))
-
-
-def _deal_at_random(dm, comm, seed: int) -> None:
-    """Give each cell to a random rank; cells are where they are before distribution."""
-    start, end = dm.getHeightStratum(0)
-    target = np.random.default_rng([seed, comm.rank]).integers(0, comm.size, end - start)
-    points = np.argsort(target, kind="stable").astype(PETSc.IntType)
-    sizes = np.bincount(target, minlength=comm.size).astype(PETSc.IntType)
-    partitioner = dm.getPartitioner()
-    partitioner.setType(PETSc.Partitioner.Type.SHELL)
-    partitioner.setShellPartition(comm.size, sizes, points)

@@ -1,4 +1,4 @@
-"""Connected parts of a graph of about equal cost, by METIS."""
+"""Parts of a graph by METIS: connected ones of about equal cost, or balanced ones."""
 
 from __future__ import annotations
 
@@ -32,17 +32,32 @@ def connected_parts(graph: Graph, count: int) -> np.ndarray:
     return by_first(_split_heaviest(graph, part, count - int(part.max()) - 1))
 
 
-def metis(graph: Graph, count: int) -> np.ndarray:
-    """METIS' part of each vertex [vertex] int64; parts may be empty or in pieces. Raises MeshError."""
+def balanced_parts(graph: Graph, count: int) -> np.ndarray:
+    """Part of each vertex [vertex] int64, as even as whole vertices allow; parts may be in pieces.
+
+    METIS bisects again and again, which leaves no part empty that could have a vertex. Raises MeshError.
+    """
+    n = graph.num_vertices
+    return np.arange(n) if count >= n else metis(graph, count, bisect=True)
+
+
+def metis(graph: Graph, count: int, bisect: bool = False) -> np.ndarray:
+    """METIS' part of each vertex [vertex] int64; parts may be empty or in pieces.
+
+    bisect: again and again, also where METIS could divide at once.   Raises MeshError.
+    """
     n = graph.num_vertices
     if count <= 1 or n == 0 or not len(graph.neighbour):
         return np.arange(n) * min(count, n) // max(n, 1)
     try:
         import pymetis
     except ImportError:
-        raise MeshError("Polytopes are made by METIS, and pymetis cannot be imported; pip install pymetis.") from None
+        raise MeshError(
+            "METIS makes polytopes and deals cells to the ranks, and pymetis cannot be imported; pip install pymetis "
+            "(cells are also dealt out with -petscpartitioner_type simple)."
+        ) from None
     zeros = np.zeros(n, np.int64)
-    kway = count <= KWAY
+    kway = count <= KWAY and not bisect
     contiguous = kway and not graph.components(zeros).any()
     found = pymetis.part_graph(
         count,

@@ -1,4 +1,4 @@
-"""Cells moved between ranks so that each has about the same cost, by PETSc's partitioner with weights."""
+"""Cells moved between ranks so that each has about the same cost: by METIS, or by PETSc's partitioner with weights."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ from petsc4py import PETSc
 from ..errors import MeshError, collectively
 from ..stages import staged
 from .agglomerate_input import cell_costs
+from .deal import by_metis
 from .distribute import clone_of, overlap_of, partitioned
+from .partition import balanced_parts
 from .petsc_c import reason, set_section
+from .redistribute import redistributed
+from .whole_mesh import WholeMesh
 
 MEAN = 100  # weight of a cell of mean cost: PETSc's weights are whole numbers
 
@@ -24,8 +28,9 @@ def rebalance(mesh, cost):
     {region: number}, which covers the mesh. `problem.cell_costs` is what a scheme makes of its cells; measured seconds
     or steps of local iterations serve as well.
 
-    The partitioner is PETSc's (-petscpartitioner_type), in parallel; names, coordinates and overlap go along. On one
-    rank the mesh itself comes back. Raises MeshError for a mesh of polytopes, which `agglomerate` balances by its own
+    METIS deals the whole mesh out on rank 0, the same each time; with -fe_deterministic 0 or -petscpartitioner_type
+    PETSc's partitioner does it in parallel. Names, coordinates and overlap go along. On one rank the mesh itself comes
+    back. Raises MeshError for a mesh of polytopes, which `agglomerate` balances by its own
     `cost`, and where the partitioner fails.
     """
     with collectively(mesh.comm):
@@ -36,6 +41,8 @@ def rebalance(mesh, cost):
         costs = cell_costs(mesh, given)
     if mesh.comm.size == 1:
         return mesh
+    if by_metis(mesh.dm.getOptionsPrefix() or ""):
+        return _by_metis(mesh, costs)
     mean = mesh.comm.allreduce(float(costs.sum())) / max(mesh.comm.allreduce(len(costs)), 1)
     overlap, dm = overlap_of(mesh.dm, mesh.comm), clone_of(mesh)
     set_section(dm, _weights(mesh, dm, np.maximum(1, np.rint(costs * (MEAN / mean))).astype(int)))
@@ -49,6 +56,15 @@ def balance(comm, costs: np.ndarray) -> float:
     """Largest cost of a rank over the mean, from the costs of its own cells. Collective."""
     loads = np.array(comm.allgather(float(costs.sum())))
     return float(loads.max() / loads.mean()) if loads.any() else 1.0
+
+
+def _by_metis(mesh, costs: np.ndarray):
+    """The mesh dealt out by METIS, the same whatever partition it had. Collective. Raises MeshError."""
+    whole, target = WholeMesh(mesh, costs), None
+    with collectively(mesh.comm):
+        if whole.graph is not None:
+            target = balanced_parts(whole.graph, mesh.comm.size)
+    return redistributed(mesh, whole.deal(target), np.zeros(mesh.num_cells, np.int64))[0]
 
 
 def _by_region(mesh, cost: Mapping) -> np.ndarray:

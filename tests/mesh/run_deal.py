@@ -1,0 +1,98 @@
+"""Under mpiexec: which rank has which cell, as one JSON object {mesh: digest}; `main` says what else must hold."""
+
+import hashlib
+import json
+
+import numpy as np
+from conftest import MESHES, shuffled_box
+from mpi4py import MPI
+from petsc4py import PETSc
+
+import petsc_hdg as fe
+from petsc_hdg.mesh.whole_mesh import centroids
+from petsc_hdg.run import guarded
+
+COMM = MPI.COMM_WORLD
+DATABASE = PETSc.Options()
+
+
+def steep(x):
+    """Costs of cells [cell] for centroids [cell, dim]."""
+    return 1 + 9.0 * (x[:, 0] > 0.7)
+
+
+def listed():
+    cells, points = shuffled_box("tetrahedron", seed=3)
+    return fe.Mesh.from_cells(cells, points, cell="tetrahedron")
+
+
+def by_options(**options: str):
+    """A mesh of PETSc's options, which are unset after."""
+    for name, value in options.items():
+        DATABASE[name] = value
+    try:
+        return fe.Mesh.from_options()
+    finally:
+        for name in options:
+            DATABASE.delValue(name)
+
+
+MAKERS = {
+    "box": lambda: fe.Mesh.box((9, 7)),
+    "overlap": lambda: fe.Mesh.box((4, 3, 3), False, overlap=1),
+    "Gmsh": lambda: fe.Mesh.from_file(MESHES / "regions.msh"),
+    "list": listed,
+    "refined before": lambda: by_options(dm_refine_pre="2"),
+    "refined before and after": lambda: by_options(dm_refine_pre="1", dm_refine="1"),
+    "refined": lambda: by_options(dm_plex_box_faces="4,4", dm_refine="1"),
+    "reordered": lambda: by_options(dm_plex_box_faces="6,6", dm_plex_reorder="rcm"),
+    "PETSc's own": lambda: by_options(dm_plex_shape="cylinder", dm_plex_dim="3", dm_refine_pre="1"),
+    "costs": lambda: fe.rebalance(fe.Mesh.box((9, 7)), steep),
+    "costs of another partition": lambda: fe.rebalance(fe.Mesh.box((9, 7), partition_seed=2), steep),
+    "polytopes": lambda: fe.agglomerate(fe.Mesh.box((9, 7)), 11),
+}
+
+
+def digest(mesh) -> str:
+    """Where each rank's cells are, in any order."""
+    x = centroids(mesh)
+    mine = hashlib.sha256(np.ascontiguousarray(x[np.lexsort(x.T)]).tobytes()).hexdigest()
+    return hashlib.sha256("".join(COMM.allgather(mine)).encode()).hexdigest()
+
+
+def digests(**options: str) -> dict[str, str]:
+    """Digest of each mesh under options."""
+    for name, value in options.items():
+        DATABASE[name] = value
+    found = {name: digest(make()) for name, make in MAKERS.items()}
+    for name in options:
+        DATABASE.delValue(name)
+    return found
+
+
+def even() -> None:
+    """No rank has much more than its share, nor a partitioner that remembers where cells went."""
+    for name in ("box", "list", "refined before", "reordered"):
+        mesh = MAKERS[name]()
+        sizes = COMM.allgather(mesh.num_cells)
+        assert max(sizes) - min(sizes) <= 0.1 * sum(sizes) / COMM.size + 1, (name, sizes)
+        assert mesh.dm.getPartitioner().getType() != "shell", name
+    sizes = COMM.allgather(fe.Mesh.box((1, 1)).num_cells)
+    assert max(sizes) == 1 and sum(sizes) == 2, sizes
+
+
+def main() -> None:
+    """The user's choice of a partitioner counts, and -fe_deterministic 0 leaves the choice to PETSc."""
+    found, simple = digests(), digests(petscpartitioner_type="simple")
+    by_petsc = digests(fe_deterministic="0")
+    assert found["costs"] == found["costs of another partition"]
+    for others in (simple, by_petsc):
+        same = [name for name in MAKERS if others[name] == found[name] and name != "polytopes"]
+        assert len(same) <= 3, f"these are not dealt out by METIS: {same}"
+    assert not DATABASE.hasName("dm_distribute") and not DATABASE.hasName("dm_refine_pre")
+    even()
+    PETSc.Sys.Print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    guarded(main)  # a rank that fails ends the others
