@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_TYPE = re.compile(r"\s*(typedef\b|(struct|union|enum)\b[^()=;]*\{)")
+_TYPE_NAME = re.compile(r"([A-Za-z_]\w*)\s*;\s*$")
 _NAME = re.compile(r"([A-Za-z_]\w*)\s*(?:\(|\[|=|;)")
 
 
@@ -47,7 +49,10 @@ def _pieces(text: str) -> list[tuple[int, int]]:
 
 
 def _name(piece: str) -> str | None:
-    """Name that a piece defines: of a function with a body, or of a constant; None for others."""
+    """Name that a piece defines: of a function with a body, a constant or a type; None for others."""
+    if _TYPE.match(piece):
+        named = _TYPE_NAME.search(piece)  # not its members
+        return named.group(1) if named else None
     match = _NAME.search(piece.split("{")[0] if "(" in piece.split("{")[0] else piece)
     prototype = "{" not in piece and "=" not in piece
     return None if match is None or prototype else match.group(1)

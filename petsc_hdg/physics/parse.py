@@ -58,11 +58,15 @@ def _outside_braces(text: str) -> str:
 
 def parse(source: Source, macros: dict[str, str], library: bool = False) -> Parsed:
     """Parse `source`; `library` says that it holds helper functions and is never a body."""
-    text = preprocess(source, source.text, macros)
+    refused: dict[str, Exception] = {}
+    text = preprocess(source, source.text, macros, refused)
     text = _QUALIFIERS.sub(lambda match: " " * len(match.group()), text)
     _check_brackets(source, text)
     if source.function:
         text = _only(source, text)
+    for name, error in refused.items():
+        if re.search(rf"\b{name}\b", text):
+            raise error
     is_body = not library and not is_whole_function(text)
     whole = (
         f'{_PRELUDE}\nvoid body_(void) {{ {source.opening}\n#line 1 "physics"\n{text}{source.closing}\n}}'

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from petsc_hdg.physics.conditionals import WORDS, Conditionals, Unreadable
 from petsc_hdg.physics.source import Source
 
 _TOKENS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+_CONTINUED = re.compile(r"(?:[^\n]*\\\n)+[^\n]*")
 _DIRECTIVE = re.compile(r"\s*#\s*(\w*)\s*(.*)")
 _MACRO = re.compile(r"([A-Za-z_]\w*)(\(?)(.*)")
 _INCLUDES = re.compile(r'[<"](petsc\w*|math|stdlib|stdio|stdbool|tgmath|string)\.h[>"]')
@@ -14,20 +16,35 @@ _IDENTIFIER = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _PASSES = 20
 
 
-def preprocess(source: Source, text: str, macros: dict[str, str]) -> str:
-    """`text` without comments and directives, macros replaced; `macros` gains what the text defines."""
-    text = _TOKENS.sub(_blank_comment, text.replace("\\\r\n", "\\\n"))
-    lines, pending = [], 0
+def preprocess(source: Source, text: str, macros: dict[str, str], refused: dict[str, Exception]) -> str:
+    """`text` without comments and directives, macros replaced.
+
+    macros   gains what the text defines
+    refused  gains errors, by name, of what the text defines but a physics cannot have: raise that of a name in use
+    """
+    text = _TOKENS.sub(_blank_comment, _CONTINUED.sub(_splice, text.replace("\r\n", "\n")))
+    lines, conditions, begun = [], Conditionals(macros), 0
     for number, line in enumerate(text.split("\n"), 1):
-        if line.endswith("\\"):
-            raise source.error(number, "a line may not be continued with a backslash; write the definition on one line")
         directive = _DIRECTIVE.fullmatch(line)
-        if directive:
-            _obey(source, number, directive.group(1), directive.group(2).strip(), macros)
-            lines.append("")
-        else:
-            lines.append(_expand(source, number, line, macros))
-    return "\n".join(lines) + "\n" * pending
+        if directive and directive.group(1) in WORDS:
+            begun = begun if conditions.open else number
+            try:
+                conditions.obey(directive.group(1), directive.group(2).strip())
+            except Unreadable as error:
+                raise source.error(number, f"{error}; conditions are of defined(), integers and #define") from error
+        elif directive and conditions.stand:
+            _obey(source, number, directive.group(1), directive.group(2).strip(), macros, refused)
+        stands = conditions.stand and not directive
+        lines.append(_expand(source, number, line, macros) if stands else "")
+    if conditions.open:
+        raise source.error(begun, "a condition begins here that no #endif ends")
+    return "\n".join(lines)
+
+
+def _splice(match: re.Match) -> str:
+    """Lines continued with a backslash as one, then as many empty ones: what follows keeps its numbers."""
+    text = match.group()
+    return text.replace("\\\n", "") + "\n" * text.count("\\\n")
 
 
 def _blank_comment(match: re.Match) -> str:
@@ -37,20 +54,27 @@ def _blank_comment(match: re.Match) -> str:
     return re.sub(r"[(){}\[\];]", " ", text)  # brackets in a text are no brackets of C
 
 
-def _obey(source: Source, line: int, word: str, rest: str, macros: dict[str, str]) -> None:
+def _obey(
+    source: Source, line: int, word: str, rest: str, macros: dict[str, str], refused: dict[str, Exception]
+) -> None:
     if word == "include":
         if not _INCLUDES.fullmatch(rest):
             raise source.error(line, f"#include {rest} cannot be followed; put the functions into `helpers`")
     elif word == "define":
         macro = _MACRO.fullmatch(rest)
-        if not macro or macro.group(2):
-            raise source.error(line, f"#define {rest} takes arguments; write a static inline function instead")
+        if not macro:
+            raise source.error(line, f"#define {rest} has no name")
+        if macro.group(2):
+            message = f"#define {rest} takes arguments; write a static inline function instead"
+            refused[macro.group(1)] = source.error(line, message)
+            return
         macros[macro.group(1)] = macro.group(3).strip()
     elif word == "undef":
         macros.pop(rest, None)
+        refused.pop(rest, None)
     elif word not in ("pragma", ""):
         raise source.error(
-            line, f"#{word} is not read here; only #define of constants and #include of PETSc's headers are"
+            line, f"#{word} is not read here; #define of constants, #if and #include of PETSc's headers are"
         )
 
 

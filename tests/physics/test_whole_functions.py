@@ -101,6 +101,62 @@ def test_a_file_with_everything(path, tmp_path):
         assert_close(functions.pw_exact(0.5, [3.0, 4.0])[1], [[6.0, 8.0]])
 
 
+PROGRAM = r"""
+static char help[] = "A program of PETSc.\n\
+  with lines that go on {\n";
+#define IDX(i, j) (3 * (i) + (j))
+#define SIZE 2
+typedef struct {
+  PetscScalar mu;
+  PetscScalar lambda;
+} Parameter;
+enum Kind { mu_only, both };
+
+#if defined(PETSC_USE_COMPLEX) || PetscDefined(HAVE_LIBCEED)
+  #include "mine.h"
+static PetscReal value(void) { return neither(); }
+#elif SIZE*2 == 4 && !defined(IDX2)
+  #ifndef THREE
+static PetscReal value(void) { return 3.0; }
+  #else
+static PetscReal value(void) { return 4.0; }
+  #endif
+#else
+static PetscReal value(void) { return 5.0; }
+#endif
+#if 0
+not C at all
+#endif
+
+PetscErrorCode other(Parameter *p) { return IDX(p->mu, 1); }
+
+static void f0_u(ARGUMENTS, PetscScalar f0[])
+{
+  const PetscReal mu = constants[0], \
+    lambda = value();
+  f0[0] = mu * u[0] + lambda;
+}
+
+static void f0_macro(ARGUMENTS, PetscScalar f0[])
+{
+  f0[0] = IDX(1, 2);
+}
+"""
+
+
+def test_a_program_as_it_stands(tmp_path):
+    """Continued lines, conditions, types and macros around a function are no hindrance."""
+    path = tmp_path / "program.c"
+    arguments = STATE + "const PetscReal x[], PetscInt numConstants, const PetscScalar constants[]"
+    path.write_text(PROGRAM.replace("ARGUMENTS", arguments))
+    physics = Physics({"u": 1}, CFile(path, "f0_u"), constants={"mu": 2.0})
+    s = random_state(physics, 2)
+    f0, _ = physics.interpreter(2).pw_residual(s["u"], s["u_t"], s["u_x"], s["a"], s["a_x"], s["t"], s["x"])
+    assert_close(f0, 2 * s["u"] + 3)
+    with pytest.raises(PhysicsError, match=r"line 4: #define IDX\(i, j\) .* takes arguments"):
+        Physics({"u": 1}, CFile(path, "f0_macro"))
+
+
 @pytest.mark.parametrize("by_file", [True, False])
 def test_hand_written_jacobian_equals_the_derived_one(path, tmp_path, by_file):
     blocks = {kind: CFile(path, f"{kind}_uu") for kind in ("g0", "g2", "g3")}
