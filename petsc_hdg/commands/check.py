@@ -1,15 +1,19 @@
 """`mpiexec -n N python -m petsc_hdg check`: the same answer on 1 … N ranks, and on every device of the node.
 
+-only TEXT: of the cases, such as `hdg_gpu, hexahedra Q2`, those whose name contains this text.
+
 `python -m petsc_hdg check script.py`: those of a script on several numbers of ranks, see check_script.
 """
 
 from __future__ import annotations
 
+import argparse
+
 from petsc4py import PETSc
 
 from ..device.platforms import all_devices, describe
 from ..discretizations import SCHEMES
-from ..errors import PetscHdgError
+from ..errors import OptionError, PetscHdgError
 from ..mesh import Mesh
 from ..options import Options
 from ..physics import Dirichlet, Physics
@@ -27,26 +31,32 @@ CASES = {  # name -> faces, simplices, degree
 
 
 def main(arguments: list[str]) -> int:
-    """Print one line a comparison; the exit code is 1 if any differs by more than rounding."""
+    """Print one line a comparison; the exit code is 1 if any differs by more than rounding. Raises OptionError."""
     if any(name.endswith(".py") for name in arguments):
         return check_script.main(arguments)
     world = PETSc.COMM_WORLD.tompi4py()
     options = Options.from_petsc()
     failed = 0
-    for backend in SCHEMES:
-        for name, case in CASES.items():
-            reference = world.bcast(_error(world, 1, case, options, backend))
-            for ranks in range(2, world.size + 1):
-                failed += _compare(
-                    world,
-                    f"{backend}, {name}, {ranks} ranks",
-                    reference,
-                    _error(world, ranks, case, options, backend),
-                    options,
-                )
-            failed += _check_devices(world, f"{backend}, {name}", reference, case, options, backend)
+    for title, (backend, case) in _chosen(arguments).items():
+        reference = world.bcast(_error(world, 1, case, options, backend))
+        for ranks in range(2, world.size + 1):
+            got = _error(world, ranks, case, options, backend)
+            failed += _compare(world, f"{title}, {ranks} ranks", reference, got, options)
+        failed += _check_devices(world, title, reference, case, options, backend)
     PETSc.Sys.Print("all agree" if not failed else f"{failed} comparisons differ")
     return 1 if failed else 0
+
+
+def _chosen(arguments: list[str]) -> dict[str, tuple]:
+    """Title → (scheme, case) of what is compared. Raises OptionError."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("-only", default="")
+    only = parser.parse_known_args(arguments)[0].only
+    every = {f"{backend}, {name}": (backend, case) for backend in SCHEMES for name, case in CASES.items()}
+    chosen = {title: case for title, case in every.items() if only in title}
+    if not chosen:
+        raise OptionError(f"-only '{only}' is in the name of no case; these are {'; '.join(every)}")
+    return chosen
 
 
 def _error(world, ranks: int, case, options, backend: str, device: str | None = None) -> float | None:

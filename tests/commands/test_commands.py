@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from petsc_hdg.discretizations import SCHEMES
+
 ROW = set(
     "kernel scheme cell degree components precision device cells dofs dof_kind seconds_median dof_per_s "
     "bytes_compulsory flops copy_GBs_same_run fraction_of_copy gflops peer "
@@ -41,9 +43,29 @@ def test_bench_counts_compulsory_bytes(rows):
         assert r["dof_per_s"] == pytest.approx(r["dofs"] / r["seconds_median"])
 
 
-def test_check_agrees_on_two_ranks(mpirun):
-    done = mpirun(2, "-m", "petsc_hdg", "check")
-    assert "all agree" in done.stdout and "2 ranks: agrees" in done.stdout and "DIFFERS" not in done.stdout
+@pytest.mark.parametrize("only", ["quadrilaterals Q3", "hdg_gpu, tetrahedra P3"])
+def test_check_agrees_on_two_ranks(mpirun, only):
+    """Cases of each scheme whose kernels compile in seconds; ranks and all cells: test_ranks and its siblings."""
+    done = mpirun(2, "-m", "petsc_hdg", "check", "-only", only)
+    assert "all agree" in done.stdout and "DIFFERS" not in done.stdout
+    assert done.stdout.count("2 ranks: agrees") == (len(SCHEMES) if only.startswith("quad") else 1)
+
+
+def test_check_of_no_case_says_so(mpirun):
+    done = mpirun(2, "-m", "petsc_hdg", "check", "-only", "pentagons", check=False)
+    assert done.returncode != 0
+    assert done.stderr.count("-only 'pentagons' is in the name of no case; these are cg_gpu, triangles P3") == 1
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_check_has_every_shape_of_cells(scheme):
+    from petsc_hdg.commands import check
+
+    chosen = check._chosen(["-only", scheme])
+    assert {(len(faces), simplex) for _, (faces, simplex, _) in chosen.values()} == {
+        *((2, True), (2, False), (3, True), (3, False))
+    }
+    assert check._chosen([]).keys() >= chosen.keys()
 
 
 def test_check_reports_a_difference(monkeypatch, capsys):
