@@ -25,6 +25,7 @@ from .transposition import transposition
 
 SYMMETRIC_DEGREE = 8  # up to which the rules of simplices treat all corners alike
 UNROLLED_POINTS = 8  # times components: points of a cell that a thread of a patch does in a row
+MOST_SHAPES = 3  # of sums along lines that a GPU tries: each takes a second to compile
 CELL_KERNEL_LIMIT = 10  # degrees of freedom up to which one thread a cell keeps its vectors in registers
 
 
@@ -191,6 +192,13 @@ class CGSpecs:
             size = shape.threads
         sources = self._sources(f"cg_{variant}.cl", stored, evector)
         return {name: self._spec(name, sources, macros, tables, size, local[name]) for name in local}
+
+    def element_shapes(self) -> dict[str, list[KernelSpec]]:
+        """Those of the specs that a GPU chooses from in several launch shapes, the likeliest to be fast first."""
+        if self.variant != "tensor" or not self.limits.is_gpu:
+            return {}
+        choices = [line_specs(self, shape) for shape in line_shapes(self)[:MOST_SHAPES]]
+        return {name: [specs[name] for specs in choices] for name in choices[0]}
 
     def transposition_shape(self):
         """Threads and cells of a work-group, for the Jacobian's action, which needs the most local memory."""

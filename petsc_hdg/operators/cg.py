@@ -10,6 +10,7 @@ from ..device import Kernel, build_programs, kernels_of
 from ..discretizations import CellField
 from ..discretizations.base import cell_fastest, padded
 from .base import DeviceOperator
+from .launch_shapes import fastest_on_ones
 from .overlap import OUTER, element_cells, in_parts
 from .patch import PatchOperator
 from .vectors import TailedVector
@@ -69,7 +70,9 @@ class CGOperator(DeviceOperator):
         specs = {**disc.element_specs(), "assemble": disc.assemble_spec()}
         if disc.physics.natural:
             specs |= disc.facet_specs()
-        return kernels_of(specs, self.device)
+        shapes = disc.element_shapes()
+        found = {name: fastest_on_ones(self, choices, self._try_cells) for name, choices in shapes.items()}
+        return kernels_of({name: spec for name, spec in specs.items() if name not in found}, self.device) | found
 
     @cached_property
     def matrix_kernels(self) -> dict[str, Kernel]:
@@ -232,11 +235,17 @@ class CGOperator(DeviceOperator):
 
     def run_cells(self, name: str, out, part: int | None = None, **where) -> None:
         """Launch an element kernel into `out` [dof, stride], for a part of the cells; `where`: see `arguments`."""
-        kernel, disc = self.kernels[name], self.discretization
+        self._launch_cells(self.kernels[name], out, part, **where)
+
+    def _launch_cells(self, kernel: Kernel, out, part: int | None = None, **where) -> None:
+        disc = self.discretization
         cells, items = disc.cells_of_group(kernel.spec)
         ends = element_cells(part, disc.mesh.num_inner, disc.mesh.num_cells, cells, self.device)
         first, last = (end // cells * items for end in ends)
         kernel.of_part(part)(last, *self.arguments(kernel, disc.mesh.num_cells, **where), out, first=first)
+
+    def _try_cells(self, kernel: Kernel, out, **where) -> None:
+        self._launch_cells(kernel, self._element, **where)  # element vectors are longer than `out`
 
     def run_columns(self, name: str, out, **where) -> None:
         """Launch `cg_matrix` or `cg_diagonal` into `out`; `where`: see `arguments`."""

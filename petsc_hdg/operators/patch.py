@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..device import Kernel, fastest
+from ..device import Kernel
 from ..device.platforms import opencl
+from .launch_shapes import fastest_on_ones
 from .overlap import FIRST, LAST, OUTER, part_range
-from .verdict import vector_of
 
 
 class PatchOperator:
@@ -61,21 +61,9 @@ class PatchOperator:
     def kernels(self) -> dict[str, Kernel]:
         """`cg_patch_residual`, `cg_patch_action` and `assemble_rows`."""
         disc, device = self.operator.discretization, self.operator.device
-        found = {name: self._fastest(name, specs) for name, specs in disc.patch_shapes().items()}
+        shapes = disc.patch_shapes().items()
+        found = {name: fastest_on_ones(self.operator, specs, self._launch) for name, specs in shapes}
         return found | {"assemble_rows": Kernel(disc.assemble_spec("assemble_rows"), device)}
-
-    def _fastest(self, name: str, specs) -> Kernel:
-        """The launch shape that suits the device, tried on vectors of ones."""
-        operator, where = self.operator, {}
-
-        def launch(kernel):
-            if not where:  # vectors are made where there is something to measure
-                vector = vector_of(operator, np.ones(operator.dofmap.num_owned + operator.dofmap.num_tail))
-                where.update(state=vector, rate=vector, du=vector, t=0.0)
-                where["out"] = operator.arrays.zeros(max(1, operator.dofmap.num_owned))
-            self._launch(kernel, where["out"], **{k: v for k, v in where.items() if k != "out"})
-
-        return fastest(specs, operator.device, launch)
 
     def _launch(self, kernel: Kernel, out, part: int | None = None, **where) -> None:
         arguments = self.operator.arguments(kernel, self.operator.discretization.mesh.num_cells, **where)

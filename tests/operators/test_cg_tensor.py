@@ -142,6 +142,20 @@ def test_single_precision():
         assert 1e-9 < difference(single, double) < 1e-4
 
 
+def test_a_gpu_tries_launch_shapes(monkeypatch, tmp_path):
+    """On a device that passes for a GPU the shapes are timed, and whichever is chosen gives the same."""
+    given = box_mesh("quadrilateral", (30, 30), comm=PETSc.COMM_SELF), smooth_poisson(), 3
+    plain, tried = operator(*given, "transpose"), operator(*given, "auto", GPU)
+    shapes = tried.discretization.element_shapes()["cg_action"]
+    assert len({spec.macros["LANES"] for spec in shapes}) == len(shapes) > 1
+    monkeypatch.setenv("PETSC_HDG_CACHE", str(tmp_path))
+    monkeypatch.setattr(tried.device, "is_gpu", True)
+    assert tried.kernels["cg_action"].spec.digest in {spec.digest for spec in shapes}
+    assert {path.parent.name[:5] for path in tmp_path.rglob("shape.json")} == {"tuned"}
+    monkeypatch.undo()
+    assert difference(tried, plain) < TOLERANCE
+
+
 @pytest.mark.parametrize("cell, most", [("quadrilateral", 4), ("hexahedron", 4)])
 def test_shapes_fit_a_gpu(cell, most):
     mesh = box_mesh(cell, comm=PETSc.COMM_SELF)
