@@ -120,12 +120,10 @@ class Blocks:
     def csr(self) -> tuple[np.ndarray, np.ndarray]:
         """Row starts [owned row + 1] and PETSc columns [value], ascending in each row, of approach 2."""
         row, column, _ = self._order
-        sizes = self.unknowns[: self.count]
-        pattern = _ranges(self.global_first[column], self.unknowns[column])  # columns of a row of each polytope
-        lengths = np.repeat(self.width, sizes)
-        start = np.concatenate([[0], np.cumsum(lengths)])
-        firsts = np.repeat(np.cumsum(self.width) - self.width, sizes)
-        return start.astype(INT), pattern.astype(INT)[_ranges(firsts, lengths)]
+        sizes, blocks = self.unknowns[: self.count], np.bincount(row, minlength=self.count)
+        start = np.concatenate([[0], np.cumsum(np.repeat(self.width, sizes))])
+        in_row = column[_ranges(np.repeat(np.cumsum(blocks) - blocks, sizes), np.repeat(blocks, sizes))]
+        return start.astype(INT), _ranges(self.global_first[in_row], self.unknowns[in_row]).astype(INT, copy=False)
 
     def block_csr(self) -> tuple[np.ndarray, np.ndarray]:
         """Row starts [polytope + 1] and PETSc block columns [block] where all polytopes have as many unknowns."""
@@ -249,6 +247,8 @@ def _ranges(first: np.ndarray, length: np.ndarray) -> np.ndarray:
     """first[k], first[k] + 1, …, length[k] numbers of each, one after the other."""
     total = int(length.sum())
     kind = np.int32 if max(total, int(first.max(initial=0)) + total) < 2**31 else np.int64
+    if len(length) and (length == length[0]).all():
+        return (first.astype(kind)[:, None] + np.arange(length[0], dtype=kind)).ravel()
     before = np.cumsum(length) - length
     return np.arange(total, dtype=kind) + np.repeat((first - before).astype(kind), length)
 
