@@ -71,6 +71,8 @@ def _measurements(disc) -> dict:
         found[f"whole {variant}"] = _with_variant(variant, whole_row)
     if lines:
         found["whole tensor"] = _with_variant("tensor", whole_row)
+        for variant in ("cell", "tensor") if low else ("tensor",):
+            found[f"diagonal {variant}"] = _with_variant(variant, diagonal_row)
     if disc.is_first_order:
         found["whole patch"] = _with_variant("patch", whole_row)
     return found
@@ -119,20 +121,37 @@ def whole_row(title, disc, device, repeat, copy) -> dict:
 
     bytes_compulsory: unknowns · 2 reals + nodes · dim reals + cells · 4 (dofs, and nodes where they are not the dofs).
     """
+    op, u, out = _on_vectors(disc, device)
+    seconds = median_seconds(device, lambda: op.residual(u, out), repeat)
+    return _whole(title, disc, device, seconds, 2, disc.flops_per_cell, copy)
+
+
+def diagonal_row(title, disc, device, repeat, copy) -> dict:
+    """The Jacobian's diagonal into PETSc's vector; bytes_compulsory as of a whole residual, but no vector is read."""
+    op, u, out = _on_vectors(disc, device)
+    op.linearize(u)
+    seconds = median_seconds(device, lambda: op.diagonal(out), repeat)
+    return _whole(title, disc, device, seconds, 1, disc.flops_per_diagonal, copy)
+
+
+def _on_vectors(disc, device):
+    """The operator, a vector of random numbers and one of zeros."""
     arrays = Arrays(device, disc.options.precision)
     op = CGOperator(disc, arrays)
     count = disc.dofmap.num_owned
-    u = arrays.to_device(np.random.default_rng(3).uniform(-1, 1, count))
-    out = arrays.zeros(count)
-    seconds = median_seconds(device, lambda: op.residual(u, out), repeat)
-    cells, nodes = disc.mesh.num_cells, len(disc.mesh.geometry.nodes)
+    return op, arrays.to_device(np.random.default_rng(3).uniform(-1, 1, count)), arrays.zeros(count)
+
+
+def _whole(title, disc, device, seconds: float, vectors: int, flops: int, copy) -> dict:
+    """Row of what reads and writes so many vectors, with flops of a cell."""
+    count, cells, nodes = disc.dofmap.num_owned, disc.mesh.num_cells, len(disc.mesh.geometry.nodes)
     indices = disc.num_dofs + (
         0 if disc.is_first_order and disc.physics.num_components == 1 else disc.geometry_element.num_basis
     )
-    nbytes = disc.real_bytes * (2 * count + disc.dim * nodes) + 4 * cells * indices
+    nbytes = disc.real_bytes * (vectors * count + disc.dim * nodes) + 4 * cells * indices
     return row(
         kernel=title, discretization=disc, device=device, cells=cells, dofs=count, dof_kind="unique", seconds=seconds,
-        nbytes=nbytes, flops=cells * disc.flops_per_cell, copy=copy,
+        nbytes=nbytes, flops=cells * flops, copy=copy,
     )  # fmt: skip
 
 
