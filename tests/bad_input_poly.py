@@ -38,7 +38,7 @@ BAD_POLY = {
     ),
     "polytopes of two degrees by field": (
         lambda c, f: problem(c, library.stokes(2), degree=2),
-        "degree_offset .* all fields of poly_gpu have one degree",
+        "degree_offset .* all fields of poly_gpu have the degree",
     ),
     "polytopes of curved cells": (
         lambda c, f: problem(c, mesh=fe.Mesh.from_file(MESHES / "disk_tri.msh", comm=c)),

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from ..errors import OptionError, PhysicsError
+from .degree_checks import check_one_degree
 
 MOST_COMPONENTS = 5
 
 
 def check_hdg(physics) -> None:
     """Raise PhysicsError for a physics that hdg_gpu does not discretize."""
-    start = f"physics '{physics.name}'"
-    offsets = [f"{f.degree_offset} of '{f.name}'" for f in physics.fields if f.degree_offset]
-    if offsets:
-        raise PhysicsError(
-            f"{start} has degree_offset {', '.join(offsets)}, and all fields of hdg_gpu have the degree of -fe_degree; "
-            "leave degree_offset out or give -fe_backend cg_gpu"
-        )
+    check_one_degree(physics, "hdg_gpu")
     if physics.num_components > MOST_COMPONENTS:
         raise PhysicsError(
-            f"{start} has {physics.num_components} components in all its fields, and hdg_gpu takes at most "
-            f"{MOST_COMPONENTS}; give -fe_backend cg_gpu"
+            f"physics '{physics.name}' has {physics.num_components} components in all its fields, and hdg_gpu takes at "
+            f"most {MOST_COMPONENTS}; give -fe_backend cg_gpu"
         )
 
 

@@ -7,12 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
-from ..errors import OptionError, PhysicsError, collectively
+from ..errors import OptionError, collectively
 from ..mesh.agglomerate import agglomerate
 from ..mesh.fewer_cells import fewer_cells
 from ..mesh.polytopes import Polytopes
 from ..reference import is_tensor
 from .base import Discretization
+from .degree_checks import check_one_degree
 from .legendre import exponents, num_basis
 from .poly_matrix import Blocks
 from .poly_numbering import Numbering, find_numbering
@@ -98,12 +99,7 @@ class PolytopicDG(PolytopicSpecs, Discretization):
         return mesh
 
     def _check_degree(self) -> None:
-        offsets = [f for f in self.physics.fields if f.degree_offset]
-        if offsets:
-            raise PhysicsError(
-                f"physics '{self.physics.name}' has degree_offset {offsets[0].degree_offset} of '{offsets[0].name}', "
-                "and all fields of poly_gpu have one degree; leave degree_offset out or give -fe_backend cg_gpu"
-            )
+        check_one_degree(self.physics, "poly_gpu")
         low, high = self.degrees_accepted
         wrong = self.degrees[(self.degrees < low) | (self.degrees > high)]
         if len(wrong):

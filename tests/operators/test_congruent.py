@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from trace_samples import ESSENTIAL, FACES, close, compare, direction, real_product
+from trace_samples import ESSENTIAL, FACES, close, compare, direction, keeps_its_values, real_product
 from trace_stand_in import TraceStandIn
 
 import petsc_hdg as fe
@@ -92,13 +92,7 @@ def test_tiles_of_any_size_give_the_same_bits():
 
 def test_a_copy_keeps_its_values_and_single_precision_works():
     op = TraceStandIn("quadrilateral", 2, 1, precision="single")
-    trace = shared(op)
-    A, (x, values) = op.matrix(), direction(op)
-    kept = trace.copy()
-    op.K *= 3.0
-    op.fill(trace, 100)
-    close(op, op.local(lambda *y: kept.mult(x, *y)), A @ values)
-    close(op, op.local(lambda *y: trace.mult(x, *y)), 3 * (A @ values))
+    keeps_its_values(op, shared(op))
 
 
 def test_sharing_is_taken_back():

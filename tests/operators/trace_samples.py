@@ -50,6 +50,16 @@ def compare(op, trace) -> None:
     close(op, op.local(trace.diagonal), A.diagonal())
 
 
+def keeps_its_values(op, trace) -> None:
+    """A copy has the values from before a change of the matrices."""
+    A, (x, values) = op.matrix(), direction(op)
+    kept = trace.copy()
+    op.K *= 3.0
+    op.fill(trace, 100)
+    close(op, op.local(lambda *y: kept.mult(x, *y)), A @ values)
+    close(op, op.local(lambda *y: trace.mult(x, *y)), 3 * (A @ values))
+
+
 def box(cell: str, **settings) -> fe.Mesh:
     return fe.Mesh.box(FACES[cell], simplex=cell in ("triangle", "tetrahedron"), **settings)
 
