@@ -21,7 +21,7 @@ class AssembledMatrix:
     def __init__(self, operator, sizes, comm, vec_type: str, mat_type: str = "aij"):
         self.operator, disc = operator, operator.discretization
         rows = disc.matrix_rows()
-        self._fill = petsc_rows.fill
+        self._fill, self._ahead = petsc_rows.fill, None
         if rows is not None and mat_type == "aij":
             self.mat = petsc_rows.aij((sizes, sizes), disc.block_size, *rows, comm)
         else:
@@ -49,17 +49,31 @@ class AssembledMatrix:
         if self.mat.comm.size > 1:  # PETSc forgets the block size of this rank's part, which point-block smoothers read
             self.mat.getDiagonalBlock().setBlockSize(disc.block_size)
 
-    def update(self) -> None:
-        """Fill the matrix at the state the operator was last linearized at. Collective.
+    def update(self, shift: float = 0.0) -> None:
+        """Fill the matrix at the state, and with the shift, the operator was last linearized at. Collective.
 
         Raises SolveError, on all ranks, if its diagonal is not finite: preconditioners fail over that without a reason.
         """
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead == self._now(shift):
+            return
         flops = self.operator.matrix_flops
         with stages.event("Matrix", flops), self.operator.arrays.callback("Jacobian matrix"):
             self._fill(self.mat, self.values())
             diagonal = self.mat.getDiagonal()
             require_finite(self.operator.discretization, diagonal, "the Jacobian")
             diagonal.destroy()
+
+    def update_ahead(self) -> None:
+        """The same for steady schemes without a shift, once more than solvers ask for it: their next call of `update`
+        finds the matrix filled, unless data have changed. Collective."""
+        self.update()
+        if self.operator.discretization.is_steady:
+            self._ahead = self._now(0.0)
+
+    def _now(self, shift: float) -> tuple:
+        """What the values of steady schemes depend on, and the state of the matrix."""
+        return self.operator.version, shift, self.mat.stateGet()
 
     def values(self):
         """Element matrices, flat, as `matrix_numbers` names their entries."""

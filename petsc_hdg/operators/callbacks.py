@@ -110,7 +110,7 @@ class Callbacks:
             with self.access.read(x) as u, self.access.read(x if x_t is None else x_t) as u_t:
                 self.operator.linearize(u, t, None if x_t is None else u_t, shift)
             if self.assembled is not None:
-                self.assembled.update()
+                self.assembled.update(shift)
         for coarse in (self.conforming, self.levels):
             if coarse is not None:
                 with self.events["Jacobian"]:

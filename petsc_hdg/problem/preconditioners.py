@@ -126,5 +126,5 @@ def _found_symmetric(problem, calls) -> bool:
     if problem.is_condensed:
         return problem.operator.is_symmetric()
     if calls.assembled is not None and calls.jacobian == calls.assembled.mat:
-        calls.assembled.update()
+        calls.assembled.update_ahead()
     return asymmetry(calls.jacobian) < TOLERANCE[problem.options.precision]

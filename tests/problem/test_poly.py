@@ -10,6 +10,7 @@ from petsc_options import petsc_options
 from sympy import Matrix
 
 import petsc_hdg as fe
+from petsc_hdg.operators.poly_matrices import PolytopicMatrices
 from petsc_hdg.options import Options
 from petsc_hdg.physics import Symbols, manufactured
 from petsc_hdg.problem import Problem, preconditioners
@@ -20,6 +21,16 @@ BOXES = {
     "tetrahedron": ((3, 3, 2), True),
     "hexahedron": ((3, 3, 2), False),
 }
+
+
+CONSTANT = fe.Physics(
+    {"u": 1},
+    "f0[0] = -1;",
+    "for (d = 0; d < dim; ++d) f1[d] = k*u_x[d];",
+    constants={"k": 1.0},
+    boundary=[fe.Dirichlet("boundary", "g[0] = 0;")],
+    name="constant diffusion",
+)
 
 
 def blobs(x: np.ndarray) -> np.ndarray:
@@ -178,21 +189,29 @@ def test_pure_neumann_problems_are_known_up_to_a_constant():
 def test_symmetry_is_found_once_for_the_same_data(monkeypatch):
     asked = []
     monkeypatch.setattr(preconditioners, "asymmetry", lambda mat: asked.append(mat) or 0.0)
-    physics = fe.Physics(
-        {"u": 1},
-        "f0[0] = -1;",
-        "for (d = 0; d < dim; ++d) f1[d] = k*u_x[d];",
-        constants={"k": 1.0},
-        boundary=[fe.Dirichlet("boundary", "g[0] = 0;")],
-        name="constant diffusion",
-    )
-    problem = Problem(mesh_of("triangle"), physics, Options(backend="poly_gpu", degree=1))
+    problem = Problem(mesh_of("triangle"), CONSTANT, Options(backend="poly_gpu", degree=1))
     problem.solve()
     problem.solve()
     assert len(asked) == 1
     problem.set_constants(k=2.0)
     problem.solve()
     assert len(asked) == 2
+
+
+def test_the_matrix_that_symmetry_was_asked_of_is_the_solvers(monkeypatch):
+    """It is integrated once a solve, and anew with other constants."""
+    problem, filled = Problem(mesh_of("triangle"), CONSTANT, Options(backend="poly_gpu", degree=1)), []
+    values = PolytopicMatrices.values
+    monkeypatch.setattr(PolytopicMatrices, "values", lambda self: filled.append(self.operator) or values(self))
+    norms = []
+    for k in (1.0, 2.0, 4.0):
+        problem.set_constants(k=k)
+        filled.clear()
+        norms.append(k * problem.solve().norm())
+        assert filled.count(problem.operator) == 1
+    np.testing.assert_allclose(norms, norms[0], rtol=1e-4)
+    problem.solve()
+    assert filled.count(problem.operator) == 2
 
 
 def test_one_polytope_has_no_coarser_level():
