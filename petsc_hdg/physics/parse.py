@@ -27,6 +27,9 @@ _KEYWORDS = frozenset({"if", "for", "while", "switch", "else", "do", "return"})
 _QUALIFIERS = re.compile(
     r"\b(PETSC_UNUSED|PETSC_EXTERN|PETSC_INTERN|PETSC_STATIC_INLINE|PETSC_RESTRICT|restrict|__restrict__|__kernel|__private|__inline__|register|volatile)\b"
 )
+_CONTEXT = re.compile(r"\bPetscCtx\b")
+_DECLARED = re.compile(r"\b([A-Za-z_]\w*)\s+\**\s*[A-Za-z_]\w*\s*[\[,)=;(]")
+_BEFORE_NAMES = frozenset({"const", "void", "char", "signed", "static", "inline", "extern", "goto", "case"}) | _KEYWORDS
 _POSITION = re.compile(r"physics:(\d+):(\d+): ?(.*)", re.DOTALL)
 
 
@@ -61,6 +64,7 @@ def parse(source: Source, macros: dict[str, str], library: bool = False) -> Pars
     refused: dict[str, Exception] = {}
     text = preprocess(source, source.text, macros, refused)
     text = _QUALIFIERS.sub(lambda match: " " * len(match.group()), text)
+    text = _CONTEXT.sub("void   *", text)  # as long as the word: columns stay
     _check_brackets(source, text)
     if source.function:
         text = _only(source, text)
@@ -130,7 +134,7 @@ def _check_brackets(source: Source, text: str) -> None:
 def _syntax_error(source: Source, text: str, message: str):
     match = _POSITION.match(message)
     if not match:
-        return _ended(source, text)
+        return _unknown_type(source, text) or _ended(source, text)
     line, column, detail = int(match.group(1)), int(match.group(2)), match.group(3).strip()
     lines = text.split("\n")
     if line > len(lines) or not "\n".join(lines[line - 1 :])[column - 1 :].strip():
@@ -145,6 +149,15 @@ def _syntax_error(source: Source, text: str, message: str):
         return source.error(line, f"a ';' seems to be missing before the '}}' at column {column}")
     detail = "" if detail.startswith("before") else f" ({detail[0].lower()}{detail[1:]})" if detail else ""
     return source.error(line, f"cannot be read as C at column {column}, near '{token}'{detail}")
+
+
+def _unknown_type(source: Source, text: str):
+    """The error of the first declaration with a type that is none, if there is one: pycparser tells no place."""
+    for declared in _DECLARED.finditer(text):
+        if declared.group(1) not in _BEFORE_NAMES.union(REAL_TYPES, INT_TYPES, OTHER_TYPES):
+            line = text.count("\n", 0, declared.start()) + 1
+            return source.error(line, f"unknown type '{declared.group(1)}'; use PetscReal, PetscScalar and PetscInt")
+    return None
 
 
 def _ended(source: Source, text: str):

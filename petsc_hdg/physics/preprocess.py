@@ -11,7 +11,7 @@ _TOKENS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n]
 _CONTINUED = re.compile(r"(?:[^\n]*\\\n)+[^\n]*")
 _DIRECTIVE = re.compile(r"\s*#\s*(\w*)\s*(.*)")
 _MACRO = re.compile(r"([A-Za-z_]\w*)(\(?)(.*)")
-_INCLUDES = re.compile(r'[<"](petsc\w*|math|stdlib|stdio|stdbool|tgmath|string)\.h[>"]')
+_INCLUDES = re.compile(r'<[\w./+-]+>|"(petsc[\w/]*|math|stdlib|stdio|stdbool|tgmath|string)\.h"')
 _IDENTIFIER = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _PASSES = 20
 

@@ -102,6 +102,8 @@ def test_a_file_with_everything(path, tmp_path):
 
 
 PROGRAM = r"""
+#include <petsc/private/dmpleximpl.h>
+#include <ctime>
 static char help[] = "A program of PETSc.\n\
   with lines that go on {\n";
 #define IDX(i, j) (3 * (i) + (j))
@@ -137,6 +139,12 @@ static void f0_u(ARGUMENTS, PetscScalar f0[])
   f0[0] = mu * u[0] + lambda;
 }
 
+static PetscErrorCode sum(PetscInt dim, PetscReal time, const PetscReal x[], PetscInt Nc, PetscScalar *u, PetscCtx ctx)
+{
+  u[0] = x[0] + x[1];
+  return PETSC_SUCCESS;
+}
+
 static void f0_macro(ARGUMENTS, PetscScalar f0[])
 {
   f0[0] = IDX(1, 2);
@@ -149,12 +157,19 @@ def test_a_program_as_it_stands(tmp_path):
     path = tmp_path / "program.c"
     arguments = STATE + "const PetscReal x[], PetscInt numConstants, const PetscScalar constants[]"
     path.write_text(PROGRAM.replace("ARGUMENTS", arguments))
-    physics = Physics({"u": 1}, CFile(path, "f0_u"), constants={"mu": 2.0})
+    physics = Physics({"u": 1}, CFile(path, "f0_u"), constants={"mu": 2.0}, exact=CFile(path, "sum"))
     s = random_state(physics, 2)
     f0, _ = physics.interpreter(2).pw_residual(s["u"], s["u_t"], s["u_x"], s["a"], s["a_x"], s["t"], s["x"])
     assert_close(f0, 2 * s["u"] + 3)
-    with pytest.raises(PhysicsError, match=r"line 4: #define IDX\(i, j\) .* takes arguments"):
+    assert_close(physics.interpreter(2).pw_exact(0.0, [3.0, 4.0])[0], [7.0])
+    with pytest.raises(PhysicsError, match=r"line 6: #define IDX\(i, j\) .* takes arguments"):
         Physics({"u": 1}, CFile(path, "f0_macro"))
+
+
+def test_unknown_types_are_named():
+    text = VARIABLE_COEFFICIENT.replace("const PetscReal x[], PetscInt Nc", "const PetscReal x[],\nVec Nc")
+    with pytest.raises(PhysicsError, match="line 10: unknown type 'Vec'; use PetscReal"):
+        Physics({"u": 1}, text, "f1[0] = 0;")
 
 
 @pytest.mark.parametrize("by_file", [True, False])
