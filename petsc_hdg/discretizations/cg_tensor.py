@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..codegen import KernelSpec, kernel_text
+from ..codegen import KernelSpec
 from ..errors import OptionError
 from ..reference import ReferenceElement, cell_quadrature
-from .sipg_tensor import CPU_BYTES, UNROLL, lagrange
+from .lines import CPU_BYTES, UNROLL, as_vectors, lagrange
 
 COMMON = ("geometry.clh", "point.clh", "gather_tvector.clh", "cg_point.clh", "lines.clh", "cg_tensor.clh")
 SOURCES = (*COMMON, "cg_tensor_group.clh", "cg_tensor.cl")
 DIAGONAL = (*COMMON, "cg_tensor_group.clh", "cg_tensor_diagonal.cl")
-VECTORS = kernel_text("sipg_lanes.clh")
 GPU_ITEMS = 128  # work-items of a group, at most: each takes up to 255 registers
 LANES = (32, 16, 8, 4, 2, 1)
 
@@ -92,7 +91,7 @@ def _specs(disc, shape: LineShape, names, sources) -> dict[str, KernelSpec]:
     macros |= {"THREADS": shape.threads, "FRAME": "__private" if gpu else "__local"}
     items = shape.lanes * shape.threads if gpu else 1
     specs = {n: disc._spec(n, sources, macros, tables, items, shape.local_bytes) for n in names}
-    return specs if gpu else {n: replace(s, physics=VECTORS + s.physics) for n, s in specs.items()}
+    return specs if gpu else {n: as_vectors(s) for n, s in specs.items()}
 
 
 def _shapes(disc, reals: int) -> list[LineShape]:

@@ -13,7 +13,7 @@ from ..codegen import KernelSpec
 from ..reference import gauss_lobatto
 from .congruence import group
 from .interleaved import CHUNK
-from .sipg_tensor import lagrange
+from .lines import lagrange
 
 STRAIGHT = 256  # bit of a chunk whose neighbours are all owned cells of full chunks with the same frame
 TOLERANCE = 1e-13  # of a cell's largest number, by which those of one class may differ

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import basix
 import numpy as np
 
-from ..codegen import KernelSpec, kernel_text
+from ..codegen import KernelSpec
 from ..errors import OptionError
 from ..reference import gauss_lobatto, on_facets, tensor_points
 from .interleaved import CHUNK
+from .lines import CPU_BYTES, UNROLL, as_vectors, lagrange
 from .sipg_node import TensorShape, gpu_shapes, node_rounds
 
-POINTWISE = ("geometry.clh", "point.clh", "sipg_flux.clh", "sipg_tensor.clh")
+POINTWISE = ("geometry.clh", "point.clh", "sipg_flux.clh", "lines.clh", "sipg_tensor.clh")
 GPU = ("load_node.clh", *POINTWISE, "sipg_around.clh", "sipg_node.clh")
 NAMES = ("sipg_residual", "sipg_action")
-LANES = kernel_text("sipg_lanes.clh")
-CPU_BYTES = 64  # a vector register of AVX-512
-UNROLL = '_Pragma("unroll")'
 
 
 def tensor_specs(disc) -> dict[str, KernelSpec]:
@@ -29,7 +25,7 @@ def tensor_specs(disc) -> dict[str, KernelSpec]:
         macros |= {"LANES": shape.lanes, "HELD": "__local"}
         sources = (*POINTWISE, "sipg_tensor_point.clh", "sipg_tensor.cl")
         specs = {n: disc._spec(n, sources, macros, tables, 1, size) for n, size in sizes.items()}
-        return {n: replace(s, physics=LANES + s.physics) for n, s in specs.items()}
+        return {n: as_vectors(s) for n, s in specs.items()}
     if shape.threads == 1:
         macros |= {"LANES": 1, "HELD": "__private", "STORED": 0, "CELLS": shape.lanes, "UNROLL_AXES": UNROLL}
         return {n: disc._spec(n, (*GPU, "sipg_cell.cl"), macros, tables, shape.lanes) for n in NAMES}
@@ -75,18 +71,6 @@ def tensor_tables(disc) -> dict[str, np.ndarray]:
         "PLACE": facet_places(disc, len(points)),
         "GEO_PLACE": facet_places(disc, len(geometry)),
     }
-
-
-def lagrange(nodes: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lagrange basis of `nodes` [k] at points [i] on a line: values and derivatives [i, k]."""
-    values, slopes = np.ones((2, len(points), len(nodes)))
-    for k, node in enumerate(nodes):
-        others = np.delete(nodes, k)
-        factors = (points[:, None] - others) / (node - others)
-        values[:, k] = factors.prod(axis=1)
-        rest = [np.delete(factors, m, axis=1).prod(axis=1) / (node - other) for m, other in enumerate(others)]
-        slopes[:, k] = np.sum(rest, axis=0)
-    return values, slopes
 
 
 def facet_places(disc, count: int) -> np.ndarray:

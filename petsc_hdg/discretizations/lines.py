@@ -1,0 +1,29 @@
+"""Sums along lines of tensor cells: basis functions on a line, and what kernels of several cells at once begin with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..codegen import KernelSpec, kernel_text
+
+CPU_BYTES = 64  # a vector register of AVX-512
+UNROLL = '_Pragma("unroll")'
+
+
+def as_vectors(spec: KernelSpec) -> KernelSpec:
+    """The spec for CPUs, whose compilers run a loop over cells as vectors; its sources hold lines.clh."""
+    return replace(spec, physics=kernel_text("lanes.clh") + spec.physics)
+
+
+def lagrange(nodes: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lagrange basis of `nodes` [k] at points [i] on a line: values and derivatives [i, k]."""
+    values, slopes = np.ones((2, len(points), len(nodes)))
+    for k, node in enumerate(nodes):
+        others = np.delete(nodes, k)
+        factors = (points[:, None] - others) / (node - others)
+        values[:, k] = factors.prod(axis=1)
+        rest = [np.delete(factors, m, axis=1).prod(axis=1) / (node - other) for m, other in enumerate(others)]
+        slopes[:, k] = np.sum(rest, axis=0)
+    return values, slopes
