@@ -13,7 +13,7 @@ from sample_physics import everything, smooth_poisson
 import petsc_hdg as fe
 from petsc_hdg.device import Arrays, Device
 from petsc_hdg.discretizations.cg import ContinuousGalerkin
-from petsc_hdg.discretizations.cg_tensor import GPU_ITEMS, line_shapes, line_specs
+from petsc_hdg.discretizations.cg_tensor import GPU_ITEMS, line_diagonal_flops, line_flops, line_shapes, line_specs
 from petsc_hdg.discretizations.sipg import InteriorPenalty
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.errors import OptionError
@@ -115,6 +115,13 @@ def test_diagonals(cell, degree, physics, curved, gpu):
     sources = [op.matrix_kernels["cg_diagonal"].spec.sources[-1] for op in (lines, plain)]
     assert sources == ["cg_tensor_diagonal.cl", "cg_matrix.cl"]
     assert difference(lines, plain, ["cg_diagonal"]) < TOLERANCE
+
+
+def test_operations_are_counted():
+    """On 5³ nodes and points, there and back: 2 tables along the first axis, 3 along the second, 4 along the last."""
+    disc = ContinuousGalerkin(box_mesh("hexahedron"), minimal_surface(), Options(degree=4))
+    assert disc.variant == "tensor" and line_flops(disc) == 2 * 2 * (2 + 3 + 4) * 5**4
+    assert line_diagonal_flops(disc) == 2 * (3 + 6 + 10) * 5**4 < disc.flops_per_matrix / disc.num_dofs / 5
 
 
 def test_a_diagonal_that_does_not_fit_is_computed_from_columns():
