@@ -1,11 +1,9 @@
-// Fluxes of interior penalty, the plain version: one thread a cell, or a column of one, goes around the cell's facets and
-// adds to what the volume kernels wrote. An interior facet is done from both sides, so no sums cross threads.
-// After sipg_facet.clh.
+// Fluxes of interior penalty, the plain version: one thread a cell goes around the cell's facets and adds to what the volume
+// kernels wrote. An interior facet is done from both sides, so no sums cross threads. After sipg_facet.clh.
 // needs: NDOF NFACETS NQF
 //
 // Arrays
-//   out       [NDOF, stride] vectors; [NDOF test, NDOF trial, stride] blocks; both are added to;
-//             [NFACETS, NDOF test, NDOF trial of the neighbour, stride] couplings, which are written. Cell fastest.
+//   out       [NDOF, stride] vectors, which are added to. Cell fastest.
 
 __kernel void sipg_facet_residual(SIPG_FACET_ARGUMENTS)
 {
@@ -43,44 +41,4 @@ __kernel void sipg_facet_action(SIPG_FACET_ARGUMENTS)
     }
   }
   for (int i = 0; i < NDOF; ++i) out[i * stride + cell] += r_e[i];
-}
-
-// Thread (trial function, cell), cell fastest.
-__kernel void sipg_facet_block(SIPG_FACET_ARGUMENTS)
-{
-  const int cell = get_global_id(0) % stride, trial = get_global_id(0) / stride;
-  if (cell >= num_cells || trial >= NDOF) return;
-  SIPG_CELL
-  real column[NDOF];
-  for (int i = 0; i < NDOF; ++i) column[i] = 0;
-  for (int f = 0; f < NFACETS; ++f) {
-    SIPG_BEHIND
-    if (behind == -1) continue;
-    for (int q = 0; q < NQF; ++q) {
-      SIPG_POINT
-      SIPG_FLUXES_JACOBIAN(TRIAL, NONE)
-      for (int i = 0; i < NDOF; ++i) column[i] += SIPG_TEST(i);
-    }
-  }
-  for (int i = 0; i < NDOF; ++i) out[((size_t)i * NDOF + trial) * stride + cell] += column[i];
-}
-
-// Thread (facet of the cell, trial function of the neighbour, cell), cell fastest.
-__kernel void sipg_facet_coupling(SIPG_FACET_ARGUMENTS)
-{
-  const int cell = get_global_id(0) % stride, trial = get_global_id(0) / stride % NDOF,
-            f = get_global_id(0) / stride / NDOF;
-  if (cell >= num_cells || f >= NFACETS) return;
-  SIPG_CELL
-  SIPG_BEHIND
-  real column[NDOF];
-  for (int i = 0; i < NDOF; ++i) column[i] = 0;
-  if (behind >= 0) {
-    for (int q = 0; q < NQF; ++q) {
-      SIPG_POINT
-      SIPG_FLUXES_JACOBIAN(NONE, TRIAL)
-      for (int i = 0; i < NDOF; ++i) column[i] += SIPG_TEST(i);
-    }
-  }
-  for (int i = 0; i < NDOF; ++i) out[(((size_t)f * NDOF + i) * NDOF + trial) * stride + cell] = column[i];
 }

@@ -12,7 +12,10 @@ from .cg_specs import CGSpecs
 from .sipg_simplex import simplex_items, simplex_specs
 from .sipg_tensor import tensor_items, tensor_specs
 
-PLAIN = ("residual", "action", "block", "coupling")
+PLAIN = {  # file -> its kernels: two programs, as either is used without the other
+    "sipg_facet.cl": ("sipg_facet_residual", "sipg_facet_action"),
+    "sipg_facet_matrix.cl": ("sipg_facet_block", "sipg_facet_coupling"),
+}
 
 
 class SIPGSpecs(CGSpecs):
@@ -57,9 +60,11 @@ class SIPGSpecs(CGSpecs):
     def plain_specs(self) -> dict[str, KernelSpec]:
         """Specs of `sipg_facet_residual`, `_action`, `_block`, `_coupling`."""
         macros = {**self._macros(), **self.flux_macros}
-        sources = self._flux_sources("sipg_facet.clh", "sipg_facet.cl")
-        names = [f"sipg_facet_{what}" for what in PLAIN]
-        return {n: self._spec(n, sources, macros, self._plain_tables, 32) for n in names}
+        found = {}
+        for file, names in PLAIN.items():
+            sources = self._flux_sources("sipg_facet.clh", file)
+            found |= {n: self._spec(n, sources, macros, self._plain_tables, 32) for n in names}
+        return found
 
     def diagonal_spec(self) -> KernelSpec:
         """Spec of `sipg_diagonal`."""

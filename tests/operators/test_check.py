@@ -33,7 +33,7 @@ FAULTS = {  # kernel found wrong -> (variant, file, right text, wrong text)
     "sipg_penalty": ("sipg", "sipg_penalty.cl", "found *= PENALTY", "found *= 2 * PENALTY"),
     "sipg_action": ("sipg", "sipg_flux.clh", "d_own->u[c] - d_other->u[c]", "d_own->u[c] + d_other->u[c]"),
     "sipg_facet_residual": ("sipg split", "sipg_facet.cl", "SIPG_FLUXES\n", "SIPG_FLUXES if (f) f0[0] = 0;\n"),
-    "sipg_facet_coupling": ("sipg", "sipg_facet.cl", "JACOBIAN(NONE, TRIAL)", "JACOBIAN(TRIAL, TRIAL)"),
+    "sipg_facet_coupling": ("sipg", "sipg_facet_matrix.cl", "JACOBIAN(NONE, TRIAL)", "JACOBIAN(TRIAL, TRIAL)"),
 }
 
 
