@@ -6,6 +6,7 @@ in FOLDER/NAME.MODE.RANKS.h5. Cells are dealt out at random, another way on each
 """
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -78,19 +79,19 @@ def in_time(name: str, files: dict, stop: bool):
     return problem, u
 
 
-def newton(files: dict, stop: bool):
-    problem = problem_of(steady(), "cg_gpu", 2, (4, 4), files, 2)
+def newton(files: dict, stop: bool, scheme: str = "cg_gpu"):
+    problem = problem_of(steady(), scheme, 2, (4, 4), files, 2)
 
     def monitor(snes, step, norm):
-        if stop and step == 5:
+        if stop and step == (3 if scheme == "hdg_gpu" else 5):
             raise Stop
 
     problem.snes.setMonitor(monitor)
     return problem, problem.solve()
 
 
-def loads(files: dict, stop: bool):
-    problem = problem_of(steady(), "cg_gpu", 2, (4, 4), files, 2)
+def loads(files: dict, stop: bool, scheme: str = "cg_gpu"):
+    problem = problem_of(steady(), scheme, 2, (4, 4), files, 2)
     u = problem.create_vec()
     for k in problem.load_steps(np.linspace(0.5, 2.0, 7), u):
         problem.set_constants(k=k)
@@ -114,6 +115,7 @@ def slabs(files: dict, stop: bool):
 
 CASES = {name: lambda files, stop, name=name: in_time(name, files, stop) for name in TIME}
 CASES |= {"newton": newton, "loads": loads, "slabs": slabs}
+CASES |= {f"hdg {case.__name__}": partial(case, scheme="hdg_gpu") for case in (newton, loads)}
 
 
 def run(folder: Path, mode: str, names: list[str]) -> None:

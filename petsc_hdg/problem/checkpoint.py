@@ -103,6 +103,9 @@ def write(problem, path, u, kind: str, t: float, step: int, numbers=None, vector
         arrays = {
             name: problem.checkpoints.unknowns.order.collect(v.getArray(readonly=True)) for name, v in given.items()
         }
+        interiors = problem.checkpoints.interiors
+        if interiors is not None:
+            arrays["interior"] = interiors.collect()
         about = {
             "problem": identity(problem),
             "constants": dict(problem.physics.constants),
@@ -111,7 +114,8 @@ def write(problem, path, u, kind: str, t: float, step: int, numbers=None, vector
             "step": int(step),
             "numbers": {name: float(value) for name, value in (numbers or {}).items()},
             "details": details,
-            "arrays": list(arrays),
+            "arrays": list(given),
+            "interior": interiors.order.total if interiors is not None else 0,
         }
         checkpoint_file.write(path, problem.comm, about, arrays)
 
@@ -160,6 +164,10 @@ def read(problem, path) -> Restart:
         for name in about["arrays"]:
             vectors[name] = problem.create_vec()
             vectors[name].setArray(order.deal(file.read(name, (order.count,))))
+        interiors = problem.checkpoints.interiors
+        # A checkpoint may hold none, or those of another choice of what is eliminated: they are a first guess only.
+        if interiors is not None and about.get("interior") == interiors.order.total:
+            interiors.take(file.read("interior", (interiors.order.count,)))
     if problem.physics.constants != about["constants"]:
         problem.set_constants(**about["constants"])
     u = vectors.pop("u")

@@ -41,6 +41,8 @@ class NewtonMonitor:
         self.written = step
         if problem.options.deterministic:
             begin_anew(snes.getKSP())
+            if problem.checkpoints.interiors is not None:  # a restart begins with a residual, which changes them
+                snes.computeFunction(u, snes.getFunction()[0])
 
 
 def watch(problem, snes: PETSc.SNES) -> NewtonMonitor | None:

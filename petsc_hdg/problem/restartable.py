@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import weakref
 from functools import cached_property
 
 from petsc4py import PETSc
 
 from ..discretizations.canonical import CanonicalUnknowns
 from . import checkpoint, checkpointing, newton_checkpoints
+from .interiors import Interiors
 
 
 class Checkpoints:
     """What a problem knows of its checkpoints.
 
     unknowns  in the order that is the same for every partition; collective at first use
+    interiors of cells where a condensed problem keeps them, or None; collective at first use
     identity  what checkpoints say of the problem, see checkpoint.identity; None before the first one
     restarted whether the state of -fe_restart has been taken;  kind: what wrote it, where somebody has looked
     monitor   of the SNES of `solve`, where it writes checkpoints
@@ -21,14 +24,19 @@ class Checkpoints:
     interrupted  details of the Newton iterate that the next solve goes on from
     """
 
-    def __init__(self, discretization):
-        self._discretization = discretization
+    def __init__(self, problem):
+        self._problem = weakref.ref(problem)  # which keeps this
         self.identity = self.monitor = self.loads = self.interrupted = None
         self.restarted, self.kind = False, ""
 
     @cached_property
     def unknowns(self) -> CanonicalUnknowns:
-        return CanonicalUnknowns(self._discretization)
+        return CanonicalUnknowns(self._problem().discretization)
+
+    @cached_property
+    def interiors(self) -> Interiors | None:
+        problem = self._problem()
+        return Interiors(problem) if Interiors.are_kept(problem) else None
 
 
 class Restartable:
@@ -37,7 +45,7 @@ class Restartable:
     @cached_property
     def checkpoints(self) -> Checkpoints:
         """What it knows of its checkpoints."""
-        return Checkpoints(self.discretization)
+        return Checkpoints(self)
 
     def checkpoint(self, path, u: PETSc.Vec, t: float = 0.0, step: int = 0, **numbers: float) -> None:
         """Write u, with the constants and numbers of the user's own, to an HDF5 file, whole or not at all. Collective.

@@ -22,6 +22,8 @@ WRITTEN = {  # case -> what its checkpoint says: kind, steps done, and steps of 
     "newton": ("newton", 0, 4),
     "loads": ("newton", 4, 2),
     "slabs": ("slabs", 6, None),
+    "hdg newton": ("newton", 0, 2),
+    "hdg loads": ("newton", 4, 2),
 }
 
 
@@ -55,7 +57,7 @@ def test_goes_on_as_if_nothing_had_happened(folder, name):
     assert np.abs(other - alone).max() <= TOLERANCE * np.abs(alone).max()
 
 
-@pytest.mark.parametrize("name", ["cg bdf", "newton", "slabs"])
+@pytest.mark.parametrize("name", ["cg bdf", "newton", "slabs", "hdg newton"])
 def test_last_files_are_the_same(folder, name):
     with h5py.File(folder / f"{name}.alone.h5") as alone, h5py.File(folder / f"{name}.after.{RANKS}.h5") as after:
         assert alone.attrs["about"] == after.attrs["about"]
