@@ -55,7 +55,9 @@ class Options:
     quadrature_degree: int = option(
         -1, "degree the quadrature integrates exactly (-1: twice the degree)", minimum=-1, maximum=30
     )
-    deterministic: bool = option(True, "bitwise equal results between runs (all kernels give them now)")
+    deterministic: bool = option(
+        True, "bitwise equal results between runs: kernels always give them, METIS deals cells to ranks the same each time"
+    )
     kernel: str = option(
         "auto",
         "element kernel: one thread a cell, thread transposition, sums along lines, or patches of first-order cells",
