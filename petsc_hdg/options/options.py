@@ -56,7 +56,7 @@ class Options:
         -1, "degree the quadrature integrates exactly (-1: twice the degree)", minimum=-1, maximum=30
     )
     deterministic: bool = option(
-        True, "bitwise equal results between runs: kernels always give them, METIS deals cells to ranks the same each time"
+        True, "bitwise equal results between runs: kernels always give them, METIS deals cells out alike each time"
     )
     kernel: str = option(
         "auto",
