@@ -92,15 +92,24 @@ class Calls:
     def helper_call(self, name: str, arguments: list, line: int) -> HelperCall:
         """A call of the user's function `name`."""
         function = self.helpers.get(name, self.source, line)
-        if len(arguments) != len(function.parameters):
-            raise self.source.error(
-                line, f"{name} takes {len(function.parameters)} argument(s), here it has {len(arguments)}"
-            )
+        count = len(function.parameters) + len(function.unused)
+        if len(arguments) != count:
+            raise self.source.error(line, f"{name} takes {count} argument(s), here it has {len(arguments)}")
+        for position in function.unused:
+            self._ignored(arguments[position])
+        arguments = [node for position, node in enumerate(arguments) if position not in function.unused]
         values = tuple(
             self._argument(function, parameter, node)
             for parameter, node in zip(function.parameters, arguments, strict=False)
         )
         return HelperCall(function.name, values, function.result or "", line)
+
+    def _ignored(self, node) -> None:
+        """Check the argument for a pointer that is not read: no pointer, what is not there on a device, or an array."""
+        name = getattr(node, "name", None)
+        none = isinstance(node, c_ast.Constant) and node.value == "0"
+        if not (none or (isinstance(name, str) and (name in ("NULL", "nullptr") or name in self.scope.reasons))):
+            self.reference(node)
 
     def _argument(self, function, parameter: Symbol, node):
         line = line_of(node)

@@ -42,7 +42,11 @@ class Expressions(Calls):
         return method(node)
 
     def condition(self, node) -> Expr:
-        """An expression whose truth is asked."""
+        """An expression whose truth is asked; of an array, whether PETSc gives it: all but a_t are there."""
+        if isinstance(node, c_ast.ID):
+            symbol = self.scope.find(node.name)
+            if symbol is not None and symbol.extents:
+                return Num("1", INT)
         return self.read(node)
 
     def place(self, node) -> Name | Element:

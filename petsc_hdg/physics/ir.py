@@ -195,7 +195,11 @@ Stmt = Declare | Alias | Assign | Invoke | If | Loop | Jump | Return
 
 @dataclass(frozen=True)
 class Function:
-    """One function. `origin` is the Source it came from, for messages; `outputs` are the parameters it writes."""
+    """One function. `origin` is the Source it came from, for messages; `outputs` are the parameters it writes.
+
+    unused   positions among the arguments of a call in the user's text that `parameters` leaves out: pointers that the
+             function does not read
+    """
 
     name: str
     origin: object
@@ -204,6 +208,7 @@ class Function:
     body: tuple
     line: int
     outputs: frozenset = frozenset()
+    unused: frozenset = frozenset()
 
 
 def children(node) -> Iterator:

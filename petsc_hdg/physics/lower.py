@@ -5,7 +5,7 @@ calls.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from pycparser import c_ast
@@ -153,7 +153,7 @@ def _lower_whole(parsed: Parsed, node, signature: Signature, shared: Helpers, co
         message = f"'{name}' has {len(parameters)} arguments, PETSc's signature of this function has {counts}"
         raise parsed.source.error(line_of(node), f"{message}; give the whole signature or the body alone")
     inputs, reasons = [], {}
-    scope = Scope(parsed.source, (), reasons, _late(parsed, lambda: scope))
+    scope = Scope(parsed.source, (), reasons, _late(parsed, lambda: scope, constants))
     for parameter, meaning in zip(parameters, meanings, strict=False):
         if parameter.name is None:
             continue
@@ -214,18 +214,32 @@ def _helper(helpers: Helpers, name: str) -> Function:
     scope = Scope(source, (symbol("dim"),), reasons, _late(helpers.parsed, lambda: scope))
     expressions = Expressions(scope, helpers, {})
     typing = Declarations(expressions)
-    parameters = []
-    for parameter in node.decl.type.args.params if node.decl.type.args else []:
+    parameters: dict[int, Symbol] = {}
+    unused = set()
+    for position, parameter in enumerate(node.decl.type.args.params if node.decl.type.args else []):
         if isinstance(parameter, c_ast.Typename) and getattr(parameter.type.type, "names", None) == ["void"]:
+            continue
+        if isinstance(parameter.type, c_ast.PtrDecl) and _words(parameter.type) == ["void"]:
+            reasons[parameter.name] = "it points to no numbers; use named constants"
+            unused.add(position)
             continue
         kind, extents, pointer = typing.variable_type(parameter)
         extents = (None, *extents[1:]) if extents else (None,) if pointer else ()
         const = "const" in parameter.quals or (extents and "const" in _inner_quals(parameter))
         bound = Symbol(scope.fresh(parameter.name), kind, extents, const=bool(const and extents), pointer=bool(extents))
         scope.bind(parameter.name, bound)
-        parameters.append(bound)
-    result = _result(source, node)
-    return _function(scope, helpers, {}, node.body, f"{helpers.prefix}{name}_", result, parameters, line_of(node))
+        parameters[position] = bound
+    result, given = _result(source, node), tuple(parameters.values())
+    function = _function(scope, helpers, {}, node.body, f"{helpers.prefix}{name}_", result, given, line_of(node))
+    used = ir.names_used(*function.body)
+    unused |= {place for place, bound in parameters.items() if bound.extents and bound.name not in used}
+    left = tuple(bound for place, bound in parameters.items() if place not in unused)
+    return replace(function, parameters=left, unused=frozenset(unused))
+
+
+def _words(node) -> list[str] | None:
+    """The words of the type that a pointer points to, None for what is no plain type."""
+    return getattr(getattr(node.type, "type", None), "names", None)
 
 
 def _inner_quals(parameter) -> list:
@@ -236,7 +250,7 @@ def _inner_quals(parameter) -> list:
 
 
 def _result(source: Source, node) -> str | None:
-    words = getattr(getattr(node.decl.type.type, "type", None), "names", None)
+    words = _words(node.decl.type)
     if words is None:
         raise source.error(line_of(node), f"'{node.decl.name}' must return a number or nothing")
     if len(words) == 1 and words[0] in _VOID:
@@ -247,15 +261,21 @@ def _result(source: Source, node) -> str | None:
     return kind
 
 
-def _late(parsed: Parsed, scope_of):
-    """A finder of the text's file-scope constants: a function that uses one gets a copy of it."""
+def _late(parsed: Parsed, scope_of, constants=None):
+    """A finder of the text's file-scope constants: a function that uses one gets a copy of it. Variables are left to
+    `constants`, which replace them.
+    """
 
     def find(name: str) -> Symbol | None:
         node = parsed.declarations.get(name)
         if node is None:
             return None
         if "const" not in node.quals and "const" not in _inner_quals(node):
-            raise parsed.source.error(line_of(node), f"'{name}' stands outside every function and must be const")
+            if name in (constants or ()):
+                return None
+            remedy = "" if constants is None else f", or have its value in constants={{'{name}': …}}"
+            message = f"'{name}' stands outside every function and must be const{remedy}"
+            raise parsed.source.error(line_of(node), message)
         scope = scope_of()
         found: dict[str, Symbol] = {}
         statements = Declarations(Expressions(scope, Helpers(None, ""), {}))

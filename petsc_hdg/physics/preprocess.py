@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from petsc_hdg.physics.conditionals import WORDS, Conditionals, Unreadable
+from petsc_hdg.physics.enumerations import spell_out
+from petsc_hdg.physics.macros import Endless, Template, expand
 from petsc_hdg.physics.source import Source
 
 _TOKENS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
@@ -12,12 +14,10 @@ _CONTINUED = re.compile(r"(?:[^\n]*\\\n)+[^\n]*")
 _DIRECTIVE = re.compile(r"\s*#\s*(\w*)\s*(.*)")
 _MACRO = re.compile(r"([A-Za-z_]\w*)(\(?)(.*)")
 _INCLUDES = re.compile(r'<[\w./+-]+>|"(petsc[\w/]*|math|stdlib|stdio|stdbool|tgmath|string)\.h"')
-_IDENTIFIER = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
-_PASSES = 20
 
 
-def preprocess(source: Source, text: str, macros: dict[str, str], refused: dict[str, Exception]) -> str:
-    """`text` without comments and directives, macros replaced.
+def preprocess(source: Source, text: str, macros: dict[str, str | Template], refused: dict[str, Exception]) -> str:
+    """`text` without comments and directives, macros replaced and enumerations spelt out as constants.
 
     macros   gains what the text defines
     refused  gains errors, by name, of what the text defines but a physics cannot have: raise that of a name in use
@@ -38,7 +38,7 @@ def preprocess(source: Source, text: str, macros: dict[str, str], refused: dict[
         lines.append(_expand(source, number, line, macros) if stands else "")
     if conditions.open:
         raise source.error(begun, "a condition begins here that no #endif ends")
-    return "\n".join(lines)
+    return spell_out("\n".join(lines))
 
 
 def _splice(match: re.Match) -> str:
@@ -55,7 +55,7 @@ def _blank_comment(match: re.Match) -> str:
 
 
 def _obey(
-    source: Source, line: int, word: str, rest: str, macros: dict[str, str], refused: dict[str, Exception]
+    source: Source, line: int, word: str, rest: str, macros: dict[str, str | Template], refused: dict[str, Exception]
 ) -> None:
     if word == "include":
         if not _INCLUDES.fullmatch(rest):
@@ -64,11 +64,18 @@ def _obey(
         macro = _MACRO.fullmatch(rest)
         if not macro:
             raise source.error(line, f"#define {rest} has no name")
-        if macro.group(2):
-            message = f"#define {rest} takes arguments; write a static inline function instead"
-            refused[macro.group(1)] = source.error(line, message)
+        name, takes_arguments, rest_of_it = macro.groups()
+        refused.pop(name, None)
+        if not takes_arguments:
+            macros[name] = rest_of_it.strip()
             return
-        macros[macro.group(1)] = macro.group(3).strip()
+        # Raised where the name is left over in the text in use, as all calls that can be read are replaced.
+        rule = "takes arguments: it must be a formula without #, and each use be one line with all of them"
+        refused[name] = source.error(line, f"#define {rest} {rule}; write a static inline function instead")
+        template = Template.read(name, "(" + rest_of_it)
+        macros.pop(name, None)
+        if template:
+            macros[name] = template
     elif word == "undef":
         macros.pop(rest, None)
         refused.pop(rest, None)
@@ -78,10 +85,8 @@ def _obey(
         )
 
 
-def _expand(source: Source, number: int, line: str, macros: dict[str, str]) -> str:
-    for _ in range(_PASSES):
-        new = _IDENTIFIER.sub(lambda match: macros.get(match.group(), match.group()), line)
-        if new == line:
-            return line
-        line = new
-    raise source.error(number, "a #define refers to itself")
+def _expand(source: Source, number: int, line: str, macros: dict[str, str | Template]) -> str:
+    try:
+        return expand(line, macros)
+    except Endless:
+        raise source.error(number, "a #define refers to itself") from None

@@ -12,6 +12,7 @@ from petsc_hdg.physics.parse import line_of
 
 # Macros of PETSc that mean nothing on a device.
 _IGNORED = frozenset({"PetscFunctionBegin", "PetscFunctionBeginUser", "PetscFunctionBeginHot"})
+_CALLS = {"PetscCall": 1, "PetscCallVoid": 1, "PetscCallAbort": 2}  # macros around a call, and their arguments
 _REFUSED = {
     "Goto": "goto is not supported; use a loop or an if",
     "Label": "labels are not supported; use a loop or an if",
@@ -97,8 +98,8 @@ class Statements(Declarations):
     def _funccall(self, node) -> tuple:
         name, line = getattr(node.name, "name", ""), line_of(node)
         arguments = node.args.exprs if node.args else []
-        if name in ("PetscCall", "PetscCallVoid") and len(arguments) == 1:
-            return self.read(arguments[0])
+        if name in _CALLS and len(arguments) == _CALLS[name]:
+            return self.read(arguments[-1])  # its errors are not looked at
         if name in ("PetscFunctionReturn", "PetscFunctionReturnVoid"):
             return self._returned(arguments[0] if arguments else None, line)
         if not self.expressions.helpers.has(name):

@@ -114,8 +114,8 @@ BAD = {
         "line 2: a break inside an if of a case is not supported",
     ),
     "macro with arguments": (
-        text("\n#define SQR(q) ((q)*(q))\nf0[0] = SQR(u[0]);"),
-        "line 2: #define SQR(q) ((q)*(q)) takes arguments",
+        text("\n#define SQR(q) ((q)*(q))\nf0[0] = SQR(u[0], 2);"),
+        "line 2: #define SQR(q) ((q)*(q)) takes arguments: it must be a formula",
     ),
     "condition with a call": (
         text("#if FAST(3)\nf0[0] = 1.0;\n#endif"),

@@ -107,6 +107,7 @@ PROGRAM = r"""
 static char help[] = "A program of PETSc.\n\
   with lines that go on {\n";
 #define IDX(i, j) (3 * (i) + (j))
+#define PASTE(i, j) i##j
 #define SIZE 2
 typedef struct {
   PetscScalar mu;
@@ -147,7 +148,7 @@ static PetscErrorCode sum(PetscInt dim, PetscReal time, const PetscReal x[], Pet
 
 static void f0_macro(ARGUMENTS, PetscScalar f0[])
 {
-  f0[0] = IDX(1, 2);
+  f0[0] = IDX(1, (2, u[0]) + PASTE(1, 2));
 }
 """
 
@@ -162,7 +163,7 @@ def test_a_program_as_it_stands(tmp_path):
     f0, _ = physics.interpreter(2).pw_residual(s["u"], s["u_t"], s["u_x"], s["a"], s["a_x"], s["t"], s["x"])
     assert_close(f0, 2 * s["u"] + 3)
     assert_close(physics.interpreter(2).pw_exact(0.0, [3.0, 4.0])[0], [7.0])
-    with pytest.raises(PhysicsError, match=r"line 6: #define IDX\(i, j\) .* takes arguments"):
+    with pytest.raises(PhysicsError, match=r"line 7: #define PASTE\(i, j\) .* takes arguments"):
         Physics({"u": 1}, CFile(path, "f0_macro"))
 
 

@@ -1,0 +1,113 @@
+"""What PETSc's tutorials write in pointwise functions: calls of one from another, enumerations, formulas as macros."""
+
+# Lines of the C text stay as they are.
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+import pytest
+from agreement import assert_close, assert_text_agrees, random_state, residual
+from compiled_physics import CompiledPhysics
+from test_whole_functions import STATE
+
+from petsc_hdg.errors import PhysicsError
+from petsc_hdg.physics import CFile, Physics, Robin
+
+ARGUMENTS = f"{STATE} const PetscReal x[], PetscInt numConstants, const PetscScalar constants[], PetscScalar f0[]"
+BOUNDARY = ARGUMENTS.replace("PetscInt numC", "const PetscReal n[], PetscInt numC")
+GIVEN = "dim, Nf, NfAux, uOff, uOff_x, u, u_t, u_x, aOff, aOff_x, a, a_t, a_x, t, x, numConstants, constants"
+
+TUTORIAL = f"""
+typedef enum {{ RATE, /* of decay */
+  POWER = 1,
+  SHIFT }} Constants;
+#define SQUARE(v) ((v) * (v))
+#define IDX(i, j) (2 * (i) + (j))
+#define WEIGHTED(v, w) (SQUARE(v) * (w))
+static PetscReal softness = 0.1;
+static PetscErrorCode linear_u(PetscInt dim, PetscReal time, const PetscReal x[], PetscInt Nc, PetscScalar *u, PetscCtx ctx)
+{{
+  PetscFunctionBegin;
+  *u = x[0] + 2.0 * x[1];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}}
+static PetscErrorCode shifted_u(PetscInt dim, PetscReal time, const PetscReal x[], PetscInt Nc, PetscScalar u[], void *ctx)
+{{
+  PetscCall(linear_u(dim, time, x, Nc, u, ctx));
+  u[0] += 1.0;
+  return PETSC_SUCCESS;
+}}
+static void f0_plain({ARGUMENTS})
+{{
+  f0[0] = constants[RATE] * u[0] + constants[SHIFT] + x[IDX(0, SQUARE(1))] + WEIGHTED(u[0], fmax(x[0], 2.0)) + (u_t ? u_t[uOff[0]] : 0.0);
+}}
+static void f0_twice({ARGUMENTS})
+{{
+  f0_plain({GIVEN}, f0);
+  f0[0] *= 2.0;
+}}
+static void f0_bd({BOUNDARY})
+{{
+  PetscScalar value;
+  PetscCallAbort(PETSC_COMM_SELF, shifted_u(dim, t, x, dim, &value, NULL));
+  f0[0] = u[0] - value;
+}}
+static void f0_soft({ARGUMENTS})
+{{
+  f0[0] = softness * u[0];
+}}
+static void f0_wrong({ARGUMENTS})
+{{
+  PetscScalar value;
+  linear_u(dim, t, x, dim, &value, nothing);
+  f0[0] = value;
+}}
+static void f0_rate({ARGUMENTS})
+{{
+  f0[0] = a_t[0];
+}}
+"""
+CONSTANTS = {"rate": 3.0, "power": 1.0, "shift": 0.5}
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A C file with the functions above."""
+    path = tmp_path / "tutorial.c"
+    path.write_text(TUTORIAL)
+    return path
+
+
+def test_one_function_calls_another(path, tmp_path):
+    """With all its arguments, a_t among them; constants are numbered by an enumeration."""
+    physics = Physics({"u": 1}, CFile(path, "f0_twice"), constants=CONSTANTS)
+    s = random_state(physics, 2)
+    u, x = s["u"][0], s["x"]
+    expected = 3 * u + 0.5 + x[1] + u * u * max(x[0], 2.0) + s["u_t"][0]
+    assert_close(residual(physics.interpreter(2), s)[0], [2 * expected])
+    assert_text_agrees(CompiledPhysics(physics, 2, tmp_path), physics.interpreter(2), s)
+
+
+def test_boundary_values_within_a_flux(path, tmp_path):
+    physics = Physics({"u": 1}, "f0[0] = u[0];", boundary=Robin("right", CFile(path, "f0_bd")))
+    s = random_state(physics, 2)
+    for functions in (physics.interpreter(2), CompiledPhysics(physics, 2, tmp_path)):
+        value = functions.pw_boundary(0, s["u"], None, None, None, None, 0.0, s["x"], s["n"])[0]
+        assert_close(value, [s["u"][0] - (s["x"][0] + 2 * s["x"][1] + 1)])
+
+
+def test_variables_of_the_file_are_constants_of_the_physics(path):
+    with pytest.raises(PhysicsError, match="'softness' stands outside .* const, or have its value in constants="):
+        Physics({"u": 1}, CFile(path, "f0_soft"))
+    physics = Physics({"u": 1}, CFile(path, "f0_soft"), constants={"softness": 4.0})
+    s = random_state(physics, 2)
+    assert_close(residual(physics.interpreter(2), s)[0], 4 * s["u"])
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [("f0_wrong", "unknown name 'nothing'"), ("f0_rate", "auxiliary fields have no time derivative")],
+)
+def test_what_stays_refused(path, function, message):
+    with pytest.raises(PhysicsError, match=message):
+        Physics({"u": 1}, CFile(path, function))
