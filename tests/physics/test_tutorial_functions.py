@@ -45,6 +45,7 @@ static void f0_twice({ARGUMENTS})
 {{
   f0_plain({GIVEN}, f0);
   f0[0] *= 2.0;
+  if (f0[0] != f0[0]) abort();
 }}
 static void f0_bd({BOUNDARY})
 {{
@@ -106,8 +107,11 @@ def test_variables_of_the_file_are_constants_of_the_physics(path):
 
 @pytest.mark.parametrize(
     ("function", "message"),
-    [("f0_wrong", "unknown name 'nothing'"), ("f0_rate", "auxiliary fields have no time derivative")],
+    [("f0_wrong", "unknown name 'nothing'"), ("f0_rate", "'a_t' cannot be used here: auxiliary fields have")],
 )
 def test_what_stays_refused(path, function, message):
-    with pytest.raises(PhysicsError, match=message):
+    """With its line, which enumerations over several lines do not move."""
+    word = "nothing" if function == "f0_wrong" else "a_t[0]"
+    line = 1 + next(i for i, text in enumerate(TUTORIAL.split("\n")) if word in text)
+    with pytest.raises(PhysicsError, match=f"line {line}: {message}"):
         Physics({"u": 1}, CFile(path, function))
