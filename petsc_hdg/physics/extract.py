@@ -33,6 +33,14 @@ def function_names(text: str) -> list[str]:
     return [name for part in whole if "{" in part and "=" not in part.split("{")[0] and (name := _name(part))]
 
 
+def is_never_changed(text: str, name: str) -> bool:
+    """Whether nothing in a C file's `text` writes to the variable `name` outside all functions, but its declaration."""
+    writes = rf"&\s*{name}\b|(\+\+|--)\s*{name}\b|\b{name}\b(\s*\[[^]]*\])*\s*(=(?!=)|[-+*/%&|^]=|\+\+|--)"
+    is_array = re.search(rf"\b{name}\s*\[", text)
+    is_passed = is_array and re.search(rf"\b{name}\b(?!\s*\[)", text)
+    return len(re.findall(writes, text)) == 1 and not is_passed
+
+
 def _pieces(text: str) -> list[tuple[int, int]]:
     """(start, end) of each declaration or function at file scope; together they are the whole text."""
     pieces, start, depth, body = [], 0, 0, False

@@ -5,6 +5,7 @@ calls.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -13,6 +14,7 @@ from pycparser import c_ast
 from petsc_hdg.physics import dmplex, ir
 from petsc_hdg.physics.declarations import Declarations
 from petsc_hdg.physics.expressions import Expressions, scalar_type
+from petsc_hdg.physics.extract import is_never_changed
 from petsc_hdg.physics.ir import REAL, Function, Symbol
 from petsc_hdg.physics.liveness import written
 from petsc_hdg.physics.parse import Parsed, line_of, parse
@@ -273,6 +275,10 @@ def _late(parsed: Parsed, scope_of, constants=None):
         if "const" not in node.quals and "const" not in _inner_quals(node):
             if name in (constants or ()):
                 return None
+            if "static" in node.storage and is_never_changed(parsed.source.text, name):
+                node = copy(node)
+                node.quals = [*node.quals, "const"]
+        if "const" not in node.quals and "const" not in _inner_quals(node):
             remedy = "" if constants is None else f", or have its value in constants={{'{name}': …}}"
             message = f"'{name}' stands outside every function and must be const{remedy}"
             raise parsed.source.error(line_of(node), message)

@@ -25,6 +25,8 @@ typedef enum {{ RATE, /* of decay */
 #define IDX(i, j) (2 * (i) + (j))
 #define WEIGHTED(v, w) (SQUARE(v) * (w))
 static PetscReal softness = 0.1;
+static PetscReal weights[2][2] = {{{{0, 1}}, {{-1, 5}}}};
+static void Options(void) {{ softness = 0.2; }}
 static PetscErrorCode linear_u(PetscInt dim, PetscReal time, const PetscReal x[], PetscInt Nc, PetscScalar *u, PetscCtx ctx)
 {{
   PetscFunctionBegin;
@@ -56,6 +58,10 @@ static void f0_bd({BOUNDARY})
 static void f0_soft({ARGUMENTS})
 {{
   f0[0] = softness * u[0];
+}}
+static void f0_weighted({ARGUMENTS})
+{{
+  f0[0] = weights[1][1] * u[0];
 }}
 static void f0_wrong({ARGUMENTS})
 {{
@@ -103,6 +109,15 @@ def test_variables_of_the_file_are_constants_of_the_physics(path):
     physics = Physics({"u": 1}, CFile(path, "f0_soft"), constants={"softness": 4.0})
     s = random_state(physics, 2)
     assert_close(residual(physics.interpreter(2), s)[0], 4 * s["u"])
+
+
+def test_variables_that_nothing_changes_are_constants(path):
+    physics = Physics({"u": 1}, CFile(path, "f0_weighted"))
+    s = random_state(physics, 2)
+    assert_close(residual(physics.interpreter(2), s)[0], 5 * s["u"])
+    path.write_text(f"{TUTORIAL}static void other(void) {{ weights[1][1] += 1.0; }}")
+    with pytest.raises(PhysicsError, match="'weights' stands outside every function"):
+        Physics({"u": 1}, CFile(path, "f0_weighted"))
 
 
 @pytest.mark.parametrize(
