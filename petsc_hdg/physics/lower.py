@@ -13,18 +13,18 @@ from pycparser import c_ast
 
 from petsc_hdg.physics import dmplex, ir
 from petsc_hdg.physics.declarations import Declarations
-from petsc_hdg.physics.expressions import Expressions, scalar_type
+from petsc_hdg.physics.expressions import Expressions
 from petsc_hdg.physics.extract import is_never_changed
 from petsc_hdg.physics.ir import REAL, Function, Symbol
 from petsc_hdg.physics.liveness import written
 from petsc_hdg.physics.parse import Parsed, line_of, parse
+from petsc_hdg.physics.prototypes import inner_quals, result_type, type_words
 from petsc_hdg.physics.scope import Scope
 from petsc_hdg.physics.signatures import UNAVAILABLE, Signature, symbol
 from petsc_hdg.physics.source import Source
 from petsc_hdg.physics.statements import Statements
 
 ALL_INPUTS = ("u", "u_t", "u_x", "n", "a", "a_x", "x", "t", "g", "f0", "f1", "ctx", "u_tShift")
-_VOID = ("void", "PetscErrorCode")
 
 
 @dataclass(frozen=True)
@@ -221,46 +221,22 @@ def _helper(helpers: Helpers, name: str) -> Function:
     for position, parameter in enumerate(node.decl.type.args.params if node.decl.type.args else []):
         if isinstance(parameter, c_ast.Typename) and getattr(parameter.type.type, "names", None) == ["void"]:
             continue
-        if isinstance(parameter.type, c_ast.PtrDecl) and _words(parameter.type) == ["void"]:
+        if isinstance(parameter.type, c_ast.PtrDecl) and type_words(parameter.type) == ["void"]:
             reasons[parameter.name] = "it points to no numbers; use named constants"
             unused.add(position)
             continue
         kind, extents, pointer = typing.variable_type(parameter)
         extents = (None, *extents[1:]) if extents else (None,) if pointer else ()
-        const = "const" in parameter.quals or (extents and "const" in _inner_quals(parameter))
+        const = "const" in parameter.quals or (extents and "const" in inner_quals(parameter))
         bound = Symbol(scope.fresh(parameter.name), kind, extents, const=bool(const and extents), pointer=bool(extents))
         scope.bind(parameter.name, bound)
         parameters[position] = bound
-    result, given = _result(source, node), tuple(parameters.values())
+    result, given = result_type(source, node), tuple(parameters.values())
     function = _function(scope, helpers, {}, node.body, f"{helpers.prefix}{name}_", result, given, line_of(node))
     used = ir.names_used(*function.body)
     unused |= {place for place, bound in parameters.items() if bound.extents and bound.name not in used}
     left = tuple(bound for place, bound in parameters.items() if place not in unused)
     return replace(function, parameters=left, unused=frozenset(unused))
-
-
-def _words(node) -> list[str] | None:
-    """The words of the type that a pointer points to, None for what is no plain type."""
-    return getattr(getattr(node.type, "type", None), "names", None)
-
-
-def _inner_quals(parameter) -> list:
-    inner = parameter.type
-    while not isinstance(inner, c_ast.TypeDecl):
-        inner = inner.type
-    return inner.quals
-
-
-def _result(source: Source, node) -> str | None:
-    words = _words(node.decl.type)
-    if words is None:
-        raise source.error(line_of(node), f"'{node.decl.name}' must return a number or nothing")
-    if len(words) == 1 and words[0] in _VOID:
-        return None
-    kind = scalar_type(words)
-    if kind is None:
-        raise source.error(line_of(node), f"'{node.decl.name}' must return PetscReal, PetscScalar, PetscInt or nothing")
-    return kind
 
 
 def _late(parsed: Parsed, scope_of, constants=None):
@@ -272,13 +248,13 @@ def _late(parsed: Parsed, scope_of, constants=None):
         node = parsed.declarations.get(name)
         if node is None:
             return None
-        if "const" not in node.quals and "const" not in _inner_quals(node):
+        if "const" not in node.quals and "const" not in inner_quals(node):
             if name in (constants or ()):
                 return None
             if "static" in node.storage and is_never_changed(parsed.source.text, name):
                 node = copy(node)
                 node.quals = [*node.quals, "const"]
-        if "const" not in node.quals and "const" not in _inner_quals(node):
+        if "const" not in node.quals and "const" not in inner_quals(node):
             remedy = "" if constants is None else f", or have its value in constants={{'{name}': …}}"
             message = f"'{name}' stands outside every function and must be const{remedy}"
             raise parsed.source.error(line_of(node), message)
