@@ -18,7 +18,18 @@ BAD_OPTIONS = {
         lambda c, f: by_database(c, fe_degree="0"),
         "fe_degree 0 gives field 'u' the degree 0; cg_gpu takes 1 to 4",
     ),
-    "degree 5": (lambda c, f: by_database(c, fe_degree="5"), "degree 5; cg_gpu takes 1 to 4"),
+    "degree 5": (
+        lambda c, f: by_database(c, fe_degree="5"),
+        "degree 5; cg_gpu takes 1 to 4 on triangle cells; more, up to 9, go with quadrilaterals and hexahedra or",
+    ),
+    "degree 10": (
+        lambda c, f: fe.Problem(mesh(c, simplex=False), clamped(), Options(degree=10, check_kernels=False)),
+        "degree 10; cg_gpu takes 1 to 9",
+    ),
+    "first-order subspace of two degrees": (
+        lambda c, f: problem(c, library.stokes(2), degree=2, pmat="conforming"),
+        "-fe_pmat conforming takes fields of one degree, and physics 'stokes' has a degree_offset; use -fe_pmat aij",
+    ),
     "degree 40": (lambda c, f: by_database(c, fe_degree="40"), "fe_degree 40: give a whole number from"),
     "degree as a word": (lambda c, f: by_database(c, fe_degree="two"), "fe_degree two: give a whole number"),
     "flag as a word": (lambda c, f: by_database(c, fe_view="maybe"), "fe_view maybe: give true or false"),

@@ -83,13 +83,16 @@ class Discretization:
         return 1
 
     def _check_degree(self) -> None:
-        low, high = self.degrees
+        self._check_degrees(*self.degrees)
+
+    def _check_degrees(self, low: int, high: int, where: str = "") -> None:
+        """Raise OptionError for fields whose degree is none of low to high, which is all that is taken `where`."""
         for f in self.physics.fields:
             degree = self.options.degree + f.degree_offset
             if not low <= degree <= high:
                 raise OptionError(
                     f"-{self.options.prefix}fe_degree {self.options.degree} gives field '{f.name}' the degree "
-                    f"{degree}; {self.name} takes {low} to {high}"
+                    f"{degree}; {self.name} takes {low} to {high}{where}"
                 )
 
     def matrix_rows(self) -> tuple[np.ndarray, np.ndarray] | None:

@@ -1,4 +1,5 @@
-"""Continuous Galerkin: Lagrange P1…P4 and Q1…Q4, element kernels by thread transposition or one thread a cell."""
+"""Continuous Galerkin: Lagrange P1…P4 and Q1…Q9, element kernels by sums along lines, thread transposition or one
+thread a cell."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ class ContinuousGalerkin(CGSpecs, Discretization):
     """
 
     name = "cg_gpu"
-    degrees = (1, 4)
+    degrees = (1, 9)
+    simplex_degrees: tuple[int, int] | None = (1, 4)  # None: as `degrees`
 
     def __init__(self, mesh, physics, options, limits: DeviceLimits | None = None):
         super().__init__(mesh, physics, options)
@@ -30,6 +32,16 @@ class ContinuousGalerkin(CGSpecs, Discretization):
         self.dm = mesh.dm.clone()
         self.global_tables: dict[str, np.ndarray] = {}  # kernel -> tables that are too large for constant memory
         self.auxiliary = AuxiliaryRows(physics.auxiliary, self.spaces[0].element)
+
+    def _check_degree(self) -> None:
+        if self.mesh.shape.is_simplex and self.simplex_degrees:
+            self._check_degrees(
+                *self.simplex_degrees,
+                f" on {self.mesh.cell} cells; more, up to {self.degrees[1]}, go with quadrilaterals and hexahedra or "
+                f"-{self.options.prefix}cg_condense",
+            )
+        else:
+            super()._check_degree()
 
     @cached_property
     def dofmap(self):

@@ -19,14 +19,14 @@ class Oracle:
     def __init__(self, discretization):
         self.discretization = discretization
         self.interpreter = discretization.physics.interpreter(discretization.dim)
+        self._kept: dict[tuple, np.ndarray] = {}  # tables of elements at the points of rules
 
     def residual(self, cell: int, u, aux, constants, t=0.0, u_t=None) -> np.ndarray:
         """Element vector [dof]."""
         u_t = np.zeros_like(u) if u_t is None else u_t
         rule = self.discretization.quadrature
         out = np.zeros(len(u))
-        for point, weight in zip(rule.points, rule.weights, strict=True):
-            p = _Point(self.discretization, cell, point, aux)
+        for p, weight in self._points(rule, cell, aux):
             f0, f1 = self.interpreter.pw_residual(*p.state(u, u_t), p.a, p.a_x, t, p.x, constants)
             out += weight * p.measure * p.test(f0, f1)
         return out
@@ -36,8 +36,7 @@ class Oracle:
         u_t = np.zeros_like(u) if u_t is None else u_t
         rule = self.discretization.quadrature
         out = np.zeros(len(u))
-        for point, weight in zip(rule.points, rule.weights, strict=True):
-            p = _Point(self.discretization, cell, point, aux)
+        for p, weight in self._points(rule, cell, aux):
             directions = p.state(du, shift * du)
             f0, f1 = self.interpreter.pw_jacobian(*p.state(u, u_t), *directions, p.a, p.a_x, t, shift, p.x, constants)
             out += weight * p.measure * p.test(f0, f1)
@@ -66,38 +65,53 @@ class Oracle:
             out += weight * p.test(f0, None)
         return out
 
+    def _points(self, rule, cell, aux):
+        for k, weight in enumerate(rule.weights):
+            yield (
+                _Point(self.discretization, cell, lambda element, k=k: self._table(element, rule.points)[:, k], aux),
+                weight,
+            )
+
+    def _table(self, element, points: np.ndarray) -> np.ndarray:
+        """Values and reference gradients [1 + dim, point, basis], once: elements of high degree take long."""
+        key = (element, points.tobytes())
+        if key not in self._kept:
+            self._kept[key] = element.tabulate(points)
+        return self._kept[key]
+
     def _facet_points(self, cell, facet, aux):
         disc = self.discretization
         rules, normals = facet_quadrature(disc.mesh.cell, disc.quadrature_degree)
-        for point, weight in zip(rules[facet].points, rules[facet].weights, strict=True):
-            p = _Point(disc, cell, point, aux)
+        for p, weight in self._points(rules[facet], cell, aux):
             normal = np.linalg.solve(p.jacobian.T, normals[facet])
             length = np.linalg.norm(normal)
             yield p, weight * p.measure * length, normal / length
 
 
 class _Point:
-    """A point of a cell: geometry, basis and auxiliary values there."""
+    """A point of a cell: geometry, basis and auxiliary values there.
 
-    def __init__(self, discretization, cell: int, point: np.ndarray, aux):
+    table_of: function of an element that gives its values and reference gradients [1 + dim, basis] at the point.
+    """
+
+    def __init__(self, discretization, cell: int, table_of, aux):
         geometry = discretization.mesh.geometry
         corners = geometry.nodes[geometry.cell_nodes[cell]]
-        table = discretization.geometry_element.tabulate(point[None])[:, 0]
+        table = table_of(discretization.geometry_element)
         self.spaces = discretization.spaces
         self.dim = discretization.dim
         self.x = table[0] @ corners
         self.jacobian = corners.T @ table[1:].T  # [physical, reference]
         self.measure = abs(np.linalg.det(self.jacobian))
-        self.tables = [self._table(s.element, point) for s in self.spaces]
-        self._auxiliary(discretization.auxiliary, aux, point)
+        self.tables = [self._physical(table_of(s.element)) for s in self.spaces]
+        self._auxiliary(discretization.auxiliary, aux, table_of)
 
-    def _table(self, element, point):
-        """Values [basis] and physical gradients [basis, dim]."""
-        table = element.tabulate(point[None])[:, 0]
+    def _physical(self, table):
+        """Values [basis] and physical gradients [basis, dim] of a table."""
         return table[0], np.linalg.solve(self.jacobian.T, table[1:]).T
 
-    def _auxiliary(self, auxiliary, aux, point) -> None:
-        values, gradients = self._table(auxiliary.element, point)
+    def _auxiliary(self, auxiliary, aux, table_of) -> None:
+        values, gradients = self._physical(table_of(auxiliary.element))
         self.a, self.a_x = np.zeros(auxiliary.num_components), np.zeros((auxiliary.num_components, self.dim))
         for k in range(auxiliary.num_components):
             rows = aux[auxiliary.starts[k] : auxiliary.starts[k + 1]]

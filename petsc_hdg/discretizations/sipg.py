@@ -36,6 +36,7 @@ class InteriorPenalty(SIPGSpecs, ContinuousGalerkin):
     """
 
     name = "sipg_gpu"
+    simplex_degrees = None
 
     def __init__(self, mesh, physics, options, limits=None):
         self.degrees = degrees_of(mesh.cell)

@@ -7,13 +7,14 @@ from .options import Options
 
 # Coarse levels for -pc_type mg, and the schemes that have them.
 _LEVELS = {"conforming": ("cg_gpu", "hdg_gpu", "sipg_gpu"), "agglomerates": ("sipg_gpu", "poly_gpu")}
+ASSEMBLED = 4  # degree up to which continuous elements are assembled by default
 # PC types that need nothing but products and the diagonal, or bring their own matrices.
 _MATRIX_FREE_PCS = ("none", "jacobi", "python", "shell", "ksp", "composite", "mat")
 
 
-def chosen_pmat(options: Options) -> str:
-    """`aij`, `conforming`, `agglomerates` or `none`: what `-fe_pmat` says, `auto` settled by the scheme and the user's
-    -pc_type.
+def chosen_pmat(options: Options, physics) -> str:
+    """`aij`, `conforming`, `agglomerates` or `none`: what `-fe_pmat` says, `auto` settled by the scheme, its degree,
+    the fields of the physics and the user's -pc_type.
 
     Raises OptionError for `conforming` and `agglomerates` where they do not go with them.
     """
@@ -21,7 +22,7 @@ def chosen_pmat(options: Options) -> str:
 
     given = PETSc.Options(options.prefix).getString("pc_type", "mg")
     if options.pmat in _LEVELS:
-        _check_levels(options, given)
+        _check_levels(options, physics, given)
     if options.hdg_trace_precision == "single" and options.backend == "hdg_gpu":
         _check_rough(options)
         return options.pmat if options.pmat in _LEVELS else "none"
@@ -29,9 +30,20 @@ def chosen_pmat(options: Options) -> str:
         return options.pmat
     if options.backend == "poly_gpu" and given == "mg":
         return "agglomerates"
-    if options.backend != "sipg_gpu":
+    if options.backend != "sipg_gpu" and not _has_large_matrices(options, physics):
         return "aij"
     return "conforming" if given == "mg" else "none" if given in _MATRIX_FREE_PCS else "aij"
+
+
+def _has_large_matrices(options: Options, physics) -> bool:
+    """Whether continuous elements are of a degree at which products take far less than matrices of cells, and there is
+    a first-order subspace."""
+    is_high = options.backend == "cg_gpu" and options.degree > ASSEMBLED
+    return is_high and not options.cg_condense and _of_one_degree(physics)
+
+
+def _of_one_degree(physics) -> bool:
+    return not any(f.degree_offset for f in physics.fields)
 
 
 def chosen_mat_type(options: Options, blocks: bool) -> str:
@@ -42,7 +54,7 @@ def chosen_mat_type(options: Options, blocks: bool) -> str:
     return "baij" if asked.endswith("baij") and blocks else "aij"
 
 
-def _check_levels(options: Options, pc_type: str) -> None:
+def _check_levels(options: Options, physics, pc_type: str) -> None:
     name, schemes = f"-{options.prefix}fe_pmat", _LEVELS[options.pmat]
     if options.backend not in schemes:
         raise OptionError(
@@ -51,6 +63,11 @@ def _check_levels(options: Options, pc_type: str) -> None:
         )
     if options.pmat == "conforming" and options.cg_condense:
         raise OptionError(f"{name} conforming does not go with -{options.prefix}cg_condense; use {name} aij")
+    if options.pmat == "conforming" and options.backend == "cg_gpu" and not _of_one_degree(physics):
+        raise OptionError(
+            f"{name} conforming takes fields of one degree, and physics '{physics.name}' has a degree_offset; use "
+            f"{name} aij"
+        )
     if pc_type != "mg" and pc_type not in _MATRIX_FREE_PCS:
         raise OptionError(
             f"{name} {options.pmat} goes with -{options.prefix}pc_type mg; {pc_type} takes the assembled matrix: use "

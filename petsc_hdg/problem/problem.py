@@ -63,7 +63,7 @@ class Problem(Restartable, Evaluated):
         self.default_krylov = ""  # where it follows symmetry, see preconditioners.set_defaults
         self.symmetric = None  # whether the matrix is, with the present data: see preconditioners.is_symmetric
         self.eigenvalues = None  # smallest and largest, as -sipg_check_coercivity estimates them
-        self.pmat = chosen_pmat(self.options)
+        self.pmat = chosen_pmat(self.options, physics)
         self._unset = [f.name for f in physics.auxiliary]
         self._choose_device()
         limits = DeviceLimits.of(self.device)

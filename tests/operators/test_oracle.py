@@ -13,7 +13,8 @@ from petsc_hdg.discretizations.oracle import Oracle
 from petsc_hdg.options import VARIANTS, Options
 from petsc_hdg.problem import Problem
 
-DEGREES = range(ContinuousGalerkin.degrees[0], ContinuousGalerkin.degrees[1] + 1)
+LOWEST, HIGHEST = ContinuousGalerkin.simplex_degrees  # those that all shapes have
+DEGREES = range(LOWEST, HIGHEST + 1)
 KERNELS = [v for v in VARIANTS if v != "auto"]
 FIRST_ORDER_ONLY = ("patch",)
 CELLS = {kernel: SHAPES for kernel in KERNELS} | {"tensor": ("quadrilateral", "hexahedron")}
