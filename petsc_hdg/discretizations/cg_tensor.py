@@ -9,7 +9,7 @@ import numpy as np
 from ..codegen import KernelSpec
 from ..errors import OptionError
 from ..reference import ReferenceElement, cell_quadrature
-from .lines import CPU_BYTES, UNROLL, as_vectors, lagrange
+from .lines import CPU_BYTES, UNROLL, as_vectors, lagrange, tensor_order
 
 COMMON = ("geometry.clh", "point.clh", "gather_tvector.clh", "cg_point.clh", "lines.clh", "cg_tensor.clh")
 SOURCES = (*COMMON, "cg_tensor_group.clh", "cg_tensor.cl")
@@ -164,7 +164,7 @@ def tensor_places(element: ReferenceElement, most: int) -> np.ndarray:
     element's own."""
     count = element.degree + 1
     grid = np.full((most,) * element.dim, -1)
-    order = np.lexsort(np.round(element.nodes, 12).T)
+    order = tensor_order(element.nodes)
     grid[(slice(count),) * element.dim] = order.reshape((count,) * element.dim)
     return grid.ravel()
 

@@ -17,6 +17,11 @@ def as_vectors(spec: KernelSpec) -> KernelSpec:
     return replace(spec, physics=kernel_text("lanes.clh") + spec.physics)
 
 
+def tensor_order(nodes: np.ndarray) -> np.ndarray:
+    """Places [node] in nodes [node, axis] of a grid, the first axis fastest."""
+    return np.lexsort(np.round(nodes, 12).T)
+
+
 def lagrange(nodes: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Lagrange basis of `nodes` [k] at points [i] on a line: values and derivatives [i, k]."""
     values, slopes = np.ones((2, len(points), len(nodes)))

@@ -20,6 +20,7 @@ from ..reference import (
 from .base import cell_fastest, padded
 from .cg import ContinuousGalerkin
 from .interleaved import discontinuous_dofmap, num_chunks
+from .lines import tensor_order
 from .neighbours import find_neighbours
 from .orientations import Orientations
 from .sipg_checks import check_sipg, degrees_of
@@ -75,7 +76,7 @@ class InteriorPenalty(SIPGSpecs, ContinuousGalerkin):
         nodes = self.element.nodes
         if not is_tensor(self.mesh.cell):
             return np.arange(len(nodes))
-        return np.lexsort(np.round(nodes, 12).T)
+        return tensor_order(nodes)
 
     @cached_property
     def row_of_dof(self) -> np.ndarray:

@@ -9,7 +9,7 @@ from ..codegen import KernelSpec
 from ..errors import OptionError
 from ..reference import gauss_lobatto, on_facets, tensor_points
 from .interleaved import CHUNK
-from .lines import CPU_BYTES, UNROLL, as_vectors, lagrange
+from .lines import CPU_BYTES, UNROLL, as_vectors, lagrange, tensor_order
 from .sipg_node import TensorShape, gpu_shapes, node_rounds
 
 POINTWISE = ("geometry.clh", "point.clh", "sipg_flux.clh", "lines.clh", "sipg_tensor.clh")
@@ -67,7 +67,7 @@ def tensor_tables(disc) -> dict[str, np.ndarray]:
         "PHI": values,
         "DPHI": slopes,
         "NODE_ORDER": disc.tensor_order.astype(np.int32),
-        "GEO_ORDER": np.lexsort(np.round(disc.geometry_element.nodes, 12).T).astype(np.int32),
+        "GEO_ORDER": tensor_order(disc.geometry_element.nodes).astype(np.int32),
         "PLACE": facet_places(disc, len(points)),
         "GEO_PLACE": facet_places(disc, len(geometry)),
     }

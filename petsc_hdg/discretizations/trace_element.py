@@ -9,6 +9,7 @@ import basix
 import numpy as np
 
 from ..reference import cell_dim, facet_cell, facet_count, on_facets
+from .lines import tensor_order
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def _nodes(kind: str, degree: int) -> np.ndarray:
     lattice = basix.LatticeType.gll
     simplex = basix.LatticeSimplexMethod.warp if kind != "triangle" else basix.LatticeSimplexMethod.isaac
     points = basix.create_lattice(basix.CellType[kind], degree, lattice, True, simplex)
-    return np.ascontiguousarray(points[np.lexsort(np.round(points, 12).T)])
+    return np.ascontiguousarray(points[tensor_order(points)])
 
 
 def _vandermonde(kind: str, degree: int, points: np.ndarray) -> np.ndarray:

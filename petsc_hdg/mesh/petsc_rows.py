@@ -26,9 +26,14 @@ def aij(sizes, block_size: int, starts: np.ndarray, columns: np.ndarray, comm, v
     mat.setType("aij")
     mat.setBlockSize(block_size)
     mat.setPreallocationCSR((starts, columns) if values is None else (starts, columns, values))
-    # PETSc forgets the block size of this rank's part, which point-block smoothers read
-    mat.getDiagonalBlock().setBlockSize(block_size)
+    keep_block_size(mat)
     return mat
+
+
+def keep_block_size(mat: PETSc.Mat) -> None:
+    """Tell it to this rank's part of a matrix with a pattern, which forgets it and point-block smoothers read."""
+    if mat.comm.size > 1:
+        mat.getDiagonalBlock().setBlockSize(mat.getBlockSize())
 
 
 def fill(mat: PETSc.Mat, values: np.ndarray) -> None:

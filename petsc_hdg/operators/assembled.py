@@ -46,8 +46,7 @@ class AssembledMatrix:
         else:
             self.mat.setPreallocationCSR(disc.matrix_blocks() or rows)
             self._fill = partial(_set_rows, rows)
-        if self.mat.comm.size > 1:  # PETSc forgets the block size of this rank's part, which point-block smoothers read
-            self.mat.getDiagonalBlock().setBlockSize(disc.block_size)
+        petsc_rows.keep_block_size(self.mat)
 
     def update(self, shift: float = 0.0) -> None:
         """Fill the matrix at the state, and with the shift, the operator was last linearized at. Collective.

@@ -135,7 +135,7 @@ class SIPGOperator(CGOperator):
 
     def penalties(self) -> np.ndarray:
         """Penalties [component, facet, owned cell] on the host, 0 where a facet has no term."""
-        return self.penalty.values()[:, :, : self.discretization.mesh.num_cells]
+        return self.penalty.owned()
 
     def details(self, complete: bool = True) -> list[str]:
         """The scheme, the penalty's formula, and its range once it is known. Collective."""

@@ -60,9 +60,13 @@ class SIPGPenalty:
         """`sigma` [component, facet of the cell, stride] on the host."""
         return self.arrays.to_host(self.sigma, self._shape, name="penalties")
 
+    def owned(self) -> np.ndarray:
+        """The same of owned cells [component, facet of the cell, cell]."""
+        return self.values()[:, :, : self.disc.mesh.num_cells]
+
     def range(self) -> tuple[float, float]:
         """The least penalty of a facet and the largest, of all ranks; the largest is 0 if none is known. Collective."""
         comm = self.disc.mesh.comm
-        found = np.abs(self.values()[:, :, : self.disc.mesh.num_cells]) if self.is_known else np.zeros(0)
+        found = np.abs(self.owned()) if self.is_known else np.zeros(0)
         low = comm.allreduce(found[found > 0].min(initial=np.inf), MIN)
         return low, comm.allreduce(found.max(initial=0.0), MAX)

@@ -7,25 +7,12 @@ import re
 
 from pycparser import c_ast, c_parser
 
+from petsc_hdg.physics.elementary import OPERATORS
+
 WORDS = ("if", "ifdef", "ifndef", "elif", "else", "endif")
 # What is defined here as in a PETSc of real doubles; other names are defined by the text alone.
 _DEFINED = frozenset({"PETSC_USE_REAL_DOUBLE"})
 _DEPTH = 20
-_BINARY = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.floordiv,
-    "%": operator.mod,
-    "<": operator.lt,
-    ">": operator.gt,
-    "<=": operator.le,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "&&": lambda a, b: bool(a) and bool(b),
-    "||": lambda a, b: bool(a) or bool(b),
-}
 _UNARY = {"!": operator.not_, "-": operator.neg, "+": operator.pos}
 
 
@@ -81,7 +68,10 @@ class Conditionals:
         if isinstance(node, c_ast.UnaryOp):
             return int(_UNARY[node.op](self._number(node.expr, depth)))
         if isinstance(node, c_ast.BinaryOp):
-            return int(_BINARY[node.op](self._number(node.left, depth), self._number(node.right, depth)))
+            left, right = (self._number(side, depth) for side in (node.left, node.right))
+            if node.op in ("/", "%") and right == 0:
+                raise ZeroDivisionError
+            return int(OPERATORS[node.op](left, right))
         (name,) = node.args.exprs  # AttributeError unless a call
         known = {"defined": name.name, "PetscDefined": f"PETSC_{name.name}"}[node.name.name]
         return int(known in self.macros or known in _DEFINED)

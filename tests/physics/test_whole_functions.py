@@ -118,7 +118,7 @@ enum Kind { mu_only, both };
 #if defined(PETSC_USE_COMPLEX) || PetscDefined(HAVE_LIBCEED)
   #include "mine.h"
 static PetscReal value(void) { return neither(); }
-#elif SIZE*2 == 4 && !defined(IDX2)
+#elif SIZE*2 == 4 && !defined(IDX2) && -7/2 == -3 && -7 % 2 == -1
   #ifndef THREE
 static PetscReal value(void) { return 3.0; }
   #else
