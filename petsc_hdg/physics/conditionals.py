@@ -8,12 +8,13 @@ import re
 from pycparser import c_ast, c_parser
 
 from petsc_hdg.physics.elementary import OPERATORS
+from petsc_hdg.physics.macros import Endless, Template, expand
 
 WORDS = ("if", "ifdef", "ifndef", "elif", "else", "endif")
 # What is defined here as in a PETSc of real doubles; other names are defined by the text alone.
-_DEFINED = frozenset({"PETSC_USE_REAL_DOUBLE"})
-_DEPTH = 20
-_UNARY = {"!": operator.not_, "-": operator.neg, "+": operator.pos}
+_OURS = frozenset({"PETSC_USE_REAL_DOUBLE"})
+_DEFINED = re.compile(r"\bPetscDefined\s*\(\s*(\w+)\s*\)|\bdefined\s*\(\s*(\w+)\s*\)|\bdefined\s+(\w+)")
+_UNARY = {"!": operator.not_, "-": operator.neg, "+": operator.pos, "~": operator.invert}
 
 
 class Unreadable(Exception):
@@ -23,7 +24,7 @@ class Unreadable(Exception):
 class Conditionals:
     """The nest of conditions around the present line. `macros` is what the text has defined up to there."""
 
-    def __init__(self, macros: dict[str, str]):
+    def __init__(self, macros: dict[str, str | Template]):
         self.macros = macros
         self.open: list[list[bool]] = []  # of each level: whether its lines stand, whether one of its branches did
 
@@ -49,34 +50,42 @@ class Conditionals:
             self.open[-1] = [held, taken or held]
 
     def _holds(self, text: str) -> bool:
-        return bool(self._value(re.sub(r"\bdefined\s+(\w+)", r"defined(\1)", text), _DEPTH))
-
-    def _value(self, text: str, depth: int) -> int:
         try:
-            tree = c_parser.CParser().parse(f"int condition = {text};")
-            return self._number(tree.ext[0].init, depth)
+            whole = self._answered(expand(self._answered(text), self.macros))
+            return bool(_number(c_parser.CParser().parse(f"int condition = {whole};").ext[0].init))
+        except Endless as error:
+            raise Unreadable("a #define refers to itself") from error
         except (c_parser.ParseError, ArithmeticError, AttributeError, IndexError, KeyError, ValueError) as error:
             raise Unreadable(f"the condition '{text}' cannot be read") from error
 
-    def _number(self, node, depth: int) -> int:
-        if depth == 0:
-            raise Unreadable("a #define refers to itself")
-        if isinstance(node, c_ast.Constant):
-            return int(node.value.rstrip("uUlL"), 0)
-        if isinstance(node, c_ast.ID):
-            return self._macro(node.name, depth)
-        if isinstance(node, c_ast.UnaryOp):
-            return int(_UNARY[node.op](self._number(node.expr, depth)))
-        if isinstance(node, c_ast.BinaryOp):
-            left, right = (self._number(side, depth) for side in (node.left, node.right))
-            if node.op in ("/", "%") and right == 0:
-                raise ZeroDivisionError
-            return int(OPERATORS[node.op](left, right))
-        (name,) = node.args.exprs  # AttributeError unless a call
-        known = {"defined": name.name, "PetscDefined": f"PETSC_{name.name}"}[node.name.name]
-        return int(known in self.macros or known in _DEFINED)
+    def _answered(self, text: str) -> str:
+        """`text` with 1 or 0 in place of each defined(NAME), defined NAME and PetscDefined(NAME)."""
+        return _DEFINED.sub(lambda match: str(int(self._known(*match.groups()))), text)
 
-    def _macro(self, name: str, depth: int) -> int:
-        if name not in self.macros:  # 0 in C, where a misspelt name goes unnoticed
-            raise Unreadable(f"'{name}' is no #define of a constant")
-        return self._value(self.macros[name], depth - 1)
+    def _known(self, petsc: str | None, in_brackets: str | None, bare: str | None) -> bool:
+        name = f"PETSC_{petsc}" if petsc else in_brackets or bare
+        return name in self.macros or name in _OURS
+
+
+def _number(node) -> int:
+    """Value of a condition whose macros are replaced; what && || ?: pass over may be anything, as in C."""
+    if isinstance(node, c_ast.Constant):
+        return _integer(node.value.rstrip("lL"))
+    if isinstance(node, c_ast.ID):  # 0 in C, where a misspelt name goes unnoticed
+        raise Unreadable(f"'{node.name}' is no #define of a constant")
+    if isinstance(node, c_ast.UnaryOp):
+        return int(_UNARY[node.op](_number(node.expr)))
+    if isinstance(node, c_ast.TernaryOp):
+        return _number(node.iftrue if _number(node.cond) else node.iffalse)
+    left = _number(node.left)  # AttributeError of a call
+    if node.op in ("&&", "||") and bool(left) == (node.op == "||"):
+        return int(bool(left))
+    right = _number(node.right)
+    if node.op in ("/", "%") and right == 0:
+        raise ZeroDivisionError
+    return int(OPERATORS[node.op](left, right))
+
+
+def _integer(digits: str) -> int:
+    """An integer of C, whose octal numbers begin with 0; ValueError of one without sign, in which -1 is large."""
+    return int(digits, 8 if re.fullmatch("0[0-7]+", digits) else 0)

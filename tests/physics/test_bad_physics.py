@@ -123,7 +123,7 @@ BAD = {
     ),
     "condition of the unknown": (text("#if dim == 2\nf0[0] = 1.0;\n#endif"), "line 1: 'dim' is no #define"),
     "condition divides by 0": (text("#if 1/0\n#endif\nf0[0] = 1.0;"), "line 1: the condition '1/0' cannot be read"),
-    "condition of itself": (text("#define N N\n\n#if N\n#endif\nf0[0] = 1.0;"), "line 3: a #define refers to itself"),
+    "condition of itself": (text("#define N N+1\n\n#if N\n#endif\nf0[0] = 1.0;"), "line 3: a #define refers to itself"),
     "condition without end": (text("f0[0] = 1.0;\n#ifdef A\n#if B\n#endif"), "line 2: a condition begins here that no"),
     "end without condition": (text("f0[0] = 1.0;\n#endif"), "line 2: #endif stands without #if"),
     "else without condition": (text("f0[0] = 1.0;\n#else"), "line 2: #else stands without #if"),
