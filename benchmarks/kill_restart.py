@@ -8,7 +8,8 @@
    checkpoint is looked at, and the run restarted from it. The last one ends. The time of every other kill counts from
    the first new checkpoint, so that the run gets on.
 3. The last states of both are compared bit by bit, and so are the files of their last checkpoints.
-4. The checkpoint after each kill is taken to the end on other numbers of ranks, with other partitions, and compared.
+4. The last checkpoint is taken to the end on other numbers of ranks, with other partitions, and compared.
+   With `-kills 0` there is no second run, and the other numbers of ranks go all the way.
 
 Exit code 1 if a state differs (in a bit on the same ranks, by 1e-10 of the largest value on others), a checkpoint is
 damaged, a rank goes on after a kill, or memory grew by more than 2 % after the first 100 and the first tenth of the
@@ -82,22 +83,26 @@ class Experiment:
 
     def run(self) -> dict:
         alone = self._alone()
-        killed = self._killed(alone["seconds"])
-        same = np.array_equal(self._state("alone.h5"), self._state("killed.h5"))
-        same_files = (self.folder / "a.h5").read_bytes() == (self.folder / "b.h5").read_bytes()
-        print(f"same bits: {same}, same files: {same_files}", flush=True)
+        killed = self._killed(alone["seconds"]) if self.given.kills else []
+        same = self._same() if self.given.kills else {}
+        print(same, flush=True)
         others = self._others(killed)
         close = all(row["difference"] <= TOLERANCE for row in others)
         intact = all(row["intact"] for row in killed)
         return {
             "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-            "ok": bool(same and same_files and close and intact and alone["flat"]),
-            "same bits": bool(same),
-            "same files": bool(same_files),
+            "ok": bool(all(same.values()) and close and intact and alone["flat"]),
+            **same,
             "alone": alone,
             "killed": killed,
             "others": others,
         }
+
+    def _same(self) -> dict[str, bool]:
+        """Whether the run that was killed ended as the one left alone."""
+        files = [(self.folder / name).read_bytes() for name in ("a.h5", "b.h5")]
+        same = np.array_equal(self._state("alone.h5"), self._state("killed.h5"))
+        return {"same bits": bool(same), "same files": files[0] == files[1]}
 
     def _command(self, ranks: int, **more) -> list[str]:
         words = [word for name, value in more.items() if value is not None for word in (f"-{name}", str(value))]
@@ -107,7 +112,7 @@ class Experiment:
     def _alone(self) -> dict:
         memory, began = self.folder / "memory.json", time.monotonic()
         files = {"fe_checkpoint": self.folder / "a.h5", "final": self.folder / "alone.h5", "memory": memory}
-        said = _finished(self._command(self.given.ranks, every=self.given.every, **files))
+        said = _finished(self._command(self.given.ranks, every=min(self.given.every, self.given.steps), **files))
         seconds = time.monotonic() - began
         rows = json.loads(memory.read_text())
         settled = [row for row in rows if row[0] >= max(SETTLED, self.given.steps / 10)] or rows[-1:]
@@ -142,12 +147,13 @@ class Experiment:
 
     def _others(self, killed: list[dict]) -> list[dict]:
         rows, true = [], self._state("alone.h5")
-        last = [number for number, row in enumerate(killed) if row["step"]][-1:]
-        for ranks in self.given.others if last else []:
-            files = {"fe_restart": self.folder / f"{last[0]}.h5", "final": self.folder / "other.h5", "shuffle": ranks}
+        last = max((number for number, row in enumerate(killed) if row["step"]), default=None)
+        restart, step = (None, 0) if last is None else (self.folder / f"{last}.h5", killed[last]["step"])
+        for ranks in self.given.others:
+            files = {"fe_restart": restart, "final": self.folder / "other.h5", "shuffle": ranks}
             _finished(self._command(ranks, **files))
             difference = float(np.abs(self._state("other.h5") - true).max() / np.abs(true).max())
-            rows.append({"ranks": ranks, "from step": killed[last[0]]["step"], "difference": difference})
+            rows.append({"ranks": ranks, "from step": step, "difference": difference})
             print(rows[-1], flush=True)
         return rows
 
