@@ -6,7 +6,10 @@ Georgoulis and Kappas 2021, appendix A, facet by facet.
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.polynomial.legendre import legvander
@@ -15,7 +18,8 @@ from .legendre import exponents
 from .poly_outline import cell_points, facet_points, find_outline, joined, portions
 from .poly_simplices import paper_numbers, volumes
 
-MOST_VALUES = 1 << 20  # values of basis functions held at a time
+MOST_VALUES = 1 << 18  # values of basis functions held at a time by a thread
+MOST_THREADS = 8  # on parts of the polytopes: numpy works without the interpreter
 FEW = 64  # items of a polytope up to which the k-th of all polytopes are added at once
 LOST = 1e-13  # eigenvalue of a scaled mass matrix that is nothing but round-off
 
@@ -52,9 +56,21 @@ def trace_constants(outline, polytopes, degrees: np.ndarray, space: str = "total
             found[those] = _ratios(outline, polytopes)[those]
             continue
         sizes = np.diff(polytopes.cells[0]) * len(powers) * (len(powers) + 4)
-        for part in portions(those, sizes[those], MOST_VALUES):
-            found[part] = _largest(_Samples.of(outline, polytopes, part, powers), powers, space)
+        parts = portions(those, sizes[those], MOST_VALUES)
+        constants = partial(_constants, outline, polytopes, powers, space)
+        with ThreadPoolExecutor(_threads(outline.mesh.comm.size)) as threads:
+            for part, values in zip(parts, threads.map(constants, parts), strict=True):
+                found[part] = values
     return found
+
+
+def _constants(outline, polytopes, powers: np.ndarray, space: str, part: np.ndarray) -> np.ndarray:
+    return _largest(_Samples.of(outline, polytopes, part, powers), powers, space)
+
+
+def _threads(ranks: int) -> int:
+    """Threads of this rank, which shares the processors with the others."""
+    return max(1, min(MOST_THREADS, len(os.sched_getaffinity(0)) // ranks))
 
 
 def _ratios(outline, polytopes) -> np.ndarray:
@@ -142,7 +158,7 @@ def _largest(samples: _Samples, powers: np.ndarray, space: str) -> np.ndarray:
     centroid, covariance = samples.moments()
     if space == "tensor":
         covariance = covariance * np.eye(covariance.shape[1])
-    scale = np.linalg.inv(np.linalg.cholesky(covariance)) / np.sqrt(3.0)
+    scale = _inverse_of_lower(np.linalg.cholesky(covariance)) / np.sqrt(3.0)
     mass, surface = samples.grams(powers, centroid, scale)
     size = 1 / np.sqrt(np.einsum("kii->ki", mass))
     mass, surface = (m * size[:, :, None] * size[:, None, :] for m in (mass, surface))
@@ -153,8 +169,17 @@ def _largest(samples: _Samples, powers: np.ndarray, space: str) -> np.ndarray:
 def _inverse_root(mass: np.ndarray) -> np.ndarray:
     """W [matrix, n, n] with Wᵀ M W = 1, where M is not positive definite on what round-off leaves of it."""
     try:
-        return np.swapaxes(np.linalg.inv(np.linalg.cholesky(mass)), 1, 2)
+        return np.swapaxes(_inverse_of_lower(np.linalg.cholesky(mass)), 1, 2)
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(mass)
         kept = values > LOST * values[:, -1:]
         return vectors * np.where(kept, 1 / np.sqrt(np.where(kept, values, 1.0)), 0.0)[:, None, :]
+
+
+def _inverse_of_lower(lower: np.ndarray) -> np.ndarray:
+    """Inverses of lower triangular matrices [matrix, n, n], row by row: LAPACK takes them one by one."""
+    found = np.zeros_like(lower)
+    for k in range(lower.shape[1]):
+        found[:, k, k] = 1 / lower[:, k, k]
+        found[:, k, :k] = np.einsum("mi,mij->mj", lower[:, k, :k], found[:, :k, :k]) * -found[:, k, k, None]
+    return found

@@ -8,6 +8,7 @@ from petsc4py import PETSc
 from ..discretizations import PolytopicDG
 from ..discretizations.dofmap import element_nodes
 from ..discretizations.legendre import exponents, tabulate
+from ..mesh import petsc_rows
 
 
 def injection(fine, coarse, comm) -> PETSc.Mat:
@@ -18,12 +19,17 @@ def injection(fine, coarse, comm) -> PETSc.Mat:
     fine: a PolytopicDG whose polytopes lie each in one of `coarse`, with no lower degrees; or an InteriorPenalty of a
     degree that holds the functions. The matrix is then exact.
     """
-    blocks = _box_blocks if isinstance(fine, PolytopicDG) else _nodal_blocks
-    start, columns, values = blocks(fine, coarse)
+    start, columns, values = _blocks(fine, coarse)(fine, coarse)
     first = int(coarse.dofmap.global_numbers[0]) if coarse.dofmap.num_owned else 0
     sizes = tuple((d.dofmap.num_owned, coarse.mesh.comm.allreduce(d.dofmap.num_owned)) for d in (fine, coarse))
-    csr = (start.astype(PETSc.IntType), (first + columns).astype(PETSc.IntType), values)
-    return PETSc.Mat().createAIJ(sizes, csr=csr, comm=comm)
+    return petsc_rows.aij(sizes, 1, start, first + columns, comm, values)
+
+
+def _blocks(fine, coarse: PolytopicDG):
+    if not isinstance(fine, PolytopicDG):
+        return _nodal_blocks
+    same = np.array_equal(fine.polytopes.of_cell, coarse.polytopes.of_cell)
+    return _first_functions if same and fine.space == coarse.space else _box_blocks
 
 
 def parents(fine: PolytopicDG, coarse: PolytopicDG) -> np.ndarray:
@@ -70,6 +76,18 @@ def _box_blocks(fine: PolytopicDG, coarse: PolytopicDG):
             columns[at] = np.tile(column[:, None] + np.arange(cols), rows)
             values[at] = block.reshape(len(which), -1)
     return start, columns, values
+
+
+def _first_functions(fine: PolytopicDG, coarse: PolytopicDG):
+    """Rows of functions on the same polytopes: the coarse ones are the first of the fine ones."""
+    of_fine, of_coarse = (np.diff(d.numbering.first[: d.polytopes.count + 1]) for d in (fine, coarse))
+    components = fine.physics.num_components
+    blocks = [np.repeat(sizes // components, components) for sizes in (of_fine, of_coarse)]
+    ends = [np.cumsum(sizes) for sizes in blocks]
+    function = np.arange(fine.dofmap.num_owned) - np.repeat(ends[0] - blocks[0], blocks[0])
+    kept = function < np.repeat(blocks[1], blocks[0])
+    columns = (function + np.repeat(ends[1] - blocks[1], blocks[0]))[kept]
+    return np.concatenate([[0], np.cumsum(kept)]), columns, np.ones(len(columns))
 
 
 def _products(lines: np.ndarray, fine: np.ndarray, coarse: np.ndarray) -> np.ndarray:
