@@ -135,7 +135,7 @@ class Arrays:
         if array.dtype == np.uint16:  # ushort in C
             return np.ascontiguousarray(array)
         limits = np.iinfo(np.int32)
-        if array.size and (array.min() < limits.min or array.max() > limits.max):
+        if array.size and array.dtype != np.int32 and (array.min() < limits.min or array.max() > limits.max):
             raise DeviceError(f"array '{name}' holds integers beyond 32 bits: use more ranks")
         return np.ascontiguousarray(array, dtype=np.int32)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from contextlib import contextmanager
 
 import numpy as np
 from petsc4py import PETSc
@@ -38,12 +39,19 @@ def keep_block_size(mat: PETSc.Mat) -> None:
 
 def fill(mat: PETSc.Mat, values: np.ndarray) -> None:
     """Replace the values of a matrix from `aij` by values [value] in the order of its columns. Collective."""
-    values, pointer = np.ascontiguousarray(values, petsc_c.SCALAR), ctypes.c_void_p(mat.handle)
+    with written(mat, len(values)) as array:
+        array[:] = values
+
+
+@contextmanager
+def written(mat: PETSc.Mat, size: int):
+    """An array [value] that becomes the `size` values of a matrix from `aij`, in the order of its columns: the matrix's
+    own where it has one. Collective."""
     if mat.getType() == PETSc.Mat.Type.SEQAIJ:
-        array = ctypes.c_void_p()
-        petsc_c.call("MatSeqAIJGetArrayWrite", pointer, ctypes.byref(array))
-        ctypes.memmove(array, values.ctypes.data, values.nbytes)
-        petsc_c.call("MatSeqAIJRestoreArrayWrite", pointer, ctypes.byref(array))
+        yield petsc_c.rows_of_aij(mat)[2]
         mat.assemble()
     else:
+        values = np.empty(size, petsc_c.SCALAR)
+        yield values
+        pointer = ctypes.c_void_p(mat.handle)
         petsc_c.call("MatUpdateMPIAIJWithArray", pointer, values.ctypes.data_as(ctypes.c_void_p))

@@ -3,8 +3,6 @@ which sums them, or row by row where the device has done so."""
 
 from __future__ import annotations
 
-from functools import partial
-
 from petsc4py import PETSc
 
 from .. import stages
@@ -21,7 +19,7 @@ class AssembledMatrix:
     def __init__(self, operator, sizes, comm, vec_type: str, mat_type: str = "aij"):
         self.operator, disc = operator, operator.discretization
         rows = disc.matrix_rows()
-        self._fill, self._ahead = petsc_rows.fill, None
+        self._ahead, self._rows, self._size = None, None, None if rows is None else len(rows[1])
         if rows is not None and mat_type == "aij":
             self.mat = petsc_rows.aij((sizes, sizes), disc.block_size, *rows, comm)
         else:
@@ -42,10 +40,9 @@ class AssembledMatrix:
         disc = self.operator.discretization
         if rows is None:
             petsc_c.set_preallocation_coo(self.mat, *disc.matrix_numbers())
-            self._fill = petsc_c.set_values_coo
         else:
             self.mat.setPreallocationCSR(disc.matrix_blocks() or rows)
-            self._fill = partial(_set_rows, rows)
+            self._rows = rows
         petsc_rows.keep_block_size(self.mat)
 
     def update(self, shift: float = 0.0) -> None:
@@ -58,7 +55,7 @@ class AssembledMatrix:
             return
         flops = self.operator.matrix_flops
         with stages.event("Matrix", flops), self.operator.arrays.callback("Jacobian matrix"):
-            self._fill(self.mat, self.values())
+            self._set_values()
             diagonal = self.mat.getDiagonal()
             require_finite(self.operator.discretization, diagonal, "the Jacobian")
             diagonal.destroy()
@@ -78,8 +75,13 @@ class AssembledMatrix:
         """Element matrices, flat, as `matrix_numbers` names their entries."""
         return self.operator.matrices()
 
-
-def _set_rows(rows, mat: PETSc.Mat, values) -> None:
-    """Fill a matrix row by row; rows: starts, PETSc columns. Collective."""
-    mat.setValuesCSR(*rows, values.astype(petsc_c.SCALAR, copy=False))
-    mat.assemble()
+    def _set_values(self) -> None:
+        """Sums of element matrices; rows of BAIJ; or rows as they come from the device. Collective."""
+        if self._size is None:
+            petsc_c.set_values_coo(self.mat, self.values())
+        elif self._rows is not None:
+            self.mat.setValuesCSR(*self._rows, self.values().astype(petsc_c.SCALAR, copy=False))
+            self.mat.assemble()
+        else:
+            with petsc_rows.written(self.mat, self._size) as values:
+                self.operator.write_matrices(values)

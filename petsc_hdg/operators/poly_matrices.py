@@ -74,6 +74,14 @@ class PolytopicMatrices:
         work = self._work(self.approach)
         return self.arrays.to_host(work.run(), work.layout.size, name="matrices")
 
+    def write(self, out: np.ndarray) -> None:
+        """The same, written to `out` [value], which no copy of them stands beside where its numbers are those of the
+        device."""
+        if out.dtype == self.arrays.real and out.flags.c_contiguous:
+            self.arrays.download(self._work(self.approach).run(), out, "matrices")
+        else:
+            out[:] = self.values()
+
     def csr(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """This rank's rows: starts, PETSc columns, values. Approach 2 or atomic."""
         return (*self.blocks_of.csr(), self.values())
