@@ -13,6 +13,8 @@ from .trees import branches, halves
 
 FEW = 16  # vertices a part below which METIS fails here and there: it makes parts of ROUGH vertices, divided further
 ROUGH = 32
+MEAN = 100  # weight of a vertex of mean cost: partitioners take whole numbers
+MOST = 2**30  # sum of all weights, which METIS and PETSc's partitioners may add up in 32 bits
 KWAY = 2000  # parts up to which METIS divides at once, which gives connected parts; it bisects again and again above
 
 
@@ -62,7 +64,7 @@ def metis(graph: Graph, count: int, bisect: bool = False) -> np.ndarray:
     found = pymetis.part_graph(
         count,
         pymetis.CSRAdjacency(graph.start, graph.neighbour),
-        vweights=_whole(graph.weights),
+        vweights=None if np.ptp(graph.weights) == 0 else whole_weights(graph.weights, graph.weights.mean(), n),
         eweights=None if (graph.shared == 1).all() else graph.shared,
         recursive=not kway,
         options=pymetis.Options(contig=int(contiguous), seed=1),
@@ -70,11 +72,13 @@ def metis(graph: Graph, count: int, bisect: bool = False) -> np.ndarray:
     return np.asarray(found.vertex_part, np.int64)
 
 
-def _whole(weights: np.ndarray) -> np.ndarray | None:
-    """Weights as the positive whole numbers that METIS takes, None if all are the same."""
-    if weights.min() == weights.max():
-        return None
-    return np.maximum(1, np.rint(weights * (100 / weights.mean()))).astype(np.int64)
+def whole_weights(costs: np.ndarray, mean: float, count: int) -> np.ndarray:
+    """Costs [vertex] as positive whole numbers [vertex] int64.
+
+    mean, count: of the whole graph, of which these vertices may be a part; the mean cost becomes MEAN, or less where
+    the weights of all vertices would exceed MOST.
+    """
+    return np.maximum(1, np.rint(costs * (min(MEAN, MOST / max(count, 1)) / mean))).astype(np.int64)
 
 
 def _joined(graph: Graph, part: np.ndarray) -> np.ndarray:

@@ -12,12 +12,10 @@ from ..stages import staged
 from .agglomerate_input import cell_costs
 from .deal import by_metis
 from .distribute import clone_of, overlap_of, partitioned
-from .partition import balanced_parts
+from .partition import balanced_parts, whole_weights
 from .petsc_c import reason, set_section
 from .redistribute import redistributed
 from .whole_mesh import WholeMesh
-
-MEAN = 100  # weight of a cell of mean cost: PETSc's weights are whole numbers
 
 
 @staged("mesh")
@@ -43,9 +41,10 @@ def rebalance(mesh, cost):
         return mesh
     if by_metis(mesh.dm.getOptionsPrefix() or ""):
         return _by_metis(mesh, costs)
-    mean = mesh.comm.allreduce(float(costs.sum())) / max(mesh.comm.allreduce(len(costs)), 1)
+    count = mesh.comm.allreduce(len(costs))
+    mean = mesh.comm.allreduce(float(costs.sum())) / max(count, 1)
     overlap, dm = overlap_of(mesh.dm, mesh.comm), clone_of(mesh)
-    set_section(dm, _weights(mesh, dm, np.maximum(1, np.rint(costs * (MEAN / mean))).astype(int)))
+    set_section(dm, _weights(mesh, dm, whole_weights(costs, mean, count)))
     _distribute(mesh, dm)
     if overlap:
         dm.distributeOverlap(overlap)

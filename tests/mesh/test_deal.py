@@ -9,7 +9,7 @@ import pytest
 
 from petsc_hdg import MeshError
 from petsc_hdg.mesh.graph import Graph
-from petsc_hdg.mesh.partition import balanced_parts
+from petsc_hdg.mesh.partition import MEAN, balanced_parts, whole_weights
 
 SCRIPT = Path(__file__).with_name("run_deal.py")
 
@@ -31,6 +31,16 @@ def test_parts_are_even(n, count):
     assert sizes.sum() == n and len(sizes) == count
     assert n <= count or sizes.min() > 0
     assert sizes.max() <= max(1, 1.1 * n / count + 1)
+
+
+@pytest.mark.parametrize("count", [1000, 10**7, 2 * 10**7, 10**8, 5 * 10**8])
+def test_weights_of_many_cells_add_up_in_32_bits(count):
+    """Those of 1000 cells that stand for `count` ones like them."""
+    costs = np.random.default_rng(0).uniform(0.2, 30.0, 1000)
+    weights = whole_weights(costs, costs.mean(), count)
+    assert weights.min() >= 1 and 0 < weights.mean() * count < 2**31
+    if count <= 10**7:
+        assert abs(weights.mean() - MEAN) < 1 and np.abs(weights / weights.mean() - costs / costs.mean()).max() < 0.01
 
 
 def test_pymetis_is_missing(monkeypatch):
