@@ -17,6 +17,7 @@ PACKAGE = ROOT / "petsc_hdg"
 # A module may import modules of lower levels and its own folder. `stages` is PETSc's log, open to all above it.
 LEVELS = {
     "errors": 0,
+    "threads": 0,
     "options": 0.5,
     "stages": 0.5,
     "reference": 1,

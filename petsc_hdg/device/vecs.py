@@ -11,6 +11,7 @@ from petsc_hdg.device.arrays import Arrays
 from petsc_hdg.device.context import is_viennacl
 from petsc_hdg.device.kernel import Kernel
 from petsc_hdg.device.platforms import opencl
+from petsc_hdg.device.staging import Stage
 
 
 class VecAccess:
@@ -112,30 +113,25 @@ class VecAccess:
 
 
 class _Slot:
-    """A buffer of `count` values and the host memory its values pass through, allocated once and used again."""
+    """A buffer of `count` values and, but for a CPU, the host memory its values pass through."""
 
     def __init__(self, arrays: Arrays, count: int, name: str):
         self.arrays = arrays
         self.name = name
         self.buffer = arrays.empty(count)
         direct = not arrays.device.is_gpu and arrays.precision == "double"
-        self.stage = None if direct else arrays.pinned(count)
-        self._event = None
+        self.stage = None if direct else Stage(arrays, count, name)
 
     def load(self, values: np.ndarray) -> None:
         """Copy host values [count] to the buffer."""
         if self.stage is None:
             self.arrays.upload(self.buffer, values, self.name)
-            return
-        if self._event is not None:
-            self._event.wait()
-        np.copyto(self.stage, values, casting="same_kind")
-        self._event = self.arrays.upload(self.buffer, self.stage, self.name, wait=False)
+        else:
+            self.stage.load(self.buffer, values)
 
     def store(self, values: np.ndarray) -> None:
         """Copy the buffer to host values [count]."""
         if self.stage is None:
             self.arrays.download(self.buffer, values, self.name)
-            return
-        self.arrays.download(self.buffer, self.stage, self.name)
-        np.copyto(values, self.stage, casting="same_kind")
+        else:
+            self.stage.store(self.buffer, values)

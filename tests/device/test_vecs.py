@@ -1,10 +1,12 @@
 """PETSc vectors as buffers, staged on the host or shared with ViennaCL."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from petsc4py import PETSc
 
-from petsc_hdg.device import Arrays, Device, Kernel, VecAccess
+from petsc_hdg.device import Arrays, Device, Kernel, VecAccess, staging
 
 PRECISIONS = ("double", "single")
 EPS = {"double": 0.0, "single": 2.0**-23}
@@ -94,6 +96,35 @@ def test_staging_memory_is_used_again(device):
         with access.read(x) as buffer:
             seen.add(buffer.int_ptr)
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("threads", (1, 3))
+def test_long_vectors_pass_in_pieces(device, monkeypatch, precision, threads):
+    """Each value once and at its place, on both ways, whatever the number of threads; later changes do not arrive."""
+    pool = ThreadPoolExecutor(threads) if threads > 1 else None
+    monkeypatch.setattr(staging, "_threads", lambda: pool)
+    monkeypatch.setattr(staging, "SMALLEST", 64)
+    arrays = Arrays(device, precision)
+    stage, buffer = staging.Stage(arrays, 1001, "vectors"), arrays.empty(1001)
+    assert len(stage.pieces) > 7
+    for seed in range(3):
+        values = np.random.default_rng(seed).random(1001)
+        given, back = values.copy(), np.full(1001, np.nan)
+        stage.load(buffer, given)
+        given[:] = np.nan
+        stage.store(buffer, back)
+        np.testing.assert_array_equal(back, values.astype(arrays.real))
+    assert arrays.total() == (3 * 1001 * arrays.real.itemsize,) * 2
+
+
+def test_pieces_make_up_the_whole():
+    for count in (1, 2, 65535, 65536, 65537, 10**6, 10**8):
+        found = staging.pieces(count, 8)
+        assert found[0].start == 0 and found[-1].stop == count
+        assert all(a.stop == b.start for a, b in zip(found[:-1], found[1:], strict=True))
+        sizes = {8 * (p.stop - p.start) for p in found}
+        assert max(sizes) <= staging.LARGEST and (len(found) == 1 or min(sizes) >= staging.SMALLEST // 2)
 
 
 @pytest.mark.requires_viennacl
