@@ -6,7 +6,6 @@ Georgoulis and Kappas 2021, appendix A, facet by facet.
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +13,7 @@ from functools import partial
 import numpy as np
 from numpy.polynomial.legendre import legvander
 
+from ..threads import threads_of_rank
 from .legendre import exponents
 from .poly_outline import cell_points, facet_points, find_outline, joined, portions
 from .poly_simplices import paper_numbers, volumes
@@ -58,7 +58,7 @@ def trace_constants(outline, polytopes, degrees: np.ndarray, space: str = "total
         sizes = np.diff(polytopes.cells[0]) * len(powers) * (len(powers) + 4)
         parts = portions(those, sizes[those], MOST_VALUES)
         constants = partial(_constants, outline, polytopes, powers, space)
-        with ThreadPoolExecutor(_threads(outline.mesh.comm.size)) as threads:
+        with ThreadPoolExecutor(threads_of_rank(outline.mesh.comm.size, MOST_THREADS)) as threads:
             for part, values in zip(parts, threads.map(constants, parts), strict=True):
                 found[part] = values
     return found
@@ -66,11 +66,6 @@ def trace_constants(outline, polytopes, degrees: np.ndarray, space: str = "total
 
 def _constants(outline, polytopes, powers: np.ndarray, space: str, part: np.ndarray) -> np.ndarray:
     return _largest(_Samples.of(outline, polytopes, part, powers), powers, space)
-
-
-def _threads(ranks: int) -> int:
-    """Threads of this rank, which shares the processors with the others."""
-    return max(1, min(MOST_THREADS, len(os.sched_getaffinity(0)) // ranks))
 
 
 def _ratios(outline, polytopes) -> np.ndarray:

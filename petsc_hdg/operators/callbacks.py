@@ -111,13 +111,13 @@ class Callbacks:
                 self.operator.linearize(u, t, None if x_t is None else u_t, shift)
             if self.assembled is not None:
                 self.assembled.update(shift)
+        jacobian.assemble()
+        if preconditioner != jacobian:
+            preconditioner.assemble()
         for coarse in (self.conforming, self.levels):
             if coarse is not None:
                 with self.events["Jacobian"]:
                     coarse.update(x, t, x_t, shift)
-        jacobian.assemble()
-        if preconditioner != jacobian:
-            preconditioner.assemble()
         if self._linearized is not None:
             linearized, self._linearized = self._linearized, None
             linearized(self)

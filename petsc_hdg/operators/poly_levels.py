@@ -34,6 +34,7 @@ class AgglomerateLevels:
     operators   [level] PolytopicOperator
     matrices    [level] AssembledMatrix of the Jacobian, integrated on the level itself
     injections  [level] AIJ matrix that writes functions of a level in the next finer space
+    filled      functions called after each `update`
     """
 
     def __init__(self, fine, access, comm, vec_type: str):
@@ -49,6 +50,7 @@ class AgglomerateLevels:
         pairs = zip(discretizations[:-1], discretizations[1:], strict=True)
         self.injections = [injection(*pair, comm) for pair in pairs]
         self._aux = None
+        self.filled: list = []
 
     @property
     def counts(self) -> list[int]:
@@ -67,6 +69,8 @@ class AgglomerateLevels:
                 operator.restart()
             operator.fine.linearize(state, t, rate, shift)
             matrix.update()
+        for told in self.filled:
+            told()
 
     def _update_data(self) -> None:
         """Constants and auxiliary fields as the finest level has them now."""
