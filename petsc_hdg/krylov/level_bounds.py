@@ -12,7 +12,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..mesh import petsc_c
-from ..options import Options
+from ..options import Options, any_given
 from .eigenvalues import extreme_eigenvalues
 from .null_space import removal
 from .operation import Operation
@@ -79,5 +79,4 @@ def _on_device(ksp: PETSc.KSP) -> bool:
 
 def _is_told(pc: PETSc.PC) -> bool:
     """Whether an option of Chebyshev's is given to a level."""
-    start = (pc.getOptionsPrefix() or "") + "mg_levels_"
-    return any(name.startswith(start) and "ksp_chebyshev_" in name for name in PETSc.Options().getAll())
+    return any_given((pc.getOptionsPrefix() or "") + "mg_levels_", "ksp_chebyshev_")

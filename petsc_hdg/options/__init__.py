@@ -1,13 +1,14 @@
 """The options of petsc_hdg as data, and PETSc's own where they are followed: what reads PETSc's database."""
 
 from .choices import chosen_mat_type, chosen_pmat
-from .database import defaults_in_database, given_numbers, given_truth
+from .database import any_given, defaults_in_database, given_numbers, given_truth
 from .fields import is_number, option_name, parse
 from .options import VARIANTS, Options
 
 __all__ = [
     "VARIANTS",
     "Options",
+    "any_given",
     "chosen_mat_type",
     "chosen_pmat",
     "defaults_in_database",

@@ -45,6 +45,13 @@ def given_truth(prefix: str, name: str, default: bool) -> bool:
     return value
 
 
+def any_given(prefix: str, part: str) -> bool:
+    """Whether an option is given whose name begins with a prefix and has this part behind it."""
+    from petsc4py import PETSc
+
+    return any(name.startswith(prefix) and part in name[len(prefix) :] for name in PETSc.Options().getAll())
+
+
 @contextmanager
 def defaults_in_database(prefix: str, options: dict[str, str], unless: str):
     """PETSc options under a prefix for the time of the block, those that the user does not give himself.
