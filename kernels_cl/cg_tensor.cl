@@ -6,10 +6,12 @@
 //   columns       last axis: at each point of a column fields, physics, fluxes, and these against the last axis' test functions
 //   first axis    (after the second) against test functions of a line of nodes, written as element vector
 //
-// needs: DIM NC N NQ1 NLINE NCOL NNODES G LANES LOOPS STATE UNROLL SET_OF
+// needs: DIM NC N NQ1 NLINE NCOL LINE_STEP COLUMN_STEP NNODES G LANES LOOPS POINTS STATE UNROLL SET_OF
+//
+// POINTS: pragma of the loop over a column's points, which are many instructions
 //
 // Arrays
-//   out [NDOF, stride]  element vector, cell fastest; the others as in cg_point.clh
+//   out  element vectors [NDOF, stride], cell fastest; without LOOPS [cells, NDOF]; the others as in cg_point.clh
 
 // What fluxes at the points of the columns give, in place of v.
 #if LOOPS
@@ -39,7 +41,7 @@
       UNROLL for (int k = 0; k < DIM * N; ++k) v[c * COLUMNS + COLUMN(0, k, col)] = sum[k];                             \
     }                                                                                                                   \
   }
-#define OF_LOOPS __local real frame[DIM * G * DIM * LANES], flux[NC * (1 + DIM) * NQ1 * LANES];
+#define OF_LOOPS LOCAL(frame, DIM * G * DIM) LOCAL(flux, NC * (1 + DIM) * NQ1)
 #else
 #define COLUMN_PASS(action)                                                                                             \
   SHARED(col, NCOL)                                                                                                     \
@@ -48,7 +50,7 @@
     real frame[DIM * G * DIM], sum[NC * DIM * N];                                                                       \
     column_frame(corner, lane, col, frame);                                                                             \
     UNROLL for (int k = 0; k < NC * DIM * N; ++k) sum[k] = 0;                                                           \
-    ROLLED for (int q = 0; q < NQ1; ++q) {                                                                              \
+    POINTS for (int q = 0; q < NQ1; ++q) {                                                                              \
       real f0[NC], f1[NC * DIM];                                                                                        \
       column_fluxes(&w, constants, frame, q, action, f0, f1);                                                           \
       UNROLL for (int c = 0; c < NC; ++c) test_point(SET_OF[c], q, f0[c], f1 + c * DIM, sum + c * DIM * N);             \
@@ -59,33 +61,36 @@
   WAIT
 #define OF_LOOPS
 #endif
+#define ARRAYS \
+  LOCAL(corner, NNODES * DIM) LOCAL(plane, 2 * NLINE * LINE_STEP) LOCAL(v, NC * DIM * N * COLUMN_STEP) OF_LOOPS
 
 // From columns v to the element vector.
-#define WRITE_LINE(from)                                                                            \
+#define TEST_LINE(from)                                                                             \
   CELL                                                                                              \
   real node[N];                                                                                     \
   test_first_axis(from, lane, SET_OF[c], line, node);                                               \
-  WRITE_NODES
+  NODES_OF_LINE
 #if DIM == 3
 #define TEST                                                                                                    \
   for (int c = 0; c < NC; ++c) {                                                                                \
     SHARED(item, N * NQ1) FOR_LANES { test_second_axis(v + c * COLUMNS, plane, lane, SET_OF[c], item); }        \
     WAIT                                                                                                        \
-    SHARED(line, NLINE) FOR_LANES { WRITE_LINE(plane) }                                                         \
+    SHARED(line, NLINE) FOR_LANES { TEST_LINE(plane) }                                                          \
     WAIT                                                                                                        \
-  }
+  }                                                                                                             \
+  WRITE
 #else
 #define TEST \
-  for (int c = 0; c < NC; ++c) SHARED(line, NLINE) FOR_LANES { WRITE_LINE(v + c * COLUMNS) }
+  for (int c = 0; c < NC; ++c) SHARED(line, NLINE) FOR_LANES { TEST_LINE(v + c * COLUMNS) } \
+  WRITE
 #endif
 
 TENSOR_KERNEL cg_residual(CG_ARGUMENTS, __global real *out)
 {
-  __local real corner[NNODES * DIM * LANES], plane[2 * NLINE * NQ1 * LANES], v[NC * COLUMNS];
-  OF_LOOPS
-  FIRST_CELL
+  BEGIN
+  ARRAYS
   CORNERS
-  EVALUATE(v, NC, DIM, SET_OF[c], DOF_OF, CG_U)
+  FIELD(v, DIM, u)
   __local real *u = v;
   RATES
   AUXILIARY
@@ -96,14 +101,13 @@ TENSOR_KERNEL cg_residual(CG_ARGUMENTS, __global real *out)
 // Action of the Jacobian at u on du.
 TENSOR_KERNEL cg_action(CG_ARGUMENTS, __global real *out)
 {
-  __local real corner[NNODES * DIM * LANES], plane[2 * NLINE * NQ1 * LANES], v[NC * COLUMNS];
-  OF_LOOPS
-  FIRST_CELL
+  BEGIN
+  ARRAYS
   CORNERS
-  EVALUATE(v, NC, DIM, SET_OF[c], DOF_OF, CG_DU)
+  FIELD(v, DIM, du)
 #if STATE
-  __local real u[NC * COLUMNS];
-  EVALUATE(u, NC, DIM, SET_OF[c], DOF_OF, CG_U)
+  LOCAL(u, NC * DIM * N * COLUMN_STEP)
+  FIELD(u, DIM, u)
 #else
   __local real *u = v;
 #endif

@@ -4,10 +4,10 @@
 // them a number at the point times a product of functions on lines, each a square BB of values, a product BG of value and derivative,
 // or a square GG of derivatives. Pairs that agree in their products along an axis are summed as soon as that axis is done.
 //
-// needs: DIM NC N NQ1 NLINE NCOL NNODES G LANES LOOPS STATE UNROLL SET_OF
+// needs: DIM NC N NQ1 NLINE NCOL LINE_STEP COLUMN_STEP NNODES G LANES LOOPS STATE UNROLL SET_OF
 //
 // Arrays
-//   out [NDOF, stride]  diagonals, cell fastest; the others as in cg_point.clh
+//   out  diagonals [NDOF, stride], cell fastest; without LOOPS [cells, NDOF]; the others as in cg_point.clh
 // Local memory
 //   v [OTHERS, N, NCOL]  sums over the last axis, by products along the others: of hexahedra (BB, BB), (BG, BB), (BB, BG), (GG, BB),
 //                        (BG, BG), (BB, GG), of quadrilaterals BB, BG, GG; those then go to plane [3, NLINE, NQ1]: BB, BG, GG
@@ -74,9 +74,9 @@ INLINE void pairs_second_axis(__local const real *v, __local real *plane, int la
       mixed += BB(set, q, j) * AT_POINT(1) + BG(set, q, j) * AT_POINT(4);
       slopes += BB(set, q, j) * AT_POINT(3);
     }
-    plane[AT((k * N + j) * NQ1 + a)] = values;
-    plane[AT((NLINE + k * N + j) * NQ1 + a)] = mixed;
-    plane[AT((2 * NLINE + k * N + j) * NQ1 + a)] = slopes;
+    plane[LINE(0, k * N + j, a)] = values;
+    plane[LINE(1, k * N + j, a)] = mixed;
+    plane[LINE(2, k * N + j, a)] = slopes;
   }
 }
 #endif
@@ -86,21 +86,24 @@ INLINE void pairs_first_axis(__local const real *from, int lane, int set, int li
 {
   UNROLL for (int i = 0; i < N; ++i) {
     node[i] = 0;
-    PRODUCTS(node[i], set, i, from[AT(line * NQ1 + q)], from[AT((NLINE + line) * NQ1 + q)], from[AT((2 * NLINE + line) * NQ1 + q)])
+    PRODUCTS(node[i], set, i, from[LINE(0, line, q)], from[LINE(1, line, q)], from[LINE(2, line, q)])
   }
 }
 
 TENSOR_KERNEL cg_diagonal(CG_ARGUMENTS, __global real *out)
 {
-  __local real corner[NNODES * DIM * LANES], plane[3 * NLINE * NQ1 * LANES], v[OTHERS * N * NCOL * LANES];
+  BEGIN
+  LOCAL(corner, NNODES * DIM)
+  LOCAL(plane, 3 * NLINE * LINE_STEP)
+  LOCAL(v, OTHERS * N * COLUMN_STEP)
 #if LOOPS
-  __local real frame[DIM * G * DIM * LANES], pairs[PAIRS * NQ1 * LANES];
+  LOCAL(frame, DIM * G * DIM)
+  LOCAL(pairs, PAIRS * NQ1)
 #endif
-  FIRST_CELL
   CORNERS
 #if STATE
-  __local real u[NC * COLUMNS];
-  EVALUATE(u, NC, DIM, SET_OF[c], DOF_OF, CG_U)
+  LOCAL(u, NC * DIM * N * COLUMN_STEP)
+  FIELD(u, DIM, u)
 #else
   __local real *u = v;
 #endif
@@ -153,8 +156,9 @@ TENSOR_KERNEL cg_diagonal(CG_ARGUMENTS, __global real *out)
       CELL
       real node[N];
       pairs_first_axis(DIM == 3 ? plane : v, lane, SET_OF[c], line, node);
-      WRITE_NODES
+      NODES_OF_LINE
     }
     WAIT
   }
+  WRITE
 }

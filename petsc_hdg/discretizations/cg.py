@@ -62,8 +62,19 @@ class ContinuousGalerkin(CGSpecs, Discretization):
     # Arrays, cell fastest ------------------------------------------------------------------------------------------
 
     def cell_dofs(self) -> np.ndarray:
-        """Compact numbers [dof, stride] of each cell's degrees of freedom."""
-        return cell_fastest(self.dofmap.compact[self.dofmap.cell_dofs], self.stride)
+        """Compact numbers of each cell's degrees of freedom, in the order of element vectors."""
+        numbers = self.dofmap.compact[self.dofmap.cell_dofs]
+        return numbers if self.cell_by_cell else cell_fastest(numbers, self.stride)
+
+    def entries(self, dofs, cells):
+        """Places of degrees of freedom of cells in element vectors: [cell, dof] if `cell_by_cell`, else
+        [dof, stride]."""
+        return cells * self.num_dofs + dofs if self.cell_by_cell else dofs * self.stride + cells
+
+    def of_cells(self, vectors: np.ndarray) -> np.ndarray:
+        """Element vectors [cell, dof] from the entries of a buffer."""
+        dofs, cells = np.arange(self.num_dofs), np.arange(self.mesh.num_cells)
+        return vectors.ravel()[self.entries(dofs, cells[:, None])]
 
     @cached_property
     def facets(self) -> np.ndarray:
@@ -81,14 +92,14 @@ class ContinuousGalerkin(CGSpecs, Discretization):
     def assembly_rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Which element-vector entries add to each owned and ghost value: start [row + 1], entry [nnz].
 
-        Entries count through the cells' element vector [dof, stride], then the facets' [dof, facet_stride].
+        Entries count through the cells' element vectors, then the facets' [dof, facet_stride].
         """
         dofs = self.dofmap.compact[self.dofmap.cell_dofs]
         cells, facets = np.arange(self.mesh.num_cells), np.arange(self.num_facets)
         columns = np.arange(self.num_dofs)
         place = np.concatenate(
             [
-                (columns * self.stride + cells[:, None]).ravel(),
+                self.entries(columns, cells[:, None]).ravel(),
                 (self.num_dofs * self.stride + columns * self.facet_stride + facets[:, None]).ravel(),
             ]
         )

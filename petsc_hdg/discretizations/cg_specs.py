@@ -54,6 +54,12 @@ class CGSpecs:
         return "cell" if self.num_dofs <= CELL_KERNEL_LIMIT else "transpose"
 
     @property
+    def cell_by_cell(self) -> bool:
+        """Whether numbers and element vectors stand cell by cell, [cell, dof], instead of [dof, stride]: a GPU's
+        work-items share a cell in sums along lines."""
+        return self.limits.is_gpu and self.variant == "tensor"
+
+    @property
     def is_first_order(self) -> bool:
         """One field whose nodes are the cells' vertices."""
         return len(self.spaces) == 1 and self.spaces[0].element.degree == self.mesh.geometry.degree == 1
@@ -135,6 +141,7 @@ class CGSpecs:
             "NCONST": len(self.physics.constants),
             "TIME": int(self.physics.uses_time_derivative),
             "SPARSE": int(all(s.element.degree == 1 for s in self.spaces) and self.mesh.geometry.is_affine),
+            "CELL_BY_CELL": int(self.cell_by_cell),
             "F0": int(self.physics.f0 is not None or self.physics.has_jacobian),
             "F1": int(self.physics.f1 is not None or self.physics.has_jacobian),
         }
@@ -171,9 +178,14 @@ class CGSpecs:
         weights = np.stack([rule.weights for rule in rules])
         return {**self._dof_tables(), **tables, "FACET_WEIGHTS": weights, "FACET_NORMALS": normals}
 
+    @property
+    def gather_file(self) -> str:
+        """Kernel file by which degrees of freedom of cells are read from vectors."""
+        return "gather_cells.clh" if self.cell_by_cell else "gather_tvector.clh"
+
     def _sources(self, file: str, stored: bool = False, evector: bool = False) -> tuple[str, ...]:
         geometry = "geometry_stored.clh" if stored else "geometry_nodes.clh"
-        gather = "gather_evector.clh" if evector else "gather_tvector.clh"
+        gather = "gather_evector.clh" if evector else self.gather_file
         return ("geometry.clh", geometry, "point.clh", gather, "cg_point.clh", file)
 
     def element_specs(self, stored: bool = False, evector: bool = False) -> dict[str, KernelSpec]:

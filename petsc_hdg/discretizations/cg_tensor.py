@@ -11,20 +11,21 @@ from ..errors import OptionError
 from ..reference import ReferenceElement, cell_quadrature
 from .lines import CPU_BYTES, UNROLL, as_vectors, lagrange, tensor_order
 
-COMMON = ("geometry.clh", "point.clh", "gather_tvector.clh", "cg_point.clh", "lines.clh", "cg_tensor.clh")
-SOURCES = (*COMMON, "cg_tensor_group.clh", "cg_tensor.cl")
-DIAGONAL = (*COMMON, "cg_tensor_group.clh", "cg_tensor_diagonal.cl")
+LINES = ("cg_point.clh", "lines.clh", "cg_tensor.clh", "cg_tensor_group.clh")
 GPU_ITEMS = 128  # work-items of a group, at most: each takes up to 255 registers
-LANES = (32, 16, 8, 4, 2, 1)
+UNROLLED = 12  # points of a column times axes and components, up to which a GPU does them in a row
+ROLLED = '_Pragma("unroll 1")'
 
 
 @dataclass(frozen=True)
 class LineShape:
-    """Cells of a work-group, work-items of each (on a CPU 1, for all as vectors), bytes of local memory."""
+    """Cells of a work-group, work-items of each (on a CPU 1, for all as vectors), bytes of local memory; whether the
+    points of a column are done in a row."""
 
     lanes: int
     threads: int
     local_bytes: int
+    unrolled: bool = False
 
 
 def check_tensor(disc) -> None:
@@ -71,13 +72,13 @@ def line_diagonal_flops(disc) -> int:
 
 def line_specs(disc, shape: LineShape) -> dict[str, KernelSpec]:
     """Specs of `cg_residual` and `cg_action` in a launch shape."""
-    return _specs(disc, shape, ("cg_residual", "cg_action"), SOURCES)
+    return _specs(disc, shape, ("cg_residual", "cg_action"), "cg_tensor.cl")
 
 
 def line_diagonal(disc) -> dict[str, KernelSpec]:
     """Spec of `cg_diagonal`, if a cell fits the device's local memory."""
     shapes = _shapes(disc, _diagonal_reals(disc))
-    return _specs(disc, shapes[0], ("cg_diagonal",), DIAGONAL) if shapes else {}
+    return _specs(disc, shapes[0], ("cg_diagonal",), "cg_tensor_diagonal.cl") if shapes else {}
 
 
 def line_shapes(disc) -> list[LineShape]:
@@ -85,13 +86,25 @@ def line_shapes(disc) -> list[LineShape]:
     return _shapes(disc, _reals(disc))
 
 
-def _specs(disc, shape: LineShape, names, sources) -> dict[str, KernelSpec]:
+def _specs(disc, shape: LineShape, names, file: str) -> dict[str, KernelSpec]:
     tables, gpu = line_tables(disc), disc.limits.is_gpu
     macros = {**disc._macros(), **line_sizes(disc), "UNROLL": UNROLL, "LANES": shape.lanes, "LOOPS": int(not gpu)}
-    macros |= {"THREADS": shape.threads, "FRAME": "__private" if gpu else "__local"}
+    macros |= {"THREADS": shape.threads, "FRAME": "__private" if gpu else "__local", "PLACES": "tables"}
+    macros["POINTS"] = UNROLL if shape.unrolled else ROLLED
+    macros["IN_ORDER"] = int((tables["GEO_ORDER"] == np.arange(len(tables["GEO_ORDER"]))).all())
     items = shape.lanes * shape.threads if gpu else 1
+    sources = ("geometry.clh", "point.clh", disc.gather_file, *LINES, file)
     specs = {n: disc._spec(n, sources, macros, tables, items, shape.local_bytes) for n in names}
-    return specs if gpu else {n: as_vectors(s) for n, s in specs.items()}
+    if not gpu:
+        return {n: as_vectors(s) for n, s in specs.items()}
+    disc.global_tables |= dict.fromkeys(names, _places(tables["DOF_AT"]))
+    return specs
+
+
+def _places(dof_at: np.ndarray) -> np.ndarray:
+    """Where a table has each of the numbers 0, 1, ...; other entries of it are negative."""
+    flat = dof_at.ravel()
+    return np.argsort(flat)[np.count_nonzero(flat < 0) :].astype(float)
 
 
 def _shapes(disc, reals: int) -> list[LineShape]:
@@ -100,22 +113,25 @@ def _shapes(disc, reals: int) -> list[LineShape]:
     if not limits.is_gpu:
         lanes = (CPU_BYTES // disc.real_bytes, 4, 2, 1)
         return [LineShape(k, 1, k * cell) for k in lanes if k * cell <= limits.local_bytes]
-    threads = max(sizes["NLINE"], sizes["NCOL"])
     most = min(GPU_ITEMS, limits.max_work_group)
-    fitting = [k for k in LANES if k * cell <= limits.local_bytes]
-    few = [k for k in fitting if k * threads <= most] or fitting[-1:]
-    return [LineShape(k, min(threads, most // k), k * cell) for k in few]
+    threads = min(max(sizes["NLINE"], sizes["NCOL"]), most)
+    lanes = min(most // threads, limits.local_bytes // cell)
+    few = sizes["NQ1"] * disc.dim * disc.physics.num_components <= UNROLLED
+    choices = [(lanes, few), (lanes // 2, few), (lanes, not few)]
+    return [LineShape(k, threads, k * cell, unrolled) for k, unrolled in choices if k]
 
 
 def line_sizes(disc) -> dict[str, int]:
     """Sizes of lines, columns and geometry."""
     n, q = 1 + max(_degrees(disc)), len(line_rule(disc).weights)
-    nodal = np.diff(disc.auxiliary.starts) > 1
+    nodal, odd = np.diff(disc.auxiliary.starts) > 1, int(disc.limits.is_gpu)
     return {
         "N": n,
         "NQ1": q,
         "NLINE": n ** (disc.dim - 1),
         "NCOL": q ** (disc.dim - 1),
+        "LINE_STEP": q | odd,
+        "COLUMN_STEP": q ** (disc.dim - 1) | odd,
         "G": disc.mesh.geometry.degree + 1,
         "STATE": int(not disc.physics.is_linear),
         "NODAL": int(nodal.sum()),
@@ -203,6 +219,8 @@ def _columns(disc, columns: int, of_point: int, planes: int) -> int:
     of a column's geometry, too, and of what its points give."""
     sizes, dim, components = line_sizes(disc), disc.dim, disc.physics.num_components
     columns += components * (dim * sizes["STATE"] + int(disc.physics.uses_time_derivative)) + sizes["NODAL"] * dim
-    beside = 0 if disc.limits.is_gpu else dim * dim * sizes["G"] + of_point * sizes["NQ1"]
+    nodes = sizes["N"] * sizes["NLINE"] * components  # which come and go through local memory on a GPU
+    beside = nodes if disc.limits.is_gpu else dim * dim * sizes["G"] + of_point * sizes["NQ1"]
     corners = disc.geometry_element.num_basis * dim
-    return corners + planes * sizes["NLINE"] * sizes["NQ1"] + columns * sizes["N"] * sizes["NCOL"] + beside
+    of_lines = planes * sizes["NLINE"] * sizes["LINE_STEP"]
+    return corners + of_lines + columns * sizes["N"] * sizes["COLUMN_STEP"] + beside

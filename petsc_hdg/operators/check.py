@@ -83,7 +83,7 @@ class _Sample:
 
 
 def _run(operator, s, name: str) -> np.ndarray:
-    """What a kernel writes at the sample's state [entry, item]: element vectors, or the entries of matrices."""
+    """What a kernel writes at the sample's state: element vectors [cell, dof], else entries [entry, item]."""
     disc = operator.discretization
     rows = disc.num_dofs**2 if name.endswith("matrix") else disc.num_dofs
     stride = disc.facet_stride if "facet" in name else disc.stride
@@ -99,11 +99,12 @@ def _run(operator, s, name: str) -> np.ndarray:
             operator.run_cells(name, out, **s.where)
     finally:
         operator.shift = shift
-    return operator.arrays.to_host(out, (rows, stride), name="kernel check").astype(float)
+    found = operator.arrays.to_host(out, (rows, stride), name="kernel check").astype(float)
+    return found if "facet" in name or name.endswith("matrix") else disc.of_cells(found)
 
 
 def _check_residual(operator, s):
-    got = _run(operator, s, "cg_residual")[:, s.cells].T
+    got = _run(operator, s, "cg_residual")[s.cells]
     rows = [
         s.oracle.residual(c, s.coefficients("u", c), s.aux(c), operator.constants, s.t, s.coefficients("u_t", c))
         for c in s.cells
@@ -121,7 +122,7 @@ def _actions(operator, s) -> np.ndarray:
 
 
 def _check_action(operator, s):
-    return _run(operator, s, "cg_action")[:, s.cells].T, _actions(operator, s)
+    return _run(operator, s, "cg_action")[s.cells], _actions(operator, s)
 
 
 def _check_facet_residual(operator, s):
@@ -164,7 +165,7 @@ def _check_diagonal(operator, s):
     n = operator.discretization.num_dofs
     matrices = _run(operator, s, "cg_matrix").reshape(n, n, -1)
     expected = np.array([np.diag(matrices[:, :, c]) for c in s.cells])
-    return _run(operator, s, "cg_diagonal")[:, s.cells].T, expected
+    return _run(operator, s, "cg_diagonal")[s.cells], expected
 
 
 def _check_facet_matrix(operator, s):

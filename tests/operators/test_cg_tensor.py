@@ -76,14 +76,14 @@ def operator(mesh, physics, degree: int, kernel: str, limits=None, precision: st
 
 
 def element_vectors(op: CGOperator, name: str) -> np.ndarray:
-    """What a kernel of element vectors or diagonals writes [dof, cell] at a state of random numbers."""
+    """What a kernel of element vectors or diagonals writes [cell, dof] at a state of random numbers."""
     disc, op.shift = op.discretization, 1.7
     count = disc.dofmap.num_owned + disc.dofmap.num_tail
     states = ("state", "rate", "du")
     where = {state: vector_of(op, 1.2 + random_values(k, count)) for k, state in enumerate(states)}
     out = op.arrays.to_device(np.full(disc.num_dofs * disc.stride, np.nan))
     (op.run_columns if name == "cg_diagonal" else op.run_cells)(name, out, t=0.3, **where)
-    return op.arrays.to_host(out, (disc.num_dofs, disc.stride))[:, : disc.mesh.num_cells]
+    return disc.of_cells(op.arrays.to_host(out, disc.num_dofs * disc.stride))
 
 
 def difference(one: CGOperator, two: CGOperator, names=("cg_residual", "cg_action")) -> float:
@@ -130,6 +130,31 @@ def test_a_diagonal_that_does_not_fit_is_computed_from_columns():
     assert disc.variant == "tensor" and disc.matrix_specs()["cg_diagonal"].sources[-1] == "cg_matrix.cl"
 
 
+@pytest.mark.parametrize("cell, faces, physics, local_bytes, diagonal", [
+    ("quadrilateral", (5, 7), "everything", 49152, "cg_tensor_diagonal.cl"),
+    ("hexahedron", (3, 2, 2), "poisson", 2000, "cg_matrix.cl"),
+])  # fmt: skip
+def test_sums_of_cells_and_facets(cell, faces, physics, local_bytes, diagonal):
+    """Vectors of the whole mesh, natural and essential conditions included, with element vectors cell by cell."""
+    mesh = box_mesh(cell, faces, seed=4, comm=PETSc.COMM_SELF)
+    given, limits = (mesh, PHYSICS[physics](mesh.dim), 2), replace(GPU, local_bytes=local_bytes)
+    lines, plain = operator(*given, "tensor", limits), operator(*given, "transpose")
+    assert lines.discretization.cell_by_cell and not plain.discretization.cell_by_cell
+    assert lines.matrix_kernels["cg_diagonal"].spec.sources[-1] == diagonal
+    found = []
+    for op in (lines, plain):
+        count = op.dofmap.num_owned
+        u, rate, du = (op.arrays.to_device(1.2 + random_values(k, count)) for k in range(3))
+        out = [op.arrays.zeros(count) for _ in range(3)]
+        op.residual(u, out[0], 0.3, rate)
+        op.linearize(u, 0.3, rate, 1.7)
+        op.action(du, out[1])
+        op.diagonal(out[2])
+        found.append([op.arrays.to_host(buffer, count) for buffer in out])
+    for a, b in zip(*found, strict=True):
+        assert np.abs(b).max() > 1e-3 and np.abs(a - b).max() < TOLERANCE * np.abs(b).max()
+
+
 def test_many_cells_and_a_short_last_group():
     mesh = box_mesh("quadrilateral", (5, 7), comm=PETSc.COMM_SELF)
     given = mesh, smooth_poisson(), 4
@@ -154,7 +179,7 @@ def test_a_gpu_tries_launch_shapes(monkeypatch, tmp_path):
     given = box_mesh("quadrilateral", (30, 30), comm=PETSc.COMM_SELF), smooth_poisson(), 3
     plain, tried = operator(*given, "transpose"), operator(*given, "auto", GPU)
     shapes = tried.discretization.element_shapes()["cg_action"]
-    assert len({spec.macros["LANES"] for spec in shapes}) == len(shapes) > 1
+    assert len({spec.digest for spec in shapes}) == len(shapes) > 1
     monkeypatch.setenv("PETSC_HDG_CACHE", str(tmp_path))
     monkeypatch.setattr(tried.device, "is_gpu", True)
     assert tried.kernels["cg_action"].spec.digest in {spec.digest for spec in shapes}
