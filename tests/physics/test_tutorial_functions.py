@@ -11,7 +11,7 @@ from compiled_physics import CompiledPhysics
 from test_whole_functions import STATE
 
 from petsc_hdg.errors import PhysicsError
-from petsc_hdg.physics import CFile, Physics, Robin
+from petsc_hdg.physics import CFile, Dirichlet, Physics, Robin
 
 ARGUMENTS = f"{STATE} const PetscReal x[], PetscInt numConstants, const PetscScalar constants[], PetscScalar f0[]"
 BOUNDARY = ARGUMENTS.replace("PetscInt numC", "const PetscReal n[], PetscInt numC")
@@ -130,3 +130,26 @@ def test_what_stays_refused(path, function, message):
     line = 1 + next(i for i, text in enumerate(TUTORIAL.split("\n")) if word in text)
     with pytest.raises(PhysicsError, match=f"line {line}: {message}"):
         Physics({"u": 1}, CFile(path, function))
+
+
+def test_a_function_among_foreign_code(tmp_path):
+    path = tmp_path / "ex.c"
+    path.write_text(
+        """static char help[] = "An example; with (brackets { in text.";
+typedef struct { PetscInt n; DM dm; } AppCtx;
+typedef enum {ONE, TWO} Kind;
+const char *names[3] = {"a", "b", "c"};
+static const PetscReal weights[2] = {1.0, 3.0};
+PetscErrorCode Setup(DM, AppCtx *);
+static inline PetscReal square(PetscReal s) { return s * s; }
+static PetscErrorCode Process(MPI_Comm comm, AppCtx *user) { user->n = 0; PetscCall(DMCreate(comm, &user->dm)); }
+static PetscErrorCode bc(PetscInt dim, PetscReal t, const PetscReal x[], PetscInt Nc, PetscScalar u[], void *ctx)
+{
+  u[0] = square(x[0]) * weights[1];
+  return PETSC_SUCCESS;
+}
+int main(int argc, char **argv) { AppCtx user; PetscCall(SNESSolve(snes, NULL, u)); return 0; }
+"""
+    )
+    physics = Physics({"u": 1}, "f0[0] = u[0];", boundary=Dirichlet("a", CFile(path, "bc")))
+    assert_close(physics.interpreter(2).pw_dirichlet(0, 0.0, [0.5, 0.0]), [0.75])
