@@ -1,7 +1,7 @@
 // The product of a vector by the matrix of polytopes, without the matrix: all points of the base cells and facets of a
 // polytope. At each the direction by the polytope's functions, fluxes, and their products with all functions.
-// After poly_volume_state.clh, sipg_facet.clh, poly_basis.clh and poly_sum.clh.
-// needs: DIM NC NQ NQF NFACETS DEGREE ROWS LANES CHUNK GROUP UNROLL TEST_VALUE TEST_GRADIENT
+// After poly_volume_state.clh, sipg_facet.clh, poly_nested.clh and poly_sum.clh.
+// needs: DIM NC NQ NQF NFACETS ROWS LANES CHUNK GROUP UNROLL TEST_VALUE TEST_GRADIENT SCALES
 //
 // Sizes
 //   TEST_VALUE, TEST_GRADIENT  whether volume terms are tested with functions, with their gradients
@@ -11,37 +11,17 @@
 //   begin   [polytope + 1]  place of its first unknown: component by component; from n_unknowns on in the tail
 //   direction, direction_tail, out  vectors of the polytopes' unknowns
 
-// Direction at a point, from the polynomials there and COEFFICIENT(component, function) of `count` functions.
-#define POLY_DIRECTION(COEFFICIENT, count, line, slope, direction)                                       \
-  do {                                                                                                   \
-    for (int c_ = 0; c_ < NC; ++c_) (direction).u[c_] = 0;                                               \
-    for (int c_ = 0; c_ < NC * DIM; ++c_) (direction).u_x[c_] = 0;                                       \
-    UNROLL for (int b_ = 0; b_ < ROWS; ++b_)                                                             \
-      if (b_ < (count)) {                                                                                \
-        real value_[1 + DIM];                                                                            \
-        poly_function(line, slope, b_, value_);                                                          \
-        for (int c_ = 0; c_ < NC; ++c_) {                                                                \
-          const real factor_ = COEFFICIENT(c_, b_);                                                      \
-          (direction).u[c_] += factor_ * value_[0];                                                      \
-          for (int d_ = 0; d_ < DIM; ++d_) (direction).u_x[c_ * DIM + d_] += factor_ * value_[1 + d_];   \
-        }                                                                                                \
-      }                                                                                                  \
-    for (int c_ = 0; c_ < NC; ++c_) (direction).u_t[c_] = shift * (direction).u[c_];                     \
-  } while (0)
-#define OWN(c, b) own[(c) * size + (b)]
-#define FAR(c, b) far_du[(c) * far_size + (b)]
-
-// sum [ROWS] += products of functions with the flux f0 and their gradients with f1 [DIM].
-inline void poly_test(const real *line, const real *slope, real f0, const real *f1, real *sum)
-{
-  UNROLL for (int b = 0; b < ROWS; ++b) {
-    real value[1 + DIM];
-    poly_function(line, slope, b, value);
-    real product = f0 * value[0];
-    for (int d = 0; d < DIM; ++d) product += f1[d] * value[1 + d];
-    sum[b] += product;
+// Direction at a point of a box, from the polynomials there and COEFFICIENT(component, function).
+#define POLY_DIRECTION(COEFFICIENT, box, line, slope, direction)                                         \
+  for (int c_ = 0; c_ < NC; ++c_) {                                                                      \
+    real value_[1 + DIM];                                                                                \
+    POLY_VALUES(COEFFICIENT, c_, line, slope, value_);                                                   \
+    (direction).u[c_] = value_[0];                                                                       \
+    (direction).u_t[c_] = shift * value_[0];                                                             \
+    for (int d_ = 0; d_ < DIM; ++d_) (direction).u_x[c_ * DIM + d_] = value_[1 + d_] * (box)[DIM + d_];  \
   }
-}
+#define OWN(c, b) own[(c) * ROWS + (b)]
+#define FAR(c, b) ((b) < far_size ? far_du[(c) * far_size + (b)] : 0)
 
 KERNEL(GROUP) void poly_action(CG_ARGUMENTS, __global const int *neighbour, __global const int *code,
                                __global const real *sigma_, __global const int *kinds, __global const real *boxes,
@@ -59,22 +39,23 @@ KERNEL(GROUP) void poly_action(CG_ARGUMENTS, __global const int *neighbour, __gl
   const int facet_points = item < num_items ? (mine[4] - first_facet) * NQF : 0;
   __global const real *box = boxes + polytope * 2 * DIM;
   __local real *own = held + team * NC * ROWS;
-  real sum[ROWS], line[DIM * (DEGREE + 1)], slope[DIM * (DEGREE + 1)];
+  real sum[ROWS], line[DIM * LEVELS], slope[DIM * LEVELS];
   UNROLL for (int b = 0; b < ROWS; ++b) sum[b] = 0;
-  for (int k = lane; k < NC * size; k += LANES) own[k] = direction[begin[polytope] + k];
+  for (int k = lane; k < NC * ROWS; k += LANES)
+    own[k] = k % ROWS < size ? direction[begin[polytope] + k / ROWS * size + k % ROWS] * SCALES[k % ROWS] : 0;
   BARRIER_LOCAL();
 
   for (int at = lane; at < points; at += LANES) {
     const int cell = cells[first + at / NQ], q = at % NQ;
     POLY_VOLUME_STATE
     SideDirection du;
-    real f0[NC], f1[NC * DIM], f0_test = 0, f1_test[DIM];
-    poly_line_slope(box, x, line, slope);
-    POLY_DIRECTION(OWN, size, line, slope, du);
+    real f0[NC], f1[NC * DIM], flux[1 + DIM];
+    poly_legendre(box, x, line, slope);
+    POLY_DIRECTION(OWN, box, line, slope, du)
     pw_jacobian(u, u_t, u_x, du.u, du.u_t, du.u_x, a, a_x, t, shift, x, constants, f0, f1);
-    if (TEST_VALUE) f0_test = weight * f0[test];
-    for (int d = 0; d < DIM; ++d) f1_test[d] = TEST_GRADIENT ? weight * f1[test * DIM + d] : 0;
-    poly_test(line, slope, f0_test, f1_test, sum);
+    flux[0] = TEST_VALUE ? weight * f0[test] : 0;
+    for (int d = 0; d < DIM; ++d) flux[1 + d] = TEST_GRADIENT ? weight * f1[test * DIM + d] * box[DIM + d] : 0;
+    poly_products(line, slope, flux, sum);
   }
 
   for (int at = lane; at < facet_points; at += LANES) {
@@ -84,20 +65,23 @@ KERNEL(GROUP) void poly_action(CG_ARGUMENTS, __global const int *neighbour, __gl
     SIPG_PLACE
     POLY_SIDES
     SideDirection d_own, d_other;
-    real f0[NC], f1[NC * DIM], f1_test[DIM];
+    real f0[NC], f1[NC * DIM], flux[1 + DIM];
     if (behind >= 0) {
       const int far = of_cell[behind], place_far = begin[far], far_size = (begin[far + 1] - place_far) / NC;
       __global const real *far_du = place_far < n_unknowns ? direction + place_far : direction_tail + place_far - n_unknowns;
-      poly_line_slope(boxes + far * 2 * DIM, x, line, slope);
-      POLY_DIRECTION(FAR, far_size, line, slope, d_other);
+      poly_legendre(boxes + far * 2 * DIM, x, line, slope);
+      poly_normalize(line, slope);
+      POLY_DIRECTION(FAR, boxes + far * 2 * DIM, line, slope, d_other)
     }
-    poly_line_slope(box, x, line, slope);
-    POLY_DIRECTION(OWN, size, line, slope, d_own);
+    poly_legendre(box, x, line, slope);
+    POLY_DIRECTION(OWN, box, line, slope, d_own)
     if (behind >= 0) sipg_flux_jacobian(&a_side, &b_side, &d_own, &d_other, sigma, n, t, shift, x, constants, f0, f1);
     else sipg_boundary_jacobian(kind, &a_side, &d_own, sigma, n, t, shift, x, constants, f0, f1);
-    for (int d = 0; d < DIM; ++d) f1_test[d] = weight * f1[test * DIM + d];
-    poly_test(line, slope, weight * f0[test], f1_test, sum);
+    flux[0] = weight * f0[test];
+    for (int d = 0; d < DIM; ++d) flux[1 + d] = weight * f1[test * DIM + d] * box[DIM + d];
+    poly_products(line, slope, flux, sum);
   }
+  UNROLL for (int b = 0; b < ROWS; ++b) sum[b] *= SCALES[b];
   const int count = item < num_items ? size : 0;
   __global real *result = out + begin[polytope] + test * size;
   POLY_SUM_UP(sum, count, result)

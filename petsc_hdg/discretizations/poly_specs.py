@@ -30,6 +30,13 @@ class PolytopicSpecs:
         k = np.arange(self.largest + 1)
         return {"EXPONENTS": self.exponents, "NORMS": np.sqrt(2.0 * k + 1)}
 
+    def nested_tables(self, degree: int) -> dict[str, np.ndarray]:
+        """Tables that poly_nested.clh needs for functions of a degree."""
+        norms, powers = self.basis_tables()["NORMS"], self.exponents[: num_basis(self.dim, degree, self.space)]
+        at = np.full((degree + 1,) * self.dim, -1, np.int32)
+        at[tuple(powers.T)] = np.arange(len(powers))
+        return {"FUNCTION_AT": at, "SCALES": norms[powers].prod(axis=1), "NORMS": norms}
+
     def box_rows(self) -> np.ndarray:
         """Centre and two over the width of each extended polytope's box [extended, 2, dim]."""
         lower, upper = self.numbering.lower, self.numbering.upper
@@ -74,7 +81,7 @@ class PolytopicSpecs:
         fine, rows = self.fine, num_basis(self.dim, degree, self.space)
         tested = {test for test, _ in dependences(self.physics)}
         points = fine.quadrature.num_points * self.cells_of_polytope + facets * fine.facet_rules[0][0].num_points
-        headers = "sipg_facet.clh poly_facet_sides.clh poly_basis.clh poly_volume_state.clh poly_sum.clh".split()
+        headers = "sipg_facet.clh poly_facet_sides.clh poly_nested.clh poly_volume_state.clh poly_sum.clh".split()
         all_tables = {**fine._plain_tables, **fine._cell_tables(fine.quadrature)}
         tables, placed = place_tables(all_tables, fine.real_bytes, 0 if self.fine.limits.is_gpu else CONSTANT_BYTES)
         fine.global_tables["poly_action"] = placed.values
@@ -95,7 +102,7 @@ class PolytopicSpecs:
             "poly_action",
             fine._flux_sources(*headers, "poly_action.cl"),
             macros,
-            {**tables, **self.basis_tables()},
+            {**tables, **self.nested_tables(degree)},
             fine.physics_text,
             self.options.precision,
             macros["GROUP"],
