@@ -15,9 +15,9 @@ from mpi4py import MPI
 from petsc_hdg.device.arrays import Arrays
 from petsc_hdg.threads import threads_of_rank
 
-MOST_THREADS = 4  # that together copy as fast as the bus
-PIECES = 8  # of a vector, as long as they are of these sizes
-SMALLEST, LARGEST = 1 << 19, 1 << 22  # bytes of a piece
+MOST_THREADS = 4  # more are hardly faster: the bus is the limit
+PIECE = 1 << 22  # bytes
+WHOLE = 4  # pieces below which a vector goes as one: to wake threads takes as long as to copy a megabyte
 
 
 class Stage:
@@ -69,8 +69,8 @@ class Stage:
 
 def pieces(count: int, itemsize: int) -> list[slice]:
     """Slices of `count` values, of about the same size."""
-    size = min(max(count * itemsize // PIECES, SMALLEST), LARGEST)
-    ends = np.linspace(0, count, -(-count * itemsize // size) + 1).astype(int).tolist()
+    parts = -(-count * itemsize // PIECE)
+    ends = np.linspace(0, count, 1 + (parts if parts > WHOLE else 1)).astype(int).tolist()
     return [slice(*ends_of) for ends_of in zip(ends[:-1], ends[1:], strict=True)]
 
 
