@@ -9,6 +9,8 @@ import numpy as np
 
 from ..mesh.petsc_c import INT
 
+CHUNK = 1 << 10  # polytopes whose columns fit in the cache
+
 
 @dataclass(frozen=True)
 class Items:
@@ -122,8 +124,13 @@ class Blocks:
         row, column, _ = self._order
         sizes, blocks = self.unknowns[: self.count], np.bincount(row, minlength=self.count)
         start = np.concatenate([[0], np.cumsum(np.repeat(self.width, sizes))])
-        in_row = column[_ranges(np.repeat(np.cumsum(blocks) - blocks, sizes), np.repeat(blocks, sizes))]
-        return start.astype(INT), _ranges(self.global_first[in_row], self.unknowns[in_row]).astype(INT, copy=False)
+        first, found = np.cumsum(blocks) - blocks, np.empty(start[-1], INT)
+        for begin in range(0, self.count, CHUNK):
+            part = slice(begin, begin + CHUNK)
+            in_row = column[_ranges(*(np.repeat(each[part], sizes[part]) for each in (first, blocks)))]
+            place = self.row_starts[begin : begin + CHUNK + 1]
+            found[place[0] : place[-1]] = _ranges(self.global_first[in_row], self.unknowns[in_row])
+        return start.astype(INT), found
 
     def block_csr(self) -> tuple[np.ndarray, np.ndarray]:
         """Row starts [polytope + 1] and PETSc block columns [block] where all polytopes have as many unknowns."""

@@ -14,6 +14,8 @@ from .poly_action import PolytopicAction
 from .poly_matrices import PolytopicMatrices
 from .sipg import SIPGOperator
 
+MANY = 8  # base cells of a polytope from which on products on the polytopes are faster on CPUs too
+
 
 class PolytopicOperator:
     """Kernels of a PolytopicDG discretization bound to the buffers they work on; interface as CGOperator.
@@ -37,6 +39,8 @@ class PolytopicOperator:
         self._expanded = {name: arrays.zeros(max(1, self.fine.dofmap.num_owned)) for name in ("u", "u_t", "out")}
         self.assembly = PolytopicMatrices(self)
         self.products = PolytopicAction(self)
+        counts = disc.mesh.comm.allreduce(np.array([disc.mesh.num_cells, disc.polytopes.count]))
+        self._is_direct = self.device.is_gpu or counts[0] >= MANY * counts[1]
 
     # As the fine operator ----------------------------------------------------------------------------------------
 
@@ -136,7 +140,7 @@ class PolytopicOperator:
         self.fine.kernels  # noqa: B018
         for fused in self.fine._passes:
             fused.kernels  # noqa: B018
-        if self.device.is_gpu:
+        if self._is_direct:
             self.products.launches  # noqa: B018
         if matrices:
             self.assembly.compile()
@@ -198,8 +202,9 @@ class PolytopicOperator:
             )
 
     def action(self, du, out) -> None:
-        """out = J du at the state of `linearize`: on the polytopes on GPUs, on the base cells on CPUs. Collective."""
-        if self.device.is_gpu:
+        """out = J du at the state of `linearize`: on the polytopes, or on CPUs on the base cells where these are few.
+        Collective."""
+        if self._is_direct:
             self.products.run(du, out)
             return
         self.fine.action(self.expand(du), self._expanded["out"])
