@@ -10,8 +10,10 @@
 // word. What is read from global memory is read in the first phase, all at once: waiting for it is most of the time.
 // needs: NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME THREADS CLUSTER CORNER_BITS SLOT_BITS UNROLL_POINTS
 // needs: PLACE_ROUNDS WORD_ROUNDS BASIS GRAD GEO GEO_GRAD WEIGHTS
+// needs: PATCH_SLOPES PATCH_CELL PATCH_GEOMETRY PATCH_TEST PATCH_CELL_END
 //
-// UNROLL_POINTS: pragma of the loop over points; unrolled, points with equal derivatives along an axis share them
+// UNROLL_POINTS: pragma of the loop over points
+// PATCH_...: how the points of a cell are done, by cg_patch_tables.clh, or cg_patch_lines.clh for quadrilaterals and hexahedra
 //
 // PLACE_ROUNDS, WORD_ROUNDS: places and words of a work-item, at most
 //
@@ -119,7 +121,7 @@ inline real patch_value(__global const real *owned_, __global const real *tail_,
     if (DIM == 3) node[v * DIM + DIM - 1] = z_l[at[v]];                                                              \
   }                                                                                                                  \
   PATCH_VALUES(u_v, 0)                                                                                               \
-  WITH_TIME(real ut_v[VERTICES * NC]; PATCH_VALUES(ut_v, 1))                                                         \
+  WITH_TIME(real ut_v[VERTICES * NC]; PATCH_VALUES(ut_v, 1) PATCH_SLOPES(UT_E, ut_v))                                \
   for (int i = 0; i < VERTICES * NC; ++i) r_v[i] = 0;
 
 #define PATCH_VALUES(values, vector)                                                                                 \
@@ -188,17 +190,18 @@ inline void patch_geometry(Geometry *g, const real *node, const int part)
       patch_geometry(&g, node, part);                                                                                \
       real aux_e[NAUX > 0 ? NAUX : 1];                                                                               \
       for (int k = 0; k < NAUX; ++k) aux_e[k] = patch_aux[(k * CLUSTER + part) * clusters + head[4] + c0];           \
+      PATCH_CELL                                                                                                     \
       UNROLL_POINTS                                                                                                  \
       for (int q = 0; q < NQ; ++q) {                                                                                 \
         TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;      \
         real f0[NC], f1[NC * DIM];                                                                                   \
-        geometry_point(&g, GEO_GRAD + q * NNODES * DIM);                                                             \
+        PATCH_GEOMETRY                                                                                               \
         CG_STATE(U_E, UT_E)                                                                                          \
         POINT                                                                                                        \
         point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);                                                         \
-        for (int i = 0; i < NDOF; ++i)                                                                               \
-          r_v[FAN(part, DOF_BASIS[i]) * NC + DOF_COMP[i]] += cg_test(i, basis, grad, f0, f1);                        \
+        PATCH_TEST                                                                                                   \
       }                                                                                                              \
+      PATCH_CELL_END                                                                                                 \
     }
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1)))
@@ -224,6 +227,7 @@ void cg_patch_action(PATCH_ARGUMENTS)
     PATCH_CLUSTER
     real du_v[VERTICES * NC];
     PATCH_VALUES(du_v, 1 + TIME)
+    PATCH_SLOPES(DU_E, du_v)
     PATCH_CELLS(CG_DIRECTION(DU_E) pw_jacobian(u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, constants, f0, f1);)
     PATCH_STORE
   }

@@ -14,12 +14,14 @@ from .cg_tensor import (
     line_diagonal,
     line_diagonal_flops,
     line_flops,
+    line_rule,
     line_shapes,
     line_specs,
     takes_lines,
 )
 from .clusters import LONGEST
 from .large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
+from .lines import UNROLL
 from .patches import PATCH_THREADS
 from .transposition import transposition
 
@@ -99,8 +101,11 @@ class CGSpecs:
         macros["PLACE_ROUNDS"], macros["WORD_ROUNDS"] = (max(1, -(-n // threads)) for n in patches.local[:2])
         few = self.limits.is_gpu and self.quadrature.num_points * self.physics.num_components <= UNROLLED_POINTS
         macros["UNROLL_POINTS"] = '_Pragma("unroll")' if few else ""
-        tables = self._cell_tables(self.quadrature)
-        sources = self._sources("cg_patch.cl")
+        tables, points = self._cell_tables(self.quadrature), "cg_patch_tables.clh"
+        if not self.mesh.shape.is_simplex:
+            tables["PHI1"], points = line_rule(self).points[:, 0], "cg_patch_lines.clh"
+            macros |= {"NQ1": len(tables["PHI1"]), "UNROLL": UNROLL}
+        sources = (*self._sources(points), "cg_patch.cl")
         whats = ("residual", "action")
         names = {f"cg_patch_{what}": self.patch_bytes(what) for what in whats}
         return {n: self._spec(n, sources, macros, tables, threads, local) for n, local in names.items()}
