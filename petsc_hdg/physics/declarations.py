@@ -7,7 +7,7 @@ from pycparser import c_ast
 from petsc_hdg.physics import ir
 from petsc_hdg.physics.calls import real
 from petsc_hdg.physics.expressions import Expressions, scalar_type
-from petsc_hdg.physics.ir import INT, REAL, Num, Symbol
+from petsc_hdg.physics.ir import INT, REAL, Binary, Num, Symbol
 from petsc_hdg.physics.parse import line_of
 
 
@@ -77,16 +77,32 @@ class Declarations:
             raise self.source.error(
                 line, f"the pointer '{node.name}' must be set where it is declared, e.g. = &u[uOff[1]]"
             )
-        target = self.expressions.reference(node.init)
+        constant = "const" in node.quals or "const" in getattr(node.type.type, "quals", ())
+        symbol, made = self._bound(node.name, node.init, kind, constant)
+        bind(node.name, symbol)
+        return made
+
+    def _bound(self, name: str, init, kind: str, constant: bool) -> tuple[Symbol, tuple]:
+        """A pointer set to `init`, and the statements that make it."""
+        line = line_of(init)
+        if isinstance(init, c_ast.TernaryOp):
+            return self._chosen(name, init, kind)
+        target = self.expressions.reference(init)
         pointed = self.scope.symbols[target.name]
         if pointed.type != kind:
-            raise self.source.error(
-                line, f"the pointer '{node.name}' is to {kind}, and what it points to is {pointed.type}"
-            )
-        const = pointed.const or "const" in node.quals or "const" in getattr(node.type.type, "quals", ())
-        symbol = Symbol(self.scope.fresh(node.name), kind, (None,), const=const, pointer=True)
-        bind(node.name, symbol)
-        return (ir.Alias(symbol, target, line),)
+            raise self.source.error(line, f"the pointer '{name}' is to {kind}, and what it points to is {pointed.type}")
+        symbol = Symbol(self.scope.fresh(name), kind, (None,), const=pointed.const or constant, pointer=True)
+        self.scope.symbols[symbol.name] = symbol
+        return symbol, (ir.Alias(symbol, target, line),)
+
+    def _chosen(self, name: str, init, kind: str) -> tuple[Symbol, tuple]:
+        """A pointer to one array or another: both, and a variable that tells which, as no pointer changes."""
+        flag = Symbol(self.scope.fresh(name), INT, const=True)
+        self.scope.symbols[flag.name] = flag
+        condition = Binary("!=", self.expressions.condition(init.cond), Num("0", INT), INT)
+        (then, first), (other, second) = (self._bound(name, side, kind, True) for side in (init.iftrue, init.iffalse))
+        symbol = Symbol(self.scope.fresh(name), kind, (None,), const=True, pointer=True, choice=(flag, then, other))
+        return symbol, (ir.Declare(flag, condition, line_of(init)), *first, *second)
 
     def _initialiser(self, node, kind: str, extents: tuple):
         if node.init is None:

@@ -1,4 +1,8 @@
-"""The small helper functions of PETSc's private DMPlex header that pointwise functions of its tutorials call."""
+"""The small helper functions of PETSc that pointwise functions of its tutorials call: of its private DMPlex header, and
+sorting.
+"""
+
+PREFIXES = ("DMPlex_", "PetscSortReal")  # of their names
 
 TEXT = """
 static inline void DMPlex_Det2D_Internal(PetscReal *detJ, const PetscReal J[])
@@ -45,5 +49,17 @@ static inline PetscReal DMPlex_DotRealD_Internal(PetscInt dim, const PetscReal *
 static inline PetscReal DMPlex_NormD_Internal(PetscInt dim, const PetscReal *x)
 {
   return PetscSqrtReal(DMPlex_DotD_Internal(dim, x, x));
+}
+static inline void PetscSortReal(PetscInt n, PetscReal v[])
+{
+  for (PetscInt i = 1; i < n; ++i) {
+    const PetscReal value = v[i];
+    PetscInt j;
+    for (j = i; j > 0; --j) {
+      if (v[j - 1] <= value) break;
+      v[j] = v[j - 1];
+    }
+    v[j] = value;
+  }
 }
 """

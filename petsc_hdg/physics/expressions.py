@@ -56,6 +56,8 @@ class Expressions(Calls):
         ):
             raise self.source.error(line_of(node), "only a variable or an element of an array can be assigned to")
         place = self._id(node, constants=False) if isinstance(node, c_ast.ID) else self.read(node)
+        if isinstance(place, Select):
+            raise self.source.error(line_of(node), f"the pointer '{base_name(node)}' is chosen by ?: and is only read")
         symbol = self.scope.symbols[place.name]
         if symbol.const:
             raise self.source.error(line_of(node), f"'{base_name(node)}' is an input or const and cannot be written")
@@ -77,6 +79,10 @@ class Expressions(Calls):
             return Ref(start.name, Binary("+", start.offset, self._integer(node.right, "an offset"), INT), line)
         if isinstance(node, (c_ast.ID, c_ast.ArrayRef)):
             symbol, indices = self._chain(node)
+            if symbol is not None and symbol.choice:
+                raise self.source.error(
+                    line, f"the pointer '{base_name(node)}' is chosen by ?: and only its elements are read"
+                )
             if symbol is not None and len(indices) < len(symbol.extents):
                 return Ref(symbol.name, _flatten(symbol, indices), line)
         raise self.source.error(line, "an array is needed here: its name, &name[i] or &name")
@@ -123,7 +129,7 @@ class Expressions(Calls):
                 line, f"'{base_name(node)}' takes {len(symbol.extents)} indices, here it has {len(indices)}"
             )
         bounds = tuple(zip(indices, symbol.extents, strict=False)) if len(indices) > 1 else ()
-        return Element(symbol.name, _flatten(symbol, indices), symbol.type, line, bounds)
+        return _element(symbol, _flatten(symbol, indices), line, bounds)
 
     def _chain(self, node) -> tuple[Symbol | None, tuple]:
         """The array at the root of `a[i][j]`, and its indices."""
@@ -137,6 +143,11 @@ class Expressions(Calls):
         if symbol is None:
             raise self._unknown(node.name, line_of(node))
         return symbol, tuple(indices)
+
+    def _choice(self, node) -> Symbol | None:
+        """The pointer chosen by ?: that `node` names, or None."""
+        symbol = self.scope.find(node.name)
+        return symbol if symbol is not None and symbol.choice else None
 
     def _integer(self, node, what: str) -> Expr:
         expr = self.read(node)
@@ -153,6 +164,8 @@ class Expressions(Calls):
         if op == "*":
             if isinstance(node.expr, c_ast.Constant):
                 raise self.source.error(line, "C has no operator **; write pow(a, b), or PetscSqr(a)")
+            if isinstance(node.expr, c_ast.ID) and (chosen := self._choice(node.expr)):
+                return _element(chosen, Num("0", INT), line)
             ref = self.reference(node.expr)
             symbol = self.scope.symbols[ref.name]
             if isinstance(node.expr, c_ast.BinaryOp):
@@ -222,6 +235,14 @@ def _number(name: str) -> Num | Name | None:
     if name in names.INT_CONSTANTS:
         return Num(str(names.INT_CONSTANTS[name]), INT)
     return Name(name, REAL) if name in names.PRECISION_CONSTANTS else None
+
+
+def _element(symbol: Symbol, index: Expr, line: int, bounds: tuple = ()) -> Expr:
+    """An element of an array, or of that which a pointer chosen by ?: points to."""
+    if symbol.choice is None:
+        return Element(symbol.name, index, symbol.type, line, bounds)
+    flag, then, other = symbol.choice
+    return Select(Name(flag.name, INT), _element(then, index, line), _element(other, index, line), symbol.type)
 
 
 def _flatten(symbol: Symbol, indices: tuple) -> Expr:

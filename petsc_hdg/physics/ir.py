@@ -110,6 +110,8 @@ Expr = Num | Name | Element | Unary | Binary | Select | Call | HelperCall
 class Symbol:
     """A variable: `extents` is () for a scalar, the tuple of its sizes for an array (None where unknown, as in
     `a[]`).
+
+    choice   of a pointer chosen by ?: the variable that holds the condition, and the two pointers; it is only read
     """
 
     name: str
@@ -117,6 +119,7 @@ class Symbol:
     extents: tuple = ()
     const: bool = False
     pointer: bool = False
+    choice: tuple[Symbol, Symbol, Symbol] | None = None
 
 
 @dataclass(frozen=True)

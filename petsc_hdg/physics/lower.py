@@ -85,7 +85,7 @@ class _LazyDMPlex:
     """PETSc's own helpers, read when one of them is first called."""
 
     def has(self, name: str) -> bool:
-        return name.startswith("DMPlex_") and _dmplex().has(name)
+        return name.startswith(dmplex.PREFIXES) and _dmplex().has(name)
 
     def names(self) -> list[str]:
         return []

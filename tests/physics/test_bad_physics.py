@@ -97,6 +97,14 @@ BAD = {
     "member": (text("f0[0] = 1.0;\nf0[0] = u->x;"), "line 2: a member of a structure is not supported"),
     "pointer arithmetic": (text("f0[0] = *(u + 1);"), "pointer arithmetic is not supported; write p[i]"),
     "pointer moved": (text("const PetscReal *p = u;\np++;\nf0[0] = *p;"), "line 2: 'p' is an array"),
+    "chosen pointer written": (
+        text("PetscReal b[2], c[2];\nPetscReal *p = u[0] > 0 ? b : c;\np[0] = 1.0;"),
+        "line 3: the pointer 'p' is chosen by ?: and is only read",
+    ),
+    "chosen pointer passed": (
+        text("const PetscReal *p = u[0] > 0 ? u : u_x;\nf0[0] = DMPlex_NormD_Internal(1, p);"),
+        "line 2: the pointer 'p' is chosen by ?: and only its elements are read",
+    ),
     "unset pointer": (text("PetscReal *p;\nf0[0] = 1.0;"), "line 1: the pointer 'p' must be set where it is declared"),
     "static": (
         text("static PetscReal r = 0.0; r += 1; f0[0] = r;"),

@@ -84,6 +84,8 @@ BODIES = {
     "helper int": "f0[pick(0)] = u[pick(1)] * u[0];",
     "helper that changes its copy": "f0[0] = doubled(u[0] * u[1], 3) * u[1];",
     "helpers of DMPlex": "PetscReal J, K[4], L[9], M[9]; for (PetscInt i = 0; i < 9; ++i) L[i] = (i % 4 == 0) + u[i % 2] * u[1]; DMPlex_Det2D_Scalar_Internal(&J, u_x); DMPlex_Invert2D_Internal(K, u_x, J); DMPlex_Det3D_Internal(&J, L); DMPlex_Invert3D_Internal(M, L, J); f0[0] = u_x[0] * K[1] + u_x[1] * K[3] + M[3] * L[0] + M[4] * L[3] + M[5] * L[6] + M[6] * L[2] + M[7] * L[5] + M[8] * L[8]; f0[1] = M[2] + DMPlex_NormD_Internal(dim, u);",
+    "chosen pointer": "const PetscScalar *v = u[0] > u[1] ? &u[0] : u_x + 1, *w = dim > 2 ? u : x[0] > 2.0 ? a : u_x; f0[0] = v[0] * w[1] + *v * *w; f0[1] = v[1];",
+    "sorted": "PetscReal v[4] = {u[0] * u[1], u_x[0], -u[1], x[0]}; PetscCall(PetscSortReal(4, v)); f0[0] = v[0] + 2 * v[1] * v[1]; f0[1] = 3 * v[2] + 4 * v[3]; PetscSortReal(1, v);",
     "macros": "#define NC 2\n#define SCALE (2.0 * alpha) /* twice */\nfor (PetscInt i = 0; i < NC; ++i) f0[i] = SCALE * u[i] * THREE;",
     "comments": "// f0[0] = wrong;\nf0[0] = u[0] /* * 7 */ * u[1]; /* a\nb */ f0[1] = u[1]; // end",
     "numbers": "f0[0] = 1.f * u[0] + .5 + 2. + 1e-2 + 0x10 + 3L + 2.5e+1L + 1E3 + 0x1p-3;",
@@ -133,6 +135,10 @@ VALUES = {
     "helper by address": lambda u, g, x: u[0] ** 4,
     "helper that changes its copy": lambda u, g, x: 64 * (u[0] * u[1]) ** 2 * u[1],
     "helpers of DMPlex": lambda u, g, x: 1.0,
+    "chosen pointer": lambda u, g, x: (
+        (u[0] if u[0] > u[1] else g.ravel()[1]) * g.ravel()[1] + (u[0] if u[0] > u[1] else g.ravel()[1]) * g.ravel()[0]
+    ),
+    "sorted": lambda u, g, x: (lambda v: v[0] + 2 * v[1] ** 2)(sorted([u[0] * u[1], g[0, 0], -u[1], x[0]])),
     "macros": lambda u, g, x: 2 * 1.3 * u[0] * 3,
     "comments": lambda u, g, x: u[0] * u[1],
     "numbers": lambda u, g, x: u[0] + 0.5 + 2 + 0.01 + 16 + 3 + 25 + 1000 + 0.125,
