@@ -13,7 +13,7 @@
 // needs: PATCH_SLOPES PATCH_CELL PATCH_GEOMETRY PATCH_TEST PATCH_CELL_END
 //
 // UNROLL_POINTS: pragma of the loop over points
-// PATCH_...: how the points of a cell are done, by cg_patch_tables.clh, or cg_patch_lines.clh for quadrilaterals and hexahedra
+// PATCH_...: how the points of a cell are done, by cg_patch_tables.clh, or cg_patch_lines.clh for hexahedra
 //
 // PLACE_ROUNDS, WORD_ROUNDS: places and words of a work-item, at most
 //

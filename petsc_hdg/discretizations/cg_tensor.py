@@ -13,7 +13,6 @@ from .lines import CPU_BYTES, UNROLL, as_vectors, lagrange, tensor_order
 
 LINES = ("cg_point.clh", "lines.clh", "cg_tensor.clh", "cg_tensor_group.clh")
 GPU_ITEMS = 128  # work-items of a group, at most: each takes up to 255 registers
-UNROLLED = 12  # points of a column times axes and components, up to which a GPU does them in a row
 ROLLED = '_Pragma("unroll 1")'
 
 
@@ -116,8 +115,7 @@ def _shapes(disc, reals: int) -> list[LineShape]:
     most = min(GPU_ITEMS, limits.max_work_group)
     threads = min(max(sizes["NLINE"], sizes["NCOL"]), most)
     lanes = min(most // threads, limits.local_bytes // cell)
-    few = sizes["NQ1"] * disc.dim * disc.physics.num_components <= UNROLLED
-    choices = [(lanes, few), (lanes // 2, few), (lanes, not few)]
+    choices = [(lanes, True), (lanes // 2, True), (lanes, False)]
     return [LineShape(k, threads, k * cell, unrolled) for k, unrolled in choices if k]
 
 

@@ -226,7 +226,7 @@ def test_what_does_not_fit_is_said():
         ("triangle", 3, ("cell", "cell")),
         ("tetrahedron", 4, ("transpose", "transpose")),
         ("quadrilateral", 1, ("tensor", "patch")),
-        ("quadrilateral", 2, ("tensor", "cell")),
+        ("quadrilateral", 2, ("tensor", "tensor")),
         ("quadrilateral", 3, ("tensor", "tensor")),
         ("hexahedron", 1, ("tensor", "patch")),
         ("hexahedron", 2, ("tensor", "tensor")),
