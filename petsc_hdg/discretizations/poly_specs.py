@@ -14,7 +14,7 @@ from .poly_dependences import dependences
 TRANSFERS = ("poly_expand", "poly_restrict")
 MOST_UNROLLED = 64  # functions whose degrees are numbers in the program
 GPU_GROUP, CPU_GROUP = 64, 8  # work-items of a work-group
-POINTS_OF_LANE = 2  # at least, where more work-items share a polytope
+POINTS_OF_LANE = {"nodes": 2, "action": 12}  # at least, where more work-items share a polytope
 CHUNK = 16  # functions whose sums are added up at once
 
 
@@ -53,10 +53,11 @@ class PolytopicSpecs:
             return '_Pragma("nounroll")'
         return '_Pragma("unroll")' if rows <= MOST_UNROLLED else ""
 
-    def sum_macros(self, rows: int, points: float) -> dict[str, int | str]:
-        """Sizes that poly_sum.clh needs for so many functions, and points of a polytope on average."""
+    def sum_macros(self, rows: int, points: float, of: str) -> dict[str, int | str]:
+        """Sizes that poly_sum.clh needs for so many functions, and points (`of` a POINTS_OF_LANE) of a polytope on
+        average."""
         group, lanes = (GPU_GROUP, (8, 16, 32)) if self.fine.limits.is_gpu else (CPU_GROUP, (CPU_GROUP,))
-        fitting = [n for n in lanes if n == lanes[0] or POINTS_OF_LANE * n <= points]
+        fitting = [n for n in lanes if n == lanes[0] or POINTS_OF_LANE[of] * n <= points]
         sizes = {"ROWS": rows, "LANES": fitting[-1], "GROUP": group, "CHUNK": min(rows, CHUNK)}
         return {**sizes, "UNROLL": self.unroll(rows)}
 
@@ -66,7 +67,7 @@ class PolytopicSpecs:
         nodes = fine.element.nodes[fine.tensor_order]
         table = ReferenceElement(self.mesh.cell, 1).tabulate(nodes, 0)[0]
         macros = {**self.basis_macros(), "NB": fine.num_nodes, "NNODES": table.shape[1]}
-        macros |= self.sum_macros(len(self.exponents), fine.num_nodes * self.cells_of_polytope)
+        macros |= self.sum_macros(len(self.exponents), fine.num_nodes * self.cells_of_polytope, "nodes")
         tables = {**self.basis_tables(), "NODE_GEO": table}
         sources = ("poly_basis.clh", "poly_sum.clh", "poly_transfer.cl")
         local = self._sum_bytes(macros)
@@ -90,7 +91,7 @@ class PolytopicSpecs:
             **fine.flux_macros,
             **placed.macros,
             **self.basis_macros(),
-            **self.sum_macros(rows, points),
+            **self.sum_macros(rows, points, "action"),
             "DEGREE": degree,
             "NQ": fine.quadrature.num_points,
             "TEST_VALUE": int("f0" in tested),
