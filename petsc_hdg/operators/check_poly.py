@@ -22,14 +22,14 @@ def check_poly(operator) -> None:
 
 
 def _check_expand(operator) -> tuple[np.ndarray, np.ndarray]:
-    """Values [cell, dof] of a random function at the nodes of the sample's cells."""
+    """Values [cell, node, component] of a random function at the nodes of the sample's cells."""
     disc, arrays = operator.discretization, operator.arrays
     values = random_values(5, max(1, disc.dofmap.num_owned))
     expanded = operator.expand(arrays.to_device(values, "kernel check"))
     found = arrays.to_host(expanded, disc.fine.dofmap.num_owned, name="kernel check").astype(float)
     cells = _samples(disc.mesh.num_cells)
     expected = [_basis(disc, cell) @ _coefficients(disc, values, cell) for cell in cells]
-    return found[disc.fine.dofmap.cell_dofs[cells]], np.array([rows.ravel() for rows in expected])
+    return _by_node(disc, found[disc.fine.dofmap.cell_dofs[cells]]), np.array(expected)
 
 
 def _check_restrict(operator) -> tuple[np.ndarray, np.ndarray]:
@@ -40,10 +40,10 @@ def _check_restrict(operator) -> tuple[np.ndarray, np.ndarray]:
     operator.restrict(arrays.to_device(values, "kernel check"), out)
     found = arrays.to_host(out, disc.dofmap.num_owned, name="kernel check").astype(float)
     first, (start, cells) = disc.numbering.first, disc.polytopes.cells
-    got, expected, components = [], [], disc.physics.num_components
+    got, expected = [], []
     for polytope in _samples(disc.polytopes.count):
         own = cells[start[polytope] : start[polytope + 1]]
-        rows = values[disc.fine.dofmap.cell_dofs[own]].reshape(len(own), -1, components)
+        rows = _by_node(disc, values[disc.fine.dofmap.cell_dofs[own]])
         sums = sum(_basis(disc, cell).T @ row for cell, row in zip(own, rows, strict=True))
         got.append(found[first[polytope] : first[polytope + 1]])
         expected.append(sums.T.ravel())
@@ -52,6 +52,13 @@ def _check_restrict(operator) -> tuple[np.ndarray, np.ndarray]:
 
 def _samples(count: int) -> np.ndarray:
     return np.unique(np.linspace(0, count - 1, SAMPLES).astype(int))
+
+
+def _by_node(disc, values: np.ndarray) -> np.ndarray:
+    """Values [cell, dof] of base cells, field by field in the numbering of cells, as [cell, node, component]."""
+    fields = [values[:, f.first_dof : f.first_dof + f.num_dofs] for f in disc.fine.spaces]
+    shapes = [(len(values), -1, f.components) for f in disc.fine.spaces]
+    return np.concatenate([part.reshape(shape) for part, shape in zip(fields, shapes, strict=True)], axis=2)
 
 
 def _basis(disc, cell: int) -> np.ndarray:
