@@ -1,11 +1,12 @@
 """The options of petsc_hdg as data, and PETSc's own where they are followed: what reads PETSc's database."""
 
-from .choices import chosen_mat_type, chosen_pmat
+from .choices import ATTACHED, chosen_mat_type, chosen_pmat, loses_levels
 from .database import any_given, defaults_in_database, given_numbers, given_truth
 from .fields import is_number, option_name, parse
 from .options import VARIANTS, Options
 
 __all__ = [
+    "ATTACHED",
     "VARIANTS",
     "Options",
     "any_given",
@@ -15,6 +16,7 @@ __all__ = [
     "given_numbers",
     "given_truth",
     "is_number",
+    "loses_levels",
     "option_name",
     "parse",
 ]

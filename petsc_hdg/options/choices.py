@@ -7,15 +7,17 @@ from .options import Options
 
 # Coarse levels for -pc_type mg, and the schemes that have them.
 _LEVELS = {"conforming": ("cg_gpu", "hdg_gpu", "sipg_gpu"), "agglomerates": ("sipg_gpu", "poly_gpu")}
-ASSEMBLED = 4  # degree up to which continuous elements are assembled by default
+ASSEMBLED = 1  # degree up to which continuous elements are assembled by default
+ATTACHED = 4  # the same for solvers of the user's own, whose PC may want a matrix
 # PC types that need nothing but products and the diagonal, or bring their own matrices.
 _MATRIX_FREE_PCS = ("none", "jacobi", "python", "shell", "ksp", "composite", "mat")
 
 
-def chosen_pmat(options: Options, physics) -> str:
+def chosen_pmat(options: Options, physics, assembled: int = ASSEMBLED) -> str:
     """`aij`, `conforming`, `agglomerates` or `none`: what `-fe_pmat` says, `auto` settled by the scheme, its degree,
     the fields of the physics and the user's -pc_type.
 
+    assembled: degree up to which continuous elements are assembled.
     Raises OptionError for `conforming` and `agglomerates` where they do not go with them.
     """
     from petsc4py import PETSc
@@ -30,16 +32,22 @@ def chosen_pmat(options: Options, physics) -> str:
         return options.pmat
     if options.backend == "poly_gpu" and given == "mg":
         return "agglomerates"
-    if options.backend != "sipg_gpu" and not _has_large_matrices(options, physics):
+    if options.backend != "sipg_gpu" and not (options.degree > assembled and _has_subspace(options, physics)):
         return "aij"
     return "conforming" if given == "mg" else "none" if given in _MATRIX_FREE_PCS else "aij"
 
 
-def _has_large_matrices(options: Options, physics) -> bool:
-    """Whether continuous elements are of a degree at which products take far less than matrices of cells, and there is
-    a first-order subspace."""
-    is_high = options.backend == "cg_gpu" and options.degree > ASSEMBLED
-    return is_high and not options.cg_condense and _of_one_degree(physics)
+def _has_subspace(options: Options, physics) -> bool:
+    """Whether the scheme is of continuous elements that have a first-order subspace."""
+    return options.backend == "cg_gpu" and not options.cg_condense and _of_one_degree(physics)
+
+
+def loses_levels(prefix: str) -> bool:
+    """Whether the TS asked for resets its PC, which then has no levels: ARKIMEX before DIRK joined it."""
+    from petsc4py import PETSc
+
+    given = PETSc.Options(prefix).getString("ts_type", "")
+    return given == "arkimex" and not hasattr(PETSc.TS.Type, "DIRK")
 
 
 def _of_one_degree(physics) -> bool:

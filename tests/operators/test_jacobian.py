@@ -42,7 +42,7 @@ class Linearized:
     def __init__(self, physics, cell: str, degree: int, size: float = 0.1, seed: int = 1):
         faces = (2, 2) if cell in ("triangle", "quadrilateral") else (2, 1, 1)
         mesh = box_mesh(cell, faces, amplitude=0.1, comm=PETSc.COMM_SELF)
-        self.problem = Problem(mesh, physics, Options(degree=degree, check_kernels=False))
+        self.problem = Problem(mesh, physics, Options(degree=degree, pmat="aij", check_kernels=False))
         if physics.auxiliary:
             self.fill_auxiliary()
         random = np.random.default_rng(seed)

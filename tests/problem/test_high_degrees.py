@@ -59,13 +59,30 @@ def test_kernels_agree_with_numpy_and_the_assembled_matrix_gives_the_same(physic
 def test_the_default():
     stokes = library.stokes(2)
     mesh = box_mesh("quadrilateral", comm=PETSc.COMM_SELF)
-    assert Problem(mesh, smooth_poisson(), Options(degree=4)).pmat == "aij"
-    assert Problem(mesh, stokes, Options(degree=5)).pmat == "aij"  # no first-order subspace of two degrees
+    for degree, pmat in ((1, "aij"), (2, "conforming")):
+        assert Problem(mesh, smooth_poisson(), Options(degree=degree)).pmat == pmat
+    assert Problem(mesh, stokes, Options(degree=2)).pmat == "aij"  # no first-order subspace of two degrees
     assert ContinuousGalerkin.degrees == (1, 9)
     with petsc_options(pc_type="lu"):
         assert Problem(mesh, smooth_poisson(), Options(degree=5)).pmat == "aij"
     with petsc_options(pc_type="jacobi"):
         assert Problem(mesh, smooth_poisson(), Options(degree=5)).pmat == "none"
+
+
+@pytest.mark.parametrize("degree, settings, pmat", [
+    (4, {}, "aij"), (5, {}, "conforming"), (2, {"pmat": "conforming"}, "conforming"),
+])  # fmt: skip
+def test_solvers_of_the_users_own_find_a_matrix(degree, settings, pmat):
+    mesh = box_mesh("quadrilateral", comm=PETSc.COMM_SELF)
+    problem = Problem(mesh, smooth_poisson(), Options(degree=degree, check_kernels=False, **settings))
+    snes, u = PETSc.SNES().create(PETSc.COMM_SELF), problem.create_vec()
+    problem.attach(snes)
+    assert problem.pmat == pmat
+    if pmat == "aij":
+        snes.getKSP().getPC().setType("lu")
+    snes.setTolerances(rtol=1e-9)
+    snes.solve(None, u)
+    assert snes.getConvergedReason() > 0 and problem.errors(u)["L2"] < 1e-3
 
 
 def test_ranks_agree(mpirun):

@@ -125,7 +125,7 @@ def test_the_users_own_snes():
 def test_the_users_own_ksp():
     """Matrices and right-hand side of a linear problem, by the callbacks, in a plain KSP."""
     mesh = box_mesh("tetrahedron", comm=PETSc.COMM_SELF)
-    problem = Problem(mesh, smooth_poisson(), Options(degree=2))
+    problem = Problem(mesh, smooth_poisson(), Options(degree=2, pmat="aij"))
     calls, u, b = problem.callbacks, problem.create_vec(), problem.create_vec()
     calls.residual(None, u, b)
     calls.linearize(None, u, calls.jacobian, calls.assembled.mat)
