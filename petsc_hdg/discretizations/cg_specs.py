@@ -146,7 +146,6 @@ class CGSpecs:
             "NCONST": len(self.physics.constants),
             "TIME": int(self.physics.uses_time_derivative),
             "SPARSE": int(all(s.element.degree == 1 for s in self.spaces) and self.mesh.geometry.is_affine),
-            "CELL_BY_CELL": int(self.cell_by_cell),
             "F0": int(self.physics.f0 is not None or self.physics.has_jacobian),
             "F1": int(self.physics.f1 is not None or self.physics.has_jacobian),
         }
@@ -243,7 +242,7 @@ class CGSpecs:
 
     def matrix_specs(self) -> dict[str, KernelSpec]:
         """Specs of `cg_matrix` and `cg_diagonal`."""
-        macros = {**self._macros(), "NQ": self.quadrature.num_points}
+        macros = {**self._macros(), "NQ": self.quadrature.num_points, "CELL_BY_CELL": int(self.cell_by_cell)}
         tables, sources = self._cell_tables(self.quadrature), self._sources("cg_matrix.cl")
         specs = {n: self._spec(n, sources, macros, tables, 32) for n in ("cg_matrix", "cg_diagonal")}
         return specs | (line_diagonal(self) if self.variant == "tensor" else {})
