@@ -13,7 +13,8 @@
 //   FACET_RATIO [NFACETS] |F| / |K| of the reference cell;  CORNERS [NFACETS, NCORNERS] geometry nodes;  FIELD [NC] field
 
 // One side of a facet: largest normal diffusivity of each component, its sum over the points with sign, largest ratio of
-// surface and volume elements. Where the diffusivity is negative (f1 = -∇u), so is the penalty.
+// surface and volume elements. Where the diffusivity is negative (f1 = -∇u), so is the penalty; one of rounding beside the speed
+// (a facet on which diffusion vanishes) has no sign.
 typedef struct {
   real diffusivity[NC], sum[NC], ratio;
 } PenaltySide;
@@ -115,9 +116,11 @@ __kernel void sipg_penalty(CG_ARGUMENTS, __global const int *neighbour, __global
       found = fmax(found, far.diffusivity[c] * ratio);
     }
     found *= PENALTY * (behind < -1 ? BOUNDARY : 1);
-    if (UPWIND) found += (real)0.5 * speed[c];
+    const real drift = UPWIND ? (real)0.5 * speed[c] : 0;
+    const int is_negative = own.sum[c] + far.sum[c] < 0 && found > 16 * REAL_EPSILON * drift;
+    found += drift;
     const int at = (c * NFACETS + f) * stride + cell;
     if (grow) found = fmax(found, fabs(sigma_[at]));
-    sigma_[at] = own.sum[c] + far.sum[c] < 0 ? -found : found;
+    sigma_[at] = is_negative ? -found : found;
   }
 }

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..codegen.preamble import REAL_TYPE
 from ..reference import ReferenceElement
 
 
@@ -146,9 +147,11 @@ class PenaltyOracle:
             strengths, speeds = np.vstack([strengths, strength]), np.vstack([speeds, speed])
             total += signed
         factor = disc.penalty_factor * (2 if behind < -1 and not disc.is_paper else 1)
-        upwind = 0.5 if disc.physics.is_linear else 0.0
-        size = factor * strengths.max(axis=0, initial=0.0) + upwind * speeds.max(axis=0, initial=0.0)
-        return np.where(total < 0, -size, size)
+        drift = (0.5 if disc.physics.is_linear else 0.0) * speeds.max(axis=0, initial=0.0)
+        diffusive = factor * strengths.max(axis=0, initial=0.0)
+        epsilon = np.finfo(REAL_TYPE[disc.options.precision]).eps
+        is_negative = (total < 0) & (diffusive > 16 * epsilon * drift)  # rounding has no sign
+        return np.where(is_negative, -1, 1) * (diffusive + drift)
 
     def _strength(self, cell: int, facet: int, s: State) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of one side of a facet [component]: largest normal diffusivity over a length, largest speed, and the sum of

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import petsc_hdg as fe
-from petsc_hdg.operators import check_poly
+from petsc_hdg.operators import check_poly, check_sipg
 
 FIELDS = [{"a": 1}, {"v": 2}, {"a": 1, "b": 1}, {"v": 2, "p": 1}, {"p": 1, "v": 2}]
 
@@ -23,3 +23,26 @@ def test_expand_and_restrict_equal_numpy(fields):
         found, expected = check(made)
         assert found.shape == expected.shape and np.abs(expected).max() > 0.1
         assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("sign", (1, -1))
+def test_a_diffusivity_of_rounding_has_no_sign(sign):
+    """Where diffusion vanishes but for rounding the penalty is upwinding's, whatever sign the rounding has; where it
+    does not, a negative one turns the penalty over."""
+    kappa = f"PetscReal kappa = x[1] < 0.5 ? {-sign}e-17 : {sign};"
+    f1 = f"{kappa} for (d = 0; d < dim; ++d) f1[d] = kappa * u_x[d];"
+    physics = fe.Physics({"u": 1}, f"f0[0] = {sign} * (u_x[0] + u_x[1]);", f1, name="degenerate")
+    mesh = fe.agglomerate(fe.Mesh.box((4, 4)), 6)
+    made = fe.Problem(mesh, physics, backend="poly_gpu", degree=1, check_kernels=False).operator.fine
+    disc = made.discretization
+    with check_sipg._at_sample(made) as sample:
+        found = sample.state.sigma
+        expected = np.array([
+            [sample.oracle.penalty(cell, f, sample.state) for f in range(3)] for cell in range(disc.mesh.num_cells)
+        ])  # fmt: skip
+    found = found[:, :, : disc.mesh.num_cells]
+    assert np.abs(found - expected.transpose(2, 1, 0)).max() < 1e-12 * np.abs(found).max()
+    found = found[np.abs(found) > 1e-10]
+    signs, vanishing = np.sign(found), np.abs(found) < 1
+    assert vanishing.any() and (signs[vanishing] == 1).all()
+    assert not vanishing.all() and (signs[~vanishing] == sign).all()
