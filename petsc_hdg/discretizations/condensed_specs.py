@@ -9,18 +9,17 @@ import numpy as np
 from ..codegen import KernelSpec
 from ..options import is_number
 from ..reference import facet_quadrature, symmetric_quadrature, tabulate
-from .affine_cells import are_parallelepipeds
+from .condensed_shapes import CondensedShapes
 from .constant_terms import constant_terms
 from .large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
-from .symmetry import has_symmetric_derivative
-from .tile_shape import TileShape, tile_shape
-from .warp_shape import CELLS, LEAST_ROWS, MOST_BYTES, MOST_REALS, MOST_TENSOR_BYTES, ThreadShape, WarpShape, warp_shape
-from .warp_tables import warp_constant, warp_points
+from .warp_shape import ThreadShape, WarpShape
+from .warp_tables import warp_constant, warp_points, warp_tensor
 
 _POINTS = ("geometry.clh", "geometry_nodes.clh", "point.clh", "gather_tvector.clh", "condense_point.clh")
+UNIFORM = {"LINE"}  # tables of which all work-items read the same entry: constants, however large the others are
 
 
-class CondensedSpecs:
+class CondensedSpecs(CondensedShapes):
     """The part of CondensedDiscretization that describes its kernels; see there for the attributes it reads."""
 
     @property
@@ -135,68 +134,6 @@ class CondensedSpecs:
         rows = self.components * (1 + self.dim)
         return rows * (rows + 1)
 
-    @cached_property
-    def is_affine(self) -> bool:
-        """Whether all cells of this rank are affine images of the reference cell."""
-        geometry, shape = self.mesh.geometry, self.mesh.shape
-        if geometry.is_affine or shape.is_simplex or geometry.degree > 1:
-            return geometry.is_affine
-        return are_parallelepipeds(geometry.nodes, geometry.cell_nodes)
-
-    @cached_property
-    def is_constant(self) -> bool:
-        """Whether derivatives and stabilization are the same at all points of a cell, and cells are affine."""
-        return self.is_affine and not self.stabilizes_by_expression and self.physics.constant_jacobian(self.dim)
-
-    @cached_property
-    def uses_threads(self) -> bool:
-        """Whether threads of a GPU may condense a cell each."""
-        return self.limits.is_gpu
-
-    @cached_property
-    def uses_warps(self) -> bool:
-        """Whether tensor cores of an NVIDIA GPU may condense; sums over points of small matrices are faster without."""
-        pays = self.is_constant or self.num_functions * self.components > LEAST_ROWS
-        return self.limits.ptx >= 90 and self.options.precision == "double" and pays
-
-    @cached_property
-    def warp_shape(self) -> WarpShape | None:
-        """Launch shape of `condense` by tensor cores, or None where they are not there or do not pay."""
-        several = self.components > 1 and not self.sums_matrices
-        if not self.uses_warps or several or not self.num_eliminated:
-            return None
-        size, symmetric = self.num_functions * self.components, has_symmetric_derivative(self.physics, self.dim)
-        room, natural = self.limits.local_bytes // self.real_bytes - 300, int(bool(self.physics.natural))
-        boundary = 8 * natural * max(self._point_block(), 24)
-        if not self.sums_matrices:
-            return warp_shape(size, symmetric, self.num_functions, False, room, size + boundary)
-        facets = 2 * self.num_facets_of_cell * self.components
-        room -= CELLS * ((1 + natural) * size + self._point_block() + facets)
-        return warp_shape(size, symmetric, self.num_functions, True, room, boundary)
-
-    @property
-    def sums_matrices(self) -> bool:
-        """Whether tensor cores' kernel sums reference matrices, which pays while caches hold them, not points."""
-        size, terms = self.num_functions * self.components, (1 + self.dim) ** 2 + self.num_facets_of_cell
-        most = MOST_BYTES if self.mesh.shape.is_simplex else MOST_TENSOR_BYTES
-        return self.is_constant and self.real_bytes * terms * size**2 <= most
-
-    @cached_property
-    def thread_shape(self) -> ThreadShape | None:
-        """Launch shape of `condense` by a GPU's thread a cell, or None where that does not fit."""
-        shape = ThreadShape(self.num_functions, self.num_eliminated)
-        plain = self.components == 1 and not any(self.physics.dependence(self.dim).natural)
-        fits = self.num_eliminated > 0 and shape.reals <= MOST_REALS
-        return shape if self.uses_threads and self.is_constant and plain and fits else None
-
-    def shape_of(self, name: str) -> TileShape | WarpShape | ThreadShape:
-        """Launch shape of `condense` or `condense_solve`."""
-        if name == "condense" and (self.thread_shape or self.warp_shape):
-            return self.thread_shape or self.warp_shape
-        whole = (self.num_interior + self.num_trace) * self.components
-        size = whole if name == "condense" else self.num_eliminated
-        return tile_shape(size, whole, self.components, self._point_block(), self.real_bytes, self.limits, name)
-
     def condense_spec(self, name: str = "condense") -> KernelSpec:
         """Spec of `condense`, `condense_solve` or `condense_residual`."""
         shape = self.shape_of(name)
@@ -226,7 +163,8 @@ class CondensedSpecs:
 
     def _warp_spec(self, shape: WarpShape) -> KernelSpec:
         """Spec of `condense` by tensor cores."""
-        sources, tables, macros = warp_constant(self, shape) if self.sums_matrices else warp_points(self, shape)
+        make = warp_constant if self.sums_matrices else warp_points if self.factors is None else warp_tensor
+        sources, tables, macros = make(self, shape)
         macros = {
             **self.point_macros(),
             **self.limits.macros,
@@ -256,11 +194,13 @@ class CondensedSpecs:
 
     def spec(self, name, sources, macros, tables, local_size) -> KernelSpec:
         """A spec whose large tables are one buffer (global_tables) where constant memory does not hold them."""
-        tables, placed = place_tables(
-            tables, self.real_bytes, SCATTERED_BYTES if self.limits.is_gpu else CONSTANT_BYTES
-        )
+        most = SCATTERED_BYTES if self.limits.is_gpu else CONSTANT_BYTES
+        scattered = {key: table for key, table in tables.items() if key not in UNIFORM}
+        uniform = {key: tables[key] for key in UNIFORM & tables.keys()}
+        tables, placed = place_tables(scattered, self.real_bytes, most)
         self.global_tables[name] = placed.values
         macros = {**macros, **placed.macros}
+        tables = {**uniform, **tables}
         return KernelSpec(name, sources, macros, tables, self.physics_text, self.options.precision, local_size)
 
     def error_quadrature(self, extra_degree: int = 4):

@@ -71,17 +71,19 @@ class WarpShape:
         }
 
 
-def warp_shape(size: int, symmetric: bool, functions: int, batch: bool, room: int, each: int = 0) -> WarpShape | None:
+def warp_shape(
+    size: int, symmetric: bool, functions: int, batch: bool, room: int, each: int = 0, points: int = POINT_REALS
+) -> WarpShape | None:
     """The fewest warps whose registers hold a matrix of `size` rows, as many teams of them as fit; None: none do.
 
     batch: whether a work-group takes CELLS cells, else its teams take a cell each. room: reals of local memory for its
-    teams, who take `each` besides what elimination and points need.
+    teams, who take `each` besides what elimination and, before it, points need, `points` without a batch.
     """
     for most in (MOST_BLOCKS, 4 * MOST_BLOCKS // 3):
         for warps in (1, 2, 4, 8):
             for teams in TEAMS[warps]:
                 shape = WarpShape(size, warps, symmetric, functions, CELLS if batch else teams, teams)
-                team = max(shape.panel_reals, 0 if batch else POINT_REALS) + each
+                team = max(shape.panel_reals, 0 if batch else points) + each
                 if shape.blocks <= most and teams * team <= room:
                     return shape
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .constant_terms import constant_terms
+from .tensor_tables import tensor_tables
 from .warp_shape import WarpShape
 
 _CELL = ("mma.clh", "condense_warp.clh", "condense_warp_cell.clh")
@@ -37,6 +38,12 @@ def warp_points(disc, shape: WarpShape) -> tuple[tuple[str, ...], dict, dict]:
     if disc.has_jumps:
         tables["JUMP_ROWS"] = jump_rows(disc.jump_table().reshape(-1, disc.num_functions), shape)
     return (*_CELL, "condense_warp_points.cl"), tables, {"BLOCK_PITCH": 6}
+
+
+def warp_tensor(disc, shape: WarpShape) -> tuple[tuple[str, ...], dict, dict]:
+    """Sources, tables and macros of condense_warp_tensor.cl."""
+    tables, macros = tensor_tables(disc.factors, shape, disc.line_room // shape.teams - disc.team_vectors)
+    return (*_CELL, "condense_warp_tensor.cl"), tables, macros
 
 
 def tiled_matrices(matrices: np.ndarray, shape: WarpShape, components: int) -> np.ndarray:

@@ -1,0 +1,252 @@
+// Static condensation (see condense.cl) by tensor cores on quadrilaterals and hexahedra: TEAMS teams of WARPS warps take a cell
+// each, whose matrix is summed one axis after the other (Orszag 1980), a slice of points of the last axis at a time. For one
+// component and functions that are products (tensor_factors.py). After condense_warp_cell.clh.
+//
+// All steps have one form. The derivatives D [1 + DIM, 1 + DIM + 1] at a point, whose last column is the flux, become a matrix of
+// functions along the first axis, that one a matrix of functions on a slice, that one the cell's: entry (i, j) is a sum over the points
+// of an axis of two numbers of row i times two of column j times the four entries of the matrix before at the rows and columns
+// which i and j come from. Points of facets are two more points of the axis across them, where jumps stand for slopes and τ for D.
+// needs: SIZE NQ NQF NFACETS WARPS TEAMS PAIRS COLUMN_BLOCKS LINE_NODES LINE_POINTS HELD_SLICES COLUMNS COLUMNS_SLICE INDICES PANEL_REALS
+// needs: WARP_RESULTS POINT_AT FACET_POINT_AT LINE LINE_FACTORS SLICE_FACTORS LAST_FACTORS FROM HAS
+// needs: POINTS_FASTEST WEIGHTS FACET_WEIGHTS JUMPS
+//
+// Tables, N = LINE_NODES, Q = LINE_POINTS; factors [0] is for the first row that one comes from, [1] for the second; the two points
+// behind Q are the ends of an axis
+//   LINE [Q + 2, N + 2, 2]                value and lifted slope; 0 and jump at the ends
+//   LINE_FACTORS [Q + 2, COLUMNS, 2]      of functions of a line: with value and first slope (N + 2), slopes along each other axis (N
+//                                         each), the flux
+//   SLICE_FACTORS [Q + 2, COLUMNS_SLICE, 2]  of functions of a slice (3D): N (N + 2) + 2 N, then N² slopes across, the flux
+//   LAST_FACTORS [Q + 2, INDICES, 2]      of functions of the cell, SIZE being the flux
+//   FROM [COLUMNS + COLUMNS_SLICE + INDICES, 2]  of all these, the rows or columns they come from
+//   HAS [INDICES / 8]                     bit 0: factors [0] inside, 1: factors [1], 2: the flux
+//   POINT_AT [Q, …]                       point of the rule by the places of its coordinates
+//   FACET_POINT_AT [axis, end, Q, …]      likewise of facets
+// Arrays: as in condense.cl; there is no scratch.
+
+#define LINES (LINE_NODES + 2)
+#define ROWS (COLUMNS - 1)
+#define FACE (DIM == 2 ? LINE_POINTS : LINE_POINTS * LINE_POINTS)
+#define LINES_OF_SLICE (DIM == 2 ? 1 : LINE_POINTS)
+#define MEMBERS (32 * WARPS)
+#define END_MATRIX (LINE_NODES * (LINE_NODES + 1))
+// Local memory of a team: τ and τ times the jump on facets; derivatives of HELD_SLICES slices; matrices of lines; of a slice.
+#define FACET_REALS (4 * DIM * FACE)
+#define HELD_REALS (HELD_SLICES * FACE * BLOCK)
+#define LINE_REALS (LINES_OF_SLICE * ROWS * COLUMNS + 2 * END_MATRIX)
+#define SLICE_REALS (DIM == 2 ? 0 : (COLUMNS_SLICE - 1) * COLUMNS_SLICE)
+#define SUM_REALS (FACET_REALS + HELD_REALS + LINE_REALS + SLICE_REALS)
+#define TEAM_REALS (((PANEL_REALS > SUM_REALS ? PANEL_REALS : SUM_REALS) + 1) / 2 * 2)
+#define FACET_VALUES(facets, axis, end, k) ((facets) + (((axis) * 2 + (end)) * FACE + (k)) * 2)
+
+// Matrices [ROWS, COLUMNS] of the lines of a slice from its blocks, or from τ where the slice is a facet. A work-item has columns.
+inline void tensor_lines(__local real *lines, TABLE const real *table, __local const int *from, __local const real *blocks, __local const real *facets,
+                         int slice, int member)
+{
+  for (int item = member; item < LINES_OF_SLICE * COLUMNS; item += MEMBERS) {
+    const int column = item % COLUMNS, line = item / COLUMNS, from0 = from[2 * column];
+    const int from1 = from[2 * column + 1];
+    TABLE const real2 *factors = (TABLE const real2 *)table + column;
+    real sum[ROWS];
+    UNROLL for (int k = 0; k < ROWS; ++k) sum[k] = 0;
+    for (int q = 0; q < LINE_POINTS; ++q) {
+      real u[NP];
+      const real2 factor = factors[q * COLUMNS];
+      if (slice < LINE_POINTS) {
+        __local const real *block = blocks + (line * LINE_POINTS + q) * BLOCK;
+        UNROLL for (int r = 0; r < NP; ++r)
+          u[r] = factor.x * block[r * BLOCK_PITCH + from0] + factor.y * block[r * BLOCK_PITCH + from1];
+      } else {
+        __local const real *tau =
+          FACET_VALUES(facets, DIM - 1, slice - LINE_POINTS, DIM == 2 ? q : q * LINE_POINTS + line);
+        UNROLL for (int r = 0; r < DIM; ++r) u[r] = 0;
+        u[DIM] = from0 == DIM ? factor.x * tau[0] : from0 == NP ? factor.x * tau[1] : 0;
+      }
+      UNROLL for (int m = 0; m < LINES; ++m) sum[m] += LINE[(q * LINES + m) * 2] * u[0] + LINE[(q * LINES + m) * 2 + 1] * u[1];
+      UNROLL for (int r = 2; r < NP; ++r)
+        UNROLL for (int m = 0; m < LINE_NODES; ++m) sum[LINES + (r - 2) * LINE_NODES + m] += LINE[(q * LINES + m) * 2] * u[r];
+    }
+    for (int end = 0; end < 2 && slice < LINE_POINTS; ++end) {
+      const int q = LINE_POINTS + end;
+      __local const real *tau = FACET_VALUES(facets, 0, end, DIM == 2 ? slice : line * LINE_POINTS + slice);
+      const real2 factor = factors[q * COLUMNS];
+      const real u = factor.x * tau[1] + factor.y * tau[0];
+      UNROLL for (int m = 0; m < LINES; ++m) sum[m] += LINE[(q * LINES + m) * 2 + 1] * u;
+    }
+    UNROLL for (int k = 0; k < ROWS; ++k) lines[(line * ROWS + k) * COLUMNS + column] = sum[k];
+  }
+}
+
+#if DIM == 3
+// Matrices [end, LINE_NODES, LINE_NODES + 1] of the lines at both ends of the second axis: jumps of functions of the first.
+inline void tensor_ends(__local real *ends, __local const real *facets, int slice, int member)
+{
+  for (int item = member; item < 2 * (LINE_NODES + 1); item += MEMBERS) {
+    const int column = item % (LINE_NODES + 1), end = item / (LINE_NODES + 1);
+    for (int m = 0; m < LINE_NODES; ++m) {
+      real sum = 0;
+      for (int q = 0; q < LINE_POINTS; ++q) {
+        __local const real *tau = FACET_VALUES(facets, 1, end, q * LINE_POINTS + slice);
+        const real factor = column < LINE_NODES ? LINE[(q * LINES + column) * 2] * tau[0] : tau[1];
+        sum += LINE[(q * LINES + m) * 2] * factor;
+      }
+      ends[end * END_MATRIX + m * (LINE_NODES + 1) + column] = sum;
+    }
+  }
+}
+
+// Matrix [COLUMNS_SLICE - 1, COLUMNS_SLICE] of a slice. A work-item has the rows of one function of the first axis.
+inline void tensor_slice(__local real *matrix, TABLE const real *table, __local const int *from, __local const real *lines, __local const real *ends,
+                         int slice, int member)
+{
+  const bool inside = slice < LINE_POINTS;
+  for (int item = member + (inside ? 0 : LINES * COLUMNS_SLICE); item < (LINES + LINE_NODES) * COLUMNS_SLICE; item += MEMBERS) {
+    const int column = item % COLUMNS_SLICE, kind = item / COLUMNS_SLICE, place = kind < LINES ? kind : kind - LINES;
+    const int from0 = from[2 * column], from1 = from[2 * column + 1];
+    TABLE const real2 *factors = (TABLE const real2 *)table + column;
+    __local const real *row = lines + (kind < LINES ? kind : kind + LINE_NODES) * COLUMNS;
+    real sum[LINES];
+    UNROLL for (int m = 0; m < LINES; ++m) sum[m] = 0;
+    for (int q = 0; q < LINE_POINTS; ++q, row += ROWS * COLUMNS) {
+      __local const real *slope = row + LINES * COLUMNS;
+      const real2 factor = factors[q * COLUMNS_SLICE];
+      const real u = factor.x * row[from0] + factor.y * row[from1];
+      const real v = kind < LINE_NODES ? factor.x * slope[from0] + factor.y * slope[from1] : 0;
+      UNROLL for (int m = 0; m < LINES; ++m) sum[m] += LINE[(q * LINES + m) * 2] * u + LINE[(q * LINES + m) * 2 + 1] * v;
+    }
+    for (int end = 0; end < 2 && inside && kind < LINE_NODES; ++end) {
+      const int q = LINE_POINTS + end, at = from1 - LINES;
+      __local const real *jumps = ends + end * END_MATRIX + kind * (LINE_NODES + 1);
+      const real2 factor = factors[q * COLUMNS_SLICE];
+      const real v = factor.x * jumps[LINE_NODES] + factor.y * jumps[at >= 0 && at < LINE_NODES ? at : 0];
+      UNROLL for (int m = 0; m < LINES; ++m) sum[m] += LINE[(q * LINES + m) * 2 + 1] * v;
+    }
+    const int first = kind < LINE_NODES ? place : kind < LINES ? LINE_NODES * LINES + (kind - LINE_NODES) * LINE_NODES
+                                                               : LINE_NODES * (LINES + 2) + place;
+    const int step = kind < LINE_NODES || kind >= LINES ? LINE_NODES : 1, count = kind < LINE_NODES ? LINES : LINE_NODES;
+    UNROLL for (int m = 0; m < LINES; ++m)
+      if (m < count) matrix[(first + m * step) * COLUMNS_SLICE + column] = sum[m];
+  }
+}
+#define LAST_COLUMNS COLUMNS_SLICE
+#else
+#define LAST_COLUMNS COLUMNS
+#endif
+
+// Add what a slice with a matrix [LAST_COLUMNS - 1, LAST_COLUMNS] gives the cell's.
+inline void tensor_add(real *entry, int warp, int row0, int quad, TABLE const real *table, __local const int *from, __local const real *matrix,
+                       int slice)
+{
+  TABLE const real2 *factors = (TABLE const real2 *)table + slice * INDICES;
+  const int inside = slice < LINE_POINTS;
+  int first[COLUMN_BLOCKS * 2], second[COLUMN_BLOCKS * 2];
+  real2 right[COLUMN_BLOCKS * 2];
+  EACH_BLOCK(b) EACH_HALF(e) {
+    const int j = COLUMN_OF(b, e);
+    first[2 * b + e] = from[2 * j];
+    second[2 * b + e] = from[2 * j + 1];
+    right[2 * b + e] = factors[j];
+  }
+  EACH_PAIR(a) {
+    const int rows = (HAS[2 * a] | HAS[2 * a + 1]) & (inside ? 3 : 2);
+    EACH_HALF(h) {
+      const int i = ROW_OF(a, 2 * h) < SIZE ? ROW_OF(a, 2 * h) : 0;
+      __local const real *upper = matrix + from[2 * i] * LAST_COLUMNS, *lower = matrix + from[2 * i + 1] * LAST_COLUMNS;
+      const real2 left = factors[i];
+      EACH_BLOCK(b) if (IS_KEPT(a, b)) {
+        const int has = HAS[b * WARPS + warp], columns = (inside ? has & 1 : has >> 2) | (has & 2);
+        EACH_HALF(e) {
+          const int at0 = first[2 * b + e], at1 = second[2 * b + e];
+          const real2 x = right[2 * b + e];
+          real above = 0, below = 0;
+          if (columns & 1) {
+            if (rows & 1) above += upper[at0] * x.x;
+            if (rows & 2) below += lower[at0] * x.x;
+          }
+          if (columns & 2) {
+            if (rows & 1) above += upper[at1] * x.y;
+            if (rows & 2) below += lower[at1] * x.y;
+          }
+          BLOCK_AT(a, b)[2 * h + e] += left.x * above + left.y * below;
+        }
+      }
+    }
+  }
+}
+
+__kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
+void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global real *schur, __global real *recovery,
+              __global real *residual, __global real *solution, __global real *status)
+{
+  __local real all_states[TEAMS * ND], taus[LANES];
+  __local real reals[TEAMS * TEAM_REALS] __attribute__((aligned(16)));
+  __local int some, from[2 * (COLUMNS + COLUMNS_SLICE + INDICES)];  // some: whether any state is not zero
+#if NATURAL
+  __local real boundary[TEAMS * BOUNDARY_POINTS * BLOCK];
+#endif
+  WARP_SCRATCH
+  const int lane = get_local_id(0), row0 = lane % 32 / 4, quad = lane % 4, member = lane % MEMBERS;
+  const int team = lane / MEMBERS, warp = member / 32;
+  const bool active = get_group_id(0) * TEAMS + team < num_cells;  // others go along, because work-items meet barriers
+  const int item = active ? get_group_id(0) * TEAMS + team : num_cells - 1, cell = first + item;
+  __local real *facets = reals + team * TEAM_REALS, *held = facets + FACET_REALS, *lines = held + HELD_REALS;
+  __local real *ends = lines + LINES_OF_SLICE * ROWS * COLUMNS, *matrix = DIM == 2 ? lines : ends + 2 * END_MATRIX;
+  __local real *states = all_states + team * ND;
+  POINT_LOAD_CONSTANTS
+  POINT_LOAD_AUX(cell)
+  Geometry g;
+  geometry_load(&g, nodes, cell_nodes, 0, stride, cell);
+  if (lane == 0) some = 0;
+  for (int k = lane; k < 2 * (COLUMNS + COLUMNS_SLICE + INDICES); k += LANES) from[k] = FROM[k];
+  GROUP_BARRIER();
+  for (int k = member; k < ND; k += MEMBERS) {
+    states[k] = condense_gather(interior, trace_owned, trace_tail, n_owned, dofs, stride, cell, k);
+    if (states[k] != 0) some = 1;
+  }
+  GROUP_BARRIER();
+  __local const real *s = some ? states : 0;
+  real entry[PAIRS * COLUMN_BLOCKS * 4], least = REAL_HUGE;
+  UNROLL for (int k = 0; k < PAIRS * COLUMN_BLOCKS * 4; ++k) entry[k] = 0;
+  for (int k = member; k < 2 * DIM * FACE; k += MEMBERS) {
+    const int q = FACET_POINT_AT[k];
+    real values[2];
+    geometry_point(&g, FACET_GEO_GRAD + q * NNODES * DIM);
+    least = fmin(least, condense_jump_values(STATE_JUMP(q), AUX_AT(FACET_AUX_BASIS, q, AUX_NODES),
+                                             AUX_AT(FACET_AUX_GRAD, q, AUX_NODES * DIM), FACET_GEO + q * NNODES,
+                                             FACET_NORMALS + q / NQF * DIM, &g, FACET_WEIGHTS[q], stabilization, t,
+                                             constants, aux_e, s, values));
+    PAIR_OF(facets + 2 * k) = (real2)(values[0], values[1]);
+  }
+  taus[lane] = least;
+  for (int slice = 0; slice < LINE_POINTS + 2; ++slice) {
+    const int held_slice = slice % HELD_SLICES;
+    if (held_slice == 0) {
+      for (int k = member; k < HELD_SLICES * FACE; k += MEMBERS) {
+        // [slice, line of the slice, point of the line]
+        const int at = slice + k / FACE, line = k % FACE / LINE_POINTS, point = k % LINE_POINTS;
+        if (at < LINE_POINTS) {
+          const int q = POINT_AT[(point * LINES_OF_SLICE + line) * LINE_POINTS + at];
+          geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
+          condense_block(true, STATE_OP(q), AUX_AT(AUX_BASIS, q, AUX_NODES), AUX_AT(AUX_GRAD, q, AUX_NODES * DIM),
+                         GEO + q * NNODES, &g, WEIGHTS[q] * g.measure, t, constants, aux_e, s, held + k * BLOCK);
+        }
+      }
+    }
+    TEAM_BARRIER(team);
+    tensor_lines(lines, LINE_FACTORS, from, held + held_slice * FACE * BLOCK, facets, slice, member);
+#if DIM == 3
+    if (slice < LINE_POINTS) tensor_ends(ends, facets, slice, member);
+    TEAM_BARRIER(team);
+    tensor_slice(matrix, SLICE_FACTORS, from + 2 * COLUMNS, lines, ends, slice, member);
+#endif
+    TEAM_BARRIER(team);
+    tensor_add(entry, warp, row0, quad, LAST_FACTORS, from + 2 * (COLUMNS + COLUMNS_SLICE), matrix, slice);
+  }
+  WARP_NATURAL(cell, s, boundary + team * BOUNDARY_POINTS * BLOCK)
+  const real pivot = warp_eliminate(entry, team, warp, row0, quad, facets, mma_scratch);
+  if (!active) return;
+  if (member == 0) {
+    for (int k = 0; k < MEMBERS; ++k) least = fmin(least, taus[lane + k]);
+    status[cell] = least > 0 ? pivot : -1;
+  }
+  WARP_RESULTS(item, cell)
+}

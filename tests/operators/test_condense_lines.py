@@ -1,0 +1,78 @@
+"""Condensation by sums along lines: factors of functions, and the kernel against that of a thread."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from condensed_runs import residual_and_product
+
+import petsc_hdg as fe
+from petsc_hdg.commands.bench.tiled import shaken_box
+from petsc_hdg.discretizations import HybridizedDG, warp_shape
+from petsc_hdg.discretizations.tensor_factors import tensor_factors
+from petsc_hdg.discretizations.transposition import DeviceLimits
+
+SYMMETRIC = {
+    "f0": "f0[0] = 1 + u[0]*x[1];",
+    "f1": "for (d = 0; d < dim; ++d) f1[d] = (1 + x[0])*u_x[d] + 0.3*u_x[dim - 1 - d];",
+    "boundary": [fe.Robin("boundary", "f0[0] = u[0] - 1;")],
+}
+CONVECTION = {
+    "f0": "f0[0] = 1 + u_x[0] + u[0]*x[1];",
+    "f1": "for (d = 0; d < dim; ++d) f1[d] = (1 + x[0])*u_x[d] + u[0]*x[1 - d%2];",
+    "boundary": [fe.Dirichlet("boundary", "g[0] = x[1];")],
+}
+# cell, degree, physics; most blocks of a lane, warps of a cell, symmetric
+CASES = [
+    ("quadrilateral", 1, CONVECTION, (18, 1, False)),
+    ("quadrilateral", 2, SYMMETRIC, (2, 4, True)),
+    ("hexahedron", 1, CONVECTION, (18, 1, False)),
+    ("hexahedron", 1, SYMMETRIC, (6, 2, True)),
+]
+
+
+@pytest.mark.parametrize(("cell", "degree", "functions", "expected"), CASES)
+def test_sums_along_lines_agree_with_single_threads(cell, degree, functions, expected, monkeypatch):
+    mesh = shaken_box(cell, (3, 2) if cell == "quadrilateral" else (2, 1, 1))
+    physics = fe.Physics({"u": 1}, **functions)
+    monkeypatch.setattr(warp_shape, "MOST_BLOCKS", expected[0])
+    single, _ = residual_and_product(mesh, physics, degree, False, uses_warps=False)
+    chosen = {"uses_warps": True, "uses_threads": False, "uses_lines": True}
+    lines, shape = residual_and_product(mesh, physics, degree, True, **chosen)
+    assert (shape.warps, shape.symmetric) == expected[1:]
+    for one, other in zip(single, lines, strict=True):
+        assert np.abs(one).max() > 1e-3
+        assert np.abs(one - other).max() <= 1e-12 * np.abs(one).max()
+
+
+@pytest.mark.parametrize(("cell", "degree"), [("quadrilateral", 0), ("quadrilateral", 5), ("hexahedron", 2)])
+def test_functions_are_products(cell, degree):
+    disc = _discretization(cell, degree)
+    factors, table = tensor_factors(disc), disc.operator_table(disc.quadrature.points)
+    assert np.abs(factors.reference_gradients() - table[factors.points]).max() <= 1e-12 * np.abs(table).max()
+    jumps = disc.jump_table().reshape(-1, disc.num_functions)
+    for axis in range(disc.dim):
+        for end in range(2):
+            expected = jumps[factors.facet_points[axis, end]]
+            assert np.abs(expected).max() >= 0.5
+            assert np.abs(factors.jumps(axis, end) - expected).max() <= 1e-12
+
+
+def test_what_is_no_product_has_no_factors():
+    assert tensor_factors(_discretization("triangle", 2)) is None
+    disc = _discretization("quadrilateral", 2)
+    whole = disc.operator_table
+
+    def other(points):
+        table = whole(points)
+        table[1, 1, 4] += 1e-6
+        return table
+
+    disc.operator_table = other
+    assert tensor_factors(disc) is None
+
+
+def _discretization(cell: str, degree: int) -> HybridizedDG:
+    faces = {"quadrilateral": (2, 2), "hexahedron": (1, 1, 1), "triangle": (1, 1)}[cell]
+    options = fe.Options(backend="hdg_gpu", degree=degree)
+    return HybridizedDG(shaken_box(cell, faces), fe.Physics({"u": 1}, **SYMMETRIC), options, DeviceLimits())
