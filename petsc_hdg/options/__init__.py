@@ -1,7 +1,7 @@
 """The options of petsc_hdg as data, and PETSc's own where they are followed: what reads PETSc's database."""
 
 from .choices import ATTACHED, chosen_mat_type, chosen_pmat, loses_levels
-from .database import any_given, defaults_in_database, given_numbers, given_truth
+from .database import any_given, defaults_in_database, given_numbers, given_truth, is_given
 from .fields import is_number, option_name, parse
 from .options import VARIANTS, Options
 
@@ -15,6 +15,7 @@ __all__ = [
     "defaults_in_database",
     "given_numbers",
     "given_truth",
+    "is_given",
     "is_number",
     "loses_levels",
     "option_name",

@@ -45,6 +45,13 @@ def given_truth(prefix: str, name: str, default: bool) -> bool:
     return value
 
 
+def is_given(prefix: str, name: str) -> bool:
+    """Whether the user gives PETSc's option `name`."""
+    from petsc4py import PETSc
+
+    return PETSc.Options(prefix).hasName(name)
+
+
 def any_given(prefix: str, part: str) -> bool:
     """Whether an option is given whose name begins with a prefix and has this part behind it."""
     from petsc4py import PETSc

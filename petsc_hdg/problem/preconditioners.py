@@ -8,8 +8,8 @@ from petsc4py import PETSc
 
 from ..discretizations import PolytopicDG
 from ..operators.spectrum import TOLERANCE, asymmetry
-from ..options import defaults_in_database
-from . import agglomerate_levels, cells_in_time, two_level
+from ..options import defaults_in_database, is_given
+from . import agglomerate_levels, cells_in_time, solvers, two_level
 
 # Smoothers that see a facet's unknowns together; nonsymmetric systems are smoothed along the flow by incomplete LU.
 SYMMETRIC = {"mg_levels_pc_type": "pbjacobi"}
@@ -108,7 +108,8 @@ def _set_jacobi(problem, pc: PETSc.PC) -> None:
 
 
 def is_symmetric(problem) -> bool:
-    """Whether the matrix of a linear physics is symmetric, in schemes that follow that. Collective.
+    """Whether the matrix of a linear physics is symmetric, in schemes that follow that, and CG has not met directions
+    in which it is indefinite. Collective.
 
     It is asked at each solve, and found anew when constants or auxiliary fields have changed.
     """
@@ -118,6 +119,16 @@ def is_symmetric(problem) -> bool:
     if problem.symmetric is None:
         problem.symmetric = _found_symmetric(problem, calls)
     return problem.symmetric
+
+
+def met_indefinite(problem, snes: PETSc.SNES) -> bool:
+    """Whether conjugate gradients, unless the user chose them, gave up a symmetric matrix as indefinite, and left the
+    state as it was. The next solve takes the method and the smoothers of nonsymmetric matrices. Collective."""
+    ksp, chosen = snes.getKSP(), is_given(problem.prefix, "ksp_type")
+    met = problem.symmetric and not chosen and ksp.getType() == "cg" and ksp.getConvergedReason() in solvers.INDEFINITE
+    if met:
+        problem.symmetric = False
+    return bool(met)
 
 
 def _found_symmetric(problem, calls) -> bool:

@@ -61,7 +61,7 @@ class Problem(Restartable, Evaluated):
         self.after_step = []  # functions of a TS, called after each step of those that the problem is attached to
         self.traffic = None  # of the last solve, see traffic.Traffic
         self.default_krylov = ""  # where it follows symmetry, see preconditioners.set_defaults
-        self.symmetric = None  # whether the matrix is, with the present data: see preconditioners.is_symmetric
+        self.symmetric = None  # whether the matrix is, and definite, with the present data: see preconditioners
         self.eigenvalues = None  # smallest and largest, as -sipg_check_coercivity estimates them
         self.pmat = chosen_pmat(self.options, physics)
         self._unset = [f.name for f in physics.auxiliary]
@@ -265,10 +265,13 @@ class Problem(Restartable, Evaluated):
 
     def solve_from(self, u: PETSc.Vec) -> None:
         """Let SNES work on u, from u on, whether it converges or not. Collective."""
-        with solvers.agreed(self.comm), preconditioners.smoothing(self, self.snes):
-            self.snes.solve(None, u)
-        self.newton_iterations += self.snes.getIterationNumber()
-        self.linear_iterations += self.snes.getLinearSolveIterations()
+        for _ in range(2):
+            with solvers.agreed(self.comm), preconditioners.smoothing(self, self.snes):
+                self.snes.solve(None, u)
+            self.newton_iterations += self.snes.getIterationNumber()
+            self.linear_iterations += self.snes.getLinearSolveIterations()
+            if not preconditioners.met_indefinite(self, self.snes):
+                break
 
     def create_ts(self) -> PETSc.TS:
         """A TS with residual and Jacobian attached, our defaults, and the user's options on top.

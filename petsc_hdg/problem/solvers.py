@@ -14,7 +14,11 @@ from ..mesh.petsc_c import reason, set_section
 
 PATIENCE = 5.0  # seconds that a rank which fails in a solve gives the others to fail too
 ROUNDS = 5  # of a slab whose scheme follows the state
+INDEFINITE = (PETSc.KSP.ConvergedReason.DIVERGED_INDEFINITE_PC, PETSc.KSP.ConvergedReason.DIVERGED_INDEFINITE_MAT)
 APPROACH = 10  # steps of Newton's method by themselves, at most, while the scheme follows the state
+
+_COURSE = "-ksp_monitor_true_residual shows its course, -ksp_type and -pc_type choose another"
+_DEFINITE = "conjugate gradients need a matrix that is definite; -ksp_type fgmres takes any"
 
 
 @contextmanager
@@ -208,7 +212,7 @@ def check_converged(snes: PETSc.SNES, failure: str = "", explain=None) -> None:
         why = _name(PETSc.KSP.ConvergedReason, ksp.getConvergedReason())
         raise SolveError(
             f"the linear solver stopped without a solution: {why} after {ksp.getIterationNumber()} iterations; "
-            + (failure or "-ksp_monitor_true_residual shows its course, -ksp_type and -pc_type choose another")
+            + (failure or (_DEFINITE if ksp.getConvergedReason() in INDEFINITE else _COURSE))
         )
     if snes.getConvergedReason() < 0:
         why = _name(PETSc.SNES.ConvergedReason, snes.getConvergedReason())

@@ -1,0 +1,42 @@
+"""Symmetric systems that are not definite: Helmholtz' equation beyond its first resonances."""
+
+import numpy as np
+import pytest
+from petsc_options import petsc_options
+
+import petsc_hdg as fe
+from petsc_hdg.errors import SolveError
+
+WAVE = 5.5  # between the resonances √(m² + n²) π of the unit square
+
+
+def helmholtz(wave: float):
+    known = f"sin(3.0 * x[0]) * cos({wave} * x[1])"
+    return fe.Physics(
+        {"u": 1},
+        f0=f"f0[0] = -{wave * wave} * u[0] - 9.0 * {known};",
+        f1="for (d = 0; d < dim; ++d) f1[d] = u_x[d];",
+        boundary=[fe.Dirichlet("boundary", "exact")],
+        exact=f"u[0] = {known};",
+        name="helmholtz",
+    )
+
+
+@pytest.mark.parametrize("backend", ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu"))
+def test_defaults_solve_it(backend):
+    """CG gives up, GMRES takes over, and stays while the data do."""
+    problem = fe.Problem(fe.Mesh.box((8, 8), simplex=False), helmholtz(WAVE), backend=backend, degree=3)
+    u = problem.solve()
+    assert problem.errors(u)["L2"] < 2e-3
+    assert problem.snes.getKSP().getType() in ("gmres", "fgmres")
+    before = problem.linear_iterations
+    again = problem.solve()
+    assert problem.linear_iterations <= before
+    assert np.abs((again - u).getArray()).max() < 1e-4 * np.abs(u.getArray()).max()
+
+
+def test_a_method_that_the_user_chose_is_kept():
+    with petsc_options(ksp_type="cg"):
+        problem = fe.Problem(fe.Mesh.box((8, 8), simplex=False), helmholtz(WAVE), degree=3)
+        with pytest.raises(SolveError, match="definite; -ksp_type fgmres takes any"):
+            problem.solve()
