@@ -92,8 +92,8 @@ class CondensedShapes:
 
     @cached_property
     def uses_lines(self) -> bool:
-        """Whether tensor cores' kernel may sum along lines: not by itself, until that is measured on a GPU."""
-        return False
+        """Whether tensor cores' kernel sums along lines: if asked for, as which is faster is not measured."""
+        return self.options.kernel == "tensor"
 
     @property
     def sums_matrices(self) -> bool:

@@ -76,3 +76,10 @@ def _discretization(cell: str, degree: int) -> HybridizedDG:
     faces = {"quadrilateral": (2, 2), "hexahedron": (1, 1, 1), "triangle": (1, 1)}[cell]
     options = fe.Options(backend="hdg_gpu", degree=degree)
     return HybridizedDG(shaken_box(cell, faces), fe.Physics({"u": 1}, **SYMMETRIC), options, DeviceLimits())
+
+
+def test_the_option_asks_for_them():
+    mesh, physics = fe.Mesh.box((2, 2), simplex=False), fe.Physics({"u": 1}, **SYMMETRIC)
+    for kernel, asked in (("auto", False), ("tensor", True)):
+        problem = fe.Problem(mesh, physics, backend="hdg_gpu", degree=2, kernel=kernel)
+        assert problem.discretization.uses_lines is asked
