@@ -154,7 +154,10 @@ class Reference:
 def test_agreement(form, cell, degree, record_property):
     mesh = box_mesh(cell, (3, 2, 2)[: 2 if cell in ("triangle", "quadrilateral") else 3], comm=PETSc.COMM_SELF)
     options = Options(
-        degree=degree, quadrature_degree=6 if cell in ("tetrahedron", "hexahedron") else 10, check_kernels=False
+        degree=degree,
+        quadrature_degree=6 if cell in ("tetrahedron", "hexahedron") else 10,
+        pmat="aij",
+        check_kernels=False,
     )
     problem = Problem(mesh, the_physics(form, mesh.dim), options)
     calls, forms, reference = problem.callbacks, skfem_forms(form), Reference(problem, degree)
