@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 
 from ..reference import facet_quadrature
+from .lines import lagrange
 
 TOLERANCE = 1e-10
 
@@ -108,7 +109,7 @@ def _factors(disc) -> TensorFactors | None:
     if len(line) ** dim != disc.quadrature.num_points or count**dim != inner:
         return None
     values = np.zeros((count + 2, len(line)))
-    values[:count] = _lagrange(nodes, line)
+    values[:count] = lagrange(nodes, line)[0].T
     places = np.zeros((disc.num_functions, dim), dtype=np.int64)
     places[:inner] = _place(element.nodes, nodes)
     points = _by_place(_place(disc.quadrature.points, line), len(line))
@@ -135,7 +136,7 @@ def _factors(disc) -> TensorFactors | None:
     for m in range(count + 2):
         slopes[m] = table[:, places[:, 0] == m].sum(axis=1)
     ends = np.zeros((count + 2, 2))
-    ends[:count] = _lagrange(nodes, np.array([0.0, 1.0]))
+    ends[:count] = lagrange(nodes, np.array([0.0, 1.0]))[0].T
     ends[[count, count + 1], [0, 1]] = -1
     return TensorFactors(values, slopes, ends, places, points, facet_points)
 
@@ -155,13 +156,4 @@ def _by_place(places: np.ndarray, count: int) -> np.ndarray:
     """Number of the point [point, …] at each place."""
     out = np.zeros([count] * places.shape[1], dtype=np.int64)
     out[tuple(places.T)] = np.arange(len(places))
-    return out
-
-
-def _lagrange(nodes: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Polynomials [node, point] that are one at a node and zero at the others."""
-    out = np.ones((len(nodes), len(x)))
-    for i, node in enumerate(nodes):
-        for other in np.delete(nodes, i):
-            out[i] *= (x - other) / (node - other)
     return out

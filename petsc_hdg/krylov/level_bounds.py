@@ -17,7 +17,7 @@ from .eigenvalues import extreme_eigenvalues
 from .null_space import removal
 from .operation import Operation
 from .sell_matrix import SellMatrix, mirrored
-from .smoothers import _inverse_blocks
+from .smoothers import inverse_blocks
 from .solver import DeviceSolver
 from .vectors import Vectors
 
@@ -69,7 +69,7 @@ class _Blocks:
     on_device, is_identity = True, False
 
     def __init__(self, mat: PETSc.Mat, vectors: Vectors):
-        self.apply = SellMatrix(_inverse_blocks(mat), vectors.arrays).apply
+        self.apply = SellMatrix(inverse_blocks(mat), vectors.arrays).apply
         self.null_space = removal(mat, vectors)
 
 

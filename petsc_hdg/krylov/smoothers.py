@@ -35,7 +35,7 @@ def smoother_of(ksp, operator, vectors: Vectors) -> Smoother:
 
 def _smoother_of_blocks(pc, operator, vectors: Vectors, factors):
     """A smoother by inverted blocks; small assembled matrices are multiplied by these once, see BlockSmoother."""
-    mat, inverse = pc.getOperators()[1], _inverse_blocks(pc.getOperators()[1])
+    mat, inverse = pc.getOperators()[1], inverse_blocks(pc.getOperators()[1])
     blocks = SellMatrix(inverse, vectors.arrays)
     if not isinstance(operator, SellMatrix) or mat.getSize()[0] > FEW_ROWS or not vectors.device.is_gpu:
         return Smoother(operator, blocks, vectors, factors)
@@ -50,7 +50,7 @@ def _preconditioner(pc, vectors: Vectors):
     return made
 
 
-def _inverse_blocks(mat):
+def inverse_blocks(mat):
     """AIJ matrix of the inverted diagonal blocks, which PETSc has once its PC is set up. Collective."""
     size, rows = mat.getBlockSize(), mat.getLocalSize()[0]
     inverted = np.ascontiguousarray(mat.invertBlockDiagonal())  # [block, row, column]

@@ -16,7 +16,7 @@ from petsc_hdg.krylov.level_operators import Unsupported
 from petsc_hdg.krylov.multigrid import inverse
 from petsc_hdg.krylov.multigrid_view import chebyshev_bounds, richardson_scale
 from petsc_hdg.krylov.sell_matrix import SellMatrix
-from petsc_hdg.krylov.smoothers import BlockSmoother, _inverse_blocks, chebyshev_steps
+from petsc_hdg.krylov.smoothers import BlockSmoother, chebyshev_steps, inverse_blocks
 from petsc_hdg.options import Options
 from petsc_hdg.problem import Problem
 
@@ -145,7 +145,7 @@ def test_blocks_multiplied_into_the_matrix(zero):
     pc = multigrid(laplacian_2d(30, block=2), mg_levels_pc_type="pbjacobi")
     plain = difference(pc)[1].levels[-1].smoother
     mat, arrays = plain.operator.source, plain.operator.arrays
-    product = SellMatrix(_inverse_blocks(mat).matMult(mat), arrays)
+    product = SellMatrix(inverse_blocks(mat).matMult(mat), arrays)
     ours = BlockSmoother(product, plain.pc, plain.vectors, plain.steps)
     b, found = arrays.to_device(np.cos(np.arange(plain.vectors.count))), []
     for smoother in (plain, ours):

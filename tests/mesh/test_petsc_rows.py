@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from petsc4py import PETSc
 
-from petsc_hdg.krylov.smoothers import _inverse_blocks
+from petsc_hdg.krylov.smoothers import inverse_blocks
 from petsc_hdg.mesh import petsc_rows
 
 BLOCK, BLOCKS = 3, 7
@@ -29,7 +29,7 @@ def wrong(comm: PETSc.Comm) -> float:
         x.array = np.arange(own.start, own.stop)
         blocks = np.linalg.inv([dense[k : k + BLOCK, k : k + BLOCK] for k in range(0, size, BLOCK)])
         inverse = np.einsum("kij,kl->kilj", blocks, np.eye(BLOCKS)).reshape(size, size)
-        for product, expected in ((mat, dense * ring), (_inverse_blocks(mat), inverse)):
+        for product, expected in ((mat, dense * ring), (inverse_blocks(mat), inverse)):
             product.mult(x, y)
             worst = max(worst, float(np.abs(y.array - (expected @ np.arange(size))[own]).max(initial=0)))
     return comm.tompi4py().allreduce(worst, max)
