@@ -24,7 +24,7 @@ CONSTANT = {"f0": "f0[0] = -1 + u[0];", "f1": "for (d = 0; d < dim; ++d) f1[d] =
 CUBIC = {"f0": "f0[0] = -1 + u[0]*u[0]*u[0];", "f1": "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"}
 CASES = {
     "cg_gpu patch": ({"degree": 1}, PHYSICS),
-    "cg_gpu cell": ({"degree": 2, "kernel": "cell"}, PHYSICS),
+    "cg_gpu cell": ({"degree": 2, "kernel": "cell", "pmat": "aij"}, PHYSICS),
     "cg_gpu transpose": ({"degree": 2, "kernel": "transpose"}, PHYSICS),
     "hdg_gpu dbf": ({"degree": 1, "hdg_trace_mat": "dbf"}, PHYSICS),
     "hdg_gpu element": ({"degree": 1, "hdg_trace_mat": "element", "hdg_share": False}, PHYSICS),

@@ -15,7 +15,7 @@ from ..discretizations.costs import cell_costs
 from ..discretizations.transposition import DeviceLimits
 from ..errors import SolveError, collectively
 from ..operators import Callbacks, create_operator
-from ..options import ATTACHED, Options, chosen_pmat
+from ..options import ASSEMBLED, ATTACHED, Options, chosen_pmat
 from . import (
     cells_in_time,
     checkpointing,
@@ -195,16 +195,17 @@ class Problem(Restartable, Evaluated):
 
     def attach(self, solver) -> None:
         """Set residual and Jacobian of the user's own SNES or TS, and, where no matrix is assembled, KSP and PC."""
-        self.prefer_assembled()
+        self.settle_pmat(ATTACHED)
         self.connect(solver)
         calls = self.callbacks
         if self.has_cell_states or calls.conforming is not None or calls.levels is not None:  # no defaults in PETSc
             snes = solver.getSNES() if isinstance(solver, PETSc.TS) else solver
             preconditioners.set_defaults(self, snes.getKSP())
 
-    def prefer_assembled(self) -> None:
-        """Have a matrix for a PC that is not ours, unless the scheme, its degree or -fe_pmat says no. Collective."""
-        wanted = chosen_pmat(self.options, self.physics, ATTACHED)
+    def settle_pmat(self, assembled: int = ASSEMBLED) -> None:
+        """Have a matrix where a solver made now asks for one: a PC of the user's own (up to the degree `assembled` of
+        continuous elements), or a -pc_type that came into PETSc's database after the problem. Collective."""
+        wanted = chosen_pmat(self.options, self.physics, assembled)
         if wanted == "aij" != self.pmat and "callbacks" not in vars(self):
             self.pmat = wanted
             with collectively(self.comm):
@@ -232,6 +233,7 @@ class Problem(Restartable, Evaluated):
         if self.prefix:
             snes.setOptionsPrefix(self.prefix)
         snes.setDM(self.dm)
+        self.settle_pmat()
         self.connect(snes)
         if self.physics.is_linear:
             snes.setType("ksponly")

@@ -8,7 +8,7 @@ from petsc4py import PETSc
 
 from .. import stages
 from ..errors import OptionError, SolveError
-from ..options import defaults_in_database, loses_levels
+from ..options import ASSEMBLED, ATTACHED, defaults_in_database, loses_levels
 from . import cells_in_time, checkpointing, diagnosis, first_slope, preconditioners, solvers, traffic
 
 MOST_STEPS = 2**31 - 2  # the end time ends a run, not PETSc's 5000 steps
@@ -46,8 +46,7 @@ def create_ts(problem) -> PETSc.TS:
     ts.setMaxSteps(MOST_STEPS)
     ts.setExactFinalTime(PETSc.TS.ExactFinalTime.MATCHSTEP)
     ts.setErrorIfStepFails(False)  # the reason is told by a SolveError instead
-    if loses_levels(problem.prefix):
-        problem.prefer_assembled()
+    problem.settle_pmat(ATTACHED if loses_levels(problem.prefix) else ASSEMBLED)
     problem.connect(ts)
     snes = ts.getSNES()
     linear = problem.physics.is_linear

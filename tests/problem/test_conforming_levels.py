@@ -80,3 +80,14 @@ def test_states_are_averaged_at_vertices(backend, degree):
     u = conforming.interpolation.createVecLeft()
     u.set(2.5)
     np.testing.assert_allclose(conforming._average(u).getArray(), 2.5, atol=1e-13)
+
+
+@pytest.mark.parametrize("backend, degree", [("cg_gpu", 3), ("sipg_gpu", 2)])
+def test_a_factorization_asked_for_after_the_problem_has_a_matrix(backend, degree):
+    levels = problem_of(backend, degree, faces=(4, 3))
+    problem = Problem(levels.mesh, smooth_poisson(), backend=backend, degree=degree)
+    assert problem.pmat == "conforming"
+    with petsc_options(ksp_type="preonly", pc_type="lu"):
+        u = problem.solve()
+    assert problem.pmat == "aij" and problem.linear_iterations == 1
+    assert (u - solution(levels)).norm() < 1e-8 * u.norm()
