@@ -11,6 +11,7 @@ from ..physics import Auxiliary
 from ..reference import ReferenceElement
 from .auxiliary import AuxiliaryRows
 from .base import Discretization, cell_fastest, summation_rows
+from .condensed_lines import check_lines
 from .condensed_specs import CondensedSpecs
 from .congruence import Shapes, congruent_cells
 from .dofmap import FieldSpace, build_dofmap
@@ -26,7 +27,8 @@ class CondensedDiscretization(CondensedSpecs, Discretization):
     All fields share these functions; degree of freedom = function * components + component, interior functions first.
     Subclasses give cell_element, the trace space, `operator_table` and `facet_tables`.
 
-    limits: what kernels may take of the device they are meant for.
+    limits: what kernels may take of the device they are meant for. Raises OptionError where `-fe_kernel tensor` can
+    have no effect there.
     """
 
     has_jumps = False
@@ -42,6 +44,8 @@ class CondensedDiscretization(CondensedSpecs, Discretization):
         self.global_tables: dict[str, np.ndarray] = {}
         rates = (Auxiliary(physics.num_components, "nodal", RATES),) if self.in_time else ()
         self.auxiliary = AuxiliaryRows((*physics.auxiliary, *rates), self.cell_element)
+        if self.uses_lines:
+            check_lines(self)
 
     def _check_physics(self) -> None:
         """Raise PhysicsError for a physics that a trace system cannot hold."""

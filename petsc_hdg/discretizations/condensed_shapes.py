@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from .affine_cells import are_parallelepipeds
+from .condensed_lines import PTX
 from .symmetry import has_symmetric_derivative
 from .tensor_factors import TensorFactors, tensor_factors
 from .tile_shape import TileShape, tile_shape
@@ -39,13 +40,13 @@ class CondensedShapes:
     @cached_property
     def uses_threads(self) -> bool:
         """Whether threads of a GPU may condense a cell each."""
-        return self.limits.is_gpu
+        return self.limits.is_gpu and not self.uses_lines
 
     @cached_property
     def uses_warps(self) -> bool:
         """Whether tensor cores of an NVIDIA GPU may condense; sums over points of small matrices are faster without."""
-        pays = self.is_constant or self.num_functions * self.components > LEAST_ROWS
-        return self.limits.ptx >= 90 and self.options.precision == "double" and pays
+        pays = self.is_constant or self.uses_lines or self.num_functions * self.components > LEAST_ROWS
+        return self.limits.ptx >= PTX and self.options.precision == "double" and pays
 
     @cached_property
     def warp_shape(self) -> WarpShape | None:
@@ -100,7 +101,7 @@ class CondensedShapes:
         """Whether tensor cores' kernel sums reference matrices, which pays while caches hold them, not points."""
         size, terms = self.num_functions * self.components, (1 + self.dim) ** 2 + self.num_facets_of_cell
         most = MOST_BYTES if self.mesh.shape.is_simplex else MOST_TENSOR_BYTES
-        return self.is_constant and self.real_bytes * terms * size**2 <= most
+        return self.is_constant and not self.uses_lines and self.real_bytes * terms * size**2 <= most
 
     @cached_property
     def thread_shape(self) -> ThreadShape | None:

@@ -9,6 +9,7 @@ from condensed_runs import residual_and_product
 import petsc_hdg as fe
 from petsc_hdg.commands.bench.tiled import shaken_box
 from petsc_hdg.discretizations import HybridizedDG, warp_shape
+from petsc_hdg.discretizations.cg_condensed import CondensedCG
 from petsc_hdg.discretizations.tensor_factors import tensor_factors
 from petsc_hdg.discretizations.transposition import DeviceLimits
 
@@ -22,6 +23,8 @@ CONVECTION = {
     "f1": "for (d = 0; d < dim; ++d) f1[d] = (1 + x[0])*u_x[d] + u[0]*x[1 - d%2];",
     "boundary": [fe.Dirichlet("boundary", "g[0] = x[1];")],
 }
+CONSTANT = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
+TENSOR_CORES = DeviceLimits(48 * 1024, 1024, True, 90)
 # cell, degree, physics; most blocks of a lane, warps of a cell, symmetric
 CASES = [
     ("quadrilateral", 1, CONVECTION, (18, 1, False)),
@@ -78,8 +81,33 @@ def _discretization(cell: str, degree: int) -> HybridizedDG:
     return HybridizedDG(shaken_box(cell, faces), fe.Physics({"u": 1}, **SYMMETRIC), options, DeviceLimits())
 
 
-def test_the_option_asks_for_them():
-    mesh, physics = fe.Mesh.box((2, 2), simplex=False), fe.Physics({"u": 1}, **SYMMETRIC)
+@pytest.mark.parametrize(("cell", "degree"), [("quadrilateral", 1), ("quadrilateral", 2), ("hexahedron", 1)])
+def test_the_option_asks_for_them(cell, degree):
+    """Also of cells with few functions, or a constant derivative, which other kernels condense without it."""
+    mesh = fe.Mesh.box((2,) * (2 if cell == "quadrilateral" else 3), simplex=False)
     for kernel, asked in (("auto", False), ("tensor", True)):
-        problem = fe.Problem(mesh, physics, backend="hdg_gpu", degree=2, kernel=kernel)
-        assert problem.discretization.uses_lines is asked
+        options = fe.Options(backend="hdg_gpu", degree=degree, kernel=kernel)
+        disc = HybridizedDG(mesh, fe.Physics({"u": 1}, f1=CONSTANT), options, TENSOR_CORES)
+        assert ("condense_warp_tensor.cl" in disc.condense_spec().sources) is asked
+
+
+REFUSED = {
+    "no tensor cores": ({"limits": DeviceLimits(48 * 1024, 1024, True, 80)}, "capability 9.0 or higher, which the dev"),
+    "a CPU": ({"limits": DeviceLimits()}, "capability 9.0 or higher, which the device is not; use auto"),
+    "simplices": ({"simplex": True}, "quadrilaterals or hexahedra, the mesh has triangle cells"),
+    "components": ({"components": 2}, "one component, physics 'physics' has 2"),
+    "precision": ({"precision": "single"}, "double precision, not single"),
+    "memory": ({"limits": DeviceLimits(4096, 1024, True, 90)}, "for a quadrilateral of degree 2 than the device has"),
+    "scheme": ({"scheme": CondensedCG}, "hybridizable elements, not cg_gpu with -cg_condense"),
+}
+
+
+@pytest.mark.parametrize("given", REFUSED)
+def test_what_has_no_effect_is_said(given):
+    changed, said = REFUSED[given]
+    chosen = {"limits": TENSOR_CORES, "simplex": False, "components": 1, "precision": "double"}
+    chosen = chosen | {"scheme": HybridizedDG} | changed
+    physics = fe.Physics({"u": chosen["components"]}, f0="f0[0] = 0;")
+    options = fe.Options(degree=2, precision=chosen["precision"], kernel="tensor")
+    with pytest.raises(fe.OptionError, match=f"^-fe_kernel tensor condenses cells .* takes .*{said}"):
+        chosen["scheme"](fe.Mesh.box((2, 2), simplex=chosen["simplex"]), physics, options, chosen["limits"])
