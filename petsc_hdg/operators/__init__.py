@@ -9,6 +9,7 @@ from .cg import CGOperator
 from .condensed import CondensedOperator
 from .condensed_in_time import CondensedInTime
 from .conforming import ConformingSubspace
+from .joint import JointState
 from .matfree import JacobianContext
 from .poly import PolytopicOperator
 from .poly_levels import AgglomerateLevels
@@ -41,6 +42,7 @@ __all__ = [
     "ConformingSubspace",
     "FacetBlockJacobi",
     "JacobianContext",
+    "JointState",
     "PolytopicOperator",
     "SIPGOperator",
     "StateMatrix",

@@ -41,6 +41,8 @@ class CondensedOperator(DeviceOperator):
         self.kept = KeptRecovery(self)
         self.recovery = Recovery(self)
         self.failure = ""
+        self.patience: int | None = None  # residuals whose local problems may fail before all others do; None: any
+        self.holds_interior = False  # whether `linearize` takes the interior as it is (JointState)
         self._condensed_at: float | None = None  # time for which a linear physics is condensed
         self._shift = self._particular = None
         self._symmetric: bool | None = None
@@ -180,9 +182,13 @@ class CondensedOperator(DeviceOperator):
             self.halo.reverse_add_end(out)
 
     def _solve_nonlinear(self, trace: TailedVector, t: float) -> None:
-        if self.discretization.num_eliminated:
+        if self.holds_interior or self.patience == 0:
+            trace.arrive()
+        elif self.discretization.num_eliminated:
             self.local.solve(trace, self.interior, t)
             self._check(self.local.solve_failure())
+            if self.failure and self.patience:
+                self.patience -= 1
         else:
             self.local.condense(trace, self.interior, t)
 

@@ -21,6 +21,7 @@ from . import (
     checkpointing,
     diagnosis,
     inputs,
+    joint_newton,
     matrices,
     newton_checkpoints,
     preconditioners,
@@ -261,7 +262,7 @@ class Problem(Restartable, Evaluated):
                 self.newton_iterations = self.linear_iterations = 0
                 if self.operator.follows_solution:
                     solvers.approach(self, u)
-                self.solve_from(u)
+                joint_newton.solve(self, u)
         solvers.check_converged(self.snes, self.operator.failure, lambda: diagnosis.of_solve(self, self.snes, u))
         return u
 
