@@ -17,6 +17,7 @@ from .degree_checks import check_one_degree
 from .legendre import exponents, num_basis
 from .poly_matrix import Blocks
 from .poly_numbering import Numbering, find_numbering
+from .poly_outline import Measures
 from .poly_penalty import penalty_numbers
 from .poly_specs import PolytopicSpecs
 from .sipg import InteriorPenalty
@@ -29,10 +30,14 @@ class CutPenalty(InteriorPenalty):
     """Interior penalty on the base cells, without terms on facets inside a polytope. Making one is collective.
 
     parent: the PolytopicDG whose penalties it takes.
+    finer: InteriorPenalty of the same mesh and physics, with terms on these facets at least; its neighbours are taken,
+    and its numbering where that is of the same degree.
     """
 
-    def __init__(self, mesh, physics, options, limits, parent):
-        super().__init__(mesh, physics, options, limits)
+    def __init__(self, mesh, physics, options, limits, parent, finer=None):
+        super().__init__(mesh, physics, options, limits, finer and finer.neighbours)
+        if finer is not None and finer.options.degree == options.degree:
+            self._numbering = finer._numbering
         self.parent = parent
         near = self.neighbours.neighbour
         inside = (near >= 0) & (near < mesh.num_cells)
@@ -66,13 +71,15 @@ class PolytopicDG(PolytopicSpecs, Discretization):
     (`fine`), without the facets inside polytopes, on functions of this space (Dong, Georgoulis and Kappas 2021, eq. 3).
 
     polytopes: of the mesh.   degrees: [polytope].   fine: CutPenalty on the base cells.
+    finer: a PolytopicDG or InteriorPenalty of the same mesh and physics, each of whose polytopes (or cells) lies in one
+    of these, or None: what both have in common is taken from it.
     Extended polytopes are owned ones, then ghosts. Unknowns of a polytope stand component by component.
     """
 
     name = "poly_gpu"
     degrees_accepted = (0, HIGHEST)
 
-    def __init__(self, mesh, physics, options, limits=None):
+    def __init__(self, mesh, physics, options, limits=None, finer=None):
         self.polytopes = mesh.polytopes or Polytopes.of_cells(mesh)
         given = self.polytopes.degrees
         self.degrees = np.full(self.polytopes.count, options.degree) if given is None else np.asarray(given)
@@ -81,7 +88,9 @@ class PolytopicDG(PolytopicSpecs, Discretization):
             super().__init__(mesh, physics, options)
             self._check_mesh()
         self.limits = limits
-        self.fine = CutPenalty(mesh, physics, self._fine_options(), limits, self)
+        self.finer = finer if isinstance(finer, PolytopicDG) else None
+        self.fine = CutPenalty(mesh, physics, self._fine_options(), limits, self, getattr(finer, "fine", finer))
+        self.measures: Measures = self.finer.measures if self.finer else Measures(mesh)
         self.dm = mesh.dm.clone()
         self.numbering: Numbering = find_numbering(self)
 

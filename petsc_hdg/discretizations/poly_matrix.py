@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ..mesh.petsc_c import INT
+from ..threads import in_threads
 
 CHUNK = 1 << 10  # polytopes whose columns fit in the cache
 
@@ -125,11 +126,14 @@ class Blocks:
         sizes, blocks = self.unknowns[: self.count], np.bincount(row, minlength=self.count)
         start = np.concatenate([[0], np.cumsum(np.repeat(self.width, sizes))])
         first, found = np.cumsum(blocks) - blocks, np.empty(start[-1], INT)
-        for begin in range(0, self.count, CHUNK):
+
+        def fill(begin: int) -> None:
             part = slice(begin, begin + CHUNK)
             in_row = column[_ranges(*(np.repeat(each[part], sizes[part]) for each in (first, blocks)))]
             place = self.row_starts[begin : begin + CHUNK + 1]
             found[place[0] : place[-1]] = _ranges(self.global_first[in_row], self.unknowns[in_row])
+
+        in_threads(fill, range(0, self.count, CHUNK), self.disc.mesh.comm.size)
         return start.astype(INT), found
 
     def block_csr(self) -> tuple[np.ndarray, np.ndarray]:

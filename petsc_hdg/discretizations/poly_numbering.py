@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from petsc4py import PETSc
 
+from ..mesh.base_cells import cells_of, extents
 from ..mesh.petsc_c import set_section
 from .dofmap import DofMap
 
@@ -44,7 +45,7 @@ def find_numbering(disc) -> Numbering:
     pairs = np.stack([near.ghost_rank, theirs], axis=1).reshape(-1, 2)
     ghosts, cell, which = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
 
-    lower, upper = polytopes.boxes(disc.mesh)
+    lower, upper = _boxes(disc)
     starts = np.concatenate([[0], np.cumsum(disc.num_basis(disc.degrees) * components)])
     known = np.column_stack([lower, upper, disc.degrees, starts[:-1]]).astype(float)
     known = np.concatenate([known, near.extended(known[of_cell])[near.num_cells :][cell]])
@@ -61,6 +62,15 @@ def find_numbering(disc) -> Numbering:
         dofmap=_dofmap(disc, first, count, ghosts[:, 0], known[count:, -1].astype(np.int64)),
         block_size=_block_size(disc.mesh.comm, sizes[:count] * components),
     )
+
+
+def _boxes(disc) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper corners [polytope, dim] of the bounding boxes, those around finer polytopes where there are."""
+    if disc.finer is None:
+        return disc.polytopes.boxes(disc.mesh)
+    within = cells_of(disc.finer.polytopes.parents(disc.polytopes), disc.polytopes.count)
+    finer, count = disc.finer.numbering, disc.finer.polytopes.count
+    return extents(np.stack([finer.lower[:count], finer.upper[:count]], axis=1), *within)
 
 
 def _dofmap(disc, first, count: int, ghost_rank, ghost_first) -> DofMap:
@@ -89,7 +99,7 @@ def _section(disc, sizes: np.ndarray) -> PETSc.Section:
     points = disc.mesh.topology.cells[cells[start[:-1]]]
     section = PETSc.Section().create(disc.mesh.dm.comm)
     section.setChart(*disc.dm.getChart())
-    for point, size in zip(points, sizes, strict=True):
+    for point, size in zip(points.tolist(), sizes.tolist(), strict=True):
         section.setDof(point, size)
     section.setUp()
     set_section(disc.dm, section)

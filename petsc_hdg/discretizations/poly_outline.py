@@ -7,8 +7,38 @@ from functools import cached_property
 
 import numpy as np
 
+from ..mesh.order import stable_order
 from ..mesh.quality import determinants
 from ..reference import ReferenceElement, cell_quadrature, facet_quadrature, is_tensor
+from ..threads import in_threads
+
+CELLS = 1 << 13  # whose facets' points fit in the cache
+
+
+class Measures:
+    """Volumes of the owned base cells of a mesh and areas of their facets, found when they are asked for."""
+
+    def __init__(self, mesh):
+        self.mesh = mesh
+
+    @cached_property
+    def volumes(self) -> np.ndarray:
+        """[cell]"""
+        return self._in_parts(lambda cells: cell_points(self.mesh, cells, 1)[1].sum(axis=1))
+
+    @cached_property
+    def areas(self) -> np.ndarray:
+        """[cell, facet]"""
+        return self._in_parts(self._areas)
+
+    def _areas(self, cells: np.ndarray) -> np.ndarray:
+        faces = len(self.mesh.shape.entities[self.mesh.dim - 1])
+        every = np.repeat(cells, faces), np.tile(np.arange(faces), len(cells))
+        return facet_points(self.mesh, *every, 2)[1].sum(axis=1).reshape(-1, faces)
+
+    def _in_parts(self, of_cells) -> np.ndarray:
+        parts = [np.arange(a, min(a + CELLS, self.mesh.num_cells)) for a in range(0, self.mesh.num_cells, CELLS)]
+        return np.concatenate(in_threads(of_cells, parts or [np.arange(0)], self.mesh.comm.size))
 
 
 @dataclass(frozen=True)
@@ -17,6 +47,7 @@ class Outline:
 
     cell, facet  [item] owned base cell, and which of its facets;  start [polytope + 1] items of each polytope
     polytope     [item]
+    measures     of the mesh
     """
 
     mesh: object
@@ -24,29 +55,30 @@ class Outline:
     facet: np.ndarray
     start: np.ndarray
     polytope: np.ndarray
+    measures: Measures
 
     @cached_property
-    def _means(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _means(self) -> tuple[np.ndarray, np.ndarray]:
         x, weight, normal = facet_points(self.mesh, self.cell, self.facet, 2)
         area = weight.sum(axis=1)
         vector = np.einsum("iq,iqd->id", weight, normal)
         middle = np.einsum("iq,iqd->id", weight, x) / area[:, None]
-        return area, middle, vector / np.linalg.norm(vector, axis=1)[:, None]
+        return middle, vector / np.linalg.norm(vector, axis=1)[:, None]
 
     @property
     def area(self) -> np.ndarray:
         """Surface [item]."""
-        return self._means[0]
+        return self.measures.areas[self.cell, self.facet]
 
     @property
     def middle(self) -> np.ndarray:
         """Centroids [item, dim]."""
-        return self._means[1]
+        return self._means[0]
 
     @property
     def normal(self) -> np.ndarray:
         """Outward unit normals [item, dim], means of facets that are not flat."""
-        return self._means[2]
+        return self._means[1]
 
     @cached_property
     def vertices(self) -> np.ndarray:
@@ -60,20 +92,20 @@ class Outline:
         return self.mesh.geometry.nodes[self.vertices]
 
 
-def find_outline(mesh, polytopes) -> Outline:
+def find_outline(mesh, polytopes, measures: Measures | None = None) -> Outline:
     """The outline of `Polytopes` of a mesh: facets of two base cells of one polytope are left out. Not collective."""
     facets = mesh.topology.entity[mesh.dim - 1][: mesh.num_cells]
     flat = facets.ravel()
     owner = np.repeat(np.asarray(polytopes.of_cell), facets.shape[1])
-    order = np.argsort(flat, kind="stable")
+    order = stable_order(flat)
     twice = np.flatnonzero((flat[order][1:] == flat[order][:-1]) & (owner[order][1:] == owner[order][:-1]))
     outside = np.ones(len(flat), bool)
     outside[order[twice]] = outside[order[twice + 1]] = False
     items = np.flatnonzero(outside)
-    items = items[np.argsort(owner[items], kind="stable")]
+    items = items[stable_order(owner[items])]
     start = np.concatenate([[0], np.cumsum(np.bincount(owner[items], minlength=polytopes.count))])
     faces = facets.shape[1]
-    return Outline(mesh, items // faces, items % faces, start, owner[items])
+    return Outline(mesh, items // faces, items % faces, start, owner[items], measures or Measures(mesh))
 
 
 def cell_points(mesh, cells, degree: int) -> tuple[np.ndarray, np.ndarray]:

@@ -6,20 +6,18 @@ Georgoulis and Kappas 2021, appendix A, facet by facet.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from numpy.polynomial.legendre import legvander
 
-from ..threads import threads_of_rank
+from ..threads import in_threads
 from .legendre import exponents
 from .poly_outline import cell_points, facet_points, find_outline, joined, portions
-from .poly_simplices import paper_numbers, volumes
+from .poly_simplices import paper_numbers
 
 MOST_VALUES = 1 << 18  # values of basis functions held at a time by a thread
-MOST_THREADS = 8  # on parts of the polytopes: numpy works without the interpreter
 FEW = 64  # items of a polytope up to which the k-th of all polytopes are added at once
 LOST = 1e-13  # eigenvalue of a scaled mass matrix that is nothing but round-off
 
@@ -32,7 +30,7 @@ def penalty_numbers(disc) -> np.ndarray:
     2 ∫ {q}[u] ≤ Σ ∫ (δ/2) q²/(κ C) + (κ C/2δ) [u]², where the first terms sum up to δ/2 of the energy at most.
     """
     mesh, polytopes, faces = disc.mesh, disc.polytopes, disc.fine.num_facets_of_cell
-    outline = find_outline(mesh, polytopes)
+    outline = find_outline(mesh, polytopes, disc.measures)
     if disc.options.poly_penalty == "paper":
         owned = np.zeros((mesh.num_cells, faces))
         owned[outline.cell, outline.facet] = paper_numbers(outline, polytopes, disc.degrees)
@@ -58,9 +56,8 @@ def trace_constants(outline, polytopes, degrees: np.ndarray, space: str = "total
         sizes = np.diff(polytopes.cells[0]) * len(powers) * (len(powers) + 4)
         parts = portions(those, sizes[those], MOST_VALUES)
         constants = partial(_constants, outline, polytopes, powers, space)
-        with ThreadPoolExecutor(threads_of_rank(outline.mesh.comm.size, MOST_THREADS)) as threads:
-            for part, values in zip(parts, threads.map(constants, parts), strict=True):
-                found[part] = values
+        for part, values in zip(parts, in_threads(constants, parts, outline.mesh.comm.size), strict=True):
+            found[part] = values
     return found
 
 
@@ -70,7 +67,8 @@ def _constants(outline, polytopes, powers: np.ndarray, space: str, part: np.ndar
 
 def _ratios(outline, polytopes) -> np.ndarray:
     """|∂K|/|K| [polytope]."""
-    return np.bincount(outline.polytope, outline.area, polytopes.count) / volumes(outline.mesh, polytopes)[0]
+    volumes = np.bincount(polytopes.of_cell, outline.measures.volumes, polytopes.count)
+    return np.bincount(outline.polytope, outline.area, polytopes.count) / volumes
 
 
 def _derivatives(dim: int, degree: int, space: str) -> np.ndarray:

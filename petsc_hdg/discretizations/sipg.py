@@ -33,20 +33,20 @@ class InteriorPenalty(SIPGSpecs, ContinuousGalerkin):
     A cell's rows are component by component, and nodes in each: in tensor order, x fastest, on quadrilaterals and
     hexahedra, in basix' order on simplices. stride covers the extended cells: owned ones, then ghosts.
 
-    neighbours: what lies behind each facet.   orientations: of the cell shape's facets.
+    neighbours: what lies behind each facet; given, where it is known.   orientations: of the cell shape's facets.
     """
 
     name = "sipg_gpu"
     simplex_degrees = None
 
-    def __init__(self, mesh, physics, options, limits=None):
+    def __init__(self, mesh, physics, options, limits=None, neighbours=None):
         self.degrees = degrees_of(mesh.cell)
         with collectively(mesh.comm):
             super().__init__(mesh, physics, options, limits)
             check_sipg(physics)
         check_conforming(mesh)
         self.orientations = Orientations(mesh.cell)
-        self.neighbours = find_neighbours(mesh, physics, self.orientations)
+        self.neighbours = neighbours or find_neighbours(mesh, physics, self.orientations)
         self.stride = padded(self.neighbours.num_extended)
 
     # Numbering -----------------------------------------------------------------------------------------------------

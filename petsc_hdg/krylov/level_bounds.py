@@ -25,33 +25,43 @@ STEPS, LOWER, UPPER = 10, 0.1, 1.1  # of GMRES; bounds over the largest eigenval
 
 
 class LevelBounds:
-    """Gives levels smoothed by inverted blocks their bounds; keeps their mirrors until those of the next matrices."""
+    """Gives levels smoothed by inverted blocks their bounds, in all KSPs that share their matrices; keeps the mirrors
+    of these until those of the next ones.
 
-    def __init__(self):
+    matrices: assembled ones by number of the level.
+    """
+
+    def __init__(self, matrices: dict[int, PETSc.Mat], arrays):
+        self.matrices, self.arrays = dict(sorted(matrices.items())), arrays
+        self._ksps: list[PETSc.KSP] = []
         self._mirrors: list[SellMatrix] = []
 
-    def set(self, ksp: PETSc.KSP, matrices: dict[int, PETSc.Mat], arrays) -> list[int]:
-        """Bounds of the smoothers of assembled matrices by number of the level, where the KSP works on the device and
-        the user gives no option of Chebyshev's; the numbers of the levels that got bounds. Collective."""
-        self._mirrors, pc = [], ksp.getPC()
-        if not _on_device(ksp) or pc.getType() != "mg" or _is_told(pc):
-            return []
-        precision = Options.from_petsc(pc.getOptionsPrefix()).pmat_precision
-        return [n for n, mat in matrices.items() if self._set(pc.getMGSmoother(n), mat, arrays, precision)]
+    def add(self, ksp: PETSc.KSP) -> None:
+        """Take a KSP whose smoothers get bounds from the next `update` on."""
+        self._ksps.append(ksp)
 
-    def _set(self, smoother: PETSc.KSP, mat: PETSc.Mat, arrays, precision: str) -> bool:
-        if smoother.getType() != "chebyshev" or smoother.getPC().getType() != "pbjacobi":
-            return False
-        vectors = Vectors(arrays, mat.getLocalSize()[0], mat.comm.tompi4py())
+    def update(self) -> None:
+        """Bounds of the smoothers of the matrices as they are now, where a KSP works on the device and the user gives
+        no option of Chebyshev's. Each matrix's largest eigenvalue is estimated once. Collective."""
+        self._mirrors, pcs = [], [ksp.getPC() for ksp in self._ksps if _on_device(ksp)]
+        pcs = [pc for pc in pcs if pc.getType() == "mg" and not _is_told(pc)]
+        for number, mat in self.matrices.items():
+            smoothers = [pc.getMGSmoother(number) for pc in pcs]
+            smoothers = [s for s in smoothers if s.getType() == "chebyshev" and s.getPC().getType() == "pbjacobi"]
+            if smoothers:
+                self._set(smoothers, mat, Options.from_petsc(pcs[0].getOptionsPrefix()).pmat_precision)
+
+    def _set(self, smoothers: list[PETSc.KSP], mat: PETSc.Mat, precision: str) -> None:
+        vectors = Vectors(self.arrays, mat.getLocalSize()[0], mat.comm.tompi4py())
         matrix = mirrored(mat, vectors.arrays, precision)
         self._mirrors.append(matrix)
         operation = Operation(_Product(matrix), _Blocks(mat, vectors), True, vectors)
         largest = extreme_eigenvalues(operation, mat.getOwnershipRange()[0], STEPS)[1]
         if not (np.isfinite(largest) and largest > 0):
-            return False
-        bounds = (ctypes.c_double(factor * largest) for factor in (UPPER, LOWER))
-        petsc_c.call("KSPChebyshevSetEigenvalues", ctypes.c_void_p(smoother.handle), *bounds)
-        return True
+            return
+        bounds = [ctypes.c_double(factor * largest) for factor in (UPPER, LOWER)]
+        for smoother in smoothers:
+            petsc_c.call("KSPChebyshevSetEigenvalues", ctypes.c_void_p(smoother.handle), *bounds)
 
 
 class _Product:

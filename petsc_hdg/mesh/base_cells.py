@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from .order import stable_order
+
 
 def cells_of(of_cell: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Cells of each of `count` groups as a compressed list: start [count + 1], cell [cell], ascending; both int32."""
-    order = np.argsort(of_cell, kind="stable")
+    order = stable_order(of_cell)
     start = np.concatenate([[0], np.cumsum(np.bincount(of_cell, minlength=count))])
     return start.astype(np.int32), order.astype(np.int32)
 

@@ -37,6 +37,11 @@ class Polytopes:
         """Cells of each polytope as a compressed list: start [count + 1], cell [num_cells], both int32."""
         return cells_of(self.of_cell, self.count)
 
+    def parents(self, coarse: Polytopes) -> np.ndarray:
+        """Polytope of `coarse` [count] in which each lies."""
+        start, cells = self.cells
+        return coarse.of_cell[cells[start[:-1]]]
+
     def boxes(self, mesh) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper corners [count, dim] of the bounding boxes."""
         return extents(mesh.geometry.nodes[mesh.geometry.cell_nodes[: mesh.num_cells]], *self.cells)

@@ -32,12 +32,6 @@ def _blocks(fine, coarse: PolytopicDG):
     return _first_functions if same and fine.space == coarse.space else _box_blocks
 
 
-def parents(fine: PolytopicDG, coarse: PolytopicDG) -> np.ndarray:
-    """Polytope of `coarse` [fine polytope] in which each owned one of `fine` lies."""
-    start, cells = fine.polytopes.cells
-    return coarse.polytopes.of_cell[cells[start[:-1]]]
-
-
 def change_of_box(fine: np.ndarray, coarse: np.ndarray, degree: int) -> np.ndarray:
     """Matrix [item, axis, fine degree, coarse degree] of Legendre polynomials of one box in those of another.
 
@@ -59,7 +53,7 @@ def change_of_box(fine: np.ndarray, coarse: np.ndarray, degree: int) -> np.ndarr
 
 def _box_blocks(fine: PolytopicDG, coarse: PolytopicDG):
     """Rows of a polytope's functions: one dense block a component, the product of changes of box along the axes."""
-    components, above = fine.physics.num_components, parents(fine, coarse)
+    components, above = fine.physics.num_components, fine.polytopes.parents(coarse.polytopes)
     boxes = [np.stack([d.numbering.lower, d.numbering.upper], axis=1) for d in (fine, coarse)]
     own = np.arange(fine.polytopes.count)
     lines = change_of_box(boxes[0][own], boxes[1][above], max(fine.largest, coarse.largest))

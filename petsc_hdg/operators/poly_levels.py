@@ -34,7 +34,7 @@ class AgglomerateLevels:
     operators   [level] PolytopicOperator
     matrices    [level] AssembledMatrix of the Jacobian, integrated on the level itself
     injections  [level] AIJ matrix that writes functions of a level in the next finer space
-    filled      functions called after each `update`
+    bounds      what gives smoothers their bounds by its `update` after each one of the levels, or None
     """
 
     def __init__(self, fine, access, comm, vec_type: str):
@@ -50,7 +50,7 @@ class AgglomerateLevels:
         pairs = zip(discretizations[:-1], discretizations[1:], strict=True)
         self.injections = [injection(*pair, comm) for pair in pairs]
         self._aux = None
-        self.filled: list = []
+        self.bounds = None
 
     @property
     def counts(self) -> list[int]:
@@ -69,8 +69,8 @@ class AgglomerateLevels:
                 operator.restart()
             operator.fine.linearize(state, t, rate, shift)
             matrix.update()
-        for told in self.filled:
-            told()
+        if self.bounds is not None:
+            self.bounds.update()
 
     def _update_data(self) -> None:
         """Constants and auxiliary fields as the finest level has them now."""
@@ -110,14 +110,14 @@ def _coarser(finest) -> list[PolytopicDG]:
     polytopes = finest.polytopes if is_polytopic else Polytopes.of_cells(mesh)
     found = []
     for degree in degrees_below(finest.largest if is_polytopic else finest.element.degree):
-        found.append(_discretization(finest, polytopes, degree))
+        found.append(_discretization(found[-1] if found else finest, polytopes, degree))
     total = comm.allreduce(polytopes.count)
     while total > FEW or not found:
         polytopes = coarsen(_with(mesh, polytopes), max(1, total >> mesh.dim))
         before, total = total, comm.allreduce(polytopes.count)
         if found and total > REDUCTION * before:
             break
-        found.append(_discretization(finest, polytopes))
+        found.append(_discretization(found[-1] if found else finest, polytopes))
     return found
 
 
@@ -137,19 +137,19 @@ def _with(mesh, polytopes: Polytopes):
     return other
 
 
-def _discretization(finest, polytopes: Polytopes, degree: int = DEGREE) -> PolytopicDG:
+def _discretization(finer, polytopes: Polytopes, degree: int = DEGREE) -> PolytopicDG:
     degrees = polytopes.degrees
-    low = replace(polytopes, degrees=None if degrees is None else np.minimum(degrees, degree))
+    low = polytopes if degrees is None else replace(polytopes, degrees=np.minimum(degrees, degree))
     options = replace(
-        finest.options,
+        finer.options,
         backend="poly_gpu",
-        degree=min(degree, finest.options.degree),
+        degree=min(degree, finer.options.degree),
         quadrature_degree=-1,
         sipg_kernel="split",
         poly_space="total",
         poly_assembly="2",
     )
-    return PolytopicDG(_with(finest.mesh, low), finest.physics, options, finest.limits)
+    return PolytopicDG(_with(finer.mesh, low), finer.physics, options, finer.limits, finer)
 
 
 def _matrix(operator: PolytopicOperator, comm, vec_type: str) -> AssembledMatrix:

@@ -9,7 +9,6 @@ Hu, Sarti and Verani 2017). All are defaults: -ksp_*, -pc_*, -mg_levels_* and -m
 from __future__ import annotations
 
 from contextlib import nullcontext
-from functools import partial
 
 import numpy as np
 from petsc4py import PETSc
@@ -55,10 +54,12 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
         level.setOperators(matrix.mat)
     _set_coarse_solver(problem, pc.getMGCoarseSolve())
     _set_smoothers(problem, pc, symmetric)
-    matrices = {finest - place: matrix.mat for place, matrix in enumerate(levels.matrices[:-1], 1)}
-    if isinstance(problem.discretization, PolytopicDG):
-        matrices[finest] = problem.callbacks.assembled.mat
-    levels.filled.append(partial(LevelBounds().set, ksp, dict(sorted(matrices.items())), problem.arrays))
+    if levels.bounds is None:
+        matrices = {finest - place: matrix.mat for place, matrix in enumerate(levels.matrices[:-1], 1)}
+        if isinstance(problem.discretization, PolytopicDG):
+            matrices[finest] = problem.callbacks.assembled.mat
+        levels.bounds = LevelBounds(matrices, problem.arrays)
+    levels.bounds.add(ksp)
 
 
 def setting_up(problem, symmetric: bool):

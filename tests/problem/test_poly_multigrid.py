@@ -13,7 +13,7 @@ from sample_meshes import box_mesh
 from sample_physics import NONLINEAR, WIND, smooth_poisson
 
 import petsc_hdg
-from petsc_hdg.operators.poly_injection import change_of_box, parents
+from petsc_hdg.operators.poly_injection import change_of_box
 from petsc_hdg.operators.poly_levels import degrees_below
 from petsc_hdg.options import Options
 from petsc_hdg.physics import Dirichlet, Physics
@@ -104,7 +104,7 @@ def test_levels_are_nested():
     levels = problem_of(smooth_poisson(), 20, 2).callbacks.levels
     assert levels.counts == [200, 50]
     fine, coarse = (o.discretization for o in levels.operators)
-    assert (coarse.polytopes.of_cell == parents(fine, coarse)[fine.polytopes.of_cell]).all()
+    assert (coarse.polytopes.of_cell == fine.polytopes.parents(coarse.polytopes)[fine.polytopes.of_cell]).all()
 
 
 # Iterations -----------------------------------------------------------------------------------------------------------
