@@ -26,13 +26,17 @@ class Graph:
     def from_pairs(cls, pairs: np.ndarray, weights: np.ndarray, shared: np.ndarray | None = None) -> Graph:
         """The graph of pairs [pair, 2] of different vertices; those given several times are one edge, summed."""
         n = len(weights)
-        shared = np.ones(len(pairs), np.int64) if shared is None else shared
         a, b = pairs.T.astype(np.int64)
-        key, shared = np.concatenate([a * n + b, b * n + a]), np.concatenate([shared, shared])
-        order = np.argsort(key, kind="stable")
-        key, shared = key[order], shared[order]
-        first = np.flatnonzero(np.diff(key, prepend=-1))
-        shared = np.add.reduceat(shared, first) if len(first) else shared
+        key = np.concatenate([a * n + b, b * n + a])
+        if shared is None:
+            key.sort()
+            first = np.flatnonzero(np.diff(key, prepend=-1))
+            shared = np.diff(first, append=len(key))
+        else:
+            order = np.argsort(key, kind="stable")
+            key, shared = key[order], np.concatenate([shared, shared])[order]
+            first = np.flatnonzero(np.diff(key, prepend=-1))
+            shared = np.add.reduceat(shared, first) if len(first) else shared
         row, neighbour = np.divmod(key[first], max(n, 1))
         start = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n))])
         return cls(start, neighbour, shared, np.asarray(weights, float))

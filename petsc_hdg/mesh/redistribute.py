@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 from mpi4py import MPI
 from petsc4py import PETSc
 
 from .distribute import clone_of, overlap_of, partitioned
+from .labels import Labels
 
 
 def redistributed(mesh, target: np.ndarray, values: np.ndarray):
@@ -16,13 +19,16 @@ def redistributed(mesh, target: np.ndarray, values: np.ndarray):
     On one rank nothing moves. Returns mesh, values [num_cells].
     """
     overlap, dm = overlap_of(mesh.dm, mesh.comm), clone_of(mesh)
+    if mesh.comm.size == 1:
+        moved = copy.copy(mesh)
+        moved.dm, moved.labels_table = dm, Labels(dm, mesh.comm, mesh.exchange)
+        return moved, values
     points = np.full(mesh.topology.num_cells, -1, np.int64)
     cells = mesh.topology.cells[: mesh.num_cells]
     points[cells - mesh.topology.stratum[mesh.dim][0]] = values
-    if mesh.comm.size > 1:
-        points = _distribute(dm, mesh, target, points)
-        if overlap:
-            dm.distributeOverlap(overlap)
+    points = _distribute(dm, mesh, target, points)
+    if overlap:
+        dm.distributeOverlap(overlap)
     moved = type(mesh)(dm)
     return moved, points[moved.topology.cells[: moved.num_cells] - moved.topology.stratum[mesh.dim][0]]
 

@@ -13,6 +13,7 @@ from petsc4py import PETSc
 from ..discretizations import ContinuousGalerkin
 from ..errors import collectively
 from ..reference import ReferenceElement
+from ..threads import in_threads
 from .assembled import AssembledMatrix
 from .cg import CGOperator
 from .upwind import add_upwinding
@@ -116,7 +117,7 @@ class ConformingSubspace:
             columns.append(numbers[:, low])
             first += len(here)
         tables.append(np.zeros((1, len(tables[0].T))))  # of rows without a node
-        csr = _rows(cell_of, node_of, np.concatenate(columns), np.concatenate(tables))
+        csr = _rows(cell_of, node_of, np.concatenate(columns), np.concatenate(tables), self._comm.size)
         return PETSc.Mat().createAIJWithArrays(self._sizes, csr, comm=self._comm)
 
     def _places(self, nodes: list[np.ndarray]):
@@ -162,19 +163,20 @@ def _at_vertices(element) -> np.ndarray:
     return kept if on else element.nodes
 
 
-def _rows(cell_of: np.ndarray, node_of: np.ndarray, columns: np.ndarray, tables: np.ndarray):
+def _rows(cell_of: np.ndarray, node_of: np.ndarray, columns: np.ndarray, tables: np.ndarray, ranks: int):
     """CSR of rows with the values tables[node_of] [row, vertex] in the columns of their cells [cell, vertex], ascending
     and without zeros and negative columns: starts, columns, values."""
     order = np.argsort(columns, axis=1, kind="stable").astype(np.int8)
     columns = np.take_along_axis(columns, order, axis=1)
     counts = np.zeros(len(cell_of) + 1, PETSc.IntType)
-    there, entries = [np.zeros(0, PETSc.IntType)], [np.zeros(0, PETSc.ScalarType)]
-    for begin in range(0, len(cell_of), CHUNK):
+
+    def entries(begin: int) -> tuple[np.ndarray, np.ndarray]:
         part = slice(begin, begin + CHUNK)
         cells = cell_of[part]
         here, values = columns[cells], np.take_along_axis(tables[node_of[part]], order[cells], axis=1)
         kept = (here >= 0) & (values != 0)
         counts[1:][part] = kept.sum(axis=1)
-        there.append(here[kept])
-        entries.append(values[kept])
-    return np.cumsum(counts, dtype=PETSc.IntType), np.concatenate(there), np.concatenate(entries)
+        return here[kept], values[kept]
+
+    there, values = zip(*in_threads(entries, range(0, max(1, len(cell_of)), CHUNK), ranks), strict=True)
+    return np.cumsum(counts, dtype=PETSc.IntType), np.concatenate(there), np.concatenate(values)
