@@ -14,6 +14,7 @@ from petsc_hdg.device.platforms import opencl
 from petsc_hdg.errors import DeviceError, PetscHdgError, PhysicsError
 
 MOST_THREADS = 8  # that compile at a time
+POCL = "Portable Computing Language"
 
 
 def build_options(precision: str) -> list[str]:
@@ -54,10 +55,10 @@ def _program(device, spec):
     digest = program_digest(device, spec)
     if digest not in device.programs:
         entry = Entry(digest)
-        program = _loaded(device, entry)
+        program = _loaded(device, spec, entry)
         if program is None:
             with entry.locked():
-                program = _loaded(device, entry) or _compiled(device, spec, entry)
+                program = _loaded(device, spec, entry) or _compiled(device, spec, entry)
         device.programs[digest] = (program, entry)
     return device.programs[digest]
 
@@ -70,16 +71,16 @@ def _quiet():
         yield
 
 
-def _loaded(device, entry: Entry):
-    cl = opencl()
-    binary = entry.read_binary()
-    if binary is None:
+def _loaded(device, spec, entry: Entry):
+    kept = entry.read_binary()
+    if kept is None:
         return None
+    cl = opencl()
     try:
-        return cl.Program(device.context, [device.cl_device], [binary]).build(
-            devices=[device.cl_device], cache_dir=False
-        )
-    except cl.Error:
+        if _compiles_at_launch(device):
+            return _build(_created(device, kept.decode()), device, spec)
+        return cl.Program(device.context, [device.cl_device], [kept]).build(devices=[device.cl_device], cache_dir=False)
+    except (cl.Error, UnicodeDecodeError):
         return None
 
 
@@ -87,17 +88,36 @@ def _compiled(device, spec, entry: Entry):
     cl = opencl()
     source = spec.program_source()
     entry.write("program.cl", source.encode())
-    program = cl.Program(device.context, source)
-    _ = program.int_ptr  # creates the program now: pyopencl's own cache of binaries is then left out
+    program = _created(device, source)
     try:
-        program.build(build_options(spec.precision), devices=[device.cl_device], cache_dir=False)
+        _build(program, device, spec)
     except cl.Error as error:
         log = program.get_build_info(device.cl_device, cl.program_build_info.LOG) or str(error)
         raise _build_error(device, spec, entry, source, log) from error
+    if _compiles_at_launch(device):
+        entry.write_binary(source.encode())
+        return program
     binaries = program.get_info(cl.program_info.BINARIES)
     if binaries and binaries[0]:
         entry.write_binary(bytes(binaries[0]))
     return program
+
+
+def _created(device, source: str):
+    program = opencl().Program(device.context, source)
+    _ = program.int_ptr  # creates the program now: pyopencl's own cache of binaries is then left out
+    return program
+
+
+def _build(program, device, spec):
+    return program.build(build_options(spec.precision), devices=[device.cl_device], cache_dir=False)
+
+
+def _compiles_at_launch(device) -> bool:
+    """Whether the driver makes machine code where a kernel is launched, for the shape of that launch, and keeps it on
+    disk by itself. PoCL does: asked for a binary it compiles all kernels once more, for any shape, which takes three
+    quarters of the time, and launches none of them."""
+    return device.platform == POCL and os.environ.get("POCL_KERNEL_CACHE", "1") != "0"
 
 
 def _build_error(device, spec, entry: Entry, source: str, log: str) -> DeviceError | PhysicsError:
