@@ -86,6 +86,8 @@ class CondensedShapes:
         vectors = (1 + int(bool(self.physics.natural))) * self.num_functions * self.components
         return vectors + self._point_block() + 2 * self.num_facets_of_cell * self.components
 
+    shares_multipliers = False  # between the warps of a cell; which is faster is not measured
+
     @cached_property
     def factors(self) -> TensorFactors | None:
         """Functions as products of those of a line, where tensor cores' kernel sums along lines; else None."""

@@ -172,6 +172,7 @@ class CondensedSpecs(CondensedShapes):
             "NQF": self._tables["FACET_WEIGHTS"].shape[1],
             **macros,
             **shape.macros(),
+            "SHARED_MULTIPLIERS": int(self.shares_multipliers and shape.warps > 1),
         }
         return self.spec("condense", (*_POINTS, *sources), macros, {**tables, **self._tables}, shape.group)
 

@@ -27,21 +27,25 @@ SYSTEM = {
     "f1": "PetscInt c; for (c = 0; c < 2; ++c) for (d = 0; d < dim; ++d) f1[c*dim + d] = (1 + c)*u_x[c*dim + d];",
     "boundary": [fe.Dirichlet("left", "g[0] = x[1]; g[1] = 0;")],
 }
-# cell, physics, components; most blocks of a lane, warps of a cell, symmetric, cells of a group
+UNCOUPLED = {**SYSTEM, "f0": "f0[0] = -1; f0[1] = 1;"}
+# cell, physics, components; most blocks of a lane, warps of a cell, symmetric, cells of a group; whether warps share
+# multipliers
 CASES = [
-    ("triangle", ROBIN, 1, (18, 1, True, 8)),
-    ("triangle", SYSTEM, 2, (4, 2, False, 8)),
-    ("quadrilateral", VARIABLE, 1, (1, 2, False, 4)),
+    ("triangle", ROBIN, 1, (18, 1, True, 8), False),
+    ("triangle", SYSTEM, 2, (4, 2, False, 8), False),
+    ("triangle", SYSTEM, 2, (4, 2, False, 8), True),
+    ("triangle", UNCOUPLED, 2, (3, 2, True, 8), True),
+    ("quadrilateral", VARIABLE, 1, (1, 2, False, 4), False),
 ]
 
 
-@pytest.mark.parametrize(("cell", "functions", "components", "expected"), CASES)
-def test_warps_agree_with_single_threads(cell, functions, components, expected, monkeypatch):
+@pytest.mark.parametrize(("cell", "functions", "components", "expected", "shares"), CASES)
+def test_warps_agree_with_single_threads(cell, functions, components, expected, shares, monkeypatch):
     physics = fe.Physics({"u": components}, **functions)
     mesh = fe.Mesh.box((3, 2), simplex=cell == "triangle")
     monkeypatch.setattr(warp_shape, "MOST_BLOCKS", expected[0])
     single, plain = _run(mesh, physics, uses_warps=False)
-    several, shape = _run(mesh, physics, uses_warps=True)
+    several, shape = _run(mesh, physics, uses_warps=True, shares_multipliers=shares)
     assert not isinstance(plain, WarpShape)
     assert (shape.warps, shape.symmetric, shape.cells) == expected[1:]
     for one, other in zip(single, several, strict=True):
@@ -71,8 +75,8 @@ def test_threads_agree_with_the_plain_kernel(cell, degree):
         assert np.abs(one - other).max() <= 1e-12 * np.abs(one).max()
 
 
-def _run(mesh, physics, degree=1, uses_warps=False, uses_threads=False):
-    is_gpu, chosen = uses_warps or uses_threads, {"uses_warps": uses_warps, "uses_threads": uses_threads}
+def _run(mesh, physics, degree=1, uses_warps=False, uses_threads=False, **chosen):
+    is_gpu, chosen = uses_warps or uses_threads, {"uses_warps": uses_warps, "uses_threads": uses_threads, **chosen}
     return residual_and_product(mesh, physics, degree, is_gpu, **chosen)
 
 
