@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from petsc_hdg.commands.bench import poly
+from petsc_hdg.options import Options
 
 
 @pytest.fixture(scope="module")
@@ -15,6 +18,19 @@ def rows(mpirun, tmp_path_factory) -> list[dict]:
     options = ["-cells", "128", "-repeat", "1", "-only", "x4 triangle P1", "-json", path]
     mpirun(1, "-m", "petsc_hdg", "bench", "poly", *options)
     return json.loads(path.read_text())
+
+
+def test_the_peer_takes_the_matrix_of_the_polytopes(monkeypatch):
+    """Its rows, and its blocks, are those that the assembled matrix has."""
+    mesh, physics = poly.agglomerated("triangle", 32, 4), poly.reaction_advection_diffusion()
+    blocks = poly.PolytopicDG(mesh, physics, Options(backend="poly_gpu", degree=1)).blocks
+    monkeypatch.setattr(poly, "product_seconds", lambda csr, bsr, block, *more: (csr(np), bsr(), block))
+    op = SimpleNamespace(assembly=SimpleNamespace(blocks_of=blocks), arrays=None)
+    (start, columns), (first, others), block = poly.cusparse_seconds(op, 1)
+    assert block == 3 and len(columns) == start[-1] == blocks.row_starts[-1] == 9 * len(others)
+    for row in range(len(start) - 1):
+        expected = others[first[row // 3] : first[row // 3 + 1], None] * 3 + np.arange(3)
+        assert np.array_equal(columns[start[row] : start[row + 1]], expected.ravel())
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +62,7 @@ def test_rows_count_what_is_compulsory(rows):
     assert of["poly AIJ product, 2, x4"]["flops"] == 2 * indices["values"]
     assert element["flops"] % (128 * 2 * 3 * 9) == 0 and facet["flops"] > 0
     assert of["poly fill, 1, x4"]["flops"] == element["flops"] + facet["flops"]
+    assert of["poly product, 2, x4"]["peer"] == {}  # cuSPARSE needs an NVIDIA GPU
     total = of["poly total, 1, x4"]["seconds_median"]
     assert total == of["poly indices, 1, x4"]["seconds_median"] + of["poly fill, 1, x4"]["seconds_median"]
 

@@ -1,4 +1,4 @@
-"""The peers of trace products: cuSPARSE's CSR product with the same blocks, through cupy, and its BSR product, through
+"""The peers of products: cuSPARSE's CSR product with the same entries, through cupy, and its BSR product, through
 torch, where these import."""
 
 from __future__ import annotations
@@ -11,38 +11,48 @@ CUDA_REAL = {"float32": 0, "float64": 1}  # cudaDataType
 
 
 def csr_seconds(layout, arrays, repeats: int) -> dict[str, float]:
+    """`product_seconds` of a trace matrix with a layout of dense blocks."""
+    csr, bsr = lambda xp: csr_pattern(layout, xp), lambda: bsr_pattern(layout)  # noqa: E731
+    return product_seconds(csr, bsr, layout.block, arrays, repeats)
+
+
+def product_seconds(csr, bsr, block: int, arrays, repeats: int) -> dict[str, float]:
     """ "cusparse csr" and "cusparse bsr": median seconds of a product with random values; {} without an NVIDIA GPU, and
-    without the one whose package is missing."""
+    without the one whose package is missing.
+
+    csr(xp): rows start [row + 1] and columns [entry], arrays of numpy or cupy.   bsr(): the same of blocks of so many
+    rows and columns, of numpy.
+    """
     if not arrays.device.is_gpu or "nvidia" not in arrays.device.platform.lower():
         return {}
     arrays.device.finish()
-    return {**_by_cupy(layout, arrays.real, repeats), **_by_torch(layout, arrays.real, repeats)}
+    return {**_by_cupy(csr, arrays.real, repeats), **_by_torch(bsr, block, arrays.real, repeats)}
 
 
-def _by_cupy(layout, real, repeats: int) -> dict[str, float]:
+def _by_cupy(csr, real, repeats: int) -> dict[str, float]:
     try:
         import cupy
     except ImportError:
         return {}
     event = lambda: cupy.cuda.Event()  # noqa: E731
-    seconds = _median(
-        event, lambda a, b: 1e-3 * cupy.cuda.get_elapsed_time(a, b), _product(cupy, layout, real), repeats
-    )
+    launch = _product(cupy, *csr(cupy), real)
+    seconds = _median(event, lambda a, b: 1e-3 * cupy.cuda.get_elapsed_time(a, b), launch, repeats)
+    del launch
     cupy.get_default_memory_pool().free_all_blocks()
     return {"cusparse csr": seconds}
 
 
-def _by_torch(layout, real, repeats: int) -> dict[str, float]:
+def _by_torch(bsr, block: int, real, repeats: int) -> dict[str, float]:
     """Blocks of one by one are CSR, which has its own peer."""
     try:
         import torch
     except ImportError:
         return {}
-    if layout.block == 1:
+    if block == 1:
         return {}
     event = lambda: torch.cuda.Event(enable_timing=True)  # noqa: E731
     try:
-        launch = _block_product(torch, layout, real)
+        launch = _block_product(torch, *bsr(), block, real)
         seconds = _median(event, lambda a, b: 1e-3 * a.elapsed_time(b), launch, repeats)
     except RuntimeError:  # a torch without cuSPARSE, or no memory left
         return {}
@@ -51,13 +61,11 @@ def _by_torch(layout, real, repeats: int) -> dict[str, float]:
     return {"cusparse bsr": seconds}
 
 
-def _block_product(torch, layout, real):
+def _block_product(torch, start, columns, block: int, real):
     """A launch of torch's product with a BSR matrix, which is cuSPARSE's."""
-    start, columns = bsr_pattern(layout)
     made = {"device": "cuda", "dtype": getattr(torch, real.name)}
-    blocks = torch.rand((len(columns), layout.block, layout.block), **made)
+    size, blocks = (len(start) - 1) * block, torch.rand((len(columns), block, block), **made)
     start, columns = (torch.from_numpy(a).to("cuda") for a in (start, columns))
-    size = layout.num_facets * layout.block
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that the format is young
         matrix = torch.sparse_bsr_tensor(start, columns, blocks, size=(size, size), check_invariants=False)
@@ -65,14 +73,13 @@ def _block_product(torch, layout, real):
     return lambda: torch.mv(matrix, x)
 
 
-def _product(cupy, layout, real):
+def _product(cupy, start, columns, real):
     """A launch of cusparseSpMV, whose descriptors and buffer are made once, so that its time is that of the kernel."""
     from cupy_backends.cuda.libs import cusparse
     from cupyx.cusparse import DnVecDescriptor, SpMatDescriptor
     from cupyx.scipy.sparse import csr_matrix
 
-    start, columns = csr_pattern(layout, cupy)
-    random, count = cupy.random.default_rng(1), layout.num_facets * layout.block
+    random, count = cupy.random.default_rng(1), len(start) - 1
     matrix = csr_matrix((random.random(len(columns), dtype=real), columns, start), shape=(count, count))
     x, y = random.random(count, dtype=real), cupy.zeros(count, dtype=real)
     one, zero = np.array(1, dtype=real), np.array(0, dtype=real)

@@ -24,6 +24,7 @@ from ...operators.poly import PolytopicOperator
 from ...options import Options
 from ...physics import Dirichlet, Physics
 from .copy import median_seconds
+from .cusparse import product_seconds
 from .peak import arithmetic_peak
 from .row import row
 from .tiled import shaken_box
@@ -118,9 +119,17 @@ def _case(device, given, copy, peak, cell: str, degree: int, factor: int, approa
     op = operator_on(mesh, physics, device, given.fe_precision, degree, approach)
     measure = Measures(op, given.repeat)
     for title, name in names.items():
-        yield poly_row(name, title, op, measure.of(title), copy, peak, factor)
+        peer = cusparse_seconds(op, given.repeat) if title == PRODUCTS[0] else None
+        yield poly_row(name, title, op, measure.of(title), copy, peak, factor, peer)
     del op, measure
     gc.collect()  # operators and their parts hold each other, and the device's memory
+
+
+def cusparse_seconds(op: PolytopicOperator, repeat: int) -> dict[str, float]:
+    """Seconds of cuSPARSE's products with the assembled matrix, all of whose blocks are of one size."""
+    blocks = op.assembly.blocks_of
+    csr = lambda xp: [xp.asarray(part) for part in blocks.csr()]  # noqa: E731
+    return product_seconds(csr, blocks.block_csr, int(blocks.unknowns[0]), op.arrays, repeat)
 
 
 class Measures:
@@ -184,12 +193,13 @@ class Measures:
         return float(np.median(seconds))
 
 
-def poly_row(name: str, title: str, op, seconds: float, copy: float, peak: float, factor: int) -> dict:
+def poly_row(name: str, title: str, op, seconds: float, copy: float, peak: float, factor: int, peer=None) -> dict:
     """A row; dofs are those of the polytopes, cells are base cells.
 
     flops: products of functions at the quadrature points alone (`PolytopicMatrices.flops`); of AIJ two a value.
     bytes_compulsory: of kernels `PolytopicMatrices.bytes`; of indices a row and a column a value; of fill and total a
-    value once; of products two reals an unknown, and with AIJ a real and a column a value.
+    value once; of products two reals an unknown, and with AIJ a real and a column a value. peer: of the product without
+    a matrix, cuSPARSE's with it.
     """
     disc, assembly, real = op.discretization, op.assembly, op.discretization.fine.real_bytes
     unknowns, values = op.dofmap.num_owned, int(assembly.blocks_of.row_starts[-1])
@@ -204,6 +214,7 @@ def poly_row(name: str, title: str, op, seconds: float, copy: float, peak: float
     made = row(
         kernel=name, discretization=disc, device=op.device, cells=disc.mesh.num_cells, dofs=unknowns,
         dof_kind="element", seconds=seconds, nbytes=work[title][1], flops=work[title][0], copy=copy,
+        peer=peer,
     )  # fmt: skip
     limits = {"peak_gflops_same_run": peak / 1e9, "fraction_of_peak": work[title][0] / seconds / peak}
     which = {"approach": disc.options.poly_assembly, "factor": factor, "polytopes": disc.polytopes.count}
