@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from petsc_hdg.commands.bench import hdg
 from petsc_hdg.commands.bench.cublas import condensation_seconds
+from petsc_hdg.commands.bench.local_matrices import multipliers_row
 from petsc_hdg.commands.bench.tiled import shaken_box
 from petsc_hdg.device import Arrays, Device
+from petsc_hdg.discretizations import warp_shape
 from petsc_hdg.operators.condensed import CondensedOperator
 from petsc_hdg.options import Options
 
@@ -24,9 +27,38 @@ def rows(mpirun, tmp_path_factory) -> list[dict]:
 
 
 def test_rows_of_every_case(rows):
-    titles = [f"{name} {title}" for name, (_, measures) in hdg.SCHEMES.items() for title in measures]
-    cases = [(cell, degree) for cell, _, degrees in hdg.CPU_CASES for degree in degrees]
-    assert [(r["kernel"], r["cell"], r["degree"]) for r in rows] == [(t, *case) for case in cases for t in titles]
+    expected = []
+    for cell, _, degrees in hdg.CPU_CASES:
+        titles = [f"{name} {title}" for name in hdg.SCHEMES for title in hdg.measures(name, cell)]
+        titles.remove("hdg local matrices, shared multipliers")  # a cell of these has one warp
+        expected += [(title, cell, degree) for degree in degrees for title in titles]
+    assert [(r["kernel"], r["cell"], r["degree"]) for r in rows] == expected
+
+
+def test_lines_stand_beside_products(rows):
+    """On quadrilaterals and hexahedra, with the difference between their matrices."""
+    found = [r for r in rows if "lines" in r["kernel"]]
+    assert {r["cell"] for r in found} == {"quadrilateral", "hexahedron"}
+    for r in found:
+        plain = next(p for p in rows if (p["kernel"], p["cell"], p["degree"]) == _plain(r))
+        assert plain["cells"] == r["cells"] and plain["bytes_compulsory"] == r["bytes_compulsory"]
+        assert list(r["peer"]) == ["products"] and r["peer"]["products"] > 0
+        assert 0 < r["difference"] < 1e-12
+        assert r["limit_seconds"] == pytest.approx(r["bytes_compulsory"] / r["copy_GBs_same_run"] / 1e9)
+
+
+def _plain(r: dict) -> tuple:
+    return "hdg local matrices", r["cell"], r["degree"]
+
+
+def test_shared_multipliers_stand_beside_each_warps_own(monkeypatch):
+    """Where registers are so few that two warps take a cell; there is no row where one does."""
+    given, device = SimpleNamespace(fe_precision="double", cells=128), Device.select("cpu")
+    op = hdg._operator(device, given, hdg.SCHEMES["hdg"][0], "triangle", 2, 1)
+    assert multipliers_row("shared", op, 1, 1e9) is None
+    monkeypatch.setattr(warp_shape, "MOST_BLOCKS", 3)
+    made = multipliers_row("shared", op, 1, 1e9)
+    assert made["cells"] == 128 and made["peer"]["each warp"] > 0 and made["difference"] < 1e-12
 
 
 def test_rows_count_compulsory_bytes(rows):

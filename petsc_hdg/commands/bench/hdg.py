@@ -16,8 +16,7 @@ from ...options import Options
 from ...physics import Physics
 from . import trace
 from .copy import median_seconds
-from .cublas import condensation_seconds
-from .row import row
+from .local_matrices import cell_row, lines_row, local_matrices_row, multipliers_row
 from .tiled import TiledCondensedCG, TiledHDG, shaken_box
 
 # (cell, components, degrees)
@@ -37,17 +36,7 @@ CPU_CASES = [
 GPU_FACES = {"triangle": (64, 64), "quadrilateral": (64, 64), "tetrahedron": (10, 10, 10), "hexahedron": (12, 12, 12)}
 CPU_FACES = {"triangle": (8, 8), "quadrilateral": (8, 8), "tetrahedron": (2, 2, 2), "hexahedron": (3, 3, 3)}
 GPU_BYTES, CPU_BYTES, MOST_CELLS = 4e9, 2e7, 4e6  # of K and U of all cells; cells
-# Cells a second that one H100 allows: 3.0 TB/s for what is written, or its arithmetic with q eliminated first.
-H100_LIMITS = {
-    ("triangle", 1): 10400e6,
-    ("triangle", 3): 2604e6,
-    ("triangle", 5): 805e6,
-    ("triangle", 8): 130e6,
-    ("tetrahedron", 1): 2604e6,
-    ("tetrahedron", 2): 651e6,
-    ("tetrahedron", 3): 234e6,
-    ("tetrahedron", 4): 70e6,
-}
+TENSOR_CELLS = ("quadrilateral", "hexahedron")
 
 
 def reaction_diffusion(components: int) -> Physics:
@@ -65,9 +54,15 @@ def rows(device, given, copy):
     """Yield bench rows, one after the other; those of `bench trace` last."""
     for cell, components, degrees in GPU_CASES if device.is_gpu else CPU_CASES:
         for degree in degrees:
-            for name, (scheme, measures) in SCHEMES.items():
-                yield from _case(device, given, copy, name, scheme, measures, cell, components, degree)
+            for name, (scheme, _) in SCHEMES.items():
+                yield from _case(device, given, copy, name, scheme, measures(name, cell), cell, components, degree)
     yield from trace.rows(device, given, copy)
+
+
+def measures(name: str, cell: str) -> dict:
+    """Titles of a scheme's rows on cells of a shape, and what makes them."""
+    along_lines = {"local matrices, lines": lines_row} if name == "hdg" and cell in TENSOR_CELLS else {}
+    return SCHEMES[name][1] | along_lines
 
 
 def _case(device, given, copy, name, scheme, measures, cell: str, components: int, degree: int):
@@ -82,7 +77,9 @@ def _case(device, given, copy, name, scheme, measures, cell: str, components: in
     op = _operator(device, given, scheme, cell, components, degree)
     op.linearize(op.arrays.zeros(op.dofmap.num_owned))
     for title, measure in wanted.items():
-        yield measure(title, op, given.repeat, copy)
+        made = measure(title, op, given.repeat, copy)
+        if made:
+            yield made
 
 
 def _operator(device, given, scheme, cell: str, components: int, degree: int) -> CondensedOperator:
@@ -98,39 +95,6 @@ def _operator(device, given, scheme, cell: str, components: int, degree: int) ->
     return CondensedOperator(tiled(tile, copies), Arrays(device, given.fe_precision))
 
 
-def _nothing(*tile) -> None:
-    """What is done with the matrices of a tile."""
-
-
-def local_matrices_row(keep: bool):
-    """Condensation of all cells with K, and U where it is kept, written to the device's memory.
-
-    bytes_compulsory, with N eliminated and M trace unknowns of a cell: it writes reals · (M² + M + N), and N M where U
-    is kept, and reads 4 (M + geometry nodes); mesh nodes · dim reals. flops: products with the gradients' tables at
-    the points, and the elimination. limit_seconds: what H100_LIMITS allow.
-    """
-
-    def measure(title, op, repeat, copy) -> dict:
-        disc, local = op.discretization, op.local
-        trace, recovery = op.trace(op.arrays.zeros(op.dofmap.num_owned), 0.0), op.kept.matrices if keep else None
-        op.arrays.fill(op.interior, 0)
-        launch = lambda: local.condense(trace, op.interior, 0.0, _nothing, recovery)  # noqa: E731
-        seconds = median_seconds(op.device, launch, repeat)
-        local.release()
-        N, M, cells = disc.num_eliminated, disc.num_trace_dofs, disc.mesh.num_cells
-        reals = M * M + M + N + (N * M if recovery is not None else 0)
-        nbytes = cells * (disc.real_bytes * reals + 4 * (M + disc.geometry_element.num_basis))
-        nbytes += disc.real_bytes * disc.dim * len(disc.mesh.geometry.nodes)
-        peer = condensation_seconds(disc, op.device, cells, repeat) if keep else None
-        made = _row(title, op, seconds, nbytes, cells * disc.flops_per_cell, copy, peer)
-        known = H100_LIMITS.get((disc.mesh.cell, disc.options.degree)) if "H100" in op.device.name else None
-        if known and disc.has_jumps and disc.components == 1:
-            made["limit_seconds"], made["fraction_of_limit"] = cells / known, cells / known / seconds
-        return made
-
-    return measure
-
-
 def local_solve_row(title, op, repeat, copy) -> dict:
     """The interior from the trace by U.
 
@@ -141,16 +105,7 @@ def local_solve_row(title, op, repeat, copy) -> dict:
     seconds = median_seconds(op.device, lambda: op.local_state(x), repeat)
     N, M, cells = disc.num_eliminated, disc.num_trace_dofs, disc.mesh.num_cells
     nbytes = cells * (disc.real_bytes * (N * M + 2 * N) + 4 * M) + disc.real_bytes * op.dofmap.num_owned
-    return _row(title, op, seconds, nbytes, 2 * cells * N * M, copy)
-
-
-def _row(title, op, seconds, nbytes, flops, copy, peer=None) -> dict:
-    disc = op.discretization
-    return row(
-        kernel=title, discretization=disc, device=op.device, cells=disc.mesh.num_cells,
-        dofs=disc.mesh.num_cells * disc.num_trace_dofs, dof_kind="element", seconds=seconds, nbytes=nbytes,
-        flops=flops, copy=copy, peer=peer,
-    )  # fmt: skip
+    return cell_row(title, op, seconds, nbytes, 2 * cells * N * M, copy)
 
 
 SCHEMES = {
@@ -160,6 +115,7 @@ SCHEMES = {
             "local matrices": local_matrices_row(keep=True),
             "local matrices, K alone": local_matrices_row(keep=False),
             "local solve": local_solve_row,
+            "local matrices, shared multipliers": multipliers_row,
         },
     ),
     "cg condensed": ((CondensedCG, TiledCondensedCG), {"local matrices": local_matrices_row(keep=True)}),
