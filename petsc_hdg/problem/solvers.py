@@ -148,6 +148,22 @@ def approach(problem, u: PETSc.Vec) -> None:
         problem.snes.setTolerances(max_it=most)
 
 
+def solve_following(problem, u: PETSc.Vec) -> None:
+    """Let SNES work on u; where it fails while the scheme does not suit the state that it came to, on from there.
+
+    Newton's method may stand still where penalties of states before leave the matrix indefinite. Collective.
+    """
+    problem.solve_from(u)
+    for _ in range(APPROACH if problem.operator.follows_solution else 0):
+        if problem.snes.getConvergedReason() >= 0:
+            return
+        with problem.access.read(u) as buffer:
+            if problem.operator.settled(buffer):
+                return
+        approach(problem, u)
+        problem.solve_from(u)
+
+
 def _owned_places(discretization, space) -> tuple[np.ndarray, np.ndarray]:
     """Coordinates [owned, dim] and component [owned] of this rank's degrees of freedom."""
     dofmap = discretization.dofmap
