@@ -10,10 +10,8 @@ import pytest
 
 from petsc_hdg.commands.bench import hdg
 from petsc_hdg.commands.bench.cublas import condensation_seconds
-from petsc_hdg.commands.bench.local_matrices import multipliers_row
 from petsc_hdg.commands.bench.tiled import shaken_box
 from petsc_hdg.device import Arrays, Device
-from petsc_hdg.discretizations import warp_shape
 from petsc_hdg.operators.condensed import CondensedOperator
 from petsc_hdg.options import Options
 
@@ -27,38 +25,33 @@ def rows(mpirun, tmp_path_factory) -> list[dict]:
 
 
 def test_rows_of_every_case(rows):
-    expected = []
-    for cell, _, degrees in hdg.CPU_CASES:
-        titles = [f"{name} {title}" for name in hdg.SCHEMES for title in hdg.measures(name, cell)]
-        titles.remove("hdg local matrices, shared multipliers")  # a cell of these has one warp
-        expected += [(title, cell, degree) for degree in degrees for title in titles]
-    assert [(r["kernel"], r["cell"], r["degree"]) for r in rows] == expected
+    titles = [f"{name} {title}" for name, (_, measures) in hdg.SCHEMES.items() for title in measures]
+    cases = [(cell, degree) for cell, _, degrees in hdg.CPU_CASES for degree in degrees]
+    assert [(r["kernel"], r["cell"], r["degree"]) for r in rows] == [(t, *case) for case in cases for t in titles]
 
 
-def test_lines_stand_beside_products(rows):
-    """On quadrilaterals and hexahedra, with the difference between their matrices."""
-    found = [r for r in rows if "lines" in r["kernel"]]
-    assert {r["cell"] for r in found} == {"quadrilateral", "hexahedron"}
-    for r in found:
-        plain = next(p for p in rows if (p["kernel"], p["cell"], p["degree"]) == _plain(r))
-        assert plain["cells"] == r["cells"] and plain["bytes_compulsory"] == r["bytes_compulsory"]
-        assert list(r["peer"]) == ["products"] and r["peer"]["products"] > 0
-        assert 0 < r["difference"] < 1e-12
-        assert r["limit_seconds"] == pytest.approx(r["bytes_compulsory"] / r["copy_GBs_same_run"] / 1e9)
+def test_ways_of_tensor_cores_are_asked_for():
+    given, device = SimpleNamespace(only="local"), Device.select("cpu")
+    assert hdg.ways(device, given, "hexahedron") == {} != hdg.ways(SimpleNamespace(is_gpu=True), given, "triangle")
+    given.only = "local matrices, lines"
+    titles = [f"local matrices, {way}" for way in hdg.WAYS]
+    assert list(hdg.ways(device, given, "hexahedron")) == titles
+    assert list(hdg.ways(device, given, "triangle")) == titles[1:]
 
 
-def _plain(r: dict) -> tuple:
-    return "hdg local matrices", r["cell"], r["degree"]
+def test_lines_stand_beside_products():
+    given = SimpleNamespace(fe_precision="double", cells=128)
+    op = hdg._operator(Device.select("cpu"), given, hdg.SCHEMES["hdg"][0], "quadrilateral", 1, 0)
+    made = hdg.WAYS["lines"]("lines", op, 1, 1e9)
+    assert made["cells"] == 128 and made["seconds_median"] > 0 and made["peer"]["products"] > 0
+    assert 0 < made["difference"] < 1e-12
+    assert made["limit_seconds"] == made["bytes_compulsory"] / 1e9
 
 
-def test_shared_multipliers_stand_beside_each_warps_own(monkeypatch):
-    """Where registers are so few that two warps take a cell; there is no row where one does."""
-    given, device = SimpleNamespace(fe_precision="double", cells=128), Device.select("cpu")
-    op = hdg._operator(device, given, hdg.SCHEMES["hdg"][0], "triangle", 2, 1)
-    assert multipliers_row("shared", op, 1, 1e9) is None
-    monkeypatch.setattr(warp_shape, "MOST_BLOCKS", 3)
-    made = multipliers_row("shared", op, 1, 1e9)
-    assert made["cells"] == 128 and made["peer"]["each warp"] > 0 and made["difference"] < 1e-12
+def test_there_is_no_row_where_a_cell_has_one_warp():
+    given = SimpleNamespace(fe_precision="double", cells=128)
+    op = hdg._operator(Device.select("cpu"), given, hdg.SCHEMES["hdg"][0], "triangle", 1, 1)
+    assert all(row(way, op, 1, 1e9) is None for way, row in hdg.WAYS.items())
 
 
 def test_rows_count_compulsory_bytes(rows):

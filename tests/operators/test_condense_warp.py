@@ -33,7 +33,6 @@ UNCOUPLED = {**SYSTEM, "f0": "f0[0] = -1; f0[1] = 1;"}
 CASES = [
     ("triangle", ROBIN, 1, (18, 1, True, 8), False),
     ("triangle", SYSTEM, 2, (4, 2, False, 8), False),
-    ("triangle", SYSTEM, 2, (4, 2, False, 8), True),
     ("triangle", UNCOUPLED, 2, (3, 2, True, 8), True),
     ("quadrilateral", VARIABLE, 1, (1, 2, False, 4), False),
 ]

@@ -54,15 +54,17 @@ def rows(device, given, copy):
     """Yield bench rows, one after the other; those of `bench trace` last."""
     for cell, components, degrees in GPU_CASES if device.is_gpu else CPU_CASES:
         for degree in degrees:
-            for name, (scheme, _) in SCHEMES.items():
-                yield from _case(device, given, copy, name, scheme, measures(name, cell), cell, components, degree)
+            for name, (scheme, measures) in SCHEMES.items():
+                titles = measures | (ways(device, given, cell) if name == "hdg" else {})
+                yield from _case(device, given, copy, name, scheme, titles, cell, components, degree)
     yield from trace.rows(device, given, copy)
 
 
-def measures(name: str, cell: str) -> dict:
-    """Titles of a scheme's rows on cells of a shape, and what makes them."""
-    along_lines = {"local matrices, lines": lines_row} if name == "hdg" and cell in TENSOR_CELLS else {}
-    return SCHEMES[name][1] | along_lines
+def ways(device, given, cell: str) -> dict:
+    """Rows of ways of tensor cores: on a GPU, or asked for, as what stands in for them takes a minute to compile."""
+    if not device.is_gpu and not any(way in given.only for way in WAYS):
+        return {}
+    return {f"local matrices, {way}": made for way, made in WAYS.items() if way != "lines" or cell in TENSOR_CELLS}
 
 
 def _case(device, given, copy, name, scheme, measures, cell: str, components: int, degree: int):
@@ -108,6 +110,7 @@ def local_solve_row(title, op, repeat, copy) -> dict:
     return cell_row(title, op, seconds, nbytes, 2 * cells * N * M, copy)
 
 
+WAYS = {"lines": lines_row, "shared multipliers": multipliers_row}
 SCHEMES = {
     "hdg": (
         (HybridizedDG, TiledHDG),
@@ -115,7 +118,6 @@ SCHEMES = {
             "local matrices": local_matrices_row(keep=True),
             "local matrices, K alone": local_matrices_row(keep=False),
             "local solve": local_solve_row,
-            "local matrices, shared multipliers": multipliers_row,
         },
     ),
     "cg condensed": ((CondensedCG, TiledCondensedCG), {"local matrices": local_matrices_row(keep=True)}),
