@@ -1,4 +1,4 @@
-"""How many threads of this process may work at a time."""
+"""How many threads of this process may work at a time, and work in them."""
 
 from __future__ import annotations
 
