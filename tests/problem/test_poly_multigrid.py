@@ -13,6 +13,7 @@ from sample_meshes import box_mesh
 from sample_physics import NONLINEAR, WIND, smooth_poisson
 
 import petsc_hdg
+from petsc_hdg.discretizations import PolytopicDG
 from petsc_hdg.operators.poly_injection import change_of_box
 from petsc_hdg.operators.poly_levels import degrees_below
 from petsc_hdg.options import Options
@@ -105,6 +106,18 @@ def test_levels_are_nested():
     assert levels.counts == [200, 50]
     fine, coarse = (o.discretization for o in levels.operators)
     assert (coarse.polytopes.of_cell == fine.polytopes.parents(coarse.polytopes)[fine.polytopes.of_cell]).all()
+
+
+def test_what_levels_take_from_finer_ones_is_what_they_find_themselves():
+    for operator in problem_of(smooth_poisson(), 20, 2).callbacks.levels.operators:
+        given = operator.discretization
+        alone = PolytopicDG(given.mesh, given.physics, given.options, given.limits)
+        assert given.finer is not None and alone.finer is None
+        for name in ("lower", "upper", "first", "polytope_of"):
+            np.testing.assert_array_equal(getattr(given.numbering, name), getattr(alone.numbering, name))
+        np.testing.assert_array_equal(given.fine.neighbours.neighbour, alone.fine.neighbours.neighbour)
+        np.testing.assert_array_equal(given.fine.extended_dofs, alone.fine.extended_dofs)
+        np.testing.assert_allclose(given.penalty_numbers, alone.penalty_numbers, rtol=1e-14)
 
 
 # Iterations -----------------------------------------------------------------------------------------------------------
