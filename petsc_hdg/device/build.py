@@ -63,6 +63,27 @@ def _program(device, spec):
     return device.programs[digest]
 
 
+def compiles_at_launch(device) -> bool:
+    """Whether the driver makes machine code where a kernel is launched, for the shape of that launch, and keeps it on
+    disk by itself. PoCL does: asked for a binary it compiles all kernels once more, for any shape, which takes three
+    quarters of the time, and launches none of them."""
+    return device.platform.startswith(POCL) and os.environ.get("POCL_KERNEL_CACHE", "1") != "0"
+
+
+def first_launch(entry: Entry, kernel: str, launch):
+    """The event of a launch that has the driver make machine code: one process makes it, the others wait and load it."""
+    made = f"{kernel}.launched"
+    if entry.path(made).exists():
+        return launch()
+    with entry.locked():
+        if not entry.path(made).exists():
+            event = launch()
+            event.wait()
+            entry.write(made, b"")
+            return event
+    return launch()
+
+
 @contextmanager
 def _quiet():
     """Compilers' remarks are kept to themselves; for all threads, so that only one opens this."""
@@ -77,7 +98,7 @@ def _loaded(device, spec, entry: Entry):
         return None
     cl = opencl()
     try:
-        if _compiles_at_launch(device):
+        if compiles_at_launch(device):
             return _build(_created(device, kept.decode()), device, spec)
         return cl.Program(device.context, [device.cl_device], [kept]).build(devices=[device.cl_device], cache_dir=False)
     except (cl.Error, UnicodeDecodeError):
@@ -94,7 +115,7 @@ def _compiled(device, spec, entry: Entry):
     except cl.Error as error:
         log = program.get_build_info(device.cl_device, cl.program_build_info.LOG) or str(error)
         raise _build_error(device, spec, entry, source, log) from error
-    if _compiles_at_launch(device):
+    if compiles_at_launch(device):
         entry.write_binary(source.encode())
         return program
     binaries = program.get_info(cl.program_info.BINARIES)
@@ -111,13 +132,6 @@ def _created(device, source: str):
 
 def _build(program, device, spec):
     return program.build(build_options(spec.precision), devices=[device.cl_device], cache_dir=False)
-
-
-def _compiles_at_launch(device) -> bool:
-    """Whether the driver makes machine code where a kernel is launched, for the shape of that launch, and keeps it on
-    disk by itself. PoCL does: asked for a binary it compiles all kernels once more, for any shape, which takes three
-    quarters of the time, and launches none of them."""
-    return device.platform == POCL and os.environ.get("POCL_KERNEL_CACHE", "1") != "0"
 
 
 def _build_error(device, spec, entry: Entry, source: str, log: str) -> DeviceError | PhysicsError:

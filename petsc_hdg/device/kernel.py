@@ -10,7 +10,7 @@ import numpy as np
 
 from petsc_hdg.codegen import KernelSpec
 from petsc_hdg.codegen.preamble import REAL_TYPE
-from petsc_hdg.device.build import build_programs, built_program
+from petsc_hdg.device.build import build_programs, built_program, compiles_at_launch, first_launch
 from petsc_hdg.device.context import Device
 from petsc_hdg.device.platforms import opencl
 from petsc_hdg.errors import DeviceError
@@ -45,6 +45,7 @@ class Kernel:
         self._local = (spec.local_size,)
         self._arguments: tuple = (None,) * self.num_args
         self._set, self._parts = False, {}
+        self._is_first = compiles_at_launch(device)
 
     def _check_limits(self, cl) -> None:
         info = cl.kernel_work_group_info
@@ -97,6 +98,9 @@ class Kernel:
         return (-(-int(last - first) // local) * local,), (int(first),) if first else None
 
     def _launch(self, groups: tuple, offset: tuple | None):
+        if self._is_first:
+            self._is_first = False
+            return first_launch(self.entry, self.spec.name, lambda: self._launch(groups, offset))
         if self.device.profile:
             return self._timed(groups, offset)
         return self._enqueue(self.device.queue, self.handle, groups, self._local, offset)

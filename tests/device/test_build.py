@@ -270,3 +270,33 @@ def test_ranks_compile_once(mpirun, tmp_path):
     )
     done = mpirun(3, script, env={"PETSC_HDG_CACHE": str(tmp_path / "kernels")})
     assert "compilations 1\n" in done.stdout
+
+
+def test_pocl_makes_machine_code_at_a_launch_and_once_for_all_ranks(mpirun, tmp_path):
+    """No code for launches that never come, and a kernel that three ranks launch is one file, written once."""
+    if not build.compiles_at_launch(Device.select()):
+        pytest.skip("this OpenCL driver makes machine code where it builds")
+    script, folder = tmp_path / "launch.py", tmp_path / "pocl"
+    folder.mkdir()
+    script.write_text(
+        "import sys\n"
+        "from pathlib import Path\n"
+        "import numpy as np\n"
+        "from mpi4py import MPI\n"
+        "from petsc_hdg.codegen import KernelSpec\n"
+        "from petsc_hdg.device import Arrays, Device, Kernel, build\n"
+        "comm, done, original = MPI.COMM_WORLD, [], build.Entry.write\n"
+        "build.Entry.write = lambda self, name, content: (done.append(name), original(self, name, content))[1]\n"
+        "device = Device.select('any', comm)\n"
+        "spec = KernelSpec('selftest_add', ('selftest.cl',), {'GROUP': 64}, {'SHIFT': np.array([1.0])})\n"
+        "kernel, arrays = Kernel(spec, device), Arrays(device)\n"
+        "found = [len(list(Path(sys.argv[1]).rglob('*.so')))]\n"
+        "comm.Barrier()\n"
+        "a, total = arrays.to_device(np.arange(10.0)), arrays.empty(10)\n"
+        "kernel(10, a, a, total, 10)\n"
+        "sums = comm.gather(float(arrays.to_host(total, 10).sum()))\n"
+        "found += [len(list(Path(sys.argv[1]).rglob('*.so'))), comm.allreduce(done.count('selftest_add.launched'))]\n"
+        "if comm.rank == 0: print('found', found, sums)\n"
+    )
+    done = mpirun(3, script, folder, env={"PETSC_HDG_CACHE": str(tmp_path / "ours"), "POCL_CACHE_DIR": str(folder)})
+    assert "found [0, 1, 1] [100.0, 100.0, 100.0]" in done.stdout, done.stdout
