@@ -71,7 +71,7 @@ def compiles_at_launch(device) -> bool:
 
 
 def first_launch(entry: Entry, kernel: str, launch):
-    """The event of a launch that has the driver make machine code: one process makes it, the others wait and load it."""
+    """The event of a launch that has the driver make machine code: one process makes it, the others load it."""
     made = f"{kernel}.launched"
     if entry.path(made).exists():
         return launch()
