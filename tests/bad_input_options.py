@@ -42,6 +42,27 @@ BAD_OPTIONS = {
         lambda c, f: by_database(c, fe_kernel="patch", fe_degree="2"),
         "patch takes one field of degree 1",
     ),
+    "kernel of other schemes": (
+        lambda c, f: by_database(c, fe_backend="hdg_gpu", fe_kernel="patch"),
+        "-fe_kernel patch has no effect on hdg_gpu, which takes auto or tensor; leave it out$",
+    ),
+    "kernel beside condensation": (
+        lambda c, f: by_database(c, cg_condense="", fe_kernel="tensor"),
+        "-fe_kernel tensor has no effect on cg_gpu with -cg_condense, which takes auto; leave it out$",
+    ),
+    "kernel of polytopes": (
+        lambda c, f: by_database(c, fe_backend="poly_gpu", fe_kernel="cell"),
+        "-fe_kernel cell has no effect on poly_gpu, which takes auto; leave it out$",
+    ),
+    "kernel that discontinuous cells do not have": (
+        lambda c, f: by_database(c, fe_backend="sipg_gpu", sipg_kernel="split", fe_kernel="patch"),
+        "-fe_kernel patch has no effect on sipg_gpu, which takes auto, cell or transpose; leave it out$",
+    ),
+    "kernel beside one pass": (
+        lambda c, f: problem(c, backend="sipg_gpu", kernel="transpose").callbacks,
+        "-fe_kernel transpose has no effect on the pass of sipg_gpu over cells and facets, which takes auto; leave it "
+        "out, or give -sipg_kernel split$",
+    ),
     "unknown matrix": (
         lambda c, f: by_database(c, fe_pmat="dense"),
         "dense: not known; valid are auto, aij, conforming, agglomerates, none",

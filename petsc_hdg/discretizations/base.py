@@ -11,6 +11,7 @@ from ..mesh.order import stable_order
 from ..options import Options
 from ..reference import ReferenceElement, cell_quadrature
 from .dofmap import dof_nodes, entity_points
+from .element_kernels import check_kernel
 
 PAD = 32  # cells are padded to this multiple, so that rows of cell-fastest arrays are aligned
 
@@ -46,6 +47,7 @@ class Discretization:
 
     name = "base"
     degrees = (0, 16)
+    element_kernels: tuple[str, ...] = ("auto",)  # of -fe_kernel, those that the scheme has
     in_time = False  # whether cells keep their interior between steps
     stabilizes_by_expression = False  # whether facets are stabilized by what the user wrote
 
@@ -56,6 +58,12 @@ class Discretization:
         self.dim = mesh.dim
         self.stride = padded(mesh.num_cells)
         self._check_degree()
+        check_kernel(self)
+
+    @property
+    def title(self) -> str:
+        """The scheme as options choose it."""
+        return self.name
 
     @cached_property
     def reads_time(self) -> bool:

@@ -49,6 +49,10 @@ class CondensedCG(CondensedDiscretization):
     name = "cg_gpu"
     degrees = (1, 9)
 
+    @property
+    def title(self) -> str:
+        return f"{self.name} with -{self.options.prefix}cg_condense"
+
     def _check_physics(self) -> None:
         if any(f.degree_offset != self.physics.fields[0].degree_offset for f in self.physics.fields):
             raise OptionError("-cg_condense takes fields of one degree; leave it out for this physics")

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..codegen import KernelSpec
 from ..errors import OptionError
+from ..options import VARIANTS
 from ..reference import facet_quadrature, symmetric_quadrature, tabulate
 from .cg_tensor import (
     check_tensor,
@@ -34,7 +35,7 @@ CELL_KERNEL_LIMIT = 10  # degrees of freedom up to which one thread a cell keeps
 class CGSpecs:
     """The part of ContinuousGalerkin that describes its kernels; see there for the attributes it reads."""
 
-    has_lines = True  # whether degrees of freedom and points are those of cg_tensor.py
+    element_kernels = VARIANTS
 
     @cached_property
     def variant(self) -> str:

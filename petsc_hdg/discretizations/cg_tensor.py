@@ -30,11 +30,6 @@ class LineShape:
 def check_tensor(disc) -> None:
     """Raises OptionError where cells are simplices, or not even one fits the device's local memory."""
     prefix, most = disc.options.prefix, disc.limits.local_bytes
-    if not disc.has_lines:
-        raise OptionError(
-            f"-{prefix}fe_kernel tensor is a kernel of cg_gpu; {disc.name} takes cell, transpose or auto, and sums "
-            f"along lines with -{prefix}sipg_kernel fused"
-        )
     if disc.mesh.shape.is_simplex:
         raise OptionError(
             f"-{prefix}fe_kernel tensor sums along lines of quadrilaterals and hexahedra, the mesh has "
@@ -49,8 +44,8 @@ def check_tensor(disc) -> None:
 
 
 def takes_lines(disc) -> bool:
-    """Whether the scheme and its cells have lines, and a cell fits the device's local memory."""
-    return disc.has_lines and not disc.mesh.shape.is_simplex and bool(line_shapes(disc))
+    """Whether cells have lines, and one fits the device's local memory."""
+    return not disc.mesh.shape.is_simplex and bool(line_shapes(disc))
 
 
 def line_flops(disc) -> int:

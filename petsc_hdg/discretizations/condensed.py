@@ -27,8 +27,8 @@ class CondensedDiscretization(CondensedSpecs, Discretization):
     All fields share these functions; degree of freedom = function * components + component, interior functions first.
     Subclasses give cell_element, the trace space, `operator_table` and `facet_tables`.
 
-    limits: what kernels may take of the device they are meant for. Raises OptionError where `-fe_kernel tensor` can
-    have no effect there.
+    limits: what kernels may take of the device they are meant for. Raises OptionError where `-fe_kernel` can have no
+    effect there.
     """
 
     has_jumps = False

@@ -20,8 +20,6 @@ def check_lines(disc) -> None:
 
 def _missing(disc) -> str:
     """What there would have to be, and what there is instead; empty if nothing is missing."""
-    if not disc.has_jumps:
-        return f"hybridizable elements, not {disc.name} with -{disc.options.prefix}cg_condense"
     if disc.mesh.shape.is_simplex:
         return f"quadrilaterals or hexahedra, the mesh has {disc.mesh.cell} cells"
     if disc.components > 1:

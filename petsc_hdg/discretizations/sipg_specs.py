@@ -22,7 +22,7 @@ class SIPGSpecs(CGSpecs):
     """The part of InteriorPenalty that describes its kernels; see there for the attributes it reads."""
 
     is_first_order = False  # patches share vertices, which discontinuous cells do not
-    has_lines = False  # its own pass sums along lines
+    element_kernels = ("auto", "cell", "transpose")  # where no pass does volume and fluxes together
 
     @cached_property
     def variant(self) -> str:

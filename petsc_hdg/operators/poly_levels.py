@@ -143,6 +143,7 @@ def _discretization(finer, polytopes: Polytopes, degree: int = DEGREE) -> Polyto
     options = replace(
         finer.options,
         backend="poly_gpu",
+        kernel="auto",
         degree=min(degree, finer.options.degree),
         quadrature_degree=-1,
         sipg_kernel="split",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..discretizations.element_kernels import no_effect
 from ..errors import OptionError
 from .sipg_affine import AffinePass
 from .sipg_affine_simplex import AffineSimplexPass
@@ -28,6 +29,9 @@ def fused_pass(operator) -> FusedPass | None:
         if options.sipg_kernel == "fused":
             raise
         return None
+    if options.kernel != "auto":
+        one_pass = f"the pass of {disc.name} over cells and facets"
+        raise no_effect(options, one_pass, ("auto",), f"give -{options.prefix}sipg_kernel split")
     return FusedPass(operator)
 
 

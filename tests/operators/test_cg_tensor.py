@@ -14,7 +14,6 @@ import petsc_hdg as fe
 from petsc_hdg.device import Arrays, Device
 from petsc_hdg.discretizations.cg import ContinuousGalerkin
 from petsc_hdg.discretizations.cg_tensor import GPU_ITEMS, line_diagonal_flops, line_flops, line_shapes, line_specs
-from petsc_hdg.discretizations.sipg import InteriorPenalty
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.errors import OptionError
 from petsc_hdg.operators.cg import CGOperator
@@ -211,8 +210,6 @@ def test_what_does_not_fit_is_said():
         OptionError, match="-fe_kernel tensor sums along lines of quadrilaterals and hexahedra, .* tetra"
     ):
         ContinuousGalerkin(box_mesh("tetrahedron"), physics, Options(kernel="tensor")).variant  # noqa: B018
-    with pytest.raises(OptionError, match="-fe_kernel tensor is a kernel of cg_gpu; sipg_gpu takes cell, .* fused"):
-        InteriorPenalty(box_mesh("hexahedron"), physics, Options(backend="sipg_gpu", kernel="tensor")).variant  # noqa: B018
     many = Options(degree=4, kernel="tensor", quadrature_degree=30)
     with pytest.raises(
         OptionError, match=r"needs \d+ bytes of local memory for a hexahedron here, the device has 49152"

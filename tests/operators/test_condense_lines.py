@@ -9,7 +9,6 @@ from condensed_runs import residual_and_product
 import petsc_hdg as fe
 from petsc_hdg.commands.bench.tiled import shaken_box
 from petsc_hdg.discretizations import HybridizedDG, warp_shape
-from petsc_hdg.discretizations.cg_condensed import CondensedCG
 from petsc_hdg.discretizations.tensor_factors import tensor_factors
 from petsc_hdg.discretizations.transposition import DeviceLimits
 
@@ -98,7 +97,6 @@ REFUSED = {
     "components": ({"components": 2}, "one component, physics 'physics' has 2"),
     "precision": ({"precision": "single"}, "double precision, not single"),
     "memory": ({"limits": DeviceLimits(4096, 1024, True, 90)}, "for a quadrilateral of degree 2 than the device has"),
-    "scheme": ({"scheme": CondensedCG}, "hybridizable elements, not cg_gpu with -cg_condense"),
 }
 
 
@@ -106,8 +104,8 @@ REFUSED = {
 def test_what_has_no_effect_is_said(given):
     changed, said = REFUSED[given]
     chosen = {"limits": TENSOR_CORES, "simplex": False, "components": 1, "precision": "double"}
-    chosen = chosen | {"scheme": HybridizedDG} | changed
+    chosen = chosen | changed
     physics = fe.Physics({"u": chosen["components"]}, f0="f0[0] = 0;")
     options = fe.Options(degree=2, precision=chosen["precision"], kernel="tensor")
     with pytest.raises(fe.OptionError, match=f"^-fe_kernel tensor condenses cells .* takes .*{said}"):
-        chosen["scheme"](fe.Mesh.box((2, 2), simplex=chosen["simplex"]), physics, options, chosen["limits"])
+        HybridizedDG(fe.Mesh.box((2, 2), simplex=chosen["simplex"]), physics, options, chosen["limits"])
