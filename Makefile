@@ -49,7 +49,8 @@ doctor: $(READY)       ## say what works on this machine and what is missing
 	$(RUN) -m petsc_hdg doctor
 
 clean:                 ## remove what was made here (virtual environments, builds, outputs); the user's cache stays
-	rm -rf $(VENV) $(CURRENT_VENV) build dist output *.egg-info .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(CURRENT_VENV) build dist *.egg-info .pytest_cache .ruff_cache
+	find output -mindepth 1 ! -name .gitignore -delete
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.ready: $(SETUP_FILES)

@@ -39,7 +39,6 @@ def test_python_of_the_guide_runs(mpirun, tmp_path, path):
     code = python_of(path)
     if not code:
         pytest.skip("no Python on this page")
-    (ROOT / "output").mkdir(exist_ok=True)
     script = tmp_path / f"{path.stem}.py"
     script.write_text(code, encoding="utf-8")
     said = mpirun(1, script).stdout
