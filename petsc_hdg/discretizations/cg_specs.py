@@ -9,7 +9,7 @@ import numpy as np
 from ..codegen import KernelSpec
 from ..errors import OptionError
 from ..options import VARIANTS
-from ..reference import facet_quadrature, symmetric_quadrature, tabulate
+from ..reference import facet_quadrature, tabulate
 from .cg_tensor import (
     check_tensor,
     line_diagonal,
@@ -260,12 +260,6 @@ class CGSpecs:
         tables = self._facet_tables()
         macros = {**self._macros(), "NQF": tables["FACET_WEIGHTS"].shape[1]}
         return self._spec("cg_flux", (*self._sources("cg_facet.cl"), "cg_flux.cl"), macros, tables, 32)
-
-    def error_spec(self, extra_degree: int = 4) -> KernelSpec:
-        """Spec of `cg_error`, with a rule that integrates `extra_degree` more than the residual's."""
-        rule = symmetric_quadrature(self.mesh.cell, self.quadrature_degree + extra_degree)
-        macros = {**self._macros(), "NQ": rule.num_points}
-        return self._spec("cg_error", self._sources("cg_error.cl"), macros, self._cell_tables(rule), 32)
 
     def essential_spec(self, name: str = "essential_values") -> KernelSpec:
         """Spec of `essential_values` or `essential_rates`."""

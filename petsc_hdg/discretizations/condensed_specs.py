@@ -8,7 +8,7 @@ import numpy as np
 
 from ..codegen import KernelSpec
 from ..options import is_number
-from ..reference import facet_quadrature, symmetric_quadrature, tabulate
+from ..reference import facet_quadrature, tabulate
 from .condensed_shapes import CondensedShapes
 from .constant_terms import constant_terms
 from .large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
@@ -203,10 +203,6 @@ class CondensedSpecs(CondensedShapes):
         macros = {**macros, **placed.macros}
         tables = {**uniform, **tables}
         return KernelSpec(name, sources, macros, tables, self.physics_text, self.options.precision, local_size)
-
-    def error_quadrature(self, extra_degree: int = 4):
-        """A rule for norms, which integrates `extra_degree` more than the residual's."""
-        return symmetric_quadrature(self.mesh.cell, self.quadrature_degree + extra_degree)
 
     def recover_spec(self) -> KernelSpec:
         """Spec of `condense_recover`: the interior from the trace by stored matrices."""

@@ -14,7 +14,8 @@ STAR_THREADS = {True: 64, False: 1}  # of a work-group, on a GPU and on a CPU
 
 
 class RecoverySpecs:
-    """Macros, tables and launch shapes of the kernels hdg_collect, hdg_gradient, hdg_star, hdg_error.
+    """Macros, tables and launch shapes of the kernels hdg_collect, hdg_gradient, hdg_star, hdg_flux, hdg_error and
+    hdg_integral (integral_specs.py).
 
     disc: a condensed discretization.   global_tables: kernel → tables too large for constant memory.
     """
@@ -46,7 +47,7 @@ class RecoverySpecs:
         sources = ("gather_tvector.clh", "hdg_collect.cl")
         return KernelSpec("hdg_collect", sources, macros, precision=self.disc.options.precision, local_size=64)
 
-    def _tables(self, points: np.ndarray) -> dict[str, np.ndarray]:
+    def tables(self, points: np.ndarray) -> dict[str, np.ndarray]:
         """Tables of the functions and of the geometry at points [point, dim]."""
         geometry = tabulate(self.disc.geometry_element, points)
         return {
@@ -59,21 +60,14 @@ class RecoverySpecs:
     def gradient_spec(self) -> KernelSpec:
         """Spec of `hdg_gradient`, at the nodes of `gradient_element`."""
         points = self.gradient_element.nodes
-        return self._spec("hdg_gradient", {"NPOINTS": len(points)}, self._tables(points), 64)
-
-    def error_spec(self, with_star: bool = True) -> KernelSpec:
-        """Spec of `hdg_error`; without u* where the scheme has none."""
-        rule = self.disc.error_quadrature()
-        star = self.star_element.tabulate(rule.points, 0)[0] if with_star else np.zeros((0, 0))
-        tables = {**self._tables(rule.points), "STAR": star, "WEIGHTS": rule.weights}
-        return self._spec("hdg_error", {"NQ": rule.num_points, "NSTAR": star.shape[1]}, tables, 32)
+        return self.spec("hdg_gradient", {"NPOINTS": len(points)}, self.tables(points), 64)
 
     def star_spec(self) -> KernelSpec:
         """Spec of `hdg_star`: a work-group a cell, whose working memory is local where that suffices."""
         rule, limits = self.star_quadrature, self.disc.limits
         star = tabulate(self.star_element, rule.points)
         gradients = np.ascontiguousarray(np.swapaxes(star.gradients, 1, 2))
-        tables = {**self._tables(rule.points), "STAR": star.values, "STAR_GRAD": gradients, "WEIGHTS": rule.weights}
+        tables = {**self.tables(rule.points), "STAR": star.values, "STAR_GRAD": gradients, "WEIGHTS": rule.weights}
         local = self.disc.real_bytes * self.star_scratch <= limits.local_bytes
         macros = {
             "NQ": rule.num_points,
@@ -82,7 +76,7 @@ class RecoverySpecs:
             "SCRATCH": "__local" if local else "__global",
             "SCRATCH_IS_LOCAL": int(local),
         }
-        return self._spec(
+        return self.spec(
             "hdg_star", macros, tables, macros["THREADS"], self.disc.real_bytes * self.star_scratch * local
         )
 
@@ -100,14 +94,15 @@ class RecoverySpecs:
         shape = (*gradients.shape[:2], disc.num_facets_of_cell, -1)
         tables["ONES"] = np.ascontiguousarray(gradients.reshape(shape).sum(axis=-1))
         macros = {"NQ": disc.quadrature.num_points, "NQF": tables["FACET_WEIGHTS"].shape[1]}
-        return self._spec("hdg_flux", macros, tables, 32, headers=("gather_tvector.clh", "condense_point.clh"))
+        return self.spec("hdg_flux", macros, tables, 32, headers=("gather_tvector.clh", "condense_point.clh"))
 
-    def _spec(self, name: str, macros: dict, tables: dict, local_size: int, local_bytes=0, headers=()) -> KernelSpec:
+    def spec(self, name: str, macros: dict, tables: dict, local_size: int, local_bytes=0, headers=(), files=()):
+        """The KernelSpec of a kernel of `files` (that of its name); tables too large go to `global_tables`."""
         disc = self.disc
         tables, placed = place_tables(tables, disc.real_bytes)
         self.global_tables[name] = placed.values
         point = ("geometry.clh", "geometry_nodes.clh", "point.clh")
-        sources = (*point, *headers, "hdg_recovery.clh", f"{name}.cl")
+        sources = (*point, *headers, "hdg_recovery.clh", *(files or (f"{name}.cl",)))
         macros = {**disc.point_macros(), "NFUN": disc.num_functions, **macros, **placed.macros}
         text, precision = disc.physics_text, disc.options.precision
         return KernelSpec(name, sources, macros, tables, text, precision, local_size, local_bytes)

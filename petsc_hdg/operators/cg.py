@@ -9,6 +9,7 @@ import numpy as np
 from ..device import Kernel, build_programs, kernels_of
 from ..discretizations import CellField
 from ..discretizations.base import cell_fastest, padded
+from ..discretizations.integral_specs import cell_error_spec, cell_integral_spec
 from .base import DeviceOperator
 from .launch_shapes import fastest_on_ones
 from .overlap import OUTER, element_cells, in_parts
@@ -108,7 +109,11 @@ class CGOperator(DeviceOperator):
 
     @cached_property
     def error_kernel(self) -> Kernel:
-        return Kernel(self.discretization.error_spec(), self.device)
+        return Kernel(cell_error_spec(self.discretization), self.device)
+
+    def integral_kernel(self, objective) -> Kernel:
+        """What `integrals` takes for an Objective. Not collective."""
+        return Kernel(cell_integral_spec(self.discretization, objective), self.device)
 
     @cached_property
     def _flux_kernel(self) -> Kernel:
@@ -189,15 +194,17 @@ class CGOperator(DeviceOperator):
 
     def errors(self, u, t: float) -> np.ndarray:
         """Squared errors [2, component] over this rank's cells: L2, then the gradient's. Collective."""
+        return self.integrals(self.error_kernel, u, t).sum(axis=1).reshape(2, -1)
+
+    def integrals(self, kernel: Kernel, u, t: float) -> np.ndarray:
+        """Integrals [component, cell] of a pointwise function over this rank's cells. Collective."""
         disc = self.discretization
-        count = 2 * disc.physics.num_components
+        shape = (kernel.spec.macros["NOBJ"], disc.stride)
         self.update_essential(self.current, t)
         self.current.use(u)
-        sums = self.arrays.zeros(count * disc.stride)
-        arguments = self.arguments(self.error_kernel, disc.mesh.num_cells, self.current, t=t)
-        self.error_kernel(disc.mesh.num_cells, *arguments, sums)
-        rows = self.arrays.to_host(sums, (count, disc.stride), name="errors")
-        return rows[:, : disc.mesh.num_cells].sum(axis=1, dtype=float).reshape(2, -1)
+        sums = self.arrays.zeros(int(np.prod(shape)))
+        kernel(disc.mesh.num_cells, *self.arguments(kernel, disc.mesh.num_cells, self.current, t=t), sums)
+        return self.arrays.to_host(sums, shape, name="integrals")[:, : disc.mesh.num_cells].astype(float)
 
     def flux(self, label: str, u, t: float) -> np.ndarray:
         """∫ f1·n over the exterior facets of a named boundary [component], of the order of the gradient. Collective."""

@@ -10,18 +10,18 @@ from .. import stages
 from ..device import Kernel, kernels_of
 from ..discretizations.class_specs import class_specs
 from ..errors import SolveError
-from .base import DeviceOperator
 from .kept_recovery import KeptRecovery
 from .local_classes import most_classes
 from .local_stage import LocalStage
 from .overlap import LAST, OUTER
+from .recovered import Recovered
 from .recovery import Recovery
 from .trace_stores import TraceStores
 from .trace_symmetry import is_symmetric
 from .vectors import TailedVector
 
 
-class CondensedOperator(DeviceOperator):
+class CondensedOperator(Recovered):
     """Kernels of a CondensedDiscretization bound to the buffers they work on; PETSc's vector is the trace.
 
     Linear physics is condensed once for all states: F(λ) = K λ + F(0), interior = U λ + f (King et al. 2014, eq. 17 and
@@ -262,33 +262,10 @@ class CondensedOperator(DeviceOperator):
             found.append(f"  local solvers: {self.local.classes.shapes.count} for {cells} cells on rank 0")
         return found
 
-    # Results ---------------------------------------------------------------------------------------------
-
-    @property
-    def norms(self) -> tuple[str, ...]:
-        """What the rows of `errors` are squares of."""
-        return self.recovery.norms
-
-    def cell_fields(self, x, t: float):
-        """The fields in this rank's cells, and what is recovered from them. Collective."""
-        return self.recovery.fields(x, t)
-
-    def trace_fields(self, x, t: float):
-        """Cells, local facets and fields of the trace on each facet once. Collective. Raises OptionError."""
-        return self.recovery.trace_fields(x, t) if self.discretization.has_jumps else super().trace_fields(x, t)
-
-    def flux(self, label: str, x, t: float):
-        """Numerical flux through the exterior facets of a named boundary [component]. Collective."""
-        return self.recovery.flux(label, x, t)
-
     @property
     def main_kernel(self) -> Kernel:
         """The kernel whose launch shape tells most."""
         return self.local.kernels["condense"]
-
-    def errors(self, x, t: float):
-        """Squared errors [norm, component] over this rank's cells. Collective."""
-        return self.recovery.errors(x, t)
 
     @cached_property
     def _add_to(self) -> Kernel:

@@ -228,6 +228,14 @@ class PolytopicOperator:
         """Squared errors [2, component] over this rank's cells: L2, then the gradient's. Collective."""
         return self.fine.errors(self.expand(u), t)
 
+    def integral_kernel(self, objective) -> Kernel:
+        """What `integrals` takes for an Objective. Not collective."""
+        return self.fine.integral_kernel(objective)
+
+    def integrals(self, kernel: Kernel, u, t: float) -> np.ndarray:
+        """Integrals [component, base cell] of a pointwise function over this rank's base cells. Collective."""
+        return self.fine.integrals(kernel, self.expand(u), t)
+
     def flux(self, label: str, u, t: float) -> np.ndarray:
         """The numerical flux ∫ f1·n over the exterior facets of a named boundary [component]. Collective."""
         return self.fine.flux(label, self.expand(u), t)

@@ -1,4 +1,4 @@
-"""What follows a condensed solve: u in the cells, its gradient, the superconvergent u*, errors."""
+"""What follows a condensed solve: u in the cells, its gradient, the superconvergent u*, errors, integrals."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from ..device import Kernel
 from ..discretizations import CellField
+from ..discretizations.integral_specs import condensed_error_spec, condensed_integral_spec
 from ..discretizations.recovery_specs import RecoverySpecs
 from ..errors import OptionError
 from ..reference import ReferenceElement, facet_cell
@@ -43,10 +44,15 @@ class Recovery:
     def kernel(self, name: str) -> Kernel:
         """The kernel `hdg_<name>`, compiled at first use."""
         if name not in self._kernels:
-            make = getattr(self.specs, f"{name}_spec")
-            spec = make(self.has_star) if name == "error" else make()
+            specs = self.specs
+            is_error = name == "error"
+            spec = condensed_error_spec(specs, self.has_star) if is_error else getattr(specs, f"{name}_spec")()
             self._kernels[name] = Kernel(spec, self.arrays.device)
         return self._kernels[name]
+
+    def integral_kernel(self, objective) -> Kernel:
+        """What `integrals` takes for an Objective. Not collective."""
+        return Kernel(condensed_integral_spec(self.specs, objective), self.arrays.device)
 
     def _arguments(self, kernel: Kernel, x_e, t: float) -> tuple:
         """RECOVERY_ARGUMENTS of hdg_recovery.clh."""
@@ -144,13 +150,16 @@ class Recovery:
 
     def errors(self, x, t: float = 0.0) -> np.ndarray:
         """Squared errors [norm, component] over this rank's cells: of u, of its gradient, of u*."""
-        disc, kernel = self.disc, self.kernel("error")
-        x_e = self.coefficients(x, t)
-        star = self.star(x_e, t) if self.has_star else None
-        sums = self.arrays.zeros(3 * disc.components * disc.stride)
+        return self.integrals(self.kernel("error"), x, t).sum(axis=1).reshape(len(self.norms), -1)
+
+    def integrals(self, kernel: Kernel, x, t: float = 0.0) -> np.ndarray:
+        """Integrals [component, cell] of a pointwise function over this rank's cells: of u and of its gradient."""
+        disc, x_e = self.disc, self.coefficients(x, t)
+        star = self.star(x_e, t) if kernel.spec.macros["NSTAR"] else None
+        shape = (kernel.spec.macros["NOBJ"], disc.stride)
+        sums = self.arrays.zeros(int(np.prod(shape)))
         kernel(disc.mesh.num_cells, *self._arguments(kernel, x_e, t), star, sums)
-        rows = self.arrays.to_host(sums, (3, disc.components, disc.stride), name="errors")
-        return rows[: len(self.norms), :, : disc.mesh.num_cells].sum(axis=-1, dtype=float)
+        return self.arrays.to_host(sums, shape, name="integrals")[:, : disc.mesh.num_cells].astype(float)
 
     def fluxes(self, x, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
         """∫ f̂·n out of each cell through each of its facets [cell, facet, component], and ∫ f0 [cell, component].

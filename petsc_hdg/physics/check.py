@@ -23,24 +23,29 @@ _VARYING = frozenset({"x", "n", "t", "a", "a_x"})
 def first_run(physics: str, instance: Instance, constants: np.ndarray) -> None:
     """Run every function of `instance` once; values that are not finite are no error here."""
     for form in instance.all():
-        _run(form, constants)
+        run(form, constants)
     run_stabilization(instance, constants)
     for condition, form in zip(instance.terms.dirichlet, instance.dirichlet, strict=False):
-        written = _run(form, constants, UNSET)
+        written = run(form, constants, _unset(form))
         _check_written("g", condition.components, form, written, "component {} is constrained")
 
 
 def run_stabilization(instance: Instance, constants: np.ndarray) -> None:
     """Run the stabilization of `instance`: every component must be set, and above 0 where it is the same everywhere."""
     for form in instance.stabilization:
-        _check_stabilization(form, _run(form, constants, UNSET))
+        _check_stabilization(form, run(form, constants, _unset(form)))
 
 
-def _run(form: Form, constants: np.ndarray, start=0.0) -> list:
-    """What the function writes over values `start`, at random inputs between 0 and 1."""
+def _unset(form: Form) -> list:
+    """Values of what the function writes that may not be read."""
+    return [UNSET] * form.setting.sizes[next(iter(form.program.main.outputs))]
+
+
+def run(form: Form, constants: np.ndarray, written: list | None = None) -> list:
+    """What the function writes, over the values of `written` (zeros), at random inputs between 0 and 1."""
     main, random = form.program.main, np.random.default_rng(_SEED)
     output = next(iter(main.outputs))
-    written = [start] * form.setting.sizes[output]
+    written = [0.0] * form.setting.sizes[output] if written is None else written
     values = {name: View(list(array)) for name, array in form.setting.arrays.items()} | dict(form.setting.ints)
     for name, size in form.setting.sizes.items():
         values[name] = View(random.random(size).tolist())

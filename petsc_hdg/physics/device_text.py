@@ -34,6 +34,15 @@ def device_text(instance: Instance) -> str:
     return f'{emitter.text()}#line 1 "pointwise functions"\n{wrappers}'
 
 
+def objective_text(form: Form) -> str:
+    """The text of pw_objective alone: numbers to integrate, obj [component]."""
+    emitter = Emitter(form.setting)
+    _write(emitter, form.program, set())
+    lines = [_zero("obj", form.term.field.components), f"    {_call(form.program, 'obj')}"]
+    wrapper = _function(f"pw_objective(const real *u, const real *u_x, {_POINT}, {_END}, real *obj)", lines)
+    return f'{emitter.text()}#line 1 "pointwise functions"\n{wrapper}'
+
+
 def _write(emitter: Emitter, program: Program | None, written: set[str]) -> None:
     if program is None:
         return

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
+from pathlib import Path
 
 from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics import names, signatures
@@ -14,7 +15,7 @@ from petsc_hdg.physics.conditions import Dirichlet, Neumann, Robin
 from petsc_hdg.physics.layout import Field
 from petsc_hdg.physics.lower import ALL_INPUTS, lower, shared_helpers
 from petsc_hdg.physics.parse import INT_TYPES, REAL_TYPES
-from petsc_hdg.physics.source import Expression, make_source
+from petsc_hdg.physics.source import CFile, Expression, make_source
 from petsc_hdg.physics.terms import Condition, Term, Terms
 
 _IDENTIFIER = re.compile(r"[A-Za-z]\w*\Z")
@@ -30,7 +31,7 @@ _RESERVED = {
     *_ARGUMENTS.split(),
 }
 _BLOCKS = ("g0", "g1", "g2", "g3")
-_ASSIGNS = re.compile(r";|\btau\s*\[")
+_ASSIGNS = {name: re.compile(rf";|\b{name}\s*\[") for name in ("tau", "obj")}  # statements, no expression
 
 
 def check_constants(physics: str, given, fields: Sequence[str]) -> dict[str, float]:
@@ -97,11 +98,25 @@ class Reader:
             raise PhysicsError(
                 f"physics '{self.physics}', stabilization: is {given}; give a number above 0, or an expression"
             )
-        if isinstance(given, str) and not _ASSIGNS.search(given):
+        if isinstance(given, str) and not _ASSIGNS["tau"].search(given):
             given, signature = Expression(given), signatures.STABILIZATION_VALUE
         elif hasattr(given, "free_symbols") and not hasattr(given, "shape"):
             given = [given] * every.components
         return self._term("stabilization", "stabilization", "tau", given, signature, every, (every.components,))
+
+    def objective(self, given, most: int) -> Term:
+        """An integrand; statements may assign up to `most` components."""
+        components, signature = 1, signatures.OBJECTIVE
+        if isinstance(given, str) and not _ASSIGNS["obj"].search(given):
+            given, signature = Expression(given), signatures.OBJECTIVE_VALUE
+        elif isinstance(given, (str, Path, CFile)):
+            components = most
+        elif hasattr(given, "free_symbols") and not hasattr(given, "shape"):
+            given = [given]
+        elif hasattr(given, "__len__"):
+            components = len(given)
+        every = Field(components, name=signature.output)
+        return self._term("integrand", "objective", "obj", given, signature, every, (components,))
 
     def _term(
         self, slot: str, key: str, kind: str, given, signature, field: Field, shape: tuple, trial: Field | None = None

@@ -86,6 +86,18 @@ NEUMANN = Signature(
     "a Neumann flux may not depend on the solution; use Robin for one that does",
 )
 
+# An objective is integrated over cells, of one state: there is no u_t. An expression's value has a name that no
+# constant can have.
+OBJECTIVE, OBJECTIVE_VALUE = (
+    Signature(
+        output,
+        ((*_STATE, *_END, output),),
+        frozenset((*_STATE, *_END)) - {"a_t", "u_t"},
+        "an integrand is of u, u_x, a, a_x, x, t and constants alone",
+    )
+    for output in ("obj", "_obj")
+)
+
 # A whole function for the stabilization has the arguments of PETSc's boundary functions; an expression's value has a
 # name that no constant can have.
 STABILIZATION, STABILIZATION_VALUE = (

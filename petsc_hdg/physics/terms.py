@@ -18,8 +18,8 @@ class Term:
     """One pointwise function.
 
     program  checked text
-    kind     f0, f1, g (a condition), u (exact), tau (stabilization), or g0 … g3
-    field    field it tests; one of all components for the stabilization
+    kind     f0, f1, g (a condition), u (exact), tau (stabilization), obj (to integrate), or g0 … g3
+    field    field it tests; one of its own for the stabilization and what is integrated
     trial    field a hand-written Jacobian acts on
     """
 

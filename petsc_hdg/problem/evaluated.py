@@ -1,12 +1,15 @@
-"""What a problem tells of its solutions: norms, values, fluxes, files, pictures, reports."""
+"""What a problem tells of its solutions: norms, values, fluxes, integrals, files, pictures, reports."""
 
 from __future__ import annotations
+
+from functools import cached_property
 
 import numpy as np
 from petsc4py import PETSc
 
 from .. import stages
 from . import inputs, results
+from .integrals import Integrals
 
 
 class Evaluated:
@@ -47,6 +50,20 @@ class Evaluated:
         """
         with stages.stage("output"), self.access.read(u) as buffer:
             return self.operator.flux(label, buffer, t)
+
+    def integral(self, integrand, u: PETSc.Vec, t: float = 0.0, label: str | None = None) -> float | np.ndarray:
+        """∫ of a pointwise function of u over the mesh, or over a named region of cells. Collective.
+
+        integrand: C text of one expression, "u[0]*u[0] + kappa*u_x[1]", or statements that set obj[c]: what f0 may be,
+        but for u_t. A float for obj[0] alone, else an array [component].
+        With hdg_gpu u is that of the cells, and u_x its gradient q. The rule is that of `errors`. Each text is compiled
+        once. Raises PhysicsError for what the text cannot be, MeshError for an unknown region.
+        """
+        return self._integrals(integrand, u, t, label)
+
+    @cached_property
+    def _integrals(self) -> Integrals:
+        return Integrals(self)
 
     def plot(self, path, u: PETSc.Vec, t: float = 0.0, **settings) -> None:
         """Write a PNG picture of the first field of u. Collective."""

@@ -14,6 +14,7 @@ from petsc_hdg.discretizations.cg_condensed import CondensedCG
 from petsc_hdg.discretizations.condensed_oracle import CondensedOracle
 from petsc_hdg.discretizations.dofmap import dof_nodes, element_nodes
 from petsc_hdg.discretizations.hdg import HybridizedDG
+from petsc_hdg.discretizations.integral_specs import error_rule
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.mesh import Mesh
 from petsc_hdg.operators.recovery import Recovery
@@ -95,7 +96,7 @@ class Numpy:
 
     def errors(self, cell: int) -> np.ndarray:
         """Squares [norm, component]."""
-        rule = self.disc.error_quadrature()
+        rule = error_rule(self.disc)
         x, _, w = self.places(cell, rule)
         pointwise = self.disc.physics.interpreter(self.disc.dim).pw_exact
         exact = [pointwise(0.0, at, self.state.constants) for at in x]
