@@ -19,6 +19,7 @@ from ..options import Options
 from ..physics import Dirichlet, Physics
 from ..problem import Problem
 from . import check_script
+from .arguments import own_arguments
 
 # Of the norms of errors; the solution is of size one, so this is rounding and the solver's tolerance.
 TOLERANCE = {"double": 1e-12, "single": 1e-5}
@@ -49,9 +50,9 @@ def main(arguments: list[str]) -> int:
 
 def _chosen(arguments: list[str]) -> dict[str, tuple]:
     """Title → (scheme, case) of what is compared. Raises OptionError."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("-only", default="")
-    only = parser.parse_known_args(arguments)[0].only
+    parser = argparse.ArgumentParser(prog="petsc-hdg check", allow_abbrev=False, description=__doc__)
+    parser.add_argument("-only", default="", help="cases whose name contains this text")
+    only = own_arguments(parser, arguments)[0].only
     every = {f"{backend}, {name}": (backend, case) for backend in SCHEMES for name, case in CASES.items()}
     chosen = {title: case for title, case in every.items() if only in title}
     if not chosen:
@@ -67,7 +68,11 @@ def _error(world, ranks: int, case, options, backend: str, device: str | None = 
             return None
         faces, simplex, degree = case
         chosen = Options(
-            **_plain(options), backend=backend, degree=degree, device=device or options.device, poly_agglomerates=5
+            **_plain(options, backend),
+            backend=backend,
+            degree=degree,
+            device=device or options.device,
+            poly_agglomerates=5,
         )
         mesh = Mesh.box(faces, simplex=simplex, comm=PETSc.Comm(comm))
         problem = Problem(mesh, _physics(), chosen)
@@ -77,8 +82,11 @@ def _error(world, ranks: int, case, options, backend: str, device: str | None = 
         comm.Free()
 
 
-def _plain(options) -> dict:
-    return {name: getattr(options, name) for name in ("precision", "kernel", "check_kernels", "deterministic")}
+def _plain(options, backend: str) -> dict:
+    """Options that cases take. Of element kernels cg_gpu alone has a choice in all of them."""
+    kernel = options.kernel if backend == "cg_gpu" else "auto"
+    kept = {name: getattr(options, name) for name in ("precision", "check_kernels", "deterministic")}
+    return {**kept, "kernel": kernel}
 
 
 def _physics() -> Physics:

@@ -1,8 +1,9 @@
 """`python -m petsc_hdg precompile [script.py …] [options]`: fill the cache of compiled kernels for a quick first solve.
 
 A program's text holds the physics, so its digest is that of the user's own: a script is run with its options up to its
-first solve, on whatever mesh they give (a coarse one will do: kernels do not depend on it, `-dm_plex_box_faces 2,2`).
-Without a script a ready-made physics is compiled for schemes, cells and degrees.
+first solve, on whatever mesh they give. A coarse one will do (`-dm_plex_box_faces 8,8`), as programs do not depend on
+it; the coarsest launch others of their kernels, and PoCL makes machine code at a kernel's first launch. Without a
+script a ready-made physics is compiled for schemes, cells and degrees.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ..options import Options
 from ..physics import library
 from ..physics.conditions import Dirichlet
 from ..problem import Problem
+from .arguments import own_arguments
 
 FACES = {
     "triangle": ((3, 3), True),
@@ -41,7 +43,7 @@ def main(arguments: list[str]) -> int:
         for script in scripts:
             _timed(script, lambda script=script: _of_script(script, options))
         return 0
-    given, _ = _parser().parse_known_args(arguments)
+    given, _ = own_arguments(_parser(), arguments)
     for scheme in dict.fromkeys(Options.from_petsc(backend=s).backend for s in given.schemes):
         for cell in given.cells:
             for degree in given.degrees:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 
 import pytest
 
+from petsc_hdg.commands.arguments import own_arguments
 from petsc_hdg.discretizations import SCHEMES
+from petsc_hdg.options import Options
 
 ROW = set(
     "kernel scheme cell degree components precision device cells dofs dof_kind seconds_median dof_per_s "
@@ -79,3 +82,36 @@ def test_check_reports_a_difference(monkeypatch, capsys):
 def test_wrong_calls_say_so(mpirun, arguments):
     done = mpirun(1, "-m", "petsc_hdg", *arguments, check=False)
     assert done.returncode == 2 and "usage" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (("check", "-onyl", "hdg_gpu"), "-onyl is not an option of petsc-hdg check; known are -h, -only"),
+        (("precompile", "-order", "2"), "-order is not an option of petsc-hdg precompile; known are -h, -physics"),
+        (("bench", "start", "-backend", "cg_gpu"), "-backend is not an option of petsc-hdg bench start; known are -h"),
+    ],
+)
+def test_misspelt_options_say_so(mpirun, arguments, said):
+    done = mpirun(2, "-m", "petsc_hdg", *arguments, check=False)
+    assert done.returncode == 1 and done.stderr.count(said) == 1 and "-once" not in done.stderr
+
+
+def test_options_of_petsc_go_with_those_of_a_command():
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("-only", default="")
+    petsc = ["-ksp_type", "cg", "-fe_degree", "2", "-dm_plex_box_faces", "8,8", "-info", "-ksp_rtol", "-1"]
+    given, others = own_arguments(parser, ["-only", "a case", *petsc])
+    assert given.only == "a case" and others == petsc
+
+
+def test_check_shows_its_options(mpirun):
+    done = mpirun(1, "-m", "petsc_hdg", "check", "-h")
+    assert "-only ONLY" in done.stdout and "agree" not in done.stdout
+
+
+def test_check_gives_element_kernels_to_the_scheme_that_has_them():
+    from petsc_hdg.commands import check
+
+    chosen = {scheme: check._plain(Options(kernel="cell"), scheme)["kernel"] for scheme in SCHEMES}
+    assert chosen == {"cg_gpu": "cell", "hdg_gpu": "auto", "sipg_gpu": "auto", "poly_gpu": "auto"}

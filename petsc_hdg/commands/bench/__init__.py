@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         "scheme",
         nargs="?",
         choices=[*sorted(SCHEMES), "roofline"],
-        help="whose rows (default: a few of each); also: solve",
+        help=f"whose rows (default: a few of each); commands of their own: {', '.join(OWN)} (bench solve -h)",
     )
     parser.add_argument("files", nargs="*", help="of rows, for roofline")
     parser.add_argument("-full", "--full", action="store_true", help="all rows of all schemes, with JSON and picture")

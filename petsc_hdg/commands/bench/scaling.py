@@ -24,6 +24,7 @@ from ...errors import OptionError
 from ...options import Options, defaults_in_database
 from ...output.atomic import atomic_file
 from ...problem import Problem
+from ..arguments import own_arguments
 from . import scaling_view
 from .blocks import Blocks
 from .copy import copy_bandwidth
@@ -42,7 +43,7 @@ GPU_UNKNOWNS, CPU_UNKNOWNS = 1e6, 2e4  # of a rank
 
 def main(arguments: list[str]) -> int:
     """Measure, print a line a case; with `-json FILE` write the rows too, with `-png FILE` draw them."""
-    given = _parser().parse_known_args(arguments)[0]
+    given = own_arguments(_parser(), arguments)[0]
     world = PETSc.COMM_WORLD.tompi4py()
     if given.read:
         if world.rank == 0:

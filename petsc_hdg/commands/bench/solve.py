@@ -27,6 +27,7 @@ from ...options import Options, defaults_in_database
 from ...physics import Dirichlet, Physics
 from ...problem import Problem
 from ...reference import ReferenceElement
+from ..arguments import own_arguments
 from .tiled import shaken_box
 
 # Defaults of options, each unless the option after it is given.
@@ -56,7 +57,7 @@ WIDTHS = (-10, -14, 6, 10, 8, 8, 9, 8, 5, 9, 6, 8, 7)
 
 def main(arguments: list[str]) -> int:
     """Solve, print a line a scheme; with `-json FILE` write the rows too."""
-    given = _parser().parse_known_args(arguments)[0]
+    given = own_arguments(_parser(), arguments)[0]
     PETSc.Log.begin()
     rows = []
     print("  " + _line(COLUMNS), flush=True)

@@ -24,6 +24,7 @@ from ...options import Options
 from ...physics import Dirichlet, Physics
 from ...problem import Problem
 from ..alone import alone
+from ..arguments import own_arguments
 
 FACES, SPLIT = (12, 12), 2
 CACHES = {"PETSC_HDG_CACHE": "kernels", "POCL_CACHE_DIR": "pocl", "CUDA_CACHE_PATH": "cuda"}
@@ -34,7 +35,7 @@ WIDTHS = (-10, -6, 8, 8, 11, 8, 8, 8, 8, 9)
 
 def main(arguments: list[str]) -> int:
     """Print a line for each scheme and state of the cache; with `-json FILE` write the rows too."""
-    given, others = _parser().parse_known_args(arguments)
+    given, others = own_arguments(_parser(), arguments)
     if given.once:
         print(json.dumps(first_solve(given.once)))
         return 0
