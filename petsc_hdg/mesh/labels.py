@@ -72,9 +72,11 @@ class Labels:
 
     def resolve(self, name: str, height: int) -> list[tuple[str, int]]:
         """(label, value) pairs that `name` stands for. Raises MeshError that lists the known names."""
+        what, other = ("boundary", "cell region") if height else ("cell region", "boundary")
+        if not isinstance(name, str):
+            raise MeshError(f"A {what} is given by its name, not by {name!r}: take them one by one.")
         if self.has(name, height):
             return self._names[height][name]
-        what, other = ("boundary", "cell region") if height else ("cell region", "boundary")
         hint = f" ('{name}' is a {other})" if self.has(name, 1 - height) else ""
         listed = ", ".join(f"'{known}'" for known in (self.boundaries if height else self.regions)) or "none"
         raise MeshError(f"The mesh has no {what} called '{name}'{hint}; known here: {listed}.")

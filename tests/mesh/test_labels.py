@@ -64,6 +64,10 @@ def test_unknown_names_list_the_known_ones():
     mesh = Mesh.from_file(MESHES / "regions.msh")
     with pytest.raises(MeshError, match="no boundary called 'outlet'; known here: '7', 'boundary', 'inlet', 'sides'"):
         mesh.boundary_facets("outlet")
+    with pytest.raises(MeshError, match=r"^A boundary is given by its name, not by \['inlet', '7'\]: take them one"):
+        mesh.boundary_facets(["inlet", "7"])
+    with pytest.raises(MeshError, match="^A cell region is given by its name, not by 3: take them one"):
+        mesh.cell_mask(3)
     with pytest.raises(MeshError, match=r"no boundary called 'west' \('west' is a cell region\)"):
         mesh.closure_mask("west")
     with pytest.raises(
