@@ -9,6 +9,7 @@ from sample_meshes import divided, hanging
 
 import petsc_hdg as fe
 from petsc_hdg.options import Options
+from petsc_hdg.options.options import BACKENDS
 from petsc_hdg.physics import library
 
 BAD_OPTIONS = {
@@ -189,10 +190,13 @@ BAD_OPTIONS = {
         ),
         "local memory",
     ),
-    "hanging nodes": (
-        lambda c, f: fe.Problem(hanging(c), clamped(), Options(backend="sipg_gpu", check_kernels=False)),
-        r"The mesh has hanging nodes, 1 of them, the first near \(1, 0.5\)",
-    ),
+    **{
+        f"hanging nodes, {backend}": (
+            lambda c, f, b=backend: fe.Problem(hanging(c), clamped(), Options(backend=b, check_kernels=False)),
+            r"The mesh has hanging nodes, 1 of them, the first near \(1, 0.5\)",
+        )
+        for backend in BACKENDS
+    },
     "negative tile": (
         lambda c, f: by_database(c, hdg_tile_cells="-1"),
         "hdg_tile_cells -1: give a whole number from 0",

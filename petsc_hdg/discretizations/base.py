@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import OptionError
+from ..mesh.hanging import check_conforming
 from ..mesh.order import stable_order
 from ..options import Options
 from ..reference import ReferenceElement, cell_quadrature
@@ -77,7 +78,8 @@ class Discretization:
 
     @classmethod
     def on_mesh(cls, mesh, options):
-        """The mesh as the scheme takes it. Collective."""
+        """The mesh as the scheme takes it. Collective. Raises MeshError for hanging nodes, which look like boundary."""
+        check_conforming(mesh)
         return mesh
 
     @classmethod

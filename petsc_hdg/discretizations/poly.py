@@ -105,7 +105,7 @@ class PolytopicDG(PolytopicSpecs, Discretization):
             mesh = agglomerate(mesh, count)
         if mesh.polytopes is not None and options.poly_subdivision == "coarse":
             mesh = fewer_cells(mesh)
-        return mesh
+        return super().on_mesh(mesh, options)
 
     def _check_degree(self) -> None:
         check_one_degree(self.physics, "poly_gpu")

@@ -7,7 +7,6 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import collectively
-from ..mesh.hanging import check_conforming
 from ..reference import (
     cell_quadrature,
     facet_quadrature,
@@ -44,7 +43,6 @@ class InteriorPenalty(SIPGSpecs, ContinuousGalerkin):
         with collectively(mesh.comm):
             super().__init__(mesh, physics, options, limits)
             check_sipg(physics)
-        check_conforming(mesh)
         self.orientations = Orientations(mesh.cell)
         self.neighbours = neighbours or find_neighbours(mesh, physics, self.orientations)
         self.stride = padded(self.neighbours.num_extended)
