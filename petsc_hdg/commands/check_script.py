@@ -149,7 +149,7 @@ def largest_difference(expected: list[dict], found: list[dict]) -> tuple[float, 
         for name, value in a["norms"].items():
             difference = abs(b["norms"][name] - value) / abs(value) if value else abs(b["norms"][name])
             if not difference <= worst:  # also a nan
-                worst, where = float(difference), f"{name} of solution {number}, {_title(a)}"
+                worst, where = float(difference), f"{name} of solution number {number + 1}, {_title(a)}"
     return worst, where
 
 

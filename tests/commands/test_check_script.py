@@ -139,7 +139,7 @@ def test_comparisons():
     first = solution(2.0)
     assert check_script.largest_difference(first, solution(2.0)) == (0.0, "all norms")
     worst, where = check_script.largest_difference(first, solution(2.0 + 2e-6))
-    assert worst == pytest.approx(1e-6) and "2-norm of solution 0" in where
+    assert worst == pytest.approx(1e-6) and "2-norm of solution number 1," in where
     assert check_script.largest_difference(first, solution(float("nan")))[0] != 0.0
     assert check_script.largest_difference(solution(0.0), solution(1e-3))[0] == 1e-3
     assert "2 solutions" in check_script.differs(first, 2 * solution(2.0))

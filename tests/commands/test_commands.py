@@ -115,3 +115,8 @@ def test_check_gives_element_kernels_to_the_scheme_that_has_them():
 
     chosen = {scheme: check._plain(Options(kernel="cell"), scheme)["kernel"] for scheme in SCHEMES}
     assert chosen == {"cg_gpu": "cell", "hdg_gpu": "auto", "sipg_gpu": "auto", "poly_gpu": "auto"}
+
+
+def test_bench_of_no_row_says_so(mpirun):
+    done = mpirun(1, "-m", "petsc_hdg", "bench", "sipg", "-only", "pentagons", check=False)
+    assert done.returncode == 1 and "-only 'pentagons' is in the name of no row; leave it out" in done.stderr

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 
 from ...device import Device
+from ...errors import OptionError
 from . import cg, full, hdg, krylov, poly, roofline, scaling, short, sipg, solve, start, trace
 from .copy import copy_bandwidth
 from .peak import arithmetic_peak
@@ -40,6 +41,8 @@ def main(arguments: list[str]) -> int:
         print(format_rows(rows[-1:], header=len(rows) == 1), flush=True)
         if given.json:  # after each row, so that a run cut short leaves what it has
             Path(given.json).write_text(json.dumps(rows, indent=1) + "\n")
+    if not rows:
+        raise OptionError(f"-only '{given.only}' is in the name of no row; leave it out to see the names")
     return roofline.draw([given.json], given.png) if given.full else 0
 
 
