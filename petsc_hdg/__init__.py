@@ -14,6 +14,8 @@ Call `petsc4py.init(sys.argv)` before, as in any petsc4py program.
 
 from importlib import import_module
 
+from .run import watch_uncaught
+
 __version__ = "0.1.0"
 
 # Looked up at first use, so that `import petsc_hdg` neither starts MPI nor PETSc.
@@ -60,9 +62,12 @@ __all__ = sorted(_PUBLIC)
 def __getattr__(name: str):
     if name not in _PUBLIC:
         raise AttributeError(f"module 'petsc_hdg' has no attribute '{name}'")
-    import_module("petsc_hdg.run").watch_uncaught()
+    watch_uncaught()  # around a hook that a script has set meanwhile
     return getattr(import_module(f"petsc_hdg.{_PUBLIC[name]}"), name)
 
 
 def __dir__():
     return __all__
+
+
+watch_uncaught()

@@ -74,6 +74,8 @@ def watch_uncaught() -> None:
 
 def _world():
     """The communicator of all ranks, None before MPI begins and after its end."""
+    if not {"mpi4py.MPI", "petsc4py.PETSc"} & sys.modules.keys():
+        return None  # to ask mpi4py would begin MPI
     from mpi4py import MPI
 
     return MPI.COMM_WORLD if MPI.Is_initialized() and not MPI.Is_finalized() else None

@@ -30,7 +30,6 @@ def main():
 PLAIN = (
     HEAD
     + """
-fe.Mesh
 {body}
 """
 )
