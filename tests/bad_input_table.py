@@ -11,6 +11,7 @@ import numpy as np
 from bad_input_calls import (
     by_database,
     clamped,
+    mesh,
     no_platform,
     on_a_device_without,
     physics,
@@ -62,6 +63,15 @@ NOT_FINITE = "stopped without a solution|finite|NaN"
 BAD = {
     **BAD_PHYSICS,
     **BAD_OPTIONS,
+    # What a problem is made of
+    "a file's name for a mesh": (
+        lambda c, f: fe.Problem("ring.msh", clamped()),
+        r"A problem takes a Mesh, and 'ring.msh' is given; make one with fe.Mesh.from_file\(name\)",
+    ),
+    "a misspelt keyword": (
+        lambda c, f: fe.Problem(mesh(c), clamped(), degre=2),
+        r"degre= is not an option; did you mean degree\?",
+    ),
     # Labels and data
     "unknown label of an essential condition": (
         lambda c, f: problem(c, physics(boundary=[fe.Dirichlet("lid", 0.0)])),

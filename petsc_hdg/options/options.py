@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from dataclasses import dataclass, fields, replace
 
@@ -154,10 +155,11 @@ class Options:
         """Read the database. `defaults` replace the class defaults where the user gives no option.
 
         Raises OptionError, the same on all ranks, for a value that is not accepted or an unknown `-fe_*` or `-hdg_*`
-        name.
+        name, and for a default that no option has.
         """
         from petsc4py import PETSc
 
+        _check_names(cls, defaults)
         base = replace(cls(prefix=prefix or ""), **defaults)
         known = {option_name(f): f for f in fields(cls) if f.name != "prefix"}
         given = _given(PETSc.Options(), base.prefix, known)
@@ -185,6 +187,15 @@ class Options:
             shown = str(f.default).lower() if isinstance(f.default, bool) else f.default
             lines.append(f"  -{prefix}{option_name(f)} <now {shown} : formerly {shown}>: {f.metadata['help']}{choices}")
         return "\n".join(lines)
+
+
+def _check_names(cls, given) -> None:
+    known = [f.name for f in fields(cls) if f.name != "prefix"]
+    for name in given:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
+            raise OptionError(f"{name}= is not an option; {hint}")
 
 
 def _given(database, prefix: str, known) -> dict[str, str]:

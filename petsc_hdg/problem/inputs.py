@@ -7,8 +7,17 @@ import numpy as np
 from ..discretizations import PolytopicDG
 from ..discretizations.dofmap import dof_nodes, element_nodes
 from ..discretizations.poly_projection import project, quadrature_points
-from ..errors import PhysicsError, collectively
+from ..errors import MeshError, PhysicsError, collectively
 from ..reference import ReferenceElement
+
+
+def require_mesh(mesh) -> None:
+    """Raise MeshError unless a problem is given a mesh."""
+    if not hasattr(mesh, "topology"):
+        raise MeshError(
+            f"A problem takes a Mesh, and {mesh!r:.80} is given; make one with fe.Mesh.from_file(name), fe.Mesh.box "
+            "or fe.Mesh(dm)."
+        )
 
 
 def auxiliary_values(discretization, name: str, value) -> np.ndarray:

@@ -50,6 +50,7 @@ class Problem(Restartable, Evaluated):
     """
 
     def __init__(self, mesh, physics, options: Options | None = None, prefix: str = "", **defaults):
+        inputs.require_mesh(mesh)
         self.comm = mesh.comm
         self.options = options or Options.from_petsc(prefix, **defaults)
         self.scheme = scheme(self.options)
