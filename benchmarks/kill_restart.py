@@ -4,9 +4,10 @@
 
 1. benchmarks/long_run.py on -ranks ranks to its end, with checkpoints every -interval steps; host and device memory are
    recorded on the way.
-2. The same, but a rank drawn at random is killed (SIGKILL) after a time drawn at random, -kills times; each time the
-   checkpoint is looked at, and the run restarted from it. The last one ends. The time of every other kill counts from
-   the first new checkpoint, so that the run gets on.
+2. The same, but a rank drawn at random is killed (SIGKILL), -kills times; each time the checkpoint is looked at, and
+   the run restarted from it. The last one ends. Every other kill comes after a time drawn at random, the others after
+   the checkpoint has reached a step drawn at random, so that the run gets on however fast the machine is. A run that
+   ended before its kill is taken back to where it began, and killed earlier.
 3. The last states of both are compared bit by bit, and so are the files of their last checkpoints.
 4. The last checkpoint is taken to the end on other numbers of ranks, with other partitions, and compared.
    With `-kills 0` there is no second run, and the other numbers of ranks go all the way.
@@ -127,23 +128,36 @@ class Experiment:
         }
 
     def _killed(self, seconds: float) -> list[dict]:
-        rows, checkpoint = [], self.folder / "b.h5"
+        rows, checkpoint, given = [], self.folder / "b.h5", self.given
         files = {"fe_checkpoint": checkpoint, "final": self.folder / "killed.h5"}
-        while len(rows) < self.given.kills:
-            restart = checkpoint if checkpoint.exists() else None
-            wait = self.random.uniform(0.0, 1.6 * seconds / (self.given.kills + 1))
-            awaited = checkpoint if len(rows) % 2 else None
-            row = _kill(self._command(self.given.ranks, fe_restart=restart, **files), wait, awaited, self.random)
-            if row is None:  # it ended before
-                break
+        share, done = 1.6 / (given.kills + 1), 0
+        while len(rows) < given.kills:
+            wait = self.random.uniform(0.0, share * seconds)
+            step = min(done + self.random.uniform(0.0, share) * given.steps, given.steps - 2 * given.interval)
+            awaited = (checkpoint, max(done + 1, step)) if len(rows) % 2 else None
+            command = self._command(given.ranks, fe_restart=checkpoint if checkpoint.exists() else None, **files)
+            row = _kill(command, 0.0 if awaited else wait, awaited, self.random)
+            if row is None:
+                share = self._taken_back(checkpoint, len(rows), share)
+                continue
             row |= _look(checkpoint)
             if checkpoint.exists():
                 shutil.copy(checkpoint, self.folder / f"{len(rows)}.h5")
             rows.append(row)
+            done = row["step"]
             print(f"kill {len(rows)}: {row}", flush=True)
         restart = checkpoint if checkpoint.exists() else None
-        print(_finished(self._command(self.given.ranks, fe_restart=restart, **files)), flush=True)
+        print(_finished(self._command(given.ranks, fe_restart=restart, **files)), flush=True)
         return rows
+
+    def _taken_back(self, checkpoint: Path, kills: int, share: float) -> float:
+        """Put back the checkpoint of the last kill after a run that ended before the next; the share to draw from."""
+        checkpoint.unlink(missing_ok=True)
+        if kills and (kept := self.folder / f"{kills - 1}.h5").exists():
+            shutil.copy(kept, checkpoint)
+        if share < 1e-3:
+            raise SystemExit("runs end before they can be killed; give more -steps")
+        return share / 2
 
     def _others(self, killed: list[dict]) -> list[dict]:
         rows, true = [], self._state("alone.h5")
@@ -163,11 +177,11 @@ class Experiment:
             return file["u"][...]
 
 
-def _kill(command: list[str], wait: float, awaited: Path | None, choice: random.Random) -> dict | None:
-    """Start a run, kill one of its ranks `wait` seconds later, or after a file has changed; None if it ended before."""
-    before, began = _changed(awaited), time.monotonic()
+def _kill(command: list[str], wait: float, awaited: tuple[Path, float] | None, choice: random.Random) -> dict | None:
+    """Start a run, kill one of its ranks `wait` s later, or after a checkpoint's step; None if it ended before."""
+    began = time.monotonic()
     run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENV)
-    while run.poll() is None and (awaited is not None and _changed(awaited) == before or not _children(run.pid)):
+    while run.poll() is None and not (_children(run.pid) and (awaited is None or _reached(*awaited))):
         time.sleep(0.02)
     try:
         run.wait(wait)
@@ -198,9 +212,9 @@ def _ended(run: subprocess.Popen) -> dict:
         return {"exit code": run.wait(), "launcher": "stayed behind without a rank and was ended"}
 
 
-def _changed(path: Path | None) -> float:
-    """When a file was last written, 0 if it is not there."""
-    return path.stat().st_mtime if path is not None and path.exists() else 0.0
+def _reached(path: Path, step: float) -> bool:
+    """Whether the checkpoint stands at a step or after it; files are whole at any moment, as they are renamed."""
+    return path.exists() and _look(path)["step"] >= step
 
 
 def _children(parent: int) -> list[int]:
