@@ -13,7 +13,7 @@ else:
     LAYOUT = {
         "packages": [*PACKAGES, "petsc_hdg.kernels_cl"],
         "package_dir": {"petsc_hdg.kernels_cl": "kernels_cl"},
-        "package_data": {"petsc_hdg.kernels_cl": ["*.cl", "*.clh"]},
+        "package_data": {"petsc_hdg.kernels_cl": ["**/*.cl", "**/*.clh"]},
     }
 
 setup(

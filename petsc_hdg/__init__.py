@@ -31,7 +31,7 @@ _PUBLIC = {
     "DeviceError": "errors",
     "Dirichlet": "physics",
     "FGMRES": "krylov",
-    "FacetBlockJacobi": "operators.trace_matrix",
+    "FacetBlockJacobi": "operators.trace.matrix",
     "Field": "physics",
     "GMRES": "krylov",
     "Mesh": "mesh",

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sparse
 from scipy.sparse.linalg import spsolve
 
-from petsc_hdg.discretizations.condensed_oracle import CondensedOracle
+from petsc_hdg.discretizations.condensed.oracle import CondensedOracle
 from petsc_hdg.discretizations.dofmap import element_nodes
 from petsc_hdg.reference import ReferenceElement, cell_quadrature, facet_quadrature
 

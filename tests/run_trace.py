@@ -8,11 +8,11 @@ from sample_meshes import SHAPES
 from trace_stand_in import TraceStandIn
 
 from petsc_hdg.device.vecs import VecAccess
-from petsc_hdg.discretizations.facet_kinds import facet_kinds
+from petsc_hdg.discretizations.trace.facet_kinds import facet_kinds
 from petsc_hdg.krylov.matrices import sums_products
-from petsc_hdg.operators.congruent import CongruentFacets
-from petsc_hdg.operators.trace_formats import create_format
-from petsc_hdg.operators.trace_matrix import TraceMatrix
+from petsc_hdg.operators.trace.congruent import CongruentFacets
+from petsc_hdg.operators.trace.formats import create_format
+from petsc_hdg.operators.trace.matrix import TraceMatrix
 from petsc_hdg.run import guarded
 
 KINDS = ("dbf", "element", "packed", "congruent", "symmetric")

@@ -52,7 +52,7 @@ READS_OPTIONS = {"options", "mesh", "run"}  # the mesh reads PETSc's own -dm_ple
 WARN_LINES, MOST_LINES = 300, 400
 
 SOURCES = sorted(PACKAGE.rglob("*.py"))
-KERNELS = sorted([*(ROOT / "kernels_cl").glob("*.cl"), *(ROOT / "kernels_cl").glob("*.clh")])
+KERNELS = sorted(path for path in (ROOT / "kernels_cl").rglob("*") if path.suffix in (".cl", ".clh"))
 CHECKED = sorted([*SOURCES, *KERNELS, *(ROOT / "tests").rglob("*.py"), *(ROOT / "examples").rglob("*.py")])
 
 

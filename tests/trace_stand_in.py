@@ -13,7 +13,7 @@ from petsc_hdg.device import Arrays, Device
 from petsc_hdg.device.halo import Halo
 from petsc_hdg.discretizations.base import cell_fastest, padded
 from petsc_hdg.discretizations.dofmap import FieldSpace, build_dofmap
-from petsc_hdg.discretizations.trace_element import TraceElement
+from petsc_hdg.discretizations.trace.element import TraceElement
 
 
 class TraceStandIn:

@@ -14,7 +14,7 @@ _NEEDS = re.compile(r"^//\s*needs:(.*)$", re.MULTILINE)
 
 @lru_cache(maxsize=1)
 def kernel_folder() -> Path:
-    """Folder of the `.cl` and `.clh` files: inside an installed package, beside it in a checkout."""
+    """Folder of `.cl` and `.clh` files, and of subfolders: inside an installed package, beside it in a checkout."""
     package = Path(str(resources.files("petsc_hdg")))
     for folder in (package / "kernels_cl", package.parent / "kernels_cl"):
         if (folder / "common.clh").is_file():
@@ -25,8 +25,8 @@ def kernel_folder() -> Path:
 @cache
 def kernel_text(name: str) -> str:
     """Text of the kernel file `name`."""
-    path = kernel_folder() / name
-    if not path.is_file():
+    path = _paths(kernel_folder()).get(name)
+    if path is None:
         known = ", ".join(kernel_names())
         raise DeviceError(f"no kernel file '{name}' in {kernel_folder()}; it has {known}")
     return path.read_text(encoding="utf-8")
@@ -34,7 +34,13 @@ def kernel_text(name: str) -> str:
 
 def kernel_names() -> list[str]:
     """Names of all kernel files, sorted."""
-    return sorted(path.name for path in kernel_folder().iterdir() if path.suffix in (".cl", ".clh"))
+    return sorted(_paths(kernel_folder()))
+
+
+@cache
+def _paths(folder: Path) -> dict[str, Path]:
+    """Kernel files by name, which is theirs alone, in whatever subfolder they lie."""
+    return {path.name: path for path in folder.rglob("*") if path.suffix in (".cl", ".clh")}
 
 
 def needed_names(text: str) -> list[str] | None:

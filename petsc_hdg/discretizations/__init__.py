@@ -2,12 +2,12 @@
 
 from .base import Discretization
 from .cell_field import CellField
-from .cg import ContinuousGalerkin
-from .cg_condensed import CondensedCG
-from .condensed import CondensedDiscretization
-from .hdg import HybridizedDG
-from .poly import PolytopicDG
-from .sipg import InteriorPenalty
+from .cg.scheme import ContinuousGalerkin
+from .condensed.cg import CondensedCG
+from .condensed.hdg import HybridizedDG
+from .condensed.scheme import CondensedDiscretization
+from .poly.scheme import PolytopicDG
+from .sipg.scheme import InteriorPenalty
 
 SCHEMES = {"cg_gpu": ContinuousGalerkin, "hdg_gpu": HybridizedDG, "sipg_gpu": InteriorPenalty, "poly_gpu": PolytopicDG}
 

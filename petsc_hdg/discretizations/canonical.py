@@ -11,7 +11,7 @@ from ..errors import MeshError
 from ..mesh.canonical import CanonicalCells, mixed, summed
 from ..mesh.global_order import GlobalOrder
 from .dofmap import FieldSpace
-from .poly import PolytopicDG
+from .poly.scheme import PolytopicDG
 
 NOBODY = np.iinfo(np.int64).max
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..reference import facet_quadrature
-from .cg_tensor import line_flops
-from .condensed import CondensedDiscretization
-from .poly import PolytopicDG
-from .sipg import InteriorPenalty
+from .cg.tensor import line_flops
+from .condensed.scheme import CondensedDiscretization
+from .poly.scheme import PolytopicDG
+from .sipg.scheme import InteriorPenalty
 
 
 def cell_costs(disc) -> np.ndarray:

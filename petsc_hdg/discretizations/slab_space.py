@@ -6,7 +6,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..errors import OptionError, collectively
-from .poly import PolytopicDG
+from .poly.scheme import PolytopicDG
 from .time_basis import TimeBasis
 
 

@@ -3,18 +3,18 @@
 from ..discretizations import CondensedDiscretization, InteriorPenalty, PolytopicDG
 from .assembled import AssembledMatrix
 from .callbacks import Callbacks
-from .cell_elimination import CellElimination, StateMatrix
 from .cell_jacobi import CellBlockJacobi
-from .cg import CGOperator
-from .condensed import CondensedOperator
-from .condensed_in_time import CondensedInTime
+from .cg.operator import CGOperator
+from .condensed.cell_elimination import CellElimination, StateMatrix
+from .condensed.in_time import CondensedInTime
+from .condensed.joint import JointState
+from .condensed.operator import CondensedOperator
 from .conforming import ConformingSubspace
-from .joint import JointState
 from .matfree import JacobianContext
-from .poly import PolytopicOperator
-from .poly_levels import AgglomerateLevels
-from .sipg import SIPGOperator
-from .trace_matrix import FacetBlockJacobi, TraceMatrix
+from .poly.levels import AgglomerateLevels
+from .poly.operator import PolytopicOperator
+from .sipg.operator import SIPGOperator
+from .trace.matrix import FacetBlockJacobi, TraceMatrix
 
 
 def create_operator(discretization, arrays):

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..codegen import KernelSpec
 from ..device import Kernel, kernels_of
-from ..discretizations.interleaved import CHUNK
+from ..discretizations.sipg.interleaved import CHUNK
 from ..errors import SolveError, collectively
 
 

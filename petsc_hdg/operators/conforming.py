@@ -15,7 +15,7 @@ from ..errors import collectively
 from ..reference import ReferenceElement
 from ..threads import in_threads
 from .assembled import AssembledMatrix
-from .cg import CGOperator
+from .cg.operator import CGOperator
 from .upwind import add_upwinding
 
 CHUNK = 1 << 15  # rows made at a time: temporaries stay in the cache

@@ -6,7 +6,7 @@ from petsc4py import PETSc
 
 from ..errors import OptionError
 from ..operators import CellElimination, StateMatrix
-from ..operators.cell_elimination import StateCallbacks
+from ..operators.condensed.cell_elimination import StateCallbacks
 
 CELLS = "cells_"  # prefix of the solver around the elimination, behind the problem's own
 LINE_SEARCH = {"snes_linesearch_type": "l2"}  # which needs no product with the Jacobian

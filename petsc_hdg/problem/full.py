@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
-from ..operators.full import FullSystem
+from ..operators.condensed.full import FullSystem
 from . import solvers
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..discretizations import PolytopicDG
 from ..discretizations.dofmap import dof_nodes, element_nodes
-from ..discretizations.poly_projection import project, quadrature_points
+from ..discretizations.poly.projection import project, quadrature_points
 from ..errors import MeshError, PhysicsError, collectively
 from ..reference import ReferenceElement
 

@@ -11,7 +11,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..operators import JointState
-from ..operators.joint import read_interior, write_interior
+from ..operators.condensed.joint import read_interior, write_interior
 from . import preconditioners, solvers
 from .interiors import Interiors
 

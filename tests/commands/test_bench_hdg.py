@@ -12,7 +12,7 @@ from petsc_hdg.commands.bench import hdg
 from petsc_hdg.commands.bench.cublas import condensation_seconds
 from petsc_hdg.commands.bench.tiled import shaken_box
 from petsc_hdg.device import Arrays, Device
-from petsc_hdg.operators.condensed import CondensedOperator
+from petsc_hdg.operators.condensed.operator import CondensedOperator
 from petsc_hdg.options import Options
 
 

@@ -12,10 +12,10 @@ import petsc_hdg as fe
 from petsc_hdg.commands.bench import sipg
 from petsc_hdg.commands.bench.tiled_sipg import STATES, TiledSIPG, grid, turned
 from petsc_hdg.device import Arrays, Device
-from petsc_hdg.discretizations.neighbours import find_neighbours
-from petsc_hdg.discretizations.orientations import Orientations
-from petsc_hdg.discretizations.sipg import InteriorPenalty
-from petsc_hdg.operators.sipg import SIPGOperator
+from petsc_hdg.discretizations.sipg.neighbours import find_neighbours
+from petsc_hdg.discretizations.sipg.orientations import Orientations
+from petsc_hdg.discretizations.sipg.scheme import InteriorPenalty
+from petsc_hdg.operators.sipg.operator import SIPGOperator
 from petsc_hdg.options import Options
 
 FACES = {"triangle": (8, 4), "quadrilateral": (8, 4), "tetrahedron": (4, 2, 2), "hexahedron": (4, 4, 2)}

@@ -12,7 +12,7 @@ from trace_stand_in import TraceStandIn
 
 from petsc_hdg.commands.bench import trace
 from petsc_hdg.commands.bench.cusparse import bsr_pattern, csr_pattern, csr_seconds
-from petsc_hdg.discretizations.trace_layout import trace_layout
+from petsc_hdg.discretizations.trace.layout import trace_layout
 
 
 @pytest.mark.parametrize("cell", SHAPES)

@@ -8,7 +8,7 @@ from petsc_options import direct_solver, petsc_options
 from sample_meshes import DIM, SHAPES, unstructured
 from sample_physics import smooth_poisson
 
-from petsc_hdg.discretizations.cg import ContinuousGalerkin
+from petsc_hdg.discretizations.cg.scheme import ContinuousGalerkin
 from petsc_hdg.options import Options
 from petsc_hdg.problem import Problem
 

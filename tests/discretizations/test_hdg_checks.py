@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from petsc_hdg.discretizations.hdg_checks import check_hdg, stabilized
+from petsc_hdg.discretizations.condensed.hdg_checks import check_hdg, stabilized
 from petsc_hdg.errors import OptionError, PhysicsError
 from petsc_hdg.options import Options
 from petsc_hdg.physics import Dirichlet, Field, Physics, Robin, library

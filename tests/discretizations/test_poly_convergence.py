@@ -14,7 +14,7 @@ from sample_polytopes import grown
 
 import petsc_hdg as fe
 from petsc_hdg.discretizations.legendre import tabulate
-from petsc_hdg.discretizations.poly_outline import facet_points, find_outline
+from petsc_hdg.discretizations.poly.outline import facet_points, find_outline
 from petsc_hdg.mesh.polytopes import Polytopes
 from petsc_hdg.options import Options
 from petsc_hdg.problem import Problem

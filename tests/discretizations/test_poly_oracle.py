@@ -7,9 +7,9 @@ import pytest
 from sample_meshes import box_mesh
 from sample_polytopes import assembled, columns, constant, grown, polytopic
 
-from petsc_hdg.discretizations.poly_oracle import Equation, PolytopicOracle
-from petsc_hdg.discretizations.poly_outline import facet_points, find_outline
-from petsc_hdg.discretizations.poly_penalty import trace_constants
+from petsc_hdg.discretizations.poly.oracle import Equation, PolytopicOracle
+from petsc_hdg.discretizations.poly.outline import facet_points, find_outline
+from petsc_hdg.discretizations.poly.penalty import trace_constants
 from petsc_hdg.physics import Dirichlet, Neumann, Physics, Robin
 
 TOLERANCE = 1e-12  # of the largest entry

@@ -10,10 +10,10 @@ from sample_meshes import SHAPES, box_mesh
 from sample_polytopes import assembled, grown, polytopic
 from scipy.linalg import eigh
 
-from petsc_hdg.discretizations.poly_outline import cell_points, facet_points, find_outline
-from petsc_hdg.discretizations.poly_penalty import FEW, _summed, trace_constants
-from petsc_hdg.discretizations.poly_shapes import distance, shape_numbers
-from petsc_hdg.discretizations.poly_simplices import heights, is_coverable, paper_numbers, volumes
+from petsc_hdg.discretizations.poly.outline import cell_points, facet_points, find_outline
+from petsc_hdg.discretizations.poly.penalty import FEW, _summed, trace_constants
+from petsc_hdg.discretizations.poly.shapes import distance, shape_numbers
+from petsc_hdg.discretizations.poly.simplices import heights, is_coverable, paper_numbers, volumes
 from petsc_hdg.mesh import Mesh
 from petsc_hdg.mesh.polytopes import Polytopes
 

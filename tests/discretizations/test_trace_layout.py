@@ -8,7 +8,7 @@ from sample_meshes import SHAPES
 from trace_stand_in import TraceStandIn
 
 from petsc_hdg.discretizations.dofmap import FieldSpace, dof_nodes
-from petsc_hdg.discretizations.trace_layout import trace_layout
+from petsc_hdg.discretizations.trace.layout import trace_layout
 from petsc_hdg.errors import OptionError
 from petsc_hdg.reference import ReferenceElement
 

@@ -12,10 +12,10 @@ import numpy as np
 from petsc4py import PETSc
 
 from petsc_hdg.device import Arrays, Device
-from petsc_hdg.discretizations.sipg import InteriorPenalty
-from petsc_hdg.discretizations.sipg_oracle import State
+from petsc_hdg.discretizations.sipg.oracle import State
+from petsc_hdg.discretizations.sipg.scheme import InteriorPenalty
 from petsc_hdg.discretizations.transposition import DeviceLimits
-from petsc_hdg.operators.sipg import SIPGOperator
+from petsc_hdg.operators.sipg.operator import SIPGOperator
 from petsc_hdg.options import Options
 
 T, SHIFT = 0.4, 1.7

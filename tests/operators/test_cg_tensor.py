@@ -12,11 +12,11 @@ from sample_physics import everything, smooth_poisson
 
 import petsc_hdg as fe
 from petsc_hdg.device import Arrays, Device
-from petsc_hdg.discretizations.cg import ContinuousGalerkin
-from petsc_hdg.discretizations.cg_tensor import GPU_ITEMS, line_diagonal_flops, line_flops, line_shapes, line_specs
+from petsc_hdg.discretizations.cg.scheme import ContinuousGalerkin
+from petsc_hdg.discretizations.cg.tensor import GPU_ITEMS, line_diagonal_flops, line_flops, line_shapes, line_specs
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.errors import OptionError
-from petsc_hdg.operators.cg import CGOperator
+from petsc_hdg.operators.cg.operator import CGOperator
 from petsc_hdg.operators.verdict import random_values, vector_of
 from petsc_hdg.options import Options
 from petsc_hdg.physics.library import elasticity, minimal_surface

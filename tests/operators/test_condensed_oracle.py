@@ -13,7 +13,7 @@ from sample_meshes import DIM, SHAPES, box_mesh
 
 from petsc_hdg.device import Arrays, Device
 from petsc_hdg.discretizations import scheme
-from petsc_hdg.discretizations.condensed_oracle import CondensedOracle
+from petsc_hdg.discretizations.condensed.oracle import CondensedOracle
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.mesh import Mesh
 from petsc_hdg.operators import create_operator

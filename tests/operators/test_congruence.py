@@ -10,16 +10,16 @@ from trace_samples import ESSENTIAL, FACES, box, shaken
 from trace_stand_in import TraceStandIn
 
 import petsc_hdg as fe
-import petsc_hdg.discretizations.facet_groups as facet_groups_module
+import petsc_hdg.discretizations.trace.facet_groups as facet_groups_module
 from petsc_hdg.commands.bench.tiled import shaken_box
+from petsc_hdg.discretizations.condensed.hdg import HybridizedDG
 from petsc_hdg.discretizations.congruence import Shapes, group, same_geometry
 from petsc_hdg.discretizations.dofmap import FieldSpace, build_dofmap
-from petsc_hdg.discretizations.facet_groups import facet_groups
-from petsc_hdg.discretizations.facet_kinds import facet_kinds
-from petsc_hdg.discretizations.hdg import HybridizedDG
-from petsc_hdg.discretizations.trace_element import TraceElement
-from petsc_hdg.discretizations.trace_layout import trace_layout
-from petsc_hdg.operators.trace_formats import create_format
+from petsc_hdg.discretizations.trace.element import TraceElement
+from petsc_hdg.discretizations.trace.facet_groups import facet_groups
+from petsc_hdg.discretizations.trace.facet_kinds import facet_kinds
+from petsc_hdg.discretizations.trace.layout import trace_layout
+from petsc_hdg.operators.trace.formats import create_format
 from petsc_hdg.options import Options
 
 SHAPES_OF_BOX = {"triangle": 2, "quadrilateral": 1, "tetrahedron": 6, "hexahedron": 1}

@@ -13,10 +13,10 @@ from trace_stand_in import TraceStandIn
 
 import petsc_hdg as fe
 from petsc_hdg.discretizations.congruence import Shapes
-from petsc_hdg.discretizations.facet_kinds import facet_kinds
+from petsc_hdg.discretizations.trace.facet_kinds import facet_kinds
 from petsc_hdg.krylov.matrices import sums_products
-from petsc_hdg.operators.congruent import CongruentFacets
-from petsc_hdg.operators.trace_formats import create_format
+from petsc_hdg.operators.trace.congruent import CongruentFacets
+from petsc_hdg.operators.trace.formats import create_format
 
 
 def shared(op, count: int = 3, gpu: bool = False):
@@ -61,7 +61,7 @@ def test_products_sum_their_scalar_product():
 
 
 def test_rows_of_a_facet_shared_by_threads(monkeypatch):
-    monkeypatch.setattr("petsc_hdg.discretizations.trace_specs.CONGRUENT_ROWS", 4)
+    monkeypatch.setattr("petsc_hdg.discretizations.trace.specs.CONGRUENT_ROWS", 4)
     op = TraceStandIn("triangle", 4, 1)
     trace = shared(op, gpu=True)
     assert trace.congruent.shape.parts == 2

@@ -91,7 +91,7 @@ def test_condensed_equals_full(physics, cell, degree):
 
 
 def test_the_full_setting_has_limits(monkeypatch):
-    monkeypatch.setattr("petsc_hdg.operators.full.MOST_UNKNOWNS", 100)
+    monkeypatch.setattr("petsc_hdg.operators.condensed.full.MOST_UNKNOWNS", 100)
     with pytest.raises(OptionError, match="hdg_setting full has .* unknowns here and takes at most 100; leave it out"):
         problem("poisson", mesh_of("triangle"), 1, hdg_setting="full").solve()
     with pytest.raises(OptionError, match="hdg_setting full is for -fe_backend hdg_gpu"):

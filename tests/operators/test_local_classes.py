@@ -9,8 +9,8 @@ from trace_samples import box
 
 import petsc_hdg as fe
 from petsc_hdg.errors import SolveError
-from petsc_hdg.operators import check_condensed, local_classes
-from petsc_hdg.operators.local_classes import pivot_ratios
+from petsc_hdg.operators.condensed import check, local_classes
+from petsc_hdg.operators.condensed.local_classes import pivot_ratios
 from petsc_hdg.physics import library
 
 CONVECTION = fe.Physics(
@@ -107,8 +107,8 @@ def test_pivots():
 
 def test_first_use_compares_with_numpy(monkeypatch):
     seen = {}
-    monkeypatch.setattr(check_condensed, "judge", lambda kernel, got, expected, *_: seen.update({kernel.spec.name: 1}))
-    monkeypatch.setattr(check_condensed.verified, "needs_check", lambda kernel: True)
+    monkeypatch.setattr(check, "judge", lambda kernel, got, expected, *_: seen.update({kernel.spec.name: 1}))
+    monkeypatch.setattr(check.verified, "needs_check", lambda kernel: True)
     problem = fe.Problem(box("triangle"), CONVECTION, backend="hdg_gpu", degree=1)
     problem.solve()
     assert {"condense_element", "condense_shared"} <= set(seen)

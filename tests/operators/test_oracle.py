@@ -8,8 +8,8 @@ from petsc4py import PETSc
 from sample_meshes import SHAPES, box_mesh
 from sample_physics import everything, everything_on_one_field, give_everything
 
-from petsc_hdg.discretizations.cg import ContinuousGalerkin
-from petsc_hdg.discretizations.oracle import Oracle
+from petsc_hdg.discretizations.cg.oracle import Oracle
+from petsc_hdg.discretizations.cg.scheme import ContinuousGalerkin
 from petsc_hdg.options import VARIANTS, Options
 from petsc_hdg.problem import Problem
 

@@ -12,9 +12,9 @@ from petsc4py import PETSc
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from sample_meshes import box_mesh  # noqa: E402
 
-from petsc_hdg.discretizations import patches
-from petsc_hdg.discretizations.cg import ContinuousGalerkin
-from petsc_hdg.discretizations.clusters import LONGEST, fan_vertices, find_fans
+from petsc_hdg.discretizations.cg import patches
+from petsc_hdg.discretizations.cg.clusters import LONGEST, fan_vertices, find_fans
+from petsc_hdg.discretizations.cg.scheme import ContinuousGalerkin
 from petsc_hdg.options import Options
 from petsc_hdg.physics import Dirichlet, Physics, Robin
 from petsc_hdg.problem import Problem

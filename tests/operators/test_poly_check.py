@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import petsc_hdg as fe
-from petsc_hdg.operators import check_poly, check_sipg
+from petsc_hdg.operators.poly import check as check_poly
+from petsc_hdg.operators.sipg import check as check_sipg
 
 FIELDS = [{"a": 1}, {"v": 2}, {"a": 1, "b": 1}, {"v": 2, "p": 1}, {"p": 1, "v": 2}]
 

@@ -9,12 +9,12 @@ from sample_physics import everything_on_one_field
 
 import petsc_hdg as fe
 from petsc_hdg.device import Arrays, Device
-from petsc_hdg.discretizations import mma_shape, poly_matrix_specs, team_shape
-from petsc_hdg.discretizations.poly import PolytopicDG
+from petsc_hdg.discretizations.poly import matrix_specs, mma_shape, team_shape
+from petsc_hdg.discretizations.poly.scheme import PolytopicDG
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.mesh.polytopes import Polytopes
 from petsc_hdg.operators import AssembledMatrix
-from petsc_hdg.operators.poly import PolytopicOperator
+from petsc_hdg.operators.poly.operator import PolytopicOperator
 from petsc_hdg.options import Options
 
 FACES = {"triangle": (7, 5), "quadrilateral": (6, 5), "tetrahedron": (3, 2, 2), "hexahedron": (4, 3, 3)}
@@ -188,7 +188,7 @@ def test_products_of_warps_are_those_of_work_items(cell, degree, name, reals, mo
     operator = created(mesh, physics_of(name), degree)
     linearized(operator)
     plain = operator.assembly.values()
-    monkeypatch.setattr(poly_matrix_specs, "EMULATED", True)
+    monkeypatch.setattr(matrix_specs, "EMULATED", True)
     monkeypatch.setattr(mma_shape, "LEAST_ROWS", {"volume": 1, "facets": 1})
     for most in reals:
         monkeypatch.setattr(mma_shape, "MOST_REALS", {"volume": most, "facets": most})

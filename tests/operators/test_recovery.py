@@ -10,14 +10,14 @@ from given_state import GivenState
 from petsc4py import PETSc
 from sample_meshes import SHAPES, box_mesh
 
-from petsc_hdg.discretizations.cg_condensed import CondensedCG
-from petsc_hdg.discretizations.condensed_oracle import CondensedOracle
+from petsc_hdg.discretizations.condensed.cg import CondensedCG
+from petsc_hdg.discretizations.condensed.hdg import HybridizedDG
+from petsc_hdg.discretizations.condensed.oracle import CondensedOracle
 from petsc_hdg.discretizations.dofmap import dof_nodes, element_nodes
-from petsc_hdg.discretizations.hdg import HybridizedDG
 from petsc_hdg.discretizations.integral_specs import error_rule
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.mesh import Mesh
-from petsc_hdg.operators.recovery import Recovery
+from petsc_hdg.operators.condensed.recovery import Recovery
 from petsc_hdg.options import Options
 from petsc_hdg.physics import Auxiliary, Dirichlet, Physics
 from petsc_hdg.reference import ReferenceElement
@@ -152,7 +152,7 @@ def test_errors_agree_with_numpy(cell):
 def test_working_memory_of_u_star_may_be_global_and_in_tiles(monkeypatch):
     local, outside = Recovery(given("triangle", 2, False)), Recovery(given("triangle", 2, False, local_bytes=1024))
     most = 5 * outside.specs.star_scratch * 8
-    monkeypatch.setattr("petsc_hdg.operators.recovery.POOL_BYTES", {True: most, False: most})
+    monkeypatch.setattr("petsc_hdg.operators.condensed.recovery.POOL_BYTES", {True: most, False: most})
     found = [r.fields(None)[2].values for r in (local, outside)]
     assert [r.kernel("star").spec.macros["SCRATCH"] for r in (local, outside)] == ["__local", "__global"]
     assert len(found[0]) > 10 and np.array_equal(*found)

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from sample_meshes import box_mesh, box_sides  # noqa: E402
 
 from petsc_hdg.device import Kernel
-from petsc_hdg.discretizations.sipg_affine import (
+from petsc_hdg.discretizations.sipg.affine import (
     STRAIGHT,
     affine_shape,
     build_links,
@@ -22,7 +22,7 @@ from petsc_hdg.discretizations.sipg_affine import (
     line_matrix,
     line_tables,
 )
-from petsc_hdg.discretizations.sipg_oracle import PenaltyOracle
+from petsc_hdg.discretizations.sipg.oracle import PenaltyOracle
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.errors import OptionError
 from petsc_hdg.mesh import Mesh

@@ -13,14 +13,14 @@ from sample_physics import everything, give_everything, one_field
 
 import petsc_hdg as fe
 from petsc_hdg.device import Arrays, Device
-from petsc_hdg.discretizations.sipg import InteriorPenalty
-from petsc_hdg.discretizations.sipg_affine_simplex import SimplexTables, affine_simplex_specs
-from petsc_hdg.discretizations.sipg_oracle import PenaltyOracle, State
-from petsc_hdg.discretizations.sipg_simplex import CELLS, simplex_specs
+from petsc_hdg.discretizations.sipg.affine_simplex import SimplexTables, affine_simplex_specs
+from petsc_hdg.discretizations.sipg.oracle import PenaltyOracle, State
+from petsc_hdg.discretizations.sipg.scheme import InteriorPenalty
+from petsc_hdg.discretizations.sipg.simplex import CELLS, simplex_specs
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.errors import OptionError
-from petsc_hdg.operators.sipg import SIPGOperator
-from petsc_hdg.operators.sipg_affine_simplex import MOST_DEGREE, AffineSimplexPass
+from petsc_hdg.operators.sipg.affine_simplex import MOST_DEGREE, AffineSimplexPass
+from petsc_hdg.operators.sipg.operator import SIPGOperator
 from petsc_hdg.options import Options
 from petsc_hdg.problem.inputs import auxiliary_values
 

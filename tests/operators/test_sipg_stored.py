@@ -10,9 +10,9 @@ from sample_meshes import SHAPES, box_mesh
 from sample_physics import everything_on_one_field, give_everything
 
 import petsc_hdg as fe
-from petsc_hdg.discretizations.sipg_oracle import PenaltyOracle, State
+from petsc_hdg.discretizations.sipg.oracle import PenaltyOracle, State
 from petsc_hdg.errors import OptionError
-from petsc_hdg.operators.sipg_stored import FEW, STORED, StoredVolume
+from petsc_hdg.operators.sipg.stored import FEW, STORED, StoredVolume
 from petsc_hdg.options import Options
 from petsc_hdg.problem import Problem
 

@@ -9,8 +9,8 @@ from trace_stand_in import TraceStandIn
 
 import petsc_hdg as fe
 from petsc_hdg.discretizations.congruence import Shapes
-from petsc_hdg.operators import automatic
-from petsc_hdg.operators.trace_formats import create_format
+from petsc_hdg.operators.trace import automatic
+from petsc_hdg.operators.trace.formats import create_format
 
 SYMMETRIC = "u_x[d]"
 CONVECTIVE = "u_x[d] + (d + 1)*u[0]"

@@ -12,9 +12,9 @@ from trace_stand_in import TraceStandIn
 from petsc_hdg.device.vecs import VecAccess
 from petsc_hdg.errors import SolveError
 from petsc_hdg.operators import block_jacobi
-from petsc_hdg.operators.facet_blocks import FacetBlocks
-from petsc_hdg.operators.trace_formats import create_format
-from petsc_hdg.operators.trace_matrix import TraceMatrix
+from petsc_hdg.operators.trace.facet_blocks import FacetBlocks
+from petsc_hdg.operators.trace.formats import create_format
+from petsc_hdg.operators.trace.matrix import TraceMatrix
 
 
 @pytest.mark.parametrize("kind", KINDS)

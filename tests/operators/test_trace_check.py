@@ -9,8 +9,8 @@ from trace_stand_in import TraceStandIn
 
 from petsc_hdg.device import verified
 from petsc_hdg.errors import DeviceError
-from petsc_hdg.operators.check_trace import check_trace
-from petsc_hdg.operators.trace_formats import create_format
+from petsc_hdg.operators.trace.check import check_trace
+from petsc_hdg.operators.trace.formats import create_format
 
 COMPARED = {
     "dbf": {f"trace_dbf_{n}" for n in ("assemble", "product", "product_facet", "transposed", "column")},

@@ -12,9 +12,9 @@ from sample_meshes import SHAPES
 from trace_samples import EPS, ESSENTIAL, KINDS, compare, keeps_its_values, made
 from trace_stand_in import TraceStandIn
 
-from petsc_hdg.discretizations import trace_specs
+from petsc_hdg.discretizations.trace import specs as trace_specs
 from petsc_hdg.errors import OptionError, SolveError
-from petsc_hdg.operators.trace_formats import FORMATS, create_format
+from petsc_hdg.operators.trace.formats import FORMATS, create_format
 
 CASES = [(cell, degree, nc) for cell in SHAPES for degree in (0, 1, 2) for nc in (1, 2)]
 

@@ -12,11 +12,11 @@ from trace_samples import ESSENTIAL, box, direction, shaken
 from trace_stand_in import TraceStandIn
 
 import petsc_hdg as fe
-from petsc_hdg.discretizations.facet_kinds import facet_kinds
-from petsc_hdg.operators.check_trace import check_trace
-from petsc_hdg.operators.congruent import CongruentFacets
-from petsc_hdg.operators.facet_blocks import FacetBlocks
-from petsc_hdg.operators.trace_formats import create_format
+from petsc_hdg.discretizations.trace.facet_kinds import facet_kinds
+from petsc_hdg.operators.trace.check import check_trace
+from petsc_hdg.operators.trace.congruent import CongruentFacets
+from petsc_hdg.operators.trace.facet_blocks import FacetBlocks
+from petsc_hdg.operators.trace.formats import create_format
 
 KINDS = ("dbf", "element", "packed", "symmetric", "congruent")
 

@@ -8,7 +8,7 @@ import numpy as np
 from trace_stand_in import TraceStandIn
 
 import petsc_hdg as fe
-from petsc_hdg.operators.trace_formats import create_format
+from petsc_hdg.operators.trace.formats import create_format
 from petsc_hdg.operators.vectors import TailedVector
 
 EPS = {"double": 2.0**-52, "single": 2.0**-23}

@@ -9,7 +9,7 @@ from petsc_options import petsc_options
 from sample_meshes import box_mesh
 
 import petsc_hdg as fe
-from petsc_hdg.discretizations.condensed_oracle import CondensedOracle
+from petsc_hdg.discretizations.condensed.oracle import CondensedOracle
 from petsc_hdg.problem import joint_newton
 
 

@@ -10,7 +10,7 @@ from petsc_options import petsc_options
 from sympy import Matrix
 
 import petsc_hdg as fe
-from petsc_hdg.operators.poly_matrices import PolytopicMatrices
+from petsc_hdg.operators.poly.matrices import PolytopicMatrices
 from petsc_hdg.options import Options
 from petsc_hdg.physics import Symbols, manufactured
 from petsc_hdg.problem import Problem, preconditioners

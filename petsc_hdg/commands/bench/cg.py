@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...device import Arrays, Kernel
-from ...discretizations.cg import ContinuousGalerkin
+from ...discretizations.cg.scheme import ContinuousGalerkin
 from ...discretizations.transposition import DeviceLimits
-from ...operators.cg import CGOperator
+from ...operators.cg.operator import CGOperator
 from ...options import Options
 from ...physics import Physics
 from .copy import median_seconds

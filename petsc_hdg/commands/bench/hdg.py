@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...device import Arrays
-from ...discretizations.cg_condensed import CondensedCG
-from ...discretizations.hdg import HybridizedDG
+from ...discretizations.condensed.cg import CondensedCG
+from ...discretizations.condensed.hdg import HybridizedDG
 from ...discretizations.transposition import DeviceLimits
-from ...operators.condensed import CondensedOperator
+from ...operators.condensed.operator import CondensedOperator
 from ...options import Options
 from ...physics import Physics
 from . import trace

@@ -17,11 +17,11 @@ import numpy as np
 from petsc4py import PETSc
 
 from ...device import Arrays, Device, VecAccess
-from ...discretizations.cg import ContinuousGalerkin
+from ...discretizations.cg.scheme import ContinuousGalerkin
 from ...discretizations.transposition import DeviceLimits
 from ...krylov.matrices import sums_products
 from ...operators import CGOperator, JacobianContext, TraceMatrix
-from ...operators.trace_formats import create_format
+from ...operators.trace.formats import create_format
 from ...options import Options
 from .cg import laplace
 from .copy import copy_bandwidth, median_seconds

@@ -7,7 +7,7 @@ import gc
 import numpy as np
 
 from ...discretizations.transposition import DeviceLimits
-from ...operators.condensed import CondensedOperator
+from ...operators.condensed.operator import CondensedOperator
 from .copy import median_seconds
 from .cublas import condensation_seconds
 from .row import row

@@ -16,11 +16,11 @@ import numpy as np
 
 from ...device import Arrays
 from ...discretizations.legendre import num_basis
-from ...discretizations.poly import PolytopicDG
+from ...discretizations.poly.scheme import PolytopicDG
 from ...discretizations.transposition import DeviceLimits
 from ...mesh import agglomerate
 from ...operators.assembled import AssembledMatrix
-from ...operators.poly import PolytopicOperator
+from ...operators.poly.operator import PolytopicOperator
 from ...options import Options
 from ...physics import Dirichlet, Physics
 from .copy import median_seconds

@@ -13,10 +13,10 @@ import gc
 import numpy as np
 
 from ...device import Arrays
-from ...discretizations.neighbours import find_neighbours
-from ...discretizations.orientations import Orientations
+from ...discretizations.sipg.neighbours import find_neighbours
+from ...discretizations.sipg.orientations import Orientations
 from ...discretizations.transposition import DeviceLimits
-from ...operators.sipg import SIPGOperator
+from ...operators.sipg.operator import SIPGOperator
 from ...options import Options
 from ...physics import Dirichlet, Physics
 from ...reference import ReferenceElement

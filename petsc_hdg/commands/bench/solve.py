@@ -20,7 +20,7 @@ from petsc4py import PETSc
 from ... import stages
 from ...device import Device
 from ...discretizations.legendre import num_basis
-from ...discretizations.trace_element import TraceElement
+from ...discretizations.trace.element import TraceElement
 from ...krylov.solver import DeviceSolver
 from ...mesh import Mesh, agglomerate
 from ...options import Options, defaults_in_database

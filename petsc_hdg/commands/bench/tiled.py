@@ -14,10 +14,10 @@ import numpy as np
 from mpi4py import MPI
 
 from ...discretizations.base import padded
-from ...discretizations.cg import ContinuousGalerkin
-from ...discretizations.cg_condensed import CondensedCG
+from ...discretizations.cg.scheme import ContinuousGalerkin
+from ...discretizations.condensed.cg import CondensedCG
+from ...discretizations.condensed.hdg import HybridizedDG
 from ...discretizations.dofmap import DofMap
-from ...discretizations.hdg import HybridizedDG
 from ...mesh import Mesh
 from ...mesh.box import box_cells
 

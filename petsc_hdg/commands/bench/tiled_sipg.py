@@ -12,11 +12,11 @@ from mpi4py import MPI
 from ...discretizations.auxiliary import AuxiliaryRows
 from ...discretizations.base import Discretization
 from ...discretizations.dofmap import DofMap, field_spaces
-from ...discretizations.interleaved import CHUNK, Interleaved
-from ...discretizations.neighbours import Neighbours
-from ...discretizations.orientations import Orientations
-from ...discretizations.sipg import InteriorPenalty
-from ...discretizations.sipg_checks import degrees_of
+from ...discretizations.sipg.checks import degrees_of
+from ...discretizations.sipg.interleaved import CHUNK, Interleaved
+from ...discretizations.sipg.neighbours import Neighbours
+from ...discretizations.sipg.orientations import Orientations
+from ...discretizations.sipg.scheme import InteriorPenalty
 from ...discretizations.transposition import DeviceLimits
 from ...mesh import Mesh
 from ...mesh.box import box_cells

@@ -17,8 +17,8 @@ from ...device.halo import Halo
 from ...discretizations.base import cell_fastest, padded
 from ...discretizations.congruence import Shapes, same_geometry
 from ...discretizations.dofmap import FieldSpace, build_dofmap
-from ...discretizations.trace_element import TraceElement
-from ...operators.trace_formats import create_format
+from ...discretizations.trace.element import TraceElement
+from ...operators.trace.formats import create_format
 from ...operators.vectors import TailedVector
 from .copy import median_seconds
 from .cusparse import csr_seconds

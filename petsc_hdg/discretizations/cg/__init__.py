@@ -1,0 +1,1 @@
+"""Continuous Galerkin: numbering, tables and kernel specs."""

@@ -1,0 +1,282 @@
+"""Kernel specs of continuous Galerkin: macros, tables, launch shapes; data for the device layer."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ...codegen import KernelSpec
+from ...errors import OptionError
+from ...options import VARIANTS
+from ...reference import facet_quadrature, tabulate
+from ..large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
+from ..lines import UNROLL
+from ..transposition import transposition
+from .clusters import LONGEST
+from .patches import PATCH_THREADS
+from .tensor import (
+    check_tensor,
+    line_diagonal,
+    line_diagonal_flops,
+    line_flops,
+    line_rule,
+    line_shapes,
+    line_specs,
+    takes_lines,
+)
+
+SYMMETRIC_DEGREE = 8  # up to which the rules of simplices treat all corners alike
+UNROLLED_POINTS = 8  # times components: points of a cell that a thread of a patch does in a row
+MOST_SHAPES = 3  # of sums along lines that a GPU tries: each takes a second to compile
+CELL_KERNEL_LIMIT = 10  # degrees of freedom up to which one thread a cell keeps its vectors in registers
+
+
+class CGSpecs:
+    """The part of ContinuousGalerkin that describes its kernels; see there for the attributes it reads."""
+
+    element_kernels = VARIANTS
+
+    @cached_property
+    def variant(self) -> str:
+        """`cell` (one thread a cell), `transpose` (thread transposition), `tensor` (sums along lines of quadrilaterals
+        and hexahedra) or `patch` (one first-order field)."""
+        if self.options.kernel == "patch" and not self.is_first_order:
+            raise OptionError(
+                f"-{self.options.prefix}fe_kernel patch takes one field of degree 1 on straight cells; "
+                "use cell, transpose or auto"
+            )
+        if self.options.kernel == "tensor":
+            check_tensor(self)
+        if self.options.kernel != "auto":
+            return self.options.kernel
+        if self.limits.is_gpu and self.is_first_order:
+            return "patch"
+        if takes_lines(self):
+            return "tensor"
+        return "cell" if self.num_dofs <= CELL_KERNEL_LIMIT else "transpose"
+
+    @property
+    def cell_by_cell(self) -> bool:
+        """Whether numbers and element vectors stand cell by cell, [cell, dof], instead of [dof, stride]: a GPU's
+        work-items share a cell in sums along lines."""
+        return self.limits.is_gpu and self.variant == "tensor"
+
+    @property
+    def is_first_order(self) -> bool:
+        """One field whose nodes are the cells' vertices."""
+        return len(self.spaces) == 1 and self.spaces[0].element.degree == self.mesh.geometry.degree == 1
+
+    @property
+    def cells_per_thread(self) -> int:
+        """Cells a thread of a patch does at a time: those of a fan, whose order of corners must not matter.
+
+        Rules of high degree are not symmetric.
+        """
+        free = self.mesh.shape.is_simplex and self.quadrature_degree <= SYMMETRIC_DEGREE
+        return LONGEST if free and self.physics.num_components == 1 else 1
+
+    @property
+    def real_bytes(self) -> int:
+        return 8 if self.options.precision == "double" else 4
+
+    def patch_bytes(self, what: str, patches=None) -> int:
+        """Local memory of a patch's `residual` or `action`: coordinates and values of its places, and its slots."""
+        places, words, slots = (patches or self.patches).local
+        vectors = 1 + int(self.physics.uses_time_derivative) + int(what == "action")
+        components = self.physics.num_components
+        return 8 * words + self.real_bytes * (places * (self.dim + vectors * components) + slots * components)
+
+    def patch_shapes(self) -> dict[str, list[KernelSpec]]:
+        """Specs of `patch_specs` in several launch shapes, the one most likely to be fast first."""
+        choices = [
+            self.patch_specs(threads) for threads in (PATCH_THREADS if self.limits.is_gpu else PATCH_THREADS[:1])
+        ]
+        return {name: [specs[name] for specs in choices] for name in choices[0]}
+
+    def patch_specs(self, threads: int = PATCH_THREADS[0]) -> dict[str, KernelSpec]:
+        """Specs of `cg_patch_residual` and `cg_patch_action`."""
+        patches = self.patches
+        macros = {**self._macros(), "NQ": self.quadrature.num_points, "THREADS": threads}
+        macros |= {"CLUSTER": self.cells_per_thread, "CORNER_BITS": patches.corner_bits, "SLOT_BITS": patches.slot_bits}
+        macros["PLACE_ROUNDS"], macros["WORD_ROUNDS"] = (max(1, -(-n // threads)) for n in patches.local[:2])
+        few = self.limits.is_gpu and self.quadrature.num_points * self.physics.num_components <= UNROLLED_POINTS
+        macros["UNROLL_POINTS"] = '_Pragma("unroll")' if few else ""
+        tables, points = self._cell_tables(self.quadrature), "cg_patch_tables.clh"
+        if self.mesh.cell == "hexahedron":  # quadrilaterals have fewer operations by lines, and take 5 % longer
+            tables["PHI1"], points = line_rule(self).points[:, 0], "cg_patch_lines.clh"
+            macros |= {"NQ1": len(tables["PHI1"]), "UNROLL": UNROLL}
+        sources = (*self._sources(points), "cg_patch.cl")
+        whats = ("residual", "action")
+        names = {f"cg_patch_{what}": self.patch_bytes(what) for what in whats}
+        return {n: self._spec(n, sources, macros, tables, threads, local) for n, local in names.items()}
+
+    @property
+    def flops_per_cell(self) -> int:
+        """Additions and multiplications of one residual without the physics: evaluate, transform, weigh, test."""
+        n, q, d, c = self.num_dofs, self.quadrature.num_points, self.dim, self.physics.num_components
+        tables = line_flops(self) if self.variant == "tensor" else 4 * q * n * (1 + d)
+        return tables + q * c * (4 * d * d + d + 1)
+
+    @property
+    def flops_per_matrix(self) -> int:
+        """The same of an element matrix: each trial function transformed, weighed, and tested by all functions."""
+        n, q, d, c = self.num_dofs, self.quadrature.num_points, self.dim, self.physics.num_components
+        return n * q * (2 * n * (1 + d) + c * (4 * d * d + d + 1))
+
+    @property
+    def flops_per_diagonal(self) -> int:
+        """The same of its diagonal: a test function and a trial function of each unknown."""
+        by_lines = self.variant == "tensor"
+        return line_diagonal_flops(self) if by_lines else self.flops_per_matrix // self.num_dofs
+
+    @cached_property
+    def physics_text(self) -> str:
+        return self.physics.device_source(self.dim)
+
+    def _macros(self) -> dict[str, int]:
+        return {
+            "DIM": self.dim,
+            "NNODES": self.geometry_element.num_basis,
+            "AFFINE": int(self.mesh.geometry.is_affine),
+            "NDOF": self.num_dofs,
+            "NBASIS": sum(s.element.num_basis for s in self.spaces),
+            "NC": self.physics.num_components,
+            "NA": self.auxiliary.num_components,
+            "NAUX": self.auxiliary.num_rows,
+            "NCONST": len(self.physics.constants),
+            "TIME": int(self.physics.uses_time_derivative),
+            "SPARSE": int(all(s.element.degree == 1 for s in self.spaces) and self.mesh.geometry.is_affine),
+            "F0": int(self.physics.f0 is not None or self.physics.has_jacobian),
+            "F1": int(self.physics.f1 is not None or self.physics.has_jacobian),
+        }
+
+    def _dof_tables(self) -> dict[str, np.ndarray]:
+        basis, component = [], []
+        for s in self.spaces:
+            basis.append(s.first_basis + np.repeat(np.arange(s.element.num_basis), s.components))
+            component.append(s.first_component + np.tile(np.arange(s.components), s.element.num_basis))
+        return {
+            "DOF_BASIS": np.concatenate(basis).astype(np.int32),
+            "DOF_COMP": np.concatenate(component).astype(np.int32),
+            "AUX_START": self.auxiliary.starts,
+        }
+
+    def _basis_tables(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Values [point, basis], gradients [point, basis, dim] of all fields in turn, and the same of the geometry."""
+        fields = [tabulate(s.element, points) for s in self.spaces]
+        geometry = tabulate(self.geometry_element, points)
+        values = np.concatenate([t.values for t in fields], axis=1)
+        gradients = np.concatenate([t.gradients for t in fields], axis=1)
+        return values, gradients, geometry.values, geometry.gradients
+
+    def _cell_tables(self, quadrature) -> dict[str, np.ndarray]:
+        names = ("BASIS", "GRAD", "GEO", "GEO_GRAD")
+        tables = dict(zip(names, self._basis_tables(quadrature.points), strict=True))
+        return {**self._dof_tables(), **tables, "WEIGHTS": quadrature.weights}
+
+    def _facet_tables(self) -> dict[str, np.ndarray]:
+        rules, normals = facet_quadrature(self.mesh.cell, self.quadrature_degree)
+        names = ("FACET_BASIS", "FACET_GRAD", "FACET_GEO", "FACET_GEO_GRAD")
+        per_facet = [self._basis_tables(rule.points) for rule in rules]
+        tables = {name: np.stack([t[k] for t in per_facet]) for k, name in enumerate(names)}
+        weights = np.stack([rule.weights for rule in rules])
+        return {**self._dof_tables(), **tables, "FACET_WEIGHTS": weights, "FACET_NORMALS": normals}
+
+    @property
+    def gather_file(self) -> str:
+        """Kernel file by which degrees of freedom of cells are read from vectors."""
+        return "gather_cells.clh" if self.cell_by_cell else "gather_tvector.clh"
+
+    def _sources(self, file: str, stored: bool = False, evector: bool = False) -> tuple[str, ...]:
+        geometry = "geometry_stored.clh" if stored else "geometry_nodes.clh"
+        gather = "gather_evector.clh" if evector else self.gather_file
+        return ("geometry.clh", geometry, "point.clh", gather, "cg_point.clh", file)
+
+    def element_specs(self, stored: bool = False, evector: bool = False) -> dict[str, KernelSpec]:
+        """Specs of `cg_residual` and `cg_action`; stored geometry and element vectors as in the paper, by choice."""
+        macros = {**self._macros(), "NQ": self.quadrature.num_points}
+        tables = self._cell_tables(self.quadrature)
+        local = dict.fromkeys(("cg_residual", "cg_action"), 0)
+        size = 64 if self.limits.is_gpu else 16
+        variant = "cell" if self.variant == "patch" else self.variant  # patches use it for what they do not offer
+        if variant == "tensor":
+            return line_specs(self, line_shapes(self)[0])
+        if variant == "transpose":
+            shape = self.transposition_shape()
+            macros |= {"THREADS": shape.threads, "CELLS": shape.cells, "BATCHES": self.options.num_batches}
+            local = dict.fromkeys(local, shape.local_bytes)
+            size = shape.threads
+        sources = self._sources(f"cg_{variant}.cl", stored, evector)
+        return {name: self._spec(name, sources, macros, tables, size, local[name]) for name in local}
+
+    def element_shapes(self) -> dict[str, list[KernelSpec]]:
+        """Those of the specs that a GPU chooses from in several launch shapes, the likeliest to be fast first."""
+        if self.variant != "tensor" or not self.limits.is_gpu:
+            return {}
+        choices = [line_specs(self, shape) for shape in line_shapes(self)[:MOST_SHAPES]]
+        return {name: [specs[name] for specs in choices] for name in choices[0]}
+
+    def transposition_shape(self):
+        """Threads and cells of a work-group, for the Jacobian's action, which needs the most local memory."""
+        vectors = 2 + int(self.physics.uses_time_derivative)
+        reals = vectors * self.num_dofs + self.physics.num_components * (1 + self.dim) * self.quadrature.num_points
+        return transposition(
+            self.num_dofs, self.quadrature.num_points, reals * self.real_bytes, self.limits, self.options.num_blocks
+        )
+
+    def work_items(self, spec: KernelSpec) -> int:
+        """Work-items of an element kernel over all cells."""
+        if spec.sources[-1] == "cg_matrix.cl":
+            return self.num_dofs * self.stride
+        cells, items = self.cells_of_group(spec)
+        return -(-self.mesh.num_cells // cells) * items
+
+    @staticmethod
+    def cells_of_group(spec: KernelSpec) -> tuple[int, int]:
+        """Cells of a work-group of an element kernel, and its work-items."""
+        if "LANES" in spec.macros:
+            return spec.macros["LANES"], spec.local_size
+        if "THREADS" not in spec.macros:
+            return spec.local_size, spec.local_size
+        return spec.macros["CELLS"] * spec.macros["BATCHES"], spec.macros["THREADS"]
+
+    def matrix_specs(self) -> dict[str, KernelSpec]:
+        """Specs of `cg_matrix` and `cg_diagonal`."""
+        macros = {**self._macros(), "NQ": self.quadrature.num_points, "CELL_BY_CELL": int(self.cell_by_cell)}
+        tables, sources = self._cell_tables(self.quadrature), self._sources("cg_matrix.cl")
+        specs = {n: self._spec(n, sources, macros, tables, 32) for n in ("cg_matrix", "cg_diagonal")}
+        return specs | (line_diagonal(self) if self.variant == "tensor" else {})
+
+    def facet_specs(self) -> dict[str, KernelSpec]:
+        """Specs of the boundary integrals: residual, action, matrix, diagonal."""
+        tables = self._facet_tables()
+        macros = {**self._macros(), "NQF": tables["FACET_WEIGHTS"].shape[1]}
+        names = [f"cg_facet_{what}" for what in ("residual", "action", "matrix", "diagonal")]
+        return {n: self._spec(n, self._sources("cg_facet.cl"), macros, tables, 32) for n in names}
+
+    def flux_spec(self) -> KernelSpec:
+        """Spec of `cg_flux`."""
+        tables = self._facet_tables()
+        macros = {**self._macros(), "NQF": tables["FACET_WEIGHTS"].shape[1]}
+        return self._spec("cg_flux", (*self._sources("cg_facet.cl"), "cg_flux.cl"), macros, tables, 32)
+
+    def essential_spec(self, name: str = "essential_values") -> KernelSpec:
+        """Spec of `essential_values` or `essential_rates`."""
+        macros = {"DIM": self.dim, "NCOMP": self.physics.num_components, "NCONST": len(self.physics.constants)}
+        options = self.options.precision
+        return KernelSpec(name, ("essential.cl",), macros, {}, self.physics_text, options, 32)
+
+    def assemble_spec(self, name: str = "assemble") -> KernelSpec:
+        """Spec of `assemble` or `assemble_rows`, which sum element vectors."""
+        return KernelSpec(name, ("assemble.cl",), precision=self.options.precision, local_size=64)
+
+    def _spec(self, name, sources, macros, tables, local_size, local_bytes=0) -> KernelSpec:
+        # In thread transposition a group's threads read different entries, which a constant cache serves one by one.
+        scattered = self.limits.is_gpu and "cg_transpose.cl" in sources
+        tables, placed = place_tables(tables, self.real_bytes, SCATTERED_BYTES if scattered else CONSTANT_BYTES)
+        self.global_tables[name] = placed.values
+        macros = {**macros, **placed.macros}
+        return KernelSpec(
+            name, sources, macros, tables, self.physics_text, self.options.precision, local_size, local_bytes
+        )

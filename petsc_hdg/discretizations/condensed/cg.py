@@ -1,0 +1,87 @@
+"""Continuous Galerkin with the interior of each cell eliminated (static condensation), in the pipeline of HDG."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...codegen import KernelSpec
+from ...errors import OptionError
+from ...reference import ReferenceElement
+from .scheme import CondensedDiscretization
+
+
+@dataclass(frozen=True)
+class SkeletonElement:
+    """The functions of a Lagrange element that belong to vertices, edges and faces, which come first in it."""
+
+    whole: ReferenceElement
+
+    @property
+    def degree(self) -> int:
+        return self.whole.degree
+
+    @property
+    def num_basis(self) -> int:
+        return self.whole.num_basis - len(self.whole.entity_dofs[-1][0])
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """Nodes [basis, dim] in reference coordinates."""
+        return self.whole.nodes[: self.num_basis]
+
+    @property
+    def entity_dofs(self) -> list[list[list[int]]]:
+        """Basis functions of each sub-entity; the interior has none here."""
+        return [*self.whole.entity_dofs[:-1], [[]]]
+
+    @property
+    def dofs_per_entity(self) -> tuple[int, ...]:
+        """Number of basis functions on one vertex, edge, …, cell."""
+        return (*self.whole.dofs_per_entity[:-1], 0)
+
+
+class CondensedCG(CondensedDiscretization):
+    """The scheme `cg_gpu` with `-cg_condense`: Lagrange elements whose cells' interiors are eliminated."""
+
+    name = "cg_gpu"
+    degrees = (1, 9)
+
+    @property
+    def title(self) -> str:
+        return f"{self.name} with -{self.options.prefix}cg_condense"
+
+    def _check_physics(self) -> None:
+        if any(f.degree_offset != self.physics.fields[0].degree_offset for f in self.physics.fields):
+            raise OptionError("-cg_condense takes fields of one degree; leave it out for this physics")
+        if self.physics.uses_time_derivative:
+            raise OptionError("-cg_condense takes a steady physics; leave it out where u_t is used")
+        super()._check_physics()
+
+    @cached_property
+    def trace_element(self) -> SkeletonElement:
+        return SkeletonElement(ReferenceElement(self.mesh.cell, self.options.degree))
+
+    @property
+    def num_interior(self) -> int:
+        return self.cell_element.num_basis - self.num_trace
+
+    @property
+    def product_degree(self) -> int:
+        return self.options.degree
+
+    def essential_spec(self, name: str = "essential_values") -> KernelSpec:
+        """Spec of `essential_values`."""
+        macros = {"DIM": self.dim, "NCOMP": self.components, "NCONST": len(self.physics.constants)}
+        return KernelSpec(name, ("essential.cl",), macros, {}, self.physics_text, self.options.precision, 32)
+
+    def operator_table(self, points: np.ndarray) -> np.ndarray:
+        """Values and reference gradients [point, 1 + dim, function], interior functions first."""
+        table = np.roll(self.cell_element.tabulate(points), self.num_interior, axis=2)
+        return np.ascontiguousarray(np.moveaxis(table, 0, 1))
+
+    def facet_operator_table(self, rules) -> np.ndarray:
+        """The same [facet, point, 1 + dim, function] at the points of the facets' rules."""
+        return np.stack([self.operator_table(rule.points) for rule in rules])

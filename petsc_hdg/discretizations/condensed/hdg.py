@@ -1,0 +1,149 @@
+"""Hybridizable DG: u in P_k or Q_k of each cell, its trace on the facets, the gradient lifted from both."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from mpi4py import MPI
+
+from ...codegen import KernelSpec
+from ...options import is_number
+from ...reference import ReferenceElement, facet_quadrature
+from ..dofmap import element_nodes, entity_points
+from ..trace.element import TraceElement
+from .hdg_checks import check_hdg, stabilized
+from .lift import Lift
+from .scheme import CondensedDiscretization
+
+MOST_DEGREE = {"triangle": 9, "quadrilateral": 9, "tetrahedron": 5, "hexahedron": 5}
+
+
+class HybridizedDG(CondensedDiscretization):
+    """Numbering, arrays, tables and kernel specs of the scheme `hdg_gpu`; pure data, no device.
+
+    For all v in the cells and μ on the skeleton, with q(u, û) the lifted gradient (see Lift):
+        ∫ v·f0(u, q) + q(v, μ):f1(u, q) dx + ∮ τ (u - û)·(v - μ) ds + ∫_Γ μ·f0_bd(û, q) ds = 0,   û = P g on Γ_D.
+    Where f1 is linear with constant coefficients this is LDG-H (King et al. 2014, eq. 4 and 5); the trace system is
+    symmetric wherever the physics is.
+    """
+
+    name = "hdg_gpu"
+    has_jumps = True
+    element_kernels = ("auto", "tensor")
+
+    @classmethod
+    def prepared(cls, physics, options, dim: int):
+        """The physics with the stabilization of `-hdg_tau`, if that is an expression."""
+        return physics if options.hdg_tau == "auto" or is_number(options.hdg_tau) else stabilized(physics, options, dim)
+
+    @property
+    def degrees(self) -> tuple[int, int]:
+        """Degrees the scheme takes on this cell shape."""
+        return 0, MOST_DEGREE[self.mesh.cell]
+
+    def _check_physics(self) -> None:
+        check_hdg(self.physics)
+        super()._check_physics()
+
+    @cached_property
+    def trace_element(self) -> TraceElement:
+        return TraceElement(self.mesh.cell, self.options.degree)
+
+    @cached_property
+    def lift(self) -> Lift:
+        """The lift into P_k, on tensor cells into Q_{k+1}: with Q_k the gradient converges with order k + 1/2 only."""
+        enriched = self.options.hdg_enrich and not self.mesh.shape.is_simplex
+        element = ReferenceElement(self.mesh.cell, self.options.degree + int(enriched))
+        return Lift(self.cell_element, self.trace_element, element)
+
+    @property
+    def num_interior(self) -> int:
+        return self.cell_element.num_basis
+
+    @property
+    def product_degree(self) -> int:
+        return self.lift.element.degree
+
+    @cached_property
+    def block_size(self) -> int:
+        """Unknowns of a facet, unless a facet is essential in some of its components only. Collective."""
+        mixed = self.constrained_components[0]
+        mixed = (mixed.any(axis=1) & ~mixed.all(axis=1)).any()
+        if self.mesh.comm.allreduce(bool(mixed), MPI.LOR):
+            return 1
+        return self.trace_element.num_facet_basis * self.components
+
+    @cached_property
+    def length(self) -> float:
+        """Largest extent of the mesh's bounding box, the length by which a diffusivity becomes a stabilization."""
+        nodes, comm = self.mesh.geometry.nodes, self.mesh.comm
+        low = nodes.min(axis=0, initial=np.inf) if len(nodes) else np.full(self.dim, np.inf)
+        high = nodes.max(axis=0, initial=-np.inf) if len(nodes) else np.full(self.dim, -np.inf)
+        low, high = np.array(low, dtype=float), np.array(high, dtype=float)
+        comm.Allreduce(MPI.IN_PLACE, low, MPI.MIN)
+        comm.Allreduce(MPI.IN_PLACE, high, MPI.MAX)
+        return float((high - low).max())
+
+    def operator_table(self, points: np.ndarray) -> np.ndarray:
+        """Values of u and reference gradients q̃ [point, 1 + dim, function] at reference points [point, dim]."""
+        values = np.zeros((1, len(points), self.num_functions))
+        values[0, :, : self.num_interior] = self.cell_element.tabulate(points, 0)[0]
+        return np.ascontiguousarray(np.moveaxis(np.concatenate([values, self.lift.table(points)]), 0, 1))
+
+    def facet_operator_table(self, rules) -> np.ndarray:
+        """Values of û and gradients q̃ [facet, point, 1 + dim, function] at the points of the facets' rules."""
+        tables = np.stack([self.operator_table(rule.points) for rule in rules])
+        tables[:, :, 0] = self.lift.trace_values(self.quadrature_degree)
+        return tables
+
+    def jump_table(self) -> np.ndarray:
+        """u - û [facet, point, function]."""
+        return self.lift.jumps(self.quadrature_degree)
+
+    def essential_points(self) -> tuple[np.ndarray, ...]:
+        """What `essential_projections` reads: of each constrained value condition, component, node of its facet and row
+        of the coordinates [row, point, dim] of the facets' quadrature points.
+        """
+        count, nc, nodes = self.dofmap.num_constrained, self.components, self.trace_element.num_facet_basis
+        condition, component, node, row = np.zeros((4, count), dtype=np.int32)
+        numbers = self.dofmap.compact[self.dofmap.cell_dofs] - (self.dofmap.num_owned + self.dofmap.num_ghosts)
+        numbers = numbers.reshape(self.mesh.num_cells, self.num_facets_of_cell, nodes, nc)
+        cells, facets = np.nonzero((numbers >= 0).any(axis=(2, 3)))
+        points = entity_points(self.mesh, self.dim - 1)[cells, facets]
+        for k in range(nodes):
+            for c in range(nc):
+                at = numbers[cells, facets, k, c]
+                here = at >= 0
+                condition[at[here]] = self.constrained_components[1][points[here], c]
+                component[at[here]], node[at[here]], row[at[here]] = c, k, np.flatnonzero(here)
+        rules = facet_quadrature(self.mesh.cell, self.projection_degree)[0]
+        x = np.zeros((len(cells), rules[0].num_points, self.dim))
+        for facet, rule in enumerate(rules):
+            x[facets == facet] = element_nodes(self.mesh, rule.points, cells[facets == facet])
+        return condition, component, node, row, x
+
+    def essential_spec(self, name: str = "essential_projections") -> KernelSpec:
+        """Spec of `essential_projections`."""
+        table = self.projection()
+        macros = {
+            "DIM": self.dim,
+            "NCOMP": self.components,
+            "NCONST": len(self.physics.constants),
+            "NQF": table.shape[1],
+        }
+        tables = {"PROJECTION": table}
+        return KernelSpec(
+            name, ("essential_projection.cl",), macros, tables, self.physics_text, self.options.precision, 32
+        )
+
+    @property
+    def projection_degree(self) -> int:
+        """Degree of the rule for the projection: with that of the residual q loses half an order on tetrahedra."""
+        return self.quadrature_degree + 2
+
+    def projection(self) -> np.ndarray:
+        """L2 projection onto the trace of one facet, in the facet's frame [node, point]."""
+        table = self.trace_element.facet_table(self.projection_degree)
+        weights = facet_quadrature(self.mesh.cell, self.projection_degree)[0][0].weights
+        return np.linalg.solve(table.T @ (weights[:, None] * table), table.T * weights)

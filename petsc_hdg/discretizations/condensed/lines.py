@@ -1,0 +1,37 @@
+"""What sums along lines ask of a condensed discretization and its device."""
+
+from __future__ import annotations
+
+from ...errors import OptionError
+
+PTX = 90  # compute capability from which GPUs multiply matrices in double precision as mma.clh does
+
+
+def check_lines(disc) -> None:
+    """Raises OptionError where `-fe_kernel tensor` can have no effect on how cells are condensed."""
+    missing = _missing(disc)
+    if missing:
+        prefix = disc.options.prefix
+        raise OptionError(
+            f"-{prefix}fe_kernel tensor condenses cells of hdg_gpu by sums along lines on tensor cores, which takes "
+            f"{missing}; use auto"
+        )
+
+
+def _missing(disc) -> str:
+    """What there would have to be, and what there is instead; empty if nothing is missing."""
+    if disc.mesh.shape.is_simplex:
+        return f"quadrilaterals or hexahedra, the mesh has {disc.mesh.cell} cells"
+    if disc.components > 1:
+        return f"one component, physics '{disc.physics.name}' has {disc.components}"
+    if disc.options.precision != "double":
+        return f"double precision, not {disc.options.precision}"
+    if disc.limits.ptx < PTX:
+        return "an NVIDIA GPU of compute capability 9.0 or higher, which the device is not"
+    if disc.factors is None:
+        return "functions and points that are products of those of a line"
+    if disc.warp_shape is None:
+        return (
+            f"more registers or local memory for a {disc.mesh.cell} of degree {disc.options.degree} than the device has"
+        )
+    return ""

@@ -1,0 +1,284 @@
+"""Plain numpy evaluation of a condensed scheme (HDG, or CG without its interior functions) on a few cells.
+
+The oracle that every kernel is compared with: it uses the reference elements and the interpreter of the physics, not
+the generated tables or text.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ...errors import SolveError
+from ...options import is_number
+from ...reference import ReferenceElement, cell_quadrature, facet_quadrature
+from ..trace.element import TraceElement
+from .tables import LagrangeFunctions, LiftedFunctions, MixedFunctions
+
+
+class CondensedOracle:
+    """Element vectors and matrices of the cells of a condensed discretization, dof = function * component.
+
+    interior [dof] u of one cell; trace [dof] û of its facets (CG: values of the functions that are not interior);
+    aux [row]; constants [constant].
+    """
+
+    def __init__(self, discretization, mixed: bool = False):
+        disc = self.discretization = discretization
+        self.interpreter = disc.physics.interpreter(disc.dim)
+        self.components = disc.physics.num_components
+        self.functions = _functions(disc, mixed)
+        self.num_eliminated = self.functions.num_interior * self.components
+
+    @cached_property
+    def tables(self):
+        """Functions at the points of the rules."""
+        return self.functions.tables(self.discretization.quadrature_degree)
+
+    # Element vectors and matrices ------------------------------------------------------------------------
+
+    def residual(self, cell: int, interior, trace, aux, constants, t=0.0) -> np.ndarray:
+        """Element vector [interior dof, then trace dof]."""
+        return self.vector(cell, np.concatenate([interior, trace]), aux, constants, t)
+
+    def vector(self, cell: int, state, aux, constants, t=0.0) -> np.ndarray:
+        """Element vector [dof] for a state [dof] of all functions."""
+        z = np.asarray(state).reshape(-1, self.components)
+        points, pointwise = self._cell_points(cell, aux), self.interpreter.pw_residual
+        fluxes = [pointwise(*p, t, x, constants) for p, x in zip(points.states(z), points.x, strict=True)]
+        f0, f1 = (np.array([flux[k] for flux in fluxes]) * self._column(points, 2 + k) for k in range(2))
+        out = points.value.T @ f0 + np.einsum("qdj,qcd->jc", points.gradient, f1)
+        for facet, conditions in self._facets(cell):
+            points = self._facet_points(cell, facet, aux)
+            if points.jump is not None:
+                jumps = self.tau(points, t, constants) * (points.jump @ z)
+                out += points.jump.T @ (points.weight[:, None] * jumps)
+            for condition in conditions:
+                pointwise = self.interpreter.pw_boundary
+                f0 = [
+                    pointwise(condition, *p, t, x, n, constants)
+                    for p, x, n in zip(points.states(z), points.x, points.normal, strict=True)
+                ]
+                out += points.value.T @ (points.weight[:, None] * np.array(f0))
+        return out.ravel()
+
+    @staticmethod
+    def _column(points, ndim: int) -> np.ndarray:
+        """Weights shaped for an array [point, …] of `ndim` axes."""
+        return points.weight.reshape(-1, *(1,) * (ndim - 1))
+
+    def matrix(self, cell: int, interior, trace, aux, constants, t=0.0) -> np.ndarray:
+        """Derivative [dof, dof] of `residual`."""
+        return self.derivative(cell, np.concatenate([interior, trace]), aux, constants, t)
+
+    def derivative(self, cell: int, state, aux, constants, t=0.0) -> np.ndarray:
+        """Derivative [dof, dof] of `vector`."""
+        z = np.asarray(state).reshape(-1, self.components)
+        points, pointwise = self._cell_points(cell, aux), self.interpreter.g_blocks
+        blocks = [
+            _joined(*pointwise(*p, t, self._shift(constants), x, constants))
+            for p, x in zip(points.states(z), points.x, strict=True)
+        ]
+        blocks = np.array(blocks) * self._column(points, 5)
+        out = np.einsum("qai,qceab,qbj->icje", points.basis, blocks, points.basis, optimize=True)
+        for facet, conditions in self._facets(cell):
+            points = self._facet_points(cell, facet, aux)
+            if points.jump is not None:
+                tau = points.weight[:, None] * self.tau(points, t, constants)
+                eye = np.eye(self.components)
+                out += np.einsum("qi,qc,ce,qj->icje", points.jump, tau, eye, points.jump, optimize=True)
+            for condition in conditions:
+                slopes = self._column(points, 4) * self._boundary_slopes(condition, points, z, t, constants)
+                out += np.einsum("qi,qcae,qaj->icje", points.value, slopes, points.basis, optimize=True)
+        return out.reshape(z.size, z.size)
+
+    def _boundary_slopes(self, condition: int, points, z, t, constants) -> np.ndarray:
+        """Derivative [point, component, value or direction, trial component] of a natural condition."""
+        count, dim = self.components, self.discretization.dim
+        out = np.zeros((len(points.x), count, 1 + dim, count))
+        for q, (u, u_t, u_x, a, a_x) in enumerate(points.states(z)):
+            for e in range(count):
+                for k in range(1 + dim):
+                    seeds = np.zeros((count, 1 + dim))
+                    seeds[e, k] = 1.0
+                    shift = self._shift(constants)
+                    given = seeds[:, 0], shift * seeds[:, 0], seeds[:, 1:]
+                    state = (u, u_t, u_x, *given, a, a_x, t, shift, points.x[q])
+                    out[q, :, k, e] = self.interpreter.pw_boundary_jacobian(
+                        condition, *state, points.normal[q], constants
+                    )
+        return out
+
+    def tau(self, points, t, constants) -> np.ndarray:
+        """Stabilization [point, component] on a facet: the option, what the physics gives, or by diffusivity.
+
+        The last is |∂f1_c·n along n| / L + |∂f1_c·n along 1| of component c at u = 0 and q = 0, L being the largest
+        extent of the mesh; 1 where that is no positive number.
+        """
+        given = self.discretization.options.hdg_tau
+        if is_number(given):
+            return np.full((len(points.x), self.components), float(given))
+        places = zip(points.a[:, : points.rates], points.a_x[:, : points.rates], points.x, points.normal, strict=True)
+        if self.discretization.physics.has_stabilization:
+            pointwise = self.interpreter.pw_stabilization
+            return np.array([pointwise(a, a_x, t, x, n, constants) for a, a_x, x, n in places])
+        return np.array([self._diffusive_tau(a, a_x, t, x, n, constants) for a, a_x, x, n in places])
+
+    def _diffusive_tau(self, a, a_x, t, x, n, constants) -> np.ndarray:
+        g2, g3 = self.interpreter.g_blocks(None, None, None, a, a_x, t, 0.0, x, constants)[2:]
+        diffusion = np.abs(np.einsum("ccde,d,e->c", g3, n, n)) / self.discretization.length
+        found = diffusion + np.abs(np.einsum("ccd,d->c", g2, n))
+        return np.where(np.isfinite(found) & (found > 0), found, 1.0)
+
+    # Condensation ----------------------------------------------------------------------------------------
+
+    def condense(self, cell: int, interior, trace, aux, constants, t=0.0):
+        """K [M, M], U [N, M] and the condensed residual [M] at a state; N interior, M trace degrees of freedom.
+
+        K = E_tt - E_ti E_ii⁻¹ E_it,  U = -E_ii⁻¹ E_it,  r = R_t - E_ti E_ii⁻¹ R_i (King et al. 2014, eq. 15).
+        """
+        n = self.num_eliminated
+        matrix = self.matrix(cell, interior, trace, aux, constants, t)
+        vector = self.residual(cell, interior, trace, aux, constants, t)
+        eliminated = -np.linalg.solve(matrix[:n, :n], np.column_stack([matrix[:n, n:], vector[:n]]))
+        reduced = np.column_stack([matrix[n:, n:], vector[n:]]) + matrix[n:, :n] @ eliminated
+        return reduced[:, :-1], eliminated[:, :-1], reduced[:, -1]
+
+    def solve_local(self, cell: int, trace, guess, aux, constants, t=0.0, max_it=25, rtol=1e-13) -> np.ndarray:
+        """u [N] of the local problem R_i(u, û) = 0 by Newton's iteration. Raises SolveError if it does not converge."""
+        n, u = self.num_eliminated, np.array(guess, dtype=float)
+        first = None
+        for _ in range(max_it + 1):
+            vector = self.residual(cell, u, trace, aux, constants, t)
+            norm = np.linalg.norm(vector[:n])
+            first = norm if first is None else first
+            if norm <= rtol * max(first, np.linalg.norm(vector), 1e-300):
+                return u
+            matrix = self.matrix(cell, u, trace, aux, constants, t)
+            u = u - np.linalg.solve(matrix[:n, :n], vector[:n])
+        raise SolveError(f"the local problem of cell {cell} was not solved in {max_it} Newton iterations")
+
+    def gradient(self, cell: int, interior, trace, points: np.ndarray) -> np.ndarray:
+        """Physical gradient q [point, component, dim] at points of the reference cell."""
+        z = np.concatenate([interior, trace]).reshape(-1, self.components)
+        jacobians = self._geometry(cell, self._geometry_element.tabulate(points))[1]
+        gradients = np.linalg.solve(np.swapaxes(jacobians, 1, 2), self.functions.gradients(points))
+        return np.einsum("qdj,jc->qcd", gradients, z)
+
+    def _shift(self, constants) -> float:
+        """d u_t / du: the last constant, where there are rates."""
+        return float(constants[-1]) if self.discretization.in_time else 0.0
+
+    # Points ----------------------------------------------------------------------------------------------
+
+    @property
+    def _geometry_element(self) -> ReferenceElement:
+        return ReferenceElement(self.discretization.mesh.cell, self.discretization.mesh.geometry.degree)
+
+    def _geometry(self, cell: int, table: np.ndarray):
+        """Coordinates [point, dim] and Jacobians [point, physical, reference] of a cell."""
+        geometry = self.discretization.mesh.geometry
+        nodes = geometry.nodes[geometry.cell_nodes[cell]]
+        return table[0] @ nodes, np.einsum("rqb,bs->qsr", table[1:], nodes)
+
+    @cached_property
+    def _geometry_tables(self) -> list[np.ndarray]:
+        """Functions of the geometry at the points of the cell, then of each facet."""
+        rules = [self._rules[0], *self._rules[1]]
+        return [self._geometry_element.tabulate(rule.points) for rule in rules]
+
+    @cached_property
+    def _rules(self):
+        """Rule of the cell, rules of its facets, their normals in the frame of the reference cell."""
+        cell, degree = self.discretization.mesh.cell, self.discretization.quadrature_degree
+        return cell_quadrature(cell, degree), *facet_quadrature(cell, degree)
+
+    def _cell_points(self, cell: int, aux) -> _Points:
+        rule, tables = self._rules[0], self.tables
+        x, jacobians = self._geometry(cell, self._geometry_tables[0])
+        weight = rule.weights * np.abs(np.linalg.det(jacobians))
+        a = self._auxiliary(rule.points, jacobians, aux)
+        return _Points(x, weight, tables.value, tables.gradient, jacobians, a, self._rates)
+
+    @property
+    def _rates(self) -> int | None:
+        """First auxiliary component of the rates, where there are any."""
+        disc = self.discretization
+        return disc.physics.num_auxiliary if disc.in_time else None
+
+    def _facet_points(self, cell: int, facet: int, aux) -> _Points:
+        rule, normal, tables = self._rules[1][facet], self._rules[2][facet], self.tables
+        x, jacobians = self._geometry(cell, self._geometry_tables[1 + facet])
+        normals = np.einsum("qrs,r->qs", np.linalg.inv(jacobians), normal)
+        lengths = np.linalg.norm(normals, axis=1)
+        weight = rule.weights * np.abs(np.linalg.det(jacobians)) * lengths
+        a = self._auxiliary(rule.points, jacobians, aux)
+        points = _Points(x, weight, tables.trace[facet], tables.trace_gradient[facet], jacobians, a, self._rates)
+        points.normal = normals / lengths[:, None]
+        points.jump = None if tables.jump is None else tables.jump[facet]
+        return points
+
+    def _facets(self, cell: int):
+        """(facet, natural conditions on it) of a cell; only facets that have one, where the scheme has no jumps."""
+        owner, facet, condition = self.discretization.natural_facets
+        for number in range(len(self._rules[1])):
+            found = condition[(owner == cell) & (facet == number)]
+            if len(found) or self.tables.jump is not None:
+                yield number, found
+
+    def _auxiliary(self, points, jacobians, aux) -> tuple[np.ndarray, np.ndarray]:
+        """Auxiliary values [point, component] and gradients [point, component, dim]."""
+        auxiliary = self.discretization.auxiliary
+        count, dim = auxiliary.num_components, jacobians.shape[1]
+        a, a_x = np.zeros((len(points), count)), np.zeros((len(points), count, dim))
+        for k in range(count):
+            rows = aux[auxiliary.starts[k] : auxiliary.starts[k + 1]]
+            if len(rows) == 1:
+                a[:, k] = rows[0]
+            else:
+                table = auxiliary.element.tabulate(points)
+                a[:, k] = table[0] @ rows
+                a_x[:, k] = np.einsum("qrs,rq->qs", np.linalg.inv(jacobians), table[1:] @ rows)
+        return a, a_x
+
+
+class _Points:
+    """Points of a cell or facet: weights with their measure, functions, auxiliary values.
+
+    x [point, dim]; value [point, function]; gradient [point, dim, function] in the physical frame; basis
+    [point, 1 + dim, function] both; a [point, component]; a_x [point, component, dim]; normal [point, dim].
+    """
+
+    normal = jump = None
+
+    def __init__(self, x, weight, value, gradient, jacobians, auxiliary, rates: int | None = None):
+        self.rates = rates
+        self.x, self.weight, self.value = x, weight, value
+        self.a, self.a_x = auxiliary
+        self.gradient = np.linalg.solve(np.swapaxes(jacobians, 1, 2), gradient)
+
+    @property
+    def basis(self) -> np.ndarray:
+        return np.concatenate([self.value[:, None], self.gradient], axis=1)
+
+    def states(self, z: np.ndarray):
+        """u, u_t, u_x, a, a_x at each point for coefficients [function, component]; rates are auxiliary data."""
+        u, u_x = self.value @ z, np.einsum("qdj,jc->qcd", self.gradient, z)
+        for q in range(len(u)):
+            u_t = None if self.rates is None else self.a[q, self.rates :]
+            yield u[q], u_t, u_x[q], self.a[q, : self.rates], self.a_x[q, : self.rates]
+
+
+def _functions(disc, mixed: bool):
+    element, k = disc.spaces[0].element, disc.options.degree
+    if not isinstance(element, TraceElement):
+        return LagrangeFunctions(disc.mesh.cell, k)
+    enriched = disc.mesh.cell in ("quadrilateral", "hexahedron") and disc.options.hdg_enrich
+    return (MixedFunctions if mixed else LiftedFunctions)(disc.mesh.cell, k, k + 1 if enriched else k)
+
+
+def _joined(g0, g1, g2, g3) -> np.ndarray:
+    """PETSc's blocks as one [test component, trial component, 1 + dim, 1 + dim]."""
+    top = np.concatenate([g0[:, :, None, None], g1[:, :, None, :]], axis=3)
+    return np.concatenate([top, np.concatenate([g2[:, :, :, None], g3], axis=3)], axis=2)

@@ -1,0 +1,122 @@
+"""Launch shapes of static condensation: by which kernel, and how a cell's matrix is spread over work-items."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from .affine_cells import are_parallelepipeds
+from .lines import PTX
+from .symmetry import has_symmetric_derivative
+from .tensor_factors import TensorFactors, tensor_factors
+from .tile_shape import TileShape, tile_shape
+from .warp_shape import (
+    CELLS,
+    LEAST_ROWS,
+    MOST_BYTES,
+    MOST_REALS,
+    MOST_TENSOR_BYTES,
+    ThreadShape,
+    WarpShape,
+    warp_shape,
+)
+
+
+class CondensedShapes:
+    """The part of CondensedDiscretization that chooses kernels and launch shapes; see there for what it reads."""
+
+    @cached_property
+    def is_affine(self) -> bool:
+        """Whether all cells of this rank are affine images of the reference cell."""
+        geometry, shape = self.mesh.geometry, self.mesh.shape
+        if geometry.is_affine or shape.is_simplex or geometry.degree > 1:
+            return geometry.is_affine
+        return are_parallelepipeds(geometry.nodes, geometry.cell_nodes)
+
+    @cached_property
+    def is_constant(self) -> bool:
+        """Whether derivatives and stabilization are the same at all points of a cell, and cells are affine."""
+        return self.is_affine and not self.stabilizes_by_expression and self.physics.constant_jacobian(self.dim)
+
+    @cached_property
+    def uses_threads(self) -> bool:
+        """Whether threads of a GPU may condense a cell each."""
+        return self.limits.is_gpu and not self.uses_lines
+
+    @cached_property
+    def uses_warps(self) -> bool:
+        """Whether tensor cores of an NVIDIA GPU may condense; sums over points of small matrices are faster without."""
+        pays = self.is_constant or self.uses_lines or self.num_functions * self.components > LEAST_ROWS
+        return self.limits.ptx >= PTX and self.options.precision == "double" and pays
+
+    @cached_property
+    def warp_shape(self) -> WarpShape | None:
+        """Launch shape of `condense` by tensor cores, or None where they are not there or do not pay."""
+        several = self.components > 1 and not self.sums_matrices
+        if not self.uses_warps or several or not self.num_eliminated:
+            return None
+        size, symmetric = self.num_functions * self.components, has_symmetric_derivative(self.physics, self.dim)
+        if not self.sums_matrices and self.factors is not None:
+            each, points = self.team_vectors, self.factors.team_reals(1)
+            return warp_shape(size, symmetric, self.num_functions, False, self.line_room, each, points)
+        if not self.sums_matrices:
+            return warp_shape(size, symmetric, self.num_functions, False, self._warp_room, self.team_vectors)
+        boundary = self.team_vectors - size
+        room = self._warp_room - CELLS * self._cell_reals
+        return warp_shape(size, symmetric, self.num_functions, True, room, boundary)
+
+    @property
+    def _warp_room(self) -> int:
+        """Reals of local memory of a work-group of warps, without what each work-item has."""
+        return self.limits.local_bytes // self.real_bytes - 300
+
+    @property
+    def line_room(self) -> int:
+        """The same where they sum along lines, without rows and columns that others come from."""
+        return self._warp_room - self.factors.index_reals - self.num_functions
+
+    @property
+    def team_vectors(self) -> int:
+        """Reals of a team for the state of its cell and points of natural conditions."""
+        boundary = 8 * int(bool(self.physics.natural)) * max(self._point_block(), 24)
+        return self.num_functions * self.components + boundary
+
+    @property
+    def _cell_reals(self) -> int:
+        """Reals of each cell of a batch: residual and state, derivatives, stabilization."""
+        vectors = (1 + int(bool(self.physics.natural))) * self.num_functions * self.components
+        return vectors + self._point_block() + 2 * self.num_facets_of_cell * self.components
+
+    shares_multipliers = False  # between the warps of a cell; which is faster is not measured
+
+    @cached_property
+    def factors(self) -> TensorFactors | None:
+        """Functions as products of those of a line, where tensor cores' kernel sums along lines; else None."""
+        return tensor_factors(self) if self.uses_lines else None
+
+    @cached_property
+    def uses_lines(self) -> bool:
+        """Whether tensor cores' kernel sums along lines: if asked for, as which is faster is not measured."""
+        return self.options.kernel == "tensor"
+
+    @property
+    def sums_matrices(self) -> bool:
+        """Whether tensor cores' kernel sums reference matrices, which pays while caches hold them, not points."""
+        size, terms = self.num_functions * self.components, (1 + self.dim) ** 2 + self.num_facets_of_cell
+        most = MOST_BYTES if self.mesh.shape.is_simplex else MOST_TENSOR_BYTES
+        return self.is_constant and not self.uses_lines and self.real_bytes * terms * size**2 <= most
+
+    @cached_property
+    def thread_shape(self) -> ThreadShape | None:
+        """Launch shape of `condense` by a GPU's thread a cell, or None where that does not fit."""
+        shape = ThreadShape(self.num_functions, self.num_eliminated)
+        plain = self.components == 1 and not any(self.physics.dependence(self.dim).natural)
+        fits = self.num_eliminated > 0 and shape.reals <= MOST_REALS
+        return shape if self.uses_threads and self.is_constant and plain and fits else None
+
+    def shape_of(self, name: str) -> TileShape | WarpShape | ThreadShape:
+        """Launch shape of `condense` or `condense_solve`."""
+        if name == "condense" and (self.thread_shape or self.warp_shape):
+            return self.thread_shape or self.warp_shape
+        whole = (self.num_interior + self.num_trace) * self.components
+        size = whole if name == "condense" else self.num_eliminated
+        return tile_shape(size, whole, self.components, self._point_block(), self.real_bytes, self.limits, name)

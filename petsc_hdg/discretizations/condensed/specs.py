@@ -1,0 +1,215 @@
+"""Kernel specs of static condensation: macros, tables, launch shapes; data for the device layer."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ...codegen import KernelSpec
+from ...options import is_number
+from ...reference import facet_quadrature, tabulate
+from ..large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
+from .constant_terms import constant_terms
+from .shapes import CondensedShapes
+from .warp_shape import ThreadShape, WarpShape
+from .warp_tables import warp_constant, warp_points, warp_tensor
+
+_POINTS = ("geometry.clh", "geometry_nodes.clh", "point.clh", "gather_tvector.clh", "condense_point.clh")
+UNIFORM = {"LINE"}  # tables of which all work-items read the same entry: constants, however large the others are
+
+
+class CondensedSpecs(CondensedShapes):
+    """The part of CondensedDiscretization that describes its kernels; see there for the attributes it reads."""
+
+    @property
+    def real_bytes(self) -> int:
+        return 8 if self.options.precision == "double" else 4
+
+    @cached_property
+    def physics_text(self) -> str:
+        return self.physics.device_source(self.dim)
+
+    @property
+    def stabilization_mode(self) -> int:
+        """0: a number, 1: automatic, 2: an expression (TAU in condense_point.clh)."""
+        if is_number(self.options.hdg_tau):
+            return 0
+        return 2 if self.physics.has_stabilization else 1
+
+    @property
+    def stabilizes_by_expression(self) -> bool:
+        return self.has_jumps and self.stabilization_mode == 2
+
+    @property
+    def stabilization(self) -> float:
+        """What kernels take for it: the number, or one over the length of the mesh."""
+        if not self.has_jumps or self.stabilizes_by_expression:
+            return 0.0
+        return 1 / self.length if self.stabilization_mode == 1 else float(self.options.hdg_tau)
+
+    @property
+    def flops_per_cell(self) -> int:
+        """Additions and multiplications of one condensation without the physics: sum over points, eliminate."""
+        n, eliminated, numbers = self.num_functions * self.components, self.num_eliminated, 1 + self.dim
+        per_point = 2 * n * self.components * numbers * numbers + 2 * n * n * numbers
+        elimination = sum(2 * n * (n + 1 - k) for k in range(eliminated))
+        return self.quadrature.num_points * per_point + elimination
+
+    def point_macros(self) -> dict[str, int]:
+        """Sizes that every kernel of a condensed scheme knows."""
+        nodal = any(f.space != "cell" for f in self.auxiliary.fields)
+        return {
+            "DIM": self.dim,
+            "NNODES": self.geometry_element.num_basis,
+            "AFFINE": int(self.is_affine),
+            "NI": self.num_interior,
+            "NT": self.num_trace,
+            "NC": self.components,
+            "NDOF": self.num_trace_dofs,
+            "NA": self.auxiliary.num_components,
+            "NAUX": self.auxiliary.num_rows,
+            "AUX_NODES": self.cell_element.num_basis,
+            "AUX_NODAL": int(nodal),
+            "NCONST": len(self.physics.constants) + int(self.in_time),
+            "RATE": self.physics.num_auxiliary if self.in_time else -1,
+            "NATURAL": len(self.physics.natural),
+            "JUMPS": int(self.has_jumps),
+            "TAU": self.stabilization_mode if self.has_jumps else 0,
+            "NFACETS": self.num_facets_of_cell,
+            "POINTS_FASTEST": int(self.limits.is_gpu),
+        }
+
+    def cell_tables(self, quadrature) -> dict[str, np.ndarray]:
+        """Tables at the points of a rule inside the cell."""
+        geometry = tabulate(self.geometry_element, quadrature.points)
+        auxiliary = self._auxiliary_tables(quadrature.points)
+        return {
+            "AUX_START": self.auxiliary.starts,
+            "OP": self.operator_table(quadrature.points),
+            "AUX_BASIS": auxiliary[0],
+            "AUX_GRAD": auxiliary[1],
+            "GEO": geometry.values,
+            "GEO_GRAD": geometry.gradients,
+            "WEIGHTS": quadrature.weights,
+        }
+
+    def _auxiliary_tables(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values [point, node], gradients [point, node, dim] for nodal auxiliary fields; one zero if there are none."""
+        if all(f.space == "cell" for f in self.auxiliary.fields):
+            return np.zeros(1), np.zeros(1)
+        table = tabulate(self.auxiliary.element, points)
+        return table.values, table.gradients
+
+    def facet_tables(self) -> dict[str, np.ndarray]:
+        """Tables at the points of the facets; those of jumps and of natural conditions where they are needed."""
+        rules, normals = facet_quadrature(self.mesh.cell, self.quadrature_degree)
+        geometry = [tabulate(self.geometry_element, rule.points) for rule in rules]
+        auxiliary = [self._auxiliary_tables(rule.points) for rule in rules]
+        tables = {
+            "FACET_GEO": np.stack([t.values for t in geometry]),
+            "FACET_GEO_GRAD": np.stack([t.gradients for t in geometry]),
+            "FACET_WEIGHTS": np.stack([rule.weights for rule in rules]),
+            "FACET_NORMALS": normals,
+            "FACET_AUX_BASIS": np.stack([t[0] for t in auxiliary]),
+            "FACET_AUX_GRAD": np.stack([t[1] for t in auxiliary]),
+        }
+        if self.has_jumps:
+            tables["JUMP"] = self.jump_table()
+        if self.physics.natural:
+            tables["FACET_OP"] = self.facet_operator_table(rules)
+        return tables
+
+    @cached_property
+    def _tables(self) -> dict[str, np.ndarray]:
+        tables = {**self.cell_tables(self.quadrature), **self.facet_tables()}
+        if self.limits.is_gpu:
+            tables["OP_POINTS"] = np.moveaxis(tables["OP"], 0, -1)
+            if self.has_jumps:
+                tables["JUMP_POINTS"] = tables["JUMP"].reshape(-1, self.num_functions).T
+        return tables
+
+    def _point_block(self) -> int:
+        """Numbers of a point's block (BLOCK in condense_point.clh)."""
+        rows = self.components * (1 + self.dim)
+        return rows * (rows + 1)
+
+    def condense_spec(self, name: str = "condense") -> KernelSpec:
+        """Spec of `condense`, `condense_solve` or `condense_residual`."""
+        shape = self.shape_of(name)
+        if isinstance(shape, WarpShape):
+            return self._warp_spec(shape)
+        if isinstance(shape, ThreadShape):
+            return self._thread_spec(shape)
+        constant = name == "condense" and self.is_constant
+        terms = constant_terms(self) if constant else {}
+        macros = {
+            **self.point_macros(),
+            "NQ": self.quadrature.num_points,
+            "NQF": self._tables["FACET_WEIGHTS"].shape[1],
+            "CONSTANT": int(constant),
+            "NTERMS": len(terms["TERM_ROW"]) if constant else 0,
+            **shape.macros(),
+        }
+        tile = ["condense_tile.clh", "condense_sum.clh"]
+        if name != "condense_residual":
+            tile.insert(1, "condense_eliminate_thread.clh" if shape.threads == 1 else "condense_eliminate.clh")
+        if name != "condense":
+            tile.append("condense_residual.clh")
+        if constant:
+            tile.append("condense_constant.clh")
+        sources = (*_POINTS, *tile, f"{name}.cl")
+        return self.spec(name, sources, macros, {**self._tables, **terms}, shape.group)
+
+    def _warp_spec(self, shape: WarpShape) -> KernelSpec:
+        """Spec of `condense` by tensor cores."""
+        make = warp_constant if self.sums_matrices else warp_points if self.factors is None else warp_tensor
+        sources, tables, macros = make(self, shape)
+        macros = {
+            **self.point_macros(),
+            **self.limits.macros,
+            "NQ": self.quadrature.num_points,
+            "NQF": self._tables["FACET_WEIGHTS"].shape[1],
+            **macros,
+            **shape.macros(),
+            "SHARED_MULTIPLIERS": int(self.shares_multipliers and shape.warps > 1),
+        }
+        return self.spec("condense", (*_POINTS, *sources), macros, {**tables, **self._tables}, shape.group)
+
+    def _thread_spec(self, shape: ThreadShape) -> KernelSpec:
+        """Spec of `condense` by a thread a cell, whose tables are constants, for all threads read the same entry."""
+        terms = constant_terms(self)
+        macros = {
+            **self.point_macros(),
+            **self.limits.macros,
+            "NQ": self.quadrature.num_points,
+            "NQF": self._tables["FACET_WEIGHTS"].shape[1],
+            "NTERMS": len(terms["TERM_ROW"]),
+            "TABLE": "__constant",
+            **shape.macros(),
+        }
+        self.global_tables["condense"] = np.zeros(0)
+        tables = {k: v for k, v in {**self._tables, **terms}.items() if not k.endswith("_POINTS")}
+        sources = (*_POINTS, "condense_thread.cl")
+        return KernelSpec("condense", sources, macros, tables, self.physics_text, self.options.precision, shape.group)
+
+    def spec(self, name, sources, macros, tables, local_size) -> KernelSpec:
+        """A spec whose large tables are one buffer (global_tables) where constant memory does not hold them."""
+        most = SCATTERED_BYTES if self.limits.is_gpu else CONSTANT_BYTES
+        scattered = {key: table for key, table in tables.items() if key not in UNIFORM}
+        uniform = {key: tables[key] for key in UNIFORM & tables.keys()}
+        tables, placed = place_tables(scattered, self.real_bytes, most)
+        self.global_tables[name] = placed.values
+        macros = {**macros, **placed.macros}
+        tables = {**uniform, **tables}
+        return KernelSpec(name, sources, macros, tables, self.physics_text, self.options.precision, local_size)
+
+    def recover_spec(self) -> KernelSpec:
+        """Spec of `condense_recover`: the interior from the trace by stored matrices."""
+        macros = {"NE": self.num_eliminated, "NM": self.num_trace_dofs, "NDOF": self.num_trace_dofs}
+        sources = ("gather_tvector.clh", "condense_recover.cl")
+        return KernelSpec("condense_recover", sources, macros, {}, "", self.options.precision, 64)
+
+    def assemble_spec(self, name: str = "assemble") -> KernelSpec:
+        """Spec of `assemble`, which sums element vectors of the trace."""
+        return KernelSpec(name, ("assemble.cl",), precision=self.options.precision, local_size=64)

@@ -1,0 +1,1 @@
+"""Polytopic DG: polytopes, their functions, penalties, blocks and kernel specs."""

@@ -1,0 +1,217 @@
+"""Polytopic DG: Legendre polynomials on the bounding boxes of agglomerated cells, in physical coordinates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from ...errors import OptionError, collectively
+from ...mesh.agglomerate import agglomerate
+from ...mesh.fewer_cells import fewer_cells
+from ...mesh.polytopes import Polytopes
+from ...reference import is_tensor
+from ..base import Discretization
+from ..degree_checks import check_one_degree
+from ..legendre import exponents, num_basis
+from ..sipg.checks import check_sipg, degrees_of
+from ..sipg.scheme import InteriorPenalty
+from .matrix import Blocks
+from .numbering import Numbering, find_numbering
+from .outline import Measures
+from .penalty import penalty_numbers
+from .specs import PolytopicSpecs
+
+HIGHEST = 6  # degree of a polytope
+
+
+class CutPenalty(InteriorPenalty):
+    """Interior penalty on the base cells, without terms on facets inside a polytope. Making one is collective.
+
+    parent: the PolytopicDG whose penalties it takes.
+    finer: InteriorPenalty of the same mesh and physics, with terms on these facets at least; its neighbours are taken,
+    and its numbering where that is of the same degree.
+    """
+
+    def __init__(self, mesh, physics, options, limits, parent, finer=None):
+        super().__init__(mesh, physics, options, limits, finer and finer.neighbours)
+        if finer is not None and finer.options.degree == options.degree:
+            self._numbering = finer._numbering
+        self.parent = parent
+        near = self.neighbours.neighbour
+        inside = (near >= 0) & (near < mesh.num_cells)
+        of_cell = parent.polytopes.of_cell
+        inside &= of_cell[np.where(inside, near, 0)] == of_cell[:, None]
+        self.neighbours = replace(self.neighbours, neighbour=np.where(inside, -1, near).astype(np.int32))
+
+    @property
+    def side_numbers(self) -> np.ndarray:
+        """What multiplies the normal diffusivity on each side of a facet [F, extended cell], see penalty.py."""
+        return self.parent.penalty_numbers
+
+    @property
+    def penalty_factor(self) -> float:
+        """One: with trace constants as `side_numbers` that is twice what coercivity needs."""
+        return self.options.poly_penalty_scale
+
+    @property
+    def penalty_formula(self) -> str:
+        words = {
+            "trace": "κ max C_K, C_K the constant of ∫_∂K v² ≤ C_K ∫_K v² (twice what coercivity needs)",
+            "paper": "κ max C_σ C_INV p² |F|/|K| (Dong, Georgoulis and Kappas 2021, appendix A)",
+        }
+        return f"{self.options.poly_penalty_scale:g} · {words[self.options.poly_penalty]}, twice that on the boundary"
+
+
+class PolytopicDG(PolytopicSpecs, Discretization):
+    """Numbering, boxes and (from PolytopicSpecs) kernel specs of the scheme `poly_gpu`. Making one is collective.
+
+    The space is a subspace of the broken polynomials on the base cells, so that the scheme is interior penalty there
+    (`fine`), without the facets inside polytopes, on functions of this space (Dong, Georgoulis and Kappas 2021, eq. 3).
+
+    polytopes: of the mesh.   degrees: [polytope].   fine: CutPenalty on the base cells.
+    finer: a PolytopicDG or InteriorPenalty of the same mesh and physics, each of whose polytopes (or cells) lies in one
+    of these, or None: what both have in common is taken from it.
+    Extended polytopes are owned ones, then ghosts. Unknowns of a polytope stand component by component.
+    """
+
+    name = "poly_gpu"
+    degrees_accepted = (0, HIGHEST)
+
+    def __init__(self, mesh, physics, options, limits=None, finer=None):
+        self.polytopes = mesh.polytopes or Polytopes.of_cells(mesh)
+        given = self.polytopes.degrees
+        self.degrees = np.full(self.polytopes.count, options.degree) if given is None else np.asarray(given)
+        self.largest = mesh.comm.allreduce(int(self.degrees.max(initial=0)), max)
+        with collectively(mesh.comm):
+            super().__init__(mesh, physics, options)
+            self._check_mesh()
+        self.limits = limits
+        self.finer = finer if isinstance(finer, PolytopicDG) else None
+        self.fine = CutPenalty(mesh, physics, self._fine_options(), limits, self, getattr(finer, "fine", finer))
+        self.measures: Measures = self.finer.measures if self.finer else Measures(mesh)
+        self.dm = mesh.dm.clone()
+        self.numbering: Numbering = find_numbering(self)
+
+    @classmethod
+    def on_mesh(cls, mesh, options):
+        """The mesh, agglomerated if `-poly_agglomerates` asks for it and it is not yet. Collective.
+
+        With `-poly_subdivision coarse` agglomerates are divided anew into fewer triangles.
+        """
+        count = options.poly_agglomerates
+        if mesh.polytopes is None and count:
+            mesh = agglomerate(mesh, count)
+        if mesh.polytopes is not None and options.poly_subdivision == "coarse":
+            mesh = fewer_cells(mesh)
+        return super().on_mesh(mesh, options)
+
+    def _check_degree(self) -> None:
+        check_one_degree(self.physics, "poly_gpu")
+        low, high = self.degrees_accepted
+        wrong = self.degrees[(self.degrees < low) | (self.degrees > high)]
+        if len(wrong):
+            raise OptionError(f"a polytope has the degree {wrong[0]}; poly_gpu takes {low} to {high}")
+        most = degrees_of(self.mesh.cell)[1]
+        if self.fine_degree > most:
+            raise OptionError(
+                f"-{self.options.prefix}poly_space tensor of degree {self.largest} has polynomials of degree "
+                f"{self.fine_degree} on each {self.mesh.cell}, {most} is the most; give a lower -fe_degree or "
+                "-poly_space total"
+            )
+        check_sipg(self.physics)
+
+    def _check_mesh(self) -> None:
+        if self.mesh.geometry.degree > 1:
+            raise OptionError(
+                f"the mesh has curved cells (of degree {self.mesh.geometry.degree}), and polytopes of poly_gpu are "
+                "made of straight ones; add -dm_plex_gmsh_highorder 0, or give -fe_backend sipg_gpu"
+            )
+
+    @property
+    def space(self) -> str:
+        """`total` or `tensor`."""
+        return self.options.poly_space
+
+    @property
+    def fine_degree(self) -> int:
+        """Degree on base cells that holds the functions of the space."""
+        return max(1, self.largest * (self.dim if self.space == "tensor" else 1))
+
+    def _fine_options(self):
+        # Polynomials of physical coordinates are integrated by Gauss rules: Gauss-Lobatto nodes would not be exact.
+        exact = 2 * self.fine_degree + (1 if is_tensor(self.mesh.cell) else 0)
+        chosen = self.options.quadrature_degree
+        degree = chosen if chosen >= 0 else exact
+        return replace(
+            self.options, backend="sipg_gpu", degree=self.fine_degree, quadrature_degree=degree, sipg_penalty="shahbazi"
+        )
+
+    # Basis ---------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def exponents(self) -> np.ndarray:
+        """Degrees [basis, dim] of the functions of the largest degree; a lower degree has the first of them."""
+        return exponents(self.dim, self.largest, self.space)
+
+    def num_basis(self, degrees) -> np.ndarray:
+        """Functions of polytopes of given degrees."""
+        table = np.array([num_basis(self.dim, p, self.space) for p in range(HIGHEST + 1)])
+        return table[degrees]
+
+    def box_coordinates(self, polytope, x: np.ndarray) -> np.ndarray:
+        """Coordinates in (-1, 1)^d [item, …, dim] of places x [item, …, dim] in extended polytopes [item]."""
+        lower, upper = self.numbering.lower[polytope], self.numbering.upper[polytope]
+        shape = (len(x), *(1,) * (x.ndim - 2), self.dim)
+        return (2 * x - (lower + upper).reshape(shape)) / (upper - lower).reshape(shape)
+
+    # As other schemes ----------------------------------------------------------------------------------------------
+
+    @property
+    def dofmap(self):
+        return self.numbering.dofmap
+
+    @property
+    def block_size(self) -> int:
+        """Unknowns of a polytope where all have the same number on all ranks, else 1."""
+        return self.numbering.block_size
+
+    @property
+    def spaces(self):
+        return self.fine.spaces
+
+    @property
+    def auxiliary(self):
+        return self.fine.auxiliary
+
+    @property
+    def quadrature(self):
+        return self.fine.quadrature
+
+    @property
+    def quadrature_degree(self) -> int:
+        return self.fine.quadrature_degree
+
+    @property
+    def variant(self) -> str:
+        return "polytope"
+
+    def matrix_numbers(self) -> tuple[np.ndarray, np.ndarray]:
+        """PETSc row and column of each value of the matrix, see matrix.py."""
+        return self.blocks.numbers(self.options.poly_assembly)
+
+    def matrix_rows(self) -> tuple[np.ndarray, np.ndarray] | None:
+        return None if self.options.poly_assembly == "1" else self.blocks.csr()
+
+    def matrix_blocks(self) -> tuple[np.ndarray, np.ndarray] | None:
+        return self.blocks.block_csr() if self.block_size > 1 else None
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """Interfaces, and where the blocks of the matrix stand."""
+        return Blocks(self)
+
+    @cached_property
+    def penalty_numbers(self) -> np.ndarray:
+        return penalty_numbers(self)

@@ -1,0 +1,1 @@
+"""Interior penalty: neighbours, numbering, tables and kernel specs."""

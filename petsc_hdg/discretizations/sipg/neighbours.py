@@ -1,0 +1,164 @@
+"""Which cell lies behind each facet of each cell: one of this rank, a ghost of another, or a boundary condition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...device.halo_plan import HaloPlan
+from ...errors import PhysicsError, collectively
+from ...mesh.order import stable_order
+from .orientations import Orientations
+
+NOTHING = -1  # behind a facet without a term; the boundary kind k is -2 - k
+MOST_NATURAL = 31  # bits of the mask that tells which natural conditions hold on a facet
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Cells of a rank with their facet neighbours; those on other ranks, each once, follow as ghost cells.
+
+    num_cells   owned cells;  ghost_rank, ghost_cell [ghost]: the owner of each ghost and its number there
+    neighbour   [cell, F] cell behind each facet, ghosts from num_cells on; -1 none; -2 - k boundary kind k
+    facet       [cell, F] the facet's place in the neighbour, 0 on the boundary
+    orientation [cell, F] row of `Orientations.permutations`
+    kinds       [kind, component + 1] Dirichlet condition of each component or -1, then a bit for each natural condition
+    plan        HaloPlan of the ghost cells
+    vertices    [num_cells + ghost, vertex] global vertex numbers
+    cell_nodes  [num_cells + ghost, node], nodes [node, dim]: geometry, that of ghosts included
+    """
+
+    num_cells: int
+    ghost_rank: np.ndarray
+    ghost_cell: np.ndarray
+    neighbour: np.ndarray
+    facet: np.ndarray
+    orientation: np.ndarray
+    kinds: np.ndarray
+    plan: HaloPlan
+    vertices: np.ndarray
+    cell_nodes: np.ndarray
+    nodes: np.ndarray
+
+    @property
+    def num_ghosts(self) -> int:
+        return len(self.ghost_rank)
+
+    @property
+    def num_extended(self) -> int:
+        """Owned and ghost cells."""
+        return self.num_cells + self.num_ghosts
+
+    @cached_property
+    def has_ghost(self) -> np.ndarray:
+        """Cells with a ghost neighbour [cell] bool."""
+        return (self.neighbour >= self.num_cells).any(axis=1)
+
+    def extended(self, owned: np.ndarray) -> np.ndarray:
+        """Values [cell, …] of owned cells, followed by those of ghost cells. Collective."""
+        return np.concatenate([owned, _of_ghosts(self.plan, owned)])
+
+
+def _of_ghosts(plan: HaloPlan, owned: np.ndarray) -> np.ndarray:
+    """Values [ghost, …] of the ghost cells, from those [cell, …] of their owners. Collective."""
+    ghosts = np.zeros((plan.receive_ghosts.size, *owned.shape[1:]), owned.dtype)
+    plan.forward_host(np.ascontiguousarray(owned), ghosts)
+    return ghosts
+
+
+def find_neighbours(mesh, physics, orientations: Orientations) -> Neighbours:
+    """Neighbours of a mesh's owned cells, boundary kinds by the conditions. Collective. Raises PhysicsError."""
+    neighbour, place, ghost_rank, ghost_cell = _across(mesh)
+    plan = HaloPlan(mesh.comm, mesh.num_cells, ghost_rank, ghost_cell)
+    kinds = _boundary_kinds(mesh, physics, neighbour)
+    count = mesh.num_cells
+
+    topology, geometry = mesh.topology, mesh.geometry
+    own = topology.vertex_global[topology.cell_vertices[:count]]
+    vertices = np.concatenate([own, _of_ghosts(plan, own)])
+    places = _of_ghosts(plan, geometry.nodes[geometry.cell_nodes[:count]])
+    new = len(geometry.nodes) + np.arange(places.shape[0] * places.shape[1])
+    cell_nodes = np.concatenate([geometry.cell_nodes[:count], new.reshape(places.shape[:2])]).astype(np.int32)
+    return Neighbours(
+        num_cells=count,
+        ghost_rank=ghost_rank,
+        ghost_cell=ghost_cell,
+        neighbour=neighbour,
+        facet=place,
+        orientation=orientations.of_neighbours(vertices, neighbour, place),
+        kinds=kinds,
+        plan=plan,
+        vertices=vertices,
+        cell_nodes=cell_nodes,
+        nodes=np.concatenate([geometry.nodes, places.reshape(-1, mesh.dim)]),
+    )
+
+
+def _across(mesh) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """neighbour, facet [cell, F], and the ghosts' ranks and cells there. Collective."""
+    facets = mesh.topology.entity[mesh.dim - 1][: mesh.num_cells]
+    cells, faces = facets.shape
+    neighbour = np.full(cells * faces, NOTHING, np.int32)
+    place = np.zeros(cells * faces, np.int32)
+    flat = facets.ravel()
+    order = stable_order(flat)
+    first = np.flatnonzero(flat[order][1:] == flat[order][:-1])
+    a, b = order[first], order[first + 1]
+    for here, there in ((a, b), (b, a)):
+        neighbour[here], place[here] = there // faces, there % faces
+    ghost_rank, ghost_cell = _remote(mesh, flat, faces, neighbour, place)
+    return neighbour.reshape(cells, faces), place.reshape(cells, faces), ghost_rank, ghost_cell
+
+
+def _remote(mesh, flat, faces: int, neighbour, place) -> tuple[np.ndarray, np.ndarray]:
+    """Complete neighbours across ranks in place; the ghosts' ranks and cells. Collective.
+
+    Both ranks of a shared facet add their numbers, so that what is left after taking away one's own is the other's.
+    """
+    alone = np.flatnonzero(neighbour < 0)
+    mine = {"rank": np.full(len(alone), mesh.comm.rank), "cell": alone // faces, "place": alone % faces}
+    shared = mesh.facet_counts[flat[alone]] == 2
+    theirs = {}
+    for name, values in mine.items():
+        on_facets = np.zeros(mesh.num_facets, np.int32)
+        on_facets[flat[alone]] = values
+        theirs[name] = (mesh.exchange_facets(on_facets)[flat[alone]] - values)[shared]
+    alone = alone[shared]
+    pairs = np.stack([theirs["rank"], theirs["cell"]], axis=1).reshape(-1, 2)
+    ghosts, which = np.unique(pairs, axis=0, return_inverse=True)
+    neighbour[alone] = mesh.num_cells + which.ravel()
+    place[alone] = theirs["place"]
+    return ghosts[:, 0].astype(np.int32), ghosts[:, 1].astype(np.int32)
+
+
+def _boundary_kinds(mesh, physics, neighbour: np.ndarray) -> np.ndarray:
+    """Kinds of boundary facets, which are written into `neighbour`. Collective. Raises PhysicsError."""
+    facets = mesh.topology.entity[mesh.dim - 1][: mesh.num_cells]
+    rows = np.full((*facets.shape, physics.num_components + 1), -1, np.int32)
+    rows[:, :, -1] = 0
+    for number, condition in enumerate(physics.dirichlet):
+        on_facet = mesh.facet_mask(condition.label)
+        inside = mesh.comm.allreduce(int((on_facet & ~mesh.exterior).sum()))
+        with collectively(mesh.comm):
+            _check_exterior(physics, condition.label, inside)
+        mask = (on_facet & mesh.exterior)[facets]
+        for component in (condition.field.offset + c for c in condition.components):
+            free = mask & (rows[:, :, component] < 0)
+            rows[free, component] = number
+    for number, condition in enumerate(physics.natural):
+        cells, local = mesh.boundary_facets(condition.label)
+        rows[cells, local, -1] |= 1 << number
+    outside = (neighbour < 0) & ((rows[:, :, :-1] >= 0).any(axis=2) | (rows[:, :, -1] > 0))
+    kinds, which = np.unique(rows[outside], axis=0, return_inverse=True)
+    neighbour[outside] = -2 - which.ravel()
+    return kinds.astype(np.int32)
+
+
+def _check_exterior(physics, label: str, inside: int) -> None:
+    if inside:
+        raise PhysicsError(
+            f"physics '{physics.name}' has a Dirichlet condition on '{label}', which holds facets inside the "
+            "mesh; sipg_gpu takes conditions on the exterior only: give -fe_backend cg_gpu or cut the mesh there"
+        )

@@ -1,0 +1,207 @@
+"""Interior penalty: discontinuous elements, spectral on tensor cells; the product itself is the scheme."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ...errors import collectively
+from ...reference import (
+    cell_quadrature,
+    facet_quadrature,
+    is_tensor,
+    lobatto_cell_quadrature,
+    lobatto_facet_quadrature,
+    on_facets,
+    tensor_points,
+)
+from ..base import cell_fastest, padded
+from ..cg.scheme import ContinuousGalerkin
+from ..lines import tensor_order
+from .checks import check_sipg, degrees_of
+from .interleaved import discontinuous_dofmap, num_chunks
+from .neighbours import find_neighbours
+from .orientations import Orientations
+from .specs import SIPGSpecs
+
+
+class InteriorPenalty(SIPGSpecs, ContinuousGalerkin):
+    """Numbering, arrays and (from SIPGSpecs) kernel specs of the scheme `sipg_gpu`. Making one is collective.
+
+    A cell's rows are component by component, and nodes in each: in tensor order, x fastest, on quadrilaterals and
+    hexahedra, in basix' order on simplices. stride covers the extended cells: owned ones, then ghosts.
+
+    neighbours: what lies behind each facet; given, where it is known.   orientations: of the cell shape's facets.
+    """
+
+    name = "sipg_gpu"
+    simplex_degrees = None
+
+    def __init__(self, mesh, physics, options, limits=None, neighbours=None):
+        self.degrees = degrees_of(mesh.cell)
+        with collectively(mesh.comm):
+            super().__init__(mesh, physics, options, limits)
+            check_sipg(physics)
+        self.orientations = Orientations(mesh.cell)
+        self.neighbours = neighbours or find_neighbours(mesh, physics, self.orientations)
+        self.stride = padded(self.neighbours.num_extended)
+
+    # Numbering -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _numbering(self):
+        return discontinuous_dofmap(self.mesh, self.dm, self.spaces, self.neighbours, self.row_of_dof)
+
+    @property
+    def dofmap(self):
+        """Numbering of degrees of freedom; gives `dm` its section (collective)."""
+        return self._numbering[0]
+
+    @property
+    def extended_dofs(self) -> np.ndarray:
+        """Compact numbers [extended cell, dof]."""
+        return self._numbering[1]
+
+    @property
+    def element(self):
+        """The element of every component."""
+        return self.spaces[0].element
+
+    @cached_property
+    def tensor_order(self) -> np.ndarray:
+        """basix' number [node] of each node of a cell's rows."""
+        nodes = self.element.nodes
+        if not is_tensor(self.mesh.cell):
+            return np.arange(len(nodes))
+        return tensor_order(nodes)
+
+    @cached_property
+    def row_of_dof(self) -> np.ndarray:
+        """Row [dof] of each degree of freedom of a cell (field by field, basix' basis, component fastest)."""
+        node = np.argsort(self.tensor_order)
+        rows = [(s.first_component + np.arange(s.components)) * self.num_nodes + node[:, None] for s in self.spaces]
+        return np.concatenate([r.ravel() for r in rows])
+
+    @property
+    def num_nodes(self) -> int:
+        """Nodes of a cell, NB."""
+        return self.element.num_basis
+
+    @property
+    def num_chunks(self) -> int:
+        return num_chunks(self.mesh.num_cells)
+
+    @property
+    def theta(self) -> int:
+        return self.options.sipg_theta
+
+    @cached_property
+    def constrained_components(self):
+        """Nothing is essential: conditions are imposed weakly."""
+        start, end = self.mesh.dm.getChart()
+        shape = (end - start, self.physics.num_components)
+        return np.zeros(shape, bool), np.full(shape, -1, np.int32)
+
+    # Quadrature ----------------------------------------------------------------------------------------------------
+
+    @property
+    def collocated(self) -> bool:
+        """Whether the quadrature points are the nodes: on tensor cells, unless the user gives a quadrature degree."""
+        return is_tensor(self.mesh.cell) and self.options.quadrature_degree < 0
+
+    @property
+    def quadrature_degree(self) -> int:
+        chosen = self.options.quadrature_degree
+        if chosen >= 0:
+            return chosen
+        return 2 * self.element.degree - 1 if self.collocated else 2 * self.element.degree
+
+    @cached_property
+    def quadrature(self):
+        if self.collocated:
+            return lobatto_cell_quadrature(self.mesh.cell, self.element.degree)
+        return cell_quadrature(self.mesh.cell, self.quadrature_degree)
+
+    @cached_property
+    def facet_rules(self):
+        """Rules on each facet, and outward normals [F, dim] of the reference cell."""
+        if self.collocated:
+            return lobatto_facet_quadrature(self.mesh.cell, self.element.degree)
+        return facet_quadrature(self.mesh.cell, self.quadrature_degree)
+
+    @cached_property
+    def facet_permutations(self) -> np.ndarray:
+        """Point of the neighbour's facet [orientation, point] at each facet point."""
+        rule = self.facet_rules[0][0]
+        corners = on_facets(self.mesh.cell, np.zeros((1, self.dim - 1)))[0]
+        ends = on_facets(self.mesh.cell, np.eye(self.dim - 1))[0] - corners
+        return self.orientations.permutations((rule.points - corners) @ np.linalg.pinv(ends))
+
+    @cached_property
+    def facet_nodes(self) -> np.ndarray:
+        """Node of a cell's rows [F, point] at each facet point of the collocated rule."""
+        nodes = tensor_points(np.sort(np.unique(np.round(self.element.nodes[:, 0], 12))), self.dim)
+        points = np.stack([rule.points for rule in self.facet_rules[0]])
+        return np.argmin(np.abs(points[:, :, None] - nodes).sum(axis=-1), axis=2).astype(np.int32)
+
+    # Arrays, cell fastest ------------------------------------------------------------------------------------------
+
+    @property
+    def num_facets_of_cell(self) -> int:
+        return len(self.orientations.corners)
+
+    @property
+    def natural_facets(self) -> np.ndarray:
+        """None apart: natural conditions stand among the boundary kinds."""
+        return np.zeros((3, 0), np.int32)
+
+    def cell_dofs(self) -> np.ndarray:
+        """Compact numbers [dof, stride] of each extended cell's degrees of freedom."""
+        return cell_fastest(self.extended_dofs, self.stride)
+
+    def assembly_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """As in CG; here one entry is all of an owned value."""
+        owned, cells = self.dofmap.num_owned, self.mesh.num_cells
+        entry = np.empty(owned, np.int32)
+        entry[self.extended_dofs[:cells].T] = np.arange(self.num_dofs)[:, None] * self.stride + np.arange(cells)
+        return np.minimum(np.arange(owned + self.dofmap.num_ghosts + 1, dtype=np.int32), owned), entry
+
+    def nodes(self) -> np.ndarray:
+        return self.neighbours.nodes
+
+    def cell_nodes(self) -> np.ndarray:
+        return cell_fastest(self.neighbours.cell_nodes, self.stride)
+
+    def neighbour_rows(self) -> np.ndarray:
+        """What lies behind each facet [F, stride], see Neighbours.neighbour."""
+        return cell_fastest(self.neighbours.neighbour, self.stride)
+
+    def code_rows(self) -> np.ndarray:
+        """The neighbour's facet times the number of orientations, plus the orientation [F, stride]."""
+        code = self.neighbours.facet * self.orientations.count + self.neighbours.orientation
+        return cell_fastest(code.astype(np.int32), self.stride)
+
+    def chunk_lists(self) -> tuple[np.ndarray, np.ndarray]:
+        """Chunks without ghost neighbours, and the others."""
+        touched = np.zeros(self.num_chunks, bool)
+        touched[np.flatnonzero(self.neighbours.has_ghost) // 32] = True
+        return np.flatnonzero(~touched).astype(np.int32), np.flatnonzero(touched).astype(np.int32)
+
+    def coupling_numbers(self) -> tuple[np.ndarray, np.ndarray]:
+        """PETSc row and column of each entry of coupling blocks [F, test, trial, stride]; -1: dropped."""
+        numbers = np.full((self.stride, self.num_dofs), -1, dtype=self.dofmap.global_numbers.dtype)
+        numbers[: self.neighbours.num_extended] = self.dofmap.global_numbers[self.extended_dofs]
+        own = numbers.copy()
+        own[self.mesh.num_cells :] = -1
+        faces, n = self.num_facets_of_cell, self.num_dofs
+        behind = self.neighbour_rows()
+        columns = np.where(behind[:, :, None] >= 0, numbers[np.maximum(behind, 0)], -1)
+        shape = (faces, n, n, self.stride)
+        rows = np.broadcast_to(own.T[None, :, None, :], shape).ravel()
+        return rows, np.broadcast_to(np.moveaxis(columns, 2, 1)[:, None], shape).ravel()
+
+    def matrix_numbers(self) -> tuple[np.ndarray, np.ndarray]:
+        """PETSc row and column of each entry of cell blocks [test, trial, stride], then of coupling blocks."""
+        cells, couplings = super().matrix_numbers(), self.coupling_numbers()
+        return tuple(np.concatenate(pair) for pair in zip(cells, couplings, strict=True))

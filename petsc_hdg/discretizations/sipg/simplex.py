@@ -1,0 +1,187 @@
+"""Specs of interior penalty in one pass on triangles and tetrahedra: tables, orders of nodes, launch shapes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...codegen import KernelSpec
+from ...errors import OptionError
+from ...reference import ReferenceElement, tabulate
+from ..large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
+from .interleaved import CHUNK
+
+POINTWISE = ("geometry.clh", "point.clh", "sipg_flux.clh", "sipg_simplex.clh", "sipg_simplex_point.clh")
+CELL_DEGREES = {2: 4, 3: 2}  # up to which one work-item of a GPU holds a straight cell of one field
+CELLS = 128  # work-items of such a work-group
+ROLLED_DOFS = {2: 10, 3: 4}  # of a cell from which on its facets are done by the same instructions
+CPU_LANES = 8  # cells that a CPU does at once: a vector register of AVX-512
+GPU_THREADS = 256  # work-items of a work-group of a GPU, at most
+GPU_LOCAL_TARGET = 24 * 1024  # bytes of local memory that let several work-groups of a GPU run at once
+MOST_UNROLLED = 400  # multiplications of a value and its gradient at a point up to which their loop is unrolled
+
+
+@dataclass(frozen=True)
+class SimplexShape:
+    """Cells a work-group does at once, work-items of each, bytes of local memory of a residual and of an action."""
+
+    lanes: int
+    threads: int
+    residual_bytes: int
+    action_bytes: int
+
+    @property
+    def local_size(self) -> int:
+        return self.lanes * self.threads
+
+
+def simplex_specs(disc) -> dict[str, KernelSpec]:
+    """Specs of `sipg_residual` and `sipg_action` of an InteriorPenalty. Raises OptionError (local memory)."""
+    if suits_cell(disc):
+        return cell_specs(disc)
+    shape = simplex_shape(disc)
+    small = disc.num_dofs * (1 + disc.dim) <= MOST_UNROLLED
+    macros = {
+        **disc._macros(),
+        **disc.flux_macros,
+        "NQ": disc.quadrature.num_points,
+        "LANES": shape.lanes,
+        "THREADS": shape.threads,
+        "HELD": "__local",
+        "FOLDED": 0,
+        "UNROLL": '_Pragma("unroll")' if small else "",
+    }
+    sizes = {"sipg_residual": shape.residual_bytes, "sipg_action": shape.action_bytes}
+    most = SCATTERED_BYTES if disc.limits.is_gpu and shape.lanes < CHUNK else CONSTANT_BYTES
+    tables, placed = place_tables(simplex_tables(disc), disc.real_bytes, most)
+    macros |= placed.macros
+    found = {}
+    for name, size in sizes.items():
+        disc.global_tables[name] = placed.values
+        found[name] = KernelSpec(
+            name,
+            (*POINTWISE, "sipg_simplex.cl"),
+            macros,
+            tables,
+            disc.physics_text,
+            disc.options.precision,
+            shape.local_size,
+            size,
+        )
+    return found
+
+
+def simplex_items(disc, spec: KernelSpec, num_chunks: int) -> int:
+    """Work-items over a number of chunks."""
+    if "CELLS" in spec.macros:
+        return num_chunks * CHUNK
+    return num_chunks * CHUNK * spec.macros["THREADS"]
+
+
+def suits_cell(disc) -> bool:
+    """Whether one work-item of a GPU does a cell."""
+    few = disc.num_dofs <= disc.num_nodes and disc.element.degree <= CELL_DEGREES[disc.dim]
+    return disc.limits.is_gpu and few and disc.mesh.geometry.is_affine
+
+
+def cell_specs(disc) -> dict[str, KernelSpec]:
+    """Specs of both kernels with one work-item a cell."""
+    macros = {
+        **disc._macros(),
+        **disc.flux_macros,
+        "NQ": disc.quadrature.num_points,
+        "LANES": 1,
+        "HELD": "__private",
+        "FOLDED": 1,
+        "CELLS": CELLS,
+        "UNROLL": '_Pragma("unroll")',
+        "UNROLL_FACETS": '_Pragma("unroll")' if disc.num_dofs < ROLLED_DOFS[disc.dim] else '_Pragma("unroll 1")',
+    }
+    rounded = {name: without_dust(table) for name, table in simplex_tables(disc).items()}
+    tables, placed = place_tables(rounded, disc.real_bytes, CONSTANT_BYTES)
+    names, text = ("sipg_residual", "sipg_action"), disc.physics_text
+    disc.global_tables.update(dict.fromkeys(names, placed.values))
+    sources, precision = ("load_node.clh", *POINTWISE, "sipg_simplex_cell.cl"), disc.options.precision
+    return {n: KernelSpec(n, sources, macros | placed.macros, tables, text, precision, CELLS) for n in names}
+
+
+def without_dust(table: np.ndarray) -> np.ndarray:
+    """A table with zeros where rounding left less than 1e-14 of them."""
+    return np.where(np.abs(table) < 1e-14, 0, table)
+
+
+# Tables ---------------------------------------------------------------------------------------------------------------
+
+
+def simplex_tables(disc) -> dict[str, np.ndarray]:
+    """Tables of the cell, and of the facet opposite vertex 0; see sipg_simplex.cl."""
+    rule, normals = disc.quadrature, disc.facet_rules[1]
+    facet = disc.facet_rules[0][0]
+    tables = {
+        "AUX_START": disc.auxiliary.starts,
+        "ORDER": node_orders(disc.element),
+        "GEO_ORDER": node_orders(disc.geometry_element),
+        "WEIGHTS": rule.weights,
+        "FACET_WEIGHTS": facet.weights,
+        "FACET_NORMAL": normals[0],
+    }
+    for prefix, points in (("", rule.points), ("FACET_", facet.points)):
+        for name, element in (("BASIS", disc.element), ("GEO", disc.geometry_element)):
+            table = tabulate(element, points)
+            tables[prefix + name] = table.values
+            tables[prefix + ("GRAD" if name == "BASIS" else "GEO_GRAD")] = table.gradients
+    return tables
+
+
+def vertex_orders(dim: int) -> np.ndarray:
+    """Vertices [f, vertex] of a simplex in the order that begins with f, the others ascending."""
+    return np.array([[f, *(v for v in range(dim + 1) if v != f)] for f in range(dim + 1)], dtype=np.int32)
+
+
+def barycentric(points: np.ndarray) -> np.ndarray:
+    """Barycentric coordinates [point, dim + 1] of reference points [point, dim] of a simplex."""
+    return np.column_stack([1 - points.sum(axis=1), points])
+
+
+def node_orders(element: ReferenceElement) -> np.ndarray:
+    """A simplex' number [f, node] of each node if its vertices come in the order of `vertex_orders`."""
+    nodes = barycentric(element.nodes)
+    found = np.empty((element.dim + 1, len(nodes)), dtype=np.int32)
+    for f, vertices in enumerate(vertex_orders(element.dim)):
+        moved = np.empty_like(nodes)
+        moved[:, vertices] = nodes
+        found[f] = np.abs(moved[:, None] - nodes).max(axis=2).argmin(axis=1)
+    return found
+
+
+# Launch shape ---------------------------------------------------------------------------------------------------------
+
+
+def simplex_shape(disc) -> SimplexShape:
+    """Cells and work-items of a work-group. Raises OptionError where not even one cell fits into local memory."""
+    time, state = int(disc.physics.uses_time_derivative), int(not disc.physics.is_linear)
+    residual, action = (cell_reals(disc, v) * disc.real_bytes for v in (1 + time, 1 + state * (1 + time)))
+    largest, limits = max(residual, action), disc.limits
+    most = limits.local_bytes
+    if largest > most:
+        raise OptionError(
+            f"-{disc.options.prefix}fe_degree {disc.element.degree} with {disc.physics.num_components} components "
+            f"needs {largest} bytes of local memory for a {disc.mesh.cell}, and the device has {most}; "
+            f"lower -fe_degree, or give -{disc.options.prefix}sipg_kernel split"
+        )
+    if limits.is_gpu:
+        target = max(min(most, GPU_LOCAL_TARGET), largest)
+        lanes = next(k for k in (32, 16, 8, 4, 2, 1) if k * largest <= target)
+        threads = max(2, min(disc.num_nodes, min(GPU_THREADS, limits.max_work_group) // lanes))
+    else:
+        lanes, threads = next(k for k in (CPU_LANES, 4, 2, 1) if k * largest <= most), 1
+    return SimplexShape(lanes, threads, lanes * residual, lanes * action)
+
+
+def cell_reals(disc, vectors: int) -> int:
+    """Reals of local memory a cell takes, with so many vectors of its own and of a neighbour."""
+    rows, components = disc.num_dofs, disc.physics.num_components
+    points = max(disc.quadrature.num_points, disc.facet_rules[0][0].num_points)
+    geometry = disc.geometry_element.num_basis * disc.dim + disc.auxiliary.num_rows + 1
+    return (2 * vectors + 1) * rows + points * components * (1 + disc.dim) + 2 * geometry

@@ -1,0 +1,163 @@
+"""Kernel specs of interior penalty: the plain split of volume and fluxes, penalties, and where the fused ones are."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ...codegen import KernelSpec
+from ...reference import is_tensor
+from ..cg.specs import CGSpecs
+from .simplex import simplex_items, simplex_specs
+from .tensor import tensor_items, tensor_specs
+
+PLAIN = {  # file -> its kernels: two programs, as either is used without the other
+    "sipg_facet.cl": ("sipg_facet_residual", "sipg_facet_action"),
+    "sipg_facet_matrix.cl": ("sipg_facet_block", "sipg_facet_coupling"),
+}
+
+
+class SIPGSpecs(CGSpecs):
+    """The part of InteriorPenalty that describes its kernels; see there for the attributes it reads."""
+
+    is_first_order = False  # patches share vertices, which discontinuous cells do not
+    element_kernels = ("auto", "cell", "transpose")  # where no pass does volume and fluxes together
+
+    @cached_property
+    def variant(self) -> str:
+        """Variant of the volume kernels."""
+        return "cell" if self.options.kernel == "auto" else super().variant
+
+    def _facet_tables(self) -> dict[str, np.ndarray]:
+        rules, normals = self.facet_rules
+        names = ("FACET_BASIS", "FACET_GRAD", "FACET_GEO", "FACET_GEO_GRAD")
+        per_facet = [self._basis_tables(rule.points) for rule in rules]
+        tables = {name: np.stack([t[k] for t in per_facet]) for k, name in enumerate(names)}
+        weights = np.stack([rule.weights for rule in rules])
+        return {**self._dof_tables(), **tables, "FACET_WEIGHTS": weights, "FACET_NORMALS": normals}
+
+    @property
+    def flux_macros(self) -> dict[str, int]:
+        """Sizes that the fluxes need beside those of CG."""
+        return {
+            "NB": self.num_nodes,
+            "NFACETS": self.num_facets_of_cell,
+            "NQF": self.facet_rules[0][0].num_points,
+            "NORIENT": self.orientations.count,
+            "THETA": self.theta,
+            "F0_GRADIENT": int(reads_gradient(self.physics)),
+            "STATE": int(not self.physics.is_linear),
+        }
+
+    def _flux_sources(self, *files: str) -> tuple[str, ...]:
+        return (*self._sources("sipg_flux.clh"), *files)
+
+    @cached_property
+    def _plain_tables(self) -> dict[str, np.ndarray]:
+        return {**self._facet_tables(), "PERM": self.facet_permutations.astype(np.int32)}
+
+    def plain_specs(self) -> dict[str, KernelSpec]:
+        """Specs of `sipg_facet_residual`, `_action`, `_block`, `_coupling`."""
+        macros = {**self._macros(), **self.flux_macros}
+        found = {}
+        for file, names in PLAIN.items():
+            sources = self._flux_sources("sipg_facet.clh", file)
+            found |= {n: self._spec(n, sources, macros, self._plain_tables, 32) for n in names}
+        return found
+
+    def diagonal_spec(self) -> KernelSpec:
+        """Spec of `sipg_diagonal`."""
+        macros = {**self._macros(), **self.flux_macros, "NQ": self.quadrature.num_points}
+        tables = {**self._plain_tables, **self._cell_tables(self.quadrature)}
+        return self._spec("sipg_diagonal", self._flux_sources("sipg_facet.clh", "sipg_diagonal.cl"), macros, tables, 32)
+
+    def flux_spec(self) -> KernelSpec:
+        """Spec of `sipg_boundary_flux`."""
+        sources = self._flux_sources("sipg_facet.clh", "sipg_boundary_flux.cl")
+        macros = {**self._macros(), **self.flux_macros}
+        return self._spec("sipg_boundary_flux", sources, macros, self._plain_tables, 32)
+
+    def penalty_spec(self) -> KernelSpec:
+        """Spec of `sipg_penalty`."""
+        corners = self.orientations.corners
+        fields = np.concatenate([np.full(s.components, k) for k, s in enumerate(self.spaces)])
+        macros = {
+            **self._macros(),
+            **self.flux_macros,
+            "NCORNERS": corners.shape[1],
+            "PENALTY": self.penalty_factor,
+            "BOUNDARY": 1 if self.is_paper else 2,
+            "PAPER": int(self.is_paper),
+            "UPWIND": int(self.physics.is_linear),
+            "NUMBERS": int(self.side_numbers is not None),
+        }
+        rules = self.facet_rules[0]
+        ratio = np.array([rule.weights.sum() for rule in rules]) / self.quadrature.weights.sum()
+        tables = {
+            **self._plain_tables,
+            "FACET_RATIO": ratio,
+            "CORNERS": corners.astype(np.int32),
+            "FIELD": fields.astype(np.int32),
+        }
+        return self._spec("sipg_penalty", self._flux_sources("sipg_facet.clh", "sipg_penalty.cl"), macros, tables, 32)
+
+    @property
+    def has_fused(self) -> bool:
+        """Whether one pass over the cells computes residual and action."""
+        return self.collocated or not self.is_tensor
+
+    def fused_specs(self) -> dict[str, KernelSpec]:
+        """Specs of `sipg_residual` and `sipg_action`. Raises OptionError where local memory does not hold a cell."""
+        return tensor_specs(self) if self.is_tensor else simplex_specs(self)
+
+    def fused_items(self, spec: KernelSpec, num_chunks: int) -> int:
+        """Work-items of a fused kernel over a number of chunks."""
+        items = tensor_items if self.is_tensor else simplex_items
+        return items(self, spec, num_chunks)
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether cells are tensor products of intervals."""
+        return is_tensor(self.mesh.cell)
+
+    @property
+    def side_numbers(self) -> np.ndarray | None:
+        """Numbers [F, extended cell] that stand for |F|/|K| in the penalty, or None."""
+        return None
+
+    @property
+    def is_paper(self) -> bool:
+        return self.options.sipg_penalty == "paper"
+
+    @property
+    def penalty_factor(self) -> float:
+        """What multiplies (normal diffusivity) |F|/|K|, with -sipg_penalty paper over the facet's diameter.
+
+        Tensor cells: (p + 1)², twice what coercivity needs on rectangles; simplices: (d + 1)/2 (p + 1)(p + d)/d, from
+        the trace inequality on P_p shared by d + 1 facets (Warburton and Hesthaven 2003; Shahbazi 2005). Paper: 100 p²
+        (Gorlani 2015, section 4.3).
+        """
+        p, d, scale = self.element.degree, self.dim, self.options.sipg_penalty_scale
+        if self.is_paper:
+            return scale * 100.0 * p * p
+        if self.is_tensor:
+            return scale * (p + 1.0) ** 2
+        return scale * (d + 1) / 2 * (p + 1) * (p + d) / d
+
+    @property
+    def penalty_formula(self) -> str:
+        """The penalty in words."""
+        scale = f"{self.options.sipg_penalty_scale:g} "
+        if self.is_paper:
+            return f"{scale}· 100 p² κ / h_F"
+        tensor = "(p+1)²" if self.is_tensor else "(d+1)/2 (p+1)(p+d)/d"
+        return f"{scale}· {tensor} max κ |F|/|K|, twice that on the boundary"
+
+
+def reads_gradient(physics) -> bool:
+    """Whether f0 depends on the gradient."""
+    terms = physics.terms
+    if terms.jacobian is not None and any(term.kind == "g1" for term in terms.jacobian):
+        return True
+    return any(term.kind == "f0" and "u_x" in term.program.inputs for term in terms.residual)

@@ -1,0 +1,119 @@
+"""Specs of interior penalty in one pass on quadrilaterals and hexahedra: tables of lines, places of facets, shapes."""
+
+from __future__ import annotations
+
+import basix
+import numpy as np
+
+from ...codegen import KernelSpec
+from ...errors import OptionError
+from ...reference import gauss_lobatto, on_facets, tensor_points
+from ..lines import CPU_BYTES, UNROLL, as_vectors, lagrange, tensor_order
+from .interleaved import CHUNK
+from .node import TensorShape, gpu_shapes, node_rounds
+
+POINTWISE = ("geometry.clh", "point.clh", "sipg_flux.clh", "lines.clh", "sipg_tensor.clh")
+GPU = ("load_node.clh", *POINTWISE, "sipg_around.clh", "sipg_node.clh")
+NAMES = ("sipg_residual", "sipg_action")
+
+
+def tensor_specs(disc) -> dict[str, KernelSpec]:
+    """Specs of `sipg_residual` and `sipg_action` of a collocated InteriorPenalty. Raises OptionError (local memory)."""
+    shape, macros = tensor_shape(disc), {**disc._macros(), **disc.flux_macros, **tensor_sizes(disc), "UNROLL": UNROLL}
+    tables, sizes = tensor_tables(disc), dict(zip(NAMES, (shape.residual_bytes, shape.action_bytes), strict=True))
+    if not disc.limits.is_gpu:
+        macros |= {"LANES": shape.lanes, "HELD": "__local"}
+        sources = (*POINTWISE, "sipg_tensor_point.clh", "sipg_tensor.cl")
+        specs = {n: disc._spec(n, sources, macros, tables, 1, size) for n, size in sizes.items()}
+        return {n: as_vectors(s) for n, s in specs.items()}
+    if shape.threads == 1:
+        macros |= {"LANES": 1, "HELD": "__private", "STORED": 0, "CELLS": shape.lanes, "UNROLL_AXES": UNROLL}
+        return {n: disc._spec(n, (*GPU, "sipg_cell.cl"), macros, tables, shape.lanes) for n in NAMES}
+    tables["NODE_AT"] = node_rounds(disc.dim, macros["N"], shape)
+    macros |= {
+        "LANES": shape.lanes,
+        "THREADS": shape.threads,
+        "HELD": "__local",
+        "STORED": 1,
+        "UNROLL_AXES": UNROLL,
+    }
+    macros["ROUNDS"], sources = len(tables["NODE_AT"]), (*GPU, "sipg_node.cl")
+    items = shape.lanes * shape.threads
+    return {n: disc._spec(n, sources, macros, tables, items, size) for n, size in sizes.items()}
+
+
+def tensor_items(disc, spec: KernelSpec, num_chunks: int) -> int:
+    """Work-items over a number of chunks."""
+    if "CELLS" in spec.macros:
+        return num_chunks * CHUNK
+    return num_chunks * (CHUNK // spec.macros["LANES"]) * spec.local_size
+
+
+def tensor_sizes(disc) -> dict[str, int]:
+    """Sizes of lines and facets, of fields and of geometry."""
+    geometry = disc.mesh.geometry.degree + 1
+    return {"N": disc.element.degree + 1, "G": geometry, "GEO_FACET": geometry ** (disc.dim - 1)}
+
+
+def tensor_tables(disc) -> dict[str, np.ndarray]:
+    """One-dimensional tables, and places of nodes; see sipg_tensor.clh."""
+    points, weights = gauss_lobatto(disc.element.degree)
+    geometry = np.unique(np.round(disc.geometry_element.nodes[:, 0], 12))
+    values, slopes = lagrange(geometry, points)
+    return {
+        "AUX_START": disc.auxiliary.starts,
+        "D1": lagrange(points, points)[1],
+        "W1": weights,
+        "PHI": values,
+        "DPHI": slopes,
+        "NODE_ORDER": disc.tensor_order.astype(np.int32),
+        "GEO_ORDER": tensor_order(disc.geometry_element.nodes).astype(np.int32),
+        "PLACE": facet_places(disc, len(points)),
+        "GEO_PLACE": facet_places(disc, len(geometry)),
+    }
+
+
+def facet_places(disc, count: int) -> np.ndarray:
+    """Of a neighbour with `count` nodes on an edge, by its facet and orientation [F * NORIENT, 4]: the node at point 0
+    of the own facet, steps from node to node along the own facet's axes (the second is 0 on edges), step inwards.
+    """
+    cell, dim = disc.mesh.cell, disc.dim
+    points = tensor_points(np.linspace(0.0, 1.0, count), dim - 1)
+    strides = count ** np.arange(dim)
+    nodes = np.rint(on_facets(cell, points) * (count - 1)) @ strides
+    at = nodes[:, disc.orientations.permutations(points)]
+    inwards = -np.rint(basix.cell.facet_outward_normals(basix.CellType[cell])) @ strides
+    second = at[..., count] - at[..., 0] if dim == 3 else np.zeros(at.shape[:2])
+    rows = [at[..., 0], at[..., 1] - at[..., 0], second, np.broadcast_to(inwards[:, None], at.shape[:2])]
+    return np.stack(rows, axis=-1).reshape(-1, 4).astype(np.int32)
+
+
+# Launch shape ---------------------------------------------------------------------------------------------------------
+
+
+def tensor_shape(disc) -> TensorShape:
+    """Cells and work-items of a work-group. Raises OptionError where not even one cell fits into local memory."""
+    shapes = gpu_shapes(disc, tensor_sizes(disc)["G"]) if disc.limits.is_gpu else cpu_shapes(disc)
+    if not shapes:
+        degree, prefix = disc.element.degree, disc.options.prefix
+        raise OptionError(
+            f"-{prefix}fe_degree {degree} with {disc.physics.num_components} components needs more than the "
+            f"{disc.limits.local_bytes} bytes of local memory that the device has for a {disc.mesh.cell}; lower "
+            f"-{prefix}fe_degree, or give -{prefix}sipg_kernel split"
+        )
+    return shapes[0]
+
+
+def cpu_shapes(disc) -> list[TensorShape]:
+    """Cells that a CPU does at once, the most first."""
+    residual, action = (cell_reals(disc, v) * disc.real_bytes for v in (1, 1 + int(not disc.physics.is_linear)))
+    lanes = [k for k in (CPU_BYTES // disc.real_bytes, 4, 2, 1) if k * action <= disc.limits.local_bytes]
+    return [TensorShape(k, 1, k * residual, k * action) for k in lanes]
+
+
+def cell_reals(disc, vectors: int) -> int:
+    """Reals of local memory a cell takes where so many vectors are differentiated."""
+    sizes, components, nodes, dim = tensor_sizes(disc), disc.physics.num_components, disc.num_nodes, disc.dim
+    traces = 4 * components * disc.flux_macros["NQF"]
+    geometry = (sizes["G"] ** dim + 2 * sizes["GEO_FACET"]) * dim
+    return vectors * (components * nodes + traces) + components * (1 + dim) * nodes + geometry

@@ -1,0 +1,1 @@
+"""The trace system of condensed schemes: its elements, layout, groups of facets and kernel specs."""

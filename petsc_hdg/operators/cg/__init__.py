@@ -1,0 +1,1 @@
+"""The operator of continuous Galerkin on a device."""

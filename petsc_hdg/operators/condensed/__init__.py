@@ -1,0 +1,1 @@
+"""The operator of condensed schemes: local problems, states, recovery."""

@@ -1,0 +1,158 @@
+"""First use of a kernel of static condensation on a device: compare it with numpy on two cells.
+
+What a kernel solved is compared as equations, E_ii U = -E_it, whose round-off does not grow with the condition of E_ii.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ...device import verified
+from ...discretizations.condensed.oracle import CondensedOracle
+from ..verdict import SAMPLES, judge, random_values, vector_of, waiting
+
+
+def check_condensed(operator) -> None:
+    """Check `condense` and `condense_solve` of an operator where they have not been checked on this device yet. Not
+    collective. Raises DeviceError naming the kernel and the difference.
+    """
+    checks = {"condense": _check_condense, "condense_solve": _check_solve, "condense_residual": _check_residual}
+    names = waiting(operator, checks)
+    sample = _Sample(operator) if names else None
+    for name in names:
+        got, expected, scale = checks[name](sample)
+        judge(operator.all_kernels()[name], got, expected, operator.arrays.precision, scale)
+    if operator.local.classes:
+        _check_classes(operator, operator.local.classes)
+    if operator.discretization.in_time:
+        operator.states.check()
+
+
+def _check_classes(operator, classes) -> None:
+    """Those of cells that share solvers: the element matrix of a shape, and residual and local solution of cells."""
+    kernels = {name: classes.kernels[name] for name in ("condense_element", "condense_shared")}
+    if not any(verified.needs_check(kernel) for kernel in kernels.values()):
+        return
+    s = _Sample(operator)
+    n, m, disc = s.disc.num_eliminated, s.disc.num_trace_dofs, s.disc
+    matrices = classes._matrices(s.t)[classes.shapes.shape[list(s.cells)]]
+    expected = np.array([matrix for matrix, _ in s.systems])
+    judge(kernels["condense_element"], matrices, expected, operator.arrays.precision)
+    interior = operator.arrays.to_device(s.interior, "kernel check")
+    residual, solution = s.empty(m, disc.stride), s.empty(n, disc.stride)
+    classes.condense(vector_of(operator, s.values), interior, s.t, residual, solution)
+    residual, solution = s.to_host(residual, m, disc.stride), s.to_host(solution, n, disc.stride)
+    got, expected, scale = [], [], 0.0
+    for cell, (matrix, vector) in zip(s.cells, s.systems, strict=True):
+        step = solution[:, cell] - s.interior_of(cell)
+        got.append(np.concatenate([np.zeros(n), residual[:, cell]]))
+        expected.append(vector + matrix[:, :n] @ step)
+        scale = max(scale, np.abs(vector).max(), (np.abs(matrix[:, :n]) @ np.abs(step)).max())
+    judge(kernels["condense_shared"], np.array(got), np.array(expected), operator.arrays.precision, scale)
+
+
+class _Sample:
+    """Random interiors and traces of the last cells, on the device and on the host."""
+
+    t = 0.25
+
+    def __init__(self, operator):
+        self.operator, self.disc = operator, operator.discretization
+        self.count = min(SAMPLES, self.disc.mesh.num_cells)
+        self.first = self.disc.mesh.num_cells - self.count
+        dofmap, disc = self.disc.dofmap, self.disc
+        self.values = random_values(7, dofmap.num_owned + dofmap.num_tail)
+        self.numbers = dofmap.compact[dofmap.cell_dofs]
+        self.interior = random_values(8, max(1, disc.num_eliminated) * disc.stride).reshape(-1, disc.stride)
+        self.oracle = CondensedOracle(disc)
+
+    @property
+    def cells(self) -> range:
+        return range(self.first, self.first + self.count)
+
+    def interior_of(self, cell: int) -> np.ndarray:
+        return self.interior[: self.disc.num_eliminated, cell]
+
+    def trace_of(self, cell: int) -> np.ndarray:
+        return self.values[self.numbers[cell]]
+
+    def state_of(self, cell: int) -> np.ndarray:
+        return np.concatenate([self.interior_of(cell), self.trace_of(cell)])
+
+    def data(self, cell: int) -> tuple:
+        """What the oracle takes behind the state of a cell."""
+        return self.operator.aux_rows[:, cell], self.operator.constants, self.t
+
+    @cached_property
+    def systems(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Element matrix and vector of each cell."""
+        states = [(c, self.interior_of(c), self.trace_of(c), *self.data(c)) for c in self.cells]
+        return [(self.oracle.matrix(*state), self.oracle.residual(*state)) for state in states]
+
+    def empty(self, rows: int, columns: int = 1):
+        return self.operator.arrays.zeros(max(1, rows * columns))
+
+    def to_host(self, buffer, *shape: int) -> np.ndarray:
+        return self.operator.arrays.to_host(buffer, shape, name="kernel check").astype(float)
+
+    def launch(self, name: str, interior, *outputs) -> None:
+        """Run a kernel on the cells of the sample."""
+        local = self.operator.local
+        trace = vector_of(self.operator, self.values)
+        arguments = local._arguments(name, self.first, self.count, trace, interior, self.t)
+        local.kernels[name](local._items(name, self.count), *arguments, *outputs)
+
+
+def _check_condense(s: _Sample):
+    """E_ii [U, δ] + [E_it, R_i] = 0 and [K, r] = [E_tt, R_t] + E_ti [U, δ] for the kernel's U, δ, K and r."""
+    n, m, stride = s.disc.num_eliminated, s.disc.num_trace_dofs, s.disc.stride
+    interior = s.operator.arrays.to_device(s.interior, "kernel check")
+    schur, recovery, status = s.empty(m * m, s.count), s.empty(n * m, s.count), s.empty(stride)
+    residual, solution = s.empty(m, stride), s.empty(max(1, n), stride)
+    scratch = s.operator.local._scratch_for("condense")
+    s.launch("condense", interior, s.count, scratch, schur, recovery, residual, solution, status)
+    schur, recovery = s.to_host(schur, m, s.count, m), s.to_host(recovery, m, s.count, n) if n else np.zeros((m, 2, 0))
+    residual, solution = s.to_host(residual, m, stride), s.to_host(solution, max(1, n), stride)[:n]
+    got, expected, scale = [], [], 0.0
+    for k, (cell, (matrix, vector)) in enumerate(zip(s.cells, s.systems, strict=True)):
+        eliminated = np.column_stack([recovery[:, k].T, solution[:, cell] - s.interior_of(cell)])
+        given = np.column_stack([matrix[:, n:], vector])
+        got.append(np.vstack([np.zeros((n, m + 1)), np.column_stack([schur[:, k].T, residual[:, cell]])]))
+        expected.append(given + matrix[:, :n] @ eliminated)
+        scale = max(scale, np.abs(given).max(), (np.abs(matrix[:, :n]) @ np.abs(eliminated)).max(initial=0.0))
+    return np.array(got), np.array(expected), scale
+
+
+def _check_solve(s: _Sample):
+    """At the interior that the kernel gives, the trace's rows of the element vector are what it says, and the others 0
+    (unless its iteration failed, as it may from a random state).
+    """
+    n, m, stride = s.disc.num_eliminated, s.disc.num_trace_dofs, s.disc.stride
+    interior = s.operator.arrays.to_device(s.interior, "kernel check")
+    residual, status = s.empty(m, stride), s.empty(stride)
+    options, scratch = s.disc.options, s.operator.local._scratch_for("condense_solve")
+    outputs = options.hdg_local_max_it, options.hdg_local_rtol, scratch, residual, status
+    s.launch("condense_solve", interior, *outputs)
+    interior, residual = s.to_host(interior, max(1, n), stride)[:n], s.to_host(residual, m, stride)
+    status = s.to_host(status, stride)
+    got, expected, scale = [], [], 0.0
+    for cell, (matrix, _) in zip(s.cells, s.systems, strict=True):
+        vector = s.oracle.residual(cell, interior[:, cell], s.trace_of(cell), *s.data(cell))
+        got.append(np.concatenate([np.zeros(n) if status[cell] >= 0 else vector[:n], residual[:, cell]]))
+        expected.append(vector)
+        state = np.concatenate([interior[:, cell], s.trace_of(cell)])
+        scale = max(scale, (np.abs(matrix) @ np.abs(state)).max())
+    return np.array(got), np.array(expected), scale
+
+
+def _check_residual(s: _Sample):
+    """The element vectors of the cells."""
+    n, m, stride = s.disc.num_eliminated, s.disc.num_trace_dofs, s.disc.stride
+    interior = s.operator.arrays.to_device(s.interior, "kernel check")
+    residual, inner, status = s.empty(m, stride), s.empty(max(1, n), stride), s.empty(stride)
+    s.launch("condense_residual", interior, residual, inner, status)
+    found = np.vstack([s.to_host(inner, max(1, n), stride)[:n], s.to_host(residual, m, stride)])
+    scale = max((np.abs(m) @ np.abs(s.state_of(c))).max() for c, (m, _) in zip(s.cells, s.systems, strict=True))
+    return found[:, list(s.cells)].T, np.array([vector for _, vector in s.systems]), scale

@@ -1,0 +1,142 @@
+"""Cells of one shape share the solver of their interior: it is found once for each shape."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ...device import Kernel, kernels_of
+from ...discretizations.base import padded
+from ...discretizations.condensed.class_specs import class_shape, class_specs
+from ...discretizations.congruence import Shapes
+
+MOST_SHARE = 1 / 8  # shapes over cells, from which on sharing does not pay
+MOST_BYTES = 8e6  # of what shapes keep, which is to stay in cache
+
+
+class LocalClasses:
+    """K, U and [A⁻¹; B A⁻¹] of each shape of cells of a linear physics, from the matrix [A C; B G] of one of them.
+
+    A cell then takes its vector and a product, no elimination. The shapes' matrices come from the device and are
+    eliminated on the host, by LAPACK.
+    status [shape]: least over largest pivot of A, or -1 where tau is not positive.
+    """
+
+    def __init__(self, local, shapes: Shapes):
+        self.local, self.op, self.disc, self.arrays = local, local.op, local.disc, local.arrays
+        self.shapes = shapes
+        self.shape = self.arrays.to_device(shapes.shape, "cell shapes")
+        self._state: tuple | None = None  # what the solvers belong to
+        self.status = np.ones(shapes.count)
+
+    @cached_property
+    def kernels(self) -> dict[str, Kernel]:
+        """Those of condense_element.cl and condense_classes.cl, by name."""
+        return kernels_of(class_specs(self.disc), self.op.device)
+
+    # Solvers of the shapes ----------------------------------------------------------------------------------
+
+    def update(self, t: float) -> None:
+        """Find the solvers for time t and the constants and auxiliary data of the operator, if they are not there."""
+        state = (
+            t if self.disc.reads_time else None,
+            self.op.constants.tobytes(),
+            self.op.aux_rows[:, self.shapes.representative].tobytes(),
+        )
+        if state == self._state:
+            return
+        inside = self.disc.num_eliminated
+        matrices = self._matrices(t)
+        A, C, B, G = (
+            matrices[:, :inside, :inside], matrices[:, :inside, inside:], matrices[:, inside:, :inside],
+            matrices[:, inside:, inside:],
+        )  # fmt: skip
+        pivots = pivot_ratios(A)
+        self.status = np.where(self.status < 0, self.status, pivots)
+        A = np.where((pivots > 0)[:, None, None], A, np.eye(inside))  # of a failure, which `status` tells
+        solved = np.linalg.solve(A, np.concatenate([np.broadcast_to(np.eye(inside), A.shape), C], axis=2))
+        inverse, recovery = solved[:, :, :inside], -solved[:, :, inside:]
+        self.solver = self._stored(np.concatenate([inverse, B @ inverse], axis=1))
+        self.recovery = self._stored(recovery)
+        schur = np.ascontiguousarray((G + B @ recovery).transpose(2, 0, 1))
+        self.schur = self.arrays.to_device(schur, "cell shapes")  # [column, shape, row]: a tile of matrices
+        self._state = state
+
+    def _stored(self, matrices: np.ndarray):
+        """Device array [shape, column, row] of matrices [shape, row, column]."""
+        return self.arrays.to_device(np.ascontiguousarray(matrices.transpose(0, 2, 1)), "cell shapes")
+
+    def _matrices(self, t: float) -> np.ndarray:
+        """Element matrices [shape, row, column] of the shapes, from the device."""
+        op, disc, arrays = self.op, self.disc, self.arrays
+        cells, count = self.shapes.representative, self.shapes.count
+        stride, size = padded(count), class_shape(disc).size
+
+        def few(rows: np.ndarray):
+            """Device array [row, stride] of the representatives' columns of [row, cell]."""
+            chosen = np.zeros((len(rows), stride), dtype=rows.dtype)
+            chosen[:, :count] = rows[:, cells]
+            return arrays.to_device(chosen if chosen.size else np.zeros(1), "cell shapes")
+
+        shape, kernel = class_shape(disc), self.kernels["condense_element"]
+        scratch = arrays.empty(shape.scratch_entries * padded(count)) if shape.scratch_entries else None
+        matrices, status = arrays.empty(size * count * size), arrays.zeros(stride)
+        kernel(
+            -(-count // shape.cells) * shape.threads * shape.cells, count, 0, stride, op.dofmap.num_owned, float(t),
+            self.local.stabilization, op._constants, None, op._nodes, few(disc.cell_nodes()),
+            few(disc.facet_conditions()), few(op.aux_rows), op._tables("condense_element"), None, None, None, count,
+            scratch, matrices, status,
+        )  # fmt: skip
+        self.status = arrays.to_host(status, count, name="status").astype(float)
+        found = arrays.to_host(matrices, (size, count, size), name="cell shapes")
+        return np.ascontiguousarray(found.transpose(1, 2, 0), dtype=float)
+
+    # Cells --------------------------------------------------------------------------------------------------
+
+    def condense(self, trace, interior, t: float, residual, solution) -> None:
+        """Residual and local solution of all cells at (trace, interior)."""
+        self.update(t)
+        local, shape = self.local, class_shape(self.disc)
+        cells = self.disc.mesh.num_cells
+        arguments = local._arguments("condense_shared", 0, cells, trace, interior, t)
+        items = -(-cells // shape.cells) * shape.threads * shape.cells
+        self.kernels["condense_shared"](items, *arguments, self.shape, self.solver, residual, solution)
+
+    def spread(self, first: int, count: int, batch: int, schur) -> None:
+        """K of cells first … first + count - 1 into `schur` [column, batch, row]."""
+        items = count * self.disc.num_trace_dofs
+        self.kernels["condense_spread"](items, count, first, batch, self.shapes.count, self.shape, self.schur, schur)
+
+    def recover(self, trace, particular, interior) -> None:
+        """interior = particular + U trace."""
+        cells, op = self.disc.mesh.num_cells, self.op
+        self.kernels["condense_recover_shared"](
+            cells * self.disc.num_eliminated, cells, self.disc.stride, op.dofmap.num_owned, op._dofs, trace.owned,
+            trace.tail, self.shape, self.recovery, particular, interior,
+        )  # fmt: skip
+
+    @property
+    def cell_status(self) -> np.ndarray:
+        """`status` of each cell."""
+        return self.status[self.shapes.shape]
+
+
+def most_classes(disc) -> int:
+    """Shapes up to which sharing solvers pays."""
+    inside, trace = disc.num_eliminated, disc.num_trace_dofs
+    each = disc.real_bytes * ((inside + trace) ** 2 + inside * trace)
+    return int(min(MOST_SHARE * disc.mesh.num_cells, MOST_BYTES / each)) if inside else 0
+
+
+def pivot_ratios(matrices: np.ndarray) -> np.ndarray:
+    """Least over largest |pivot| of elimination without exchanges, of matrices [matrix, row, column]; 0: singular."""
+    left = matrices.copy()
+    pivots = np.empty(matrices.shape[:2])
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        for k in range(matrices.shape[1]):
+            pivots[:, k] = np.abs(left[:, k, k])
+            factors = left[:, k + 1 :, k] / left[:, k, k][:, None]
+            left[:, k + 1 :, k + 1 :] -= factors[:, :, None] * left[:, None, k, k + 1 :]
+        ratio = pivots.min(axis=1) / pivots.max(axis=1)
+    return np.where(np.isfinite(ratio), ratio, 0.0)

@@ -1,0 +1,258 @@
+"""The local stage of a condensed scheme: batches of cells condensed or solved on the device, tile by tile."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from petsc4py import PETSc
+
+from ... import stages
+from ...device import Kernel, kernels_of
+from ...discretizations.base import padded
+from .local_classes import LocalClasses, most_classes
+
+SHARE = 0.5  # of the device's memory that one tile may take
+SINGULAR = {"double": 1e-13, "single": 1e-6}  # least over largest pivot below which a local problem is singular
+CPU_BYTES = 1 << 28  # memory of a tile on a CPU, whose caches larger ones leave anyway
+
+
+class LocalStage:
+    """Kernels `condense` and `condense_solve` of an operator, and the tiles they work on.
+
+    status [cell]: what the last kernel said of each cell, on the device.
+    """
+
+    def __init__(self, operator):
+        self.op = operator
+        self.disc = operator.discretization
+        self.stabilization = self.disc.stabilization  # here, because all ranks must ask, also those without cells
+        self.arrays = operator.arrays
+        count = max(1, self.disc.stride)
+        self.residual = self.arrays.zeros(self.disc.num_trace_dofs * count)
+        self.solution = self.arrays.zeros(max(1, self.disc.num_eliminated * count))
+        self.status = self.arrays.zeros(count)
+        self._schur = self._scratch = self._classes = self._solved = None
+
+    @cached_property
+    def kernels(self) -> dict[str, Kernel]:
+        """`condense`, and `condense_residual` for states in time, or `condense_solve` of nonlinear local problems."""
+        names = ["condense"] + ([] if self.op.is_linear else ["condense_solve"])
+        if self.disc.in_time:
+            names = ["condense", "condense_residual"]
+        return kernels_of({name: self.disc.condense_spec(name) for name in names}, self.op.device)
+
+    @property
+    def classes(self) -> LocalClasses | None:
+        """The solvers of cells that share them, where it pays; else None. Linear physics only."""
+        shapes = self.op.shapes if self.op.is_linear else None
+        if shapes is None or not 0 < shapes.count <= most_classes(self.disc):
+            return None
+        if self._classes is None or self._classes.shapes is not shapes:
+            before, self._classes = self._classes, LocalClasses(self, shapes)
+            if before is not None:
+                self._classes.kernels = before.kernels
+        return self._classes
+
+    # Memory ----------------------------------------------------------------------------------------------
+
+    @property
+    def schur_reals(self) -> int:
+        """Reals of K of one cell."""
+        return self.disc.num_trace_dofs**2
+
+    @property
+    def recovery_reals(self) -> int:
+        """Reals of U of one cell."""
+        return self.disc.num_trace_dofs * self.disc.num_eliminated
+
+    @cached_property
+    def tile_cells(self) -> int:
+        """Cells condensed at once: what the user gives, else all, if memory holds their matrices."""
+        cells = max(1, self.disc.mesh.num_cells)
+        if self.disc.options.hdg_tile_cells:
+            return min(cells, self.disc.options.hdg_tile_cells)
+        scratch = max(self.disc.shape_of(k.spec.name).scratch_entries for k in self.kernels.values())
+        each = self.arrays.real.itemsize * (self.schur_reals + scratch)
+        device = self.op.device
+        room = min(SHARE * device.memory_bytes if device.is_gpu else CPU_BYTES, self._largest_buffer(each, scratch))
+        return int(max(1, min(cells, room // each)))
+
+    def _largest_buffer(self, each: int, scratch: int) -> float:
+        """Bytes of all of a tile that make its largest buffer as large as the device allows."""
+        part = self.arrays.real.itemsize * max(self.schur_reals, scratch)
+        return self.op.device.largest_buffer * each / part
+
+    def tiles(self):
+        """(first, count) of each tile."""
+        cells = self.disc.mesh.num_cells
+        return [(first, min(self.tile_cells, cells - first)) for first in range(0, cells, self.tile_cells)]
+
+    def _tiles_as_ghosts_come(self, trace, whole: bool = False):
+        """The tiles; cells that have unknowns of other ranks come once these have arrived. Collective if they have not.
+
+        whole: no tile is cut in two.
+        """
+        mesh = self.disc.mesh
+        inner = mesh.num_facet_inner if self.disc.has_jumps else mesh.num_inner
+        for first, count in self.tiles():
+            if trace.under_way and not whole and first < inner < first + count:
+                yield first, inner - first
+                first, count = inner, first + count - inner
+            if first + count > inner:
+                trace.arrive()
+            yield first, count
+        trace.arrive()
+
+    def release(self) -> None:
+        """Give back the memory of a tile's matrices."""
+        self._schur = None
+
+    # Launches --------------------------------------------------------------------------------------------
+
+    def _arguments(self, name: str, first: int, count: int, trace, interior, t: float) -> tuple:
+        """CONDENSE_ARGUMENTS of condense_point.clh."""
+        op, disc = self.op, self.disc
+        return (
+            count, first, disc.stride, op.dofmap.num_owned, float(t), self.stabilization, op._constants, op._dofs,
+            op._nodes, op._cell_nodes, op._conditions, op._aux, op._tables(name), trace.owned, trace.tail, interior,
+        )  # fmt: skip
+
+    def _scratch_for(self, name: str):
+        entries = self.disc.shape_of(name).scratch_entries
+        if entries and self._scratch is None:
+            most = max(self.disc.shape_of(k).scratch_entries for k in self.kernels)
+            self._scratch = self.arrays.empty(most * padded(self.tile_cells))
+        return self._scratch if entries else None
+
+    def _items(self, name: str, count: int) -> int:
+        shape = self.disc.shape_of(name)
+        return -(-count // shape.cells) * shape.group
+
+    def condense(self, trace, interior, t: float, take=None, recovery=None) -> None:
+        """Condense all cells at (trace, interior): `residual`, `solution`, and take(K, first, count, batch) by tiles.
+
+        recovery: buffer for U of all cells in one tile, or None. `condensation_failure` tells how it went.
+        """
+        with stages.event("Condense", self.flops):
+            self._condense(trace, interior, t, take, recovery)
+
+    @property
+    def flops(self) -> int:
+        """Flops of a condensation without the physics: of all cells, or of each shape and a product a cell."""
+        disc, classes = self.disc, self.classes
+        if not classes:
+            return disc.mesh.num_cells * disc.flops_per_cell
+        product = 2 * disc.num_eliminated * (disc.num_eliminated + disc.num_trace_dofs)
+        return classes.shapes.count * disc.flops_per_cell + disc.mesh.num_cells * product
+
+    def _condense(self, trace, interior, t: float, take, recovery) -> None:
+        classes = self.classes
+        if classes:
+            trace.arrive()
+            classes.condense(trace, interior, t, self.residual, self.solution)
+            if take is None or self.op.stores.take_shapes(classes):
+                return
+        for first, count in self._tiles_as_ghosts_come(trace, whole=recovery is not None):
+            batch = padded(min(self.tile_cells, self.disc.mesh.num_cells))
+            if take is not None and self._schur is None:
+                self._schur = self.arrays.empty(self.schur_reals * batch)
+            schur = None if take is None else self._schur
+            if classes:
+                classes.spread(first, count, batch, schur)
+                take(schur, first, count, batch)
+                continue
+            self.kernels["condense"](
+                self._items("condense", count), *self._arguments("condense", first, count, trace, interior, t), batch,
+                self._scratch_for("condense"), schur, recovery, self.residual, self.solution, self.status,
+            )  # fmt: skip
+            if take is not None:
+                take(schur, first, count, batch)
+
+    def solve(self, trace, interior, t: float) -> None:
+        """Solve the local problems at `trace` from `interior` on, in place; `residual` is that of the trace."""
+        with stages.event("LocalNewton"):
+            self._solve(trace, interior, t)
+            self._solved = self._statuses()
+            PETSc.Log.logFlops(self.newton_flops * float(self._solved.clip(min=0).sum(dtype=float)))
+
+    @property
+    def newton_flops(self) -> int:
+        """Flops of a step of Newton's method in one cell, without the physics: sum over points, eliminate."""
+        disc = self.disc
+        solved, condensed = (sum(2 * n * (n + 1 - k) for k in range(disc.num_eliminated)) for n in self._sizes)
+        return disc.flops_per_cell - condensed + solved
+
+    @property
+    def _sizes(self) -> tuple[int, int]:
+        """Rows of a cell's matrix in Newton's method, and in a condensation."""
+        return self.disc.num_eliminated, self.disc.num_functions * self.disc.components
+
+    def _solve(self, trace, interior, t: float) -> None:
+        options, name = self.disc.options, "condense_solve"
+        for first, count in self._tiles_as_ghosts_come(trace):
+            self.kernels[name](
+                self._items(name, count), *self._arguments(name, first, count, trace, interior, t),
+                options.hdg_local_max_it, options.hdg_local_rtol, self._scratch_for(name), self.residual,
+                self.status,
+            )  # fmt: skip
+
+    def sum(self, trace, interior, t: float) -> None:
+        """Element vectors at (trace, interior), nothing eliminated: `residual` of the trace, `inner` [dof, stride]."""
+        name, cells = "condense_residual", self.disc.mesh.num_cells
+        with stages.event("CellResidual"):
+            self.kernels[name](
+                self._items(name, cells), *self._arguments(name, 0, cells, trace, interior, t), self.residual,
+                self.inner, self.status,
+            )  # fmt: skip
+
+    @cached_property
+    def inner(self):
+        """Residuals [dof, stride] that the interior's functions test."""
+        return self.arrays.zeros(max(1, self.disc.num_eliminated * max(1, self.disc.stride)))
+
+    # Verdicts --------------------------------------------------------------------------------------------
+
+    def _statuses(self) -> np.ndarray:
+        return self.arrays.to_host(self.status, self.disc.mesh.num_cells, name="status")
+
+    def condensation_failure(self) -> str:
+        """What is wrong with the worst cell after `condense`, or ""."""
+        status = self.classes.cell_status if self.classes else self._statuses()
+        bad = ~(status > SINGULAR[self.arrays.precision])
+        if not bad.any():
+            return ""
+        cell = int(np.argmin(np.where(np.isnan(status), -np.inf, status)))
+        if status[cell] < 0:
+            return self._stabilization_failure(cell)
+        return (
+            f"the local problem of cell {self._where(cell)} is singular (and {bad.sum() - 1} more are): "
+            "the physics and the trace do not determine the solution inside it; add diffusion or reaction"
+        )
+
+    def solve_failure(self) -> str:
+        """What is wrong with the worst cell after `solve`, or ""."""
+        status = self._solved
+        bad = status < 0
+        if not bad.any():
+            return ""
+        cell = int(np.argmax(status == -1)) if (status == -1).any() else int(np.argmax(bad))
+        if status[cell] == -1:
+            return self._stabilization_failure(cell)
+        return (
+            f"Newton's method for the local problem of cell {self._where(cell)} failed within "
+            f"{self.disc.options.hdg_local_max_it} steps (as in {bad.sum() - 1} other cells of this rank); a better "
+            "first guess, smaller load steps or a larger -hdg_tau may help"
+        )
+
+    def _stabilization_failure(self, cell: int) -> str:
+        return (
+            f"the stabilization tau is not positive and finite on a facet of cell {self._where(cell)}; "
+            "give -hdg_tau a number or an expression that is positive everywhere"
+        )
+
+    def _where(self, cell: int) -> str:
+        """A cell in words: its number, rank and centre."""
+        geometry, comm = self.disc.mesh.geometry, self.disc.mesh.comm
+        centre = geometry.nodes[geometry.cell_nodes[cell]].mean(axis=0)
+        return f"{cell} of rank {comm.rank} near ({', '.join(f'{v:.4g}' for v in centre)})"

@@ -1,0 +1,272 @@
+"""The operator of condensed schemes: eliminate the interior of each cell, multiply on the trace, recover."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ... import stages
+from ...device import Kernel, kernels_of
+from ...discretizations.condensed.class_specs import class_specs
+from ...errors import SolveError
+from ..overlap import LAST, OUTER
+from ..trace.stores import TraceStores
+from ..trace.symmetry import is_symmetric
+from ..vectors import TailedVector
+from .kept_recovery import KeptRecovery
+from .local_classes import most_classes
+from .local_stage import LocalStage
+from .recovered import Recovered
+from .recovery import Recovery
+
+
+class CondensedOperator(Recovered):
+    """Kernels of a CondensedDiscretization bound to the buffers they work on; PETSc's vector is the trace.
+
+    Linear physics is condensed once for all states: F(λ) = K λ + F(0), interior = U λ + f (King et al. 2014, eq. 17 and
+    section 4.3), until constants, auxiliary fields or the time change. Nonlinear local problems are solved at each
+    residual, from the interior of the last one on.
+    """
+
+    def __init__(self, discretization, arrays):
+        super().__init__(discretization, arrays)
+        self.is_linear = discretization.physics.is_linear
+        self._conditions = arrays.to_device(discretization.facet_conditions(), "facet conditions")
+        self.current, self.state, self.essential = TailedVector(self), TailedVector(self), TailedVector(self)
+        self.direction = TailedVector(self)
+        self.interior = arrays.zeros(max(1, discretization.num_eliminated * discretization.stride))
+        self.local = LocalStage(self)
+        self.stores = TraceStores(self)
+        self.kept = KeptRecovery(self)
+        self.recovery = Recovery(self)
+        self.failure = ""
+        self.patience: int | None = None  # residuals whose local problems may fail before all others do; None: any
+        self.holds_interior = False  # whether `linearize` takes the interior as it is (JointState)
+        self._condensed_at: float | None = None  # time for which a linear physics is condensed
+        self._shift = self._particular = None
+        self._symmetric: bool | None = None
+
+    @property
+    def _essential_vectors(self):
+        return self.current, self.state, self.essential
+
+    @property
+    def format_kind(self) -> str:
+        """How the trace matrix is stored: dense blocks need facets that own their unknowns."""
+        kind = self.discretization.options.hdg_trace_mat
+        return kind if kind == "aij" or self.discretization.has_jumps else "element"
+
+    # Data and kernels ------------------------------------------------------------------------------------
+
+    def set_constants(self, values) -> None:
+        super().set_constants(values)
+        self._condensed_at = None
+
+    def set_auxiliary(self, name: str, values) -> None:
+        super().set_auxiliary(name, values)
+        self._condensed_at = None
+        self.__dict__.pop("shapes", None)
+        self.kept.forget_choice()
+
+    def compile(self, matrices: bool = False) -> None:
+        """Compile what residuals and products need; with `matrices`, values of the assembled matrix are kept too."""
+        self.stores.wants_values = matrices or self.format is None
+        self.kernels, self.kept.kernels, self.local.kernels  # noqa: B018
+        self.stores.compile()
+
+    def compile_variants(self) -> None:
+        self.stores.compile_variants()
+        if self.is_linear and self.discretization.options.hdg_share:
+            for spec in class_specs(self.discretization).values():
+                Kernel(spec, self.device)
+
+    @property
+    def format(self):
+        """The trace matrix of products, as it is stored, or None where it is assembled alone."""
+        return self.stores.format
+
+    @property
+    def rough(self):
+        """The trace matrix of the preconditioner, where it is stored apart, or None."""
+        return self.stores.rough
+
+    @cached_property
+    def kernels(self) -> dict[str, Kernel]:
+        """`assemble`."""
+        return kernels_of({"assemble": self.discretization.assemble_spec()}, self.device)
+
+    def all_kernels(self) -> dict[str, Kernel]:
+        """Every kernel compiled so far, by name."""
+        stored = self.format.kernels if self.format else {}
+        return {**self.kernels, **self.kept.kernels, **self.local.kernels, **stored}
+
+    @property
+    def flops(self) -> int:
+        """Flops of this rank's residual beside the local stage, which counts its own."""
+        return self.format.flops if self.is_linear and self.format is not None else 0
+
+    matrix_flops = diagonal_flops = 0  # what is assembled, or picked, has been counted by the local stage
+
+    # Local stage -----------------------------------------------------------------------------------------
+
+    def trace(self, x, t: float, vector: TailedVector | None = None) -> TailedVector:
+        """A trace with its ghosts and essential values, from owned values. Collective."""
+        vector = vector or self.current
+        self.update_essential(vector, t)
+        return vector.use(x)
+
+    def _check(self, failure: str) -> None:
+        """Agree on a failure of the local stage. Collective."""
+        comm = self.discretization.mesh.comm
+        self.failure = next((f for f in comm.allgather(failure) if f), "")
+
+    def _condense(self, trace: TailedVector, interior, t: float, matrix: bool, recovery=None) -> None:
+        """Condense all cells; with `matrix` into the stores of the trace matrix. Collective."""
+        self._condensed_at = self._symmetric = None
+        stores, failure = self.stores, ""
+        take = stores.take if matrix else None
+        if matrix:
+            stores.begin()
+        self.local.condense(trace, interior, t, take, recovery)
+        if matrix and stores.retry():
+            failure = stores.checked()
+            self.local.condense(trace, interior, t, take, recovery)
+        self.local.release()
+        self._check(failure or self.local.condensation_failure())
+        if self.failure:
+            raise SolveError(self.failure)
+        if matrix:
+            stores.exchange()
+
+    @cached_property
+    def shapes(self):
+        """Shapes of congruent cells, where the format or the local stage can share and it may pay; else None."""
+        disc = self.discretization
+        most = self.format.most_shapes if self.format is not None and self.format.can_share else 0
+        most = max(most, most_classes(disc) if self.is_linear else 0)
+        return disc.congruence(self.aux_rows, most) if most and disc.options.hdg_share else None
+
+    @property
+    def storage(self) -> str:
+        return self.stores.description
+
+    def _prepare(self, t: float) -> None:
+        """Condense a linear physics for all states at time t: matrix, F(0), and what recovery takes. Collective."""
+        if self._condensed_at == t:
+            return
+        disc, arrays = self.discretization, self.arrays
+        if self._shift is None:
+            self._shift, self._zero = (arrays.zeros(max(1, self.dofmap.num_owned)) for _ in range(2))
+            self._particular = arrays.zeros(max(1, disc.num_eliminated * disc.stride))
+        recovery = self.kept.buffer()
+        essential = self.trace(self._zero, t, self.essential)
+        arrays.fill(self.interior, 0)
+        self._condense(essential, self.interior, t, matrix=True, recovery=recovery)
+        arrays.copy(self.local.solution, self._particular, disc.num_eliminated * disc.stride)
+        self._sum_residual(self._shift)
+        self._condensed_at = t
+
+    def _begin_trace(self, x, t: float) -> TailedVector:
+        """Like `trace`, with the ghosts yet to come: the local stage begins with cells that need none. Collective."""
+        self.update_essential(self.current, t)
+        return self.current.begin(x)
+
+    def _sum_residual(self, out) -> None:
+        """out = the trace residual of the last local stage, summed over all ranks. Collective."""
+        element, alone = self.local.residual, not self.halo.plan.active
+        self.assemble(element, out, None if alone else OUTER)
+        if not alone:
+            self.halo.reverse_add_begin(self.ghost_sums)
+            self.assemble(element, out, LAST)
+            self.halo.reverse_add_end(out)
+
+    def _solve_nonlinear(self, trace: TailedVector, t: float) -> None:
+        if self.holds_interior or self.patience == 0:
+            trace.arrive()
+        elif self.discretization.num_eliminated:
+            self.local.solve(trace, self.interior, t)
+            self._check(self.local.solve_failure())
+            if self.failure and self.patience:
+                self.patience -= 1
+        else:
+            self.local.condense(trace, self.interior, t)
+
+    # What PETSc's callbacks use --------------------------------------------------------------------------
+
+    def residual(self, x, out, t: float = 0.0, u_t=None) -> None:
+        """out = F(x) of the trace. Collective. A failed local problem is told by `failure`."""
+        if self.is_linear and self.format is not None:
+            self._prepare(t)
+            self.format.apply(x, out)
+            self._add_to(self.dofmap.num_owned, self.dofmap.num_owned, self._shift, out)
+        elif self.is_linear:
+            self.arrays.fill(self.interior, 0)
+            self.local.condense(self._begin_trace(x, t), self.interior, t)
+            self._sum_residual(out)
+        else:
+            self._solve_nonlinear(self._begin_trace(x, t), t)
+            self._sum_residual(out)
+
+    def linearize(self, x, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
+        """Condense at x. Collective. Raises SolveError, on all ranks, for a singular local problem."""
+        if self.is_linear:
+            self._prepare(t)
+            return
+        self.update_essential(self.state, t)
+        self.state.keep(x, begin=True)
+        self._solve_nonlinear(self.state, t)
+        self._condense(self.state, self.interior, t, matrix=True)
+
+    def action(self, dx, out) -> None:
+        """out = K dx at the state of `linearize`. Collective."""
+        self.format.apply(dx, out)
+
+    def diagonal(self, out) -> None:
+        """out = diagonal of K. Collective."""
+        self.format.apply_column(-1, out)
+
+    def matrices(self) -> np.ndarray:
+        """Trace matrices [column, cell, row] of the last `linearize`, flat: the values for `matrix_numbers`."""
+        return self.stores.values.ravel()
+
+    def is_symmetric(self) -> bool:
+        """Whether the matrix of the last `linearize` is symmetric, found out once. Collective."""
+        if self._symmetric is None:
+            self._symmetric = is_symmetric(self)
+        return self._symmetric
+
+    def local_state(self, x, t: float = 0.0):
+        """The interior [eliminated dof, stride] that belongs to a trace, in a buffer that the next call changes."""
+        if not self.is_linear:
+            self._solve_nonlinear(self.trace(x, t), t)
+            if self.failure:
+                raise SolveError(self.failure)
+            return self.interior
+        disc = self.discretization
+        if self.kept.is_kept:
+            self._prepare(t)
+            self.direction.use(x)
+            with stages.event("Recover", 2 * disc.num_eliminated * disc.mesh.num_cells * disc.num_trace_dofs):
+                self.kept.recover(self.direction, self._particular, self.interior)
+            return self.interior
+        self.arrays.fill(self.interior, 0)
+        self.local.condense(self.trace(x, t), self.interior, t)
+        return self.local.solution
+
+    def details(self, complete: bool = True) -> list[str]:
+        """Storage of the trace matrix, and how many local solvers there are where cells share them. Collective."""
+        found = super().details(complete)
+        if complete and self.local.classes:
+            cells = self.discretization.mesh.num_cells
+            found.append(f"  local solvers: {self.local.classes.shapes.count} for {cells} cells on rank 0")
+        return found
+
+    @property
+    def main_kernel(self) -> Kernel:
+        """The kernel whose launch shape tells most."""
+        return self.local.kernels["condense"]
+
+    @cached_property
+    def _add_to(self) -> Kernel:
+        return Kernel(self.discretization.assemble_spec("add_to"), self.device)

@@ -1,0 +1,193 @@
+"""What follows a condensed solve: u in the cells, its gradient, the superconvergent u*, errors, integrals."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...device import Kernel
+from ...discretizations import CellField
+from ...discretizations.condensed.recovery_specs import RecoverySpecs
+from ...discretizations.integral_specs import condensed_error_spec, condensed_integral_spec
+from ...errors import OptionError
+from ...reference import ReferenceElement, facet_cell
+
+POOL_BYTES = {True: 1 << 29, False: 1 << 26}  # working memory of u* on a GPU, on a CPU
+
+
+class Recovery:
+    """Kernels that recover cell by cell from a trace; x is a buffer of owned trace values [num_owned].
+
+    op: a condensed operator, which solves the local problems (`local_state`) and gives the trace (`trace`).
+    All methods are collective.
+    """
+
+    def __init__(self, op):
+        self.op = op
+        self.disc = op.discretization
+        self.arrays = op.arrays
+        self.specs = RecoverySpecs(self.disc)
+        self._kernels: dict[str, Kernel] = {}
+        self._table_buffers: dict = {}
+
+    @property
+    def has_star(self) -> bool:
+        """Whether there is a superconvergent solution: with hybridizable DG."""
+        return self.disc.has_jumps
+
+    @property
+    def norms(self) -> tuple[str, ...]:
+        """What the rows of `errors` are squares of."""
+        return ("L2", "H1", "star") if self.has_star else ("L2", "H1")
+
+    # Kernels ---------------------------------------------------------------------------------------------
+
+    def kernel(self, name: str) -> Kernel:
+        """The kernel `hdg_<name>`, compiled at first use."""
+        if name not in self._kernels:
+            specs = self.specs
+            is_error = name == "error"
+            spec = condensed_error_spec(specs, self.has_star) if is_error else getattr(specs, f"{name}_spec")()
+            self._kernels[name] = Kernel(spec, self.arrays.device)
+        return self._kernels[name]
+
+    def integral_kernel(self, objective) -> Kernel:
+        """What `integrals` takes for an Objective. Not collective."""
+        return Kernel(condensed_integral_spec(self.specs, objective), self.arrays.device)
+
+    def _arguments(self, kernel: Kernel, x_e, t: float) -> tuple:
+        """RECOVERY_ARGUMENTS of hdg_recovery.clh."""
+        op, disc, name = self.op, self.disc, kernel.spec.name
+        if name not in self._table_buffers:
+            values = self.specs.global_tables[name]
+            self._table_buffers[name] = self.arrays.to_device(values, "tables") if values.size else None
+        return (
+            disc.mesh.num_cells, disc.stride, float(t), op._constants, op._nodes, op._cell_nodes, op._aux,
+            self._table_buffers[name], x_e,
+        )  # fmt: skip
+
+    # Buffers on the device -------------------------------------------------------------------------------
+
+    def coefficients(self, x, t: float):
+        """Coefficients of u, then of the trace [function, component, stride], solving the local problems."""
+        disc = self.disc
+        interior = self.op.local_state(x, t)
+        trace = self.op.trace(x, t)
+        rows = disc.num_eliminated + disc.num_trace_dofs
+        out, dofs = self.arrays.empty(rows * disc.stride), self.op._dofs
+        arguments = (disc.mesh.num_cells, disc.stride, disc.dofmap.num_owned, dofs, interior, trace.owned, trace.tail)
+        self.kernel("collect")(rows * disc.stride, *arguments, out)
+        return out
+
+    def gradient(self, x_e, t: float):
+        """Physical gradients [node, component, dim, stride] at the nodes of `specs.gradient_element`."""
+        disc, kernel, nodes = self.disc, self.kernel("gradient"), self.specs.gradient_element.num_basis
+        out = self.arrays.empty(nodes * disc.components * disc.dim * disc.stride)
+        kernel(nodes * disc.stride, *self._arguments(kernel, x_e, t), out)
+        return out
+
+    def star(self, x_e, t: float):
+        """Coefficients of u* [node, component, stride]: (∇u*, ∇v) = (q, ∇v) for all v, with the mean of u."""
+        disc, kernel = self.disc, self.kernel("star")
+        count, threads = disc.mesh.num_cells, kernel.spec.macros["THREADS"]
+        out = self.arrays.empty(self.specs.star_element.num_basis * disc.components * disc.stride)
+        if kernel.spec.macros["SCRATCH_IS_LOCAL"]:
+            kernel(count * threads, *self._arguments(kernel, x_e, t), 0, count, None, out)
+            return out
+        size = self.specs.star_scratch
+        most = POOL_BYTES[self.arrays.device.is_gpu] // (size * self.arrays.real.itemsize)
+        tile = max(1, min(count, most))
+        pool = self.arrays.empty(tile * size)
+        for first in range(0, count, tile):
+            last = min(first + tile, count)
+            kernel((last - first) * threads, *self._arguments(kernel, x_e, t), first, last, pool, out)
+        return out
+
+    # Results on the host ---------------------------------------------------------------------------------
+
+    def fields(self, x, t: float = 0.0) -> list[CellField]:
+        """Each field u; with hybridizable DG its gradient `grad_u` (component, then direction) and `u_star` too."""
+        disc, specs, x_e = self.disc, self.specs, self.coefficients(x, t)
+        if not self.has_star:
+            return self._by_field("{}", disc.cell_element, x_e, 1, disc.num_interior)
+        return [
+            *self._by_field("{}", disc.cell_element, x_e, 1),
+            *self._by_field("grad_{}", specs.gradient_element, self.gradient(x_e, t), disc.dim),
+            *self._by_field("{}_star", specs.star_element, self.star(x_e, t), 1),
+        ]
+
+    def _by_field(self, name: str, element, buffer, width: int, turned: int = 0) -> list[CellField]:
+        """Values of a buffer [node, component, width, stride] as one CellField for each of the physics' fields.
+
+        turned: how many nodes stand first in the buffer and last in the element.
+        """
+        disc = self.disc
+        shape = (element.num_basis, disc.components, width, disc.stride)
+        values = self.arrays.to_host(buffer, shape, name="output")[..., : disc.mesh.num_cells].astype(float)
+        values = np.roll(np.moveaxis(values, -1, 0), -turned, axis=1)
+        found = []
+        for f in disc.physics.fields:
+            part = values[:, :, f.offset : f.offset + f.components]
+            found.append(CellField(name.format(f.name), element, part.reshape(*part.shape[:2], -1)))
+        return found
+
+    def trace_fields(self, x, t: float = 0.0) -> tuple[np.ndarray, np.ndarray, list[CellField]]:
+        """The trace on each facet once over all ranks: cells [facet], local facets [facet], and each field on them.
+
+        The values are at the nodes of an element of the facet's shape (degree 0: constants, at the vertices).
+        """
+        disc, topology = self.disc, self.disc.mesh.topology
+        start, (first, last) = disc.mesh.dm.getChart()[0], topology.stratum[disc.dim - 1]
+        mine = disc.mesh.exchange.owned()[first - start : last - start] & (topology.facet_cells[:, 0] >= 0)
+        cells, local = topology.facet_cells[mine, 0], topology.facet_local[mine, 0].astype(np.int64)
+        dofs = disc.dofmap.compact[disc.dofmap.cell_dofs[cells]]
+        values = self.op.values(x, t)[dofs].reshape(
+            len(cells), disc.num_facets_of_cell, disc.trace_element.num_facet_basis, disc.components
+        )
+        element = ReferenceElement(facet_cell(disc.mesh.cell), max(1, disc.trace_element.degree))
+        at_nodes = disc.trace_element.tabulate_facet(element.nodes) @ values[np.arange(len(cells)), local]
+        parts = [(f.name, at_nodes[..., f.offset : f.offset + f.components]) for f in disc.physics.fields]
+        return cells, local, [CellField(f"{name}_trace", element, part) for name, part in parts]
+
+    def errors(self, x, t: float = 0.0) -> np.ndarray:
+        """Squared errors [norm, component] over this rank's cells: of u, of its gradient, of u*."""
+        return self.integrals(self.kernel("error"), x, t).sum(axis=1).reshape(len(self.norms), -1)
+
+    def integrals(self, kernel: Kernel, x, t: float = 0.0) -> np.ndarray:
+        """Integrals [component, cell] of a pointwise function over this rank's cells: of u and of its gradient."""
+        disc, x_e = self.disc, self.coefficients(x, t)
+        star = self.star(x_e, t) if kernel.spec.macros["NSTAR"] else None
+        shape = (kernel.spec.macros["NOBJ"], disc.stride)
+        sums = self.arrays.zeros(int(np.prod(shape)))
+        kernel(disc.mesh.num_cells, *self._arguments(kernel, x_e, t), star, sums)
+        return self.arrays.to_host(sums, shape, name="integrals")[:, : disc.mesh.num_cells].astype(float)
+
+    def fluxes(self, x, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+        """∫ f̂·n out of each cell through each of its facets [cell, facet, component], and ∫ f0 [cell, component].
+
+        f̂·n is f1·n - τ (u - û), as a Neumann condition gives it.
+        """
+        disc, kernel = self.disc, self.kernel("flux")
+        shape = (disc.num_facets_of_cell + 1, disc.components, disc.stride)
+        sums = self.arrays.zeros(int(np.prod(shape)))
+        arguments = self._arguments(kernel, self.coefficients(x, t), t)
+        kernel(disc.mesh.num_cells, *arguments, float(disc.stabilization), sums)
+        rows = self.arrays.to_host(sums, shape, name="fluxes")[..., : disc.mesh.num_cells].astype(float)
+        return np.moveaxis(rows[:-1], -1, 0), rows[-1].T
+
+    def flux(self, label: str, x, t: float = 0.0) -> np.ndarray:
+        """∫ f̂·n over the exterior facets of a named boundary [component]. Raises OptionError without facet fluxes."""
+        if not self.disc.has_jumps:
+            raise OptionError(
+                f"{self.disc.name} with -cg_condense has no fluxes of facets; leave -cg_condense out or give hdg_gpu"
+            )
+        cells, facets = self.disc.mesh.boundary_facets(label)
+        through = self.fluxes(x, t)[0][cells, facets].sum(axis=0)
+        return self.disc.mesh.comm.allreduce(through)
+
+    def cell_balance(self, x, t: float = 0.0) -> tuple[float, float]:
+        """Largest |Σ flux - ∫ f0| of a cell and a component, and the largest flux or source, over all ranks."""
+        through, source = self.fluxes(x, t)
+        gap = np.abs(through.sum(axis=1) - source).max(initial=0.0)
+        scale = max(np.abs(through).max(initial=0.0), np.abs(source).max(initial=0.0))
+        found = self.disc.mesh.comm.allgather((float(gap), float(scale)))
+        return max(f[0] for f in found), max(f[1] for f in found)

@@ -1,0 +1,218 @@
+"""Matrices of polytopic DG integrated on the device, polytope by polytope: values, diagonal blocks, the diagonal."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ...codegen import KernelSpec
+from ...device import Kernel
+from ...discretizations.poly.matrix import Blocks, Items, Layout
+from ...discretizations.poly.matrix_specs import (
+    MatrixSpecs,
+    bundles,
+    facet_laps,
+    facet_steps,
+    split_rows,
+    volume_laps,
+    work_items,
+)
+
+
+class PolytopicMatrices:
+    """Matrix kernels of a PolytopicOperator, by `-poly_assembly`.
+
+    `2`: each value once, in the order of a CSR matrix. `1`: a block of each base cell and facet, which PETSc's COO
+    interface sums. `atomic`: those blocks, added on the device to the values of `2`.
+    """
+
+    def __init__(self, operator):
+        self.operator, self.arrays, self.disc = operator, operator.arrays, operator.discretization
+        self.specs = MatrixSpecs(self.disc)
+        self._kernels: dict = {}
+        self._loaded: dict[str, _Work] = {}
+
+    @property
+    def approach(self) -> str:
+        return self.disc.options.poly_assembly
+
+    @property
+    def blocks_of(self) -> Blocks:
+        """Interfaces and places of blocks."""
+        return self.disc.blocks
+
+    # Kernels -------------------------------------------------------------------------------------------------------
+
+    def kernel(self, part: str, degree: int, atomic: bool, load: tuple[int, float]) -> Kernel:
+        """`poly_volume` or `poly_facets` of a degree, for so many items of so many entries each."""
+        spec = getattr(self.specs, part)(degree, atomic, load)
+        key = part, degree, atomic, spec.macros["SPLIT"]
+        if key not in self._kernels:
+            self._kernels[key] = Kernel(spec, self.operator.device)
+        return self._kernels[key]
+
+    @cached_property
+    def _pick(self) -> Kernel:
+        return Kernel(KernelSpec("poly_pick", ("poly_pick.cl",), precision=self.arrays.precision), self.operator.device)
+
+    def compile(self) -> None:
+        """Compile what `values` needs. Not collective."""
+        self._work(self.approach)
+
+    def all_kernels(self) -> dict[str, Kernel]:
+        """Every kernel compiled so far, by name and degree."""
+        return {
+            f"poly_{part}_{degree}{'_atomic' if atomic else ''}{f'_{split}' if split > 1 else ''}": kernel
+            for (part, degree, atomic, split), kernel in self._kernels.items()
+        }
+
+    # Values --------------------------------------------------------------------------------------------------------
+
+    def values(self) -> np.ndarray:
+        """Values of the matrix in the order of the discretization's `matrix_numbers`."""
+        work = self._work(self.approach)
+        return self.arrays.to_host(work.run(), work.layout.size, name="matrices")
+
+    def write(self, out: np.ndarray) -> None:
+        """The same, written to `out` [value], which no copy of them stands beside where its numbers are those of the
+        device."""
+        if out.dtype == self.arrays.real and out.flags.c_contiguous:
+            self.arrays.download(self._work(self.approach).run(), out, "matrices")
+        else:
+            out[:] = self.values()
+
+    def csr(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """This rank's rows: starts, PETSc columns, values. Approach 2 or atomic."""
+        return (*self.blocks_of.csr(), self.values())
+
+    def blocks(self):
+        """Buffer of the diagonal blocks [polytope], each row by row; places: `blocks_of.diagonal_starts`."""
+        return self._work("diagonal").run()
+
+    def diagonal(self, out) -> None:
+        """out = diagonal of J."""
+        count = self.disc.dofmap.num_owned
+        if count:
+            self._pick(count, count, self._places, self.blocks(), out)
+
+    @cached_property
+    def _places(self):
+        return self.arrays.to_device(self.blocks_of.diagonal_places(), "polytopes")
+
+    def run(self, part: str | None = None) -> None:
+        """Launch the kernels of `volume` or `facets`, or of both, again; `boundary`: those of facets on the boundary
+        alone. For benches."""
+        self._work(self.approach).run(part)
+
+    def _work(self, name: str) -> _Work:
+        if name not in self._loaded:
+            make = {"1": self.blocks_of.triplets, "2": self.blocks_of.unique, "diagonal": self.blocks_of.diagonal}
+            layout = self.blocks_of.unique(atomic=True) if name == "atomic" else make[name]()
+            self._loaded[name] = _Work(self, layout)
+        return self._loaded[name]
+
+    # What a run costs ----------------------------------------------------------------------------------------------
+
+    def flops(self, part: str) -> int:
+        """Compulsory flops of a run over `volume`, `facets` or `boundary`: the products BᵀWB of all points, no more.
+
+        A point of a cell: 2 slots n², n = components · functions, slots 1 for tested functions and dim for gradients as
+        the physics has them. A point of a side of a facet: 2 slots (n² + n m), m unknowns behind it; slots 2 for linear
+        physics (1 without an adjoint term), else 1 + dim.
+        """
+        blocks, fine = self.blocks_of, self.disc.fine
+        n = blocks.unknowns.astype(float)
+        if part == "volume":
+            cells = np.diff(self.disc.polytopes.cells[0])
+            return int(
+                2 * self.specs.volume_slots * fine.quadrature.num_points * (cells * n[: blocks.count] ** 2).sum()
+            )
+        own, other = n[blocks.own], np.where(blocks.other >= 0, n[np.maximum(blocks.other, 0)], 0)
+        points = np.diff(blocks.bounds) * fine.facet_rules[0][0].num_points * (part == "facets" or blocks.other < 0)
+        return int(2 * self.specs.facet_slots * (points * (own * own + own * other)).sum())
+
+    def bytes(self, part: str) -> int:
+        """Compulsory bytes of `volume`, `facets` or `boundary` by approach 2: each value written once (facets read the
+        diagonal blocks too), and of each cell or side of a facet the numbers of its nodes, of each node its
+        coordinates."""
+        blocks, disc, real = self.blocks_of, self.disc, self.arrays.real.itemsize
+        diagonal, every = int(blocks.diagonal_starts[-1]), int(blocks.row_starts[-1])
+        nodes = disc.fine.cell_nodes().shape[0]
+        coordinates = real * disc.fine.nodes().size
+        if part == "volume":
+            return real * diagonal + 4 * (1 + nodes) * disc.mesh.num_cells + coordinates
+        on_boundary = blocks.other < 0
+        if part == "boundary":
+            every = diagonal = int((blocks.unknowns[blocks.own[on_boundary]] ** 2).sum())
+        faces = int(np.diff(blocks.bounds)[on_boundary | (part == "facets")].sum())
+        data = faces * (4 * (3 + 2 * nodes) + real * disc.physics.num_components)
+        return real * (every + diagonal) + data + coordinates
+
+
+class _Work:
+    """A layout on the device: its lists, its values, its launches."""
+
+    def __init__(self, matrices: PolytopicMatrices, layout: Layout):
+        self.matrices, self.layout = matrices, layout
+        to_device, blocks = matrices.arrays.to_device, matrices.blocks_of
+        self.out = matrices.arrays.empty(max(1, layout.size))
+        self.cells = to_device(matrices.disc.polytopes.cells[1], "polytopes")
+        self.faces = to_device(blocks.faces, "polytopes")
+        self.interfaces = to_device(layout.interfaces, "polytopes")
+        self.sizes = to_device(matrices.disc.numbering.sizes, "polytopes")
+        self.launches = [
+            *self._launches("volume", layout.volumes),
+            *self._launches("facets", layout.facets),
+        ]
+        self.steps = self._find_steps()
+
+    @cached_property
+    def boundary(self) -> list:
+        """Launches over the facets on the boundary, which are the first interface of a polytope."""
+        far, found = self.layout.interfaces[:, 0], []
+        for items in self.layout.facets:
+            rows = items.rows[far[items.rows[:, 1]] < 0]
+            rows[:, 2] = rows[:, 1] + 1
+            found += [Items(items.degree, rows)] if len(rows) else []
+        return [*self._launches("facets", found)]
+
+    def _launches(self, part: str, groups):
+        to_device = self.matrices.arrays.to_device
+        for items in groups:
+            load = len(items.rows), float((items.rows[:, 2] - items.rows[:, 1]).mean())
+            kernel = self.matrices.kernel(part, items.degree, self.layout.atomic, load)
+            spec = kernel.spec
+            rows = split_rows(spec, items.rows)
+            laps = volume_laps(spec, rows) if part == "volume" else facet_laps(spec, rows, self.layout.interfaces)
+            count = work_items(spec, len(rows), self.matrices.disc.physics.num_components)
+            yield part, kernel, count, len(rows), to_device(rows, "polytopes"), to_device(bundles(spec, laps), "laps")
+
+    def run(self, part: str | None = None):
+        """Compute the values, or launch one part of the kernels; the buffer of values."""
+        if self.layout.atomic:
+            self.matrices.arrays.fill(self.out)
+        for name, kernel, count, *items in self.boundary if part == "boundary" else self.launches:
+            if part in (None, name, "boundary"):
+                self._launch(name, kernel, count, *items)
+        return self.out
+
+    def _launch(self, part: str, kernel: Kernel, count: int, num_items: int, items, turns) -> None:
+        operator = self.matrices.operator
+        fine, cells = operator.fine, operator.discretization.mesh.num_cells
+        adds = int(self.layout.atomic or (self.layout.adds and part == "facets"))
+        mine = (operator.boxes, self.sizes, num_items, items, turns, adds, self.out)
+        if part == "volume":
+            kernel(count, *fine.arguments(kernel, cells), *mine, self.cells)
+        else:
+            steps = self.steps if "BLOCKS" in kernel.spec.macros else ()
+            kernel(count, *fine._facet_arguments(kernel), *mine, self.interfaces, self.faces, *steps)
+
+    def _find_steps(self) -> tuple:
+        """Buffers of `facet_steps`, where a kernel needs them."""
+        specs = [kernel.spec for part, kernel, *_ in self.launches if part == "facets"]
+        specs = [spec for spec in specs if "BLOCKS" in spec.macros]
+        if not specs:
+            return ()
+        found = facet_steps(specs[0], self.layout.interfaces)
+        return tuple(self.matrices.arrays.to_device(rows, "polytopes") for rows in found)

@@ -1,0 +1,249 @@
+"""The polytopic operator on a device: interior penalty on the base cells, seen by the functions of the polytopes."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from mpi4py.MPI import MAX, MIN
+
+from ...device import Kernel, kernels_of
+from ...discretizations.poly.shapes import shape_numbers
+from ...errors import PhysicsError
+from ..sipg.operator import SIPGOperator
+from .action import PolytopicAction
+from .matrices import PolytopicMatrices
+
+MANY = 8  # base cells of a polytope from which on products on the polytopes are faster on CPUs too
+
+
+class PolytopicOperator:
+    """Kernels of a PolytopicDG discretization bound to the buffers they work on; interface as CGOperator.
+
+    fine: SIPGOperator on the base cells, which works on expanded vectors (owned values of its own numbering).
+    assembly: PolytopicMatrices, products: PolytopicAction, which integrate directly on the polytopes.
+    """
+
+    norms = SIPGOperator.norms
+
+    def __init__(self, discretization, arrays):
+        self.discretization = disc = discretization
+        self.arrays, self.device, self.dofmap = arrays, arrays.device, disc.dofmap
+        self.fine = SIPGOperator(disc.fine, arrays)
+        to_device = arrays.to_device
+        start, cells = disc.polytopes.cells
+        self.first = to_device(disc.numbering.first, "polytopes")
+        self.boxes = to_device(disc.box_rows(), "polytopes")
+        self.of_cell = to_device(disc.polytope_rows(), "polytopes")
+        self.start, self.cells = to_device(start, "polytopes"), to_device(cells, "polytopes")
+        self._expanded = {name: arrays.zeros(max(1, self.fine.dofmap.num_owned)) for name in ("u", "u_t", "out")}
+        self.assembly = PolytopicMatrices(self)
+        self.products = PolytopicAction(self)
+        counts = disc.mesh.comm.allreduce(np.array([disc.mesh.num_cells, disc.polytopes.count]))
+        self._is_direct = self.device.is_gpu or counts[0] >= MANY * counts[1]
+
+    # As the fine operator ----------------------------------------------------------------------------------------
+
+    @property
+    def failure(self) -> str:
+        return self.fine.failure
+
+    @property
+    def follows_solution(self) -> bool:
+        return self.fine.follows_solution
+
+    @property
+    def constants(self) -> np.ndarray:
+        return self.fine.constants
+
+    @property
+    def aux_rows(self) -> np.ndarray:
+        return self.fine.aux_rows
+
+    @property
+    def flops(self) -> int:
+        """Flops of this rank's residual on the base cells."""
+        return self.fine.flops
+
+    @property
+    def matrix_flops(self) -> int:
+        """Flops of this rank's matrices of polytopes: the products of functions at all points."""
+        return self.assembly.flops("volume") + self.assembly.flops("facets")
+
+    @property
+    def diagonal_flops(self) -> int:
+        """Flops of the diagonal blocks, of which the diagonal is picked."""
+        return self.assembly.flops("volume")
+
+    @property
+    def main_kernel(self) -> Kernel:
+        return self.fine.main_kernel
+
+    def set_constants(self, values) -> None:
+        """Replace the values of the named constants [constant]."""
+        self.fine.set_constants(values)
+
+    def set_auxiliary(self, name: str, values: np.ndarray) -> None:
+        """Replace an auxiliary field by values [cell, row, component] of owned base cells. Collective."""
+        self.fine.set_auxiliary(name, values)
+
+    @property
+    def version(self) -> int:
+        """Counts changes of constants and auxiliary fields."""
+        return self.fine.version
+
+    @property
+    def linearizations(self) -> int:
+        """Counts calls of `linearize`."""
+        return self.fine.linearizations
+
+    def restart(self) -> None:
+        """A solve begins: forget what follows the states of the last one."""
+        self.fine.restart()
+
+    def settled(self, u) -> bool:
+        """Whether the penalties suffice at a state u; else they grow. Collective."""
+        return self.fine.settled(self.expand(u))
+
+    def details(self, complete: bool = True) -> list[str]:
+        """Lines for `-fe_view`. Collective."""
+        disc, comm = self.discretization, self.discretization.mesh.comm
+        counts = comm.allreduce(np.array([disc.polytopes.count, disc.mesh.num_cells]))
+        line = (
+            f"  {counts[0]} polytopes, {counts[1] / counts[0]:.3g} base cells each; {disc.space} degree up to "
+            f"{disc.largest}; balance {disc.polytopes.balance:.3g}; assembly {disc.options.poly_assembly}"
+        )
+        return [line, *(self._shapes() if complete else ()), *self.fine.details(complete)]
+
+    def _shapes(self) -> list[str]:
+        """Sizes of the polytopes, in a line for `-fe_view`. Collective."""
+        disc = self.discretization
+        shapes, comm = shape_numbers(disc.mesh, disc.polytopes), disc.mesh.comm
+        found = [shapes.diameter, shapes.inscribed, shapes.facets.astype(float)]
+        low = [comm.allreduce(float(values.min(initial=np.inf)), MIN) for values in found]
+        high = [comm.allreduce(float(values.max(initial=0)), MAX) for values in found]
+        (h, H), (r, R), (f, F) = zip(low, high, strict=True)
+        return [
+            f"  h from {h:.3g} to {H:.3g}, inscribed radius from {r:.3g} to {R:.3g}, {f:.0f} to {F:.0f} facets each"
+        ]
+
+    # Kernels -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def kernels(self) -> dict[str, Kernel]:
+        """`poly_expand` and `poly_restrict`."""
+        return kernels_of(self.discretization.transfer_specs(), self.device)
+
+    def compile(self, matrices: bool = False) -> None:
+        """Compile what residuals and products need, and the matrices if asked for. Not collective."""
+        self.kernels  # noqa: B018
+        self.fine.kernels  # noqa: B018
+        for fused in self.fine._passes:
+            fused.kernels  # noqa: B018
+        if self._is_direct:
+            self.products.launches  # noqa: B018
+        if matrices:
+            self.assembly.compile()
+
+    def compile_variants(self) -> None:
+        """Compile what the operator chooses by the mesh and has not chosen here. Not collective."""
+        self.fine.compile_variants()
+
+    def all_kernels(self) -> dict[str, Kernel]:
+        """Every kernel compiled so far, by name."""
+        of_matrices = {**self.assembly.all_kernels(), **self.products.all_kernels()}
+        return {**self.kernels, **self.fine.all_kernels(), **of_matrices}
+
+    # Base cells and back -----------------------------------------------------------------------------------------
+
+    def expand(self, u, name: str = "u"):
+        """Buffer of the nodal values on owned base cells of a function of the polytopes. Not collective."""
+        disc, kernel, out = self.discretization, self.kernels["poly_expand"], self._expanded[name]
+        fine, cells = disc.fine, disc.mesh.num_cells
+        geometry = (cells, fine.stride, self.fine._nodes, self.fine._cell_nodes)
+        items = fine.num_chunks * 32 * fine.num_nodes
+        kernel(items, *geometry, self.of_cell, self.first, self.boxes, u, out)
+        return out
+
+    def restrict(self, fine, out) -> None:
+        """out = the transpose of `expand` of values on owned base cells. Not collective."""
+        disc, kernel = self.discretization, self.kernels["poly_restrict"]
+        count, macros = disc.polytopes.count, kernel.spec.macros
+        geometry = (disc.mesh.num_cells, disc.fine.stride, self.fine._nodes, self.fine._cell_nodes)
+        lists = (self.start, self.cells, self.first, self.boxes)
+        groups = -(-count // (macros["GROUP"] // macros["LANES"])) * macros["NC"]
+        kernel(groups * macros["GROUP"], count, *geometry, *lists, fine, out)
+
+    # Vectors -----------------------------------------------------------------------------------------------------
+
+    def residual(self, u, out, t: float = 0.0, u_t=None) -> None:
+        """out = F(t, u, u_t); all are buffers of owned values. Collective."""
+        rate = None if u_t is None else self.expand(u_t, "u_t")
+        self.fine.residual(self.expand(u), self._expanded["out"], t, rate)
+        self.restrict(self._expanded["out"], out)
+
+    def linearize(self, u, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
+        """Keep the state at which `action`, `diagonal` and `matrices` differentiate. Collective."""
+        rate = None if u_t is None else self.expand(u_t, "u_t")
+        self.fine.linearize(self.expand(u), t, rate, shift)
+        self._check_diffusivity()
+
+    def _check_diffusivity(self) -> None:
+        """Raise PhysicsError where normal diffusivities have both signs: no penalty can serve. Collective."""
+        sigma = self.fine.penalties()
+        signs = np.array([(sigma < 0).any(axis=(1, 2)), (sigma > 0).any(axis=(1, 2))], dtype=np.int32)
+        both = self.discretization.mesh.comm.allreduce(signs).all(axis=0)
+        if both.any():
+            physics = self.discretization.physics
+            raise PhysicsError(
+                f"physics '{physics.name}': the diffusivity of component {np.flatnonzero(both)[0]} (the derivative of "
+                "f1 by the gradient) is positive in some places and negative in others; poly_gpu takes one sign on the "
+                "whole mesh: check f1 and the data it reads"
+            )
+
+    def action(self, du, out) -> None:
+        """out = J du at the state of `linearize`: on the polytopes, or on CPUs on the base cells where these are few.
+        Collective."""
+        if self._is_direct:
+            self.products.run(du, out)
+            return
+        self.fine.action(self.expand(du), self._expanded["out"])
+        self.restrict(self._expanded["out"], out)
+
+    def diagonal(self, out) -> None:
+        """out = diagonal of J."""
+        self.assembly.diagonal(out)
+
+    def matrices(self) -> np.ndarray:
+        """Values of J in the order of the discretization's `matrix_numbers`."""
+        return self.assembly.values()
+
+    def write_matrices(self, out: np.ndarray) -> None:
+        """The same, written to `out` [value]."""
+        self.assembly.write(out)
+
+    # Results -----------------------------------------------------------------------------------------------------
+
+    def errors(self, u, t: float) -> np.ndarray:
+        """Squared errors [2, component] over this rank's cells: L2, then the gradient's. Collective."""
+        return self.fine.errors(self.expand(u), t)
+
+    def integral_kernel(self, objective) -> Kernel:
+        """What `integrals` takes for an Objective. Not collective."""
+        return self.fine.integral_kernel(objective)
+
+    def integrals(self, kernel: Kernel, u, t: float) -> np.ndarray:
+        """Integrals [component, base cell] of a pointwise function over this rank's base cells. Collective."""
+        return self.fine.integrals(kernel, self.expand(u), t)
+
+    def flux(self, label: str, u, t: float) -> np.ndarray:
+        """The numerical flux ∫ f1·n over the exterior facets of a named boundary [component]. Collective."""
+        return self.fine.flux(label, self.expand(u), t)
+
+    def cell_fields(self, u, t: float) -> list:
+        """The fields of a vector at the nodes of this rank's base cells. Collective."""
+        return self.fine.cell_fields(self.expand(u), t)
+
+    def trace_fields(self, x, t: float):
+        """Raises OptionError: the scheme has no trace of its own."""
+        return self.fine.trace_fields(x, t)

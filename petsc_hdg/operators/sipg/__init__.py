@@ -1,0 +1,1 @@
+"""The operator of interior penalty on a device."""

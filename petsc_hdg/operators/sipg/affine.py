@@ -1,0 +1,177 @@
+"""Products of interior penalty for one field with constant diagonal coefficients on rectangles and boxes."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ...device import Kernel, fastest
+from ...discretizations.sipg.affine import (
+    affine_shapes,
+    affine_spec,
+    build_links,
+    cell_edges,
+    class_rows,
+    classes_of_cells,
+    is_diagonal,
+    mark_classes,
+    metrics,
+)
+from ...discretizations.sipg.tensor import facet_places
+from ...reference import gauss_lobatto, is_tensor
+from ..verdict import vector_of
+from .fused_pass import FusedPass
+
+
+class AffinePass(FusedPass):
+    """`sipg_affine_lanes`, `_cell` or `_line`, at the data of the last `update`. Congruent cells share a class.
+
+    classes  number of classes of cells
+    parts    buffer [num_parts] for parts of the sum of own values times results, if products are to have it
+    """
+
+    parts = None
+
+    def __init__(self, operator):
+        super().__init__(operator)
+        disc, arrays = operator.discretization, operator.arrays
+        if not self.chunks[1][1]:
+            self.chunks[0] = (None, disc.num_chunks)
+        self.neighbour, self.code = disc.neighbour_rows(), disc.code_rows()
+        kind = np.where(self.neighbour <= -2, -2 - self.neighbour, len(disc.neighbours.kinds))
+        mirrored = np.append(disc.neighbours.kinds[:, 0] >= 0, False)[kind]
+        self._header, links = build_links(
+            self.neighbour, self.code, mirrored, disc.mesh.num_cells, disc.orientations.count
+        )
+        self._edges = edges_of(disc)
+        self._links = arrays.to_device(links, "neighbours")
+        self._steps = arrays.to_device(facet_places(disc, disc.element.degree + 1), "neighbours")
+        self._headers = arrays.to_device(self._header, "neighbours")
+        self._class_of = self._data = self._key = None
+        self.classes, self._is_tuned = 0, False
+
+    @staticmethod
+    def matches(disc) -> bool:
+        """Whether the kernels compute the products of a discretization. Not collective."""
+        physics = disc.physics
+        if not is_tensor(disc.mesh.cell) or not disc.collocated or physics.num_components != 1:
+            return False
+        if disc.mesh.geometry.degree != 1 or not physics.constant_jacobian(disc.dim):
+            return False
+        depends = physics.dependence(disc.dim, False)
+        if depends.auxiliary or any(depends.natural) or shapes_of(disc) == [None]:
+            return False
+        edges, coefficients = edges_of(disc), [Coefficients(disc, t, seed) for seed, t in enumerate((0.3, 0.7))]
+        return edges is not None and all(c.is_symmetric and is_diagonal(metrics(edges, c.tensor)) for c in coefficients)
+
+    @cached_property
+    def kernels(self) -> dict[str, Kernel]:
+        """The kernel that suits the device: one found fastest before, else the likeliest."""
+        return self._chosen(None)
+
+    @cached_property
+    def _shapes(self) -> dict:
+        """Specs in the shapes to choose from, and their shapes."""
+        disc, precision = self.operator.discretization, self.operator.arrays.precision
+        shapes = shapes_of(disc, "nvidia" in self.operator.device.platform.lower())
+        return {affine_spec(disc.dim, disc.element.degree, disc.theta, precision, shape): shape for shape in shapes}
+
+    def _chosen(self, launch) -> dict[str, Kernel]:
+        kernel = fastest(list(self._shapes), self.operator.device, launch)
+        return {kernel.spec.name: kernel}
+
+    def _tune(self) -> None:
+        """Find the fastest shape for the data at hand. Not collective."""
+        op, vectors = self.operator, []
+
+        def launch(kernel):
+            if not vectors:  # made where there is something to measure
+                vectors.append(vector_of(op, np.ones(op.dofmap.num_owned + op.dofmap.num_tail)))
+                vectors.append(op.arrays.zeros(max(1, op.dofmap.num_owned)))
+            self._launch(kernel, vectors[1], 0, vectors[0])
+
+        self.kernels = self._chosen(launch)
+        self._is_tuned = True
+
+    def update(self) -> None:
+        """Find the classes of cells anew, at the operator's time and shift, with its penalties. Not collective."""
+        op, disc = self.operator, self.operator.discretization
+        key = op.time, op.shift, op.constants.tobytes()
+        if key == self._key:
+            return
+        now = Coefficients(disc, op.time, None, op.constants, op.shift)
+        metric, end = metrics(self._edges, now.tensor), gauss_lobatto(disc.element.degree)[1][0]
+        rows = class_rows(
+            self._edges, metric, now.mass, op.penalties()[0], self.neighbour, self.code, disc.orientations.count, end
+        )
+        class_of, data = classes_of_cells(rows)
+        mark_classes(self._header, class_of)
+        op.arrays.upload(self._headers, self._header, "neighbours")
+        self._class_of, self._data = (op.arrays.to_device(a, "congruent cells") for a in (class_of, data))
+        self._key, self.classes = key, len(data)
+        if not self._is_tuned:
+            self._tune()
+
+    @property
+    def num_parts(self) -> int:
+        """Threads of all cells."""
+        (kernel,) = self.kernels.values()
+        return self._shapes[kernel.spec].threads * self.operator.discretization.mesh.num_cells
+
+    def run(self, what: str, out, part: int, du=None) -> None:
+        """Compute the `action` on the chunks without ghost neighbours (part 0) or on the others (part 1)."""
+        (kernel,) = self.kernels.values()
+        self._launch(kernel, out, part, du)
+
+    def _launch(self, kernel, out, part: int, du) -> None:
+        disc = self.operator.discretization
+        chunks, count = self.chunks[part]
+        kernel.of_part(part)(
+            count * self._shapes[kernel.spec].items_of_chunk,
+            count, disc.mesh.num_cells, disc.neighbours.num_ghosts, disc.stride,
+            chunks, self._headers, self._links, self._steps, self._class_of, self._data, self.operator.neighbour,
+            du.owned, du.tail, out, self.parts,
+        )  # fmt: skip
+
+
+def shapes_of(disc, is_nvidia: bool = False) -> list:
+    """The AffineShapes for the device that a discretization is meant for, [None] where none fits."""
+    return affine_shapes(disc.dim, disc.element.degree, disc.real_bytes, disc.limits, is_nvidia)
+
+
+def edges_of(disc) -> np.ndarray | None:
+    """Edges [extended cell, axis, dim] along the reference axes, or None where cells are no parallelepipeds."""
+    return cell_edges(disc.nodes()[disc.neighbours.cell_nodes])
+
+
+class Coefficients:
+    """Derivatives of a linear physics of one component: tensor [dim, dim] of f1 by gradients, mass of f0 by values.
+
+    seed: with random constants, to see what they depend on.
+    """
+
+    def __init__(self, disc, t: float, seed: int | None, constants=None, shift: float = 1.3):
+        dim, physics = disc.dim, disc.physics
+        random = np.random.default_rng(seed)
+        if seed is not None:
+            constants = random.uniform(0.5, 1.0, max(1, len(physics.constants)))
+        a, a_x = np.ones(physics.num_auxiliary), np.zeros((physics.num_auxiliary, dim))
+        zero, zero_x, x = np.zeros(1), np.zeros((1, dim)), random.uniform(0.5, 1.0, dim)
+        jacobian = physics.interpreter(dim).pw_jacobian
+
+        def along(du=zero, du_t=zero, du_x=zero_x):
+            given = zero, zero, zero_x, du, du_t, du_x, a, a_x, t, shift, x, constants[: len(physics.constants)]
+            return jacobian(*given)
+
+        value, self._convection = along(du=np.ones(1), du_t=np.full(1, shift))
+        columns = [along(du_x=unit[None]) for unit in np.eye(dim)]
+        self.tensor = np.stack([f1[0] for _, f1 in columns], axis=1)
+        self._of_gradient = np.array([f0[0] for f0, _ in columns])
+        self.mass = float(value[0])
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether f0 depends on the value alone, and f1 on the gradient by a symmetric tensor."""
+        apart = np.abs(self.tensor - self.tensor.T).max() <= 1e-13 * np.abs(self.tensor).max()
+        return bool(apart and not self._convection.any() and not self._of_gradient.any())

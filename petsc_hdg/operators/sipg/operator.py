@@ -1,0 +1,268 @@
+"""The interior penalty operator on a device: volume and flux kernels, penalties, cell blocks and couplings."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ...device import Kernel, kernels_of
+from ...discretizations.base import cell_fastest, padded
+from ...discretizations.sipg.facet_data import facet_data
+from ..cg.operator import CGOperator
+from .choice import fast_pass, fused_pass, stored_volume
+from .facet_halo import FacetHalo
+from .penalty import SIPGPenalty
+
+
+class SIPGOperator(CGOperator):
+    """Kernels of an InteriorPenalty discretization bound to the buffers they work on; interface as CGOperator.
+
+    Penalties of linear physics belong to its data; those of nonlinear physics are found at the first state after
+    `restart` and grow where `settled` finds them too small.
+    """
+
+    def _upload(self) -> None:
+        disc, to_device = self.discretization, self.arrays.to_device
+        self.neighbour = to_device(disc.neighbour_rows(), "neighbours")
+        self.code = to_device(disc.code_rows(), "neighbours")
+        kinds = disc.neighbours.kinds
+        self.kinds = to_device(kinds if kinds.size else np.zeros(1, np.int32), "boundary kinds")
+        self.penalty = SIPGPenalty(self)
+        self.fused, self.fast, self.stored = fused_pass(self), fast_pass(self), stored_volume(self)
+
+    def _make_halo(self):
+        """Cells of other ranks come as what facets read of them, where that is less. Collective."""
+        disc = self.discretization
+        several = disc.mesh.comm.size > 1
+        data = facet_data(disc.mesh.cell, disc.element, disc.tensor_order) if several else None
+        return super()._make_halo() if data is None else FacetHalo(disc, data, self.arrays)
+
+    @cached_property
+    def _element(self):
+        return self.arrays.empty(self.discretization.num_dofs * self.discretization.stride)
+
+    @property
+    def product(self) -> str:
+        """Which kernels compute a product."""
+        if self.stored is not None:
+            return self.stored.name
+        return "affine" if self.fast else "fused" if self.fused else "split"
+
+    # Kernels, compiled at first use ----------------------------------------------------------------------
+
+    @cached_property
+    def kernels(self) -> dict[str, Kernel]:
+        """`assemble`, `sipg_penalty`; without a fused pass `cg_residual`, `cg_action` and `sipg_facet_` of both."""
+        disc = self.discretization
+        specs = {"assemble": disc.assemble_spec(), "sipg_penalty": disc.penalty_spec()}
+        if self.fused is None:
+            plain = disc.plain_specs()
+            specs |= disc.element_specs() | {n: plain[n] for n in ("sipg_facet_residual", "sipg_facet_action")}
+        return kernels_of(specs, self.device)
+
+    def _first_specs(self, matrices: bool) -> list:
+        disc = self.discretization
+        found = [disc.assemble_spec(), disc.penalty_spec(), disc.diagonal_spec()]
+        return found + (list(disc.fused_specs().values()) if self.fused is not None else [])
+
+    @property
+    def _passes(self) -> list:
+        return [p for p in (self.fused, self.fast, self.stored) if p is not None]
+
+    def compile(self, matrices: bool = False) -> None:
+        """Compile what residuals, products and the diagonal need, and the matrices if asked for. Not collective."""
+        super().compile(matrices)
+        self.diagonal_kernel  # noqa: B018
+        for fused in self._passes:
+            fused.kernels  # noqa: B018
+
+    def compile_variants(self) -> None:
+        """Compile what other meshes would take, too. Not collective."""
+        if hasattr(self.fast, "compile_variants"):
+            self.fast.compile_variants()
+
+    def all_kernels(self) -> dict[str, Kernel]:
+        """Every kernel compiled so far, by name."""
+        found = super().all_kernels()
+        if "diagonal_kernel" in self.__dict__:
+            found["sipg_diagonal"] = self.diagonal_kernel
+        for fused in self._passes:
+            found |= fused.kernels
+        return found
+
+    @property
+    def main_kernel(self) -> Kernel:
+        """The kernel whose launch shape tells most."""
+        return self.kernels["cg_residual"] if self.fused is None else self.fused.kernels["sipg_residual"]
+
+    @cached_property
+    def matrix_kernels(self) -> dict[str, Kernel]:
+        """`cg_matrix`, `sipg_facet_block` and `_coupling`."""
+        plain = self.discretization.plain_specs()
+        specs = {"cg_matrix": self.discretization.matrix_specs()["cg_matrix"]}
+        specs |= {name: plain[name] for name in ("sipg_facet_block", "sipg_facet_coupling")}
+        return kernels_of(specs, self.device)
+
+    @cached_property
+    def diagonal_kernel(self) -> Kernel:
+        """`sipg_diagonal`."""
+        return Kernel(self.discretization.diagonal_spec(), self.device)
+
+    # Data that may change between solves -----------------------------------------------------------------
+
+    def set_constants(self, values) -> None:
+        super().set_constants(values)
+        self.restart()
+
+    def set_auxiliary(self, name: str, values: np.ndarray) -> None:
+        """Replace an auxiliary field by values [cell, row, component] of owned cells. Collective."""
+        super().set_auxiliary(name, self.discretization.neighbours.extended(np.asarray(values, dtype=float)))
+        self.restart()
+
+    @property
+    def follows_solution(self) -> bool:
+        """Whether penalties depend on the solution."""
+        return not self.discretization.physics.is_linear
+
+    def restart(self) -> None:
+        """Forget the penalties: the next residual or linearization finds them anew."""
+        self.penalty.is_known = False
+
+    def settled(self, u) -> bool:
+        """Whether the penalties suffice at a state u; else they grow. Collective."""
+        return not self.penalty.grows(self.current.use(u), self.rest.use(self._zero))
+
+    def penalties(self) -> np.ndarray:
+        """Penalties [component, facet, owned cell] on the host, 0 where a facet has no term."""
+        return self.penalty.owned()
+
+    def details(self, complete: bool = True) -> list[str]:
+        """The scheme, the penalty's formula, and its range once it is known. Collective."""
+        disc = self.discretization
+        lines = [f"  interior penalty, theta {disc.theta}; product: {self.product}; penalty {disc.penalty_formula}"]
+        if complete and disc.physics.is_linear:
+            self.penalty.ensure(self.current.use(self._zero), self.rest.use(self._zero), 0.0)
+        low, high = self.penalty.range()
+        return [*lines, f"  penalty from {low:.4g} to {high:.4g}"] if high > 0 else lines
+
+    @cached_property
+    def _zero(self):
+        return self.arrays.zeros(max(1, self.dofmap.num_owned))
+
+    # Vectors ---------------------------------------------------------------------------------------------
+
+    def linearize(self, u, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
+        """Keep the state at which `action`, `diagonal` and `matrices` differentiate. Collective."""
+        super().linearize(u, t, u_t, shift)
+        if self.discretization.physics.is_linear:
+            self.penalty.update(self.state, self.rate, t)
+        else:
+            self.penalty.ensure(self.state, self.rate, t)
+        for follower in (self.fast, self.stored):
+            if follower is not None:
+                follower.update()
+
+    def residual(self, u, out, t: float = 0.0, u_t=None) -> None:
+        """out = F(t, u, u_t). Collective."""
+        rate = self._at_rest if u_t is None else self.current_rate.use(u_t)
+        if not self.penalty.is_known:
+            self.penalty.update(self.current.use(u), rate, t)
+        self._sum_sides("residual", self.fused, self.current, u, out, state=self.current, rate=rate, t=t)
+
+    def action(self, du, out) -> None:
+        """out = J du at the state of `linearize`; inner cells are computed while the halo is under way. Collective."""
+        self._sum_sides("action", self.fast or self.fused, self.direction, du, out, du=self.direction)
+
+    def _sum_sides(self, what: str, runner, vector, given, out, **where) -> None:
+        """out = `residual` or `action`; `given` are the owned values of `vector`. What needs no cells of other ranks is
+        computed while these are under way. Collective."""
+        vector.begin(given)
+        if runner is None:
+            self.sum_volumes(what, **where)
+        else:
+            runner.run(what, out, 0, **where)
+        if runner is None:
+            vector.end()
+            self.sum_fluxes(what, out, **where)
+            return
+        with self.device.beside():
+            vector.end()
+            runner.run(what, out, 1, **where)
+
+    @property
+    def _at_rest(self):
+        """The rate of a steady problem: no ghosts to fetch, all are zero."""
+        self.rest.owned = self._zero
+        return self.rest
+
+    def diagonal(self, out) -> None:
+        """out = diagonal of J."""
+        self.run_diagonal(self._element)
+        self.assemble(self._element, out)
+
+    def run_diagonal(self, out, **where) -> None:
+        """Launch `sipg_diagonal` into `out` [dof, stride]; `where`: see `arguments`."""
+        kernel = self.diagonal_kernel
+        kernel(self.discretization.mesh.num_cells, *self._facet_arguments(kernel, **where), out)
+
+    def cell_blocks(self):
+        """Buffer of the diagonal blocks [test dof, trial dof, stride] of J, one a cell."""
+        disc = self.discretization
+        blocks = self._matrix_buffer("cells", disc.num_dofs**2 * disc.stride)
+        self.run_columns("cg_matrix", blocks)
+        self.run_facet_columns("sipg_facet_block", blocks)
+        return blocks
+
+    def matrices(self) -> np.ndarray:
+        """Cell blocks [dof, dof, stride], then couplings [facet, dof, dof, stride], flat, as `matrix_numbers`."""
+        disc = self.discretization
+        square = disc.num_dofs**2 * disc.stride
+        faces = disc.num_facets_of_cell
+        couplings = self._matrix_buffer("couplings", faces * square)
+        self.run_facet_columns("sipg_facet_coupling", couplings, faces)
+        sizes = ((self.cell_blocks(), square), (couplings, faces * square))
+        return np.concatenate([self.arrays.to_host(buffer, size, name="matrices") for buffer, size in sizes])
+
+    def flux(self, label: str, u, t: float) -> np.ndarray:
+        """The numerical flux ∫ f1·n over the exterior facets of a named boundary [component], which balances the
+        sources to rounding. Collective."""
+        disc, components = self.discretization, self.discretization.physics.num_components
+        facets = np.stack(disc.mesh.boundary_facets(label), axis=1)
+        self.current.use(u)
+        self.penalty.ensure(self.current, self.rest, t)
+        stride, count, kernel = padded(len(facets)), len(facets), self._flux_kernel
+        out = self.arrays.zeros(components * stride)
+        arguments = self.arguments(kernel, count, self.current, self.rest, t=t)
+        facets = self.arrays.to_device(cell_fastest(facets, stride), "facets")
+        kernel(count, *arguments, self.neighbour, self.code, self.penalty.sigma, self.kinds, out, facets, stride)
+        rows = self.arrays.to_host(out, (components, stride), name="fluxes")[:, :count]
+        return disc.mesh.comm.allreduce(rows.sum(axis=1, dtype=float))
+
+    # Steps -----------------------------------------------------------------------------------------------
+
+    def run_facets_of_cells(self, what: str, out, **where) -> None:
+        """Add the facets' terms to element vectors [dof, stride]; what: residual or action."""
+        kernel, count = self.kernels[f"sipg_facet_{what}"], self.discretization.mesh.num_cells
+        kernel(count, *self._facet_arguments(kernel, **where), out)
+
+    def run_facet_columns(self, name: str, out, faces: int = 1, **where) -> None:
+        """Launch `sipg_facet_block` or (with all faces) `sipg_facet_coupling`."""
+        disc, kernel = self.discretization, self.matrix_kernels[name]
+        kernel(faces * disc.num_dofs * disc.stride, *self._facet_arguments(kernel, **where), out)
+
+    def _facet_arguments(self, kernel, **where) -> tuple:
+        arguments = self.arguments(kernel, self.discretization.mesh.num_cells, **where)
+        return (*arguments, self.neighbour, self.code, self.penalty.sigma, self.kinds)
+
+    def sum_volumes(self, what: str, **where) -> None:
+        """Element vectors of the volume terms, which read cells of this rank alone."""
+        if what == "action" and self.stored is not None:
+            self.stored.volume(where["du"], self._element)
+        else:
+            self.run_cells(f"cg_{what}", self._element, **where)
+
+    def sum_fluxes(self, what: str, out, **where) -> None:
+        """out: the element vectors with fluxes."""
+        self.run_facets_of_cells(what, self._element, **where)
+        self.assemble(self._element, out)

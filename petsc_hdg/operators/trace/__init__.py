@@ -1,0 +1,1 @@
+"""The trace matrix on a device in each of its formats."""

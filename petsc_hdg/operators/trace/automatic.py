@@ -1,0 +1,130 @@
+"""The trace matrix in the format that moves fewest bytes for a mesh, a physics and a device."""
+
+from __future__ import annotations
+
+from ..vectors import TailedVector
+from .dense_block import DenseBlock
+from .element_matrices import ElementMatrices
+from .format import TraceFormat
+from .symmetric_blocks import SymmetricBlocks
+
+_NEVER = object()  # stands for shapes that nobody has told yet
+
+
+def symmetric_pays(device) -> bool:
+    """Whether half of the entries make up for sums in local memory."""
+    return device.is_gpu
+
+
+class Automatic(TraceFormat):
+    """`chosen`, of another format: each rank's own choice, made anew when shapes of cells change.
+
+    In this order: a dictionary of congruent cells, 16 bytes an unknown and no matrix; on GPUs symmetric blocks, half of
+    the entries, until a matrix that is not symmetric comes; dense blocks. On CPUs, where dense blocks are rows of
+    vectors, symmetric ones do not pay.
+    """
+
+    kind = "auto"
+
+    def __init__(self, operator, single: bool = False, layout=None):
+        super().__init__(operator, single, layout)
+        self.chosen: TraceFormat | None = None
+        self.reason = ""
+        self._shapes: object = _NEVER
+        self._asymmetric = False
+
+    @property
+    def can_share(self) -> bool:
+        """As ElementMatrices says."""
+        return self.has_facets
+
+    def share(self, shapes) -> None:
+        if shapes is not self._shapes:
+            self._shapes = shapes
+            self._choose()
+
+    def retry(self) -> bool:
+        """Whether the matrix has turned out to need another format, which then waits for all tiles once more."""
+        if not self.chosen.kind == SymmetricBlocks.kind or not self.chosen.asymmetric:
+            return False
+        self._asymmetric = True
+        self._choose()
+        return True
+
+    def _choose(self) -> None:
+        for kind, reason in self._candidates():
+            if self.chosen is None or self.chosen.kind != kind.kind:
+                self.chosen = None  # its memory first
+                self.chosen = kind(self.operator, self.stored != self.arrays.real, self.layout)
+            self.chosen.share(self._shapes)
+            self.reason = reason
+            if kind is not ElementMatrices or self.chosen.congruent or not self.has_facets:
+                return
+
+    def _candidates(self):
+        """Formats, best first, and why they are; the first is taken if it is not a dictionary that does not pay."""
+        if not self.has_facets:
+            yield ElementMatrices, "because facets share unknowns"
+            return
+        if self._shapes is not None:
+            yield ElementMatrices, "because cells are copies of each other"
+        if self._asymmetric:
+            yield DenseBlock, "because the matrix is not symmetric"
+        elif symmetric_pays(self.operator.device):
+            yield SymmetricBlocks, "because the matrix is symmetric"
+        yield DenseBlock, "because cells differ, and the device is a CPU"
+
+    def compile_variants(self) -> None:
+        symmetric = (SymmetricBlocks,) if symmetric_pays(self.operator.device) else ()
+        for kind in (ElementMatrices, *symmetric, DenseBlock) if self.has_facets else (ElementMatrices,):
+            kind(self.operator, self.stored != self.arrays.real, self.layout).kernels  # noqa: B018
+
+    @property
+    def rows_alone(self) -> bool:
+        """As the format that was chosen."""
+        return self.chosen.rows_alone
+
+    @property
+    def summing(self):
+        """What sums x·y while it computes a product."""
+        return getattr(self.chosen, "summing", self.chosen)
+
+    # What the chosen format does ----------------------------------------------------------------------------
+
+    @property
+    def kernels(self) -> dict:
+        """Kernels of the chosen format; none before there is one."""
+        return self.chosen.kernels if self.chosen else {}
+
+    @property
+    def nbytes(self) -> int:
+        return self.chosen.nbytes
+
+    @property
+    def flops(self) -> int:
+        return self.chosen.flops
+
+    @property
+    def description(self) -> str:
+        return f"{self.chosen.description}, {self.reason}"
+
+    def clear(self) -> None:
+        self.chosen.clear()
+
+    def add_tile(self, K, first: int, count: int, tile_stride: int | None = None) -> None:
+        self.chosen.add_tile(K, first, count, tile_stride)
+
+    def add_shapes(self, K, shapes) -> bool:
+        return self.chosen.add_shapes(K, shapes)
+
+    def mult(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
+        self.chosen.mult(x, y_owned, y_ghost, part)
+
+    def mult_transpose(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
+        self.chosen.mult_transpose(x, y_owned, y_ghost, part)
+
+    def column(self, k: int, y_owned, y_ghost) -> None:
+        self.chosen.column(k, y_owned, y_ghost)
+
+    def _copy_values(self) -> None:
+        self.chosen = self.chosen.copy()

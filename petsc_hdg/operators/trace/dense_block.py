@@ -1,0 +1,113 @@
+"""The trace matrix in dense block format, assembled facet by facet."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ...device import Kernel, kernels_of
+from ...discretizations.base import padded
+from ..vectors import TailedVector
+from .format import TraceFormat
+
+
+class DenseBlock(TraceFormat):
+    """A [n_a, m, n_f m], rows of facets fastest, one dense block a neighbour (Roca, Nguyen and Peraire 2011)."""
+
+    kind = "dbf"
+    rows_alone = True
+
+    def __init__(self, operator, single: bool = False, layout=None):
+        super().__init__(operator, single, layout)
+        # Whether a work-item of the product has a facet (on CPUs, where its rows are a vector) or a row.
+        self.by_facet = not operator.device.is_gpu and self.layout.block > 2
+        layout, arrays = self.layout, self.arrays
+        self.facet_stride = padded(layout.num_facets)
+        self.num_rows = layout.num_facets * layout.block
+        self.row_stride = padded(self.num_rows)
+        self._adjacent = self._facet_array(np.where(layout.neighbours < 0, layout.neighbours[:1], layout.neighbours))
+        self._numbers = None if layout.is_blocked else self._facet_array(layout.numbers.T)
+        self.A = arrays.zeros(self.matrix_reals, self.stored)
+
+    @property
+    def _needs_layout(self) -> bool:
+        return True
+
+    @cached_property
+    def kernels(self) -> dict[str, Kernel]:
+        return kernels_of(self.specs.dense_blocks(), self.operator.device)
+
+    @property
+    def matrix_reals(self) -> int:
+        return self.layout.num_slots * self.layout.block * self.row_stride
+
+    @property
+    def nbytes(self) -> int:
+        indices = self.layout.num_slots + (0 if self.layout.is_blocked else self.layout.block)
+        return self.matrix_reals * self.stored.itemsize + 4 * indices * self.facet_stride
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.num_rows * self.layout.num_slots * self.layout.block
+
+    @property
+    def description(self) -> str:
+        layout = self.layout
+        size = f"{layout.num_slots} blocks of {layout.block} by {layout.block} a facet"
+        stored = f"{self.nbytes / 1e6:.1f} MB{self._in_single}"
+        return f"dense block format, {size}, {layout.num_facets} facets on rank 0, {stored}"
+
+    def add_tile(self, K, first: int, count: int, tile_stride: int | None = None) -> None:
+        listed, size = self._listed(first, count)
+        self.kernels["trace_dbf_assemble"](
+            size * self.layout.block, size, first, count, tile_stride or padded(count), self.facet_stride,
+            self.row_stride, listed, *self._sides, *self.orientation, self._adjacent, K, self.A,
+        )  # fmt: skip
+
+    def mult(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
+        given = (self.A, self._adjacent, self._numbers, x.owned, x.tail, y_owned, y_ghost)
+        if self.by_facet:
+            self._rows("product_facet", *given, part=part, rows_of_item=self.layout.block)
+        else:
+            self._rows("product", *given, part=part)
+
+    def mult_transpose(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
+        where = (self._adjacent, self._reverse, self._numbers)
+        self._rows("transposed", self.A, *where, x.owned, x.tail, y_owned, y_ghost, part=part)
+
+    def column(self, k: int, y_owned, y_ghost) -> None:
+        self._rows("column", k, self.A, self._numbers, y_owned, y_ghost)
+
+    def _rows(self, name: str, *arguments, part: int | None = None, rows_of_item: int = 1) -> None:
+        sizes = (self.num_rows, self.dofmap.num_owned, self.num_free, self.facet_stride, self.row_stride)
+        kernel, inner = self.kernels[f"trace_dbf_{name}"], self.layout.num_inner * self.layout.block // rows_of_item
+        first, last = self.part_range(part, inner, self.num_rows // rows_of_item, kernel.spec.local_size)
+        kernel.of_part(part)(last, *sizes, *arguments, first=first)
+
+    def use_kernels_of(self, other: DenseBlock) -> None:
+        super().use_kernels_of(other)
+        self._numbers = None if other.layout.is_blocked else self._facet_array(self.layout.numbers.T)
+
+    def _copy_values(self) -> None:
+        self.A = self._copied(self.A, self.matrix_reals)
+
+    def _facet_array(self, values: np.ndarray):
+        """Device array [row, facet_stride] from [row, facet]."""
+        padding = np.zeros((len(values), self.facet_stride - values.shape[1]), dtype=np.int32)
+        return self.arrays.to_device(np.concatenate([values, padding], axis=1), "trace layout")
+
+    @cached_property
+    def _reverse(self):
+        return self._facet_array(self.layout.reverse)
+
+    @cached_property
+    def _sides(self):
+        return self._facet_array(self.layout.cells), self._facet_array(self.layout.local)
+
+    def _listed(self, first: int, count: int):
+        """Device list of the facets of a tile's cells and its length, kept for the next time."""
+        if (first, count) not in self._tiles:
+            facets = self.layout.facets_of_cells(first, count)
+            self._tiles[first, count] = (self.arrays.to_device(facets, "trace layout"), len(facets))
+        return self._tiles[first, count]

@@ -1,0 +1,225 @@
+"""The trace matrix as element matrices, packed where they are symmetric, once for cells that are congruent."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ...device import Kernel, kernels_of
+from ...discretizations.base import padded
+from ...discretizations.congruence import Shapes
+from ...discretizations.trace.facet_kinds import facet_kinds
+from ..overlap import assembled_rows, element_cells
+from ..vectors import TailedVector
+from .congruent import CongruentFacets
+from .format import SYMMETRIC, TraceFormat, tile_asymmetry
+
+
+class ElementMatrices(TraceFormat):
+    """Element matrices, packed while all that came so far are symmetric: this rank's own decision, up to rounding.
+
+    congruent: where cells share matrices, the dictionary that then holds all values; see `share`.
+    """
+
+    kind = "element"
+
+    def __init__(self, operator, single: bool = False, layout=None):
+        super().__init__(operator, single, layout)
+        self.stride = operator.discretization.stride
+        self.row_stride = padded(self.num_cells * self.cell_dofs)
+        self.packed: object | None = None
+        self.unpacked: object | None = None
+        self.symmetric = True
+        self.is_blocked = bool(self.layout and self.layout.is_blocked)  # what kernels of trace_congruent.cl count on
+        self.congruent: CongruentFacets | None = None
+        self._shapes: Shapes | None = None
+        self._assembly: dict = {}
+
+    @cached_property
+    def kernels(self) -> dict[str, Kernel]:
+        specs = self.specs.element_matrices()
+        if self.can_share:
+            specs |= self.specs.congruent_facets()
+        return kernels_of(specs, self.operator.device)
+
+    @property
+    def can_share(self) -> bool:
+        """Facets own their unknowns, so that those beside congruent cells have the same blocks."""
+        return self.has_facets
+
+    @property
+    def rows_alone(self) -> bool:
+        """Whether a row is computed apart from others."""
+        return self.congruent is not None
+
+    @property
+    def summing(self):
+        """What sums x·y while it computes a product."""
+        return self.congruent
+
+    def share(self, shapes: Shapes | None) -> None:
+        if shapes is self._shapes:
+            return
+        self._shapes, self.congruent = shapes, None
+        if shapes is None:
+            return
+        kinds = facet_kinds(self.layout, shapes.shape)
+        if 0 < kinds.count <= self.specs.most_kinds:
+            self.congruent, self.packed, self.unpacked = CongruentFacets(self, kinds), None, None
+
+    @cached_property
+    def _dofs(self):
+        return self.arrays.to_device(self.operator.discretization.cell_dofs(), "cell dofs")
+
+    @cached_property
+    def _element(self):
+        return self.arrays.empty(self.cell_dofs * max(self.stride, self.num_cells))
+
+    @property
+    def matrix_reals(self) -> int:
+        pairs = self.cell_dofs * (self.cell_dofs + 1) // 2
+        return pairs * self.stride if self.symmetric else self.cell_dofs * self.row_stride
+
+    @property
+    def nbytes(self) -> int:
+        if self.congruent:
+            return self.congruent.nbytes
+        return self.matrix_reals * self.stored.itemsize + 4 * self.cell_dofs * self.stride
+
+    @property
+    def flops(self) -> int:
+        if self.congruent:
+            return self.congruent.flops
+        return 2 * self.num_cells * self.cell_dofs**2
+
+    @property
+    def description(self) -> str:
+        if self.congruent:
+            cells = f"{self._shapes.count} shapes of {self.num_cells} cells"
+            facets = f"{self.congruent.kinds.count} kinds of {self.congruent.num_facets} facets"
+            return (
+                f"matrices of congruent cells, {cells}, {facets} on rank 0, {self.nbytes / 1e6:.1f} MB{self._in_single}"
+            )
+        how = "packed symmetric" if self.symmetric else "unpacked"
+        size = f"{self.cell_dofs} by {self.cell_dofs}, {how}, {self.num_cells} cells on rank 0"
+        return f"element matrices, {size}, {self.nbytes / 1e6:.1f} MB{self._in_single}"
+
+    def add_tile(self, K, first: int, count: int, tile_stride: int | None = None) -> None:
+        tile_stride = tile_stride or padded(count)
+        if self.congruent:
+            self.congruent.add_tile(K, first, count, tile_stride)
+            return
+        if self.symmetric and tile_asymmetry(self, K, count, tile_stride) > SYMMETRIC[self.arrays.precision]:
+            self._unpack()
+        name, target, stride = "trace_element_store", self._matrix(), self.row_stride
+        if self.symmetric:
+            name, stride = "trace_element_pack", self.stride
+        self.kernels[name](count * self.cell_dofs, count, first, tile_stride, stride, K, target)
+
+    def add_shapes(self, K, shapes: Shapes) -> bool:
+        if not self.congruent or shapes is not self._shapes:
+            return False
+        self.congruent.add_shapes(K, shapes)
+        return True
+
+    def mult(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
+        if self.congruent:
+            self.congruent.mult(x, y_owned, y_ghost, part=part)
+            return
+        if self.symmetric:
+            self._multiply_packed(x, part)
+        else:
+            self._multiply("trace_element_product", x, part)
+        self._assemble(y_owned, y_ghost, part)
+
+    def mult_transpose(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
+        if self.congruent:
+            self.congruent.mult(x, y_owned, y_ghost, transpose=True, part=part)
+        elif self.symmetric:
+            self.mult(x, y_owned, y_ghost, part)
+        else:
+            self._multiply("trace_element_transposed", x, part)
+            self._assemble(y_owned, y_ghost, part)
+
+    def column(self, k: int, y_owned, y_ghost) -> None:
+        if self.congruent:
+            self.congruent.column(k, y_owned, y_ghost)
+            return
+        name, stride = "trace_element_column", self.row_stride
+        if self.symmetric:
+            name, stride = "trace_packed_column", self.stride
+        items = self.num_cells * self.cell_dofs
+        self.kernels[name](items, self.num_cells, stride, k, self._matrix(), *self.orientation, self._element)
+        self._assemble(y_owned, y_ghost)
+
+    def _multiply_packed(self, x: TailedVector, part: int | None) -> None:
+        kernel, cells = self.kernels["trace_packed_product"], self.specs.packed_shape()[0]
+        first, last = (k // cells * kernel.spec.local_size for k in self._cells(part, cells))
+        sizes = (self.num_cells, self.dofmap.num_owned, self.stride)
+        kernel.of_part(part)(last, *sizes, self._matrix(), self._dofs, x.owned, x.tail, self._element, first=first)
+
+    def _multiply(self, name: str, x: TailedVector, part: int | None) -> None:
+        sizes = (self.num_cells, self.dofmap.num_owned, self.stride, self.row_stride)
+        gathered = (self._dofs, x.owned, x.tail, self._element)
+        first, last = (k * self.cell_dofs for k in self._cells(part, self.kernels[name].spec.local_size))
+        self.kernels[name].of_part(part)(last, *sizes, self._matrix(), *gathered, first=first)
+
+    def _cells(self, part: int | None, step: int) -> tuple[int, int]:
+        """First and last cell of a part, in whole groups of `step` cells."""
+        return element_cells(part, self.inner_cells, self.num_cells, step, self.operator.device)
+
+    def _assemble(self, y_owned, y_ghost, part: int | None = None) -> None:
+        start, entry = self._rows()
+        kernel, owned = self.kernels["assemble"], self.dofmap.num_owned
+        first, last = assembled_rows(part, owned, self.num_free, kernel)
+        kernel.of_part(part)(last, last, owned, start, entry, self._element, y_owned, y_ghost, first=first)
+
+    def _rows(self):
+        """Entries of the element vectors that each owned and ghost value sums, on the device."""
+        if self.symmetric not in self._assembly:
+            numbers = self.dofmap.compact[self.dofmap.cell_dofs]
+            cell_step, dof_step = (1, self.stride) if self.symmetric else (self.cell_dofs, 1)
+            rows = element_rows(numbers, self.num_free, cell_step, dof_step)
+            self._assembly[self.symmetric] = [self.arrays.to_device(a, "assembly rows") for a in rows]
+        return self._assembly[self.symmetric]
+
+    def _matrix(self):
+        """Buffer of the values, zero at first."""
+        name = "packed" if self.symmetric else "unpacked"
+        if getattr(self, name) is None:
+            setattr(self, name, self.arrays.zeros(self.matrix_reals, self.stored))
+        return getattr(self, name)
+
+    def _unpack(self) -> None:
+        """Store unpacked from now on; what was packed so far is kept."""
+        packed = self._matrix()
+        self.symmetric, self.packed = False, None
+        items = self.num_cells * self.cell_dofs
+        self.kernels["trace_element_unpack"](
+            items, self.num_cells, self.stride, self.row_stride, packed, self._matrix()
+        )
+
+    def use_kernels_of(self, other: ElementMatrices) -> None:
+        super().use_kernels_of(other)
+        self.is_blocked = other.is_blocked
+
+    def _copy_values(self) -> None:
+        if self.congruent:
+            self.congruent = self.congruent.copied(self)
+            return
+        name = "packed" if self.symmetric else "unpacked"
+        setattr(self, name, self._copied(self._matrix(), self.matrix_reals))
+        self._element = self.arrays.empty(self.cell_dofs * max(self.stride, self.num_cells))
+
+
+def element_rows(numbers: np.ndarray, num_rows: int, cell_step: int, dof_step: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows start [row + 1], entry [nnz] of the sums of element vectors; numbers [cell, dof], those past the last row
+    are left out. Entry (cell, dof) stands at cell · cell_step + dof · dof_step."""
+    cells, dofs = np.arange(len(numbers))[:, None], np.arange(numbers.shape[1])
+    place = (cells * cell_step + dofs * dof_step).ravel()
+    flat = numbers.ravel()
+    order = np.argsort(flat, kind="stable")
+    order = order[: np.searchsorted(flat[order], num_rows)]
+    start = np.concatenate([[0], np.cumsum(np.bincount(flat[order], minlength=num_rows))])
+    return start.astype(np.int32), place[order].astype(np.int32)
