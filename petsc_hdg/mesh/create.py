@@ -9,10 +9,10 @@ from petsc4py import PETSc
 
 from ..errors import MeshError, collectively
 from ..options import given_numbers, given_truth
-from . import gmsh, meshio_file
 from .box import box_cell, box_cells, side_facets
 from .cell_list import CellList, create_plex, facet_table, mark_all, name_parts
-from .distribute import prepare as prepare
+from .files import gmsh, meshio_file
+from .partition.distribute import prepare as prepare
 from .shapes import CELLS, shape
 
 _BY_SIZE = {(2, 3): "triangle", (2, 4): "quadrilateral", (3, 4): "tetrahedron", (3, 8): "hexahedron"}

@@ -5,10 +5,10 @@ Imports numpy, pycparser, sympy and petsc_hdg.errors only.
 """
 
 from petsc_hdg.physics.conditions import Dirichlet, Neumann, Robin
-from petsc_hdg.physics.interpret import Interpreter
+from petsc_hdg.physics.interpreter.interpret import Interpreter
 from petsc_hdg.physics.layout import Auxiliary, Field
 from petsc_hdg.physics.pointwise import Physics
-from petsc_hdg.physics.source import CFile
+from petsc_hdg.physics.text.source import CFile
 
 __all__ = [
     "Auxiliary",

@@ -4,14 +4,14 @@ call.
 
 from __future__ import annotations
 
-from petsc_hdg.physics import ir
-from petsc_hdg.physics.derivative import derivative_name
-from petsc_hdg.physics.emit import Emitter
 from petsc_hdg.physics.instance import Instance
-from petsc_hdg.physics.ir import REAL, Function
-from petsc_hdg.physics.liveness import prune
-from petsc_hdg.physics.lower import Program
 from petsc_hdg.physics.terms import Form
+from petsc_hdg.physics.tree import ir
+from petsc_hdg.physics.tree.derivative import derivative_name
+from petsc_hdg.physics.tree.emit import Emitter
+from petsc_hdg.physics.tree.ir import REAL, Function
+from petsc_hdg.physics.tree.liveness import prune
+from petsc_hdg.physics.tree.program import Program
 
 _INPUTS = "const real *u, const real *u_t, const real *u_x"
 _RATES = "const real *du, const real *du_t, const real *du_x"

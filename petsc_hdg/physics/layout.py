@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from petsc_hdg.errors import PhysicsError
-from petsc_hdg.physics.specialise import Setting
+from petsc_hdg.physics.tree.specialise import Setting
 
 _IDENTIFIER = re.compile(r"[A-Za-z]\w*\Z")
 SPACES = ("cell", "nodal")

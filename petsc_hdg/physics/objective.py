@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from petsc_hdg.physics import ir
-from petsc_hdg.physics.check import run
 from petsc_hdg.physics.device_text import objective_text
+from petsc_hdg.physics.interpreter.check import run
 from petsc_hdg.physics.layout import Field
+from petsc_hdg.physics.lowering.signatures import OBJECTIVE
 from petsc_hdg.physics.reader import Reader
-from petsc_hdg.physics.signatures import OBJECTIVE
 from petsc_hdg.physics.terms import Form, Term, form
+from petsc_hdg.physics.tree import ir
 
 MOST = 64  # components
 

@@ -10,13 +10,13 @@ from numbers import Integral, Real
 from pathlib import Path
 
 from petsc_hdg.errors import PhysicsError
-from petsc_hdg.physics import names, signatures
 from petsc_hdg.physics.conditions import Dirichlet, Neumann, Robin
 from petsc_hdg.physics.layout import Field
-from petsc_hdg.physics.lower import ALL_INPUTS, lower, shared_helpers
-from petsc_hdg.physics.parse import INT_TYPES, REAL_TYPES
-from petsc_hdg.physics.source import CFile, Expression, make_source
+from petsc_hdg.physics.lowering import names, signatures
+from petsc_hdg.physics.lowering.lower import ALL_INPUTS, lower, shared_helpers
 from petsc_hdg.physics.terms import Condition, Term, Terms
+from petsc_hdg.physics.text.parse import INT_TYPES, REAL_TYPES
+from petsc_hdg.physics.text.source import CFile, Expression, make_source
 
 _IDENTIFIER = re.compile(r"[A-Za-z]\w*\Z")
 _C_WORDS = "if else for while do switch case default break continue return const static inline void struct sizeof goto"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from petsc_hdg.physics.derivative import differentiate
 from petsc_hdg.physics.layout import Field, setting
-from petsc_hdg.physics.lower import Program
-from petsc_hdg.physics.specialise import Setting, specialise
+from petsc_hdg.physics.tree.derivative import differentiate
+from petsc_hdg.physics.tree.program import Program
+from petsc_hdg.physics.tree.specialise import Setting, specialise
 
 STATE = frozenset({"u", "u_t", "u_x"})
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from petsc_hdg.physics import ir
-from petsc_hdg.physics.liveness import prune
-from petsc_hdg.physics.lower import Program
 from petsc_hdg.physics.terms import STATE
+from petsc_hdg.physics.tree import ir
+from petsc_hdg.physics.tree.liveness import prune
+from petsc_hdg.physics.tree.program import Program
 
 _VARYING = STATE | {"x", "n"}
 _GIVEN = ("a", "a_x")

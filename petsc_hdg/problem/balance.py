@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..discretizations.costs import cell_costs
-from ..mesh.rebalance import balance
+from ..mesh.partition.rebalance import balance
 
 LOPSIDED = 1.2  # from which on rebalancing pays
 

@@ -6,9 +6,9 @@ from mpi4py import MPI
 from petsc4py import PETSc
 
 import petsc_hdg as fe
-from petsc_hdg.mesh.agglomerate_input import cell_costs
-from petsc_hdg.mesh.distribute import overlap_of
-from petsc_hdg.mesh.rebalance import balance
+from petsc_hdg.mesh.cell_values import cell_costs
+from petsc_hdg.mesh.partition.distribute import overlap_of
+from petsc_hdg.mesh.partition.rebalance import balance
 from petsc_hdg.problem import balance as of_problem
 from petsc_hdg.run import guarded
 

@@ -7,10 +7,11 @@ import pytest
 from conftest import MESHES
 from mpi4py import MPI
 
-from petsc_hdg.mesh import Mesh, Polytopes, agglomerate, coarsen, partition
+from petsc_hdg.mesh import Mesh, Polytopes, agglomerate, coarsen
 from petsc_hdg.mesh.graph import Graph, by_first
-from petsc_hdg.mesh.partition import connected_parts, shared_out
-from petsc_hdg.mesh.trees import halves
+from petsc_hdg.mesh.partition.metis import connected_parts, shared_out
+from petsc_hdg.mesh.partition import metis as partition
+from petsc_hdg.mesh.partition.trees import halves
 from petsc_hdg.mesh.whole_mesh import centroids
 
 SCRIPT = Path(__file__).with_name("run_agglomerate.py")

@@ -9,7 +9,7 @@ import pytest
 
 from petsc_hdg import MeshError
 from petsc_hdg.mesh.graph import Graph
-from petsc_hdg.mesh.partition import MEAN, balanced_parts, whole_weights
+from petsc_hdg.mesh.partition.metis import MEAN, balanced_parts, whole_weights
 
 SCRIPT = Path(__file__).with_name("run_deal.py")
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from petsc_hdg.mesh import Mesh, plane, polygons, polygons_from_file, polyhedra
+from petsc_hdg.mesh import Mesh, polygons, polygons_from_file, polyhedra
+from petsc_hdg.mesh.polytopal import plane
 from petsc_hdg.mesh.quality import determinants
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples" / "meshes"))

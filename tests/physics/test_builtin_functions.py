@@ -12,9 +12,9 @@ from compiled_physics import CompiledPhysics
 
 from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics import Physics
-from petsc_hdg.physics.dual import Dual, call, value_of
 from petsc_hdg.physics.functions import BUILTINS
-from petsc_hdg.physics.names import ALIASES, GENERIC
+from petsc_hdg.physics.interpreter.dual import Dual, call, value_of
+from petsc_hdg.physics.lowering.names import ALIASES, GENERIC
 
 # Where each function is tried: real arguments, and "i" for the integer 3.
 POINTS = {

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from ...errors import OptionError, collectively
-from ...mesh.agglomerate import agglomerate
-from ...mesh.fewer_cells import fewer_cells
+from ...mesh.polytopal.agglomerate import agglomerate
+from ...mesh.polytopal.fewer_cells import fewer_cells
 from ...mesh.polytopes import Polytopes
 from ...reference import is_tensor
 from ..base import Discretization

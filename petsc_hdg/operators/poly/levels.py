@@ -13,7 +13,7 @@ import numpy as np
 
 from ...discretizations import PolytopicDG
 from ...errors import collectively
-from ...mesh.agglomerate import coarsen
+from ...mesh.polytopal.agglomerate import coarsen
 from ...mesh.polytopes import Polytopes
 from ..assembled import AssembledMatrix
 from .injection import injection

@@ -1,0 +1,117 @@
+"""Gmsh files through DMPlex: physical names become labels, second-order cells keep their curved nodes."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from petsc4py import PETSc
+
+from ...errors import MeshError, collectively
+from .. import petsc_c
+from ..curved import make_continuous
+from ..labels import mark, stratum_points, values_of
+from . import gmsh_check
+
+_HEADER_LINES = 100_000
+
+
+def read(path: Path, comm):
+    """DMPlex with all cells on rank 0, labels by physical names, or numbers of groups without one. Raises MeshError."""
+    version, names = 0.0, {}
+    with collectively(comm):
+        if comm.rank == 0:
+            version, names = _read_header(path)
+            gmsh_check.check(path, version)
+            if comm.size > 1:
+                # PETSc reads on rank 0 while the others wait: an error would hang them. So rank 0 tries alone first.
+                with _options(version):
+                    _create(path, PETSc.COMM_SELF).destroy()
+    version, names = comm.bcast((version, names))
+    with _options(version), collectively(comm):
+        dm = _create(path, PETSc.Comm(comm))
+    with _options(version, dm_plex_gmsh_highorder=False), collectively(comm):
+        vertices = None
+        if petsc_c.has_discontinuous_nodes(dm):
+            straight = _create(path, PETSc.COMM_SELF)
+            vertices = straight.getCoordinatesLocal().getArray().copy()
+            straight.destroy()
+    make_continuous(dm, vertices, comm)
+    _name_groups(dm, names, comm)
+    return dm
+
+
+def _read_header(path: Path) -> tuple[float, dict[tuple[int, int], str]]:
+    """Format version and physical names, (dimension, tag) → name, of a Gmsh file. Raises MeshError."""
+    names: dict[tuple[int, int], str] = {}
+    try:
+        with open(path, "rb") as file:
+            if file.readline().strip() != b"$MeshFormat":
+                raise MeshError(
+                    f"Mesh file {path} is not a Gmsh mesh: it does not begin with $MeshFormat; "
+                    "write it with Gmsh as MSH 4.1 or 2.2."
+                )
+            version = float(file.readline().split()[0])
+            inside = False
+            for _, line in zip(range(_HEADER_LINES), file, strict=False):
+                text = line.strip()
+                if text in (b"$EndPhysicalNames", b"$Nodes", b"$Entities"):
+                    break
+                if inside and text.count(b'"') >= 2:
+                    dim, tag = text.split(None, 2)[:2]
+                    names[int(dim), int(tag)] = text.split(b'"')[1].decode(errors="replace")
+                inside = inside or text == b"$PhysicalNames"
+    except OSError as error:
+        raise MeshError(f"Mesh file {path} cannot be read: {error.strerror}.") from None
+    except (ValueError, IndexError):
+        raise MeshError(
+            f"Mesh file {path} has a damaged Gmsh header; write it again with Gmsh as MSH 4.1 or 2.2."
+        ) from None
+    return version, names
+
+
+@contextmanager
+def _options(version: float, **more):
+    """PETSc options of the reader, set where the user has not set them; `more` are set in any case.
+
+    All tags of an element are physical groups in MSH 4, but only the first one in MSH 2.
+    """
+    options = PETSc.Options()
+    wanted = {"dm_plex_gmsh_multiple_tags": version >= 4, "dm_plex_gmsh_use_generic": True}
+    mine = {name: value for name, value in wanted.items() if not options.hasName(name)}
+    before = {name: options.getString(name) if options.hasName(name) else None for name in more}
+    for name, value in {**mine, **more}.items():
+        options[name] = value
+    try:
+        yield
+    finally:
+        for name in mine:
+            options.delValue(name)
+        for name, value in before.items():
+            if value is None:
+                options.delValue(name)
+            else:
+                options[name] = value
+
+
+def _create(path: Path, comm):
+    try:
+        return PETSc.DMPlex().createFromFile(str(path), interpolate=True, comm=comm)
+    except PETSc.Error as error:
+        raise MeshError(
+            f"Mesh file {path} cannot be read as a Gmsh mesh ({petsc_c.reason(error)}); "
+            "write it again with Gmsh as MSH 4.1 or 2.2, with cells of one shape."
+        ) from None
+
+
+def _name_groups(dm, names: dict[tuple[int, int], str], comm) -> None:
+    """Make a label for each physical group of facets and of cells. Collective."""
+    dim = dm.getDimension()
+    groups = {}
+    for sets, d in (("Cell Sets", dim), ("Face Sets", dim - 1)):
+        for value in values_of(dm, sets):
+            if value > 0:
+                groups[names.get((d, int(value)), str(value)), int(value), sets] = stratum_points(dm, sets, int(value))
+    for name, value, sets in comm.bcast(list(groups)):
+        mark(dm, name, groups.get((name, value, sets), np.empty(0, np.int64)), value)

@@ -1,0 +1,110 @@
+"""Mesh files that meshio reads (VTU, XDMF, Abaqus, MED …), as cell lists with named boundaries and regions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import redirect_stderr
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import MeshError
+from ..cell_list import CellList
+
+_CELL = {"triangle": "triangle", "quad": "quadrilateral", "tetra": "tetrahedron", "hexahedron": "hexahedron"}
+_DIM = {"vertex": 0, "line": 1, "triangle": 2, "quad": 2, "tetra": 3, "hexahedron": 3, "wedge": 3, "pyramid": 3}
+# meshio numbers quadrilaterals and hexahedra around, as VTK does; basix counts the first axis fastest.
+_TENSOR = {"quad": [0, 1, 3, 2], "hexahedron": [0, 1, 3, 2, 4, 5, 7, 6]}
+_TAGS = ("gmsh:physical", "medit:ref", "cell_tags", "flac3d:group", "avsucd:material")
+
+
+def read(path: Path) -> CellList:
+    """The mesh in a file. Raises MeshError."""
+    return from_meshio(load(path), path)
+
+
+def load(path: Path):
+    """What meshio makes of a file. Raises MeshError."""
+    import meshio
+
+    if path.suffix.lower() not in meshio.extension_to_filetypes:
+        known = " ".join(sorted(meshio.extension_to_filetypes))
+        raise MeshError(
+            f"Mesh file {path} has the unknown format '{path.suffix}'; known are .msh (Gmsh) and, by meshio, {known}."
+        )
+    said = StringIO()
+    try:
+        with redirect_stderr(said):
+            return meshio.read(path)
+    except (Exception, SystemExit) as error:  # meshio lets errors of many kinds pass, or prints them and exits
+        reason = " ".join((said.getvalue() if isinstance(error, SystemExit) else str(error)).split())
+        reason = reason[:300].rstrip(".") or type(error).__name__
+        raise MeshError(f"Mesh file {path} cannot be read by meshio as '{path.suffix}': {reason}.") from None
+
+
+def from_meshio(found, path) -> CellList:
+    """Cell list of a meshio mesh. Raises MeshError for shapes that are not accepted."""
+    kinds = [block.type for block in found.cells if len(block.data)]
+    unknown = sorted({kind for kind in kinds if kind not in _DIM})
+    if unknown:
+        raise MeshError(
+            f"Mesh file {path} has cells of type {', '.join(unknown)}; straight {', '.join(_CELL)} are accepted "
+            "(curved ones: in Gmsh files; polygons and polyhedra: by petsc_hdg.polygons_from_file)."
+        )
+    dim = max((_DIM[kind] for kind in kinds), default=0)
+    shapes = sorted({kind for kind in kinds if _DIM[kind] == dim})
+    if dim < 2 or len(shapes) > 1 or shapes[0] not in _CELL:
+        raise MeshError(
+            f"Mesh file {path} has cells of type {', '.join(shapes) or 'none'}; one of {', '.join(_CELL)} is accepted."
+        )
+    kind = shapes[0]
+    blocks = [block.data if block.type == kind else None for block in found.cells]
+    cells = np.concatenate([data for data in blocks if data is not None])
+    offset = np.cumsum([0] + [0 if data is None else len(data) for data in blocks])
+    boundaries, regions = defaultdict(list), defaultdict(list)
+    for name, block, rows in named(found):
+        block_dim = _DIM[found.cells[block].type]
+        if block_dim == dim:
+            regions[name].append(offset[block] + rows)
+        elif block_dim == dim - 1:
+            boundaries[name].append(found.cells[block].data[rows])
+    return CellList(
+        _CELL[kind],
+        cells[:, _TENSOR[kind]] if kind in _TENSOR else cells,
+        flat(np.asarray(found.points, float), dim, path),
+        {name: np.concatenate(parts) for name, parts in boundaries.items()},
+        {name: np.concatenate(parts) for name, parts in regions.items()},
+    )
+
+
+def flat(points: np.ndarray, dim: int, path) -> np.ndarray:
+    """Points without the coordinates that a plane mesh does not use [point, dim]."""
+    extra = points[:, dim:]
+    if extra.size and np.ptp(extra, axis=0).max() > 1e-12 * max(np.ptp(points, axis=0).max(), 1e-300):
+        raise MeshError(
+            f"Mesh file {path} has cells of dimension {dim} in space of dimension {points.shape[1]}; give a flat mesh."
+        )
+    return np.ascontiguousarray(points[:, :dim])
+
+
+def named(found):
+    """(name, block, rows) of every named group: cell sets, and cell data of integers as tags."""
+    for name, parts in found.cell_sets.items():
+        for block, rows in enumerate(parts):
+            if rows is not None and len(rows):
+                yield name, block, np.asarray(rows, np.int64)
+    names = {
+        (int(d), int(tag)): name
+        for name, (tag, d) in getattr(found, "field_data", {}).items()
+        if np.shape((tag, d)) == (2,)
+    }
+    for key, parts in found.cell_data.items():
+        for block, values in enumerate(parts):
+            values = np.asarray(values)
+            if values.ndim != 1 or values.dtype.kind not in "iu" or key == "gmsh:geometrical":
+                continue
+            for tag in np.unique(values):
+                d = _DIM.get(found.cells[block].type, -1)
+                plain = str(tag) if key in _TAGS else f"{key}={tag}"
+                yield names.get((d, int(tag)), plain), block, np.flatnonzero(values == tag)

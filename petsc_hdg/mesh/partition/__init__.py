@@ -1,0 +1,1 @@
+"""Cells dealt to ranks, and graphs cut into parts."""

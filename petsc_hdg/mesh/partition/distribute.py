@@ -1,0 +1,151 @@
+"""From a DMPlex on one rank to the one that PETSc's options ask for: refined, distributed, with overlap."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import numpy as np
+from petsc4py import PETSc
+
+from ...errors import MeshError
+from ..box import MOST_CELLS
+from ..petsc_c import reason, shared_points
+from .deal import by_metis, deal, forget
+
+REFINEMENTS = ("dm_refine", "dm_refine_pre", "dm_refine_hierarchy")
+# What changes the cells before PETSc distributes them, and what changes them after.
+BEFORE = (
+    "dm_plex_interpolate_pre",
+    "dm_plex_submesh",
+    "dm_refine_pre",
+    "dm_refine_volume_limit_pre",
+    "dm_extrude",
+    "dm_plex_reorder",
+    "dm_plex_scale",
+)
+AFTER = ("dm_refine", "dm_refine_hierarchy", "dm_coarsen", "dm_coarsen_hierarchy")
+
+
+def prepare(dm, comm, prefix: str, overlap: int, partition_seed: int | None):
+    """Apply PETSc's options (-dm_refine, -dm_distribute, -petscpartitioner_type …), then grow the overlap. Collective.
+
+    Cells are dealt to the ranks by METIS unless the user names a partitioner, see deal.by_metis.
+    `partition_seed`: deal the cells out at random, for tests of independence from the partition.
+    """
+    dm.setOptionsPrefix(prefix)
+    _refuse_curved_refinement(dm, comm, prefix)
+    _refuse_endless_refinement(dm, comm, prefix)
+    try:
+        if comm.size > 1 and (partition_seed is not None or by_metis(prefix)):
+            _set_up_dealt(dm, comm, prefix, partition_seed)
+        else:
+            dm.setFromOptions()
+    except PETSc.Error as error:
+        raise MeshError(
+            f"PETSc cannot set up this mesh ({reason(error)}); check the options that begin with -{prefix}dm_."
+        ) from None
+    missing = overlap - overlap_of(dm, comm)
+    if missing > 0 and comm.size > 1:
+        dm.distributeOverlap(missing)
+    return dm
+
+
+def _set_up_dealt(dm, comm, prefix: str, seed: int | None) -> None:
+    """Apply PETSc's options to a DM whose cells are dealt out by us. Collective.
+
+    Cells that PETSc makes or changes before it distributes them come in a first round of options, those of BEFORE.
+    """
+    database = PETSc.Options(prefix)
+    early = dm.getDimension() < 0 or any(database.hasName(name) for name in BEFORE)
+    if early:
+        with _options_but(database, AFTER, dm_distribute="0"):
+            dm.setFromOptions()
+    deal(dm, comm, seed)
+    with _options_but(database, BEFORE if early else ()):
+        dm.setFromOptions()
+    forget(dm)
+
+
+@contextmanager
+def _options_but(database, left_out: tuple[str, ...], **changed: str):
+    """The database without some options and with others changed, until the block ends."""
+    names = [name for name in (*left_out, *changed) if database.hasName(name)]
+    before = {name: database.getString(name, "") for name in names}
+    for name in before:
+        database.delValue(name)
+    for name, text in changed.items():
+        database.setValue(name, text)
+    try:
+        yield
+    finally:
+        for name in changed:
+            database.delValue(name)
+        for name, text in before.items():
+            database.setValue(name, text)
+            database.getString(name, "")  # used, or -options_left would list it
+
+
+def _refuse_curved_refinement(dm, comm, prefix: str) -> None:
+    """Raise MeshError for second-order cells with -dm_refine: PETSc (3.18 to 3.26) would straighten them or fail."""
+    options = PETSc.Options(prefix)
+    asked = [name for name in REFINEMENTS if options.hasName(name) and options.getString(name) != "0"]
+    if asked and any(comm.allgather(is_curved(dm))):
+        raise MeshError(
+            f"The mesh has curved cells, which PETSc cannot refine (-{prefix}{asked[0]} was given); refine it in Gmsh, "
+            "or add -dm_plex_gmsh_highorder 0 to refine straight cells."
+        )
+
+
+def _refuse_endless_refinement(dm, comm, prefix: str) -> None:
+    """Raise MeshError where -dm_refine would make more cells than there are numbers for, after hours."""
+    options, dim = PETSc.Options(prefix), max(dm.getDimension(), 0)
+    levels = 0
+    for name in REFINEMENTS[:2]:
+        text = options.getString(name, "0")
+        levels += int(text) if text.isdigit() else 0  # else PETSc refuses it
+    start, end = dm.getHeightStratum(0)
+    cells = comm.allreduce(end - start) * 2 ** (dim * min(levels, 40))
+    if levels and cells > comm.size * MOST_CELLS:
+        raise MeshError(
+            f"-{prefix}dm_refine {levels} would make {cells:.3g} cells; a rank has at most {MOST_CELLS:.3g}: "
+            "refine less, or use more ranks."
+        )
+
+
+def is_curved(dm) -> bool:
+    """Whether this rank's coordinates have more nodes than the vertices."""
+    if dm.getDimension() < 2 or dm.getDepth() < 1:
+        return False
+    section = dm.getCoordinateSection()
+    low, high = section.getChart()
+    return any(
+        low <= start < end <= high and section.getDof(start) > 0
+        for start, end in (dm.getDepthStratum(1), dm.getHeightStratum(0))
+    )
+
+
+def clone_of(mesh):
+    """A DM of a mesh's cells, to be distributed anew, with its options. Collective."""
+    dm = mesh.dm.clone()
+    dm.setOptionsPrefix(mesh.dm.getOptionsPrefix())
+    return dm
+
+
+@contextmanager
+def partitioned(mesh, dm):
+    """A partitioner for a clone of a mesh's DM; the one that both share is theirs again when the block ends."""
+    used = mesh.dm.getPartitioner()
+    try:
+        yield PETSc.Partitioner().create(dm.comm)
+    finally:
+        mesh.dm.setPartitioner(used)
+        dm.setPartitioner(used)
+
+
+def overlap_of(dm, comm) -> int:
+    """1 if some rank holds cells of another one, else 0. Collective."""
+    if comm.size == 1:
+        return 0
+    leaves, (start, end) = shared_points(dm), dm.getHeightStratum(0)
+    found = leaves is not None and bool(np.any((leaves >= start) & (leaves < end)))
+    return int(max(comm.allgather(found)))

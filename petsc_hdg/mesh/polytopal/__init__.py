@@ -1,0 +1,1 @@
+"""Polytopes made: agglomerates of cells, and polygons and polyhedra divided into simplices."""

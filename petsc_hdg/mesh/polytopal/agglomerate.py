@@ -1,0 +1,175 @@
+"""Polytopes made of a mesh's cells: by METIS, by the user's numbers, by names; and coarser ones made of polytopes."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from math import comb
+
+import numpy as np
+
+from ...errors import MeshError, collectively
+from ...stages import staged
+from ..cell_values import cell_costs
+from ..graph import Graph
+from ..partition.metis import FEW, connected_parts, metis, shared_out
+from ..partition.redistribute import redistributed
+from ..polytopes import Polytopes
+from ..whole_mesh import WholeMesh
+from .agglomerate_input import DEGREES, checked_count, checked_degrees, checked_groups, label_groups
+
+LOPSIDED = 1.1  # balance of METIS' ranks above which pieces of the space-filling curve are tried
+
+
+@staged("mesh")
+def agglomerate(mesh, count=None, groups=None, label=None, degrees=None, cost=None):
+    """A mesh of the same cells whose `polytopes` are agglomerates of them, each whole on one rank. Collective.
+
+    One of these three says which cells belong together:
+    count    polytopes of the whole mesh, made by METIS: connected, of about equal cost, the same on any number of ranks
+    groups   [num_cells] whole numbers of this rank's cells (of any size; a group may lie on several ranks), or a
+             function of centroids [cell, dim] that gives them
+    label    name of a DMPlex label or of a cell region, or several names: cells of one name and value are a group, and
+             those without any are one more
+
+    A group in several pieces becomes several polytopes, with a warning. Polytopes are numbered over all ranks: with
+    `count` along a space-filling curve; with groups in ascending order of their numbers, pieces of a group one after
+    another. `polytopes.numbers` tells the numbers of a rank's polytopes.
+
+    degrees  polynomial degree, 0 … 6: one number; or [polytope] (with groups: [group], pieces share it); or a function
+             of the polytopes' centroids [polytope, dim]. None: the degree of the options.
+    cost     weight of each cell in the balance: [num_cells], or a function of centroids; None: the same for all
+
+    Polytopes are dealt to the ranks by METIS too, weighted with the cost of their cells times the square of their
+    number of basis functions; `polytopes.balance` is the largest cost of a rank over the mean. On one rank nothing
+    moves. Raises MeshError.
+    """
+    with collectively(mesh.comm):
+        weights = cell_costs(mesh, cost)
+        given = _groups(mesh, count, groups, label)
+    whole = WholeMesh(mesh, weights)
+    given = whole.gather(given)
+    planned = None
+    with collectively(mesh.comm):
+        if whole.graph is not None:
+            planned = _Plan(whole, count, given, degrees, mesh.comm.size)
+    plan = planned or _Nothing
+    target, number = whole.deal(plan.target), whole.deal(plan.part)
+    of_all, balance = mesh.comm.bcast((plan.degrees, plan.balance))
+    moved, number = redistributed(mesh, target, number)
+    numbers, of_cell = np.unique(number, return_inverse=True)
+    own = None if of_all is None else of_all[numbers].astype(np.int32)
+    moved.polytopes = Polytopes(of_cell.astype(np.int32), len(numbers), own, balance, numbers)
+    return moved
+
+
+def _groups(mesh, count, groups, label) -> np.ndarray:
+    """Groups [num_cells] int64 that the user asks for, zeros if a count is asked for. Raises MeshError."""
+    asked = [name for name, value in (("count", count), ("groups", groups), ("label", label)) if value is not None]
+    if len(asked) != 1:
+        got = f"{' and '.join(asked)} were given" if asked else "none was given"
+        raise MeshError(f"Cells are agglomerated by one of count, groups and label; {got}.")
+    if groups is not None:
+        return checked_groups(mesh, groups)
+    if label is not None:
+        return label_groups(mesh, label)
+    return np.zeros(mesh.num_cells, np.int64)
+
+
+class _Nothing:
+    """What the ranks without the plan know."""
+
+    target = part = degrees = balance = None
+
+
+class _Plan:
+    """Polytope and rank of every cell of the whole mesh.
+
+    part, target [cell]: polytope and rank.   degrees [polytope] or None.   balance: of the cost of the ranks.
+    """
+
+    def __init__(self, whole: WholeMesh, count, given: np.ndarray, degrees, ranks: int):
+        graph = whole.graph
+        if count is not None:
+            self.part = connected_parts(graph, checked_count(count, graph.num_vertices, "cells"))
+            groups = np.arange(self.part.max() + 1)
+            if len(groups) > count:
+                warnings.warn(f"The mesh is in pieces: {len(groups)} polytopes were made where {count} were asked for.")
+        else:
+            self.part, groups = _pieces(graph, given)
+        self.degrees = checked_degrees(degrees, groups, lambda: _middles(whole, self.part, len(groups)))
+        coarse = graph.quotient(self.part, len(groups))
+        if self.degrees is not None:
+            dim = whole.centroids.shape[1]
+            functions = np.array([comb(p + dim, dim) for p in range(max(DEGREES) + 1)])[self.degrees]
+            coarse = replace(coarse, weights=coarse.weights * functions**2)
+        rank = _ranks(coarse, ranks)
+        self.target = rank[self.part]
+        load = np.bincount(rank, coarse.weights, minlength=ranks)
+        self.balance = float(load.max() / load.mean())
+
+
+def _pieces(graph: Graph, given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Polytope of each cell [cell] and group of each polytope [polytope], both counted from 0; given [cell]."""
+    given = np.unique(given, return_inverse=True)[1]
+    roots, piece = np.unique(graph.components(given), return_inverse=True)
+    groups = given[roots]
+    order = np.argsort(groups, kind="stable")
+    number = np.empty_like(order)
+    number[order] = np.arange(len(order))
+    several = np.count_nonzero(np.bincount(groups) > 1)
+    if several:
+        warnings.warn(
+            f"{several} of {groups.max() + 1} agglomerates are in pieces that share no facet; "
+            f"each piece is a polytope of its own now, {len(groups)} in all."
+        )
+    return number[piece], groups[order]
+
+
+def _middles(whole: WholeMesh, part: np.ndarray, count: int) -> np.ndarray:
+    """Mean of the centroids of the cells of each polytope [polytope, dim]."""
+    size = np.bincount(part, minlength=count)
+    return np.stack([np.bincount(part, x, minlength=count) / size for x in whole.centroids.T], axis=1)
+
+
+def _ranks(coarse: Graph, ranks: int) -> np.ndarray:
+    """Rank of each polytope [polytope]: by METIS, or in turn along the numbers where that is better balanced."""
+    if ranks == 1:
+        return np.zeros(coarse.num_vertices, np.int64)
+    middle = np.cumsum(coarse.weights) - coarse.weights / 2
+    in_turn = np.minimum((middle * (ranks / coarse.weights.sum())).astype(np.int64), ranks - 1)
+    if coarse.num_vertices < FEW * ranks:
+        return in_turn
+    by_metis = metis(coarse, ranks)
+    loads = [np.bincount(rank, coarse.weights, minlength=ranks).max() for rank in (by_metis, in_turn)]
+    lopsided = loads[0] * ranks > LOPSIDED * coarse.weights.sum()
+    return in_turn if lopsided and loads[1] < loads[0] else by_metis
+
+
+@staged("mesh")
+def coarsen(mesh, count: int) -> Polytopes:
+    """About `count` larger polytopes over all ranks, each a connected union of the mesh's polytopes. Collective.
+
+    No cell moves: each rank joins its own polytopes (or cells, if the mesh has no polytopes), its share of `count`
+    being that of its polytopes and one at the least, so results depend on the partition. A rank's pieces that share no
+    facet stay apart. The degree of a union is the least of its polytopes. Raises MeshError.
+    """
+    fine = mesh.polytopes or Polytopes.of_cells(mesh)
+    counts = np.array(mesh.comm.allgather(fine.count))
+    with collectively(mesh.comm):
+        checked_count(count, int(counts.sum()), "polytopes")
+    near = mesh.topology.facet_cells
+    inner = near[(near >= 0).all(axis=1) & (near < mesh.num_cells).all(axis=1)]
+    with collectively(mesh.comm):
+        cells = Graph.from_pairs(inner, np.ones(mesh.num_cells))
+        part = connected_parts(
+            cells.quotient(fine.of_cell, fine.count), int(shared_out(counts, count, counts)[mesh.comm.rank])
+        )
+    number = int(part.max()) + 1 if len(part) else 0
+    degrees = None
+    if fine.degrees is not None:
+        degrees = np.full(number, max(DEGREES), np.int32)
+        np.minimum.at(degrees, part, fine.degrees)
+    all_numbers = np.array(mesh.comm.allgather(number))
+    numbers = all_numbers[: mesh.comm.rank].sum() + np.arange(number)
+    return Polytopes(part[fine.of_cell].astype(np.int32), number, degrees, fine.balance, numbers)

@@ -1,0 +1,1 @@
+"""Checked functions run on numpy arrays: the oracle of the kernels, and a first check."""

@@ -1,0 +1,210 @@
+"""The pointwise functions on numpy arrays, interpreted: the oracle that device kernels are checked against.
+
+Derivatives come from dual numbers, not from the derivative text, so that the two check one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from petsc_hdg.errors import PhysicsError
+from petsc_hdg.physics.instance import Instance
+from petsc_hdg.physics.interpreter.closures import Closures
+from petsc_hdg.physics.interpreter.dual import Dual, value_of
+from petsc_hdg.physics.interpreter.expression_closures import View
+from petsc_hdg.physics.terms import Form
+from petsc_hdg.physics.tree.program import Program
+
+_STATE = ("u", "u_t", "u_x")
+
+
+def compiled(program: Program, dim: int, arrays, **options) -> Callable:
+    """The main function of a program as a Python callable."""
+    known: dict[str, Callable] = {}
+    for helper in program.helpers:
+        known[helper.name] = Closures(helper, known, dim, {}, **options).compile()
+    return Closures(program.main, known, dim, arrays, **options).compile()
+
+
+class Interpreter:
+    """pw_* of a physics in `dim` dimensions on float64 arrays, one point a call.
+
+    Shapes: u, u_t [C], u_x [C, dim], a [A], a_x [A, dim], x, n [dim], constants [name]; None stands for zeros, and
+    for the physics' own values of constants. Raises PhysicsError with the user's line for an index outside its array,
+    a variable read before it is set, a loop that does not end.
+    """
+
+    def __init__(self, instance: Instance, constants: np.ndarray):
+        self._instance, self._constants, self.dim = instance, np.asarray(constants, float), instance.dim
+        self._codes: dict[int, Callable] = {}
+        num_u, num_a, dim = instance.num_components, instance.num_auxiliary, instance.dim
+        self._shapes = {
+            "u": (num_u,),
+            "u_t": (num_u,),
+            "u_x": (num_u, dim),
+            "a": (num_a,),
+            "a_x": (num_a, dim),
+            "x": (dim,),
+            "n": (dim,),
+        }
+
+    def pw_residual(self, u, u_t, u_x, a, a_x, t, x, constants=None) -> tuple[np.ndarray, np.ndarray]:
+        """f0 [C], f1 [C, dim]."""
+        inputs = self._inputs(constants, t=t, u=u, u_t=u_t, u_x=u_x, a=a, a_x=a_x, x=x)
+        f0, f1 = self._zeros()
+        for form in self._instance.residual:
+            target, field = (f0 if form.term.kind == "f0" else f1), form.term.field
+            target[field.offset : field.offset + field.components] = self._values(form, inputs, target.shape[1:])
+        return f0, f1
+
+    def pw_jacobian(
+        self, u, u_t, u_x, du, du_t, du_x, a, a_x, t, u_tshift, x, constants=None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """df0 [C], df1 [C, dim] along du, du_t, du_x; with hand-written g0 … g3, u_tshift is theirs and du_t is not
+        used.
+        """
+        inputs = self._inputs(constants, t=t, u=u, u_t=u_t, u_x=u_x, a=a, a_x=a_x, x=x)
+        rates = self._checked(u=du, u_t=du_t, u_x=du_x)
+        if self._instance.jacobian is not None:
+            g0, g1, g2, g3 = self._hand_blocks(inputs, u_tshift)
+            d0 = np.einsum("ij,j->i", g0, rates["u"]) + np.einsum("ije,je->i", g1, rates["u_x"])
+            return d0, np.einsum("ijd,j->id", g2, rates["u"]) + np.einsum("ijde,je->id", g3, rates["u_x"])
+        dual = inputs | {name: _duals(inputs[name], rates[name].ravel()[:, None]) for name in _STATE}
+        f0, f1 = self._zeros()
+        for form in self._instance.residual:
+            target, field = (f0 if form.term.kind == "f0" else f1), form.term.field
+            target[field.offset : field.offset + field.components] = self._rates(form, dual, 1)[:, 0].reshape(
+                -1, *target.shape[1:]
+            )
+        return f0, f1
+
+    def g_blocks(self, u, u_t, u_x, a, a_x, t, u_tshift, x, constants=None) -> tuple[np.ndarray, ...]:
+        """PETSc's g0 [C, C], g1 [C, C, dim], g2 [C, C, dim], g3 [C, C, dim, dim] (test, trial, test's dim, trial's
+        dim).
+        """
+        inputs = self._inputs(constants, t=t, u=u, u_t=u_t, u_x=u_x, a=a, a_x=a_x, x=x)
+        if self._instance.jacobian is not None:
+            return self._hand_blocks(inputs, u_tshift)
+        num, dim = self._instance.num_components, self.dim
+        count = num + num * dim
+        seeds = np.eye(count)
+        rates = {"u": seeds[:num], "u_t": u_tshift * seeds[:num], "u_x": seeds[num:]}
+        dual = inputs | {name: _duals(inputs[name], rates[name]) for name in _STATE}
+        d0, d1 = np.zeros((num, count)), np.zeros((num, dim, count))
+        for form in self._instance.residual:
+            target, field = (d0 if form.term.kind == "f0" else d1), form.term.field
+            rows = self._rates(form, dual, count)
+            target[field.offset : field.offset + field.components] = rows.reshape(-1, *target.shape[1:])
+        g1 = d0[:, num:].reshape(num, num, dim)
+        g2 = d1[:, :, :num].transpose(0, 2, 1)
+        g3 = d1[:, :, num:].reshape(num, dim, num, dim).transpose(0, 2, 1, 3)
+        return d0[:, :num].copy(), g1, g2, g3
+
+    def pw_boundary(self, condition: int, u, u_t, u_x, a, a_x, t, x, n, constants=None) -> np.ndarray:
+        """f0 [C] of natural condition number `condition`."""
+        inputs = self._inputs(constants, t=t, u=u, u_t=u_t, u_x=u_x, a=a, a_x=a_x, x=x, n=n)
+        form, f0 = self._instance.natural[condition], self._zeros()[0]
+        values = self._values(form, inputs, ())
+        self._part(f0, form)[:] = values if form.term.kind == "f0" else -values
+        return f0
+
+    def pw_boundary_jacobian(
+        self, condition: int, u, u_t, u_x, du, du_t, du_x, a, a_x, t, u_tshift, x, n, constants=None
+    ) -> np.ndarray:
+        """df0 [C] of natural condition number `condition` along du, du_t, du_x."""
+        inputs = self._inputs(constants, t=t, u=u, u_t=u_t, u_x=u_x, a=a, a_x=a_x, x=x, n=n)
+        rates = self._checked(u=du, u_t=du_t, u_x=du_x)
+        form, f0 = self._instance.natural[condition], self._zeros()[0]
+        dual = inputs | {name: _duals(inputs[name], rates[name].ravel()[:, None]) for name in _STATE}
+        if form.term.kind == "f0":
+            self._part(f0, form)[:] = self._rates(form, dual, 1)[:, 0]
+        return f0
+
+    def pw_dirichlet(self, condition: int, t, x, constants=None) -> np.ndarray:
+        """g [C] of Dirichlet condition number `condition`: zero outside its field."""
+        form, g = self._instance.dirichlet[condition], self._zeros()[0]
+        self._part(g, form)[:] = self._values(form, self._inputs(constants, t=t, x=x), ())
+        return g
+
+    def pw_exact(self, t, x, constants=None) -> tuple[np.ndarray, np.ndarray]:
+        """Exact u [C] and its gradient u_x [C, dim]."""
+        inputs = self._inputs(constants, t=t, x=x)
+        dual = inputs | {"x": _duals(inputs["x"], np.eye(self.dim))}
+        u, u_x = self._zeros()
+        for form in self._instance.exact:
+            self._part(u, form)[:] = self._values(form, inputs, ())
+            self._part(u_x, form)[:] = self._rates(form, dual, self.dim)
+        return u, u_x
+
+    def pw_stabilization(self, a, a_x, t, x, n, constants=None) -> np.ndarray:
+        """tau [C], of a physics with a stabilization."""
+        inputs = self._inputs(constants, t=t, a=a, a_x=a_x, x=x, n=n)
+        return self._values(self._instance.stabilization[0], inputs, ())
+
+    def _zeros(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros(self._shapes["u"]), np.zeros(self._shapes["u_x"])
+
+    @staticmethod
+    def _part(array: np.ndarray, form: Form) -> np.ndarray:
+        field = form.term.field
+        return array[field.offset : field.offset + field.components]
+
+    def _checked(self, **arrays) -> dict[str, np.ndarray]:
+        checked = {}
+        for name, array in arrays.items():
+            shape = self._shapes[name]
+            checked[name] = np.zeros(shape) if array is None else np.asarray(array, float)
+            if checked[name].size != int(np.prod(shape)):
+                raise PhysicsError(f"{name} has shape {checked[name].shape}; this physics takes {shape}")
+            checked[name] = checked[name].reshape(shape)
+        return checked
+
+    def _inputs(self, constants, t: float, **arrays) -> dict:
+        inputs = {name: array.ravel().tolist() for name, array in self._checked(**arrays).items()}
+        values = self._constants if constants is None else np.asarray(constants, float)
+        return inputs | {"t": float(t), "constants": values.tolist()}
+
+    def _hand_blocks(self, inputs: dict, u_tshift: float) -> tuple[np.ndarray, ...]:
+        num, dim = self._instance.num_components, self.dim
+        blocks = {
+            kind: np.zeros((num, num, *(dim,) * (kind in ("g1", "g2") or 2 * (kind == "g3"))))
+            for kind in ("g0", "g1", "g2", "g3")
+        }
+        for form in self._instance.jacobian:
+            term = form.term
+            rows = slice(term.field.offset, term.field.offset + term.field.components)
+            columns = slice(term.trial.offset, term.trial.offset + term.trial.components)
+            part = blocks[term.kind][rows, columns]
+            part += np.reshape(self._run(form, inputs | {"u_tShift": float(u_tshift)}), part.shape)
+        return blocks["g0"], blocks["g1"], blocks["g2"], blocks["g3"]
+
+    def _run(self, form: Form, inputs: dict) -> list:
+        """What the function of `form` writes, as a flat list."""
+        main = form.program.main
+        code = self._codes.get(id(form))
+        if code is None:
+            code = self._codes[id(form)] = compiled(form.program, self.dim, form.setting.arrays)
+        output = next(iter(main.outputs))
+        written = [0.0] * form.setting.sizes[output]
+        values = {name: View(value) if isinstance(value, list) else value for name, value in inputs.items()}
+        values |= (
+            form.setting.ints
+            | {name: View(list(array)) for name, array in form.setting.arrays.items()}
+            | {output: View(written)}
+        )
+        code(*[values[parameter.name] for parameter in main.parameters])
+        return written
+
+    def _values(self, form: Form, inputs: dict, shape: tuple) -> np.ndarray:
+        return np.array([value_of(value) for value in self._run(form, inputs)], float).reshape(-1, *shape)
+
+    def _rates(self, form: Form, inputs: dict, count: int) -> np.ndarray:
+        """Derivatives [value, direction]."""
+        zero = np.zeros(count)
+        return np.array([value.rate if type(value) is Dual else zero for value in self._run(form, inputs)])
+
+
+def _duals(values: list, rates: np.ndarray) -> list:
+    return [Dual(value, rate) for value, rate in zip(values, rates, strict=False)]

@@ -1,0 +1,1 @@
+"""From the syntax tree to checked functions: names, types, declarations, statements, calls."""

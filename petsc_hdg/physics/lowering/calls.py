@@ -1,0 +1,147 @@
+"""Calls of built-in and of the user's functions: from pycparser's nodes to the checked tree of ir.py."""
+
+from __future__ import annotations
+
+import difflib
+
+from pycparser import c_ast
+
+from petsc_hdg.physics.functions import BUILTINS
+from petsc_hdg.physics.lowering import names
+from petsc_hdg.physics.lowering.scope import Scope
+from petsc_hdg.physics.text.parse import line_of
+from petsc_hdg.physics.tree.ir import INT, REAL, Binary, Call, Expr, HelperCall, Num, Symbol, Unary
+
+# Powers that are cheaper, and at zero more accurate, without pow.
+_POWERS = {"pow": {1: "", 2: "sqr", 0.5: "sqrt"}, "powr": {1: "", 2: "sqr"}, "pown": {1: "", 2: "sqr"}}
+
+
+def real(expr: Expr) -> Expr:
+    """`expr` as a real, so that no overloaded function of OpenCL C is called with an integer."""
+    if expr.type == REAL:
+        return expr
+    return Num(f"{expr.value}.0", REAL) if isinstance(expr, Num) else Unary("(real)", expr, REAL)
+
+
+def base_name(node) -> str:
+    """Name of the variable at the root of an expression."""
+    while not isinstance(node, c_ast.ID):
+        node = getattr(node, "name", None) or getattr(node, "expr", None) or node.left
+    return node.name
+
+
+def _called(source, node) -> str:
+    if not isinstance(node.name, c_ast.ID):
+        raise source.error(line_of(node), "a function can only be called by its name")
+    return node.name.name
+
+
+class Calls:
+    """Reads calls in a scope; Expressions, which extends this, reads everything else.
+
+    `helpers` finds the user's functions; `constants` maps names of constants to their numbers.
+    """
+
+    def __init__(self, scope: Scope, helpers, constants: dict[str, int]):
+        self.scope, self.source, self.helpers, self.constants = scope, scope.source, helpers, constants
+
+    def _funccall(self, node) -> Expr:
+        name, line = _called(self.source, node), line_of(node)
+        arguments = node.args.exprs if node.args else []
+        if self.helpers.has(name):
+            return self._helper_value(name, arguments, line)
+        if name in names.IDENTITIES and len(arguments) == 1:
+            return real(self.read(arguments[0]))
+        values = [self.read(argument) for argument in arguments]
+        if name in names.GENERIC:
+            all_int = all(value.type == INT for value in values)
+            builtin = names.GENERIC[name][0 if all_int else 1]
+        else:
+            builtin = names.canonical(name)
+        if builtin is None:
+            raise self._unknown_function(name, line)
+        return self._builtin(name, builtin, values, line)
+
+    def _builtin(self, name: str, builtin: str, values: list, line: int) -> Expr:
+        row = BUILTINS[builtin]
+        if len(values) != len(row.arguments):
+            raise self.source.error(line, f"{name} takes {len(row.arguments)} argument(s), here it has {len(values)}")
+        for position, (kind, value) in enumerate(zip(row.arguments, values, strict=False), 1):
+            if kind == "i" and value.type != INT:
+                hint = "; use fabs or PetscAbsReal for reals" if builtin == "abs" else ""
+                raise self.source.error(line, f"argument {position} of {name} must be an integer{hint}")
+        arguments = tuple(
+            real(value) if kind == "r" else value for kind, value in zip(row.arguments, values, strict=False)
+        )
+        if builtin in _POWERS and isinstance(values[1], Num) and values[1].value in _POWERS[builtin]:
+            short = _POWERS[builtin][values[1].value]
+            return Call(short, arguments[:1], REAL) if short else arguments[0]
+        value = Call(builtin, arguments, row.result)
+        is_test = row.result == INT and "r" in row.arguments  # C says "not 0" where it is true, OpenCL C says 1
+        return Binary("!=", value, Num("0", INT), INT) if is_test else value
+
+    def _helper_value(self, name: str, arguments: list, line: int) -> HelperCall:
+        function = self.helpers.get(name, self.source, line)
+        if function.result is None:
+            raise self.source.error(line, f"'{name}' returns nothing; call it as a statement of its own")
+        if function.outputs:
+            message = f"'{name}' both returns a value and writes to its arguments; let it do one of the two"
+            raise self.source.error(line, message)
+        return self.helper_call(name, arguments, line)
+
+    def helper_call(self, name: str, arguments: list, line: int) -> HelperCall:
+        """A call of the user's function `name`."""
+        function = self.helpers.get(name, self.source, line)
+        count = len(function.parameters) + len(function.unused)
+        if len(arguments) != count:
+            raise self.source.error(line, f"{name} takes {count} argument(s), here it has {len(arguments)}")
+        for position in function.unused:
+            self._ignored(arguments[position])
+        arguments = [node for position, node in enumerate(arguments) if position not in function.unused]
+        values = tuple(
+            self._argument(function, parameter, node)
+            for parameter, node in zip(function.parameters, arguments, strict=False)
+        )
+        return HelperCall(function.name, values, function.result or "", line)
+
+    def _ignored(self, node) -> None:
+        """Check the argument for a pointer that is not read: no pointer, what is not there on a device, or an array."""
+        name = getattr(node, "name", None)
+        none = isinstance(node, c_ast.Constant) and node.value == "0"
+        if not (none or (isinstance(name, str) and (name in ("NULL", "nullptr") or name in self.scope.reasons))):
+            self.reference(node)
+
+    def _argument(self, function, parameter: Symbol, node):
+        line = line_of(node)
+        if not parameter.extents:
+            value = self.read(node)
+            if parameter.type == INT and value.type == REAL:
+                raise self.source.error(
+                    line, f"'{parameter.name.rstrip('_')}' of helper '{function.name}' must be an integer"
+                )
+            return real(value) if parameter.type == REAL else value
+        ref = self.reference(node)
+        symbol = self.scope.symbols[ref.name]
+        if symbol.type != parameter.type:
+            raise self.source.error(
+                line, f"an array of {symbol.type} is passed where one of {parameter.type} is needed"
+            )
+        if parameter.name in function.outputs and symbol.const:
+            raise self.source.error(
+                line, f"'{base_name(node)}' is an input or const, and the helper function writes to it"
+            )
+        return ref
+
+    def _unknown_function(self, name: str, line: int) -> Exception:
+        if name in names.NOT_OFFERED:
+            return self.source.error(line, f"{name} is not offered: {names.NOT_OFFERED[name]}")
+        known = [*self.helpers.names(), *names.known_functions()]
+        close = difflib.get_close_matches(name, known, n=1)
+        remedy = (
+            f"did you mean '{close[0]}'?"
+            if close
+            else "define it in `helpers`, or use the math functions of PETSc or OpenCL C"
+        )
+        if self.scope.find(name) is not None:
+            remedy = f"it is a variable; write {name}[i] or leave out the ( )"
+        return self.source.error(line, f"unknown function '{name}'; {remedy}")

@@ -1,0 +1,263 @@
+"""Expressions of the user's text: from pycparser's nodes to the checked tree of ir.py."""
+
+from __future__ import annotations
+
+import re
+
+from pycparser import c_ast
+
+from petsc_hdg.physics.lowering import names
+from petsc_hdg.physics.lowering.calls import Calls, base_name, real
+from petsc_hdg.physics.text.parse import INT_TYPES, REAL_TYPES, line_of
+from petsc_hdg.physics.tree.ir import (
+    INT,
+    REAL,
+    Binary,
+    Element,
+    Expr,
+    Name,
+    Num,
+    Ref,
+    Select,
+    Symbol,
+    Unary,
+)
+
+_COMPARISONS = ("<", ">", "<=", ">=", "==", "!=", "&&", "||")
+_INT_ONLY = ("%", "<<", ">>", "&", "|", "^")
+_SUFFIX = re.compile(r"[fFlLuU]+\Z")
+_NO_SIDE_EFFECT = "changes a variable inside an expression; write it as a statement of its own"
+
+
+class Expressions(Calls):
+    """Reads expressions in a scope. `helpers` finds the user's functions; `constants` maps names of constants to
+    their numbers.
+    """
+
+    def read(self, node) -> Expr:
+        """The value of an expression."""
+        method = getattr(self, f"_{type(node).__name__.lower()}", None)
+        if method is None:
+            raise self.source.error(line_of(node), f"{_word(node)} is not supported in an expression")
+        return method(node)
+
+    def condition(self, node) -> Expr:
+        """An expression whose truth is asked; of an array, whether PETSc gives it: all but a_t are there."""
+        if isinstance(node, c_ast.ID):
+            symbol = self.scope.find(node.name)
+            if symbol is not None and symbol.extents:
+                return Num("1", INT)
+        return self.read(node)
+
+    def place(self, node) -> Name | Element:
+        """What stands left of an assignment."""
+        if not isinstance(node, (c_ast.ID, c_ast.ArrayRef)) and not (
+            isinstance(node, c_ast.UnaryOp) and node.op == "*"
+        ):
+            raise self.source.error(line_of(node), "only a variable or an element of an array can be assigned to")
+        place = self._id(node, constants=False) if isinstance(node, c_ast.ID) else self.read(node)
+        if isinstance(place, Select):
+            raise self.source.error(line_of(node), f"the pointer '{base_name(node)}' is chosen by ?: and is only read")
+        symbol = self.scope.symbols[place.name]
+        if symbol.const:
+            raise self.source.error(line_of(node), f"'{base_name(node)}' is an input or const and cannot be written")
+        return place
+
+    def reference(self, node) -> Ref:
+        """The address that is passed to a helper function, or that a pointer is bound to."""
+        line = line_of(node)
+        if isinstance(node, c_ast.Cast):
+            return self.reference(node.expr)
+        if isinstance(node, c_ast.UnaryOp) and node.op == "&":
+            place = self.read(node.expr)
+            if isinstance(place, Name):
+                return Ref(place.name, None, line)
+            if isinstance(place, Element):
+                return Ref(place.name, place.index, line)
+        if isinstance(node, c_ast.BinaryOp) and node.op == "+":
+            start = self.reference(node.left)
+            return Ref(start.name, Binary("+", start.offset, self._integer(node.right, "an offset"), INT), line)
+        if isinstance(node, (c_ast.ID, c_ast.ArrayRef)):
+            symbol, indices = self._chain(node)
+            if symbol is not None and symbol.choice:
+                raise self.source.error(
+                    line, f"the pointer '{base_name(node)}' is chosen by ?: and only its elements are read"
+                )
+            if symbol is not None and len(indices) < len(symbol.extents):
+                return Ref(symbol.name, _flatten(symbol, indices), line)
+        raise self.source.error(line, "an array is needed here: its name, &name[i] or &name")
+
+    # One method for each kind of node that pycparser makes.
+
+    def _constant(self, node) -> Num:
+        if node.type in ("char", "string"):
+            raise self.source.error(line_of(node), f"the text {node.value} is not supported; only numbers are")
+        hexadecimal = node.value.lower().startswith("0x")
+        text = re.sub(r"[lLuU]+\Z", "", node.value) if hexadecimal else _SUFFIX.sub("", node.value)
+        is_real = not hexadecimal and any(character in text for character in ".eE") or "p" in text.lower()
+        return Num(text, REAL if is_real else INT)
+
+    def _id(self, node, constants: bool = True) -> Expr:
+        symbol, line = self.scope.find(node.name), line_of(node)
+        if symbol is not None:
+            if symbol.extents:
+                raise self.source.error(line, f"'{node.name}' is an array; write {node.name}[i]")
+            return Name(symbol.name, symbol.type)
+        if node.name in self.constants:
+            return self._named_constant(node.name, line)
+        number = _number(node.name)
+        if number is None:
+            raise self._unknown(node.name, line)
+        return number
+
+    def _named_constant(self, name: str, line: int) -> Element:
+        if self.scope.find("constants") is None:
+            raise self.source.error(
+                line, f"a helper function does not see the constant '{name}'; pass it as an argument"
+            )
+        return Element("constants", Num(str(self.constants[name]), INT), REAL, line)
+
+    def _arrayref(self, node) -> Expr:
+        symbol, indices = self._chain(node)
+        line = line_of(node)
+        if symbol is None:
+            raise self.source.error(line, "only a named array can be indexed")
+        if not symbol.extents:
+            raise self.source.error(line, f"'{base_name(node)}' is one number and has no elements; leave out the [ ]")
+        if len(indices) != len(symbol.extents):
+            raise self.source.error(
+                line, f"'{base_name(node)}' takes {len(symbol.extents)} indices, here it has {len(indices)}"
+            )
+        bounds = tuple(zip(indices, symbol.extents, strict=False)) if len(indices) > 1 else ()
+        return _element(symbol, _flatten(symbol, indices), line, bounds)
+
+    def _chain(self, node) -> tuple[Symbol | None, tuple]:
+        """The array at the root of `a[i][j]`, and its indices."""
+        indices = []
+        while isinstance(node, c_ast.ArrayRef):
+            indices.insert(0, self._integer(node.subscript, "an index"))
+            node = node.name
+        if not isinstance(node, c_ast.ID):
+            return None, ()
+        symbol = self.scope.find(node.name)
+        if symbol is None:
+            raise self._unknown(node.name, line_of(node))
+        return symbol, tuple(indices)
+
+    def _choice(self, node) -> Symbol | None:
+        """The pointer chosen by ?: that `node` names, or None."""
+        symbol = self.scope.find(node.name)
+        return symbol if symbol is not None and symbol.choice else None
+
+    def _integer(self, node, what: str) -> Expr:
+        expr = self.read(node)
+        if expr.type != INT:
+            raise self.source.error(line_of(node), f"{what} must be an integer, this one is real")
+        return expr
+
+    def _unaryop(self, node) -> Expr:
+        op, line = node.op, line_of(node)
+        if op in ("++", "--", "p++", "p--"):
+            raise self.source.error(line, f"{op.strip('p')} {_NO_SIDE_EFFECT}")
+        if op == "sizeof":
+            raise self.source.error(line, "sizeof is not supported")
+        if op == "*":
+            if isinstance(node.expr, c_ast.Constant):
+                raise self.source.error(line, "C has no operator **; write pow(a, b), or PetscSqr(a)")
+            if isinstance(node.expr, c_ast.ID) and (chosen := self._choice(node.expr)):
+                return _element(chosen, Num("0", INT), line)
+            ref = self.reference(node.expr)
+            symbol = self.scope.symbols[ref.name]
+            if isinstance(node.expr, c_ast.BinaryOp):
+                raise self.source.error(line, "pointer arithmetic is not supported; write p[i] for *(p + i)")
+            return Element(ref.name, ref.offset, symbol.type, line)
+        if op == "&":
+            raise self.source.error(line, "an address can only be passed to a helper function")
+        operand = self.read(node.expr)
+        if op == "~" and operand.type != INT:
+            raise self.source.error(line, "'~' needs an integer")
+        return Unary(op, operand, INT if op == "!" else operand.type)
+
+    def _binaryop(self, node) -> Expr:
+        left, right, line = self.read(node.left), self.read(node.right), line_of(node)
+        if node.op in _INT_ONLY and REAL in (left.type, right.type):
+            raise self.source.error(line, f"'{node.op}' needs integers; use pow or fmod for reals")
+        if node.op == "/" and isinstance(left, Num) and isinstance(right, Num) and INT == left.type == right.type:
+            if right.value == 0 or left.value % right.value:
+                raise self.source.error(
+                    line, f"{left.text}/{right.text} is a division of integers in C; write {left.text}.0/{right.text}"
+                )
+        common = REAL if REAL in (left.type, right.type) else INT
+        return Binary(node.op, left, right, INT if node.op in _COMPARISONS else common)
+
+    def _ternaryop(self, node) -> Expr:
+        then, other = self.read(node.iftrue), self.read(node.iffalse)
+        common = REAL if REAL in (then.type, other.type) else INT
+        if common == REAL:
+            then, other = real(then), real(other)
+        return Select(self.condition(node.cond), then, other, common)
+
+    def _cast(self, node) -> Expr:
+        operand, line = self.read(node.expr), line_of(node)
+        words = getattr(getattr(node.to_type.type, "type", None), "names", None)
+        if words is None:
+            raise self.source.error(line, "a cast to a pointer is not supported")
+        kind = scalar_type(words)
+        if kind is None:
+            raise self.source.error(
+                line, f"a cast to {' '.join(words)} is not supported; cast to PetscReal or PetscInt"
+            )
+        return operand if operand.type == kind else real(operand) if kind == REAL else Unary("(int)", operand, INT)
+
+    def _assignment(self, node) -> Expr:
+        raise self.source.error(line_of(node), f"'{node.op}' {_NO_SIDE_EFFECT} (or did you mean '=='?)")
+
+    def _exprlist(self, node) -> Expr:
+        raise self.source.error(line_of(node), "a comma between expressions is not supported here")
+
+    def _unknown(self, name: str, line: int) -> Exception:
+        if self.helpers.has(name) or names.canonical(name):
+            return self.source.error(line, f"'{name}' is a function; call it with ( )")
+        return self.scope.unknown(name, line, [*self.constants, "PETSC_PI"])
+
+
+def scalar_type(words: list[str]) -> str | None:
+    """int or real for the words of a C type; None for others."""
+    words = [word for word in words if word not in ("signed", "unsigned", "long", "short")] or ["int"]
+    if len(words) != 1:
+        return None
+    return REAL if words[0] in REAL_TYPES else INT if words[0] in INT_TYPES else None
+
+
+def _number(name: str) -> Num | Name | None:
+    if name in names.CONSTANTS:
+        return Num(names.CONSTANTS[name], REAL)
+    if name in names.INT_CONSTANTS:
+        return Num(str(names.INT_CONSTANTS[name]), INT)
+    return Name(name, REAL) if name in names.PRECISION_CONSTANTS else None
+
+
+def _element(symbol: Symbol, index: Expr, line: int, bounds: tuple = ()) -> Expr:
+    """An element of an array, or of that which a pointer chosen by ?: points to."""
+    if symbol.choice is None:
+        return Element(symbol.name, index, symbol.type, line, bounds)
+    flag, then, other = symbol.choice
+    return Select(Name(flag.name, INT), _element(then, index, line), _element(other, index, line), symbol.type)
+
+
+def _flatten(symbol: Symbol, indices: tuple) -> Expr:
+    """Flat index of `indices` (those missing at the end are 0) in an array of `symbol`'s extents."""
+    flat = Num("0", INT)
+    for position, extent in enumerate(symbol.extents):
+        index = indices[position] if position < len(indices) else Num("0", INT)
+        flat = index if position == 0 else Binary("+", Binary("*", flat, extent, INT), index, INT)
+    return flat
+
+
+def _word(node) -> str:
+    words = {
+        "StructRef": "a member of a structure",
+        "CompoundLiteral": "a compound literal",
+        "InitList": "a list in braces",
+    }
+    return words.get(type(node).__name__, f"'{type(node).__name__}'")

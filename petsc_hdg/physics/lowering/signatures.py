@@ -1,0 +1,111 @@
+"""The argument lists of PETSc's pointwise functions: which names a body may use, and what each position of a whole
+function means.
+
+Source: PetscPointFn, PetscBdPointFn, PetscPointJacFn, PetscBdPointJacFn and PetscSimplePointFn of PETSc's manual.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from petsc_hdg.physics.tree.ir import INT, REAL, Symbol
+
+_INTS = ("dim", "Nf", "NfAux", "numConstants", "Nc")
+_INT_ARRAYS = ("uOff", "uOff_x", "aOff", "aOff_x")
+_REALS = ("t", "u_tShift")
+
+# What no PETSc pointwise function here can have, and why.
+UNAVAILABLE = {
+    "a_t": "auxiliary fields have no time derivative here",
+    "ctx": "the context is a pointer to host memory; use named constants instead",
+}
+
+_STATE = ("dim", "Nf", "NfAux", "uOff", "uOff_x", "u", "u_t", "u_x", "aOff", "aOff_x", "a", "a_t", "a_x", "t")
+_END = ("x", "numConstants", "constants")
+_BOUNDARY_END = ("x", "n", "numConstants", "constants")
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a pointwise function may read and write.
+
+    output     name of the array it writes
+    positions  the meanings of a whole function's arguments, one tuple for each accepted signature, the output last
+    but for
+               the boundary-value signature (dim, time, x, Nc, u, ctx)
+    readable   names a body may read
+    reason     why state is not among them, for messages
+    """
+
+    output: str
+    positions: tuple
+    readable: frozenset
+    reason: str = ""
+
+    def meanings(self, count: int) -> tuple | None:
+        """The meaning of each argument of a whole function with `count` arguments; None if no signature has so many."""
+        return next((names for names in self.positions if len(names) == count), None)
+
+
+def symbol(name: str) -> Symbol:
+    """The input called `name`."""
+    if name in _INTS:
+        return Symbol(name, INT, (), const=True)
+    if name in _INT_ARRAYS:
+        return Symbol(name, INT, (None,), const=True)
+    if name in _REALS:
+        return Symbol(name, REAL, (), const=True)
+    return Symbol(name, REAL, (None,), const=True)
+
+
+def _point(output: str, boundary: bool = False, jacobian: bool = False) -> Signature:
+    end = _BOUNDARY_END if boundary else _END
+    names = _STATE + (("u_tShift",) if jacobian else ()) + end
+    return Signature(output, ((*names, output),), frozenset(names) - {"a_t"})
+
+
+def _data(output: str, reason: str) -> Signature:
+    readable = ("dim", "t", "x", "Nc", "numConstants", "constants")
+    return Signature(output, (("dim", "t", "x", "Nc", output, "ctx"),), frozenset(readable), reason)
+
+
+F0, F1 = _point("f0"), _point("f1")
+ROBIN = _point("f0", boundary=True)
+JACOBIANS = {name: _point(name, jacobian=True) for name in ("g0", "g1", "g2", "g3")}
+DIRICHLET = _data("g", "Dirichlet data may depend on x, t and constants alone")
+DIRICHLET_EXACT = _data("u", "an exact solution may depend on x, t and constants alone")
+EXACT = _data("u", "an exact solution may depend on x, t and constants alone")
+
+_flux_names = frozenset(
+    {"dim", "t", "x", "n", "Nc", "Nf", "NfAux", "aOff", "aOff_x", "a", "a_x", "numConstants", "constants"}
+)
+NEUMANN = Signature(
+    "g",
+    ((*_STATE, *_BOUNDARY_END, "g"), ("dim", "t", "x", "Nc", "g", "ctx")),
+    _flux_names,
+    "a Neumann flux may not depend on the solution; use Robin for one that does",
+)
+
+# An objective is integrated over cells, of one state: there is no u_t. An expression's value has a name that no
+# constant can have.
+OBJECTIVE, OBJECTIVE_VALUE = (
+    Signature(
+        output,
+        ((*_STATE, *_END, output),),
+        frozenset((*_STATE, *_END)) - {"a_t", "u_t"},
+        "an integrand is of u, u_x, a, a_x, x, t and constants alone",
+    )
+    for output in ("obj", "_obj")
+)
+
+# A whole function for the stabilization has the arguments of PETSc's boundary functions; an expression's value has a
+# name that no constant can have.
+STABILIZATION, STABILIZATION_VALUE = (
+    Signature(
+        output,
+        ((*_STATE, *_BOUNDARY_END, output),),
+        _flux_names,
+        "a stabilization may depend on x, n, t, auxiliary fields and constants alone",
+    )
+    for output in ("tau", "_tau")
+)

@@ -1,0 +1,170 @@
+"""From the user's text to pycparser's syntax tree, with errors on the user's lines."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pycparser import c_ast, c_parser
+
+from petsc_hdg.physics.text.extract import extract, function_names
+from petsc_hdg.physics.text.preprocess import preprocess
+from petsc_hdg.physics.text.source import Source
+
+REAL_TYPES = ("PetscReal", "PetscScalar", "double", "float", "real")
+INT_TYPES = ("PetscInt", "int", "PetscBool", "bool", "unsigned", "long", "short", "size_t", "PetscCount", "PetscMPIInt")
+OTHER_TYPES = ("PetscErrorCode", "PetscComplex")
+
+_PRELUDE = "".join(
+    f"typedef {base} {name};"
+    for base, names in (("double", REAL_TYPES + OTHER_TYPES), ("int", INT_TYPES))
+    for name in names
+    if name not in ("double", "float", "int", "unsigned", "long", "short")
+)
+_FUNCTION = re.compile(r"[A-Za-z_][\w\s*]*[\s*]([A-Za-z_]\w*)\s*\([^;{}]*\)\s*\{")
+_KEYWORDS = frozenset({"if", "for", "while", "switch", "else", "do", "return"})
+# Qualifiers of PETSc, CUDA and OpenCL that mean nothing here.
+_QUALIFIERS = re.compile(
+    r"\b(PETSC_UNUSED|PETSC_EXTERN|PETSC_INTERN|PETSC_STATIC_INLINE|PETSC_RESTRICT|restrict|__restrict__|__kernel|__private|__inline__|register|volatile)\b"
+)
+_CONTEXT = re.compile(r"\bPetscCtx\b")
+_DECLARED = re.compile(r"\b([A-Za-z_]\w*)\s+\**\s*[A-Za-z_]\w*\s*[\[,)=;(]")
+_BEFORE_NAMES = frozenset({"const", "void", "char", "signed", "static", "inline", "extern", "goto", "case"}) | _KEYWORDS
+_POSITION = re.compile(r"physics:(\d+):(\d+): ?(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """What a text holds: functions by name, file-scope declarations by name, and whether it was a bare body."""
+
+    source: Source
+    functions: dict
+    declarations: dict
+    is_body: bool
+    lines: int
+
+
+def is_whole_function(text: str) -> bool:
+    """Whether preprocessed `text` defines functions rather than being the body of one."""
+    return any(match.group(1) not in _KEYWORDS for match in _FUNCTION.finditer(_outside_braces(text)))
+
+
+def _outside_braces(text: str) -> str:
+    depth, kept = 0, []
+    for character in text:
+        depth -= character == "}"
+        if depth == 0:
+            kept.append(";" if character == "}" else character)
+        depth += character == "{"
+    return "".join(kept)
+
+
+def parse(source: Source, macros: dict[str, str], library: bool = False) -> Parsed:
+    """Parse `source`; `library` says that it holds helper functions and is never a body."""
+    refused: dict[str, Exception] = {}
+    text = preprocess(source, source.text, macros, refused)
+    text = _QUALIFIERS.sub(lambda match: " " * len(match.group()), text)
+    text = _CONTEXT.sub("void   *", text)  # as long as the word: columns stay
+    _check_brackets(source, text)
+    if source.function:
+        text = _only(source, text)
+    for name, error in refused.items():
+        if re.search(rf"\b{name}\b", text):
+            raise error
+    is_body = not library and not is_whole_function(text)
+    whole = (
+        f'{_PRELUDE}\nvoid body_(void) {{ {source.opening}\n#line 1 "physics"\n{text}{source.closing}\n}}'
+        if is_body
+        else f'{_PRELUDE}\n#line 1 "physics"\n{text}'
+    )
+    try:
+        tree = c_parser.CParser().parse(whole, "prelude")
+    except c_parser.ParseError as error:
+        raise _syntax_error(source, text, str(error)) from None
+    functions, declarations = {}, {}
+    for node in tree.ext:
+        _sort(source, node, functions, declarations)
+    return Parsed(source, functions, declarations, is_body, text.count("\n") + 1)
+
+
+def _only(source: Source, text: str) -> str:
+    found = extract(text, source.function)
+    if found is None:
+        known = ", ".join(function_names(text)) or "none"
+        raise source.error(None, f"there is no function '{source.function}'; the text has {known}")
+    return found
+
+
+def line_of(node) -> int:
+    """Line of a node in the user's text."""
+    return node.coord.line if getattr(node, "coord", None) else 0
+
+
+def _sort(source: Source, node, functions: dict, declarations: dict) -> None:
+    if isinstance(node, c_ast.FuncDef):
+        if node.decl.name in functions:
+            raise source.error(line_of(node), f"function '{node.decl.name}' is defined twice")
+        functions[node.decl.name] = node
+    elif isinstance(node, c_ast.Decl) and not isinstance(node.type, c_ast.FuncDecl):
+        if node.name is None or isinstance(node.type, (c_ast.Struct, c_ast.Union)):
+            raise source.error(line_of(node), "structures and enumerations are not supported; use scalars and arrays")
+        declarations[node.name] = node
+    elif isinstance(node, c_ast.Typedef) and node.coord.file == "physics":
+        raise source.error(line_of(node), "typedef is not supported; use PetscReal, PetscScalar and PetscInt")
+
+
+def _check_brackets(source: Source, text: str) -> None:
+    """Unbalanced brackets, which the parser would report far from their place."""
+    partner, stack = {")": "(", "]": "[", "}": "{"}, []
+    line = 1
+    for character in text:
+        line += character == "\n"
+        if character in "([{":
+            stack.append((character, line))
+        elif character in ")]}":
+            if not stack or stack[-1][0] != partner[character]:
+                raise source.error(line, f"'{character}' closes nothing that is open")
+            stack.pop()
+        elif character == ";" and stack and stack[-1][0] == "[":
+            break
+    if stack:
+        raise source.error(stack[-1][1], f"'{stack[-1][0]}' is never closed")
+
+
+def _syntax_error(source: Source, text: str, message: str):
+    match = _POSITION.match(message)
+    if not match:
+        return _unknown_type(source, text) or _ended(source, text)
+    line, column, detail = int(match.group(1)), int(match.group(2)), match.group(3).strip()
+    lines = text.split("\n")
+    if line > len(lines) or not "\n".join(lines[line - 1 :])[column - 1 :].strip():
+        return _ended(source, text)
+    token = re.match(r"\w+|\S", lines[line - 1][column - 1 :].lstrip() or lines[line - 1].strip()).group()
+    before = "\n".join(lines[: line - 1]).rstrip()
+    starts_line = not lines[line - 1][: column - 1].strip()
+    if starts_line and before and before[-1] not in ";{}" and not source.opening:
+        missing = before.count("\n") + 1
+        return source.error(missing, f"a ';' seems to be missing at the end of '{before.splitlines()[-1].strip()}'")
+    if token == "}":
+        return source.error(line, f"a ';' seems to be missing before the '}}' at column {column}")
+    detail = "" if detail.startswith("before") else f" ({detail[0].lower()}{detail[1:]})" if detail else ""
+    return source.error(line, f"cannot be read as C at column {column}, near '{token}'{detail}")
+
+
+def _unknown_type(source: Source, text: str):
+    """The error of the first declaration with a type that is none, if there is one: pycparser tells no place."""
+    for declared in _DECLARED.finditer(text):
+        if declared.group(1) not in _BEFORE_NAMES.union(REAL_TYPES, INT_TYPES, OTHER_TYPES):
+            line = text.count("\n", 0, declared.start()) + 1
+            return source.error(line, f"unknown type '{declared.group(1)}'; use PetscReal, PetscScalar and PetscInt")
+    return None
+
+
+def _ended(source: Source, text: str):
+    if source.opening:
+        return source.error(_last_line(text), f"'{source.text.strip()}' is not a complete expression of C")
+    return source.error(_last_line(text), "the text ends before the statement does; is a ';' missing?")
+
+
+def _last_line(text: str) -> int:
+    return text.rstrip().count("\n") + 1

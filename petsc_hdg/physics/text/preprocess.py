@@ -1,0 +1,92 @@
+"""The small part of C's preprocessor that pointwise functions need, keeping every line where the user wrote it."""
+
+from __future__ import annotations
+
+import re
+
+from petsc_hdg.physics.text.conditionals import WORDS, Conditionals, Unreadable
+from petsc_hdg.physics.text.enumerations import spell_out
+from petsc_hdg.physics.text.macros import Endless, Template, expand
+from petsc_hdg.physics.text.source import Source
+
+_TOKENS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+_CONTINUED = re.compile(r"(?:[^\n]*\\\n)+[^\n]*")
+_DIRECTIVE = re.compile(r"\s*#\s*(\w*)\s*(.*)")
+_MACRO = re.compile(r"([A-Za-z_]\w*)(\(?)(.*)")
+_INCLUDES = re.compile(r'<[\w./+-]+>|"(petsc[\w/]*|math|stdlib|stdio|stdbool|tgmath|string)\.h"')
+
+
+def preprocess(source: Source, text: str, macros: dict[str, str | Template], refused: dict[str, Exception]) -> str:
+    """`text` without comments and directives, macros replaced and enumerations spelt out as constants.
+
+    macros   gains what the text defines
+    refused  gains errors, by name, of what the text defines but a physics cannot have: raise that of a name in use
+    """
+    text = _TOKENS.sub(_blank_comment, _CONTINUED.sub(_splice, text.replace("\r\n", "\n")))
+    lines, conditions, begun = [], Conditionals(macros), 0
+    for number, line in enumerate(text.split("\n"), 1):
+        directive = _DIRECTIVE.fullmatch(line)
+        if directive and directive.group(1) in WORDS:
+            begun = begun if conditions.open else number
+            try:
+                conditions.obey(directive.group(1), directive.group(2).strip())
+            except Unreadable as error:
+                raise source.error(number, f"{error}; conditions are of defined(), integers and #define") from error
+        elif directive and conditions.stand:
+            _obey(source, number, directive.group(1), directive.group(2).strip(), macros, refused)
+        stands = conditions.stand and not directive
+        lines.append(_expand(source, number, line, macros) if stands else "")
+    if conditions.open:
+        raise source.error(begun, "a condition begins here that no #endif ends")
+    return spell_out("\n".join(lines))
+
+
+def _splice(match: re.Match) -> str:
+    """Lines continued with a backslash as one, then as many empty ones: what follows keeps its numbers."""
+    text = match.group()
+    return text.replace("\\\n", "") + "\n" * text.count("\\\n")
+
+
+def _blank_comment(match: re.Match) -> str:
+    text = match.group()
+    if text.startswith(("//", "/*")):
+        return re.sub(r"[^\n]", " ", text)
+    return re.sub(r"[(){}\[\];]", " ", text)  # brackets in a text are no brackets of C
+
+
+def _obey(
+    source: Source, line: int, word: str, rest: str, macros: dict[str, str | Template], refused: dict[str, Exception]
+) -> None:
+    if word == "include":
+        if not _INCLUDES.fullmatch(rest):
+            raise source.error(line, f"#include {rest} cannot be followed; put the functions into `helpers`")
+    elif word == "define":
+        macro = _MACRO.fullmatch(rest)
+        if not macro:
+            raise source.error(line, f"#define {rest} has no name")
+        name, takes_arguments, rest_of_it = macro.groups()
+        refused.pop(name, None)
+        if not takes_arguments:
+            macros[name] = rest_of_it.strip()
+            return
+        # Raised where the name is left over in the text in use, as all calls that can be read are replaced.
+        rule = "takes arguments: it must be a formula without #, and each use be one line with all of them"
+        refused[name] = source.error(line, f"#define {rest} {rule}; write a static inline function instead")
+        template = Template.read(name, "(" + rest_of_it)
+        macros.pop(name, None)
+        if template:
+            macros[name] = template
+    elif word == "undef":
+        macros.pop(rest, None)
+        refused.pop(rest, None)
+    elif word not in ("pragma", ""):
+        raise source.error(
+            line, f"#{word} is not read here; #define of constants, #if and #include of PETSc's headers are"
+        )
+
+
+def _expand(source: Source, number: int, line: str, macros: dict[str, str | Template]) -> str:
+    try:
+        return expand(line, macros)
+    except Endless:
+        raise source.error(number, "a #define refers to itself") from None

@@ -1,0 +1,1 @@
+"""Checked functions as trees, and what is made of them: derivatives, specializations, C text."""

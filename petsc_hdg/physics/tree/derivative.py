@@ -1,0 +1,250 @@
+"""Forward-mode differentiation of checked functions: source transformation, exact on the path taken.
+
+The derivative of a statement stands before it and uses the values from before it. Variables that no active input
+reaches have no derivative, and what neither the derivative nor its control flow needs is left out. Source: A.
+Griewank, A. Walther, Evaluating Derivatives, 2nd ed., SIAM 2008, chapters 3 and 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from petsc_hdg.physics.functions import BUILTINS
+from petsc_hdg.physics.tree import ir
+from petsc_hdg.physics.tree.activity import Activity
+from petsc_hdg.physics.tree.ir import (
+    INT,
+    REAL,
+    Binary,
+    Call,
+    Declare,
+    Element,
+    Function,
+    HelperCall,
+    Name,
+    Num,
+    Ref,
+    Select,
+    Symbol,
+    Unary,
+)
+from petsc_hdg.physics.tree.liveness import prune
+from petsc_hdg.physics.tree.program import Program
+
+ZERO, ONE = Num("0.0", REAL), Num("1.0", REAL)
+
+
+def derivative_name(name: str) -> str:
+    """Name of the derivative of variable `name`: du for an input u, v_d for a local v_."""
+    return f"{name}d" if name.endswith("_") else f"d{name}"
+
+
+def differentiate(program: Program, active: frozenset, sizes: Mapping[str, int]) -> Program | None:
+    """Derivative of a specialised program along directions of the inputs `active`; None if it is zero.
+
+    The parameters of the derivative are the inputs, the directions of the active ones and the derivative of the
+    output; the output itself is no longer among them. Raises PhysicsError for what cannot be differentiated.
+    """
+    active = frozenset(active) & program.inputs
+    output = next(iter(program.main.outputs))
+    helpers = {helper.name: helper for helper in program.helpers}
+    cache: dict = {}
+    activity = Activity(program.main, active, helpers, cache)
+    if output not in activity.names:
+        return None
+    made = dict(helpers)
+    body = Tangent(program.main, activity, made).block(program.main.body)
+    main = program.main
+    local = Declare(Symbol(output, REAL, (Num(str(sizes[output]), INT),)), (ZERO,), 0)
+    inputs = tuple(parameter for parameter in main.parameters if parameter.name != output)
+    directions = tuple(_direction(p) for p in main.parameters if p.name in active or p.name == output)
+    whole = replace(main, name=f"d_{main.name}", parameters=inputs + directions, body=(local, *body))
+    whole = prune(whole, {derivative_name(output)}, made)
+    return Program(program.source, whole, _called(whole, made))
+
+
+def _direction(symbol: Symbol) -> Symbol:
+    return replace(symbol, name=derivative_name(symbol.name))
+
+
+def _called(main: Function, known: Mapping[str, Function]) -> tuple:
+    """Functions that `main` calls, directly or not, callees first."""
+    needed, stack = set(), [main]
+    while stack:
+        new = ir.functions_called(*stack.pop().body) - needed
+        needed |= new
+        stack += [known[name] for name in new]
+    return tuple(function for name, function in known.items() if name in needed)
+
+
+def add(left, right):
+    """left + right, where None is zero."""
+    return right if left is None else left if right is None else Binary("+", left, right, REAL)
+
+
+def multiply(left, right):
+    """left * right, where None is zero."""
+    if left is None or right is None:
+        return None
+    return right if left == ONE else left if right == ONE else Binary("*", left, right, REAL)
+
+
+def negate(operand):
+    """-operand, where None is zero."""
+    return None if operand is None else Unary("-", operand, REAL)
+
+
+class Tangent:
+    """Derivatives of the statements and expressions of one function. `made` gains the derivatives of the helpers it
+    calls.
+    """
+
+    def __init__(self, function: Function, activity: Activity, made: dict):
+        self.function, self.activity, self.made, self.source = function, activity, made, function.origin
+        self.line = function.line
+
+    def block(self, statements: tuple) -> tuple:
+        """Each statement preceded by its derivative."""
+        return tuple(new for statement in statements for new in self.statement(statement))
+
+    def statement(self, node) -> tuple:
+        """A statement preceded by its derivative."""
+        self.line = node.line
+        return getattr(self, f"_{type(node).__name__.lower()}")(node)
+
+    def _declare(self, node: Declare) -> tuple:
+        if not self.activity.is_active(node.symbol.name):
+            return (node,)
+        if isinstance(node.init, tuple):
+            init = tuple(self.of(value) or ZERO for value in node.init)
+        else:
+            init = (ZERO,) if node.symbol.extents else self.of(node.init) or ZERO
+        return (Declare(replace(_direction(node.symbol), const=False), init, node.line), node)
+
+    def _alias(self, node: ir.Alias) -> tuple:
+        if not self.activity.is_active(node.symbol.name):
+            return (node,)
+        return (ir.Alias(_direction(node.symbol), self._ref(node.target), node.line), node)
+
+    def _assign(self, node: ir.Assign) -> tuple:
+        if not self.activity.is_active(node.target.name):
+            return (node,)
+        target, rate = self.of(node.target), self.of(node.value)
+        line, value = node.line, node.value
+        if node.op in ("+=", "-="):
+            return (*((ir.Assign(target, node.op, rate, line),) if rate else ()), node)
+        if node.op == "*=":
+            new = add(multiply(target, value), multiply(node.target, rate))
+        elif node.op == "/=":
+            new = self._quotient(node.target, value, target, rate)
+        else:
+            new = rate or ZERO
+        return (ir.Assign(target, "=", new, line), node)
+
+    def _invoke(self, node: ir.Invoke) -> tuple:
+        mask = self.activity.mask(node.call)
+        if not mask:
+            return (node,)
+        call, alone = self._derivative_call(node.call, mask)
+        return (ir.Invoke(call, node.line), *((node,) if alone else ()))
+
+    def _if(self, node: ir.If) -> tuple:
+        return (replace(node, then=self.block(node.then), other=self.block(node.other)),)
+
+    def _loop(self, node: ir.Loop) -> tuple:
+        return (replace(node, step=self.block(node.step), body=self.block(node.body)),)
+
+    def _jump(self, node: ir.Jump) -> tuple:
+        return (node,)
+
+    def _return(self, node: ir.Return) -> tuple:
+        return (node,) if node.value is None else (replace(node, value=self.of(node.value) or ZERO),)
+
+    def of(self, node):
+        """Derivative of an expression; None where it is zero."""
+        if node is None or not self.activity.depends(node):
+            return None
+        return getattr(self, f"_of_{type(node).__name__.lower()}")(node)
+
+    def _of_name(self, node: Name) -> Name:
+        return replace(node, name=derivative_name(node.name))
+
+    def _of_element(self, node: Element) -> Element:
+        return replace(node, name=derivative_name(node.name))
+
+    def _of_unary(self, node: Unary):
+        return negate(self.of(node.operand)) if node.op == "-" else self.of(node.operand)
+
+    def _of_binary(self, node: Binary):
+        left, right = self.of(node.left), self.of(node.right)
+        if node.op == "+":
+            return add(left, right)
+        if node.op == "-":
+            return add(left, negate(right)) if left is None or right is None else Binary("-", left, right, REAL)
+        if node.op == "*":
+            return add(multiply(left, node.right), multiply(node.left, right))
+        if node.op == "/":
+            return self._quotient(node.left, node.right, left, right)
+        raise self.source.error(
+            self.line, f"'{node.op}' of values that depend on the solution cannot be differentiated"
+        )
+
+    def _quotient(self, top, bottom, top_rate, bottom_rate):
+        """(a/b)' = (a' - (a/b) b') / b."""
+        loss = multiply(Binary("/", top, bottom, REAL), bottom_rate)
+        change = negate(loss) if top_rate is None else top_rate if loss is None else Binary("-", top_rate, loss, REAL)
+        return change and Binary("/", change, bottom, REAL)
+
+    def _of_select(self, node: Select) -> Select:
+        return Select(node.condition, self.of(node.then) or ZERO, self.of(node.other) or ZERO, REAL)
+
+    def _of_call(self, node: Call):
+        row, total = BUILTINS[node.function], None
+        if row.partials is None:
+            message = f"{node.function} of a value that depends on the solution cannot be differentiated"
+            raise self.source.error(self.line, f"{message}; give `jacobian` by hand")
+        for position, argument in enumerate(node.arguments):
+            rate = self.of(argument)
+            if rate is not None:
+                total = add(total, Call(f"d{position}_{node.function}", (*node.arguments, rate), REAL))
+        return total
+
+    def _of_helpercall(self, node: HelperCall) -> HelperCall:
+        return self._derivative_call(node, self.activity.mask(node))[0]
+
+    def _ref(self, node: Ref) -> Ref:
+        return replace(node, name=derivative_name(node.name))
+
+    def _derivative_call(self, call: HelperCall, mask: frozenset) -> tuple[HelperCall, bool]:
+        """The call of the helper's derivative, and whether the helper itself must be called after it."""
+        function = self.made[call.function]
+        derived, alone = self._derived(function, mask)
+        values = {p.name: argument for p, argument in zip(function.parameters, call.arguments, strict=False)}
+        for parameter, argument in zip(function.parameters, call.arguments, strict=False):
+            if parameter.name in mask:
+                rate = self._ref(argument) if isinstance(argument, Ref) else self.of(argument)
+                values[derivative_name(parameter.name)] = rate
+        arguments = tuple(values[parameter.name] for parameter in derived.parameters)
+        return HelperCall(derived.name, arguments, call.type, call.line), alone
+
+    def _derived(self, function: Function, mask: frozenset) -> tuple[Function, bool]:
+        """Derivative of a helper along its parameters `mask`; whether it leaves the helper's own outputs unwritten."""
+        bits = "".join(str(int(parameter.name in mask)) for parameter in function.parameters)
+        name = f"d_{function.name}{bits}"
+        if name not in self.made:
+            self.made[name] = self._derive_helper(function, name, mask)
+        derived = self.made[name]
+        return derived, not function.outputs & derived.outputs
+
+    def _derive_helper(self, function: Function, name: str, mask: frozenset) -> Function:
+        activity = Activity(function, mask, self.made, self.activity.cache)
+        body = Tangent(function, activity, self.made).block(function.body)
+        directions = tuple(_direction(parameter) for parameter in function.parameters if parameter.name in mask)
+        whole = replace(function, name=name, parameters=function.parameters + directions, body=body)
+        rates = {derivative_name(parameter) for parameter in function.outputs if parameter in mask}
+        lean = prune(whole, rates, self.made)
+        if lean.outputs & function.outputs:
+            lean = prune(whole, rates | function.outputs, self.made)
+        used = ir.names_used(*lean.body)
+        return replace(lean, parameters=tuple(p for p in lean.parameters if p.name in used))
