@@ -1,4 +1,4 @@
-"""House rules: the direction of imports, who talks to OpenCL and to the options, sizes of files, headers of kernels."""
+"""House rules: imports point down and never in circles, who talks to OpenCL and to the options, sizes, headers."""
 
 from __future__ import annotations
 
@@ -103,6 +103,34 @@ def test_imports_point_down(path):
     assert import_faults(path) == []
 
 
+def rooms(folder: Path) -> dict[str, set[str]]:
+    """Files and folders of a folder, and which of the others each imports; `__init__` may import all."""
+    name = "petsc_hdg." + ".".join([*folder.relative_to(PACKAGE).parts, ""])
+    found = {path.stem: set() for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    for path in folder.rglob("*.py"):
+        room = path.relative_to(folder).with_suffix("").parts[0]
+        others = [other.removeprefix(name).split(".")[0] for _, other in imported(path) if other.startswith(name)]
+        found[room] |= {other for other in others if other in found} - {room}
+    del found["__init__"]
+    return found
+
+
+FOLDERS = sorted({path.parent for path in SOURCES} - {PACKAGE})
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_room_imports_one_that_imports_it(folder):
+    assert (left := circle(folder)) == {}, f"these import each other: {left}"
+
+
+def circle(folder: Path) -> dict[str, set[str]]:
+    """The rooms of a folder that are left when those that import none, or only such, are taken away."""
+    left = rooms(folder)
+    while ground := {room for room, others in left.items() if not others & left.keys()}:
+        left = {room: others for room, others in left.items() if room not in ground}
+    return left
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_only_options_reads_the_database(path):
     if part(path) in READS_OPTIONS:
@@ -119,6 +147,11 @@ def test_the_rules_can_be_broken(tmp_path, monkeypatch):
     path.write_text("import pyopencl as cl\nfrom ..device import Kernel\nfrom .. import mesh\nfrom . import fine\n")
     path.write_text(path.read_text() + "def f():\n    from petsc4py import PETSc\n    import petsc_hdg.reference\n")
     assert [fault.split()[0] for fault in import_faults(path)] == [f"bad.py:{line}" for line in (1, 2, 3, 6, 7)]
+    (tmp_path / "physics" / "__init__.py").write_text("")
+    (tmp_path / "physics" / "fine.py").write_text("x = 1\n")
+    assert circle(tmp_path / "physics") == {}
+    (tmp_path / "physics" / "fine.py").write_text("from .bad import f\n")
+    assert circle(tmp_path / "physics").keys() == {"bad", "fine"}
 
 
 @pytest.mark.parametrize("path", CHECKED, ids=lambda path: str(path.relative_to(ROOT)))
@@ -170,6 +203,11 @@ def test_kernels_say_what_they_need(path):
     )
     unsaid = {name for name in used_capitals(text) - said(text) - shared() if not _OPENCL.match(name)}
     assert not unsaid, f"used but on no '// needs:' or '// optional:' line: {', '.join(sorted(unsaid))}"
+
+
+def test_names_of_kernel_files_are_their_own():
+    names = [path.name for path in KERNELS]
+    assert len(set(names)) == len(names)
 
 
 def test_some_kernels_and_sources_were_found():
