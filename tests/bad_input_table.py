@@ -22,6 +22,7 @@ from bad_input_calls import (
 from bad_input_options import BAD_OPTIONS
 from bad_input_physics import BAD_PHYSICS
 from bad_input_poly import BAD_POLY
+from bad_input_vectors import BAD_VECTORS
 
 import petsc_hdg as fe
 from petsc_hdg.options import Options
@@ -144,4 +145,5 @@ BAD = {
     ),
     "mixed cells": (lambda c, f: fe.Mesh.from_file(MESHES / "mixed.msh", comm=c), "one shape in a mesh"),
     **BAD_POLY,
+    **BAD_VECTORS,
 }

@@ -64,10 +64,13 @@ def _remove_leftovers(path: Path) -> None:
             part.unlink(missing_ok=True)
 
 
-def check_target(path) -> None:
-    """Raise OptionError if `path` cannot be a file's place: no such folder, or a folder itself."""
+def check_target(path, suffix: str = "") -> None:
+    """Raise OptionError if `path` cannot be a file's place: no such folder, a folder itself, or without the suffix."""
     path = Path(path)
     if not path.parent.is_dir():
         raise OptionError(f"Cannot write {path}: there is no folder {path.parent}; make it, or give another path.")
     if path.is_dir():
         raise OptionError(f"Cannot write {path}: it is a folder; give the name of a file.")
+    if suffix and path.suffix.lower() != suffix:
+        kind = suffix.removeprefix(".").upper()
+        raise OptionError(f"Cannot write {path}: {kind} is what is written; give a name that ends in {suffix}.")

@@ -69,7 +69,7 @@ def plot(
         wish = _picture(picture)
         if comm.rank == 0:
             matplotlib()
-            check_target(path)
+            check_target(path, ".png")
         element = element_for(cell, degree)
         points = coordinates(points, element)
         if displacement is not None:

@@ -49,7 +49,7 @@ def write_vtu(path, comm, cell: str, degree: int, points, fields, cell_data=None
         cell_data = {name: cellwise(name, of, len(points)) for name, of in named("cell_data", cell_data or {}).items()}
         signature = [(name, of.shape[-1]) for name, of in (*fields.items(), *cell_data.items())]
         if comm.rank == 0:
-            check_target(path)
+            check_target(path, ".vtu")
         if len(points) or comm.rank == 0:
             piece = _piece(element, points, fields, cell_data)
     _agree(comm, signature)

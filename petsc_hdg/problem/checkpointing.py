@@ -9,6 +9,7 @@ from petsc4py import PETSc
 from ..errors import CheckpointError
 from . import bdf_history, checkpoint, first_slope
 from .bdf_history import History
+from .inputs import require_vec
 
 KINDS = {
     "time": "a run in time (TS)",
@@ -58,6 +59,8 @@ def restart(problem, path, ts, u) -> checkpoint.Restart | None:
     path = path or problem.options.restart
     if not path:
         return None
+    if u is not None:
+        require_vec(problem, u)
     found = checkpoint.read(problem, path)
     problem.checkpoints.restarted = True
     if ts is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import cached_property
 
 import numpy as np
@@ -15,13 +16,20 @@ from .integrals import Integrals
 class Evaluated:
     """A problem whose solutions are looked at."""
 
+    @contextmanager
+    def reading(self, u: PETSc.Vec):
+        """The buffer of a solution, for a block of kernels. Collective. Raises OptionError for any other vector."""
+        inputs.require_vec(self, u)
+        with self.access.read(u) as buffer:
+            yield buffer
+
     def errors(self, u: PETSc.Vec, t: float = 0.0) -> dict[str, float]:
         """Norms of the error over components and ranks. Raises PhysicsError without an exact solution.
 
         L2 of u, H1 (the seminorm: L2 of the gradient) and, with hdg_gpu, star: L2 of the superconvergent u*.
         """
         inputs.require_exact(self.physics)
-        with stages.stage("output"), self.access.read(u) as buffer:
+        with stages.stage("output"), self.reading(u) as buffer:
             squares = self.comm.allreduce(self.operator.errors(buffer, t))
         return {name: float(np.sqrt(row.sum())) for name, row in zip(self.operator.norms, squares, strict=True)}
 
@@ -48,7 +56,7 @@ class Evaluated:
         With hdg_gpu it is the numerical flux, which balances the sources in each cell and over the mesh to rounding.
         Raises MeshError for an unknown boundary.
         """
-        with stages.stage("output"), self.access.read(u) as buffer:
+        with stages.stage("output"), self.reading(u) as buffer:
             return self.operator.flux(label, buffer, t)
 
     def integral(self, integrand, u: PETSc.Vec, t: float = 0.0, label: str | None = None) -> float | np.ndarray:

@@ -1,13 +1,14 @@
-"""Data a user gives to a problem: auxiliary fields in the forms people write them."""
+"""Data a user gives to a problem, in the forms people write them: vectors, auxiliary fields, functions of places."""
 
 from __future__ import annotations
 
 import numpy as np
+from petsc4py import PETSc
 
 from ..discretizations import PolytopicDG
 from ..discretizations.dofmap import dof_nodes, element_nodes
 from ..discretizations.poly.projection import project, quadrature_points
-from ..errors import MeshError, PhysicsError, collectively
+from ..errors import MeshError, OptionError, PhysicsError, collectively
 from ..reference import ReferenceElement
 
 
@@ -18,6 +19,27 @@ def require_mesh(mesh) -> None:
             f"A problem takes a Mesh, and {mesh!r:.80} is given; make one with fe.Mesh.from_file(name), fe.Mesh.box "
             "or fe.Mesh(dm)."
         )
+
+
+def require_vec(problem, u) -> None:
+    """Raise OptionError, the same on all ranks, unless u is a vector of the problem's unknowns. Collective."""
+    own = problem.operator.state_size if problem.has_cell_states else problem.discretization.dofmap.num_owned
+    is_vec = isinstance(u, PETSc.Vec) and u.handle
+    found = problem.comm.allgather((u.getLocalSize() if is_vec else f"{u!r:.60}", own))
+    for rank, (given, wanted) in enumerate(found):
+        if given != wanted:
+            wrong = (
+                f"A vector of {given} unknowns on rank {rank} was given to a problem that has {wanted} there"
+                if isinstance(given, int)
+                else f"{given} was given where a solution, a PETSc Vec, is wanted"
+            )
+            raise OptionError(f"{wrong}; give what solve, interpolate or create_vec of this problem returns.")
+
+
+def copied(problem, u) -> PETSc.Vec:
+    """A copy of a vector of the problem's unknowns. Collective. Raises OptionError for any other."""
+    require_vec(problem, u)
+    return u.copy()
 
 
 def auxiliary_values(discretization, name: str, value) -> np.ndarray:

@@ -10,6 +10,7 @@ from petsc4py import PETSc
 from ..errors import CheckpointError
 from . import checkpoint
 from .checkpointing import begin_anew, is_due, wanted
+from .inputs import require_vec
 
 
 class NewtonMonitor:
@@ -93,6 +94,7 @@ def _iterate(problem, u: PETSc.Vec) -> dict:
 
 def load_steps(problem, values, u: PETSc.Vec):
     """See Problem.load_steps."""
+    require_vec(problem, u)
     values, done = list(values), 0
     found = wanted(problem, "loads", "newton")
     if found is not None:

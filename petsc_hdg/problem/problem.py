@@ -253,7 +253,7 @@ class Problem(Restartable, Evaluated):
 
     def solve(self, guess: PETSc.Vec | None = None) -> PETSc.Vec:
         """Solve F(u) = 0 from `guess` (zero if None) and return u. Raises SolveError on all ranks if that fails."""
-        u = self.create_vec() if guess is None else guess.copy()
+        u = self.create_vec() if guess is None else inputs.copied(self, guess)
         with solvers.agreed(self.comm), stages.stage("solve"), traffic.counted(self):
             if self.options.hdg_setting == "full" and self.is_condensed:
                 return solve_full(self, u)

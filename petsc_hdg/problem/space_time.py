@@ -17,6 +17,7 @@ from ..operators.slab import SlabOperator
 from ..operators.slab_matrix import SlabMatrix
 from ..options import defaults_in_database
 from . import checkpointing, solvers
+from .inputs import require_vec
 from .slab_norms import SlabNorms
 
 DIRECT = {1: 10**6, 2: 200_000, 3: 30_000}  # unknowns of a rank, by dimension, up to which it factors its matrix
@@ -137,6 +138,7 @@ class SpaceTime:
         if self.problem.missing_auxiliary:
             name = self.problem.missing_auxiliary[0]
             raise SolveError(f"auxiliary field '{name}' has no values yet: call problem.set_auxiliary('{name}', ...)")
+        require_vec(self.problem, u)
         self.problem.operator.restart()
         access = self.problem.access
         with access.read(u) as before:

@@ -9,7 +9,7 @@ from petsc4py import PETSc
 from .. import stages
 from ..errors import OptionError, SolveError
 from ..options import ASSEMBLED, ATTACHED, defaults_in_database, loses_levels
-from . import cells_in_time, checkpointing, diagnosis, first_slope, preconditioners, solvers, traffic
+from . import cells_in_time, checkpointing, diagnosis, first_slope, inputs, preconditioners, solvers, traffic
 
 MOST_STEPS = 2**31 - 2  # the end time ends a run, not PETSc's 5000 steps
 FIXED = {"ts_adapt_type": "none"}  # the step is the one that is asked for, unless the user wants another controller
@@ -68,7 +68,7 @@ def set_from_options(problem, ts: PETSc.TS) -> None:
 def solve_in_time(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float = 0.0, monitor=None) -> PETSc.Vec:
     """The state at t1 from the state u0 at t0, see Problem.solve_in_time. Collective."""
     _check_times(t0, t1, dt)
-    u, ts = u0.copy(), create_ts(problem)
+    u, ts = inputs.copied(problem, u0), create_ts(problem)
     try:
         ts.setTime(t0)
         ts.setTimeStep(min(dt, t1 - t0))
