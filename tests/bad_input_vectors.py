@@ -51,6 +51,10 @@ BAD_VECTORS = {
     "initial state of another problem": (lambda c, f: heat(c).solve_in_time(of_another(c), 1.0, 0.1), OTHER),
     "loads of another problem": (lambda c, f: next(problem(c).load_steps((1.0,), of_another(c))), OTHER),
     "restart into another problem's vector": (lambda c, f: problem(c).restart(f / "a.h5", u=of_another(c)), OTHER),
+    "solver of another problem": (
+        lambda c, f: (made := problem(c)).callbacks.residual(None, of_another(c), made.create_vec()),
+        r"A solver was given a vector of \d+ unknowns, and the problem it was made for has \d+: give what interpolate",
+    ),
     "nothing instead of a solution": (lambda c, f: problem(c).write(f / "u.vtu", None), "None " + NO_VEC),
     "numbers instead of a solution": (lambda c, f: problem(c).cell_values(np.zeros(3)), r"array\(.*\) " + NO_VEC),
     "solution and file changed about": (
