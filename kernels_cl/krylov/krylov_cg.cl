@@ -1,12 +1,13 @@
 // Conjugate gradients, fused: 24 bytes an unknown for the residual (32 with a diagonal), 40 for solution and direction.
-// p·w is 16 more unless the product sums it, see krylov_total.
+// p·w is 16 more unless the product sums it, see krylov_total. With one sum over ranks a step, cg_single takes 72 (80),
+// and z·s, of the product s with z, 16 more unless the product sums it.
 //
 // Steps are numbered k = 0, 1, ... Sums of a step stand in its block, k mod 2, of `sums` [block, 2, group] real4:
 // row 0 holds (w·w, p·w, p·p, .) of its direction, row 1 (r·r, z·r, z·z, .) of the residual that it leaves; before the
 // first step the latter stand in block 1, and all others are zero. `given` [block, 2, count] real4 holds the same sums, of
 // the groups. Over ranks (count 0) the host has them first, and gives the lengths `alpha` and `beta` itself.
 //
-// z, w, p, x, d [n] real: z = d r with the inverse diagonal d, or r itself without d
+// z, r, s, w, p, x, d [n] real: z = d r with the inverse diagonal d, or r itself without d
 //
 // needs: GROUP FOR_UNKNOWNS
 
@@ -99,4 +100,46 @@ KERNEL(GROUP) void cg_next(int n, real beta, real alpha, int first, __global con
 KERNEL(GROUP) void cg_solution(int first, int n, real alpha, __global const real *restrict p, __global real *restrict x)
 {
   FOR_UNKNOWNS(i, n) x[first + i] += alpha * p[first + i];
+}
+
+// With one sum over ranks (Chronopoulos and Gear 1989), step k of block `now`: p = z + beta p, w = s + beta w = A p,
+// r -= alpha w, and the sums of r, which go to the other block. Row 0 of a block holds (., z·s, ., .), row 1 (r·r, z·r,
+// z·z, .) of what the step begins with; p·w = z·s - beta² (p·w of the step before). On one rank `lengths` [block] real4
+// holds (z·r, p·w, alpha, .) of steps, zero before the first, and x += alpha p is that of the step before: this kernel
+// begins before the host has seen its norm. Over ranks (count 0) it is that of this step, for the unknowns from `first`.
+//
+// z: none with a diagonal preconditioner, where r holds d r; its sums of r are right only there
+KERNEL(GROUP) void cg_single(int n, int count, int now, real beta, real alpha, int first,
+                             __global const real4 *given, __global real4 *lengths, __global real4 *sums,
+                             __global const real *restrict s, __global const real *restrict d,
+                             __global const real *restrict z, __global real *restrict r, __global real *restrict p,
+                             __global real *restrict w, __global real *restrict x)
+{
+  __local real4 scratch[GROUP];
+  real alpha_before = 0;
+  if (count > 0) {
+    real4 mine = 0;
+    for (int k = (int)get_local_id(0); k < count; k += GROUP)
+      mine += (real4)(cg_row(given, count, now, ROW_R)[k].y, cg_row(given, count, now, ROW_P)[k].y, 0, 0);
+    const real4 total = group_sum(mine, scratch), before = lengths[1 - now];
+    beta = before.x == 0 ? 0 : total.x / before.x;
+    const real pw = total.y - beta * beta * before.y;
+    alpha = cg_length(total.x, pw, before.y);
+    alpha_before = before.z;
+    if (get_global_id(0) == 0) lengths[now] = (real4)(total.x, pw, alpha, 0);
+  }
+  real4 sum = 0;
+  FOR_UNKNOWNS(i, n) {
+    const real ri = r[i], zi = z ? z[i] : ri, di = d ? d[i] : 1;
+    const real before = beta == 0 && alpha_before == 0 ? 0 : p[i]; // before the first step p and w hold anything
+    const real pi = zi + (beta == 0 ? 0 : beta * before);
+    const real wi = s[i] + (beta == 0 ? 0 : beta * w[i]);
+    if (count > 0 ? alpha_before != 0 : i >= first) x[i] += count > 0 ? alpha_before * before : alpha * pi;
+    const real left = ri - alpha * (d ? di * wi : wi), mine = d ? left / di : left;
+    p[i] = pi;
+    w[i] = wi;
+    r[i] = left;
+    sum += (real4)(mine * mine, left * mine, left * left, 0);
+  }
+  store_sum(sum, scratch, sums + (2 * (1 - now) + ROW_R) * get_num_groups(0));
 }

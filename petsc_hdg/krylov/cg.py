@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..options import given_truth
+from .cg_single import SingleSteps
 from .cg_steps import steps_of
 from .course import Course, Reason
 from .solver import DeviceSolver
-
-FLOPS = 14  # of a step for an unknown: 3 updates, 3 products of the residual's sums, 1 of p·w
 
 
 class CG(DeviceSolver):
@@ -17,10 +17,26 @@ class CG(DeviceSolver):
     With a diagonal preconditioner one kernel updates the residual and sums what all norms need, another one solution
     and direction. On one rank step lengths are computed where they are used, and the next product begins before the
     host has seen the norm of the residual; over ranks the solution is updated while sums are under way (cg_steps.py).
+
+    Option: -ksp_cg_single_reduction, one sum over ranks a step instead of two (cg_single.py).
     """
 
+    single_reduction = False
+
+    def setFromOptions(self, ksp) -> None:
+        """Read the options. Raises OptionError."""
+        before, name = self.single_reduction, "ksp_cg_single_reduction"
+        self.single_reduction = given_truth(ksp.getOptionsPrefix() or "", name, before)
+        if self.single_reduction != before:
+            self._kept = None
+
+    def view(self, ksp, viewer) -> None:
+        super().view(ksp, viewer)
+        if self.single_reduction:
+            viewer.printfASCII("    one sum over ranks an iteration\n")
+
     def iterate(self, course: Course, b, x, guessed: bool) -> None:
-        steps = self.kept(steps_of)
+        steps = self.kept(SingleSteps if self.single_reduction else steps_of)
         steps.begin(self.matrix, self.preconditioner, x)
         self._current = lambda: (steps.finish(), x)[1]
         self.operation.residual(b, x, guessed, steps.r)
@@ -42,7 +58,7 @@ class CG(DeviceSolver):
                 return course.stop(Reason.DIVERGED_INDEFINITE_PC)
             zr_before = zr
             pw, rr, zr, zz = steps.step(k)
-            course.flops += FLOPS
+            course.flops += steps.flops
             if course.has_failed(pw):
                 return None
             if pw == 0 or pw * np.sign(pw_before) < 0:

@@ -22,9 +22,11 @@ class Steps:
 
     With a diagonal preconditioner `r` holds z = B r, from which r is found again. Products that can sum p·w themselves.
     runs_ahead: whether launches of the next step need not wait for the host.
+    flops: of a step for an unknown.
     """
 
     runs_ahead = False
+    flops = 14  # 3 updates, 3 products of the residual's sums, 1 of p·w
 
     def __init__(self, vectors):
         self.vectors = vectors
@@ -53,12 +55,12 @@ class Steps:
         self.preconditioner.apply(self.r, self.z)
         self.vectors.run("sums", self.z, self.r, row, sums)
 
-    def _bound_sums(self, kernel, total, p, row: int, sums):
-        """The launch that sums p·w, or its parts."""
+    def _bound_sums(self, kernel, total, p, product, row: int, sums):
+        """The launch that sums p·product, or its parts."""
         vectors = self.vectors
         if self.parts is not None:
             return total.bound(vectors.items, self.matrix.num_parts, self.parts, row, sums)
-        return kernel.bound(vectors.items, vectors.count, p, self.w, row, sums)
+        return kernel.bound(vectors.items, vectors.count, p, product, row, sums)
 
 
 class OneRankSteps(Steps):
@@ -84,7 +86,8 @@ class OneRankSteps(Steps):
         """A launch of even or odd steps, whose arguments stay during a solve."""
         vectors, (count, given), kernel = self.vectors, self.sums.given, self._kernels[what][now]
         if what == "sums":
-            return self._bound_sums(kernel, self._total[now], self.p, self._row(now, ROW_P), self.sums.buffer)
+            where = self._row(now, ROW_P), self.sums.buffer
+            return self._bound_sums(kernel, self._total[now], self.p, self.w, *where)
         if what == "residual":
             arguments = (count, now, 0.0, given, self.sums.buffer, self.w, self.diagonal, self.r)
         else:
@@ -146,7 +149,8 @@ class RankSteps(Steps):
         self._left: tuple | None = None  # of the solution's update: from, to, step length and direction
         self._pw_before = self._zr_before = self._zr = 0.0
         kernels = self._kernels["krylov_sums"], self._kernels["krylov_total"]
-        self._sum = [self._bound_sums(*pair, p, 0, self.sums.buffer) for *pair, p in zip(*kernels, self.p, strict=True)]
+        each, where = zip(*kernels, self.p, strict=True), (self.w, 0, self.sums.buffer)
+        self._sum = [self._bound_sums(kernel, total, p, *where) for kernel, total, p in each]
 
     def first_sums(self) -> np.ndarray:
         """(r·r, z·r, z·z) of the first residual. Collective."""

@@ -1,7 +1,8 @@
 """Under mpiexec: Krylov methods on the device against PETSc's, on random partitions; prints one JSON object of results.
 
-run_krylov.py METHOD:THEIRS ...: {method: {case: [iterations, reason, PETSc's, largest relative difference of the early
-history and of the solution]}}.
+run_krylov.py METHOD:THEIRS[:OPTION] ...: {argument: {case: [iterations, reason, PETSc's, largest relative difference of
+the early history and of the solution]}}, and for CG under "sums" how many sums over ranks a solve of so many iterations
+takes.
 """
 
 import json
@@ -20,6 +21,7 @@ from sample_meshes import box_mesh  # noqa: E402
 from sample_physics import smooth_poisson  # noqa: E402
 
 from petsc_hdg.krylov import cg_steps  # noqa: E402
+from petsc_hdg.krylov.vectors import Vectors  # noqa: E402
 from petsc_hdg.options import Options  # noqa: E402
 from petsc_hdg.problem import Problem  # noqa: E402
 from petsc_hdg.run import guarded  # noqa: E402
@@ -32,7 +34,7 @@ def difference(a, b) -> float:
     return over / scale
 
 
-def compared(mat, b, method: str, theirs: str, monitored: bool = False, **options) -> list:
+def compared(mat, b, method: str, theirs: str, monitored: bool = False, guess=None, **options) -> list:
     """Of two solves; `monitored`: with residuals of the solutions that monitors see in the place of the history."""
     seen: dict = {}
 
@@ -40,7 +42,7 @@ def compared(mat, b, method: str, theirs: str, monitored: bool = False, **option
         seen.setdefault(ksp.getType(), []).append(ksp.buildResidual().norm())
 
     setting = (lambda ksp: ksp.setMonitor(watch)) if monitored else None
-    ours, other = (solved(m, mat, b, setting=setting, **options) for m in (method, theirs))
+    ours, other = (solved(m, mat, b, guess, setting, **options) for m in (method, theirs))
     if monitored:
         ours, other = (replace(s, history=np.array(seen[t])) for s, t in ((ours, "python"), (other, theirs)))
     length = min(EARLY, len(ours.history), len(other.history))
@@ -58,27 +60,52 @@ def on_scheme(backend: str, faces, method: str, theirs: str, monitored: bool = F
     return compared(calls.jacobian, b, method, theirs, monitored, **options)
 
 
-def main(method: str, theirs: str) -> dict:
-    found = {}
+LEVELS = {
+    "pc_type": "gamg", "pc_gamg_coarse_eq_limit": 20, "mg_levels_ksp_type": "richardson",
+    "mg_levels_ksp_richardson_scale": 0.6, "mg_levels_pc_type": "jacobi",
+}  # fmt: skip
+
+
+def of_cg(theirs: str, **given) -> dict:
+    """More cases for conjugate gradients: norms, a first guess, multigrid; and the sums over ranks."""
+    mat = laplacian(60, comm=PETSc.COMM_WORLD)
+    b, guess = wave(mat), wave(mat)
+    guess.scale(0.3)
+    found = {
+        f"{norm}, {pc}": compared(mat, b, "CG", theirs, ksp_norm_type=norm, pc_type=pc, **given)
+        for norm in ("unpreconditioned", "natural")
+        for pc in ("none", "jacobi")
+    }
+    found["guess"] = compared(mat, b, "CG", theirs, guess=guess, pc_type="jacobi", **given)
+    found["multigrid"] = compared(mat, b, "CG", theirs, ksp_rtol=1e-8, **LEVELS, **given)
+    with mock.patch.object(Vectors, "over_ranks", autospec=True, side_effect=Vectors.over_ranks) as summed:
+        done = solved("CG", mat, b, pc_type="jacobi", **given)
+    return found | {"sums": [done.iterations, summed.call_count]}
+
+
+def main(method: str, theirs: str, *names: str) -> dict:
+    options = dict.fromkeys(names, "")
+    found = of_cg(theirs, **options) if method == "CG" else {}
+    jacobi = {"pc_type": "jacobi", **options}
     for backend, pc in (("sipg_gpu", "jacobi"), ("hdg_gpu", "FacetBlockJacobi"), ("cg_gpu", "jacobi")):
         given = {"pc_type": "python", "pc_python_type": f"petsc_hdg.{pc}"} if pc != "jacobi" else {"pc_type": pc}
-        found[backend] = on_scheme(backend, FACES["triangle"], method, theirs, **given)
+        found[backend] = on_scheme(backend, FACES["triangle"], method, theirs, **given, **options)
     with mock.patch.multiple(cg_steps, LEAST=1, PIECE=16):  # as for vectors that take longer than sums over ranks
-        found["pieces"] = on_scheme("sipg_gpu", FACES["triangle"], method, theirs, method == "CG", pc_type="jacobi")
-    found["two cells"] = on_scheme("sipg_gpu", (1, 1), method, theirs, pc_type="jacobi")
+        found["pieces"] = on_scheme("sipg_gpu", FACES["triangle"], method, theirs, method == "CG", **jacobi)
+    found["two cells"] = on_scheme("sipg_gpu", (1, 1), method, theirs, **jacobi)
     polynomial = {"pc_type": "python", "pc_python_type": "petsc_hdg.ChebyshevPC"}
-    found["polynomial"] = on_scheme("sipg_gpu", FACES["triangle"], method, theirs, **polynomial)
+    found["polynomial"] = on_scheme("sipg_gpu", FACES["triangle"], method, theirs, **polynomial, **options)
     mat = laplacian(comm=PETSc.COMM_WORLD, singular=True)
     constants = PETSc.NullSpace().create(constant=True, comm=mat.comm)
     mat.setNullSpace(constants)
     mat.setTransposeNullSpace(constants)
-    found["null space"] = compared(mat, wave(mat), method, theirs, pc_type="jacobi")
-    found["staged"] = compared(mat, wave(mat), method, theirs, pc_type="bjacobi")
+    found["null space"] = compared(mat, wave(mat), method, theirs, **jacobi)
+    found["staged"] = compared(mat, wave(mat), method, theirs, pc_type="bjacobi", **options)
     return found
 
 
 def run() -> int:
-    result = {pair.split(":")[0]: main(*pair.split(":")) for pair in sys.argv[1:]}
+    result = {words: main(*words.split(":")) for words in sys.argv[1:]}
     if PETSc.COMM_WORLD.rank == 0:
         print(json.dumps(result))
     return 0

@@ -9,20 +9,29 @@ import pytest
 
 RUN = Path(__file__).with_name("run_krylov.py")
 CASES = {"sipg_gpu", "hdg_gpu", "cg_gpu", "pieces", "two cells", "null space", "staged", "polynomial"}
-METHODS = {"CG": "cg", "BiCGStab": "bcgs", "GMRES": "gmres", "FGMRES": "fgmres", "Chebyshev": "chebyshev"}
+OF_CG = {"guess", "multigrid", *(f"{n}, {pc}" for n in ("unpreconditioned", "natural") for pc in ("none", "jacobi"))}
+SINGLE = "CG:cg:ksp_cg_single_reduction"
+METHODS = ("CG:cg", SINGLE, "BiCGStab:bcgs", "GMRES:gmres", "FGMRES:fgmres", "Chebyshev:chebyshev")
 
 
 @pytest.fixture(scope="module")
 def results(mpirun):
-    """{method: {case: what run_krylov.py says}}"""
-    return json.loads(mpirun(3, RUN, *(f"{ours}:{theirs}" for ours, theirs in METHODS.items())).stdout.splitlines()[-1])
+    """{words of METHODS: {case: what run_krylov.py says}}"""
+    return json.loads(mpirun(3, RUN, *METHODS).stdout.splitlines()[-1])
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_iterates(results, method):
-    found = results[method]
-    assert set(found) == CASES
+    found = {case: numbers for case, numbers in results[method].items() if case != "sums"}
+    assert set(found) == (CASES | OF_CG if method.startswith("CG:") else CASES)
     for case, (iterations, reason, wanted, their_reason, early, solution) in found.items():
         assert (iterations, reason) == (wanted, their_reason) and reason > 0, case
         assert iterations > 2, case
         assert early < 1e-9 and solution < 1e-4, (case, early, solution)
+
+
+def test_sums_over_ranks(results):
+    """Two an iteration, one with -ksp_cg_single_reduction, and one more for the first residual."""
+    for method, each in (("CG:cg", 2), (SINGLE, 1)):
+        iterations, sums = results[method]["sums"]
+        assert iterations > 20 and sums == each * iterations + 1
