@@ -55,7 +55,7 @@ def test_rows(rows):
     for r in cases:
         assert r["dofs_rank"] == [r["dofs"] // r["ranks"]] * 2, "blocks differ"
         assert r["dofs"] == 9 * r["cells"] and r["nodes"] == 1 and r["scheme"] == "sipg_gpu"
-        assert r["product_seconds"] > 0 and r["iteration_seconds"] > 0
+        assert min(r[f"{what}_seconds"] for what in ("product", "iteration", "single_reduction")) > 1e-6
         assert (r["halo_bytes"] > 0) == (r["ranks"] > 1) == (r["neighbours"] == 1) == (r["halo_seconds_alone"] > 0)
         assert r["window_bytes"] + r["message_bytes"] == r["halo_bytes"]
 

@@ -2,7 +2,8 @@
 
 -∇·∇u = 1 in a box of equal blocks, one a rank. Weak: the unknowns given are those of each rank. Strong: they are those
 of each rank on the most ranks, and the whole stays. One call does all numbers of ranks, on the first of its own; those
-that are left over sleep. Times are those of the slowest rank. `-read FILES` draws and predicts from rows of other runs.
+that are left over sleep. Times are those of the slowest rank; "one sum" is an iteration with -ksp_cg_single_reduction.
+`-read FILES` draws and predicts from rows of other runs.
 What the problem reads from the command line (-hdg_trace_mat, -fe_pmat, -fe_device, …) holds for all cases.
 """
 

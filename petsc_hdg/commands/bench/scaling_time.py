@@ -88,27 +88,35 @@ class Timed:
         self.clock = Clock(problem.comm, problem.device)
         calls, start = problem.callbacks, time.perf_counter()
         calls.linearize(None, problem.create_vec(), calls.jacobian, calls.preconditioning)
-        self.ksp = PETSc.KSP().create(problem.dm.comm)
-        self.ksp.setOperators(calls.jacobian, calls.preconditioning)
-        self.ksp.setType("python")
-        self.ksp.setPythonType("petsc_hdg.CG")
-        self.ksp.getPC().setType("jacobi")
         self.b, self.x = problem.create_vec(), problem.create_vec()
         self.b.setArray(np.random.default_rng([3, problem.comm.rank]).uniform(-1, 1, self.b.getLocalSize()))
-        self._solve(SHORT)  # compiles
-        problem.device.finish()
+        self.ksp = self._made(single_reduction=False)
         self.linearize_seconds = time.perf_counter() - start
         context = self.ksp.getPythonContext()
         self.arrays, self.matrix = context.vectors.arrays, context.matrix
 
-    def _solve(self, iterations: int) -> None:
-        self.ksp.setTolerances(rtol=1e-300, atol=1e-300, max_it=iterations)
-        self.ksp.solve(self.b, self.x)
-        if self.ksp.getIterationNumber() != iterations:
-            raise RuntimeError(f"CG stopped after {self.ksp.getIterationNumber()} of {iterations} iterations")
+    def _made(self, single_reduction: bool) -> PETSc.KSP:
+        """CG with one sum over ranks an iteration, or with two, compiled. Collective."""
+        calls = self.problem.callbacks
+        ksp = PETSc.KSP().create(self.problem.dm.comm)
+        ksp.setOperators(calls.jacobian, calls.preconditioning)
+        ksp.setType("python")
+        ksp.setPythonType("petsc_hdg.CG")
+        ksp.getPythonContext().single_reduction = single_reduction
+        ksp.getPC().setType("jacobi")
+        self._solve(ksp, SHORT)
+        self.problem.device.finish()
+        return ksp
+
+    def _solve(self, ksp: PETSc.KSP, iterations: int) -> None:
+        ksp.setTolerances(rtol=1e-300, atol=1e-300, max_it=iterations)
+        ksp.solve(self.b, self.x)
+        if ksp.getIterationNumber() != iterations:
+            raise RuntimeError(f"CG stopped after {ksp.getIterationNumber()} of {iterations} iterations")
 
     def measured(self) -> dict:
-        """Seconds of a product, of one without halo, of the halo alone and of an iteration; what the halo copies.
+        """Seconds of a product, of one without halo, of the halo alone, of an iteration, and of one with a single sum
+        over ranks; what the halo copies.
 
         Bytes are those that the rank with most of them copies to the host for a product. Collective.
         """
@@ -128,14 +136,23 @@ class Timed:
             "product_seconds": whole,
             "product_seconds_without_halo": alone,
             "halo_seconds_alone": self.clock.median(lambda: replay(exchanges), self.repeats) if several else 0.0,
-            "iteration_seconds": self._iteration(),
+            "iteration_seconds": self._iteration(self.ksp),
+            "single_reduction_seconds": self._single_reduction(),
             **self._sent(product, exchanges),
         }
 
-    def _iteration(self) -> float:
+    def _iteration(self, ksp: PETSc.KSP) -> float:
         """Seconds of an iteration; the least of pairs of solves, as a solve's own costs vary."""
-        found = [self.clock.once(lambda n=n: self._solve(n)) for _ in range(self.repeats) for n in (SHORT, LONG)]
+        found = [self.clock.once(lambda n=n: self._solve(ksp, n)) for _ in range(self.repeats) for n in (SHORT, LONG)]
         return max((min(found[1::2]) - min(found[::2])) / (LONG - SHORT), 1e-9)
+
+    def _single_reduction(self) -> float:
+        """Seconds of an iteration with one sum over ranks, whose vectors are there only meanwhile. Collective."""
+        ksp = self._made(single_reduction=True)
+        try:
+            return self._iteration(ksp)
+        finally:
+            ksp.destroy()
 
     def _sent(self, product, exchanges: list) -> dict:
         """What a product's halo costs the rank that has most: bytes to the host, of these through shared windows and by

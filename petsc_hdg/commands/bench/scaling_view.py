@@ -11,9 +11,9 @@ from . import scaling_model as model
 
 COLUMNS = (
     *("mode", "scheme", "cell", "degree", "ranks", "unknowns/rank", "product us", "GDOF/s/rank", "efficiency", "halo"),
-    *("kB sent", "iteration us", "efficiency", "set-up s"),
+    *("kB sent", "iteration us", "efficiency", "one sum us", "set-up s"),
 )
-WIDTHS = (-7, -9, -14, 6, 6, 14, 11, 12, 11, 6, 9, 13, 11, 9)
+WIDTHS = (-7, -9, -14, 6, 6, 14, 11, 12, 11, 6, 9, 13, 11, 11, 9)
 BEYOND = (1, 2, 4, 8, 16, 64, 256, 1024)
 TARGETS = {"weak": 0.95, "strong": 0.85}
 
@@ -70,6 +70,7 @@ def line(r: dict) -> str:
             f"{r['dofs'] / r['ranks'] / r['product_seconds'] / 1e9:.3f}",
             *(f"{r['product_efficiency']:.3f}", f"{r['halo_share']:.3f}", f"{r['halo_bytes'] / 1e3:.1f}"),
             *(f"{1e6 * r['iteration_seconds']:.1f}", f"{r['iteration_efficiency']:.3f}"),
+            f"{1e6 * r['single_reduction_seconds']:.1f}" if "single_reduction_seconds" in r else "",
             f"{sum(r['setup_seconds'].values()):.1f}",
         )
     )
