@@ -40,18 +40,23 @@ def test_ways_of_tensor_cores_are_asked_for():
 
 
 def test_lines_stand_beside_products():
-    given = SimpleNamespace(fe_precision="double", cells=128)
-    op = hdg._operator(Device.select("cpu"), given, hdg.SCHEMES["hdg"][0], "quadrilateral", 1, 0)
-    made = hdg.WAYS["lines"]("lines", op, 1, 1e9)
+    given = SimpleNamespace(fe_precision="double", cells=128, repeat=1)
+    case = (hdg.SCHEMES["hdg"][0], "quadrilateral", 1, 0)
+    found = hdg._prepare(Device.select("cpu"), given, 1e9, case, {"a": ("local matrices, lines", hdg.lines_row)}, ["a"])
+    made = found["a"]()
     assert made["cells"] == 128 and made["seconds_median"] > 0 and made["peer"]["products"] > 0
     assert 0 < made["difference"] < 1e-12
     assert made["limit_seconds"] == made["bytes_compulsory"] / 1e9
 
 
-def test_there_is_no_row_where_a_cell_has_one_warp():
-    given = SimpleNamespace(fe_precision="double", cells=128)
-    op = hdg._operator(Device.select("cpu"), given, hdg.SCHEMES["hdg"][0], "triangle", 1, 1)
-    assert all(row(way, op, 1, 1e9) is None for way, row in hdg.WAYS.items())
+def test_there_is_no_row_where_a_way_has_no_effect():
+    """A triangle of degree 1 has one warp and no lines."""
+    given, device = SimpleNamespace(fe_precision="double", cells=128, repeat=1), Device.select("cpu")
+    case = (hdg.SCHEMES["hdg"][0], "triangle", 1, 1)
+    measures = {way: (f"local matrices, {way}", made) for way, made in hdg.WAYS.items()}
+    assert hdg._prepare(device, given, 1e9, case, measures, list(measures)) == {}
+    measures["all"] = ("local matrices", hdg.local_solve_row)
+    assert list(hdg._prepare(device, given, 1e9, case, measures, list(measures))) == ["all"]
 
 
 def test_rows_count_compulsory_bytes(rows):

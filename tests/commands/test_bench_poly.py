@@ -42,18 +42,18 @@ def dong(mpirun, tmp_path_factory):
 
 
 def test_rows_of_every_approach(rows):
-    expected = ["peak, fused multiply-add"]
+    expected = []
     for approach in poly.APPROACHES:
         titles = [*poly.PARTS, *(poly.PRODUCTS if approach == "2" else ())]
         expected += [f"poly {t}, {approach}, x4" for t in titles]
     assert [r["kernel"] for r in rows] == expected
-    assert 0.1 < rows[0]["gflops"] == rows[0]["peak_gflops_same_run"]
+    assert len({r["peak_gflops_same_run"] for r in rows}) == 1 and rows[0]["peak_gflops_same_run"] > 0.1
 
 
 def test_rows_count_what_is_compulsory(rows):
     """Triangles of degree 1: three functions of each of 32 polytopes."""
-    of = {r["kernel"]: r for r in rows[1:]}
-    for r in rows[1:]:
+    of = {r["kernel"]: r for r in rows}
+    for r in rows:
         assert (r["scheme"], r["cells"], r["polytopes"], r["dofs"]) == ("poly_gpu", 128, 32, 96)
         fraction = r["flops"] / r["seconds_median"] / r["peak_gflops_same_run"] / 1e9
         assert r["fraction_of_peak"] == pytest.approx(fraction) and r["seconds_median"] > 0

@@ -167,3 +167,16 @@ def test_nodes_cost_more():
     assert outside[0] - inside[0] == pytest.approx(1e-3 + nbytes / 1e9 - nbytes / 4e10)
     sums = 2 * (TRUE.links.total(4) + 1e-3 * log2(4) - TRUE.links.total(16))
     assert outside[1] - inside[1] == pytest.approx(outside[0] - inside[0] + sums)
+
+
+def test_a_case_that_fails_does_not_stop_the_others(mpirun, tmp_path):
+    """Polytopes of degree 7 are refused on both ranks, weak and strong; what ranks pay for each other is known then."""
+    path = tmp_path / "rows.json"
+    options = ["-schemes", "poly_gpu", "-cell", "quadrilateral", "-degree", "7", "-unknowns", "600", "-ranks", "2"]
+    run = ["-m", "petsc_hdg", "bench", "scaling", *options, "-repeat", "1", "-json", path]
+    done = mpirun(2, *run, check=False)
+    assert done.returncode == 1 and done.stderr.count("failed: a polytope has the degree 7") == 2
+    kinds = [(row["name"].split(",")[0], "failed" in row) for row in json.loads(path.read_text())]
+    names = ("scaling weak poly_gpu quadrilateral P7", "scaling strong poly_gpu quadrilateral P7")
+    assert kinds == [("links", False), *((name, True) for name in names)]
+    assert "left: 2 rows, as -seconds 0 are over" in mpirun(2, *run, "-resume", "-seconds", "0").stdout

@@ -1,19 +1,21 @@
 """`petsc-hdg bench [SCHEME]`: rows that set a kernel's time beside what the same device, in the same run, allows.
 
 Without a scheme: a short set of all of them. `-full`: every row of every scheme, as JSON and as a roofline picture.
+Rows are on disk as they come (record.py); one that fails does not stop the others (group.py).
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-from pathlib import Path
+from itertools import count
 
 from ...device import Device
 from ...errors import OptionError
 from . import cg, full, hdg, krylov, poly, roofline, scaling, short, sipg, solve, start, trace
 from .copy import copy_bandwidth
+from .group import Group, measure
 from .peak import arithmetic_peak
+from .record import Record, add_options
 from .row import format_rows, limited
 
 SCHEMES = {"cg": cg, "hdg": hdg, "poly": poly, "sipg": sipg, "trace": trace}
@@ -35,15 +37,34 @@ def main(arguments: list[str]) -> int:
         f"multiply-adds in registers: {peak / 1e9:.0f} GF/s ({given.fe_precision} precision)",
         flush=True,
     )
-    rows = []
-    for row in _rows(given)(device, given, copy):
-        rows.append(limited(row, peak))
-        print(format_rows(rows[-1:], header=len(rows) == 1), flush=True)
-        if given.json:  # after each row, so that a run cut short leaves what it has
-            Path(given.json).write_text(json.dumps(rows, indent=1) + "\n")
-    if not rows:
-        raise OptionError(f"-only '{given.only}' is in the name of no row; leave it out to see the names")
-    return roofline.draw([given.json], given.png) if given.full else 0
+    record = Record.of(given, device=device.name, precision=given.fe_precision)
+    groups = chosen(_groups(given)(device, given, copy), given.only)
+    left = measure(groups, record, _shown(peak), device)
+    code = record.end(left)
+    if given.full and record.measured:
+        roofline.draw([given.json], given.png)
+    return code
+
+
+def chosen(groups, only: str) -> list[Group]:
+    """What `-only` picks. Raises OptionError where that is nothing."""
+    named = [(group, tuple(name for name in group.names if only in name)) for group in groups]
+    found = [Group(names, group.prepare) for group, names in named if names]
+    if not found:
+        raise OptionError(f"-only '{only}' is in the name of no row; leave it out to see the names")
+    return found
+
+
+def _shown(peak: float):
+    """A function that prints a row beside its limit, the first one below a header, and returns both."""
+    lines = count()
+
+    def show(row: dict) -> dict:
+        made = limited(row, peak)
+        print(format_rows([made], header=next(lines) == 0), flush=True)
+        return made
+
+    return show
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -55,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         help=f"whose rows (default: a few of each); commands of their own: {', '.join(OWN)} (bench solve -h)",
     )
     parser.add_argument("files", nargs="*", help="of rows, for roofline")
-    parser.add_argument("-full", "--full", action="store_true", help="all rows of all schemes, with JSON and picture")
+    parser.add_argument("-full", "--full", action="store_true", help="every row, as bench.json and a picture")
     parser.add_argument("-fe_device", default="any", help="gpu, cpu, any, an index, or part of a name")
     parser.add_argument("-fe_precision", default="double", choices=("double", "single"))
     parser.add_argument(
@@ -63,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("-only", default="", help="rows whose name contains this text")
     parser.add_argument("-repeat", type=int, default=7, help="measurements a row; the median is given")
-    parser.add_argument("-json", default="", help="file that receives the rows (with -full: bench.json)")
+    add_options(parser)
     parser.add_argument("-png", default="roofline.png", help="file of the roofline picture")
     return _Checked(parser)
 
@@ -88,8 +109,8 @@ class _Checked:
         return given
 
 
-def _rows(given):
-    """The function of device, arguments and copy that yields the rows asked for."""
+def _groups(given):
+    """The function of device, arguments and copy that yields the groups of rows asked for."""
     if given.full:
-        return full.rows
-    return SCHEMES[given.scheme].rows if given.scheme else short.rows
+        return full.groups
+    return SCHEMES[given.scheme].groups if given.scheme else short.groups

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ...device import Arrays, Kernel
@@ -11,6 +13,7 @@ from ...operators.cg.operator import CGOperator
 from ...options import Options
 from ...physics import Physics
 from .copy import median_seconds
+from .group import Group, row_name
 from .row import row
 from .tiled import TiledCG, shaken_box
 
@@ -38,19 +41,24 @@ def laplace() -> Physics:
     return Physics({"u": 1}, f1="for (d = 0; d < dim; ++d) f1[d] = u_x[d];", name="laplace")
 
 
-def rows(device, given, copy):
-    """Yield bench rows, one after the other."""
-    limits = DeviceLimits.of(device)
+def groups(device, given, copy):
+    """Yield groups of bench rows, one for each mesh."""
     total = given.cells or (16e6 if device.is_gpu else 2e5)
     for cell, degree, rule in CASES:
         share = total / {"triangle": 1, "tetrahedron": 1, "quadrilateral": 2, "hexahedron": 4}[cell]
         share /= {1: 1, 2: 4}.get(degree, degree ** (2 if cell == "quadrilateral" else 3))
-        tile = _tile(cell, degree, rule, given, share, limits)
-        discretization = TiledCG(tile, max(1, round(share / tile.mesh.num_cells)))
-        for name, measure in _measurements(discretization).items():
-            title = f"cg {name}"
-            if given.only in f"{title} {cell} P{degree}":
-                yield measure(title, discretization, device, given.repeat, copy)
+        titles = {row_name(f"cg {name}", cell, degree): f"cg {name}" for name in _measurements(cell, degree)}
+        yield Group(tuple(titles), partial(_prepare, device, given, copy, (cell, degree, rule), share, titles))
+
+
+def _prepare(device, given, copy, case: tuple, share: float, titles: dict, names) -> dict:
+    """Measurements on one mesh."""
+    tile = _tile(*case, given, share, DeviceLimits.of(device))
+    disc, measurements = TiledCG(tile, max(1, round(share / tile.mesh.num_cells))), _measurements(*case[:2])
+    return {
+        name: partial(measurements[titles[name].removeprefix("cg ")], titles[name], disc, device, given.repeat, copy)
+        for name in names
+    }
 
 
 def _tile(cell: str, degree: int, rule: int, given, share: float, limits) -> ContinuousGalerkin:
@@ -61,19 +69,19 @@ def _tile(cell: str, degree: int, rule: int, given, share: float, limits) -> Con
     return ContinuousGalerkin(shaken_box(cell, faces), laplace(), options, limits)
 
 
-def _measurements(disc) -> dict:
-    """Measurements that fit a discretization: name → function."""
+def _measurements(cell: str, degree: int) -> dict:
+    """Measurements that fit cells of a degree: name → function. Simplices have constant Jacobians."""
     found = {}
-    low, lines = disc.spaces[0].element.degree <= FEW, disc.mesh.cell not in SIMPLICES
+    low, simplex = degree <= FEW, cell in SIMPLICES
     for variant in ("cell", "transpose") if low else ("transpose",):
-        if disc.mesh.geometry.is_affine:
+        if simplex:
             found[f"element {variant}"] = _with_variant(variant, element_row)
         found[f"whole {variant}"] = _with_variant(variant, whole_row)
-    if lines:
+    if not simplex:
         found["whole tensor"] = _with_variant("tensor", whole_row)
         for variant in ("cell", "tensor") if low else ("tensor",):
             found[f"diagonal {variant}"] = _with_variant(variant, diagonal_row)
-    if disc.is_first_order:
+    if degree == 1:
         found["whole patch"] = _with_variant("patch", whole_row)
     return found
 

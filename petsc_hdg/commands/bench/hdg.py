@@ -5,6 +5,8 @@ The meshes are copies of a shaken tile; the physics is -∇·∇u + u in each co
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ...device import Arrays
@@ -16,7 +18,8 @@ from ...options import Options
 from ...physics import Physics
 from . import trace
 from .copy import median_seconds
-from .local_matrices import cell_row, lines_row, local_matrices_row, multipliers_row
+from .group import Group, row_name
+from .local_matrices import cell_row, has_effect, lines_row, local_matrices_row, multipliers_row
 from .tiled import TiledCondensedCG, TiledHDG, shaken_box
 
 # (cell, components, degrees)
@@ -50,14 +53,17 @@ def reaction_diffusion(components: int) -> Physics:
     )
 
 
-def rows(device, given, copy):
-    """Yield bench rows, one after the other; those of `bench trace` last."""
+def groups(device, given, copy):
+    """Yield groups of bench rows, one for each mesh; those of `bench trace` last."""
     for cell, components, degrees in GPU_CASES if device.is_gpu else CPU_CASES:
         for degree in degrees:
-            for name, (scheme, measures) in SCHEMES.items():
-                titles = measures | (ways(device, given, cell) if name == "hdg" else {})
-                yield from _case(device, given, copy, name, scheme, titles, cell, components, degree)
-    yield from trace.rows(device, given, copy)
+            for name, (scheme, known) in SCHEMES.items():
+                every = known | (ways(device, given, cell) if name == "hdg" else {})
+                titled = [(f"{name} {title}", measure) for title, measure in every.items()]
+                measures = {row_name(title, cell, degree, components): (title, made) for title, made in titled}
+                case = (scheme, cell, components, degree)
+                yield Group(tuple(measures), partial(_prepare, device, given, copy, case, measures))
+    yield from trace.groups(device, given, copy)
 
 
 def ways(device, given, cell: str) -> dict:
@@ -67,25 +73,26 @@ def ways(device, given, cell: str) -> dict:
     return {f"local matrices, {way}": made for way, made in WAYS.items() if way != "lines" or cell in TENSOR_CELLS}
 
 
-def _case(device, given, copy, name, scheme, measures, cell: str, components: int, degree: int):
-    """Rows of one scheme on one mesh."""
-    wanted = {
-        f"{name} {title}": measure
-        for title, measure in measures.items()
-        if given.only in f"{name} {title} {cell} P{degree}"
-    }
-    if not wanted:
-        return
-    op = _operator(device, given, scheme, cell, components, degree)
+def _prepare(device, given, copy, case: tuple, measures: dict, names) -> dict:
+    """Measurements of one scheme on one mesh, of measures[name] = title and function.
+
+    Ways that have no effect on its cells are left out.
+    """
+    disc, found = _discretization(device, given, *case), {}
+    for name in names:
+        title, measure = measures[name]
+        way = title.rpartition(", ")[2]
+        if way not in WAYS or has_effect(disc, way):
+            found[name] = title, measure
+    if not found:
+        return {}
+    op = CondensedOperator(disc, Arrays(device, given.fe_precision))
     op.linearize(op.arrays.zeros(op.dofmap.num_owned))
-    for title, measure in wanted.items():
-        made = measure(title, op, given.repeat, copy)
-        if made:
-            yield made
+    return {name: partial(measure, title, op, given.repeat, copy) for name, (title, measure) in found.items()}
 
 
-def _operator(device, given, scheme, cell: str, components: int, degree: int) -> CondensedOperator:
-    """The operator on copies of a tile: of the cells asked for, or of the size that fills the device."""
+def _discretization(device, given, scheme, cell: str, components: int, degree: int):
+    """It, on copies of a tile: of the cells asked for, or of the size that fills the device."""
     plain, tiled = scheme
     limits = DeviceLimits.of(device)
     options = Options(degree=degree, precision=given.fe_precision, hdg_tau="1", hdg_trace_mat="aij", hdg_share=False)
@@ -93,8 +100,7 @@ def _operator(device, given, scheme, cell: str, components: int, degree: int) ->
     tile = plain(mesh, reaction_diffusion(components), options, limits)
     each = 8 * tile.num_trace_dofs * (tile.num_trace_dofs + tile.num_eliminated)
     fitting = min(MOST_CELLS, (GPU_BYTES if device.is_gpu else CPU_BYTES) / each)
-    copies = max(1, round((given.cells or fitting) / mesh.num_cells))
-    return CondensedOperator(tiled(tile, copies), Arrays(device, given.fe_precision))
+    return tiled(tile, max(1, round((given.cells or fitting) / mesh.num_cells)))
 
 
 def local_solve_row(title, op, repeat, copy) -> dict:

@@ -8,10 +8,8 @@ an iteration's time is a difference of two solves, without what a solve costs on
 from __future__ import annotations
 
 import argparse
-import gc
-import json
 import time
-from pathlib import Path
+from functools import cache, partial
 
 import numpy as np
 from petsc4py import PETSc
@@ -25,6 +23,8 @@ from ...operators.trace.formats import create_format
 from ...options import Options
 from .cg import laplace
 from .copy import copy_bandwidth, median_seconds
+from .group import Group, measure
+from .record import Record, add_options
 from .sipg import Tile
 from .tiled import TiledCG, shaken_box
 from .trace import TraceCopies
@@ -46,17 +46,16 @@ def main(arguments: list[str]) -> int:
     """Measure, print a line a solver; with `-json FILE` write the rows too."""
     given = _parser().parse_args(arguments)
     device = Device.select(given.fe_device)
-    copy, rows = copy_bandwidth(device), []
+    record, copy = Record.of(given), copy_bandwidth(device)
     print(f"{device.view()}\n  copy of a buffer: {copy / 1e9:.1f} GB/s\n  {_line(COLUMNS)}", flush=True)
-    for unknowns in given.unknowns or (GPU_UNKNOWNS if device.is_gpu else CPU_UNKNOWNS):
-        for scheme in given.schemes:
-            for row in _rows(scheme, unknowns, device, given, copy):
-                rows.append(row)
-                print("  " + _formatted(row), flush=True)
-                if given.json:
-                    Path(given.json).write_text(json.dumps(rows, indent=1) + "\n")
-            gc.collect()
-    return 0
+    several = given.unknowns or (GPU_UNKNOWNS if device.is_gpu else CPU_UNKNOWNS)
+    groups = [_group(s, unknowns, device, given, copy) for unknowns in several for s in given.schemes]
+    return record.end(measure(groups, record, _show, device))
+
+
+def _show(row: dict) -> dict:
+    print("  " + _formatted(row), flush=True)
+    return row
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -67,30 +66,39 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-iterations", type=int, default=60, help="of the longer solve")
     parser.add_argument("-vecs", nargs="+", default=None, help="types of PETSc's vectors: viennacl, standard")
     parser.add_argument("-fe_device", default="any", help="gpu, cpu, any, an index, or part of a name")
-    parser.add_argument("-json", default="", help="file that receives the rows")
+    add_options(parser)
     return parser
 
 
-def _rows(scheme: str, unknowns: float, device, given, copy: float):
+def _group(scheme: str, unknowns: float, device, given, copy: float) -> Group:
     """Rows of one operator: both solvers on each kind of vectors, host vectors staged through the same device."""
     viennacl = PETSc.Sys.hasExternalPackage("viennacl")
     kinds = given.vecs or (["viennacl"] if viennacl else []) + ["standard"]
-    here = _device_of_vectors() if "viennacl" in kinds else device
-    op, context, title = MADE[scheme](Arrays(here), unknowns)
-    count, product = op.dofmap.num_owned, _product_seconds(context, here)
-    moved = {**VECTOR_BYTES, "CG": VECTOR_BYTES["CG"] + (0 if sums_products(context) else SUM_BYTES)}
-    for kind in kinds:
-        mat = context.as_mat((count, count), PETSc.COMM_SELF, kind)
-        b = mat.createVecLeft()
-        b.setArray(np.random.default_rng(3).uniform(-1, 1, count))
-        for method in given.methods:
-            theirs = None
-            for solver in (METHODS[method], method):
-                seconds, norm = _iteration(solver, mat, b, here, _affordable(given.iterations, solver, kind, count))
-                theirs = theirs or (seconds, norm)
-                yield _row(title, count, solver, kind, seconds, norm, theirs, product, copy, moved)
-        mat.destroy()
-        del mat, b
+    cases = [(kind, method, s) for kind in kinds for method in given.methods for s in (METHODS[method], method)]
+    names = {f"krylov {scheme}, {unknowns:g} unknowns, {kind} {s}": (kind, m, s) for kind, m, s in cases}
+
+    def prepare(wanted) -> dict:
+        here = _device_of_vectors() if "viennacl" in kinds else device
+        op, context, title = MADE[scheme](Arrays(here), unknowns)
+        count, product = op.dofmap.num_owned, _product_seconds(context, here)
+        moved = {**VECTOR_BYTES, "CG": VECTOR_BYTES["CG"] + (0 if sums_products(context) else SUM_BYTES)}
+        solvers = {kind: cache(_solves(context, kind, count, here, given.iterations)) for kind in kinds}
+
+        def measured(kind: str, method: str, solver: str) -> dict:
+            theirs = solvers[kind](METHODS[method])
+            return _row(title, count, solver, kind, *solvers[kind](solver), theirs, product, copy, moved)
+
+        return {name: partial(measured, *names[name]) for name in wanted}
+
+    return Group(tuple(names), prepare)
+
+
+def _solves(context, kind: str, count: int, device, iterations: int):
+    """A function of a solver's name: seconds of an iteration and a norm, on one kind of vectors."""
+    mat = context.as_mat((count, count), PETSc.COMM_SELF, kind)
+    b = mat.createVecLeft()
+    b.setArray(np.random.default_rng(3).uniform(-1, 1, count))
+    return lambda solver: _iteration(solver, mat, b, device, _affordable(iterations, solver, kind, count))
 
 
 def _affordable(iterations: int, solver: str, kind: str, count: int) -> int:

@@ -23,6 +23,7 @@ H100_LIMITS = {
     ("tetrahedron", 3): 234e6,
     ("tetrahedron", 4): 70e6,
 }
+CHOSEN = {"lines": {"uses_lines": True}, "shared multipliers": {"shares_multipliers": True}}  # by way
 EMULATED = DeviceLimits(48 * 1024, 1024, True)  # where local memory stands in for tensor cores
 
 
@@ -47,28 +48,35 @@ def local_matrices_row(keep: bool):
     return measure
 
 
-def lines_row(title, op, repeat, copy) -> dict | None:
+def lines_row(title, op, repeat, copy) -> dict:
     """Condensation with K and U by sums along lines; peer "products": by products of functions at all points.
 
     flops: those of the products, so that rates compare. limit_seconds: bytes_compulsory at the bandwidth of a copy.
-    difference: as `_difference` says. None where tensor cores do not take lines.
+    difference: as `_difference` says.
     """
-    made = _beside("products", {"uses_lines": True}, title, op, repeat, copy)
-    return made and made | {"limit_seconds": made["bytes_compulsory"] / copy}
+    made = _beside("products", CHOSEN["lines"], title, op, repeat, copy)
+    return made | {"limit_seconds": made["bytes_compulsory"] / copy}
 
 
-def multipliers_row(title, op, repeat, copy) -> dict | None:
+def multipliers_row(title, op, repeat, copy) -> dict:
     """Condensation with K and U where the warps of a cell share the multipliers of its elimination; peer "each warp":
-    where each finds all of them. difference: as `_difference` says. None where a cell has one warp.
+    where each finds all of them. difference: as `_difference` says.
     """
-    return _beside("each warp", {"shares_multipliers": True}, title, op, repeat, copy)
+    return _beside("each warp", CHOSEN["shared multipliers"], title, op, repeat, copy)
 
 
-def _beside(name: str, chosen: dict, title, op, repeat: int, copy: float) -> dict | None:
+def has_effect(disc, way: str) -> bool:
+    """Whether tensor cores condense, and a way changes how: they take lines; a cell has several warps."""
+    made = _by_warps(disc, CHOSEN[way], 1)
+    shape = made.warp_shape if made.options.precision == "double" else None
+    if shape is None or (made.uses_lines and made.factors is None):
+        return False
+    return made.uses_lines or shape.warps > 1
+
+
+def _beside(name: str, chosen: dict, title, op, repeat: int, copy: float) -> dict:
     """A row of tensor cores with chosen attributes of the discretization, beside the default, which has that name."""
     disc, ways = op.discretization, ({}, chosen)
-    if not _has_effect(_by_warps(disc, chosen, 1)):
-        return None
     default, found = (_matrices(CondensedOperator(_by_warps(disc, way, 1), op.arrays)) for way in ways)
     seconds = []
     for way in ways:
@@ -87,14 +95,6 @@ def _by_warps(disc, chosen: dict, copies: int):
     for name, value in {"uses_warps": True, "uses_threads": False, **chosen}.items():
         setattr(made, name, value)
     return made
-
-
-def _has_effect(disc) -> bool:
-    """Whether tensor cores condense, and what is chosen changes how."""
-    shape = disc.warp_shape if disc.options.precision == "double" else None
-    if shape is None or (disc.uses_lines and disc.factors is None):
-        return False
-    return disc.uses_lines or shape.warps > 1
 
 
 def _seconds(op, keep: bool, repeat: int) -> tuple[float, float]:

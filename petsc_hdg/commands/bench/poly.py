@@ -7,10 +7,8 @@ which it writes so many values: rates are comparable, seconds are not.
 
 from __future__ import annotations
 
-import gc
 import time
-from functools import lru_cache
-from types import SimpleNamespace
+from functools import cache, lru_cache, partial
 
 import numpy as np
 
@@ -25,6 +23,7 @@ from ...options import Options
 from ...physics import Dirichlet, Physics
 from .copy import median_seconds
 from .cusparse import product_seconds
+from .group import Group, row_name
 from .peak import arithmetic_peak
 from .row import row
 from .tiled import shaken_box
@@ -53,31 +52,18 @@ def reaction_advection_diffusion() -> Physics:
     )
 
 
-def rows(device, given, copy):
-    """Yield bench rows, one after the other: the arithmetic peak first."""
-    peak = arithmetic_peak(device, given.fe_precision)
-    yield peak_row(device, given.fe_precision, peak, copy)
+def groups(device, given, copy):
+    """Yield groups of bench rows, one for each mesh and approach."""
+    peak = cache(lambda: arithmetic_peak(device, given.fe_precision))
     for cell, degrees in GPU_CASES if device.is_gpu else CPU_CASES:
         for degree in degrees:
             for factor in FACTORS:
                 for approach in APPROACHES:
-                    titles = [*PARTS, *(PRODUCTS if approach == "2" else ())]
-                    names = {t: f"poly {t}, {approach}, x{factor}" for t in titles}
-                    names = {t: name for t, name in names.items() if given.only in f"{name} {cell} P{degree}"}
-                    if names:
-                        yield from _case(device, given, copy, peak, cell, degree, factor, approach, names)
-
-
-def peak_row(device, precision: str, peak: float, copy: float) -> dict:
-    """The row of the measured peak."""
-    options = SimpleNamespace(degree=0, precision=precision)
-    disc = SimpleNamespace(name="", mesh=SimpleNamespace(cell=""), options=options, physics=SimpleNamespace())
-    disc.physics.num_components = 1
-    made = row(
-        kernel="peak, fused multiply-add", discretization=disc, device=device, cells=0, dofs=0, dof_kind="none",
-        seconds=1.0, nbytes=0, flops=peak, copy=copy,
-    )  # fmt: skip
-    return made | {"peak_gflops_same_run": peak / 1e9, "fraction_of_peak": 1.0}
+                    parts = [*PARTS, *(PRODUCTS if approach == "2" else ())]
+                    kernels = {part: f"poly {part}, {approach}, x{factor}" for part in parts}
+                    titles = {row_name(kernels[part], cell, degree): (kernels[part], part) for part in parts}
+                    case = (cell, degree, factor, approach)
+                    yield Group(tuple(titles), partial(_prepare, device, given, copy, peak, case, titles))
 
 
 @lru_cache(maxsize=2)
@@ -112,17 +98,18 @@ def operator_on(mesh, physics, device, precision: str, degree: int, approach: st
     return op
 
 
-def _case(device, given, copy, peak, cell: str, degree: int, factor: int, approach: str, names: dict):
-    """Rows of one mesh and approach."""
-    cells = given.cells or num_cells(device, cell, degree, factor, approach)
-    mesh, physics = agglomerated(cell, cells, factor), reaction_advection_diffusion()
-    op = operator_on(mesh, physics, device, given.fe_precision, degree, approach)
-    measure = Measures(op, given.repeat)
-    for title, name in names.items():
-        peer = cusparse_seconds(op, given.repeat) if title == PRODUCTS[0] else None
-        yield poly_row(name, title, op, measure.of(title), copy, peak, factor, peer)
-    del op, measure
-    gc.collect()  # operators and their parts hold each other, and the device's memory
+def _prepare(device, given, copy, peak, case: tuple, titles: dict, names) -> dict:
+    """Measurements on one mesh by one approach; titles: name → the kernel's and the part's."""
+    cell, degree, factor, approach = case
+    mesh = agglomerated(cell, given.cells or num_cells(device, *case), factor)
+    op = operator_on(mesh, reaction_advection_diffusion(), device, given.fe_precision, degree, approach)
+    measures = Measures(op, given.repeat)
+
+    def measured(kernel: str, part: str) -> dict:
+        peer = cusparse_seconds(op, given.repeat) if part == PRODUCTS[0] else None
+        return poly_row(kernel, part, op, measures.of(part), copy, peak(), factor, peer)
+
+    return {name: partial(measured, *titles[name]) for name in names}
 
 
 def cusparse_seconds(op: PolytopicOperator, repeat: int) -> dict[str, float]:

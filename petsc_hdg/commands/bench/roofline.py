@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 
 from ...errors import OptionError
 from ...output.style import BOUNDARY_COLOURS, FAINT, INK, PAPER, matplotlib, type_settings
+from .record import read_rows
 
 MARKERS = {"triangle": "^", "quadrilateral": "s", "tetrahedron": "v", "hexahedron": "D"}
 # Groups of rows by the start of the kernel's name, in the order of their colours.
@@ -19,12 +17,13 @@ GROUPS = {
     "sipg": "interior penalty",
     "poly": "polytopic assembly",
 }
+WHAT = "files that `bench -json` wrote"
 ON_HOST = ("poly fill", "poly total", "poly AIJ")  # rows of what the host does, which no roof of a device covers
 
 
 def draw(files: list[str], png: str) -> int:
     """Draw the rows of files that `-json` wrote, all of one device; returns 0. Raises OptionError."""
-    rows = [row for name in files for row in _rows_of(name)]
+    rows = [row for name in files for row in read_rows(name, "bytes_compulsory", WHAT)]
     devices = {row["device"] for row in rows}
     if len(devices) != 1:
         raise OptionError(
@@ -41,17 +40,6 @@ def draw(files: list[str], png: str) -> int:
         raise OptionError(f"The picture {png} cannot be written ({error.strerror}); give another -png.") from None
     print(f"  {png}: {len(points)} kernels")
     return 0
-
-
-def _rows_of(name: str) -> list[dict]:
-    """Rows of a file. Raises OptionError."""
-    try:
-        rows = json.loads(Path(name).read_text())
-    except (OSError, ValueError) as error:
-        raise OptionError(f"'{name}' cannot be read as JSON ({error}); give files that `bench -json` wrote.") from None
-    if not (isinstance(rows, list) and all(isinstance(r, dict) and "bytes_compulsory" in r for r in rows)):
-        raise OptionError(f"'{name}' holds no rows of a bench; give files that `bench -json` wrote.")
-    return rows
 
 
 def _group(row: dict) -> str | None:

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -21,14 +23,15 @@ from petsc4py import PETSc
 
 from ... import stages
 from ...device import Device
-from ...errors import OptionError
+from ...errors import OptionError, collectively
 from ...options import Options, defaults_in_database
-from ...output.atomic import atomic_file
 from ...problem import Problem
 from ..arguments import own_arguments
 from . import scaling_view
 from .blocks import Blocks
 from .copy import copy_bandwidth
+from .group import row_name
+from .record import Record, add_options, release
 from .scaling_time import Timed, links, spread
 from .solve import FACTOR, SPLIT, poisson, unknowns_of_cell
 
@@ -52,17 +55,75 @@ def main(arguments: list[str]) -> int:
             print("\n".join([scaling_view.header(), *map(scaling_view.line, scaling_view.compared(rows))]))
             scaling_view.report(rows, given.png, given.network)
         return 0
-    rows = []
     counts = _counts(given, world.size)
-    _say(world, scaling_view.header())
-    for ranks in counts:
-        _on_first(world, ranks, lambda comm: _keep(comm, _links(comm, given.repeat), rows, given.json))
+    most, cases = max(counts), [Case("links", n, partial(_links, repeats=given.repeat)) for n in counts]
     for mode, scheme, unknowns in product(given.modes, given.schemes, given.unknowns or (None,)):
-        for ranks in counts:
-            _on_first(world, ranks, _case(mode, scheme, unknowns, max(counts), given, rows))
+        cell, degree = _shape(scheme, given)
+        name = f"{row_name(f'scaling {mode} {scheme}', cell, degree)}, {_size(unknowns)}"
+        make = partial(_row, mode=mode, scheme=scheme, unknowns=unknowns, most_ranks=most, given=given)
+        cases += [Case(f"{name}, of {most}" if mode == "strong" else name, n, make) for n in counts]
+    return _measure(world, cases, given)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A row: what it is, on how many ranks, and make(comm), which measures it on that many."""
+
+    what: str
+    ranks: int
+    make: Callable[..., dict]
+
+    @property
+    def name(self) -> str:
+        """That of the row."""
+        return f"{self.what}, ranks {self.ranks}"
+
+
+def _measure(world, cases: list[Case], given) -> int:
+    """Measure what the record of rank 0 lacks, and say what it holds then; the exit code. Collective."""
+    with collectively(world):
+        record = Record.of(given) if world.rank == 0 else Record()
+    _say(world, scaling_view.header())
+    named, code, left = {case.name: case for case in cases}, 0, 0
+    due = world.bcast(record.due(named))
+    for index, name in enumerate(due):
+        if world.bcast(record.is_over):
+            left = len(due) - index
+            break
+        _on_first(world, named[name].ranks, partial(_kept, case=named[name], record=record))
     if world.rank == 0:
-        scaling_view.report(rows, given.png, given.network)
-    return 0
+        if any(row["kernel"] == "scaling" for row in record.measured):
+            scaling_view.report(record.measured, given.png, given.network)
+        code = record.end(left)
+    return world.bcast(code)
+
+
+def _kept(comm, case: Case, record: Record) -> None:
+    """Measure a case, print and keep its row; errors that all ranks have cost the row alone. Collective."""
+    first = comm.rank == 0
+    if first:
+        record.begin(case.name)
+    try:
+        with collectively(comm):
+            row = case.make(comm)
+    except Exception as error:  # whatever one row fails for, others can be measured
+        if first:
+            record.fail([case.name], error)
+        release(error)
+        return
+    if first:
+        record.keep(case.name, row)
+        if row["kernel"] == "scaling":
+            print(scaling_view.line(scaling_view.compared(record.measured)[-1]), flush=True)
+
+
+def _shape(scheme: str, given) -> tuple[str, int]:
+    cell, degree = CASES[scheme]
+    return given.cell or cell, given.degree or degree
+
+
+def _size(unknowns: float | None) -> str:
+    return "default unknowns" if unknowns is None else f"{unknowns:g} unknowns"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -74,7 +135,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-cell", default=None, choices=list(SPLIT), help="instead of the scheme's default")
     parser.add_argument("-degree", type=int, default=None, help="instead of the scheme's default")
     parser.add_argument("-repeat", type=int, default=5, help="measurements; the median is given")
-    parser.add_argument("-json", default="", help="file that receives the rows")
+    add_options(parser)
     parser.add_argument("-png", default="", help="file that receives the picture")
     parser.add_argument("-read", nargs="+", default=[], help="files of rows: measure nothing")
     parser.add_argument(
@@ -109,28 +170,12 @@ def _on_first(world, ranks: int, call) -> None:
         comm.Free()
 
 
-def _case(mode: str, scheme: str, unknowns, most_ranks: int, given, rows: list[dict]):
-    """A function of a communicator that measures a case and keeps the row."""
-    return lambda comm: _keep(comm, _row(comm, mode, scheme, unknowns, most_ranks, given), rows, given.json)
-
-
-def _keep(comm, row: dict, rows: list[dict], path: str) -> None:
-    if comm.rank:
-        return
-    rows.append(row)
-    if row["kernel"] == "scaling":
-        print(scaling_view.line(scaling_view.compared(rows)[-1]), flush=True)
-    if path:  # after each row, so that a run cut short leaves what it has
-        with atomic_file(path) as file:
-            file.write((json.dumps(rows, indent=1) + "\n").encode())
-
-
 def _say(world, text: str) -> None:
     if world.rank == 0:
         print(text, flush=True)
 
 
-def _links(comm, repeats: int) -> dict:
+def _links(comm, *, repeats: int) -> dict:
     """What ranks pay for each other, and the bandwidth of their devices. Collective."""
     device = Device.select(Options.from_petsc().device, comm)
     found = links(comm, device, repeats)
@@ -138,10 +183,9 @@ def _links(comm, repeats: int) -> dict:
     return found | {"copy_GBs_same_run": copy[0] / 1e9, "copy_GBs_best_rank": copy[1] / 1e9}
 
 
-def _row(comm, mode: str, scheme: str, unknowns, most_ranks: int, given) -> dict:
+def _row(comm, *, mode: str, scheme: str, unknowns, most_ranks: int, given) -> dict:
     """A case on the ranks of `comm`. Collective."""
-    cell, degree = CASES[scheme]
-    cell, degree = given.cell or cell, given.degree or degree
+    cell, degree = _shape(scheme, given)
     with defaults_in_database("", {"fe_pmat": "none"}, unless="fe_pmat"):
         options = Options.from_petsc(backend=scheme, degree=degree)
         device = Device.select(options.device, comm)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 from ...errors import OptionError
 from ...output.style import BOUNDARY_COLOURS, FAINT, INK, PAPER, matplotlib, type_settings
 from . import scaling_model as model
+from .record import read_rows
 
 COLUMNS = (
     *("mode", "scheme", "cell", "degree", "ranks", "unknowns/rank", "product us", "GDOF/s/rank", "efficiency", "halo"),
@@ -20,16 +18,7 @@ TARGETS = {"weak": 0.95, "strong": 0.85}
 
 def rows_of(files: list[str]) -> list[dict]:
     """Rows of files that `-json` wrote. Raises OptionError."""
-    rows: list[dict] = []
-    for name in files:
-        try:
-            found = json.loads(Path(name).read_text())
-        except (OSError, ValueError) as error:
-            raise OptionError(f"'{name}' cannot be read as JSON ({error}); give files of bench scaling -json") from None
-        if not isinstance(found, list) or not all(isinstance(r, dict) and "ranks" in r for r in found):
-            raise OptionError(f"'{name}' holds no rows of bench scaling; give files that its -json wrote")
-        rows += found
-    return rows
+    return [row for name in files for row in read_rows(name, "ranks", "files that bench scaling -json wrote")]
 
 
 def group(row: dict) -> tuple:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
-from argparse import Namespace
-
 from . import cg, hdg, poly, sipg, trace
+from .group import Group
 
 # (whose rows, what picks one of them)
 CHOSEN = [
@@ -26,11 +24,8 @@ CHOSEN = [
 ]
 
 
-def rows(device, given, copy):
-    """Yield bench rows, one after the other; `-only` picks among them."""
-    for scheme, only in CHOSEN:
-        if given.only in only:
-            found = scheme.rows(device, Namespace(**{**vars(given), "only": only}), copy)
-            yield next(row for row in found if not row["kernel"].startswith("peak"))
-            found.close()
-            gc.collect()  # operators and their parts hold each other, and the device's memory
+def groups(device, given, copy):
+    """Yield a group for each row."""
+    for scheme, name in CHOSEN:
+        group = next(g for g in scheme.groups(device, given, copy) if name in g.names)
+        yield Group((name,), group.prepare)

@@ -8,7 +8,7 @@ in Gorlani 2015. What the states are: see tiled_sipg.py.
 
 from __future__ import annotations
 
-import gc
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ...options import Options
 from ...physics import Dirichlet, Physics
 from ...reference import ReferenceElement
 from .copy import median_seconds
+from .group import Group, row_name
 from .row import row
 from .tiled_sipg import STATES, TiledSIPG, grid
 
@@ -54,18 +55,16 @@ def laplace() -> Physics:
     return Physics({"u": 1}, "f0[0] = -1;", f1, boundary=[Dirichlet("boundary", "g[0] = 0;")], name="laplace")
 
 
-def rows(device, given, copy):
-    """Yield bench rows, one after the other."""
+def groups(device, given, copy):
+    """Yield groups of bench rows, one for each operator; those on one grid share its neighbours."""
     faces = GPU_FACES if device.is_gpu else CPU_FACES
     for cell, degrees in GPU_CASES if device.is_gpu else CPU_CASES:
         for state in STATES:
-            tile = None
+            tile = partial(_tile, cell, faces[cell], state)
             for degree in degrees:
                 for kernel in KERNELS[state]:
-                    wanted = [t for t in titles(kernel) if given.only in f"sipg {t}, {state} {cell} P{degree}"]
-                    if wanted:
-                        tile = tile or Tile(cell, faces[cell], state)
-                        yield from _case(tile, device, given, copy, degree, kernel, wanted)
+                    if kernel == "auto" or ReferenceElement(cell, degree).num_basis <= MOST_PLAIN:
+                        yield _group(tile, device, given, copy, (cell, state, degree, kernel))
 
 
 def titles(kernel: str) -> list[str]:
@@ -97,19 +96,30 @@ class Tile:
         return SIPGOperator(disc, Arrays(device, given.fe_precision))
 
 
-def _case(tile: Tile, device, given, copy, degree: int, kernel: str, wanted: list[str]):
-    """Rows of one operator."""
-    unknowns = (GPU_UNKNOWNS if device.is_gpu else CPU_UNKNOWNS) * KERNELS[tile.state][kernel]
-    if kernel != "auto" and tile.num_dofs(degree) > MOST_PLAIN:
-        return
-    op = tile.operator(device, given, degree, kernel, unknowns)
-    launches = Launches(op).of
-    for title in wanted:
-        if title in launches:
+@lru_cache(maxsize=1)
+def _tile(cell: str, faces: tuple, state: str) -> Tile:
+    return Tile(cell, faces, state)
+
+
+def _group(tile, device, given, copy, case: tuple) -> Group:
+    """Rows of one operator on copies of tile()."""
+    cell, state, degree, kernel = case
+    straight = state != "distorted" or cell in ("triangle", "tetrahedron")
+    known = [title for title in titles(kernel) if straight or title != "affine product"]
+    titled = {row_name(f"sipg {title}, {state}", cell, degree): title for title in known}
+
+    def prepare(names) -> dict:
+        unknowns = (GPU_UNKNOWNS if device.is_gpu else CPU_UNKNOWNS) * KERNELS[state][kernel]
+        op = tile().operator(device, given, degree, kernel, unknowns)
+        launches = Launches(op).of
+
+        def measured(title: str) -> dict:
             seconds = median_seconds(device, launches[title], given.repeat)
-            yield sipg_row(f"sipg {title}, {tile.state}", op, seconds, copy)
-    del op, launches
-    gc.collect()  # operators and their passes hold each other, and the device's memory
+            return sipg_row(f"sipg {title}, {state}", op, seconds, copy)
+
+        return {name: partial(measured, titled[name]) for name in names if titled[name] in launches}
+
+    return Group(tuple(titled), prepare)
 
 
 class Launches:

@@ -8,11 +8,9 @@ asked for, and wins over the defaults here.
 from __future__ import annotations
 
 import argparse
-import gc
-import json
 import time
 from contextlib import ExitStack
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 from petsc4py import PETSc
@@ -28,6 +26,8 @@ from ...physics import Dirichlet, Physics
 from ...problem import Problem
 from ...reference import ReferenceElement
 from ..arguments import own_arguments
+from .group import Group, measure, row_name
+from .record import Record, add_options
 from .tiled import shaken_box
 
 # Defaults of options, each unless the option after it is given.
@@ -56,18 +56,29 @@ WIDTHS = (-10, -14, 6, 10, 8, 8, 9, 8, 5, 9, 6, 8, 7)
 
 
 def main(arguments: list[str]) -> int:
-    """Solve, print a line a scheme; with `-json FILE` write the rows too."""
+    """Solve, print a line a scheme; `-json FILE` writes the rows too."""
     given = own_arguments(_parser(), arguments)[0]
     PETSc.Log.begin()
-    rows = []
+    device = Device.select(Options.from_petsc().device)
+    record = Record.of(given, device=device.name)
     print("  " + _line(COLUMNS), flush=True)
-    for scheme in given.schemes:
-        rows.append(_row(scheme, given))
-        print("  " + _formatted(rows[-1]), flush=True)
-        if given.json:
-            Path(given.json).write_text(json.dumps(rows, indent=1) + "\n")
-        gc.collect()
-    return 0
+    left = measure((_group(scheme, given, device) for scheme in given.schemes), record, _show, device)
+    return record.end(left)
+
+
+def _group(scheme: str, given, device) -> Group:
+    """The one solve of a scheme."""
+    cell, degree, share, pmat = CASES[scheme]
+    cell, degree = given.cell or cell, given.degree or degree
+    unknowns = given.unknowns or share * (GPU_UNKNOWNS if device.is_gpu else CPU_UNKNOWNS)
+    name = row_name(f"solve {scheme}, {unknowns:g} unknowns,", cell, degree)
+    call = partial(_row, scheme, cell, degree, unknowns, pmat, given.shaken)
+    return Group((name,), lambda names: {name: call})
+
+
+def _show(row: dict) -> dict:
+    print("  " + _formatted(row), flush=True)
+    return row
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -77,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-cell", default=None, choices=list(SPLIT), help="instead of the scheme's default")
     parser.add_argument("-degree", type=int, default=None, help="instead of the scheme's default")
     parser.add_argument("-shaken", type=float, default=0.0, help="part of an edge by which vertices are moved")
-    parser.add_argument("-json", default="", help="file that receives the rows")
+    add_options(parser)
     return parser
 
 
@@ -115,17 +126,14 @@ def _mesh(scheme: str, cell: str, faces, shaken: float):
     return agglomerate(mesh, max(1, mesh.num_cells // FACTOR)) if scheme == "poly_gpu" else mesh
 
 
-def _row(scheme: str, given) -> dict:
+def _row(scheme: str, cell: str, degree: int, unknowns: float, pmat: str, shaken: float) -> dict:
     """A solve of one scheme."""
-    cell, degree, share, pmat = CASES[scheme]
-    cell, degree = given.cell or cell, given.degree or degree
     with ExitStack() as stack:
         for defaults, unless in [*SOLVER, *([({"fe_pmat": pmat}, "fe_pmat")] if pmat else [])]:
             stack.enter_context(defaults_in_database("", defaults, unless=unless))
         options = Options.from_petsc(backend=scheme, degree=degree)
-        unknowns = given.unknowns or share * (GPU_UNKNOWNS if Device.select(options.device).is_gpu else CPU_UNKNOWNS)
         before, start = dict(stages.SECONDS), time.perf_counter()
-        mesh = _mesh(scheme, cell, faces_for(scheme, cell, degree, unknowns), given.shaken)
+        mesh = _mesh(scheme, cell, faces_for(scheme, cell, degree, unknowns), shaken)
         meshed = time.perf_counter() - start
         problem = Problem(mesh, poisson(), options)
         solve = Solve(problem)
@@ -142,7 +150,7 @@ def _row(scheme: str, given) -> dict:
         "cells": mesh.num_cells,
         "dofs": problem.num_unknowns,
         "dof_kind": {"cg_gpu": "unique", "hdg_gpu": "trace"}.get(scheme, "element"),
-        "shaken": given.shaken,
+        "shaken": shaken,
         "setup_seconds": {"mesh": meshed, **setup},
         **solve.row(),
     }

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from ... import stages
@@ -25,9 +26,12 @@ from ...physics import Dirichlet, Physics
 from ...problem import Problem
 from ..alone import alone
 from ..arguments import own_arguments
+from .group import Group, measure
+from .record import Record, add_options
 
 FACES, SPLIT = (12, 12), 2
 CACHES = {"PETSC_HDG_CACHE": "kernels", "POCL_CACHE_DIR": "pocl", "CUDA_CACHE_PATH": "cuda"}
+STATES = ("empty", "full")  # of the caches
 STAGES = ("mesh", "discretize", "compile", "solve", "output")
 COLUMNS = ("scheme", "cache", "imports", *STAGES, "total s", "programs")
 WIDTHS = (-10, -6, 8, 8, 11, 8, 8, 8, 8, 9)
@@ -39,22 +43,38 @@ def main(arguments: list[str]) -> int:
     if given.once:
         print(json.dumps(first_solve(given.once)))
         return 0
-    rows = []
+    record = Record.of(given)
     print("  " + _line(COLUMNS), flush=True)
-    for scheme in given.schemes:
-        with tempfile.TemporaryDirectory() as folder:
-            for state in ("empty", "full"):
-                rows.append(_row(scheme, state, Path(folder), others))
-                print("  " + _formatted(rows[-1]), flush=True)
-        if given.json:
-            Path(given.json).write_text(json.dumps(rows, indent=1) + "\n")
-    return 0
+    left = measure((_group(scheme, others) for scheme in given.schemes), record, _show)
+    return record.end(left)
+
+
+def _group(scheme: str, others: list[str]) -> Group:
+    """The solves of a scheme with an empty cache, and then with what they left in it."""
+    names = {f"start {scheme}, {state} cache": state for state in STATES}
+
+    def prepare(wanted) -> dict:
+        folder = tempfile.TemporaryDirectory()
+
+        def measured(state: str) -> dict:
+            if state == "full" and not any(Path(folder.name).iterdir()):
+                _row(scheme, "empty", Path(folder.name), others)
+            return _row(scheme, state, Path(folder.name), others)
+
+        return {name: partial(measured, names[name]) for name in wanted}
+
+    return Group(tuple(names), prepare)
+
+
+def _show(row: dict) -> dict:
+    print("  " + _formatted(row), flush=True)
+    return row
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="petsc-hdg bench start", allow_abbrev=False, description=__doc__)
     parser.add_argument("-schemes", nargs="+", default=list(SCHEMES), choices=list(SCHEMES))
-    parser.add_argument("-json", default="", help="file that receives the rows")
+    add_options(parser)
     parser.add_argument("-once", default="", choices=list(SCHEMES), help=argparse.SUPPRESS)
     return parser
 

@@ -7,6 +7,7 @@ and the device is NVIDIA's, cuSPARSE's product with the same blocks in CSR is th
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,6 +23,7 @@ from ...operators.trace.formats import create_format
 from ...operators.vectors import TailedVector
 from .copy import median_seconds
 from .cusparse import csr_seconds
+from .group import Group, row_name
 from .row import row
 from .tiled import shaken_box, tiled_dofmap
 
@@ -55,28 +57,26 @@ CONGRUENT_BYTES, CONGRUENT_FACETS = 6e9, 6e6  # most of these, on a GPU, so that
 K_BYTES = 1.2e8  # of a tile of element matrices
 
 
-def rows(device, given, copy):
-    """Yield bench rows, one after the other."""
+def groups(device, given, copy):
+    """Yield groups of bench rows, one for each numbering."""
     for degree in ROCA_DEGREES:
-        yield from _case(device, given, copy, "triangle", degree, ROCA_COMPONENTS, " (Roca)")
+        yield _group(device, given, copy, "triangle", degree, ROCA_COMPONENTS, " (Roca)")
     for measurements, cases in ((MEASUREMENTS, CASES), (CONGRUENT, CONGRUENT_CASES)):
         for cell, components, degrees in cases:
             for degree in degrees:
-                yield from _case(device, given, copy, cell, degree, components, measurements=measurements)
+                yield _group(device, given, copy, cell, degree, components, measurements=measurements)
 
 
-def _case(device, given, copy, cell: str, degree: int, components: int, note: str = "", measurements=None):
+def _group(device, given, copy, cell: str, degree: int, components: int, note: str = "", measurements=None) -> Group:
     measurements = measurements or MEASUREMENTS
-    wanted = {
-        f"trace {name}{note}": measure
-        for name, measure in measurements.items()
-        if given.only in f"trace {name}{note} {cell} P{degree}"
-    }
-    if not wanted:
-        return
-    disc = _made(device, given, cell, degree, components, roca=bool(note), uniform=measurements is CONGRUENT)
-    for title, measure in wanted.items():
-        yield measure(title, disc, device, given.repeat, copy)
+    titled = [(f"trace {name}{note}", measure) for name, measure in measurements.items()]
+    measures = {row_name(title, cell, degree, components): (title, measure) for title, measure in titled}
+
+    def prepare(names) -> dict:
+        disc = _made(device, given, cell, degree, components, roca=bool(note), uniform=measurements is CONGRUENT)
+        return {name: partial(measures[name][1], measures[name][0], disc, device, given.repeat, copy) for name in names}
+
+    return Group(tuple(measures), prepare)
 
 
 def _made(device, given, cell: str, degree: int, components: int, roca: bool, uniform: bool = False) -> TraceCopies:
