@@ -48,6 +48,9 @@ def test_a_row_in_the_table(bench):
     row = bench[0][0] | {"seconds_median": 2e-3, "bytes_compulsory": 3e6, "components": 4, "fraction_of_limit": 0.25}
     cells = format_rows([row], header=False).split()
     assert "× 4" in format_rows([row]) and "2.00" in cells and "1.50" in cells and cells[-1] == "0.250"
+    beside = row | {"peer": {"cusparse csr": 5e-3, "cusparse bsr": 1e-3}, "difference": 3e-16}
+    said = format_rows([beside], header=False)
+    assert said == format_rows([row], header=False) + " cusparse csr 2.50, cusparse bsr 0.50, difference 3e-16"
     assert [_digits(x) for x in (0, 0.00012345, 0.5, 12.34, 123.4, 1234.5)] == "0 0.000123 0.500 12.3 123 1234".split()
 
 

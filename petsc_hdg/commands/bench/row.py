@@ -46,8 +46,20 @@ def limited(made: dict, peak: float) -> dict:
     return made | {"peak_gflops_same_run": own} | found
 
 
-COLUMNS = ("kernel", "cell", "degree", "Mcells", "ms", "GDOF/s", "GB/s", "GF/s", "of copy", "of limit")
-WIDTHS = (-34, -17, 6, 7, 9, 8, 7, 7, 7, 8)
+COLUMNS = (
+    "kernel",
+    "cell",
+    "degree",
+    "Mcells",
+    "ms",
+    "GDOF/s",
+    "GB/s",
+    "GF/s",
+    "of copy",
+    "of limit",
+    "times as fast as",
+)
+WIDTHS = (-38, -17, 6, 7, 9, 8, 7, 7, 7, 8, -17)
 
 
 def format_rows(rows: list[dict], header: bool = True) -> str:
@@ -61,11 +73,17 @@ def format_rows(rows: list[dict], header: bool = True) -> str:
                     *(r["kernel"], _cell(r), r["degree"], f"{r['cells'] / 1e6:.2f}"),
                     *(_digits(1e3 * r["seconds_median"]), _digits(r["dof_per_s"] / 1e9)),
                     *(_digits(r["bytes_compulsory"] / r["seconds_median"] / 1e9), _digits(r["gflops"])),
-                    *(f"{r['fraction_of_copy']:.3f}", "" if limit is None else f"{limit:.3f}"),
+                    *(f"{r['fraction_of_copy']:.3f}", "" if limit is None else f"{limit:.3f}", _peers(r)),
                 )
             )
         )
     return "\n".join(lines)
+
+
+def _peers(r: dict) -> str:
+    """How many times as fast as each peer, and by how much results differ where the row says."""
+    said = [f"{name} {seconds / r['seconds_median']:.2f}" for name, seconds in r.get("peer", {}).items()]
+    return ", ".join(said + ([f"difference {r['difference']:.0e}"] if "difference" in r else []))
 
 
 def _digits(value: float) -> str:
@@ -79,4 +97,4 @@ def _cell(r: dict) -> str:
 
 def _line(values) -> str:
     cells = (f"{v:<{-w}}" if w < 0 else f"{v:>{w}}" for v, w in zip(values, WIDTHS, strict=True))
-    return "  " + " ".join(cells)
+    return "  " + " ".join(cells).rstrip()
