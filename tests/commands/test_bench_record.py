@@ -114,6 +114,16 @@ def test_a_device_that_answers_no_more_ends_the_run(capsys):
     assert "the device answers no more" in said.err and "left: 3 rows; with -json FILE" in said.out
 
 
+def test_rows_that_do_not_exist_here(tmp_path, capsys):
+    """An operator may turn out not to have some of its rows; it is said where none of those asked for exists."""
+    record = Record(str(tmp_path / "r.json"))
+    some = Group(("a", "b"), lambda names: {name: lambda: {"kernel": "b"} for name in names if name == "b"})
+    assert measure([some], record, lambda row: row) == 0 == record.end() and list(record.rows) == ["b"]
+    again = Record(record.path, resume=True)
+    assert measure([some], again, lambda row: row) == 0 and again.end() == 1
+    assert "none of these rows exists on this device" in capsys.readouterr().err
+
+
 def test_what_failed_holds_nothing():
     class Buffer:
         pass
