@@ -67,8 +67,8 @@ class Record:
         self._put(name, {"failed": ENDED})
 
     def keep(self, name: str, row: dict) -> dict:
-        """Take a row; returns it with its name."""
-        self._put(name, row)
+        """Take a row; returns it with its name, and when it was there, in seconds since the run began."""
+        self._put(name, {**row, "elapsed_seconds": round(time.perf_counter() - self.start, 2)})
         self.done.add(name)
         return self.rows[name]
 
