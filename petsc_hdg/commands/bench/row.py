@@ -6,7 +6,7 @@ import math
 
 
 def row(*, kernel, discretization, device, cells, dofs, dof_kind, seconds, nbytes, flops, copy, peer=None) -> dict:
-    """One row as plain data.
+    """One row as plain data; the run adds limits (`limited`), `name` and `elapsed_seconds` (record.py).
 
     dofs are of kind `dof_kind` (unique: assembled; element: each cell's own). nbytes: compulsory bytes, each input
     and output once. fraction_of_copy: their time at the bandwidth `copy` of the same run over the time measured.
