@@ -45,6 +45,7 @@ ONLY_IN = {
     "matplotlib": {"output", "commands"},
     "h5py": {"output"},
     "pycparser": {"physics", "commands"},
+    "scipy": set(),  # the tests only: no requirement of the package
     "sympy": {"physics", "commands"},
 }
 PURE = {"reference", "physics", "codegen"}  # numpy only: no PETSc, no MPI, no OpenCL

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import zlib
-from xml.sax.saxutils import quoteattr
+from html import escape
 
 import numpy as np
 
@@ -18,7 +18,7 @@ def data_array(name: str, values: np.ndarray) -> bytes:
     little = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
     components = "" if little.ndim == 1 else f' NumberOfComponents="{little.shape[1]}"'
     kind = _TYPES[little.dtype.str[1:]]
-    head = f'<DataArray type="{kind}" Name={quoteattr(name)}{components} format="binary">'
+    head = f'<DataArray type="{kind}" Name="{escape(name)}"{components} format="binary">'
     return head.encode() + _compressed(little.tobytes()) + b"</DataArray>\n"
 
 

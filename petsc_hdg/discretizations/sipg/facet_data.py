@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import qr
 
 from ...reference import facet_quadrature
 
@@ -59,11 +58,23 @@ def _on_facet(values: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, np.nd
     """
     on = np.abs(values).max(axis=0) > ZERO
     inside = np.flatnonzero(~on)
-    _, triangle, order = qr(slopes[:, inside], mode="economic", pivoting=True)
-    diagonal = np.abs(np.diag(triangle))
-    chosen = inside[order[: int((diagonal > 1e-9 * diagonal[0]).sum())]]
+    chosen = inside[_independent(slopes[:, inside])]
     weights = np.zeros((int(on.sum()) + len(chosen), values.shape[1]))
     weights[np.arange(on.sum()), np.flatnonzero(on)] = 1.0
     weights[on.sum() :, inside] = np.linalg.lstsq(slopes[:, chosen], slopes[:, inside], rcond=None)[0]
     weights[np.abs(weights) < ZERO] = 0.0
     return np.concatenate([np.flatnonzero(on), chosen]), weights
+
+
+def _independent(columns: np.ndarray) -> list[int]:
+    """Numbers of columns of [row, column] that span them all: each the one that the ones before say least of."""
+    left, least, chosen = columns.copy(), None, []
+    while True:
+        sizes = np.linalg.norm(left, axis=0)
+        column = int(sizes.argmax())
+        least = 1e-9 * sizes[column] if least is None else least
+        if sizes[column] <= least:
+            return chosen
+        chosen.append(column)
+        direction = left[:, column] / sizes[column]
+        left -= np.outer(direction, direction @ left)
