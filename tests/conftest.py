@@ -11,7 +11,12 @@ import pytest
 from petsc_hdg.commands.alone import ONE_THREAD, for_mpiexec
 
 ROOT = Path(__file__).resolve().parents[1]
-_MPI = {**ONE_THREAD, "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+_MPI = {
+    **ONE_THREAD,
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+    "OMPI_MCA_mpi_yield_when_idle": "1",  # ranks that wait leave the core to those that work: OpenMPI 4
+    "PYTHONDONTWRITEBYTECODE": "",  # compiling the package's text is a third of a rank's start
+}
 
 
 def pytest_collection_modifyitems(items):
