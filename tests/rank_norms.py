@@ -1,17 +1,28 @@
-"""Norms that a script prints under mpiexec, as JSON {case: {name: number}}, and how those of two runs compare."""
+"""Norms that a script prints under mpiexec, as JSON {run: {case: {name: number}}}, and how those of two compare.
+
+A run is SEED, or "SEED two cells". Those on as many ranks share their processes.
+"""
 
 from __future__ import annotations
 
 import json
+from functools import cache
 
 COUNTED = ("unknowns", "cells")  # equal, not only to rounding
 OWN = ("bits", "empty")  # of each run by itself
 ERRORS = ("L2", "H1", "star")  # carry the round-off of the solution
 
 
-def norms(mpirun, script, ranks: int, seed: int, *more, timeout: float = 200) -> dict:
+def norms(mpirun, script, ranks: int, *runs: str) -> dict:
     """The last line of a script's output on so many ranks."""
-    return json.loads(mpirun(ranks, script, seed, *more, timeout=timeout).stdout.splitlines()[-1])
+    return json.loads(mpirun(ranks, script, *runs).stdout.splitlines()[-1])
+
+
+def norms_of(mpirun, script, runs: dict[int, tuple[str, ...]]):
+    """A function of ranks and run, for the runs {ranks: runs} of a script: those on as many ranks start with the first
+    that is asked for."""
+    on = cache(lambda ranks: norms(mpirun, script, ranks, *runs[ranks]))
+    return lambda ranks, run: on(ranks)[str(run)]
 
 
 def assert_same(found: dict, expected: dict, tolerance: float) -> float:

@@ -1,14 +1,11 @@
-"""Norms of condensed problems on random partitions: python run_hdg_ranks.py SEED prints one JSON object."""
-
-import json
-import sys
+"""Norms of condensed problems on random partitions: run_ranks.py says how it is called."""
 
 import numpy as np
 from petsc4py import PETSc
 from petsc_options import petsc_options
-from run_ranks import TWO_CELLS, fill
+from run_ranks import fill, print_norms
 from sample_condensed import by_name
-from sample_meshes import DIM, SHAPES, box_mesh
+from sample_meshes import DIM, box_mesh
 from sample_physics import smooth_poisson
 
 from petsc_hdg.options import Options
@@ -70,10 +67,5 @@ def full_norms(mesh) -> dict:
     return {"full": u.norm(), "unknowns": problem.num_unknowns}
 
 
-def run() -> None:
-    result = main(int(sys.argv[1]), TWO_CELLS if sys.argv[2:] == ["two cells"] else dict.fromkeys(SHAPES))
-    PETSc.Sys.Print(json.dumps(result))
-
-
 if __name__ == "__main__":
-    guarded(run)
+    guarded(lambda: print_norms(main))

@@ -1,11 +1,9 @@
-"""Norms of polytopic DG on random partitions: python run_poly_ranks.py SEED prints one JSON object."""
-
-import json
-import sys
+"""Norms of polytopic DG on random partitions: run_ranks.py says how it is called."""
 
 import numpy as np
 from petsc4py import PETSc
 from petsc_options import petsc_options
+from run_ranks import print_norms
 from sample_condensed import by_name
 from sample_meshes import DIM, box_mesh
 
@@ -13,6 +11,7 @@ import petsc_hdg as fe
 from petsc_hdg.operators import JacobianContext
 from petsc_hdg.options import Options
 from petsc_hdg.problem import Problem
+from petsc_hdg.run import guarded
 
 CASES = {"triangle": ("convection", 9), "quadrilateral": ("elasticity", 7), "tetrahedron": ("tensor", 8)}
 
@@ -66,7 +65,7 @@ def norms(mesh, name: str, count: int) -> dict:
     }
 
 
-def main(seed: int) -> dict:
+def main(seed: int, _) -> dict:
     found = {}
     for cell, (name, count) in CASES.items():
         mesh = box_mesh(cell, seed=3, order_seed=seed, comm=PETSc.COMM_WORLD, partition_seed=seed)
@@ -76,4 +75,4 @@ def main(seed: int) -> dict:
 
 
 if __name__ == "__main__":
-    PETSc.Sys.Print(json.dumps(main(int(sys.argv[1]))))
+    guarded(lambda: print_norms(main))

@@ -1,11 +1,8 @@
-"""Norms of interior penalty on random partitions: python run_sipg_ranks.py SEED [two cells] prints one JSON object."""
-
-import json
-import sys
+"""Norms of interior penalty on random partitions: run_ranks.py says how it is called."""
 
 from petsc4py import PETSc
 from petsc_options import petsc_options
-from run_ranks import TWO_CELLS, fill
+from run_ranks import fill, print_norms
 from sample_condensed import by_name
 from sample_meshes import DIM, SHAPES, box_mesh
 from sample_physics import everything_on_one_field, give_everything
@@ -73,10 +70,5 @@ def main(seed: int, faces: dict) -> dict:
     return found
 
 
-def run() -> None:
-    result = main(int(sys.argv[1]), TWO_CELLS if sys.argv[2:] == ["two cells"] else dict.fromkeys(SHAPES))
-    PETSc.Sys.Print(json.dumps(result))
-
-
 if __name__ == "__main__":
-    guarded(run)
+    guarded(lambda: print_norms(main))

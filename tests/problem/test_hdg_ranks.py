@@ -5,16 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from rank_norms import assert_same, norms
+from rank_norms import assert_same, norms_of
 from sample_meshes import SHAPES
 
 SCRIPT = Path(__file__).parents[1] / "run_hdg_ranks.py"
 TOLERANCE = 1e-11
+RUNS = {1: ("1", "2", "1 two cells"), 2: ("3",), 3: ("4",), 4: ("5", "2 two cells"), 7: ("6",)}  # {ranks: runs}
 
 
 @pytest.fixture(scope="module")
-def serial(mpirun):
-    found = norms(mpirun, SCRIPT, 1, 1)
+def found(mpirun):
+    return norms_of(mpirun, SCRIPT, RUNS)
+
+
+@pytest.fixture(scope="module")
+def serial(found):
+    found = found(1, 1)
     assert set(found) == set(SHAPES)
     for values in found.values():
         assert abs(values["full"] - values["solution"]) < 1e-10 * values["solution"]
@@ -22,11 +28,11 @@ def serial(mpirun):
 
 
 @pytest.mark.parametrize("ranks, seed", [(1, 2), (2, 3), (3, 4), (4, 5), (7, 6)])
-def test_norms_do_not_depend_on_ranks_or_orders(mpirun, serial, ranks, seed, record_property):
-    record_property("difference", assert_same(norms(mpirun, SCRIPT, ranks, seed), serial, TOLERANCE))
+def test_norms_do_not_depend_on_ranks_or_orders(found, serial, ranks, seed, record_property):
+    record_property("difference", assert_same(found(ranks, seed), serial, TOLERANCE))
 
 
-def test_more_ranks_than_cells(mpirun):
-    alone, many = norms(mpirun, SCRIPT, 1, 1, "two cells"), norms(mpirun, SCRIPT, 4, 2, "two cells")
+def test_more_ranks_than_cells(found):
+    alone, many = found(1, "1 two cells"), found(4, "2 two cells")
     assert all(values["cells"] == 2 for values in many.values())
     assert_same(many, alone, TOLERANCE)

@@ -5,35 +5,42 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from rank_norms import assert_same, norms
+from rank_norms import assert_same, norms, norms_of
 from sample_meshes import SHAPES
 
 SCRIPT = Path(__file__).parents[1] / "run_ranks.py"
 TOLERANCE = 1e-12
+# {ranks: runs}
+RUNS = {1: ("1", "2", "1 two cells"), 2: ("3",), 3: ("4", "8", "9"), 4: ("5", "2 two cells"), 7: ("6",)}
 
 
 @pytest.fixture(scope="module")
-def serial(mpirun):
-    found = norms(mpirun, SCRIPT, 1, 1)
+def found(mpirun):
+    return norms_of(mpirun, SCRIPT, RUNS)
+
+
+@pytest.fixture(scope="module")
+def serial(found):
+    found = found(1, 1)
     assert set(found) == set(SHAPES)
     return found
 
 
 @pytest.mark.parametrize("ranks, seed", [(1, 2), (2, 3), (3, 4), (4, 5), (7, 6)])
-def test_norms_do_not_depend_on_ranks_or_orders(mpirun, serial, ranks, seed, record_property):
-    record_property("difference", assert_same(norms(mpirun, SCRIPT, ranks, seed), serial, TOLERANCE))
+def test_norms_do_not_depend_on_ranks_or_orders(found, serial, ranks, seed, record_property):
+    record_property("difference", assert_same(found(ranks, seed), serial, TOLERANCE))
 
 
-def test_more_ranks_than_cells(mpirun):
-    alone, many = norms(mpirun, SCRIPT, 1, 1, "two cells"), norms(mpirun, SCRIPT, 4, 2, "two cells")
+def test_more_ranks_than_cells(found):
+    alone, many = found(1, "1 two cells"), found(4, "2 two cells")
     assert all(values["cells"] == 2 and values["empty"] >= 2 for values in many.values())
     assert_same(many, alone, TOLERANCE)
 
 
-def test_bits_are_the_same_between_runs(mpirun):
-    first, second = norms(mpirun, SCRIPT, 3, 8), norms(mpirun, SCRIPT, 3, 8)
+def test_bits_are_the_same_between_runs(mpirun, found):
+    first, second = found(3, 8), norms(mpirun, SCRIPT, 3, "8")["8"]
     assert {cell: values["bits"] for cell, values in first.items()} == {
         cell: values["bits"] for cell, values in second.items()
     }
-    other = norms(mpirun, SCRIPT, 3, 9)
+    other = found(3, 9)
     assert first["triangle"]["bits"] != other["triangle"]["bits"], "the bits say nothing"
