@@ -1,4 +1,4 @@
-"""Under mpiexec: each rank's arrays against the same mesh on rank 0 alone. Options: -overlap, -seed."""
+"""Under mpiexec: each rank's arrays against the same mesh on rank 0 alone: run_partition.py OVERLAP,SEED ..."""
 
 import sys
 
@@ -9,15 +9,11 @@ petsc4py.init(sys.argv)
 import numpy as np  # noqa: E402
 from conftest import MESHES, shuffled_box  # noqa: E402
 from mpi4py import MPI  # noqa: E402
-from petsc4py import PETSc  # noqa: E402
 from test_geometry import volume  # noqa: E402
 
 from petsc_hdg.mesh import Mesh  # noqa: E402
 
 comm = MPI.COMM_WORLD
-options = PETSc.Options()
-OVERLAP, SEED = options.getInt("overlap", 0), options.getInt("seed", -1)
-MORE = {"overlap": OVERLAP, "partition_seed": SEED if SEED >= 0 else None}
 
 
 def places(mesh: Mesh, mask: np.ndarray) -> set:
@@ -70,8 +66,9 @@ def numbers_agree(mesh: Mesh) -> bool:
     return sorted(where) == list(range(len(where))) and len({tuple(x) for x in where.values()}) == len(where)
 
 
-def compare(make, name: str) -> None:
-    mesh = make(comm, **MORE)
+def compare(make, name: str, overlap: int, seed: int) -> None:
+    """A seed below zero leaves the partition to PETSc."""
+    mesh = make(comm, overlap=overlap, partition_seed=seed if seed >= 0 else None)
     alone = make(MPI.COMM_SELF) if comm.rank == 0 else None
     sizes = comm.allgather((mesh.num_cells, mesh.topology.num_cells))
     assert orders_agree(mesh), f"{name}: orders differ between ranks"
@@ -79,9 +76,9 @@ def compare(make, name: str) -> None:
     ghosts = mesh.exchange.owned()[mesh.topology.cells]
     assert ghosts[: mesh.num_cells].all() and not ghosts[mesh.num_cells :].any()
     total = comm.allreduce(volume(mesh))
-    if OVERLAP and sum(own > 0 for own, _ in sizes) > 1:
+    if overlap and sum(own > 0 for own, _ in sizes) > 1:
         assert any(all_cells > own for own, all_cells in sizes), f"{name}: no overlap"
-    if not OVERLAP:
+    if not overlap:
         assert all(all_cells == own for own, all_cells in sizes), f"{name}: overlap"
     for label in mesh.boundaries:
         listed = union(facets(mesh, label), list)
@@ -118,11 +115,13 @@ def read(file: str):
     return lambda comm, **more: Mesh.from_file(MESHES / file, comm=comm, **more)
 
 
-for shape in ("triangle", "quadrilateral", "tetrahedron", "hexahedron"):
-    compare(shuffled(shape), shape)
-for name in ("regions.msh", "regions_bin.msh", "disk_tri.msh", "disk_quad.msh", "ball_tet.msh"):
-    compare(read(name), name)
-compare(lambda comm, **more: Mesh.box((1, 1), comm=comm, **more), "two triangles")
-compare(lambda comm, **more: Mesh.box((1, 1), False, comm=comm, **more), "one square")
-if comm.rank == 0:
-    print("meshes agree")
+MADE = {shape: shuffled(shape) for shape in ("triangle", "quadrilateral", "tetrahedron", "hexahedron")}
+FILES = ("regions.msh", "regions_bin.msh", "disk_tri.msh", "disk_quad.msh", "ball_tet.msh")
+MADE |= {name: read(name) for name in FILES}
+MADE["two triangles"] = lambda comm, **more: Mesh.box((1, 1), comm=comm, **more)
+MADE["one square"] = lambda comm, **more: Mesh.box((1, 1), False, comm=comm, **more)
+for way in sys.argv[1:]:
+    for name, make in MADE.items():
+        compare(make, f"{name}, {way}", *map(int, way.split(",")))
+    if comm.rank == 0:
+        print(f"meshes agree: {way}")
