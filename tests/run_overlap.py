@@ -99,10 +99,13 @@ def twice(what, vector, halo, problem, n: int) -> np.ndarray:
     return found[0]
 
 
-def check(name: str, mesh, two_queues: bool) -> list[np.ndarray]:
+def made(name: str, mesh) -> fe.Problem:
     settings, physics = CASES[name]
     physics = fe.Physics({"u": 1}, **physics, boundary=[fe.Dirichlet("left", "g[0] = x[1];")])
-    problem = fe.Problem(mesh, physics, backend=name.split()[0], **settings)
+    return fe.Problem(mesh, physics, backend=name.split()[0], **settings)
+
+
+def check(name: str, problem: fe.Problem, two_queues: bool) -> list[np.ndarray]:
     problem.device.two_queues = two_queues
     u, n = problem.create_vec(), problem.discretization.dofmap.num_owned
     u.setArray(np.random.default_rng(comm.rank).random(n))
@@ -134,8 +137,8 @@ def check(name: str, mesh, two_queues: bool) -> list[np.ndarray]:
 def main() -> None:
     watch()
     for name in sys.argv[1].split(",") if len(sys.argv) > 1 else CASES:
-        mesh = fe.Mesh.box([24, 20], simplex="transpose" not in name)
-        for one, two in zip(*(check(name, mesh, two_queues) for two_queues in (False, True)), strict=True):
+        problem = made(name, fe.Mesh.box([24, 20], simplex="transpose" not in name))
+        for one, two in zip(*(check(name, problem, two_queues) for two_queues in (False, True)), strict=True):
             assert np.array_equal(one, two), name
     if comm.allreduce(1) == comm.size and comm.rank == 0:
         print("overlap agrees")

@@ -8,6 +8,7 @@ takes.
 import json
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from unittest import mock
 
@@ -50,14 +51,20 @@ def compared(mat, b, method: str, theirs: str, monitored: bool = False, guess=No
     return [ours.iterations, ours.reason, other.iterations, other.reason, early, difference(ours.x, other.x)]
 
 
-def on_scheme(backend: str, faces, method: str, theirs: str, monitored: bool = False, **options) -> list:
+@cache
+def system(backend: str, faces):
+    """(Jacobian, right-hand side) at zero, the same for all methods."""
     mesh = box_mesh("triangle", faces, seed=3, comm=PETSc.COMM_WORLD, partition_seed=1)
     problem = Problem(mesh, smooth_poisson(), Options(backend=backend, check_kernels=False, **SCHEMES[backend]))
     calls, zero, b = problem.callbacks, problem.create_vec(), problem.create_vec()
     calls.linearize(None, zero, calls.jacobian, calls.matrices[-1])
     calls.residual(None, zero, b)
     b.scale(-1.0)
-    return compared(calls.jacobian, b, method, theirs, monitored, **options)
+    return calls.jacobian, b
+
+
+def on_scheme(backend: str, faces, method: str, theirs: str, monitored: bool = False, **options) -> list:
+    return compared(*system(backend, faces), method, theirs, monitored, **options)
 
 
 LEVELS = {
