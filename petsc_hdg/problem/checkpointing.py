@@ -8,6 +8,7 @@ from petsc4py import PETSc
 
 from ..errors import CheckpointError
 from . import bdf_history, checkpoint, first_slope
+from .anew import begin_anew
 from .bdf_history import History
 from .inputs import require_vec
 
@@ -126,24 +127,6 @@ class _TimeMonitor:
             if not bdf_history.is_bdf(ts):
                 ts.restartStep()
                 first_slope.seek_from_zero(ts, u)
-
-
-def begin_anew(ksp: PETSc.KSP) -> None:
-    """Forget what preconditioners keep of former matrices, such as the coarse spaces of GAMG, as a restart does.
-    Collective."""
-    pc = ksp.getPC()
-    kind = pc.getType()
-    if kind in (PETSc.PC.Type.GAMG, PETSc.PC.Type.ML, PETSc.PC.Type.HYPRE):
-        operators = ksp.getOperators()
-        pc.reset()
-        ksp.setOperators(*operators)
-        if kind != PETSc.PC.Type.HYPRE:
-            pc.setMGLevels(1)  # new smoothers: old ones keep their estimates of eigenvalues
-    elif kind == PETSc.PC.Type.MG:
-        for level in range(pc.getMGLevels()):
-            begin_anew(pc.getMGSmoother(level))
-    elif kind == PETSc.PC.Type.PYTHON and hasattr(pc.getPythonContext(), "ksp"):  # such as CellElimination
-        begin_anew(pc.getPythonContext().ksp)
 
 
 def resume(problem, ts: PETSc.TS, u: PETSc.Vec) -> bool:

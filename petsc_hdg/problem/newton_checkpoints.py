@@ -9,7 +9,8 @@ from petsc4py import PETSc
 
 from ..errors import CheckpointError
 from . import checkpoint
-from .checkpointing import begin_anew, is_due, wanted
+from .anew import begin_anew
+from .checkpointing import is_due, wanted
 from .inputs import require_vec
 
 

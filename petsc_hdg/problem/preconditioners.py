@@ -9,7 +9,7 @@ from petsc4py import PETSc
 from ..discretizations import PolytopicDG
 from ..operators.spectrum import TOLERANCE, asymmetry
 from ..options import defaults_in_database, is_given
-from . import agglomerate_levels, cells_in_time, solvers, two_level
+from . import agglomerate_levels, anew, cells_in_time, solvers, two_level
 
 # Smoothers that see a facet's unknowns together; nonsymmetric systems are smoothed along the flow by incomplete LU.
 SYMMETRIC = {"mg_levels_pc_type": "pbjacobi"}
@@ -66,8 +66,9 @@ def smoothing(problem, snes: PETSc.SNES):
 
     Those of systems that follow symmetry stand in PETSc's database under the solver's prefix, unless the user gives
     -pc_type or the option itself. Where constants have made the system (un)symmetric since the solver was created, the
-    Krylov method follows.
+    Krylov method follows. Where they are others at all, preconditioners forget what they keep of the matrix before.
     """
+    anew.follow_data(problem, snes)
     several = problem.options.deterministic and problem.comm.size > 2
     with defaults_in_database("", SAME_BITS if several else {}, unless="matptap_via"), _smoothing(problem, snes):
         yield

@@ -16,6 +16,7 @@ PATIENCE = 5.0  # seconds that a rank which fails in a solve gives the others to
 ROUNDS = 5  # of a slab whose scheme follows the state
 INDEFINITE = (PETSc.KSP.ConvergedReason.DIVERGED_INDEFINITE_PC, PETSc.KSP.ConvergedReason.DIVERGED_INDEFINITE_MAT)
 APPROACH = 10  # steps of Newton's method by themselves, at most, while the scheme follows the state
+CONSTANTS = "petsc_hdg_constants"  # attribute of a matrix: the null space that it has from us
 
 _COURSE = "-ksp_monitor_true_residual shows its course, -ksp_type and -pc_type choose another"
 _DEFINITE = "conjugate gradients need a matrix that is definite; -ksp_type fgmres takes any"
@@ -96,6 +97,7 @@ def settle_constants(problem, u: PETSc.Vec) -> None:
     calls = problem.callbacks
     ones, product = _one(problem, u), u.duplicate()
     matrices = calls.matrices
+    _drop_constants(matrices)
     calls.linearize(None, u, matrices[0], matrices[-1])
     calls.jacobian.mult(ones, product)
     if product.norm(PETSc.NormType.INFINITY) > 1e-10 * calls.jacobian.getDiagonal().norm(PETSc.NormType.INFINITY):
@@ -112,6 +114,19 @@ def settle_constants(problem, u: PETSc.Vec) -> None:
     for mat in matrices:
         mat.setNullSpace(constants)
         mat.setTransposeNullSpace(constants)
+        mat.setAttr(CONSTANTS, constants)
+
+
+def _drop_constants(matrices: list[PETSc.Mat]) -> None:
+    """Take from matrices the null space that other data gave them in a solve before; a user's own stays."""
+    for mat in matrices:
+        before = mat.getAttr(CONSTANTS)
+        if before is None:
+            continue
+        if mat.getNullSpace().handle == before.handle:
+            mat.setNullSpace(PETSc.NullSpace())
+            mat.setTransposeNullSpace(PETSc.NullSpace())
+        mat.setAttr(CONSTANTS, None)
 
 
 def _one(problem, u: PETSc.Vec) -> PETSc.Vec:
