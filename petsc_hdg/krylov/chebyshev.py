@@ -102,7 +102,7 @@ class Chebyshev(DeviceSolver):
 
 def steps_between(lower: float, upper: float):
     """Factors (keep, mix, scale) of step after step: x₊ = keep x₋ + mix x + scale B (b - A x), x₋ the one before x."""
-    scale = 2 / (upper + lower)
+    scale = 2 / (upper + lower) if upper + lower else float("nan")
     mu = 1 / (1 - scale * lower)
     before, now = 1.0, mu
     yield 0.0, 1.0, scale

@@ -43,6 +43,8 @@ class MirroredMultigrid:
             raise Unsupported("multigrid whose smoothers before and after the coarse correction differ")
         self.cycles = cycles(text)
         count = pc.getMGLevels()
+        if count == 1:
+            raise Unsupported("multigrid of one level")
         self.levels = [_Level(pc, number, vectors, precision) for number in range(1, count)]
         self.coarse = coarse_solver(pc.getMGCoarseSolve(), vectors, precision)
         self._arrays, self._small, self._joined = vectors.arrays, 0, None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
-from ..errors import SolveError
+from ..errors import SolveError, collectively
 from ..mesh import petsc_c
 from ..operators.block_jacobi import LIVING
 from .course import Course, Norm, Reason
@@ -65,6 +65,7 @@ class DeviceSolver:
 
     def solve(self, ksp, b, x) -> None:
         """Solve A x = b. Collective."""
+        self._require(ksp, b, x)
         if petsc_c.pc_has_failed(ksp.getPC()):
             ksp.setConvergedReason(Reason.DIVERGED_PCSETUP_FAILED)
             return
@@ -81,6 +82,18 @@ class DeviceSolver:
                     self._current = None
             PETSc.Log.logFlops(course.flops * self.vectors.count)
         ksp.setConvergedReason(course.stopped)
+
+    def _require(self, ksp, b, x) -> None:
+        """Raise SolveError unless matrices are square and vectors have their rows. Collective."""
+        mats, mine = ksp.getOperators(), b.getLocalSize()
+        with collectively(ksp.comm.tompi4py()):
+            if {x.getLocalSize(), *(size for mat in mats for size in mat.getLocalSize())} == {mine}:
+                return
+            sizes = ", ".join("{} by {}".format(*mat.getSize()) for mat in mats)
+            raise SolveError(
+                f"{self.name} was given matrices of {sizes}, a right-hand side of {b.getSize()} and a solution of "
+                f"{x.getSize()}: it takes square matrices and vectors that mat.createVecs() makes"
+            )
 
     def solveTranspose(self, ksp, b, x) -> None:
         """Raises SolveError."""

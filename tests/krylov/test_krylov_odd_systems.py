@@ -1,0 +1,66 @@
+"""What PETSc refuses or survives and a solver on the device must too: other sizes, a zero matrix, one level."""
+
+from __future__ import annotations
+
+import pytest
+from krylov_systems import laplacian, wave
+from petsc4py import PETSc
+
+import petsc_hdg as fe
+from petsc_hdg.errors import SolveError
+
+METHODS = ["CG", "BiCGStab", "GMRES", "FGMRES", "Chebyshev"]
+
+
+def solver(mat: PETSc.Mat, method: str, pc: str = "none") -> PETSc.KSP:
+    ksp = PETSc.KSP().create(mat.comm)
+    ksp.setOperators(mat)
+    ksp.setType("python")
+    ksp.setPythonContext(getattr(fe, method)())
+    ksp.getPC().setType(pc)
+    return ksp
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("sizes", [(20, 20), (12, 20), (20, 12)])
+def test_vectors_of_another_size(method, sizes):
+    b, x = (PETSc.Vec().createSeq(size) for size in sizes)
+    with pytest.raises(SolveError, match=f"12 by 12, .* right-hand side of {sizes[0]} and a solution of {sizes[1]}: "):
+        solver(laplacian(12, PETSc.COMM_SELF), method).solve(b, x)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_matrix_that_is_not_square(method):
+    mat = PETSc.Mat().createAIJ((3, 5), nnz=1, comm=PETSc.COMM_SELF)
+    mat.assemble()
+    x, b = mat.createVecs()
+    with pytest.raises(SolveError, match="3 by 5, .* it takes square matrices"):
+        solver(mat, method).solve(b, x)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_zero_matrix_has_no_solution(method):
+    mat = laplacian(12, PETSc.COMM_SELF)
+    b = wave(mat)
+    mat.zeroEntries()
+    ksp = solver(mat, method)
+    ksp.solve(b, b.duplicate())
+    assert ksp.getConvergedReason() < 0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_unknowns(method):
+    mat = PETSc.Mat().createAIJ((0, 0), nnz=0, comm=PETSc.COMM_SELF)
+    mat.assemble()
+    ksp = solver(mat, method)
+    ksp.solve(*mat.createVecs())
+    assert ksp.getConvergedReason() > 0
+
+
+def test_multigrid_of_one_level():
+    mat = laplacian(12, PETSc.COMM_SELF)
+    b, ksp = wave(mat), solver(mat, "CG", "mg")
+    ksp.getPC().setMGLevels(1)
+    ksp.solve(b, b.duplicate())
+    assert ksp.getConvergedReason() > 0
+    assert ksp.getPythonContext().preconditioner.note == "by PETSc (mg), staged: multigrid of one level"
