@@ -30,6 +30,14 @@ BAD_PHYSICS = {
         lambda c, f: problem(c, clamped(constants={"k": 1.0})).set_constants(k=float("nan")),
         "constant 'k' is nan; give a finite number",
     ),
+    "constant changed to a word": (
+        lambda c, f: problem(c, clamped(constants={"k": 1.0})).set_constants(k="one"),
+        "constant 'k' is 'one'; give a number",
+    ),
+    "constant changed to a huge number": (
+        lambda c, f: problem(c, clamped(constants={"k": 1.0})).set_constants(k=10**400),
+        "constant 'k' is 10+; give a number",
+    ),
     "no fields": (lambda c, f: fe.Physics({}), "no fields"),
     "no components": (lambda c, f: fe.Physics({"u": 0}), "0 components"),
     "fields as a list": (lambda c, f: fe.Physics(["u"]), "mapping"),

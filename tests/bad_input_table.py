@@ -69,6 +69,18 @@ BAD = {
         lambda c, f: fe.Problem("ring.msh", clamped()),
         r"A problem takes a Mesh, and 'ring.msh' is given; make one with fe.Mesh.from_file\(name\)",
     ),
+    "a mesh that was destroyed": (
+        lambda c, f: (made := mesh(c), made.destroy(), fe.Problem(made, clamped())),
+        "The mesh was destroyed, and work on it goes on; call mesh.destroy",
+    ),
+    "agglomerates of a mesh that was destroyed": (
+        lambda c, f: (made := mesh(c), made.destroy(), fe.agglomerate(made, 4)),
+        "The mesh was destroyed",
+    ),
+    "a DMPlex that was destroyed": (
+        lambda c, f: (made := mesh(c), made.dm.destroy(), fe.Problem(made, clamped())),
+        "A problem takes a Mesh, and the DMPlex of this one was destroyed",
+    ),
     "a misspelt keyword": (
         lambda c, f: fe.Problem(mesh(c), clamped(), degre=2),
         r"degre= is not an option; did you mean degree\?",
@@ -88,6 +100,10 @@ BAD = {
         "no auxiliary field 'kappa'.*none",
     ),
     "auxiliary array of the wrong shape": (lambda c, f: heated(c, np.ones((3, 5))), r"array of shape \(3, 5\)"),
+    "auxiliary function with complex values": (
+        lambda c, f: heated(c, lambda x: 1j * x[..., 0]),
+        "the function for auxiliary field 'kappa' is not made of numbers .some are complex",
+    ),
     "auxiliary function of the wrong shape": (lambda c, f: heated(c, lambda x: np.ones(7)), r"returned shape \(7,\)"),
     "auxiliary not for all regions": (lambda c, f: regional(c), "no value in 22 cells: the regions west do not cover"),
     "errors without an exact solution": (

@@ -55,6 +55,17 @@ BAD_VECTORS = {
         lambda c, f: (made := problem(c)).callbacks.residual(None, of_another(c), made.create_vec()),
         r"A solver was given a vector of \d+ unknowns, and the problem it was made for has \d+: give what interpolate",
     ),
+    "residual of another problem": (
+        lambda c, f: (made := problem(c)).callbacks.residual(None, made.create_vec(), of_another(c)),
+        r"A solver was given a vector of \d+ unknowns, and the problem it was made for has",
+    ),
+    **{
+        f"diagonal of another problem, {backend}": (
+            lambda c, f, b=backend: problem(c, backend=b, pmat="none").callbacks.jacobian.getDiagonal(of_another(c, 3)),
+            r"a diagonal of \d+ entries does not go into a vector of \d+: mat.createVecLeft\(\) makes one",
+        )
+        for backend in ("cg_gpu", "hdg_gpu", "sipg_gpu")
+    },
     "nothing instead of a solution": (lambda c, f: problem(c).write(f / "u.vtu", None), "None " + NO_VEC),
     "numbers instead of a solution": (lambda c, f: problem(c).cell_values(np.zeros(3)), r"array\(.*\) " + NO_VEC),
     "solution and file changed about": (

@@ -8,6 +8,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..errors import MeshError
+from .given_arrays import coordinates, named, whole_numbers
 from .labels import mark
 from .shapes import shape
 from .topology import facet_vertices
@@ -39,9 +40,10 @@ class CellList:
     def checked(self) -> CellList:
         """This list with int32 cells and without unused points. Raises MeshError."""
         nv, dim = shape(self.cell).num_vertices, shape(self.cell).dim
-        cells, points = np.asarray(self.cells), np.asarray(self.points, float)
+        cells, points = np.asarray(self.cells), coordinates(self.points)
         if cells.ndim != 2 or cells.shape[1] != nv:
             raise MeshError(f"Cells of shape {cells.shape} were given; a {self.cell} mesh takes an array [cell, {nv}].")
+        whole_numbers("The array of cells", cells, nv)
         if points.ndim != 2 or points.shape[1] != dim:
             raise MeshError(
                 f"Points of shape {points.shape} were given; a {self.cell} mesh takes an array [point, {dim}]."
@@ -50,13 +52,28 @@ class CellList:
             raise MeshError(
                 f"The cells name points {cells.min()} to {cells.max()}; there are {len(points)} points, counted from 0."
             )
+        if not len(cells):
+            raise MeshError("The mesh has no cells.")
         _refuse(~np.isfinite(points).all(axis=1), "Point {} has coordinates that are not finite numbers.")
         _refuse((np.diff(np.sort(cells, axis=1), axis=1) == 0).any(axis=1), "Cell {} names the same point twice.")
         used = np.zeros(len(points), bool)
         used[cells.ravel()] = True
         number = np.cumsum(used, dtype=np.int64) - 1
-        boundaries = {name: number[np.asarray(f)] for name, f in self.boundaries.items()}
-        return CellList(self.cell, number[cells].astype(PETSc.IntType), points[used], boundaries, dict(self.regions))
+        boundaries = {name: number[facets] for name, facets in self._boundaries(used).items()}
+        regions = {
+            name: whole_numbers(f"Cell region '{name}'", given, below=len(cells))
+            for name, given in named("cell regions", self.regions).items()
+        }
+        return CellList(self.cell, number[cells].astype(PETSc.IntType), points[used], boundaries, regions)
+
+    def _boundaries(self, used: np.ndarray) -> dict[str, np.ndarray]:
+        """Facets [facet, vertex] of each boundary, all of points that cells have [point]. Raises MeshError."""
+        width, found = shape(self.cell).entities[-2].shape[1], {}
+        for name, given in named("boundaries", self.boundaries).items():
+            facets = found[name] = whole_numbers(f"Boundary '{name}'", given, width, len(used))
+            wrong = f"Boundary '{name}' names point {{}}, which no cell has."
+            _refuse(np.isin(np.arange(len(used)), facets) & ~used, wrong)
+        return found
 
 
 def _refuse(wrong: np.ndarray, message: str) -> None:

@@ -41,6 +41,8 @@ def box(faces, simplex: bool, lower, upper, comm):
     """A box with named sides."""
     listed = None
     with collectively(comm):
+        if np.ndim(faces) != 1:
+            raise MeshError(f"A box of {faces!r:.40} cells was asked for; give one number a direction, such as (8, 8).")
         cell = box_cell(len(faces), simplex)
         if comm.rank == 0:
             listed = box_cells(faces, simplex, lower, upper)
@@ -62,7 +64,7 @@ def from_cells(cells, points, boundaries, regions, cell, comm):
     with collectively(comm):
         if comm.rank == 0:
             if cell is None:
-                key = (np.shape(points)[-1], np.shape(cells)[-1])
+                key = ((0, *np.shape(points))[-1], (0, *np.shape(cells))[-1])
                 cell = _BY_SIZE.get(key)
                 if cell is None:
                     raise MeshError(

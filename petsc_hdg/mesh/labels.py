@@ -7,27 +7,29 @@ A name is accepted if it is
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 from petsc4py import PETSc
 
 from ..errors import MeshError
 
 EXTERIOR = "boundary"  # the name of all exterior facets, in every mesh
-_INTERNAL = {"celltype", "depth", "dim", "pointSF"}
+INTERNAL = {"celltype", "depth", "dim", "pointSF"}
 
 
 class Labels:
     """Label look-up on a DMPlex, agreed by all ranks. Making it is collective, and so is `points`."""
 
     def __init__(self, dm, comm, exchange):
-        self.dm, self.comm, self.exchange = dm, comm, exchange
+        self.dm, self.comm, self.exchange = copy(dm), comm, exchange  # a reference, which outlives the owner's
         self.chart = dm.getChart()
         dim = dm.getDimension()
         self._stratum = {0: dm.getDepthStratum(dim), 1: dm.getDepthStratum(dim - 1)}
         local = {}
         for i in range(dm.getNumLabels()):
             name = dm.getLabelName(i)
-            if name not in _INTERNAL:
+            if name not in INTERNAL:
                 local[name] = [int(v) for v in values_of(dm, name)]
         self._known = self._agree(local)
         self._names = {height: self._having(height) for height in (0, 1)}

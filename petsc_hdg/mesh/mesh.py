@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..stages import staged
 from . import create, petsc_c, quality
 from .exchange import PointExchange
 from .geometry import Geometry, local_degree, read_blocks, stratum_values
+from .gone import Gone
 from .labels import EXTERIOR, Labels
 from .order import BY_FACET, INNER, cell_classes, morton_order, plex_order
 from .polytopes import Polytopes
@@ -253,8 +255,9 @@ class Mesh:
         self.geometry.cell_nodes = self.geometry.cell_nodes[order]
 
     def destroy(self) -> None:
-        """Free the DMPlex. Collective."""
+        """Free the DMPlex, when no problem needs it. Collective."""
         self.dm.destroy()
+        self.dm = Gone()
 
 
 def _mpi(comm):
@@ -287,9 +290,9 @@ def _kind(dm, comm) -> tuple[int, str]:
 
 
 def _interpolated(dm, comm, dim: int):
-    """The DM itself if it has edges and faces, else an interpolated clone. Collective."""
+    """A reference to the DM, which its owner may then destroy, or an interpolated clone. Collective."""
     if max(comm.allgather(dm.getDepth())) == dim:
-        return dm
+        return copy(dm)
     clone = dm.clone()
     clone.interpolate()
     return clone

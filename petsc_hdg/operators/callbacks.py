@@ -95,17 +95,18 @@ class Callbacks:
         """What else tells whether the matrices have changed: the operator's data, and what others did to them."""
         return self.operator.version, self.operator.linearizations, *(mat.stateGet() for mat in matrices)
 
-    def _require(self, x) -> None:
-        """Raise OptionError unless a solver works on a vector of this problem's unknowns."""
+    def _require(self, *vectors) -> None:
+        """Raise OptionError unless a solver works on vectors of this problem's unknowns."""
         wanted = self.jacobian.getSizes()[0]
-        if x.getSizes() != wanted:
-            raise OptionError(
-                f"A solver was given a vector of {x.getSize()} unknowns, and the problem it was made for has "
-                f"{wanted[1]}: give what interpolate or create_vec of that problem returns."
-            )
+        for vector in vectors:
+            if vector is not None and vector.getSizes() != wanted:
+                raise OptionError(
+                    f"A solver was given a vector of {vector.getSize()} unknowns, and the problem it was made for has "
+                    f"{wanted[1]}: give what interpolate or create_vec of that problem returns."
+                )
 
     def _residual(self, t, x, x_t, f) -> None:
-        self._require(x)
+        self._require(x, x_t, f)
         with self.events["Residual"], self.operator.arrays.callback("residual"):
             with (
                 self.access.read(x) as u,
@@ -117,7 +118,7 @@ class Callbacks:
 
     def _linearize(self, t, x, x_t, shift, jacobian, preconditioner) -> None:
         self._known = None
-        self._require(x)
+        self._require(x, x_t)
         with self.events["Jacobian"], self.operator.arrays.callback("linearize"):
             with self.access.read(x) as u, self.access.read(x if x_t is None else x_t) as u_t:
                 self.operator.linearize(u, t, None if x_t is None else u_t, shift)

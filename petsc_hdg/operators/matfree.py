@@ -76,7 +76,8 @@ class JacobianContext:
         self.assembled.mat.multTranspose(x, y)  # PETSc scales both
 
     def getDiagonal(self, mat, diagonal) -> None:
-        """diagonal = diag(J)"""
+        """diagonal = diag(J). Raises SolveError for a vector of another size, which PETSc lets pass."""
+        require_rows(mat, diagonal)
         callback, flops = self.operator.arrays.callback("Jacobian diagonal"), self.operator.diagonal_flops
         with stages.event("Diagonal", flops), callback, self.access.write(diagonal) as out:
             self.operator.diagonal(out)
@@ -88,4 +89,13 @@ class JacobianContext:
         disc = self.operator.discretization
         viewer.printfASCII(
             f"  matrix-free Jacobian by {disc.name}, kernel variant '{disc.variant}', on {self.operator.device.name}\n"
+        )
+
+
+def require_rows(mat, vector) -> None:
+    """Raise SolveError unless a vector is one of a matrix' rows."""
+    if vector.getSizes() != mat.getSizes()[0]:
+        raise SolveError(
+            f"a diagonal of {mat.getSize()[0]} entries does not go into a vector of {vector.getSize()}: "
+            "mat.createVecLeft() makes one"
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -193,14 +192,10 @@ class Physics:
         if unknown:
             known = ", ".join(self.constants) or "none"
             raise PhysicsError(f"physics '{self.name}' has no constant '{unknown[0]}'; its constants are: {known}")
-        bad = [name for name, value in values.items() if not math.isfinite(value)]
-        if bad:
-            raise PhysicsError(f"physics '{self.name}': constant '{bad[0]}' is {values[bad[0]]}; give a finite number")
+        checked = check_constants(self.name, values, [field.name for field in self.fields])
         new = object.__new__(Physics)
         new.__dict__.update(self.__dict__)
-        object.__setattr__(
-            new, "constants", MappingProxyType(dict(self.constants) | {n: float(v) for n, v in values.items()})
-        )
+        object.__setattr__(new, "constants", MappingProxyType(dict(self.constants) | checked))
         return new
 
     def with_stabilization(self, stabilization) -> Physics:

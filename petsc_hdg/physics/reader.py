@@ -53,7 +53,7 @@ def check_constants(physics: str, given, fields: Sequence[str]) -> dict[str, flo
             raise PhysicsError(f"physics '{physics}': {message}")
         try:
             checked[name] = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise PhysicsError(f"physics '{physics}': constant '{name}' is {value!r}; give a number") from None
         if not math.isfinite(checked[name]):
             raise PhysicsError(f"physics '{physics}': constant '{name}' is {value}; give a finite number")

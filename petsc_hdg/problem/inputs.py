@@ -19,6 +19,8 @@ def require_mesh(mesh) -> None:
             f"A problem takes a Mesh, and {mesh!r:.80} is given; make one with fe.Mesh.from_file(name), fe.Mesh.box "
             "or fe.Mesh(dm)."
         )
+    if not mesh.dm.handle:
+        raise MeshError("A problem takes a Mesh, and the DMPlex of this one was destroyed; keep it while it is needed.")
 
 
 def require_vec(problem, u) -> None:
@@ -109,6 +111,8 @@ def _of_coordinates(mesh, auxiliary, field, function, shape) -> np.ndarray:
 def _numbers(what: str, value) -> np.ndarray:
     """A value as an array of floats. Raises PhysicsError."""
     try:
+        if np.iscomplexobj(value) and np.any(np.imag(value)):  # numpy would leave it out
+            raise TypeError("some are complex")
         return np.asarray(value, dtype=float)
     except (TypeError, ValueError) as error:
         raise PhysicsError(f"{what} is not made of numbers ({error}); give numbers or an array of them") from None

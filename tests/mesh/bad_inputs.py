@@ -186,6 +186,45 @@ BAD = {
         "two or more other cells",
     ),
     "point out of range": (lambda c, f: cells(c, [[0, 1, 7]], SQUARE), "name points 0 to 7; there are 4 points"),
+    "boundary of a point that no cell has": (
+        lambda c, f: cells(c, [[0, 2, 3]], SQUARE, boundaries={"wall": [[1, 2]]}),
+        "'wall' names point 1, which no cell has",
+    ),
+    "boundary counted from behind": (
+        lambda c, f: cells(c, [[0, 1, 2]], SQUARE[:3], boundaries={"wall": [[0, -1]]}),
+        "'wall' names -1 to 0; there are 3, counted from 0",
+    ),
+    "boundary of edges in one row": (
+        lambda c, f: cells(c, [[0, 1, 2]], SQUARE[:3], boundaries={"wall": [0, 1]}),
+        r"'wall' has the shape \(2,\); give an array \[facet, 2\]",
+    ),
+    "boundary without a name": (
+        lambda c, f: cells(c, [[0, 1, 2]], SQUARE[:3], boundaries={None: [[0, 1]]}),
+        "The boundaries have the name None; give a word",
+    ),
+    "name of PETSc's own": (
+        lambda c, f: cells(c, [[0, 1, 2]], SQUARE[:3], regions={"depth": [0]}),
+        "The cell regions have the name 'depth'; give a word that is none of PETSc's own",
+    ),
+    "boundaries as a list": (
+        lambda c, f: cells(c, [[0, 1, 2]], SQUARE[:3], boundaries=[[0, 1]]),
+        "The boundaries are given as a list; give a dict",
+    ),
+    "region by a mask": (
+        lambda c, f: cells(c, [[0, 1, 2], [1, 2, 3]], SQUARE, regions={"west": [True, False]}),
+        "'west' is not made of whole numbers .it has the type bool",
+    ),
+    "region out of range": (
+        lambda c, f: cells(c, [[0, 1, 2]], SQUARE[:3], regions={"west": [1]}),
+        "'west' names 1 to 1; there are 1, counted from 0",
+    ),
+    "cells as decimals": (
+        lambda c, f: cells(c, [[0.0, 1.0, 2.0]], SQUARE[:3]),
+        "cells is not made of whole numbers .it has the type float64",
+    ),
+    "points as words": (lambda c, f: cells(c, [[0, 1, 2]], [["a", "b"]] * 3), "points are not made of numbers"),
+    "no cells in arrays": (lambda c, f: cells(c, np.empty((0, 3)), SQUARE), "The mesh has no cells"),
+    "box of one number": (lambda c, f: Mesh.box(4, comm=c), "A box of 4 cells was asked for; give one number a"),
     "point twice": (lambda c, f: cells(c, [[0, 1, 1]], SQUARE), "Cell 0 names the same point twice"),
     "point not finite": (lambda c, f: cells(c, [[0, 1, 2]], [[0, 0], [1, np.nan], [0, 1]]), "Point 1 has coordinates"),
     "five points a cell": (lambda c, f: cells(c, [[0, 1, 2, 3, 0]], SQUARE), "Cells of 5 points in 2 dimensions"),

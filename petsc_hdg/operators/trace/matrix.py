@@ -7,7 +7,7 @@ from petsc4py import PETSc
 from ... import stages
 from ...errors import SolveError
 from ..block_jacobi import BlockJacobi
-from ..matfree import JacobianContext
+from ..matfree import JacobianContext, require_rows
 from .facet_blocks import FacetBlocks
 
 
@@ -46,7 +46,8 @@ class TraceMatrix(JacobianContext):
             PETSc.Log.logFlops(self.format.flops)
 
     def getDiagonal(self, mat, diagonal) -> None:
-        """diagonal = diag(A)"""
+        """diagonal = diag(A). Raises SolveError for a vector of another size."""
+        require_rows(mat, diagonal)
         callback = self.operator.arrays.callback("trace diagonal")
         with stages.event("Diagonal"), callback, self.access.write(diagonal) as out:
             self.format.apply_column(-1, out)

@@ -1,0 +1,52 @@
+"""Arrays and names that a user gives for a mesh, checked before numpy or PETSc takes them for something else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..errors import MeshError
+from .labels import INTERNAL
+
+
+def whole_numbers(what: str, given, width: int | None = None, below: int | None = None) -> np.ndarray:
+    """Numbers [n], or [n, width], at least 0 and less than `below`. Raises MeshError."""
+    try:
+        found = np.asarray(given)
+    except ValueError:
+        found = np.empty(0, object)
+    if not found.size and found.dtype != object:
+        return np.empty((0,) if width is None else (0, width), np.int64)
+    if found.dtype.kind not in "iu":
+        raise MeshError(f"{what} is not made of whole numbers (it has the type {found.dtype}); give an integer array.")
+    if width is None:
+        found = found.ravel()
+    elif found.ndim != 2 or found.shape[1] != width:
+        raise MeshError(f"{what} has the shape {found.shape}; give an array [facet, {width}].")
+    if below is not None and (found.min() < 0 or found.max() >= below):
+        raise MeshError(f"{what} names {found.min()} to {found.max()}; there are {below}, counted from 0.")
+    return found
+
+
+def coordinates(given) -> np.ndarray:
+    """Points as floats. Raises MeshError."""
+    try:
+        if np.iscomplexobj(given):  # numpy would leave a part out
+            raise TypeError("they are complex")
+        return np.asarray(given, float)
+    except (TypeError, ValueError) as error:
+        raise MeshError(f"The points are not made of numbers ({error}); give an array [point, dim].") from None
+
+
+def named(what: str, given) -> dict:
+    """A mapping by names that a DMPlex label can have. Raises MeshError."""
+    if not isinstance(given, Mapping):
+        raise MeshError(f"The {what} are given as a {type(given).__name__}; give a dict of names.")
+    for name in given:
+        if not isinstance(name, str) or not name or name in INTERNAL:
+            raise MeshError(
+                f"The {what} have the name {name!r}; give a word that is none of PETSc's own, "
+                f"{', '.join(sorted(INTERNAL))}."
+            )
+    return dict(given)
