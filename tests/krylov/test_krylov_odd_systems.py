@@ -7,7 +7,7 @@ from krylov_systems import laplacian, wave
 from petsc4py import PETSc
 
 import petsc_hdg as fe
-from petsc_hdg.errors import SolveError
+from petsc_hdg.errors import SolveError, our_error
 
 METHODS = ["CG", "BiCGStab", "GMRES", "FGMRES", "Chebyshev"]
 
@@ -21,12 +21,21 @@ def solver(mat: PETSc.Mat, method: str, pc: str = "none") -> PETSc.KSP:
     return ksp
 
 
+def refusal(ksp: PETSc.KSP, b, x) -> str:
+    """What the solver says of vectors or matrices; a current PETSc wraps it into an error of its own."""
+    with pytest.raises((SolveError, PETSc.Error)) as caught:
+        ksp.solve(b, x)
+    error = our_error(caught.value)
+    assert isinstance(error, SolveError)
+    return str(error)
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("sizes", [(20, 20), (12, 20), (20, 12)])
 def test_vectors_of_another_size(method, sizes):
     b, x = (PETSc.Vec().createSeq(size) for size in sizes)
-    with pytest.raises(SolveError, match=f"12 by 12, .* right-hand side of {sizes[0]} and a solution of {sizes[1]}: "):
-        solver(laplacian(12, PETSc.COMM_SELF), method).solve(b, x)
+    said = refusal(solver(laplacian(12, PETSc.COMM_SELF), method), b, x)
+    assert f"12 by 12, a right-hand side of {sizes[0]} and a solution of {sizes[1]}: " in said
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -34,8 +43,8 @@ def test_a_matrix_that_is_not_square(method):
     mat = PETSc.Mat().createAIJ((3, 5), nnz=1, comm=PETSc.COMM_SELF)
     mat.assemble()
     x, b = mat.createVecs()
-    with pytest.raises(SolveError, match="3 by 5, .* it takes square matrices"):
-        solver(mat, method).solve(b, x)
+    said = refusal(solver(mat, method), b, x)
+    assert "3 by 5, a right-hand" in said and "it takes square matrices" in said
 
 
 @pytest.mark.parametrize("method", METHODS)
