@@ -40,7 +40,7 @@ def test_bad_input(name, tmp_path):
 
 
 def test_bad_inputs_on_three_ranks(mpirun):
-    assert "errors agree" in mpirun(3, RUN, timeout=150).stdout
+    assert "errors agree" in mpirun(3, RUN).stdout
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
