@@ -45,7 +45,7 @@ def norms(mesh, name: str, count: int) -> dict:
     calls.linearize(None, u, calls.jacobian, matrix)
     product = JacobianContext(problem.operator, problem.access)
     product.mult(None, du, y)
-    product.getDiagonal(None, d)
+    product.getDiagonal(matrix, d)
     sizes = mesh.comm.allreduce(
         np.array([mesh.polytopes.count, mesh.num_cells, problem.discretization.dofmap.num_owned])
     )
