@@ -28,6 +28,16 @@ def row_name(title: str, cell: str, degree: int, components: int = 1) -> str:
     return f"{title} {cell} P{degree}" + (f" × {components}" if components > 1 else "")
 
 
+def shown_by(formatted: Callable[[dict], str]) -> Callable[[dict], dict]:
+    """A function that prints a row as formatted(row), and returns it."""
+
+    def show(row: dict) -> dict:
+        print("  " + formatted(row), flush=True)
+        return row
+
+    return show
+
+
 def measure(groups: Iterable[Group], record: Record, show, device=None) -> int:
     """Measure what `record` lacks of all groups; returns how many rows are left.
 

@@ -23,7 +23,7 @@ from ...operators.trace.formats import create_format
 from ...options import Options
 from .cg import laplace
 from .copy import copy_bandwidth, median_seconds
-from .group import Group, measure
+from .group import Group, measure, shown_by
 from .record import Record, add_options
 from .sipg import Tile
 from .tiled import TiledCG, shaken_box
@@ -50,12 +50,7 @@ def main(arguments: list[str]) -> int:
     print(f"{device.view()}\n  copy of a buffer: {copy / 1e9:.1f} GB/s\n  {_line(COLUMNS)}", flush=True)
     several = given.unknowns or (GPU_UNKNOWNS if device.is_gpu else CPU_UNKNOWNS)
     groups = [_group(s, unknowns, device, given, copy) for unknowns in several for s in given.schemes]
-    return record.end(measure(groups, record, _show, device))
-
-
-def _show(row: dict) -> dict:
-    print("  " + _formatted(row), flush=True)
-    return row
+    return record.end(measure(groups, record, shown_by(_formatted), device))
 
 
 def _parser() -> argparse.ArgumentParser:

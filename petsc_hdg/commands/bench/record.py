@@ -36,6 +36,7 @@ class Record:
             raise OptionError("-resume goes on with a file of rows: give it by -json FILE")
         self.path, self.seconds, self.start = path, seconds, time.perf_counter()
         self.rows = kept_rows(path, about or {}) if resume and Path(path).exists() else {}
+        self._texts = {name: _text(row) for name, row in self.rows.items()}  # of many rows, each is encoded once
         self.failed_before = {name for name, row in self.rows.items() if "failed" in row}
         self.done: set[str] = set()  # names that this run has dealt with
         self.failed: list[str] = []
@@ -64,6 +65,7 @@ class Record:
     def begin(self, name: str) -> None:
         """Say in the file that a row is being measured, so that a run that this ends leaves its name."""
         self.rows.pop(name, None)
+        self._texts.pop(name, None)
         self._put(name, {"failed": ENDED})
 
     def keep(self, name: str, row: dict) -> dict:
@@ -101,10 +103,16 @@ class Record:
 
     def _put(self, name: str, row: dict) -> None:
         self.rows[name] = {"name": name, **row}
+        self._texts[name] = _text(self.rows[name])
         self.failed_before.discard(name)
         if self.path:
             with atomic_file(self.path) as file:
-                file.write((json.dumps([*self.rows.values()], indent=1) + "\n").encode())
+                file.write(("[\n" + ",\n".join(self._texts.values()) + "\n]\n").encode())
+
+
+def _text(row: dict) -> str:
+    """A row as an item of an indented JSON list."""
+    return " " + json.dumps(row, indent=1).replace("\n", "\n ")
 
 
 def _rows(count: int) -> str:
@@ -113,23 +121,28 @@ def _rows(count: int) -> str:
 
 def read_rows(name: str, key: str, what: str) -> list[dict]:
     """Measured rows of a file, which have `key`. Raises OptionError, which says `what` the file should be."""
+    return [row for row in _all_rows(name, key, what) if "failed" not in row]
+
+
+def _all_rows(name: str, key: str, what: str) -> list[dict]:
+    """Rows of a file, those that failed too; as `read_rows`."""
     try:
         rows = json.loads(Path(name).read_text())
     except (OSError, ValueError) as error:
         raise OptionError(f"'{name}' cannot be read as JSON ({error}); give {what}") from None
     if not isinstance(rows, list) or not all(isinstance(r, dict) and (key in r or "failed" in r) for r in rows):
         raise OptionError(f"'{name}' holds no rows; give {what}")
-    return [row for row in rows if "failed" not in row]
+    return rows
 
 
 def kept_rows(path: str, about: dict) -> dict[str, dict]:
     """Rows of an earlier run by name. Raises OptionError where they are not of a run like this one."""
-    rows = read_rows(path, "name", "a file that -json of this version wrote, or leave -resume out")
+    rows = _all_rows(path, "name", "a file that -json of this version wrote, or leave -resume out")
     for key, value in about.items():
         others = sorted({str(row[key]) for row in rows if row.get(key, value) != value})
         if others:
             raise OptionError(f"-resume: rows of {path} have {key} {', '.join(others)}, not {value}; give another file")
-    return {row["name"]: row for row in json.loads(Path(path).read_text())}
+    return {row["name"]: row for row in rows}
 
 
 def sentence(error: Exception) -> str:

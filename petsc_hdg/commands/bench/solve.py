@@ -26,7 +26,7 @@ from ...physics import Dirichlet, Physics
 from ...problem import Problem
 from ...reference import ReferenceElement
 from ..arguments import own_arguments
-from .group import Group, measure, row_name
+from .group import Group, measure, row_name, shown_by
 from .record import Record, add_options
 from .tiled import shaken_box
 
@@ -62,7 +62,7 @@ def main(arguments: list[str]) -> int:
     device = Device.select(Options.from_petsc().device)
     record = Record.of(given, device=device.name)
     print("  " + _line(COLUMNS), flush=True)
-    left = measure((_group(scheme, given, device) for scheme in given.schemes), record, _show, device)
+    left = measure((_group(scheme, given, device) for scheme in given.schemes), record, shown_by(_formatted), device)
     return record.end(left)
 
 
@@ -74,11 +74,6 @@ def _group(scheme: str, given, device) -> Group:
     name = row_name(f"solve {scheme}, {unknowns:g} unknowns,", cell, degree)
     call = partial(_row, scheme, cell, degree, unknowns, pmat, given.shaken)
     return Group((name,), lambda names: {name: call})
-
-
-def _show(row: dict) -> dict:
-    print("  " + _formatted(row), flush=True)
-    return row
 
 
 def _parser() -> argparse.ArgumentParser:

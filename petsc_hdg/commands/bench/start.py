@@ -26,7 +26,7 @@ from ...physics import Dirichlet, Physics
 from ...problem import Problem
 from ..alone import alone
 from ..arguments import own_arguments
-from .group import Group, measure
+from .group import Group, measure, shown_by
 from .record import Record, add_options
 
 FACES, SPLIT = (12, 12), 2
@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
         return 0
     record = Record.of(given)
     print("  " + _line(COLUMNS), flush=True)
-    left = measure((_group(scheme, others) for scheme in given.schemes), record, _show)
+    left = measure((_group(scheme, others) for scheme in given.schemes), record, shown_by(_formatted))
     return record.end(left)
 
 
@@ -64,11 +64,6 @@ def _group(scheme: str, others: list[str]) -> Group:
         return {name: partial(measured, names[name]) for name in wanted}
 
     return Group(tuple(names), prepare)
-
-
-def _show(row: dict) -> dict:
-    print("  " + _formatted(row), flush=True)
-    return row
 
 
 def _parser() -> argparse.ArgumentParser:
