@@ -11,7 +11,6 @@ from petsc4py import PETSc
 from .. import stages
 from ..errors import CheckpointError
 from ..output import checkpoint_file
-from .inputs import require_vec
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,6 @@ def write(problem, path, u, kind: str, t: float, step: int, numbers=None, vector
     with stages.stage("output"), stages.event("Checkpoint"):
         _claim(problem, path)
         given = {"u": u, **(vectors or {})}
-        require_vec(problem, u)
         _check_finite(path, given)
         arrays = {
             name: problem.checkpoints.unknowns.order.collect(v.getArray(readonly=True)) for name, v in given.items()

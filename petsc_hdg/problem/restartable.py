@@ -9,6 +9,7 @@ from petsc4py import PETSc
 
 from ..discretizations.canonical import CanonicalUnknowns
 from . import checkpoint, checkpointing, newton_checkpoints
+from .inputs import require_vec
 from .interiors import Interiors
 
 
@@ -52,6 +53,7 @@ class Restartable:
 
         Raises CheckpointError or OptionError on all ranks; what was there before is kept then.
         """
+        require_vec(self, u)
         checkpoint.write(self, path, u, "state", t, step, numbers)
 
     def restart(self, path="", ts: PETSc.TS | None = None, u: PETSc.Vec | None = None) -> checkpoint.Restart | None:
