@@ -19,6 +19,13 @@ SCHEMES = {
     "hdg_gpu": {"degree": 1, "pmat": "none"},
     "cg_gpu": {"degree": 2, "pmat": "none"},
 }
+# Of GAMG, smoothers whose mirror on the device needs no estimate of eigenvalues, which PETSc prints to six digits.
+LEVELS = {
+    "pc_gamg_coarse_eq_limit": 20,
+    "mg_levels_ksp_type": "richardson",
+    "mg_levels_ksp_richardson_scale": 0.6,
+    "mg_levels_pc_type": "jacobi",
+}
 
 CONVECTION = Physics(
     {"u": 1},

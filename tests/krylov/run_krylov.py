@@ -17,7 +17,7 @@ from petsc4py import PETSc
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from krylov_systems import EARLY, FACES, SCHEMES, laplacian, solved, wave  # noqa: E402
+from krylov_systems import EARLY, FACES, LEVELS, SCHEMES, laplacian, solved, wave  # noqa: E402
 from sample_meshes import box_mesh  # noqa: E402
 from sample_physics import smooth_poisson  # noqa: E402
 
@@ -67,12 +67,6 @@ def on_scheme(backend: str, faces, method: str, theirs: str, monitored: bool = F
     return compared(*system(backend, faces), method, theirs, monitored, **options)
 
 
-LEVELS = {
-    "pc_type": "gamg", "pc_gamg_coarse_eq_limit": 20, "mg_levels_ksp_type": "richardson",
-    "mg_levels_ksp_richardson_scale": 0.6, "mg_levels_pc_type": "jacobi",
-}  # fmt: skip
-
-
 def of_cg(theirs: str, **given) -> dict:
     """More cases for conjugate gradients: norms, a first guess, multigrid; and the sums over ranks."""
     mat = laplacian(60, comm=PETSc.COMM_WORLD)
@@ -84,7 +78,7 @@ def of_cg(theirs: str, **given) -> dict:
         for pc in ("none", "jacobi")
     }
     found["guess"] = compared(mat, b, "CG", theirs, guess=guess, pc_type="jacobi", **given)
-    found["multigrid"] = compared(mat, b, "CG", theirs, ksp_rtol=1e-8, **LEVELS, **given)
+    found["multigrid"] = compared(mat, b, "CG", theirs, pc_type="gamg", ksp_rtol=1e-8, **LEVELS, **given)
     with mock.patch.object(Vectors, "over_ranks", autospec=True, side_effect=Vectors.over_ranks) as summed:
         done = solved("CG", mat, b, pc_type="jacobi", **given)
     return found | {"sums": [done.iterations, summed.call_count]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from krylov_systems import agree, both, laplacian, laplacian_2d, solved, system, wave
+from krylov_systems import LEVELS, agree, both, laplacian, laplacian_2d, solved, system, wave
 from petsc4py import PETSc
 from petsc_options import petsc_options
 
@@ -38,11 +38,7 @@ def test_iterates(made, pc, norm):
     assert done.ksp.getPythonContext()._kept.runs_ahead
 
 
-PRECONDITIONERS = {
-    "gamg": {"pc_gamg_coarse_eq_limit": 20, "mg_levels_ksp_type": "richardson", "mg_levels_ksp_richardson_scale": 0.6,
-             "mg_levels_pc_type": "jacobi"},
-    "sor": {"pc_sor_symmetric": ""},
-}  # fmt: skip
+PRECONDITIONERS = {"gamg": LEVELS, "sor": {"pc_sor_symmetric": ""}}
 
 
 @pytest.mark.parametrize("norm", ["preconditioned", "unpreconditioned", "natural"])
