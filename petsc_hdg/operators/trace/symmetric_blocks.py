@@ -158,11 +158,16 @@ class SymmetricBlocks(TraceFormat):
     def _listed(self, first: int, count: int):
         """Device list of the facets of a tile's cells, in the order of `own`, and its length."""
         if (first, count) not in self._tiles:
-            cells = self.layout.cells[:, self.patches.order]
-            inside = ((cells >= first) & (cells < first + count)).any(axis=0)
-            listed = np.flatnonzero(inside).astype(np.int32)
+            listed = np.sort(self._place[self.layout.facets_of_cells(first, count)])
             self._tiles[first, count] = (self.arrays.to_device(listed, "trace layout"), len(listed))
         return self._tiles[first, count]
+
+    @cached_property
+    def _place(self) -> np.ndarray:
+        """Place of each facet in `own`, int32."""
+        place = np.empty(self.layout.num_facets, dtype=np.int32)
+        place[self.patches.order] = np.arange(len(place), dtype=np.int32)
+        return place
 
 
 def _padded(values: np.ndarray) -> np.ndarray:
