@@ -91,6 +91,27 @@ def test_the_option_asks_for_them(cell, degree):
         assert ("condense_warp_tensor.cl" in disc.condense_spec().sources) is asked
 
 
+# cell, degree, whether the derivative is the same in all cells; whether lines are taken without being asked for
+CHOSEN = [
+    ("hexahedron", 1, False, False),
+    ("hexahedron", 2, False, True),
+    ("hexahedron", 2, True, True),
+    ("hexahedron", 3, True, True),
+    ("quadrilateral", 3, False, False),
+]
+
+
+@pytest.mark.parametrize(("cell", "degree", "constant", "expected"), CHOSEN)
+def test_they_are_chosen_where_they_are_faster(cell, degree, constant, expected):
+    mesh = fe.Mesh.box((2,) * (2 if cell == "quadrilateral" else 3), simplex=False)
+    physics = fe.Physics({"u": 1}, **({"f1": CONSTANT} if constant else SYMMETRIC))
+    for limits, precision in ((TENSOR_CORES, "double"), (TENSOR_CORES, "single"), (DeviceLimits(), "double")):
+        options = fe.Options(backend="hdg_gpu", degree=degree, precision=precision)
+        disc = HybridizedDG(mesh, physics, options, limits)
+        able = limits is TENSOR_CORES and precision == "double"
+        assert ("condense_warp_tensor.cl" in disc.condense_spec().sources) is (expected and able)
+
+
 REFUSED = {
     "no tensor cores": ({"limits": DeviceLimits(48 * 1024, 1024, True, 80)}, "capability 9.0 or higher, which the dev"),
     "a CPU": ({"limits": DeviceLimits()}, "capability 9.0 or higher, which the device is not; use auto"),

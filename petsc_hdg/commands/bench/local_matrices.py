@@ -23,7 +23,8 @@ H100_LIMITS = {
     ("tetrahedron", 3): 234e6,
     ("tetrahedron", 4): 70e6,
 }
-CHOSEN = {"lines": {"uses_lines": True}, "shared multipliers": {"shares_multipliers": True}}  # by way
+# way: attribute of the discretization that takes it, and the name of doing without
+CHOICES = {"lines": ("uses_lines", "products"), "shared multipliers": ("shares_multipliers", "each warp")}
 EMULATED = DeviceLimits(48 * 1024, 1024, True)  # where local memory stands in for tensor cores
 
 
@@ -54,7 +55,7 @@ def lines_row(title, op, repeat, copy) -> dict:
     flops: those of the products, so that rates compare. limit_seconds: bytes_compulsory at the bandwidth of a copy.
     difference: as `_difference` says.
     """
-    made = _beside("products", CHOSEN["lines"], title, op, repeat, copy)
+    made = _beside("lines", title, op, repeat, copy)
     return made | {"limit_seconds": made["bytes_compulsory"] / copy}
 
 
@@ -62,38 +63,37 @@ def multipliers_row(title, op, repeat, copy) -> dict:
     """Condensation with K and U where the warps of a cell share the multipliers of its elimination; peer "each warp":
     where each finds all of them. difference: as `_difference` says.
     """
-    return _beside("each warp", CHOSEN["shared multipliers"], title, op, repeat, copy)
+    return _beside("shared multipliers", title, op, repeat, copy)
 
 
 def has_effect(disc, way: str) -> bool:
     """Whether tensor cores condense, and a way changes how: they take lines; a cell has several warps."""
-    made = _by_warps(disc, CHOSEN[way], 1)
+    made = _by_warps(disc, CHOICES[way][0], True, 1)
     shape = made.warp_shape if made.options.precision == "double" else None
-    if shape is None or (made.uses_lines and made.factors is None):
-        return False
-    return made.uses_lines or shape.warps > 1
+    return shape is not None and (made.factors is not None if way == "lines" else shape.warps > 1)
 
 
-def _beside(name: str, chosen: dict, title, op, repeat: int, copy: float) -> dict:
-    """A row of tensor cores with chosen attributes of the discretization, beside the default, which has that name."""
-    disc, ways = op.discretization, ({}, chosen)
-    default, found = (_matrices(CondensedOperator(_by_warps(disc, way, 1), op.arrays)) for way in ways)
+def _beside(way: str, title, op, repeat: int, copy: float) -> dict:
+    """A row of tensor cores that take a way, beside those that do without."""
+    disc, (attribute, name) = op.discretization, CHOICES[way]
+    default, found = (_matrices(CondensedOperator(_by_warps(disc, attribute, v, 1), op.arrays)) for v in (False, True))
     seconds = []
-    for way in ways:
+    for value in (False, True):
         gc.collect()  # operators and their parts hold each other, and the device's memory
-        measured, nbytes = _seconds(CondensedOperator(_by_warps(disc, way, disc.copies), op.arrays), True, repeat)
+        made = _by_warps(disc, attribute, value, disc.copies)
+        measured, nbytes = _seconds(CondensedOperator(made, op.arrays), True, repeat)
         seconds.append(measured)
     flops = disc.mesh.num_cells * disc.flops_per_cell
     made = cell_row(title, op, seconds[1], nbytes, flops, copy, {name: seconds[0]})
     return made | {"difference": _difference(default, found)}
 
 
-def _by_warps(disc, chosen: dict, copies: int):
-    """The discretization on so many copies of its tile, by tensor cores or what stands in for them."""
+def _by_warps(disc, attribute: str, value: bool, copies: int):
+    """The discretization with an attribute on copies of its tile, by tensor cores or what stands in for them."""
     made = type(disc)(disc.tile, copies)
     made.limits = disc.limits if disc.limits.is_gpu else EMULATED
-    for name, value in {"uses_warps": True, "uses_threads": False, **chosen}.items():
-        setattr(made, name, value)
+    for name, given in {"uses_warps": True, "uses_threads": False, attribute: value}.items():
+        setattr(made, name, given)
     return made
 
 

@@ -5,6 +5,16 @@ from __future__ import annotations
 from ...errors import OptionError
 
 PTX = 90  # compute capability from which GPUs multiply matrices in double precision as mma.clh does
+LEAST_DEGREE = 2  # of hexahedra, from which sums along lines are faster than products at all points
+
+
+def lines_pay(disc) -> bool:
+    """Whether sums along lines are the fastest way: on hexahedra of some degree (measured, see docs/performance.md)."""
+    if disc.mesh.cell != "hexahedron" or disc.options.degree < LEAST_DEGREE or disc.components > 1:
+        return False
+    if disc.options.precision != "double" or disc.limits.ptx < PTX or disc.holds_matrices:
+        return False
+    return disc.line_factors is not None and disc.line_shape is not None
 
 
 def check_lines(disc) -> None:

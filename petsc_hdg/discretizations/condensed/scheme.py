@@ -44,7 +44,7 @@ class CondensedDiscretization(CondensedSpecs, Discretization):
         self.global_tables: dict[str, np.ndarray] = {}
         rates = (Auxiliary(physics.num_components, "nodal", RATES),) if self.in_time else ()
         self.auxiliary = AuxiliaryRows((*physics.auxiliary, *rates), self.cell_element)
-        if self.uses_lines:
+        if options.kernel == "tensor":
             check_lines(self)
 
     def _check_physics(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from .affine_cells import are_parallelepipeds
-from .lines import PTX
+from .lines import PTX, lines_pay
 from .symmetry import has_symmetric_derivative
 from .tensor_factors import TensorFactors, tensor_factors
 from .tile_shape import TileShape, tile_shape
@@ -55,14 +55,20 @@ class CondensedShapes:
         if not self.uses_warps or several or not self.num_eliminated:
             return None
         size, symmetric = self.num_functions * self.components, has_symmetric_derivative(self.physics, self.dim)
-        if not self.sums_matrices and self.factors is not None:
-            each, points = self.team_vectors, self.factors.team_reals(1)
-            return warp_shape(size, symmetric, self.num_functions, False, self.line_room, each, points)
+        if self.factors is not None:
+            return self.line_shape
         if not self.sums_matrices:
             return warp_shape(size, symmetric, self.num_functions, False, self._warp_room, self.team_vectors)
         boundary = self.team_vectors - size
         room = self._warp_room - CELLS * self._cell_reals
         return warp_shape(size, symmetric, self.num_functions, True, room, boundary)
+
+    @cached_property
+    def line_shape(self) -> WarpShape | None:
+        """Launch shape of `condense` by tensor cores that sum along lines, or None where nothing holds a cell."""
+        size, symmetric = self.num_functions * self.components, has_symmetric_derivative(self.physics, self.dim)
+        each, points = self.team_vectors, self.line_factors.team_reals(1)
+        return warp_shape(size, symmetric, self.num_functions, False, self.line_room, each, points)
 
     @property
     def _warp_room(self) -> int:
@@ -72,7 +78,7 @@ class CondensedShapes:
     @property
     def line_room(self) -> int:
         """The same where they sum along lines, without rows and columns that others come from."""
-        return self._warp_room - self.factors.index_reals - self.num_functions
+        return self._warp_room - self.line_factors.index_reals - self.num_functions
 
     @property
     def team_vectors(self) -> int:
@@ -86,24 +92,34 @@ class CondensedShapes:
         vectors = (1 + int(bool(self.physics.natural))) * self.num_functions * self.components
         return vectors + self._point_block() + 2 * self.num_facets_of_cell * self.components
 
-    shares_multipliers = False  # between the warps of a cell; which is faster is not measured
+    shares_multipliers = True  # between the warps of a cell: as fast as without or faster (docs/performance.md)
 
     @cached_property
+    def line_factors(self) -> TensorFactors | None:
+        """Functions as products of those of a line, or None where they are no such products."""
+        return tensor_factors(self)
+
+    @property
     def factors(self) -> TensorFactors | None:
-        """Functions as products of those of a line, where tensor cores' kernel sums along lines; else None."""
-        return tensor_factors(self) if self.uses_lines else None
+        """The same where tensor cores' kernel sums along lines, else None."""
+        return self.line_factors if self.uses_lines else None
 
     @cached_property
     def uses_lines(self) -> bool:
-        """Whether tensor cores' kernel sums along lines: if asked for, as which is faster is not measured."""
-        return self.options.kernel == "tensor"
+        """Whether tensor cores' kernel sums along lines: where asked for, and by itself where that is faster."""
+        return self.options.kernel == "tensor" or self.options.kernel == "auto" and lines_pay(self)
 
     @property
     def sums_matrices(self) -> bool:
-        """Whether tensor cores' kernel sums reference matrices, which pays while caches hold them, not points."""
+        """Whether tensor cores' kernel sums reference matrices, not points."""
+        return self.holds_matrices and not self.uses_lines
+
+    @cached_property
+    def holds_matrices(self) -> bool:
+        """Whether cells are sums of reference matrices that caches hold, for which these sums pay."""
         size, terms = self.num_functions * self.components, (1 + self.dim) ** 2 + self.num_facets_of_cell
         most = MOST_BYTES if self.mesh.shape.is_simplex else MOST_TENSOR_BYTES
-        return self.is_constant and not self.uses_lines and self.real_bytes * terms * size**2 <= most
+        return self.is_constant and self.real_bytes * terms * size**2 <= most
 
     @cached_property
     def thread_shape(self) -> ThreadShape | None:
