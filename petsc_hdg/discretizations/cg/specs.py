@@ -111,20 +111,20 @@ class CGSpecs:
         names = {f"cg_patch_{what}": self.patch_bytes(what) for what in whats}
         return {n: self._spec(n, sources, macros, tables, threads, local) for n, local in names.items()}
 
-    @property
+    @cached_property
     def flops_per_cell(self) -> int:
         """Additions and multiplications of one residual without the physics: evaluate, transform, weigh, test."""
         n, q, d, c = self.num_dofs, self.quadrature.num_points, self.dim, self.physics.num_components
         tables = line_flops(self) if self.variant == "tensor" else 4 * q * n * (1 + d)
         return tables + q * c * (4 * d * d + d + 1)
 
-    @property
+    @cached_property
     def flops_per_matrix(self) -> int:
         """The same of an element matrix: each trial function transformed, weighed, and tested by all functions."""
         n, q, d, c = self.num_dofs, self.quadrature.num_points, self.dim, self.physics.num_components
         return n * q * (2 * n * (1 + d) + c * (4 * d * d + d + 1))
 
-    @property
+    @cached_property
     def flops_per_diagonal(self) -> int:
         """The same of its diagonal: a test function and a trial function of each unknown."""
         by_lines = self.variant == "tensor"

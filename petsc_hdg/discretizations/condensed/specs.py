@@ -48,7 +48,7 @@ class CondensedSpecs(CondensedShapes):
             return 0.0
         return 1 / self.length if self.stabilization_mode == 1 else float(self.options.hdg_tau)
 
-    @property
+    @cached_property
     def flops_per_cell(self) -> int:
         """Additions and multiplications of one condensation without the physics: sum over points, eliminate."""
         n, eliminated, numbers = self.num_functions * self.components, self.num_eliminated, 1 + self.dim
