@@ -129,7 +129,7 @@ class Kernel:
         before, known, self._set = self._arguments, self._set, False
         if known:  # what stays need not be handed over again
             for i, (new, old) in enumerate(zip(arguments, before, strict=True)):
-                if not _same(new, old):
+                if new is not old and not _same(new, old):
                     self._set_argument(i, self._converted(new))
         else:
             for i, argument in enumerate(arguments):
@@ -175,5 +175,5 @@ def _nothing() -> None:
 
 
 def _same(a, b) -> bool:
-    """Whether an argument need not be handed over again: the same object, or an equal number of the same type."""
-    return a is b or (type(a) is type(b) and isinstance(a, (int, float)) and a == b)
+    """Whether an argument need not be handed over again although it is another object: an equal number of its type."""
+    return type(a) is type(b) and isinstance(a, (int, float)) and a == b
