@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from .whole_mesh import centroids, curve_order
@@ -17,7 +19,8 @@ class CanonicalCells:
     numbers [num_cells] int64: number of each owned cell among all, along a space-filling curve.   total: of all ranks.
     frames [num_cells, vertex] int64: the reference cell's vertex that stands at each place of a reference cell whose
     vertices are ordered by their places in space; a symmetry of the reference cell.
-    digest: hexadecimal, of the places of all nodes (to 1e-8 of the mesh's extent).
+    box: lower and upper corner of the mesh [2·dim], of all its nodes.
+    digest: hexadecimal, of the places of all nodes in the box (to 1e-8 of the mesh's extent).
     """
 
     def __init__(self, mesh):
@@ -27,18 +30,38 @@ class CanonicalCells:
         corners = mesh.geometry.nodes[mesh.topology.cell_vertices[: mesh.num_cells]]
         self.frames = _frames(corners, mesh.shape.is_simplex)
 
+    @cached_property
+    def box(self) -> list[float]:
+        """Collective at first use."""
+        nodes = self.mesh.geometry.nodes
+        ends = (nodes.min(axis=0, initial=np.inf), -nodes.max(axis=0, initial=-np.inf))
+        lower, upper = (self.mesh.comm.allreduce(end, op=np.minimum) for end in ends)
+        return [*lower.tolist(), *(-upper).tolist()]
+
     @property
     def digest(self) -> str:
         """Collective."""
-        mesh, comm = self.mesh, self.mesh.comm
-        nodes, cells = mesh.geometry.nodes, mesh.geometry.cell_nodes[: mesh.num_cells]
-        ends = (nodes.min(axis=0, initial=np.inf), -nodes.max(axis=0, initial=-np.inf))
-        lower, upper = (comm.allreduce(end, op=np.minimum) for end in ends)
-        extent = max(-upper - lower) or 1.0
-        places = np.floor((nodes - lower) / extent * FINE + OFFSET).astype(np.int64).astype(np.uint64)
-        of_node = mixed(places @ np.array([1, 0x9E3779B1, 0x7FEB352D1B5][: mesh.dim], np.uint64))
-        of_cell = mixed(of_node[cells].sum(axis=1, dtype=np.uint64) + mixed(self.numbers))
-        return summed(comm, of_cell)
+        cells = self.mesh.geometry.cell_nodes[: self.mesh.num_cells]
+        return summed(self.mesh.comm, mixed(self._of_nodes[cells].sum(axis=1, dtype=np.uint64) + mixed(self.numbers)))
+
+    def digest_of_boundaries(self, labels) -> str:
+        """Hexadecimal, of the places of the exterior facets that have each of some names. Collective."""
+        mesh, found = self.mesh, [np.zeros(0, np.uint64)]
+        corners = mesh.topology.entity_vertices[mesh.dim - 1]
+        for number, label in enumerate(labels):
+            facets = mesh.topology.entity[mesh.dim - 1][mesh.boundary_facets(label)]
+            of_facet = self._of_nodes[corners[facets]].sum(axis=1, dtype=np.uint64)
+            found.append(mixed(of_facet + mixed(np.array([number]))))
+        return summed(mesh.comm, np.concatenate(found))
+
+    @cached_property
+    def _of_nodes(self) -> np.ndarray:
+        """Numbers [node] uint64 of places in the box. Collective at first use."""
+        dim = self.mesh.dim
+        lower, upper = np.array(self.box[:dim]), np.array(self.box[dim:])
+        extent = max(upper - lower) or 1.0
+        places = np.floor((self.mesh.geometry.nodes - lower) / extent * FINE + OFFSET).astype(np.int64)
+        return mixed(places.astype(np.uint64) @ np.array([1, 0x9E3779B1, 0x7FEB352D1B5][:dim], np.uint64))
 
 
 def mixed(numbers: np.ndarray) -> np.ndarray:

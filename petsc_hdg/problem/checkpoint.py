@@ -10,6 +10,7 @@ from petsc4py import PETSc
 
 from .. import stages
 from ..errors import CheckpointError
+from ..mesh.canonical import FINE
 from ..output import checkpoint_file
 
 
@@ -45,7 +46,9 @@ def _identity(problem) -> dict:
     return {
         "cell": mesh.cell,
         "cells": unknowns.cells.total,
+        "box": unknowns.cells.box,
         "places": unknowns.cells.digest,
+        "sides": unknowns.cells.digest_of_boundaries(sorted({c.label for c in problem.physics.boundary})),
         "scheme": disc.name,
         "degree": options.degree,
         "condensed": problem.is_condensed,
@@ -57,6 +60,8 @@ def _identity(problem) -> dict:
     }
 
 
+# What checkpoints of earlier versions do not say, and how it is told.
+ADDED = {"box": "the place of its mesh", "sides": "where its conditions stand"}
 # What is compared in turn, and how a difference is told; {0} is the checkpoint's and {1} the problem's.
 _WORDS = (
     ("scheme", "it is of the scheme {0}, and this run has -{prefix}fe_backend {1}"),
@@ -66,19 +71,27 @@ _WORDS = (
     ("fields", "its fields and their components are {0}, and this physics has {1}"),
     ("cell", "its mesh has cells of shape {0}, and this one {1}"),
     ("cells", "its mesh has {0} cells, and this one {1}"),
+    ("box", "its mesh reaches from {0}, and this one from {1}"),
     ("places", "its mesh has as many cells as this one at other places"),
     ("unknowns", "it has {0} unknowns, and this run {1}: other polytopes, or other components are essential"),
     ("order", "its unknowns belong to other polytopes, or other components are essential"),
     ("physics", "its physics has another text, name, boundary condition or constant's name"),
+    ("sides", "conditions of its physics stand on other facets of the mesh"),
 )
 
 
 def _check(problem, path, given: dict) -> None:
     """Raise CheckpointError unless a checkpoint is of this problem. Collective."""
-    mine = identity(problem)
+    mine, unknown = identity(problem), [key for key in ADDED if key not in given]
+    if unknown:
+        PETSc.Sys.Print(
+            f"The checkpoint {path} was written by an earlier version: whether {' and '.join(map(ADDED.get, unknown))} "
+            "is that of this run is not known.",
+            comm=problem.dm.comm,
+        )
     for key, words in _WORDS:
         theirs = given.get(key)
-        if theirs != mine[key]:
+        if key not in unknown and not _same(key, theirs, mine[key]):
             shown = [_shown(value) for value in (theirs, mine[key])]
             raise CheckpointError(
                 f"The checkpoint {path} does not fit: {words.format(*shown, prefix=problem.prefix)}; restart with the "
@@ -86,11 +99,22 @@ def _check(problem, path, given: dict) -> None:
             )
 
 
+def _same(key: str, theirs, mine) -> bool:
+    """Whether what two problems have agrees: corners of meshes as closely as places are told apart."""
+    if key != "box":
+        return theirs == mine
+    theirs, mine = (np.reshape(box, (2, -1)) for box in (theirs, mine))
+    return theirs.shape == mine.shape and np.abs(theirs - mine).max() <= np.ptp(mine, axis=0).max() / FINE
+
+
 def _shown(value) -> str:
     if isinstance(value, bool):
         return "with" if value else "without"
     if isinstance(value, dict):
         return ", ".join(f"{name}: {count}" for name, count in value.items())
+    if isinstance(value, list):
+        corners = (value[: len(value) // 2], value[len(value) // 2 :])
+        return " to ".join(f"({', '.join(f'{x:.9g}' for x in corner)})" for corner in corners)
     return str(value)
 
 

@@ -25,14 +25,37 @@ ABOUT = {"kind": "state", "numbers": {}}
 
 
 def physics(**more) -> fe.Physics:
-    given = {"constants": {"k": 1.0}, "boundary": [fe.Dirichlet("boundary", "g[0] = 0;")], "name": "plain"} | more
+    conditions = [fe.Dirichlet("boundary", "g[0] = 0;"), fe.Neumann("left", "g[0] = 0;")]
+    given = {"constants": {"k": 1.0}, "boundary": conditions, "name": "plain"} | more
     return fe.Physics({"u": 1}, "f0[0] = -1;", F1, **given)
 
 
 def problem(mesh=None, text=None, **options) -> fe.Problem:
     settings = {"degree": 2, "check_kernels": False} | options
-    mesh = mesh or fe.Mesh.box((4, 4), comm=PETSc.COMM_SELF)
+    mesh = mesh or box()
     return fe.Problem(mesh, text or physics(), Options(**settings))
+
+
+def box(**more) -> fe.Mesh:
+    return fe.Mesh.box((4, 4), comm=PETSc.COMM_SELF, **more)
+
+
+def moved() -> fe.Mesh:
+    """A box whose middle vertex is elsewhere."""
+    dm = box().dm
+    places = dm.getCoordinatesLocal().getArray().reshape(-1, 2)
+    places[(places == 0.5).all(axis=1)] += 1e-5
+    return fe.Mesh(dm)
+
+
+def renamed() -> fe.Mesh:
+    """A box with the vertices of essential conditions where they were, and the facets "left" elsewhere."""
+    dm = box().dm
+    dm.removeLabel("left")
+    dm.createLabel("left")
+    for facet in dm.getStratumIS("right", 1).getIndices():
+        dm.setLabelValue("left", facet, 1)
+    return fe.Mesh(dm)
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +97,11 @@ OTHERS = {  # what is different -> how it is told
     "scheme cg_gpu": lambda: problem(backend="sipg_gpu"),
     "-cg_condense": lambda: problem(cg_condense=True),
     "32 cells, and this one 64": lambda: problem(fe.Mesh.box((8, 4), comm=PETSc.COMM_SELF)),
-    "at other places": lambda: problem(fe.Mesh.box((4, 4), upper=(1.0, 1.001), comm=PETSc.COMM_SELF)),
-    "shape triangle": lambda: problem(fe.Mesh.box((4, 4), simplex=False, comm=PETSc.COMM_SELF)),
+    "at other places": lambda: problem(moved()),
+    r"from \(0, 0\) to \(1, 1\), and this one from \(5, 0\) to": lambda: problem(box(lower=(5, 0), upper=(6, 1))),
+    r"and this one from \(0, 0\) to \(2, 2\)": lambda: problem(box(upper=2.0)),
+    "stand on other facets of the mesh": lambda: problem(renamed()),
+    "shape triangle": lambda: problem(box(simplex=False)),
     "unknowns": lambda: problem(text=physics(boundary=[fe.Dirichlet("left", "g[0] = 0;")])),
     "another text": lambda: problem(text=physics(boundary=[fe.Dirichlet("boundary", "g[0] = 1;")])),
     "u: 1, and this physics has u: 2": lambda: problem(text=fe.Physics({"u": 2}, "f0[0] = -1; f0[1] = 0;")),
@@ -88,6 +114,20 @@ def test_of_another_problem(written, words):
     with pytest.raises(CheckpointError, match=words) as caught:
         other.restart(written[2])
     assert "restart with the mesh, physics and options" in str(caught.value) and str(written[2]) in str(caught.value)
+
+
+def test_of_an_earlier_version(written, tmp_path, capfd):
+    """What such a checkpoint does not say is told, the rest is compared."""
+    found, u, _ = written
+    saved = found.checkpoints.identity
+    found.checkpoints.identity = {key: value for key, value in saved.items() if key not in ("box", "sides")}
+    found.checkpoint(tmp_path / "old.h5", u)
+    found.checkpoints.identity = saved
+    assert np.array_equal(problem(box(upper=2.0)).restart(tmp_path / "old.h5").u.getArray(), u.getArray())
+    said = capfd.readouterr().out
+    assert "old.h5 was written by an earlier version: whether the place of its mesh and where its conditions" in said
+    with pytest.raises(CheckpointError, match="at other places"):
+        problem(moved()).restart(tmp_path / "old.h5")
 
 
 def test_every_byte_counts(written, tmp_path):
