@@ -105,8 +105,8 @@ def collectively(comm, patience: float | None = None):
         return
     found = comm.allgather(None if error is None else _portable(error, comm.rank))
     failed = [rank for rank, other in enumerate(found) if other is not None]
-    if error is None:
-        kind, text = found[failed[0]]
+    kind, text = found[failed[0]]
+    if error is None or (isinstance(error, PetscHdgError) and str(error) != text):
         error = kind(text)
     if len(failed) < comm.size:
         error.failed_rank = failed[0]

@@ -7,7 +7,8 @@ import sys
 import time
 import traceback
 
-from .errors import Alone, our_error
+from .errors import Alone, OptionError, our_error
+from .given import shown
 
 PATIENCE = 3.0  # seconds in which ranks that fail for the same reason all fail
 _TAG, _SPOKEN = 32719, 32720  # of the notices of ranks that fail, and of the one that speaks for them
@@ -23,6 +24,11 @@ def main(function):
     all ranks raise is printed once; where only some fail, one of them prints, with its number, and ends the others, so
     that none waits for ever.
     """
+
+    if not callable(function):
+        raise OptionError(
+            f"fe.main decorates a function, and {shown(function)} is given; write @fe.main above def main"
+        )
 
     @functools.wraps(function)
     def run(*args, **kwargs):

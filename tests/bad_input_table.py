@@ -19,6 +19,8 @@ from bad_input_calls import (
     solve,
     with_options,
 )
+from bad_input_destroyed import BAD_DESTROYED
+from bad_input_given import BAD_GIVEN
 from bad_input_options import BAD_OPTIONS
 from bad_input_physics import BAD_PHYSICS
 from bad_input_poly import BAD_POLY
@@ -68,18 +70,6 @@ BAD = {
     "a file's name for a mesh": (
         lambda c, f: fe.Problem("ring.msh", clamped()),
         r"A problem takes a Mesh, and 'ring.msh' is given; make one with fe.Mesh.from_file\(name\)",
-    ),
-    "a mesh that was destroyed": (
-        lambda c, f: (made := mesh(c), made.destroy(), fe.Problem(made, clamped())),
-        "The mesh was destroyed, and work on it goes on; call mesh.destroy",
-    ),
-    "agglomerates of a mesh that was destroyed": (
-        lambda c, f: (made := mesh(c), made.destroy(), fe.agglomerate(made, 4)),
-        "The mesh was destroyed",
-    ),
-    "a DMPlex that was destroyed": (
-        lambda c, f: (made := mesh(c), made.dm.destroy(), fe.Problem(made, clamped())),
-        "A problem takes a Mesh, and the DMPlex of this one was destroyed",
     ),
     "a misspelt keyword": (
         lambda c, f: fe.Problem(mesh(c), clamped(), degre=2),
@@ -162,4 +152,6 @@ BAD = {
     "mixed cells": (lambda c, f: fe.Mesh.from_file(MESHES / "mixed.msh", comm=c), "one shape in a mesh"),
     **BAD_POLY,
     **BAD_VECTORS,
+    **BAD_DESTROYED,
+    **BAD_GIVEN,
 }

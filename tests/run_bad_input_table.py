@@ -4,6 +4,7 @@ import re
 import tempfile
 from pathlib import Path
 
+from bad_input_given import BAD_GIVEN
 from bad_input_table import BAD
 from mpi4py import MPI
 
@@ -16,6 +17,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as mine:
         folder = Path(comm.bcast(mine))
         for name, (attempt, pattern) in BAD.items():
+            if name in BAD_GIVEN and ": 0 " not in name:  # one of each argument
+                continue
             if comm.rank == 0:
                 print(name, flush=True)
             messages = set(comm.allgather(outcome(attempt, comm, folder)))

@@ -18,6 +18,8 @@ PACKAGE = ROOT / "petsc_hdg"
 LEVELS = {
     "errors": 0,
     "threads": 0,
+    "alive": 0.25,
+    "given": 0.25,
     "options": 0.5,
     "stages": 0.5,
     "reference": 1,

@@ -8,6 +8,7 @@ from petsc_hdg.device.exchanges import Exchanges
 from petsc_hdg.device.memory import Memory
 from petsc_hdg.device.platforms import REMEDY, choose, describe, is_gpu, opencl, ptx_target, sharing
 from petsc_hdg.errors import DeviceError, collectively
+from petsc_hdg.given import shown
 
 
 class Device:
@@ -63,6 +64,10 @@ class Device:
 
         comm is an mpi4py communicator, on which this is collective. Raises DeviceError on all ranks.
         """
+        if not isinstance(choice, str):
+            raise DeviceError(f"a device was asked for by {shown(choice)}; give gpu, cpu, any, an index or a name")
+        if comm is not None and not hasattr(comm, "Split_type"):
+            raise DeviceError(f"a device was asked for on {shown(comm)}; give an mpi4py communicator")
         if comm is None or comm.size == 1:
             return cls(*_choice(choice, 0, 1))
         from petsc_hdg.device.node import node_communicator
@@ -79,6 +84,8 @@ class Device:
     def from_vec(cls, vec) -> Device:
         """Device, context and queue of a ViennaCL vector, whose buffers our kernels can then use without copies."""
         cl = opencl()
+        if not hasattr(vec, "getType") or not vec.handle:
+            raise DeviceError(f"a device was asked for by {shown(vec)}; give a PETSc Vec of type viennacl")
         if not is_viennacl(vec):
             raise DeviceError(
                 f"a vector of type '{vec.getType()}' has no OpenCL context: use '-dm_vec_type viennacl' with a PETSc "

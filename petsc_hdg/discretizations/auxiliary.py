@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import PhysicsError
+from ..given import shown
 from ..reference import ReferenceElement
 
 
@@ -35,11 +36,11 @@ class AuxiliaryRows:
         """The auxiliary field `name` and its first component. Raises PhysicsError for an unknown name."""
         first = 0
         for f in self.fields:
-            if f.name == name:
+            if isinstance(name, str) and f.name == name:
                 return f, first
             first += f.components
         known = ", ".join(f.name for f in self.fields) or "none"
-        raise PhysicsError(f"there is no auxiliary field '{name}'; the physics declares: {known}")
+        raise PhysicsError(f"there is no auxiliary field {shown(name)}; the physics declares: {known}")
 
     def points(self, field, mesh, nodes: np.ndarray, centroids: np.ndarray) -> np.ndarray:
         """Where values of a field are wanted [cell, row, dim]: centroids if constant in the cell, else nodes."""

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..alive import Alive
 from ..errors import OptionError
 from ..mesh.hanging import check_conforming
 from ..mesh.order import stable_order
@@ -49,6 +50,7 @@ class Discretization:
     name = "base"
     degrees = (0, 16)
     element_kernels: tuple[str, ...] = ("auto",)  # of -fe_kernel, those that the scheme has
+    dm = Alive("The DM of the problem (problem.dm)")
     in_time = False  # whether cells keep their interior between steps
     stabilizes_by_expression = False  # whether facets are stabilized by what the user wrote
 

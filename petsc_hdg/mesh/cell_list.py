@@ -8,7 +8,8 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..errors import MeshError
-from .given_arrays import coordinates, named, whole_numbers
+from ..given import array, reals
+from .given_arrays import named, whole_numbers
 from .labels import mark
 from .shapes import shape
 from .topology import facet_vertices
@@ -40,7 +41,7 @@ class CellList:
     def checked(self) -> CellList:
         """This list with int32 cells and without unused points. Raises MeshError."""
         nv, dim = shape(self.cell).num_vertices, shape(self.cell).dim
-        cells, points = np.asarray(self.cells), coordinates(self.points)
+        cells, points = array("Cells", self.cells, MeshError), reals("The array of points", self.points, MeshError)
         if cells.ndim != 2 or cells.shape[1] != nv:
             raise MeshError(f"Cells of shape {cells.shape} were given; a {self.cell} mesh takes an array [cell, {nv}].")
         whole_numbers("The array of cells", cells, nv)

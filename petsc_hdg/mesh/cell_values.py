@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import MeshError
+from ..given import array
 from .whole_mesh import centroids
 
 
@@ -30,7 +31,7 @@ def evaluated(given, places: np.ndarray, what: str):
 
 def numbers(values, mesh, what: str, kinds: str) -> np.ndarray:
     """An array of one number a cell of this rank."""
-    values, count = np.asarray(values), mesh.num_cells
+    values, count = array(what, values, MeshError), mesh.num_cells
     if values.shape != (count,):
         raise MeshError(
             f"{what} of shape {values.shape} were given; rank {mesh.comm.rank} owns {count} cells, so give ({count},)."

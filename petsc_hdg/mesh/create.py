@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from petsc4py import PETSc
 
 from ..errors import MeshError, collectively
+from ..given import array, reals, shown, truth
+from ..given import path as given_path
 from ..options import given_numbers, given_truth
-from .box import box_cell, box_cells, side_facets
+from .box import MOST_CELLS, box_cell, box_cells, side_facets
 from .cell_list import CellList, create_plex, facet_table, mark_all, name_parts
 from .files import gmsh, meshio_file
 from .partition.distribute import prepare as prepare
@@ -41,9 +41,14 @@ def box(faces, simplex: bool, lower, upper, comm):
     """A box with named sides."""
     listed = None
     with collectively(comm):
-        if np.ndim(faces) != 1:
-            raise MeshError(f"A box of {faces!r:.40} cells was asked for; give one number a direction, such as (8, 8).")
-        cell = box_cell(len(faces), simplex)
+        counts = reals("The number of cells of a box", faces, MeshError)
+        if counts.ndim != 1 or not ((counts == np.rint(counts)) & (np.abs(counts) < MOST_CELLS)).all():
+            raise MeshError(
+                f"A box of {shown(faces)} cells was asked for; give one whole number a direction, such as (8, 8)."
+            )
+        faces = counts.astype(int).tolist()
+        cell = box_cell(len(faces), truth("simplex", simplex, MeshError))
+        lower, upper = (_corner(at, len(faces)) for at in (lower, upper))
         if comm.rank == 0:
             listed = box_cells(faces, simplex, lower, upper)
             listed.cells = listed.cells.astype(PETSc.IntType)
@@ -58,20 +63,29 @@ def box(faces, simplex: bool, lower, upper, comm):
     return dm
 
 
+def _corner(given, dim: int) -> np.ndarray:
+    """Corner [dim] of a box. Raises MeshError."""
+    found = reals("A corner of a box", given, MeshError)
+    if found.shape not in ((), (dim,)):
+        raise MeshError(f"A corner of a box is given as {shown(given)}; give one number, or one a direction.")
+    return np.broadcast_to(found, dim)
+
+
 def from_cells(cells, points, boundaries, regions, cell, comm):
     """A mesh from the arrays of rank 0."""
     listed = None
     with collectively(comm):
         if comm.rank == 0:
             if cell is None:
-                key = ((0, *np.shape(points))[-1], (0, *np.shape(cells))[-1])
+                shapes = (array(what, given, MeshError).shape for what, given in (("Points", points), ("Cells", cells)))
+                key = tuple((0, *found)[-1] for found in shapes)
                 cell = _BY_SIZE.get(key)
                 if cell is None:
                     raise MeshError(
                         f"Cells of {key[1]} points in {key[0]} dimensions were given; accepted are {', '.join(CELLS)}."
                     )
-            if cell not in CELLS:
-                raise MeshError(f"Cells of shape '{cell}' were asked for; accepted shapes are {', '.join(CELLS)}.")
+            if not isinstance(cell, str) or cell not in CELLS:
+                raise MeshError(f"Cells of shape {shown(cell)} were asked for; accepted shapes are {', '.join(CELLS)}.")
             listed = CellList(cell, cells, points, boundaries, regions).checked()
     return from_list(listed, comm)
 
@@ -90,7 +104,7 @@ def from_list(listed: CellList | None, comm):
 
 def from_file(path, comm, prefix: str):
     """A mesh file: Gmsh through PETSc, other formats through meshio. Raises MeshError."""
-    path = Path(path)
+    path = given_path("A mesh file", path, MeshError)
     with collectively(comm):
         if comm.rank == 0 and not path.is_file():
             raise MeshError(

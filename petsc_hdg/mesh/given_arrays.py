@@ -29,18 +29,9 @@ def whole_numbers(what: str, given, width: int | None = None, below: int | None 
     return found
 
 
-def coordinates(given) -> np.ndarray:
-    """Points as floats. Raises MeshError."""
-    try:
-        if np.iscomplexobj(given):  # numpy would leave a part out
-            raise TypeError("they are complex")
-        return np.asarray(given, float)
-    except (TypeError, ValueError) as error:
-        raise MeshError(f"The points are not made of numbers ({error}); give an array [point, dim].") from None
-
-
 def named(what: str, given) -> dict:
-    """A mapping by names that a DMPlex label can have. Raises MeshError."""
+    """A mapping by names that a DMPlex label can have; None is an empty one. Raises MeshError."""
+    given = {} if given is None else given
     if not isinstance(given, Mapping):
         raise MeshError(f"The {what} are given as a {type(given).__name__}; give a dict of names.")
     for name in given:

@@ -13,6 +13,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..errors import MeshError
+from ..given import shown
 
 EXTERIOR = "boundary"  # the name of all exterior facets, in every mesh
 INTERNAL = {"celltype", "depth", "dim", "pointSF"}
@@ -76,7 +77,7 @@ class Labels:
         """(label, value) pairs that `name` stands for. Raises MeshError that lists the known names."""
         what, other = ("boundary", "cell region") if height else ("cell region", "boundary")
         if not isinstance(name, str):
-            raise MeshError(f"A {what} is given by its name, not by {name!r}: take them one by one.")
+            raise MeshError(f"A {what} is given by its name, not by {shown(name)}: take them one by one.")
         if self.has(name, height):
             return self._names[height][name]
         hint = f" ('{name}' is a {other})" if self.has(name, 1 - height) else ""

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from copy import copy
 from functools import cached_property
 
 import numpy as np
 from petsc4py import PETSc
 
+from ..alive import Alive
 from ..errors import MeshError, collectively
 from ..stages import staged
 from . import create, petsc_c, quality
 from .exchange import PointExchange
 from .geometry import Geometry, local_degree, read_blocks, stratum_values
-from .gone import Gone
+from .given_meshes import interpolated, kind, place, require_dm
 from .labels import EXTERIOR, Labels
 from .order import BY_FACET, INNER, cell_classes, morton_order, plex_order
 from .polytopes import Polytopes
-from .shapes import CELLS, shape
+from .shapes import shape
 from .topology import Topology, global_vertices, places
 
 
@@ -34,18 +34,19 @@ class Mesh:
     """
 
     polytopes: Polytopes | None = None
+    dm = Alive("The mesh (mesh.dm)", MeshError)
 
     def __init__(self, dm):
         """Take the user's own DMPlex; it is not changed (one that is not interpolated is interpolated as a clone)."""
-        self.comm = dm.comm.tompi4py()
-        self.dim, self.cell = _kind(dm, self.comm)
+        self.comm = require_dm(dm).comm.tompi4py()
+        self.dim, self.cell = kind(dm, self.comm)
         self.shape = shape(self.cell)
-        self.dm = _interpolated(dm, self.comm, self.dim)
+        self.dm = interpolated(dm, self.comm, self.dim)
         self.exchange = PointExchange(self.dm, self.comm)
         numbers = global_vertices(self.dm)
         with collectively(self.comm):
-            place = places(self._vertices()) if self.shape.is_simplex else None
-            self.topology = Topology(self.dm, self.shape, self.exchange.owned(), numbers, place)
+            found = places(self._vertices()) if self.shape.is_simplex else None
+            self.topology = Topology(self.dm, self.shape, self.exchange.owned(), numbers, found)
         self.geometry = self._geometry()
         self._order_cells()
         self.labels_table = Labels(self.dm, self.comm, self.exchange)
@@ -58,10 +59,11 @@ class Mesh:
 
         -mesh_partition_seed deals the cells out at random, for tests.
         """
+        comm = place(comm, prefix, overlap, partition_seed)
         options = PETSc.Options(prefix)
         if partition_seed is None and options.hasName("mesh_partition_seed"):
             partition_seed = options.getInt("mesh_partition_seed")
-        return cls._finish(create.from_options(_mpi(comm), prefix), comm, prefix, overlap, partition_seed)
+        return cls._finish(create.from_options(comm, prefix), comm, prefix, overlap, partition_seed)
 
     @classmethod
     @staged("mesh")
@@ -80,13 +82,15 @@ class Mesh:
 
         Sides are called left, right (x), bottom, top (y), front, back (z), each with the lower one first.
         """
-        return cls._finish(create.box(faces, simplex, lower, upper, _mpi(comm)), comm, prefix, overlap, partition_seed)
+        comm = place(comm, prefix, overlap, partition_seed)
+        return cls._finish(create.box(faces, simplex, lower, upper, comm), comm, prefix, overlap, partition_seed)
 
     @classmethod
     @staged("mesh")
     def from_file(cls, path, comm=None, overlap: int = 0, prefix: str = "", partition_seed=None) -> Mesh:
         """A mesh file with its names: Gmsh (.msh) through PETSc, other formats through meshio."""
-        return cls._finish(create.from_file(path, _mpi(comm), prefix), comm, prefix, overlap, partition_seed)
+        comm = place(comm, prefix, overlap, partition_seed)
+        return cls._finish(create.from_file(path, comm, prefix), comm, prefix, overlap, partition_seed)
 
     @classmethod
     @staged("mesh")
@@ -108,12 +112,13 @@ class Mesh:
         points [point, dim].   boundaries: name → facets [facet, vertex].   regions: name → cell numbers [n].
         cell: shape name, or None to infer it.
         """
-        dm = create.from_cells(cells, points, boundaries or {}, regions or {}, cell, _mpi(comm))
+        comm = place(comm, prefix, overlap, partition_seed)
+        dm = create.from_cells(cells, points, boundaries, regions, cell, comm)
         return cls._finish(dm, comm, prefix, overlap, partition_seed)
 
     @classmethod
     def _finish(cls, dm, comm, prefix, overlap, seed) -> Mesh:
-        mesh = cls(create.prepare(dm, _mpi(comm), prefix, overlap, seed))
+        mesh = cls(create.prepare(dm, comm, prefix, overlap, seed))
         mesh.dm.viewFromOptions("-dm_view")
         return mesh
 
@@ -183,7 +188,7 @@ class Mesh:
 
     def facet_mask(self, label: str) -> np.ndarray:
         """Facets of a named boundary [facet] bool, also interior ones with that name. Collective. Raises MeshError."""
-        if label == EXTERIOR and not self.labels_table.has(label, 1):
+        if isinstance(label, str) and label == EXTERIOR and not self.labels_table.has(label, 1):
             return self.exterior
         with collectively(self.comm):
             self.labels_table.resolve(label, 1)
@@ -256,43 +261,4 @@ class Mesh:
 
     def destroy(self) -> None:
         """Free the DMPlex, when no problem needs it. Collective."""
-        self.dm.destroy()
-        self.dm = Gone()
-
-
-def _mpi(comm):
-    """An mpi4py communicator, from one of mpi4py, one of petsc4py, or None for PETSc's default."""
-    comm = PETSc.COMM_WORLD if comm is None else comm
-    return comm.tompi4py() if isinstance(comm, PETSc.Comm) else comm
-
-
-def _kind(dm, comm) -> tuple[int, str]:
-    """Dimension and cell shape. Raises MeshError on all ranks."""
-    with collectively(comm):
-        if dm.getType() != "plex":
-            raise MeshError(f"A DM of type '{dm.getType()}' was given; a DMPlex ('plex') is accepted.")
-        dim = dm.getDimension()
-        if dim not in (2, 3):
-            raise MeshError(f"The mesh has dimension {dim}; 2 and 3 are accepted.")
-    total: dict[str, int] = {}
-    for found in comm.allgather(petsc_c.cell_shapes(dm)):
-        for name, count in found.items():
-            total[name] = total.get(name, 0) + count
-    with collectively(comm):
-        if not total:
-            raise MeshError("The mesh has no cells.")
-        if len(total) > 1 or not set(total) <= set(CELLS):
-            listed = ", ".join(sorted(total))
-            raise MeshError(
-                f"The mesh has cells of shape {listed}; one shape in a mesh is accepted: {', '.join(CELLS)}."
-            )
-    return dim, next(iter(total))
-
-
-def _interpolated(dm, comm, dim: int):
-    """A reference to the DM, which its owner may then destroy, or an interpolated clone. Collective."""
-    if max(comm.allgather(dm.getDepth())) == dim:
-        return copy(dm)
-    clone = dm.clone()
-    clone.interpolate()
-    return clone
+        vars(self)["dm"].destroy()

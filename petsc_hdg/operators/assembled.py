@@ -6,6 +6,7 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from .. import stages
+from ..alive import Alive
 from ..mesh import petsc_c, petsc_rows
 from .finite import require_finite
 
@@ -15,6 +16,8 @@ class AssembledMatrix:
 
     mat_type: "aij", or "baij" where the values come row by row in blocks of one size.
     """
+
+    mat = Alive("The matrix of a problem")
 
     def __init__(self, operator, sizes, comm, vec_type: str, mat_type: str = "aij"):
         self.operator, disc = operator, operator.discretization

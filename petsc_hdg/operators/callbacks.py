@@ -6,6 +6,7 @@ import math
 
 from petsc4py import PETSc
 
+from ..alive import Alive
 from ..errors import OptionError
 from ..mesh import petsc_c
 
@@ -22,6 +23,9 @@ class Callbacks:
     rough: the shell Mat of a matrix of less precision for the preconditioner, or None.
     linearized: called with the callbacks after the first linearization.
     """
+
+    jacobian = Alive("The Jacobian of a problem")
+    rough = Alive("The rough Jacobian of a problem")
 
     def __init__(
         self,

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import field
+from numbers import Integral, Real
+
+import numpy as np
 
 from ..errors import OptionError
+from ..given import shown
 
 SCHEME_PREFIXES = ("hdg_", "sipg_", "poly_", "cg_")
 _TRUE = ("1", "true", "yes", "on", "")
 _FALSE = ("0", "false", "no", "off")
+# Of each type of default what is accepted, and in words.
+KINDS = {
+    bool: (bool | np.bool_, "true or false"),
+    int: (Integral, "a whole number"),
+    float: (Real, "a number"),
+    str: (str | os.PathLike, "a text"),
+}
 
 
 def option(default, help, choices=None, minimum=None, maximum=None, check=None):
@@ -59,7 +71,11 @@ def parse(f, prefix: str, text: str):
 
 def check(f, prefix: str, value) -> None:
     """Raise OptionError for a value outside what a field accepts."""
-    name = f"-{prefix}{option_name(f)} {value}"
+    name = f"-{prefix}{option_name(f)} {value if isinstance(value, str) else shown(value)}"
+    kind = next(kind for kind in KINDS if isinstance(f.default, kind))
+    accepted, words = KINDS[kind]
+    if not isinstance(value, accepted) or (kind is not bool and isinstance(value, bool)):
+        raise OptionError(f"{name}: give {words}")
     choices, low, high, check = (f.metadata[key] for key in ("choices", "minimum", "maximum", "check"))
     if choices and value not in choices:
         raise OptionError(f"{name}: not known; valid are {', '.join(choices)}")

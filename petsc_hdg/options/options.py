@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, fields, replace
 
 from ..errors import OptionError
+from ..given import text as given_text
 from .fields import SCHEME_PREFIXES, check, option, option_name, parse
 
 BACKENDS = ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")
@@ -160,7 +161,7 @@ class Options:
         from petsc4py import PETSc
 
         _check_names(cls, defaults)
-        base = replace(cls(prefix=prefix or ""), **defaults)
+        base = replace(cls(prefix=given_text("The prefix of options", prefix)), **defaults)
         known = {option_name(f): f for f in fields(cls) if f.name != "prefix"}
         given = _given(PETSc.Options(), base.prefix, known)
         values = {known[name].name: parse(known[name], base.prefix, text) for name, text in given.items()}

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import OptionError
+from ..given import path as given_path
 
 
 @contextmanager
@@ -27,7 +28,7 @@ def atomic_path(path, durable: bool = False):
     durable: what was there before stays until all of the new file is on the disk, also if power fails; parts of files
     that processes left that have ended on this machine are removed. Raises OptionError as `atomic_file`.
     """
-    path = Path(path)
+    path = given_path("The file to be written", path)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         try:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import OptionError, PetscHdgError, collectively
+from ..given import path as given_path
 from .arrays import cellwise, coordinates, element_for, named, nodal
 from .atomic import atomic_file, check_target
 from .facets import FacetSet
@@ -64,7 +65,7 @@ def plot(
     Very large meshes are drawn as dots, one for several cells; the picture says so.
     Raises OptionError on all ranks for arrays that do not fit, a missing matplotlib, or a path that cannot be written.
     """
-    path, element, tags = Path(path), None, None
+    path, element, tags = given_path("The picture", path), None, None
     with collectively(comm):
         wish = _picture(picture)
         if comm.rank == 0:

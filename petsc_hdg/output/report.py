@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
 from ..errors import OptionError, collectively
+from ..given import shown
 from .atomic import atomic_file
 
 KEYS = ("backend", "degree", "ranks", "cells", "dofs", "device", "vec_mode", "iterations", "errors", "seconds")
@@ -31,6 +33,8 @@ def write_report(path, comm, data: dict) -> None:
 
 def plain_report(data: dict) -> dict:
     """`data` as JSON's own types, checked. Raises OptionError."""
+    if not isinstance(data, Mapping):
+        raise OptionError(f"A report is given as {shown(data)}; give what problem.report returns.")
     missing = [key for key in KEYS if key not in data]
     missing += [f"errors.{key}" for key in ERRORS if "errors" in data and key not in (data["errors"] or {})]
     if missing:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import OptionError, collectively
+from ..given import path as given_path
 from ..reference import ReferenceElement
 from .arrays import cellwise, coordinates, element_for, named, nodal
 from .atomic import atomic_file, check_target
@@ -41,7 +42,7 @@ def write_vtu(path, comm, cell: str, degree: int, points, fields, cell_data=None
     Raises OptionError on all ranks for arrays that do not fit, names that differ between ranks, or a path that cannot
     be written; no partial file is left.
     """
-    path, piece, signature = Path(path), b"", None
+    path, piece, signature = given_path("The VTU file", path), b"", None
     with collectively(comm):
         element = element_for(cell, degree, facets)
         points = coordinates(points, element, facets=facets)

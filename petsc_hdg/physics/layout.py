@@ -43,7 +43,7 @@ def make_fields(physics: str, given, kind: type) -> tuple:
     """Fields of class `kind` from a mapping of names to them or to their number of components."""
     word = "field" if kind is Field else "auxiliary field"
     if not isinstance(given, Mapping):
-        if given == ():
+        if isinstance(given, tuple) and not given:
             return ()
         kind_given = type(given).__name__
         raise PhysicsError(

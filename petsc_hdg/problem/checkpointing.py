@@ -6,7 +6,9 @@ import weakref
 
 from petsc4py import PETSc
 
-from ..errors import CheckpointError
+from ..errors import CheckpointError, OptionError
+from ..given import path as given_path
+from ..given import shown
 from . import bdf_history, checkpoint, first_slope
 from .anew import begin_anew
 from .bdf_history import History
@@ -57,9 +59,13 @@ def require(path, found: checkpoint.Restart, *kinds: str) -> None:
 
 def restart(problem, path, ts, u) -> checkpoint.Restart | None:
     """The state of a checkpoint, put where it is wanted: see Problem.restart. Collective."""
-    path = path or problem.options.restart
-    if not path:
-        return None
+    if path is None or (isinstance(path, str) and not path):
+        path = problem.options.restart
+        if not path:
+            return None
+    path = given_path("The checkpoint", path)
+    if ts is not None and not (isinstance(ts, PETSc.TS) and ts.handle):
+        raise OptionError(f"The state of a run in time goes into a TS, and {shown(ts)} is given; create_ts makes one")
     if u is not None:
         require_vec(problem, u)
     found = checkpoint.read(problem, path)

@@ -9,6 +9,8 @@ import numpy as np
 from petsc4py import PETSc
 
 from .. import stages
+from ..errors import collectively
+from ..given import number
 from . import inputs, results
 from .integrals import Integrals
 
@@ -17,8 +19,13 @@ class Evaluated:
     """A problem whose solutions are looked at."""
 
     @contextmanager
-    def reading(self, u: PETSc.Vec):
-        """The buffer of a solution, for a block of kernels. Collective. Raises OptionError for any other vector."""
+    def reading(self, u: PETSc.Vec, t: float = 0.0):
+        """The buffer of a solution at a time, for a block of kernels. Collective.
+
+        Raises OptionError for any other vector, and for a time that is no finite number.
+        """
+        with collectively(self.comm):
+            number("The time t", t)
         inputs.require_vec(self, u)
         with self.access.read(u) as buffer:
             yield buffer
@@ -29,7 +36,7 @@ class Evaluated:
         L2 of u, H1 (the seminorm: L2 of the gradient) and, with hdg_gpu, star: L2 of the superconvergent u*.
         """
         inputs.require_exact(self.physics)
-        with stages.stage("output"), self.reading(u) as buffer:
+        with stages.stage("output"), self.reading(u, t) as buffer:
             squares = self.comm.allreduce(self.operator.errors(buffer, t))
         return {name: float(np.sqrt(row.sum())) for name, row in zip(self.operator.norms, squares, strict=True)}
 
@@ -56,7 +63,7 @@ class Evaluated:
         With hdg_gpu it is the numerical flux, which balances the sources in each cell and over the mesh to rounding.
         Raises MeshError for an unknown boundary.
         """
-        with stages.stage("output"), self.reading(u) as buffer:
+        with stages.stage("output"), self.reading(u, t) as buffer:
             return self.operator.flux(label, buffer, t)
 
     def integral(self, integrand, u: PETSc.Vec, t: float = 0.0, label: str | None = None) -> float | np.ndarray:
@@ -84,7 +91,7 @@ class Evaluated:
 
     def summary(self, report: dict | None = None, u: PETSc.Vec | None = None) -> str:
         """The report as a table for the terminal. Collective."""
-        return results.summary(report or self.report(u))
+        return results.summary(self.report(u) if report is None else report)
 
     def view(self) -> str:
         """Lines that describe discretization, device and Vec mode. Collective."""

@@ -5,29 +5,41 @@ from __future__ import annotations
 import numpy as np
 from petsc4py import PETSc
 
+from ..alive import alive
 from ..discretizations import PolytopicDG
 from ..discretizations.dofmap import dof_nodes, element_nodes
 from ..discretizations.poly.projection import project, quadrature_points
-from ..errors import MeshError, OptionError, PhysicsError, collectively
+from ..errors import OptionError, PhysicsError, collectively
+from ..given import reals, shown
+from ..options import Options
+from ..physics import Physics
 from ..reference import ReferenceElement
 
 
-def require_mesh(mesh) -> None:
-    """Raise MeshError unless a problem is given a mesh."""
-    if not hasattr(mesh, "topology"):
-        raise MeshError(
-            f"A problem takes a Mesh, and {mesh!r:.80} is given; make one with fe.Mesh.from_file(name), fe.Mesh.box "
-            "or fe.Mesh(dm)."
-        )
-    if not mesh.dm.handle:
-        raise MeshError("A problem takes a Mesh, and the DMPlex of this one was destroyed; keep it while it is needed.")
+def chosen_options(physics, options, prefix: str, defaults: dict) -> Options:
+    """The options that a problem is given, or those of the database. Raises OptionError, PhysicsError."""
+    if not isinstance(physics, Physics):
+        raise PhysicsError(f"A problem takes a Physics, and {shown(physics)} is given; fe.Physics makes one")
+    if options is None:
+        return Options.from_petsc(prefix, **defaults)
+    if not isinstance(options, Options):
+        raise OptionError(f"A problem takes Options, and {shown(options)} is given; leave them out to have PETSc's")
+    options.validate()
+    return options
+
+
+def solver(given):
+    """A SNES or a TS. Raises OptionError for what is none, and for one that was destroyed."""
+    if not isinstance(given, PETSc.SNES | PETSc.TS):
+        raise OptionError(f"A problem is attached to a SNES or a TS, and {shown(given)} is given")
+    return alive(given, "The solver that a problem is attached to", OptionError)
 
 
 def require_vec(problem, u) -> None:
     """Raise OptionError, the same on all ranks, unless u is a vector of the problem's unknowns. Collective."""
     own = problem.operator.state_size if problem.has_cell_states else problem.discretization.dofmap.num_owned
     is_vec = isinstance(u, PETSc.Vec) and u.handle
-    found = problem.comm.allgather((u.getLocalSize() if is_vec else f"{u!r:.60}", own))
+    found = problem.comm.allgather((u.getLocalSize() if is_vec else shown(u), own))
     for rank, (given, wanted) in enumerate(found):
         if given != wanted:
             wrong = (
@@ -58,7 +70,7 @@ def auxiliary_values(discretization, name: str, value) -> np.ndarray:
             found = _of_coordinates(mesh, auxiliary, field, value, shape)
             _require_finite(f"the function for auxiliary field '{name}'", found, mesh)
             return found
-        array = _numbers(f"auxiliary field '{name}'", value)
+        array = reals(f"auxiliary field '{name}'", value, PhysicsError)
         if not array.ndim or len(array) != mesh.num_cells:
             _require_finite(f"auxiliary field '{name}'", array)
         else:
@@ -76,7 +88,7 @@ def auxiliary_values(discretization, name: str, value) -> np.ndarray:
 def _by_region(mesh, name: str, value: dict, shape) -> np.ndarray:
     out = np.full(shape, np.nan)
     for region in sorted(value):
-        numbers = _numbers(f"auxiliary field '{name}' in region '{region}'", value[region])
+        numbers = reals(f"auxiliary field '{name}' in region '{region}'", value[region], PhysicsError)
         _require_finite(f"auxiliary field '{name}' in region '{region}'", numbers)
         if numbers.size not in (1, shape[2]):
             raise PhysicsError(
@@ -95,7 +107,7 @@ def _by_region(mesh, name: str, value: dict, shape) -> np.ndarray:
 def _of_coordinates(mesh, auxiliary, field, function, shape) -> np.ndarray:
     centre = np.mean(ReferenceElement(mesh.cell, 1).nodes, axis=0, keepdims=True)
     x = element_nodes(mesh, centre if field.space == "cell" else auxiliary.element.nodes)
-    values = _numbers(f"the function for auxiliary field '{field.name}'", function(x))
+    values = reals(f"the function for auxiliary field '{field.name}'", function(x), PhysicsError)
     if values.size != np.prod(shape) and values.size != np.prod(shape[:2]):
         raise PhysicsError(
             f"the function for auxiliary field '{field.name}' returned shape {values.shape} "
@@ -106,16 +118,6 @@ def _of_coordinates(mesh, auxiliary, field, function, shape) -> np.ndarray:
         if values.size == np.prod(shape)
         else np.broadcast_to(values.reshape(*shape[:2], 1), shape)
     )
-
-
-def _numbers(what: str, value) -> np.ndarray:
-    """A value as an array of floats. Raises PhysicsError."""
-    try:
-        if np.iscomplexobj(value) and np.any(np.imag(value)):  # numpy would leave it out
-            raise TypeError("some are complex")
-        return np.asarray(value, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise PhysicsError(f"{what} is not made of numbers ({error}); give numbers or an array of them") from None
 
 
 def _require_finite(what: str, values: np.ndarray, mesh=None) -> None:
@@ -177,7 +179,7 @@ def _projected(discretization: PolytopicDG, given: dict) -> np.ndarray:
 def _fitting(space, function, nodes: np.ndarray) -> np.ndarray:
     """Values [cell, node, component] of a function of x, or of numbers."""
     shape = (*nodes.shape[:2], space.components)
-    values = _numbers(f"field '{space.name}'", function(nodes) if callable(function) else function)
+    values = reals(f"field '{space.name}'", function(nodes) if callable(function) else function, PhysicsError)
     if not np.isfinite(values).all():
         at = "" if values.shape[:2] != shape[:2] else _first_place(values, nodes)
         raise PhysicsError(f"field '{space.name}' was given a value that is not finite{at}; give finite numbers")

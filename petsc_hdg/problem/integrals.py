@@ -27,7 +27,7 @@ class Integrals:
         with collectively(comm):
             kernel = self._kernel(given)
         inside = slice(None) if label is None else mesh.cell_mask(label)
-        with stages.stage("output"), problem.reading(u) as buffer:
+        with stages.stage("output"), problem.reading(u, t) as buffer:
             of_cells = problem.operator.integrals(kernel, buffer, t)
         found = comm.allreduce(of_cells[:, inside].sum(axis=1))
         return float(found[0]) if len(found) == 1 else found

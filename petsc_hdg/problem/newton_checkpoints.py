@@ -5,9 +5,11 @@ from __future__ import annotations
 import weakref
 from contextlib import contextmanager
 
+import numpy as np
 from petsc4py import PETSc
 
-from ..errors import CheckpointError
+from ..errors import CheckpointError, OptionError
+from ..given import shown
 from . import checkpoint
 from .anew import begin_anew
 from .checkpointing import is_due, wanted
@@ -96,6 +98,8 @@ def _iterate(problem, u: PETSc.Vec) -> dict:
 def load_steps(problem, values, u: PETSc.Vec):
     """See Problem.load_steps."""
     require_vec(problem, u)
+    if isinstance(values, str | PETSc.Vec) or not np.iterable(values):
+        raise OptionError(f"The steps of a load are given as {shown(values)}; give a list of its values.")
     values, done = list(values), 0
     found = wanted(problem, "loads", "newton")
     if found is not None:

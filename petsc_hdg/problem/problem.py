@@ -8,12 +8,14 @@ import numpy as np
 from petsc4py import PETSc
 
 from .. import stages
+from ..alive import Alive
 from ..device import Arrays, Device, VecAccess, ranks
 from ..device.context import is_viennacl
 from ..discretizations import CondensedDiscretization, InteriorPenalty, PolytopicDG, scheme
 from ..discretizations.costs import cell_costs
 from ..discretizations.transposition import DeviceLimits
 from ..errors import SolveError, collectively
+from ..mesh.given_meshes import require_mesh
 from ..operators import Callbacks, create_operator
 from ..options import ASSEMBLED, ATTACHED, Options, chosen_pmat
 from . import (
@@ -50,9 +52,8 @@ class Problem(Restartable, Evaluated):
     """
 
     def __init__(self, mesh, physics, options: Options | None = None, prefix: str = "", **defaults):
-        inputs.require_mesh(mesh)
-        self.comm = mesh.comm
-        self.options = options or Options.from_petsc(prefix, **defaults)
+        self.comm = require_mesh(mesh, "A problem").comm
+        self.options = inputs.chosen_options(physics, options, prefix, defaults)
         self.scheme = scheme(self.options)
         with stages.stage("mesh"):
             self.mesh = mesh = self.scheme.on_mesh(mesh, self.options)
@@ -197,6 +198,7 @@ class Problem(Restartable, Evaluated):
 
     def attach(self, solver) -> None:
         """Set residual and Jacobian of the user's own SNES or TS, and, where no matrix is assembled, KSP and PC."""
+        inputs.solver(solver)
         self.settle_pmat(ATTACHED)
         self.connect(solver)
         calls = self.callbacks
@@ -215,7 +217,7 @@ class Problem(Restartable, Evaluated):
 
     def connect(self, solver) -> None:
         """Set residual and Jacobian of a SNES or TS, and nothing else."""
-        calls = self.callbacks
+        calls, solver = self.callbacks, inputs.solver(solver)
         if isinstance(solver, PETSc.TS):
             time_stepping.prepare(self, solver)
             solver.setIFunction(calls.ifunction, self.create_vec())
@@ -244,7 +246,7 @@ class Problem(Restartable, Evaluated):
         solvers.set_from_options(snes)
         return snes
 
-    @cached_property
+    @Alive("The solver of the problem (problem.snes)")
     def snes(self) -> PETSc.SNES:
         """The solver that `solve` uses."""
         snes = self.create_snes()

@@ -7,7 +7,9 @@ from functools import cached_property
 
 from petsc4py import PETSc
 
+from .. import given
 from ..discretizations.canonical import CanonicalUnknowns
+from ..errors import collectively
 from . import checkpoint, checkpointing, newton_checkpoints
 from .inputs import require_vec
 from .interiors import Interiors
@@ -53,6 +55,12 @@ class Restartable:
 
         Raises CheckpointError or OptionError on all ranks; what was there before is kept then.
         """
+        with collectively(self.comm):
+            path = given.path("The checkpoint", path)
+            given.number("The time t", t)
+            given.whole_number("The number of steps", step, 0, 2**63 - 1)
+            for name, value in numbers.items():
+                given.number(f"The number '{name}'", value)
         require_vec(self, u)
         checkpoint.write(self, path, u, "state", t, step, numbers)
 

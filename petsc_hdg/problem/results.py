@@ -21,7 +21,7 @@ OUTLINE_WIDTH = 0.6  # of polytopes in pictures, in points
 
 def cell_fields(problem, u, t: float = 0.0) -> list[CellField]:
     """The fields of u in this rank's cells, and what the scheme recovers from it. Collective."""
-    with problem.reading(u) as owned:
+    with problem.reading(u, t) as owned:
         return problem.operator.cell_fields(owned, t)
 
 
@@ -44,7 +44,7 @@ def write_vtu(problem, path, u, t: float = 0.0) -> None:
 
 def write_trace(problem, path, u, t: float = 0.0) -> None:
     """Write the trace on the skeleton, each facet once. Collective. Raises OptionError where the scheme has none."""
-    with problem.reading(u) as owned:
+    with problem.reading(u, t) as owned:
         cells, local, fields = problem.operator.trace_fields(owned, t)
     mesh, element = problem.mesh, fields[0].element
     points = np.empty((len(cells), element.num_basis, mesh.dim))

@@ -8,8 +8,10 @@ import numpy as np
 from petsc4py import PETSc
 
 from .. import stages
+from ..alive import Alive
 from ..discretizations.slab_space import SlabSpace
 from ..errors import OptionError, PhysicsError, SolveError, collectively
+from ..given import function, number, shown, whole_number
 from ..mesh import petsc_c
 from ..operators.check import check_kernels
 from ..operators.matfree import JacobianContext
@@ -19,10 +21,12 @@ from ..options import defaults_in_database
 from . import checkpointing, solvers
 from .inputs import require_vec
 from .slab_norms import SlabNorms
+from .time_stepping import MOST_STEPS
 
 DIRECT = {1: 10**6, 2: 200_000, 3: 30_000}  # unknowns of a rank, by dimension, up to which it factors its matrix
 RESTART = 100  # of GMRES
 HIGHEST = 3
+MOST_POINTS = 64
 
 
 class SpaceTime:
@@ -45,6 +49,7 @@ class SpaceTime:
     """
 
     def __init__(self, problem, degree: int | None = None, space: str | None = None, local_steps=None, points=None):
+        _require_problem(problem)
         self.problem, options = problem, problem.options
         degree = options.poly_time_degree if degree is None else degree
         space = options.poly_time_space if space is None else space
@@ -82,7 +87,7 @@ class SpaceTime:
         vector.set(0.0)
         return vector
 
-    @cached_property
+    @Alive("The solution of the slab (space_time.solution)")
     def solution(self) -> PETSc.Vec:
         """The last slab's unknowns: those of a polytope together, temporal functions of a spatial unknown first."""
         return self.create_vec()
@@ -94,8 +99,10 @@ class SpaceTime:
 
         monitor: called with (t, u) after each slab; `at` gives other times of that slab.
         """
-        if steps < 1:
-            raise OptionError(f"space-time was asked for {steps} slabs; give at least one")
+        number("t0", t0)
+        number("t1", t1)
+        whole_number("The number of slabs of space-time", steps, 1, MOST_STEPS)
+        function("The monitor of slabs", monitor)
         length, times = (t1 - t0) / steps, (float(t0), float(t1), int(steps))
         done, u = checkpointing.slabs_done(self.problem, u0, times)
         for n in range(done, steps):
@@ -107,7 +114,7 @@ class SpaceTime:
 
     def step(self, u: PETSc.Vec, t0: float, t1: float) -> PETSc.Vec:
         """The state at t1 of one slab from the state u at t0. Collective."""
-        return self._advance(u, t0, t1 - t0)
+        return self._advance(u, number("t0", t0), number("t1", t1) - t0)
 
     def _advance(self, u: PETSc.Vec, time: float, length: float) -> PETSc.Vec:
         if not length > 0:
@@ -148,6 +155,7 @@ class SpaceTime:
 
     def at(self, t: float) -> PETSc.Vec:
         """The solution at a time of the last slab, from the left but at its begin. Collective."""
+        number("t", t)
         begin, end = self.slab.time, self.slab.time + self.slab.length
         slack = 1e-9 * self.slab.length
         if not begin - slack <= t <= end + slack:
@@ -163,7 +171,7 @@ class SpaceTime:
 
     # PETSc -----------------------------------------------------------------------------------------------------------
 
-    @cached_property
+    @Alive("The Jacobian of slabs (space_time.jacobian)")
     def jacobian(self) -> PETSc.Mat:
         """The Jacobian by products: a shell matrix at the state of the slab's last `linearize`."""
         sizes = (self.slab.space.num_owned, self.num_unknowns)
@@ -174,7 +182,7 @@ class SpaceTime:
     def _matrix(self) -> SlabMatrix:
         return SlabMatrix(self.slab)
 
-    @cached_property
+    @Alive("The matrix of slabs (space_time.matrix)")
     def matrix(self) -> PETSc.Mat:
         """The assembled Jacobian."""
         mat = PETSc.Mat().create(self.problem.dm.comm)
@@ -185,7 +193,7 @@ class SpaceTime:
         petsc_c.set_preallocation_coo(mat, *self._matrix.numbers())
         return mat
 
-    @cached_property
+    @Alive("The solver of slabs (space_time.snes)")
     def snes(self) -> PETSc.SNES:
         """The solver of a slab: one linear solve for linear physics, else Newton; options have the problem's prefix.
 
@@ -244,6 +252,11 @@ class SpaceTime:
         return not self.problem.comm.allreduce(int(not same))
 
 
+def _require_problem(problem) -> None:
+    if not hasattr(problem, "discretization"):
+        raise OptionError(f"Space-time takes a Problem, and {shown(problem)} is given; fe.Problem makes one")
+
+
 def _check(problem, degree, space, points) -> None:
     """Raise OptionError or PhysicsError for what space-time does not take."""
     prefix = f"-{problem.prefix}"
@@ -255,8 +268,8 @@ def _check(problem, degree, space, points) -> None:
     if not problem.physics.uses_time_derivative:
         raise PhysicsError(f"physics '{problem.physics.name}' has no u_t, and space-time needs one in f0")
     if isinstance(degree, bool) or not isinstance(degree, int) or not 0 <= degree <= HIGHEST:
-        raise OptionError(f"{prefix}poly_time_degree is {degree}; give 0 to {HIGHEST}")
-    if space not in ("tensor", "total"):
-        raise OptionError(f"{prefix}poly_time_space is {space}; give tensor or total")
-    if points is not None and points < degree + 1:
+        raise OptionError(f"{prefix}poly_time_degree is {shown(degree)}; give 0 to {HIGHEST}")
+    if not isinstance(space, str) or space not in ("tensor", "total"):
+        raise OptionError(f"{prefix}poly_time_space is {shown(space)}; give tensor or total")
+    if points is not None and whole_number("The number of points in time", points, 1, MOST_POINTS) < degree + 1:
         raise OptionError(f"{points} points in time are too few for degree {degree}; give at least {degree + 1}")

@@ -8,6 +8,7 @@ from petsc4py import PETSc
 
 from .. import stages
 from ..errors import OptionError, SolveError
+from ..given import function, number
 from ..options import ASSEMBLED, ATTACHED, defaults_in_database, loses_levels
 from . import cells_in_time, checkpointing, diagnosis, first_slope, inputs, preconditioners, solvers, traffic
 
@@ -28,8 +29,8 @@ def _caller(problem):
 
     def after_step(ts) -> None:
         alive = found()
-        for function in alive.after_step if alive is not None else ():
-            function(ts)
+        for call in alive.after_step if alive is not None else ():
+            call(ts)
 
     return after_step
 
@@ -68,6 +69,7 @@ def set_from_options(problem, ts: PETSc.TS) -> None:
 def solve_in_time(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float = 0.0, monitor=None) -> PETSc.Vec:
     """The state at t1 from the state u0 at t0, see Problem.solve_in_time. Collective."""
     _check_times(t0, t1, dt)
+    function("The monitor of a run in time", monitor)
     u, ts = inputs.copied(problem, u0), create_ts(problem)
     try:
         ts.setTime(t0)
@@ -83,10 +85,15 @@ def solve_in_time(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float = 0.0,
 
 
 def _check_times(t0: float, t1: float, dt: float) -> None:
+    """Raise OptionError for times that are none, or that do not ascend."""
+    for name, given in (("t0", t0), ("t1", t1), ("The time step dt", dt)):
+        number(name, given)
     if not t1 > t0:
         raise OptionError(f"a run from t = {t0:g} to {t1:g} was asked for; times ascend")
     if not dt > 0:
         raise OptionError(f"a time step of {dt:g} was asked for; give one above 0")
+    if (t1 - t0) / dt > MOST_STEPS:
+        raise OptionError(f"{(t1 - t0) / dt:.3g} time steps were asked for; PETSc counts {MOST_STEPS:.3g} at most")
 
 
 def advance(problem, ts: PETSc.TS, u: PETSc.Vec, monitor=None) -> None:

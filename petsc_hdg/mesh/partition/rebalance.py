@@ -10,6 +10,7 @@ from petsc4py import PETSc
 from ...errors import MeshError, collectively
 from ...stages import staged
 from ..cell_values import cell_costs
+from ..given_meshes import require_mesh
 from ..petsc_c import reason, set_section
 from ..whole_mesh import WholeMesh
 from .deal import by_metis
@@ -31,7 +32,7 @@ def rebalance(mesh, cost):
     back. Raises MeshError for a mesh of polytopes, which `agglomerate` balances by its own
     `cost`, and where the partitioner fails.
     """
-    with collectively(mesh.comm):
+    with collectively(require_mesh(mesh, "rebalance").comm):
         if mesh.polytopes is not None:
             raise MeshError("A mesh of polytopes is not rebalanced cell by cell; give `cost` to fe.agglomerate.")
     given = _by_region(mesh, cost) if isinstance(cost, Mapping) else cost

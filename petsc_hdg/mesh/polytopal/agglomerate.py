@@ -11,6 +11,7 @@ import numpy as np
 from ...errors import MeshError, collectively
 from ...stages import staged
 from ..cell_values import cell_costs
+from ..given_meshes import require_mesh
 from ..graph import Graph
 from ..partition.metis import FEW, connected_parts, metis, shared_out
 from ..partition.redistribute import redistributed
@@ -44,7 +45,7 @@ def agglomerate(mesh, count=None, groups=None, label=None, degrees=None, cost=No
     number of basis functions; `polytopes.balance` is the largest cost of a rank over the mean. On one rank nothing
     moves. Raises MeshError.
     """
-    with collectively(mesh.comm):
+    with collectively(require_mesh(mesh, "agglomerate").comm):
         weights = cell_costs(mesh, cost)
         given = _groups(mesh, count, groups, label)
     whole = WholeMesh(mesh, weights)
@@ -154,7 +155,7 @@ def coarsen(mesh, count: int) -> Polytopes:
     being that of its polytopes and one at the least, so results depend on the partition. A rank's pieces that share no
     facet stay apart. The degree of a union is the least of its polytopes. Raises MeshError.
     """
-    fine = mesh.polytopes or Polytopes.of_cells(mesh)
+    fine = require_mesh(mesh, "coarsen").polytopes or Polytopes.of_cells(mesh)
     counts = np.array(mesh.comm.allgather(fine.count))
     with collectively(mesh.comm):
         checked_count(count, int(counts.sum()), "polytopes")

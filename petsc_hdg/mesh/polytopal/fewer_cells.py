@@ -8,6 +8,7 @@ import numpy as np
 
 from ...errors import MeshError, collectively
 from ...stages import staged
+from ..given_meshes import require_mesh
 from ..labels import EXTERIOR
 from . import plane
 from .polygon_list import PolygonList
@@ -25,7 +26,7 @@ def fewer_cells(mesh):
     touch themselves in a vertex, or that lie in a region with a part only, keep their cells. Numbers and degrees stay.
     Data given cell by cell do not fit the new mesh. Raises MeshError in 3D and for curved cells.
     """
-    with collectively(mesh.comm):
+    with collectively(require_mesh(mesh, "fewer_cells").comm):
         if mesh.dim != 2 or mesh.geometry.degree > 1 or mesh.polytopes is None or mesh.polytopes.numbers is None:
             raise MeshError(
                 "Fewer cells are made of agglomerates in the plane with straight cells; "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import MeshError
+from ...given import array, reals, shown
 from . import plane
 
 CLOSE = 1e-6  # to the rim of what it sees, relative to the root of the area: from there a point sees hardly anything
@@ -197,7 +198,7 @@ class PolygonList:
 
 def checked_points(points, dim: int) -> np.ndarray:
     """Points [point, dim] float64. Raises MeshError."""
-    points = np.asarray(points, float)
+    points = reals("The array of points", points, MeshError)
     if points.ndim != 2 or points.shape[1] != dim:
         raise MeshError(f"Points of shape {points.shape} were given; an array [point, {dim}] is taken.")
     wrong = np.flatnonzero(~np.isfinite(points).all(axis=1))
@@ -208,7 +209,9 @@ def checked_points(points, dim: int) -> np.ndarray:
 
 def flattened(cells, num_points: int, least: int, what: str) -> tuple[np.ndarray, np.ndarray]:
     """Lists of vertex numbers as start [list + 1] and vertex [entry] int64. Raises MeshError."""
-    rows = [np.asarray(row) for row in cells]
+    if not isinstance(cells, list | tuple | np.ndarray):
+        raise MeshError(f"The {what.lower()}s are given as {shown(cells)}; give a list of lists of vertex numbers.")
+    rows = [array(what, row, MeshError) for row in cells]
     if not rows:
         raise MeshError(f"No {what.lower()} was given; a mesh takes one or more.")
     for k, row in enumerate(rows):

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
 from ...errors import MeshError, collectively
+from ...given import path as given_path
+from ...given import reals
 from ...stages import staged
 from .. import create
 from ..cell_list import CellList
 from ..files.polygon_file import read
-from ..mesh import Mesh, _mpi
+from ..given_arrays import named
+from ..given_meshes import place
+from ..mesh import Mesh
 from .agglomerate import agglomerate
 from .polygon_list import PolygonList
 from .polyhedron_list import PolyhedronList
@@ -31,7 +34,7 @@ def polygons(cells, points, boundaries=None, regions=None, degrees=None, comm=No
     Polygons are divided into triangles without new vertices on their edges. `polytopes.numbers` are the numbers of the
     polygons. Raises MeshError for polygons that intersect themselves or one another, or have no area.
     """
-    return made_mesh(lambda: _triangles(cells, points, boundaries or {}, regions or {}), degrees, _mpi(comm), prefix)
+    return made_mesh(lambda: _triangles(cells, points, boundaries, regions), degrees, place(comm, prefix), prefix)
 
 
 @dataclass
@@ -55,18 +58,21 @@ class Divided:
     def checked(self) -> Divided:
         """This one, with its regions looked through. Raises MeshError."""
         count = int(self.owner.max()) + 1
+        self.boundaries, self.regions = named("boundaries", self.boundaries), named("regions", self.regions)
         for name, wanted in self.regions.items():
-            wanted = np.asarray(wanted)
+            wanted = reals(f"Region '{name}'", wanted, MeshError)
             if wanted.size and (wanted.min() < 0 or wanted.max() >= count):
                 raise MeshError(
-                    f"Region '{name}' names polytopes {wanted.min()} to {wanted.max()}; there are {count}, from 0."
+                    f"Region '{name}' names polytopes {wanted.min():g} to {wanted.max():g}; there are {count}, from 0."
                 )
         return self
 
     def listed(self) -> CellList:
         """The simplices as a cell list, with regions of simplices. Raises MeshError."""
         part = self.owner if self.part is None else self.part
-        regions = {name: np.flatnonzero(np.isin(part, wanted)) for name, wanted in self.regions.items()}
+        regions = {
+            name: np.flatnonzero(np.isin(part, wanted)) for name, wanted in named("regions", self.regions).items()
+        }
         return CellList(self.cell, self.cells, self.points, self.boundaries, regions).checked()
 
 
@@ -100,7 +106,7 @@ def polyhedra(cells, points, boundaries=None, regions=None, degrees=None, comm=N
 
     Polyhedra are divided into tetrahedra between the centroids of cells and of faces. Raises MeshError.
     """
-    return made_mesh(lambda: _tetrahedra(cells, points, boundaries or {}, regions or {}), degrees, _mpi(comm), prefix)
+    return made_mesh(lambda: _tetrahedra(cells, points, boundaries, regions), degrees, place(comm, prefix), prefix)
 
 
 @staged("mesh")
@@ -112,21 +118,21 @@ def polygons_from_file(path, degrees=None, comm=None, prefix: str = "") -> Mesh:
     """
 
     def divided() -> Divided:
-        dim, *found = read(Path(path))
+        dim, *found = read(given_path("A file of polytopes", path, MeshError))
         return (_triangles if dim == 2 else _tetrahedra)(*found)
 
-    return made_mesh(divided, degrees, _mpi(comm), prefix)
+    return made_mesh(divided, degrees, place(comm, prefix), prefix)
 
 
-def _triangles(cells, points, boundaries: dict, regions: dict) -> Divided:
+def _triangles(cells, points, boundaries, regions) -> Divided:
     """Polygons as triangles. Raises MeshError."""
     triangles, owner, all_points = PolygonList(cells, points).triangles()
     return Divided("triangle", triangles, all_points, owner, boundaries, regions).checked()
 
 
-def _tetrahedra(cells, points, boundaries: dict, regions: dict) -> Divided:
+def _tetrahedra(cells, points, boundaries, regions) -> Divided:
     """Polyhedra as tetrahedra. Raises MeshError."""
     found = PolyhedronList(cells, points)
-    named = {name: found.triangles_of(name, faces) for name, faces in boundaries.items()}
+    triangles = {name: found.triangles_of(name, faces) for name, faces in named("boundaries", boundaries).items()}
     tetrahedra, owner, all_points = found.tetrahedra()
-    return Divided("tetrahedron", tetrahedra, all_points, owner, named, regions).checked()
+    return Divided("tetrahedron", tetrahedra, all_points, owner, triangles, regions).checked()

@@ -7,6 +7,7 @@ from collections import defaultdict
 import numpy as np
 
 from ...errors import MeshError
+from ...given import shown
 from .polygon_list import CLOSE, checked_points, flattened, short
 
 FLAT = 1e-6  # distance from a face's plane, relative to the face's extent, that is taken for none
@@ -22,6 +23,8 @@ class PolyhedronList:
         """`cells`: of each polyhedron its faces, of each face its vertices around it. Raises MeshError."""
         self.points = checked_points(points, 3)
         self.faces, self.cells, self._number = [], [], {}
+        if not isinstance(cells, list | tuple | np.ndarray):
+            raise MeshError(f"Polyhedra are given as {shown(cells)}; give a list of lists of faces.")
         if not len(cells):
             raise MeshError("No polyhedron was given; a mesh takes one or more.")
         for k, cell in enumerate(cells):
@@ -33,6 +36,8 @@ class PolyhedronList:
 
     def _numbered(self, k: int, cell) -> list[int]:
         """Numbers of the faces of polyhedron k; faces with the same vertices are one."""
+        if not isinstance(cell, list | tuple | np.ndarray):
+            raise MeshError(f"Polyhedron {k} is given as {shown(cell)}; give a list of faces.")
         if len(cell) < 4:
             raise MeshError(f"Polyhedron {k} has {len(cell)} faces; it takes four or more.")
         start, vertex = flattened(cell, len(self.points), 3, f"Polyhedron {k}: face")
