@@ -16,6 +16,7 @@ ADDRESS = re.compile(" at 0x[0-9a-f]+")
 
 def shown(value) -> str:
     """A value in one short line, the same on all ranks."""
+    value = value.item() if isinstance(value, np.generic) else value
     return f"{' '.join(ADDRESS.sub('', repr(value)).split()):.80}"
 
 

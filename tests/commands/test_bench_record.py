@@ -93,6 +93,20 @@ def test_a_run_goes_on(tmp_path, capsys):
     assert Rows().run(Record(str(path), resume=True)) == 0 and len(written(path)) == 5
 
 
+def test_rows_say_what_they_were_measured_with(tmp_path, capsys):
+    """A run with other arguments does not go on with them; rows of earlier versions, which say nothing, stay."""
+    path, about = tmp_path / "r.json", {"device": "d", "arguments": "-cells 10"}
+    Rows().run(Record(str(path), about=about))
+    assert {row["arguments"] for row in written(path).values()} == {"-cells 10"}
+    with pytest.raises(OptionError, match="have arguments -cells 10, not -cells 20; give another file"):
+        Record(str(path), resume=True, about=about | {"arguments": "-cells 20"})
+    Record(str(path), resume=True, about=about)
+    assert "do not say" not in capsys.readouterr().out
+    path.write_text(json.dumps([{"name": "a0", "kernel": "a0", "device": "d"}]))
+    assert Record(str(path), resume=True, about=about).due(["a0", "a1"]) == ["a1"]
+    assert "kept of" in (said := capsys.readouterr().out) and "; some do not say their arguments\n" in said
+
+
 def test_time_is_over(tmp_path, capsys):
     path = tmp_path / "r.json"
     record, rows = Record(str(path), seconds=100.0), Rows()
@@ -190,6 +204,11 @@ def test_bench_goes_on_after_a_failure(tmp_path, monkeypatch, capsys):
     assert bench.main([*arguments, "-resume"]) == 0
     assert [row["kernel"] for row in json.loads(path.read_text())] == ["cg element cell"] * 2
     assert roofline.draw([str(path)], str(picture)) == 0
+    assert [row["arguments"] for row in json.loads(path.read_text())] == ["-cells 500"] * 2
+    before = path.read_text()
+    with pytest.raises(OptionError, match="have arguments -cells 500, not -cells 600; give another file"):
+        bench.main([*arguments, "-cells", "600", "-resume"])
+    assert path.read_text() == before
     assert bench.main([*arguments, "-resume", "-seconds", "0"]) == 0
     assert "left: " not in capsys.readouterr().out
     with pytest.raises(OptionError, match="is in the name of no row"):

@@ -37,7 +37,8 @@ def main(arguments: list[str]) -> int:
         f"multiply-adds in registers: {peak / 1e9:.0f} GF/s ({given.fe_precision} precision)",
         flush=True,
     )
-    record = Record.of(given, device=device.name, precision=given.fe_precision)
+    arguments = f"-cells {'default' if given.cells is None else format(given.cells, 'g')}"
+    record = Record.of(given, device=device.name, precision=given.fe_precision, arguments=arguments)
     groups = chosen(_groups(given)(device, given, copy), given.only)
     left = measure(groups, record, _shown(peak), device)
     code = record.end(left)

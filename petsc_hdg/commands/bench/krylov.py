@@ -46,7 +46,8 @@ def main(arguments: list[str]) -> int:
     """Measure, print a line a solver; with `-json FILE` write the rows too."""
     given = _parser().parse_args(arguments)
     device = Device.select(given.fe_device)
-    record, copy = Record.of(given), copy_bandwidth(device)
+    record = Record.of(given, device=device.name, arguments=f"-iterations {given.iterations}")
+    copy = copy_bandwidth(device)
     print(f"{device.view()}\n  copy of a buffer: {copy / 1e9:.1f} GB/s\n  {_line(COLUMNS)}", flush=True)
     several = given.unknowns or (GPU_UNKNOWNS if device.is_gpu else CPU_UNKNOWNS)
     groups = [_group(s, unknowns, device, given, copy) for unknowns in several for s in given.schemes]

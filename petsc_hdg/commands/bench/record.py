@@ -28,20 +28,22 @@ class Record:
     """Rows by their names, in the order in which they were begun; a row that failed has its name and `failed` alone.
 
     path: JSON file, replaced as a whole after each row; "": none.   resume: keep the file's rows.
-    seconds: after which `is_over`; None: never.   about: what kept rows must have in common with this run (device, …).
+    seconds: after which `is_over`; None: never.
+    about: what all rows are measured with (device, precision, arguments); each says it, and kept rows must have it in
+    common with this run.
     """
 
     def __init__(self, path: str = "", resume: bool = False, seconds: float | None = None, about: dict | None = None):
         if resume and not path:
             raise OptionError("-resume goes on with a file of rows: give it by -json FILE")
-        self.path, self.seconds, self.start = path, seconds, time.perf_counter()
-        self.rows = kept_rows(path, about or {}) if resume and Path(path).exists() else {}
+        self.path, self.seconds, self.start, self.about = path, seconds, time.perf_counter(), about or {}
+        self.rows = kept_rows(path, self.about) if resume and Path(path).exists() else {}
         self._texts = {name: _text(row) for name, row in self.rows.items()}  # of many rows, each is encoded once
         self.failed_before = {name for name, row in self.rows.items() if "failed" in row}
         self.done: set[str] = set()  # names that this run has dealt with
         self.failed: list[str] = []
         if self.rows:
-            print(f"  -resume: kept of {path}: {_rows(len(self.measured))}", flush=True)
+            print(f"  -resume: kept of {path}: {_rows(len(self.measured))}{self._untold()}", flush=True)
 
     @classmethod
     def of(cls, given, **about) -> Record:
@@ -70,9 +72,14 @@ class Record:
 
     def keep(self, name: str, row: dict) -> dict:
         """Take a row; returns it with its name, and when it was there, in seconds since the run began."""
-        self._put(name, {**row, "elapsed_seconds": round(time.perf_counter() - self.start, 2)})
+        self._put(name, {**self.about, **row, "elapsed_seconds": round(time.perf_counter() - self.start, 2)})
         self.done.add(name)
         return self.rows[name]
+
+    def _untold(self) -> str:
+        """What kept rows, which earlier versions wrote, do not say."""
+        untold = [key for key in self.about if any(key not in row for row in self.measured)]
+        return f"; some do not say their {' and '.join(untold)}" if untold else ""
 
     def skip(self, names) -> None:
         """Take note that rows do not exist here."""

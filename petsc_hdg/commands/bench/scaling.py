@@ -47,7 +47,7 @@ GPU_UNKNOWNS, CPU_UNKNOWNS = 1e6, 2e4  # of a rank
 
 def main(arguments: list[str]) -> int:
     """Measure, print a line a case; with `-json FILE` write the rows too, with `-png FILE` draw them."""
-    given = own_arguments(_parser(), arguments)[0]
+    given, others = own_arguments(_parser(), arguments)
     world = PETSc.COMM_WORLD.tompi4py()
     if given.read:
         if world.rank == 0:
@@ -62,7 +62,7 @@ def main(arguments: list[str]) -> int:
         name = f"{row_name(f'scaling {mode} {scheme}', cell, degree)}, {_size(unknowns)}"
         make = partial(_row, mode=mode, scheme=scheme, unknowns=unknowns, most_ranks=most, given=given)
         cases += [Case(f"{name}, of {most}" if mode == "strong" else name, n, make) for n in counts]
-    return _measure(world, cases, given)
+    return _measure(world, cases, given, " ".join(others) or "none")
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,13 @@ class Case:
         return f"{self.what}, ranks {self.ranks}"
 
 
-def _measure(world, cases: list[Case], given) -> int:
-    """Measure what the record of rank 0 lacks, and say what it holds then; the exit code. Collective."""
+def _measure(world, cases: list[Case], given, arguments: str) -> int:
+    """Measure what the record of rank 0 lacks, and say what it holds then; the exit code. Collective.
+
+    arguments: those for PETSc and for problems, which rows are measured with.
+    """
     with collectively(world):
-        record = Record.of(given) if world.rank == 0 else Record()
+        record = Record.of(given, arguments=arguments) if world.rank == 0 else Record()
     _say(world, scaling_view.header())
     named, code, left = {case.name: case for case in cases}, 0, 0
     due = world.bcast(record.due(named))

@@ -57,10 +57,10 @@ WIDTHS = (-10, -14, 6, 10, 8, 8, 9, 8, 5, 9, 6, 8, 7)
 
 def main(arguments: list[str]) -> int:
     """Solve, print a line a scheme; `-json FILE` writes the rows too."""
-    given = own_arguments(_parser(), arguments)[0]
+    given, others = own_arguments(_parser(), arguments)
     PETSc.Log.begin()
     device = Device.select(Options.from_petsc().device)
-    record = Record.of(given, device=device.name)
+    record = Record.of(given, device=device.name, arguments=" ".join([f"-shaken {given.shaken:g}", *others]))
     print("  " + _line(COLUMNS), flush=True)
     left = measure((_group(scheme, given, device) for scheme in given.schemes), record, shown_by(_formatted), device)
     return record.end(left)

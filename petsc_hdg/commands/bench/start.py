@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
     if given.once:
         print(json.dumps(first_solve(given.once)))
         return 0
-    record = Record.of(given)
+    record = Record.of(given, arguments=" ".join(others) or "none")
     print("  " + _line(COLUMNS), flush=True)
     left = measure((_group(scheme, others) for scheme in given.schemes), record, shown_by(_formatted))
     return record.end(left)
