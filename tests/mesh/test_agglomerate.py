@@ -1,5 +1,6 @@
 """Agglomerates: connected, balanced, as many as asked for, the same on any number of ranks; and bad input."""
 
+import ctypes
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from conftest import MESHES
 from mpi4py import MPI
 
+from petsc_hdg.errors import MeshError
 from petsc_hdg.mesh import Mesh, Polytopes, agglomerate, coarsen
 from petsc_hdg.mesh.graph import Graph, by_first
 from petsc_hdg.mesh.partition import metis as partition
@@ -193,3 +195,24 @@ def test_shares(weights, total, most, shares):
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7])
 def test_any_number_of_ranks(mpirun, ranks):
     assert "agglomerates agree" in mpirun(ranks, SCRIPT).stdout
+
+
+def test_metis_is_silent_about_empty_parts(capfd):
+    """One cell weighs as much as all others, so that bisections give it parts that nothing is left for."""
+    n, count = 40, 20
+    graph = Graph.from_pairs(np.stack([np.arange(n - 1), np.arange(1, n)], axis=1), np.r_[1e4, np.ones(n - 1)])
+    assert len(np.unique(partition.metis(graph, count, bisect=True))) < count, "there are parts without cells"
+    print("after")
+    assert capfd.readouterr().out == "after\n"
+
+
+def test_metis_fails_in_a_sentence(monkeypatch, capfd):
+    def failing(*_, **__):
+        ctypes.CDLL(None).puts(b"Input Error: Incorrect nparts.")
+        raise RuntimeError("Caught an unknown exception!")
+
+    monkeypatch.setattr("pymetis.part_graph", failing)
+    graph = Graph.from_pairs(np.array([[0, 1], [1, 2]]), np.ones(3))
+    with pytest.raises(MeshError, match=r"METIS cannot make 2 parts of 3 cells .Input Error: Incorrect nparts\..; ask"):
+        partition.metis(graph, 2)
+    assert capfd.readouterr().out == ""

@@ -9,6 +9,7 @@ import numpy as np
 from ...errors import MeshError
 from ..base_cells import cells_of
 from ..graph import Graph, by_first
+from .said import kept_from_output
 from .trees import branches, halves
 
 FEW = 16  # vertices a part below which METIS fails here and there: it makes parts of ROUGH vertices, divided further
@@ -61,14 +62,22 @@ def metis(graph: Graph, count: int, bisect: bool = False) -> np.ndarray:
     zeros = np.zeros(n, np.int64)
     kway = count <= KWAY and not bisect
     contiguous = kway and not graph.components(zeros).any()
-    found = pymetis.part_graph(
-        count,
-        pymetis.CSRAdjacency(graph.start, graph.neighbour),
-        vweights=None if np.ptp(graph.weights) == 0 else whole_weights(graph.weights, graph.weights.mean(), n),
-        eweights=None if (graph.shared == 1).all() else graph.shared,
-        recursive=not kway,
-        options=pymetis.Options(contig=int(contiguous), seed=1),
-    )
+    weights = None if np.ptp(graph.weights) == 0 else whole_weights(graph.weights, graph.weights.mean(), n)
+    with kept_from_output() as said:  # METIS prints that it leaves parts empty, which is no fault here
+        try:
+            found = pymetis.part_graph(
+                count,
+                pymetis.CSRAdjacency(graph.start, graph.neighbour),
+                vweights=weights,
+                eweights=None if (graph.shared == 1).all() else graph.shared,
+                recursive=not kway,
+                options=pymetis.Options(contig=int(contiguous), seed=1),
+            )
+        except RuntimeError as error:
+            raise MeshError(
+                f"METIS cannot make {count} parts of {n} cells ({said() or error}); ask for fewer, or for PETSc's own "
+                "partitioner by -petscpartitioner_type simple."
+            ) from None
     return np.asarray(found.vertex_part, np.int64)
 
 
