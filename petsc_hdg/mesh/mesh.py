@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cached_property
 
 import numpy as np
@@ -34,6 +35,7 @@ class Mesh:
     """
 
     polytopes: Polytopes | None = None
+    _told = False  # whether it was told what `left_out` says
     dm = Alive("The mesh (mesh.dm)", MeshError)
 
     def __init__(self, dm):
@@ -187,12 +189,32 @@ class Mesh:
         return self.exchange.sum(points)[first - start : last - start]
 
     def facet_mask(self, label: str) -> np.ndarray:
-        """Facets of a named boundary [facet] bool, also interior ones with that name. Collective. Raises MeshError."""
+        """Facets of a named boundary [facet] bool, also interior ones with that name. Collective. Raises MeshError.
+
+        "boundary" is all exterior facets, unless the mesh has a label of that name; one that leaves some out is told.
+        """
         if isinstance(label, str) and label == EXTERIOR and not self.labels_table.has(label, 1):
             return self.exterior
         with collectively(self.comm):
             self.labels_table.resolve(label, 1)
+        if label == EXTERIOR and self.left_out and not self._told:
+            self._told = True
+            if self.comm.rank == 0:
+                warnings.warn(
+                    f"'{EXTERIOR}' is {self.left_out}; give its label another name to mean all.", stacklevel=2
+                )
         return self.labels_table.points(label, 1)
+
+    @cached_property
+    def left_out(self) -> str:
+        """What the mesh's own label "boundary" leaves out, in words; "" where all is meant. Collective at first use."""
+        if not self.labels_table.has(EXTERIOR, 1):
+            return ""
+        facets = self.topology.entity[self.dim - 1][: self.num_cells]
+        exterior = self.exterior[facets]
+        count = exterior & ~self.labels_table.points(EXTERIOR, 1)[facets]
+        left, total = self.comm.allreduce(np.array([count.sum(), exterior.sum()]))
+        return f"a label of the mesh, which leaves out {left} of {total} exterior facets" if left else ""
 
     def boundary_facets(self, label: str) -> tuple[np.ndarray, np.ndarray]:
         """Exterior facets of owned cells on a named boundary ("boundary": all), each once over all ranks. Collective.

@@ -12,6 +12,7 @@ from ..device import ranks
 from ..discretizations import CellField, PolytopicDG
 from ..discretizations.dofmap import element_nodes
 from ..errors import OptionError, collectively
+from ..mesh.labels import EXTERIOR
 from ..reference import ReferenceElement, on_facets
 from . import balance
 from .traffic import memory_line
@@ -169,6 +170,7 @@ def describe(problem) -> str:
         f"quadrature of degree {disc.quadrature_degree}, {disc.quadrature.num_points} points",
         f"  kernel: {variant} ({shape or 'one thread a cell'}), {options.precision} precision, "
         f"{'linear' if problem.physics.is_linear else 'nonlinear'}",
+        *([f"  '{EXTERIOR}' is {problem.mesh.left_out}"] if problem.mesh.left_out else []),
         *problem.operator.details(complete=not problem.missing_auxiliary),
         *balance.lines(problem),
         problem.device.view(),

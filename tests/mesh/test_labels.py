@@ -1,5 +1,7 @@
 """Names of boundaries and regions, from files, boxes and the user's own labels."""
 
+import warnings
+
 import numpy as np
 import pytest
 from conftest import MESHES
@@ -105,3 +107,30 @@ def test_interior_facets_of_a_label_are_in_its_closure_only():
     )
     assert len(mesh.boundary_facets("cut")[0]) == 0 and len(mesh.boundary_facets("low")[0]) == 1
     assert mesh.closure_mask("cut").sum() == 3
+
+
+def marked(count: int, name: str = "boundary") -> Mesh:
+    """A box of 3 × 2 squares from PETSc, `count` of whose 10 exterior facets have a name."""
+    dm = PETSc.DMPlex().createBoxMesh([3, 2], simplex=False, interpolate=True, comm=PETSc.COMM_SELF)
+    dm.createLabel("all")
+    dm.markBoundaryFaces("all", 1)
+    dm.createLabel(name)
+    start, end = dm.getDepthStratum(1)
+    facets = [point for point in dm.getStratumIS("all", 1).getIndices() if start <= point < end]
+    assert len(facets) == 10
+    for facet in facets[:count]:
+        dm.setLabelValue(name, facet, 1)
+    dm.removeLabel("all")
+    return Mesh(dm)
+
+
+def test_a_label_of_the_name_boundary_is_that_label():
+    """It is told once that it leaves something out."""
+    mesh = marked(4)
+    with pytest.warns(UserWarning, match="'boundary' is a label of the mesh, which leaves out 6 of 10 exterior facets"):
+        assert len(mesh.boundary_facets("boundary")[0]) == 4
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(mesh.boundary_facets("boundary")[0]) == 4
+        for whole in (marked(10), marked(4, "wall"), Mesh.box((3, 2), simplex=False)):
+            assert len(whole.boundary_facets("boundary")[0]) == 10 and not whole.left_out
