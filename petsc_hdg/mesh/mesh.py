@@ -212,8 +212,8 @@ class Mesh:
             return ""
         facets = self.topology.entity[self.dim - 1][: self.num_cells]
         exterior = self.exterior[facets]
-        count = exterior & ~self.labels_table.points(EXTERIOR, 1)[facets]
-        left, total = self.comm.allreduce(np.array([count.sum(), exterior.sum()]))
+        without = exterior & ~self.labels_table.points(EXTERIOR, 1)[facets]
+        left, total = self.comm.allreduce(np.array([without.sum(), exterior.sum()]))
         return f"a label of the mesh, which leaves out {left} of {total} exterior facets" if left else ""
 
     def boundary_facets(self, label: str) -> tuple[np.ndarray, np.ndarray]:

@@ -7,6 +7,7 @@ import pytest
 from conftest import MESHES
 from petsc4py import PETSc
 
+import petsc_hdg as fe
 from petsc_hdg.errors import MeshError
 from petsc_hdg.mesh import Mesh
 
@@ -134,3 +135,13 @@ def test_a_label_of_the_name_boundary_is_that_label():
         assert len(mesh.boundary_facets("boundary")[0]) == 4
         for whole in (marked(10), marked(4, "wall"), Mesh.box((3, 2), simplex=False)):
             assert len(whole.boundary_facets("boundary")[0]) == 10 and not whole.left_out
+
+
+def test_views_tell_what_the_label_leaves_out():
+    flux = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
+    physics = fe.Physics({"u": 1}, "f0[0] = -1;", flux, boundary=[fe.Dirichlet("boundary", 0.0)])
+    for mesh, told in ((marked(4), 1), (marked(10), 0)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            problem = fe.Problem(mesh, physics, check_kernels=False)
+        assert problem.view().count("'boundary' is a label of the mesh, which leaves out 6 of 10") == told
