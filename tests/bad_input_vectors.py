@@ -48,6 +48,7 @@ def diagonal_into_another(c, backend: str) -> None:
 
 
 OTHER = r"A vector of \d+ unknowns on rank \d was given to a problem that has \d+ there; give what solve"
+SIZES = r"has vectors of \d+ entries, and one of \d+ was given: "
 NO_VEC = "was given where a solution, a PETSc Vec, is wanted; give what solve, interpolate or create_vec"
 
 BAD_VECTORS = {
@@ -64,16 +65,16 @@ BAD_VECTORS = {
     "restart into another problem's vector": (lambda c, f: problem(c).restart(f / "a.h5", u=of_another(c)), OTHER),
     "solver of another problem": (
         lambda c, f: (made := problem(c)).callbacks.residual(None, of_another(c), made.create_vec()),
-        r"A solver was given a vector of \d+ unknowns, and the problem it was made for has \d+: give what interpolate",
+        "the problem that a solver was made for " + SIZES + "give what interpolate",
     ),
     "residual of another problem": (
         lambda c, f: (made := problem(c)).callbacks.residual(None, made.create_vec(), of_another(c)),
-        r"A solver was given a vector of \d+ unknowns, and the problem it was made for has",
+        "the problem that a solver was made for " + SIZES + "give what interpolate",
     ),
     **{
         f"diagonal of another problem, {backend}": (
             lambda c, f, b=backend: diagonal_into_another(c, b),
-            r"a diagonal of \d+ entries does not go into a vector of \d+: mat.createVecLeft\(\) makes one",
+            "the diagonal of a matrix " + SIZES + "mat.createVecLeft.. makes one",
         )
         for backend in ("cg_gpu", "hdg_gpu", "sipg_gpu")
     },

@@ -7,6 +7,7 @@ from petsc4py import PETSc
 from ..errors import SolveError, collectively
 from ..mesh import petsc_c
 from ..operators.block_jacobi import LIVING
+from ..operators.sizes import require_sizes
 from .course import Course, Norm, Reason
 from .matrices import Matrix
 from .operation import LEFT, Operation
@@ -85,15 +86,13 @@ class DeviceSolver:
 
     def _require(self, ksp, b, x) -> None:
         """Raise SolveError unless matrices are square and vectors have their rows. Collective."""
-        mats, mine = ksp.getOperators(), b.getLocalSize()
+        mats = ksp.getOperators()
+        rows = mats[0].getSizes()[0]
         with collectively(ksp.comm.tompi4py()):
-            if {x.getLocalSize(), *(size for mat in mats for size in mat.getLocalSize())} == {mine}:
-                return
-            sizes = ", ".join("{} by {}".format(*mat.getSize()) for mat in mats)
-            raise SolveError(
-                f"{self.name} was given matrices of {sizes}, a right-hand side of {b.getSize()} and a solution of "
-                f"{x.getSize()}: it takes square matrices and vectors that mat.createVecs() makes"
-            )
+            if any(size != rows for mat in mats for size in mat.getSizes()):
+                sizes = ", ".join("{} by {}".format(*mat.getSize()) for mat in mats)
+                raise SolveError(f"{self.name} was given matrices of {sizes}: it takes square ones of one size")
+            require_sizes(self.name, rows, (b, x), "mat.createVecs() makes right-hand sides and solutions")
 
     def solveTranspose(self, ksp, b, x) -> None:
         """Raises SolveError."""

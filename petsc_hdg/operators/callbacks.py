@@ -7,8 +7,8 @@ import math
 from petsc4py import PETSc
 
 from ..alive import Alive
-from ..errors import OptionError
 from ..mesh import petsc_c
+from .sizes import require_sizes
 
 SHIFT_BITS = 36  # t/dt · eps is what times lose: this is enough for 1e5 steps
 
@@ -100,14 +100,9 @@ class Callbacks:
         return self.operator.version, self.operator.linearizations, *(mat.stateGet() for mat in matrices)
 
     def _require(self, *vectors) -> None:
-        """Raise OptionError unless a solver works on vectors of this problem's unknowns."""
-        wanted = self.jacobian.getSizes()[0]
-        for vector in vectors:
-            if vector is not None and vector.getSizes() != wanted:
-                raise OptionError(
-                    f"A solver was given a vector of {vector.getSize()} unknowns, and the problem it was made for has "
-                    f"{wanted[1]}: give what interpolate or create_vec of that problem returns."
-                )
+        """Raise SolveError unless a solver works on vectors of this problem's unknowns."""
+        remedy = "give what interpolate or create_vec of that problem returns"
+        require_sizes("the problem that a solver was made for", self.jacobian.getSizes()[0], vectors, remedy)
 
     def _residual(self, t, x, x_t, f) -> None:
         self._require(x, x_t, f)

@@ -7,6 +7,7 @@ from petsc4py import PETSc
 from .. import stages
 from ..errors import SolveError
 from .block_jacobi import LIVING
+from .sizes import require_sizes
 
 
 class JacobianContext:
@@ -94,8 +95,4 @@ class JacobianContext:
 
 def require_rows(mat, vector) -> None:
     """Raise SolveError unless a vector is one of a matrix' rows."""
-    if vector.getSizes() != mat.getSizes()[0]:
-        raise SolveError(
-            f"a diagonal of {mat.getSize()[0]} entries does not go into a vector of {vector.getSize()}: "
-            "mat.createVecLeft() makes one"
-        )
+    require_sizes("the diagonal of a matrix", mat.getSizes()[0], [vector], "mat.createVecLeft() makes one")

@@ -35,7 +35,7 @@ def refusal(ksp: PETSc.KSP, b, x) -> str:
 def test_vectors_of_another_size(method, sizes):
     b, x = (PETSc.Vec().createSeq(size) for size in sizes)
     said = refusal(solver(laplacian(12, PETSc.COMM_SELF), method), b, x)
-    assert f"12 by 12, a right-hand side of {sizes[0]} and a solution of {sizes[1]}: " in said
+    assert f"petsc_hdg.{method} has vectors of 12 entries, and one of 20 was given: mat.createVecs() makes" in said
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -44,7 +44,7 @@ def test_a_matrix_that_is_not_square(method):
     mat.assemble()
     x, b = mat.createVecs()
     said = refusal(solver(mat, method), b, x)
-    assert "3 by 5, a right-hand" in said and "it takes square matrices" in said
+    assert "was given matrices of 3 by 5, 3 by 5: it takes square ones of one size" in said
 
 
 @pytest.mark.parametrize("method", METHODS)
