@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import sys
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from mpi4py import MPI
 from petsc_hdg.commands.bench.copy import copy_bandwidth
 from petsc_hdg.commands.bench.peak import arithmetic_peak
 from petsc_hdg.commands.bench.poly import PARTS, Measures, operator_on, poly_row
+from petsc_hdg.commands.bench.record import Record, add_options
 from petsc_hdg.device import Device
 from petsc_hdg.mesh import Mesh, agglomerate
 from petsc_hdg.physics import Dirichlet, Physics
@@ -104,29 +104,34 @@ def main() -> None:
     parser.add_argument("-approaches", default="1,2", help="of 1, 2, atomic")
     parser.add_argument("-precisions", default="double,single", help="of double, single")
     parser.add_argument("-repeat", type=int, default=5, help="measurements a part; the median is given")
-    parser.add_argument("-json", default="", help="file that receives the rows")
+    add_options(parser)
     given = parser.parse_args()
     device = Device.select(given.fe_device)
+    record = Record.of(given, device=device.name, arguments=f"-scale {given.scale:g}")
     copy = copy_bandwidth(device)
     print(f"{device.view()}\n  copy of a buffer: {copy / 1e9:.1f} GB/s, read and written bytes counted", flush=True)
     print("  columns: ms, ms per million unknowns, fraction of the arithmetic peak; the paper's are not in our copy")
-    meshes, rows = Meshes(given.scale), []
+    meshes, approaches = Meshes(given.scale), given.approaches.split(",")
     for precision in given.precisions.split(","):
         peak = arithmetic_peak(device, precision)
         print(f"{precision} precision, peak {peak / 1e9:.0f} GF/s measured", flush=True)
         for number in map(int, given.meshes.split(",")):
-            mesh = meshes.of(number)
+            mesh = None
             for degree in map(int, given.degrees.split(",")):
-                found = []
-                for approach in given.approaches.split(","):
-                    limits = (copy, peak, precision)
-                    found += measure(mesh, number, device, limits, given, degree, approach)
-                rows += found
+                limits, found = (copy, peak, precision), []
+                for approach in approaches:
+                    names = [f"dong {t}, approach {approach}, mesh {number}, p {degree}, {precision}" for t in ROWS]
+                    if record.due(names):
+                        if record.is_over:
+                            sys.exit(record.end(1))
+                        mesh = mesh or meshes.of(number)
+                        rows = measure(mesh, number, device, limits, given, degree, approach)
+                        for name, row in zip(names, rows, strict=True):
+                            record.keep(name, row)
+                    found += [record.rows[name] for name in names]
                 sizes = "{polytopes} polytopes of {cells} triangles, {dofs} unknowns".format(**found[0])
                 print(f"mesh {number}, p = {degree}: {sizes}")
                 print(table(found), flush=True)
-                if given.json:
-                    Path(given.json).write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -16,10 +16,12 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import sys
 from math import log
 from pathlib import Path
 
 from petsc_hdg.commands.bench.copy import copy_bandwidth, median_seconds
+from petsc_hdg.commands.bench.record import Record, add_options
 from petsc_hdg.commands.bench.sipg import Launches, Tile
 from petsc_hdg.device import Device
 from petsc_hdg.errors import DeviceError, OptionError
@@ -125,9 +127,10 @@ def main() -> None:
     parser.add_argument("-n", type=int, default=512, help="squares along a side in table 4.16")
     parser.add_argument("-tile", type=int, default=512, help="largest n that is one mesh")
     parser.add_argument("-repeat", type=int, default=7, help="measurements a part; the median is given")
-    parser.add_argument("-json", default="", help="file that receives the rows")
+    add_options(parser)
     given = parser.parse_args()
     device = Device.select(given.fe_device)
+    record = Record.of(given, device=device.name, arguments=f"-tile {given.tile}")
     copy = copy_bandwidth(device)
     print(f"{device.view()}\n  copy of a buffer: {copy / 1e9:.1f} GB/s, read and written bytes counted", flush=True)
     tiles, tables = Tiles(given.tile), {}
@@ -139,10 +142,13 @@ def main() -> None:
         print(f"{name}, ms (paper, K20x)", flush=True)
         rows = tables[name] = []
         for n, degree in cases:
-            rows.append(measure(tiles, device, given, copy, n, degree))
+            title = f"{name}, n {n}, p {degree}"
+            if record.due([title]):
+                if record.is_over:
+                    sys.exit(record.end(1))
+                record.keep(title, measure(tiles, device, given, copy, n, degree))
+            rows.append(record.rows[title])
             print(line(rows[-1], rows[-2] if len(rows) > 1 else None, key), flush=True)
-            if given.json:
-                Path(given.json).write_text(json.dumps(tables, indent=1) + "\n")
     print("table4_17, GB/s (paper, K20x)")
     for row in tables["table4_16"]:
         print(bandwidth_line(row))

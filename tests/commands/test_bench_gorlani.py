@@ -26,7 +26,12 @@ def run(mpirun, tmp_path_factory):
     path = tmp_path_factory.mktemp("gorlani") / "rows.json"
     options = ["-meshes", "8,16", "-p", "1", "-n", "16", "-tile", "8", "-degrees", "1,2", "-repeat", "1"]
     said = mpirun(1, SCRIPT, *options, "-json", path).stdout
-    return said, json.loads(path.read_text())
+    rows = json.loads(path.read_text())
+    again = mpirun(1, SCRIPT, *options, "-json", path, "-resume").stdout
+    assert "-resume: kept of" in again and ": 4 rows" in again and json.loads(path.read_text()) == rows
+    other = mpirun(1, SCRIPT, *options[:-4], "-degrees", "1", "-tile", "16", "-json", path, "-resume", check=False)
+    assert "have arguments -tile 8, not -tile 16; give another file" in other.stderr
+    return said, {name: [r for r in rows if r["name"].startswith(name)] for name in ("table4_15", "table4_16")}
 
 
 def test_rows(run, gorlani):

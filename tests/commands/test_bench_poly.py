@@ -38,7 +38,10 @@ def dong(mpirun, tmp_path_factory):
     """What benchmarks/dong.py says, and its rows."""
     path = tmp_path_factory.mktemp("dong") / "rows.json"
     options = ["-scale", "0.001", "-degrees", "1", "-repeat", "1", "-precisions", "double", "-json", path]
-    return mpirun(1, "benchmarks/dong.py", *options).stdout, json.loads(path.read_text())
+    said, rows = mpirun(1, "benchmarks/dong.py", *options).stdout, json.loads(path.read_text())
+    again = mpirun(1, "benchmarks/dong.py", *options, "-resume").stdout
+    assert f": {len(rows)} rows" in again and json.loads(path.read_text()) == rows
+    return said, rows
 
 
 def test_rows_of_every_approach(rows):
