@@ -165,8 +165,25 @@ BAD_OPTIONS = {
             physics(boundary=[fe.Dirichlet("middle", 0.0)]),
             Options(backend="sipg_gpu", check_kernels=False),
         ),
-        "'middle', which holds facets inside the mesh; sipg_gpu takes conditions on the exterior only",
+        "'middle', which holds facets inside the mesh; sipg_gpu and poly_gpu take conditions on the exterior only",
     ),
+    "flux through facets inside the mesh": (
+        lambda c, f: (made := fe.Problem(divided(c), clamped(), Options(check_kernels=False))).flux(
+            "middle", made.create_vec()
+        ),
+        "The boundary 'middle' holds facets inside the mesh; natural conditions and fluxes are those of exterior",
+    ),
+    **{
+        f"a natural condition inside the mesh by {backend}": (
+            lambda c, f, backend=backend: fe.Problem(
+                divided(c),
+                physics(boundary=[fe.Dirichlet("boundary", 0.0), fe.Neumann("middle", 1.0)]),
+                Options(backend=backend, check_kernels=False),
+            ).solve(),
+            "The boundary 'middle' holds facets inside the mesh; natural conditions and fluxes are those of exterior",
+        )
+        for backend in ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")
+    },
     "fast product of a coefficient": (
         lambda c, f: problem(
             c,

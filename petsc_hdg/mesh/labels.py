@@ -12,7 +12,7 @@ from copy import copy
 import numpy as np
 from petsc4py import PETSc
 
-from ..errors import MeshError
+from ..errors import MeshError, collectively
 from ..given import shown
 
 EXTERIOR = "boundary"  # the name of all exterior facets, in every mesh
@@ -91,6 +91,20 @@ class Labels:
             mask[stratum_points(self.dm, label, value) - self.chart[0]] = True
         start, end = self._stratum[height]
         return self.exchange.any(mask)[start - self.chart[0] : end - self.chart[0]]
+
+
+def require_exterior(name: str, inside: int, comm) -> None:
+    """Raise MeshError for the name of an interface: no natural condition and no flux tells its two sides apart.
+
+    inside: how many facets inside the mesh have the name on this rank. Collective.
+    """
+    total = comm.allreduce(inside)
+    with collectively(comm):
+        if total:
+            raise MeshError(
+                f"The boundary '{name}' holds facets inside the mesh; natural conditions and fluxes are those of "
+                "exterior facets: give these a name of their own, or cut the mesh there."
+            )
 
 
 def _spoken(names: dict[str, list[tuple[str, int]]]) -> list[str]:

@@ -15,7 +15,7 @@ from . import create, petsc_c, quality
 from .exchange import PointExchange
 from .geometry import Geometry, local_degree, read_blocks, stratum_values
 from .given_meshes import interpolated, kind, place, require_dm
-from .labels import EXTERIOR, Labels
+from .labels import EXTERIOR, Labels, require_exterior
 from .order import BY_FACET, INNER, cell_classes, morton_order, plex_order
 from .polytopes import Polytopes
 from .shapes import shape
@@ -221,7 +221,8 @@ class Mesh:
 
         Returns cells [n] int32, ascending, and local facets [n] int32, in basix' order. Raises MeshError.
         """
-        mask = self.facet_mask(label) & self.exterior
+        mask = self.facet_mask(label)
+        require_exterior(label, np.count_nonzero(mask & ~self.exterior), self.comm)
         cells, local = np.nonzero(mask[self.topology.entity[self.dim - 1][: self.num_cells]])
         return cells.astype(np.int32), local.astype(np.int32)
 

@@ -159,6 +159,7 @@ def _boundary_kinds(mesh, physics, neighbour: np.ndarray) -> np.ndarray:
 def _check_exterior(physics, label: str, inside: int) -> None:
     if inside:
         raise PhysicsError(
-            f"physics '{physics.name}' has a Dirichlet condition on '{label}', which holds facets inside the "
-            "mesh; sipg_gpu takes conditions on the exterior only: give -fe_backend cg_gpu or cut the mesh there"
+            f"physics '{physics.name}' has a Dirichlet condition on '{label}', which holds facets inside the mesh; "
+            "sipg_gpu and poly_gpu take conditions on the exterior only: give -fe_backend cg_gpu or hdg_gpu, or cut "
+            "the mesh there"
         )
