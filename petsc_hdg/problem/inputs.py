@@ -139,19 +139,20 @@ def nodal_values(discretization, value) -> np.ndarray:
 
     Raises PhysicsError for an unknown field or values that do not fit.
     """
-    spaces, dofmap = discretization.spaces, discretization.dofmap
-    given = value if isinstance(value, dict) else {spaces[0].name: value}
-    known = [s.name for s in spaces]
+    fields, dofmap = discretization.physics.fields, discretization.dofmap
+    given = value if isinstance(value, dict) else {fields[0].name: value}
+    known = [f.name for f in fields]
     unknown = [name for name in given if name not in known]
     if unknown:
         raise PhysicsError(f"there is no field '{unknown[0]}' to interpolate; the fields are {', '.join(known)}")
     if isinstance(discretization, PolytopicDG):
-        return _projected(discretization, given)
+        return project(discretization, _values_at(fields, given, quadrature_points(discretization)))
     out = np.zeros(dofmap.num_owned)
-    for space in (s for s in spaces if s.name in given):
+    for space in discretization.spaces:
+        inside = [f for f in fields if 0 <= f.offset - space.first_component < space.components]
         nodes = dof_nodes(discretization.mesh, space)
         numbers = dofmap.compact[dofmap.cell_dofs[:, space.first_dof : space.first_dof + space.num_dofs]]
-        values = _fitting(space, given[space.name], nodes).reshape(numbers.shape)
+        values = _values_at(inside, given, nodes).reshape(numbers.shape)
         mine = numbers < dofmap.num_owned
         out[numbers[mine]] = values[mine]
     return np.concatenate([out, *_cell_values(discretization, given)])
@@ -161,34 +162,28 @@ def _cell_values(discretization, given: dict) -> list[np.ndarray]:
     """Values [cell, node, component], flat, at the nodes of cells whose interior is a part of the state."""
     if not discretization.in_time:
         return []
-    space = discretization.spaces[0]
     nodes = element_nodes(discretization.mesh, discretization.cell_element.nodes)
-    return [_fitting(space, given.get(space.name, 0.0), nodes).ravel()]
+    return [_values_at(discretization.physics.fields, given, nodes).ravel()]
 
 
-def _projected(discretization: PolytopicDG, given: dict) -> np.ndarray:
-    """Values [owned] of the L2 projection of functions {field name: function of x, or numbers}."""
-    x = quadrature_points(discretization)
-    values = np.zeros((*x.shape[:2], discretization.physics.num_components))
-    for space in (s for s in discretization.spaces if s.name in given):
-        components = slice(space.first_component, space.first_component + space.components)
-        values[:, :, components] = _fitting(space, given[space.name], x)
-    return project(discretization, values)
+def _values_at(fields, given: dict, nodes: np.ndarray) -> np.ndarray:
+    """Values [cell, node, component of all fields] of {field name: function of x, or numbers}; others are zero."""
+    return np.concatenate([_fitting(f, given.get(f.name, 0.0), nodes) for f in fields], axis=2)
 
 
-def _fitting(space, function, nodes: np.ndarray) -> np.ndarray:
+def _fitting(field, function, nodes: np.ndarray) -> np.ndarray:
     """Values [cell, node, component] of a function of x, or of numbers."""
-    shape = (*nodes.shape[:2], space.components)
-    values = reals(f"field '{space.name}'", function(nodes) if callable(function) else function, PhysicsError)
+    shape = (*nodes.shape[:2], field.components)
+    values = reals(f"field '{field.name}'", function(nodes) if callable(function) else function, PhysicsError)
     if not np.isfinite(values).all():
         at = "" if values.shape[:2] != shape[:2] else _first_place(values, nodes)
-        raise PhysicsError(f"field '{space.name}' was given a value that is not finite{at}; give finite numbers")
-    if values.shape == shape[:2] and space.components == 1:
+        raise PhysicsError(f"field '{field.name}' was given a value that is not finite{at}; give finite numbers")
+    if values.shape == shape[:2] and field.components == 1:
         return values[:, :, None]
-    if values.shape not in (shape, (space.components,), ()):
+    if values.shape not in (shape, (field.components,), ()):
         raise PhysicsError(
-            f"field '{space.name}' was given values of shape {values.shape} at places of shape {nodes.shape}; "
-            f"give {space.components} number(s), or a function of x that returns {shape}"
+            f"field '{field.name}' was given values of shape {values.shape} at places of shape {nodes.shape}; "
+            f"give {field.components} number(s), or a function of x that returns {shape}"
         )
     return np.broadcast_to(values, shape)
 

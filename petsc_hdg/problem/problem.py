@@ -177,8 +177,8 @@ class Problem(Restartable, Evaluated):
 
         With poly_gpu, which has no nodes, it is the L2 projection.
 
-        value: a number or one number a component; a callable of coordinates x [..., dim] that returns [...]
-        or [..., component]; a dict {field name: one of these}. Fields that are not named are zero.
+        value: of the first field a number or one number a component, or a callable of coordinates x [..., dim] that
+        returns [...] or [..., component]; a dict {field name: one of these}. Fields that are not named are zero.
         """
         with collectively(self.comm):
             values = inputs.nodal_values(self.discretization, value)

@@ -14,6 +14,7 @@ from vtu_reader import read_vtu
 
 from petsc_hdg.errors import MeshError, OptionError
 from petsc_hdg.options import Options
+from petsc_hdg.options.options import BACKENDS
 from petsc_hdg.physics import Dirichlet, Physics, Robin
 from petsc_hdg.problem import Problem
 
@@ -93,6 +94,35 @@ def test_fields_of_cells():
     values, cells = problem.cell_values(u), problem.mesh.num_cells
     shapes = {name: found.shape for name, found in values.items()}
     assert shapes == {"v": (cells, 6, 2), "grad_v": (cells, 6, 4), "v_star": (cells, 10, 2)}
+
+
+def two_fields(rate: str = "") -> Physics:
+    return Physics(
+        {"v": 2, "w": 1},
+        {"v": f"f0[0] = {rate}u[0]; f0[1] = {rate}u[1];", "w": f"f0[0] = {rate}u[2];"},
+        {"v": "for (d = 0; d < 2*dim; ++d) f1[d] = u_x[d];", "w": "for (d = 0; d < dim; ++d) f1[d] = u_x[2*dim + d];"},
+        name="two fields",
+    )
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_fields_are_interpolated_by_their_names(backend):
+    """Under every scheme, also where all fields share one space; those without a name in the dict are zero."""
+    box = box_mesh("triangle", comm=PETSc.COMM_SELF)
+    problem = Problem(box, two_fields("u_t[0] + "), Options(degree=1, backend=backend, check_kernels=False))
+    for given, v, w in (({"w": 2.0}, (0, 0), 2), ({"v": (1.0, 3.0)}, (1, 3), 0), ((1.0, 3.0), (1, 3), 0)):
+        found = problem.cell_values(problem.interpolate(given))
+        np.testing.assert_allclose(found["v"], np.broadcast_to(v, found["v"].shape), atol=1e-13)
+        np.testing.assert_allclose(found["w"], w, atol=1e-13)
+
+
+def test_traces_of_fields_are_interpolated_by_their_names():
+    box = box_mesh("triangle", comm=PETSc.COMM_SELF)
+    problem = Problem(box, two_fields(), Options(degree=1, backend="hdg_gpu", check_kernels=False))
+    with problem.reading(problem.interpolate({"w": lambda x: x[..., 0], "v": (1.0, 3.0)})) as owned:
+        v, w = problem.operator.trace_fields(owned, 0.0)[2]
+    np.testing.assert_allclose(v.values, np.broadcast_to((1.0, 3.0), v.values.shape), rtol=1e-13)
+    np.testing.assert_allclose((w.values.min(), w.values.max()), (0.0, 1.0), atol=1e-13)
 
 
 def test_constants_are_written_at_the_vertices(tmp_path):
