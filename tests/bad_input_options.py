@@ -4,7 +4,7 @@ bad_input_table.py.
 
 from __future__ import annotations
 
-from bad_input_calls import by_database, clamped, mesh, on_a_device_without, physics, problem
+from bad_input_calls import by_database, clamped, mesh, on_a_device_without, physics, problem, waves
 from sample_meshes import divided, hanging
 
 import petsc_hdg as fe
@@ -167,6 +167,13 @@ BAD_OPTIONS = {
         ),
         "'middle', which holds facets inside the mesh; sipg_gpu and poly_gpu take conditions on the exterior only",
     ),
+    **{
+        f"diffusion of another component by {backend}": (
+            lambda c, f, backend=backend: problem(c, waves("v"), backend=backend),
+            r"diffuses component 0 \('u'\) in the equation of component 1 \('v'\), which has no diffusion of its own",
+        )
+        for backend in ("sipg_gpu", "poly_gpu")
+    },
     "flux through facets inside the mesh": (
         lambda c, f: (made := fe.Problem(divided(c), clamped(), Options(check_kernels=False))).flux(
             "middle", made.create_vec()

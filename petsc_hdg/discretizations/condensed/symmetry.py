@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..samples import SAMPLES, random_inputs
+
 TOLERANCE = 1e-13
-SAMPLES = 4  # the first half of positive numbers alone
 
 
 def has_symmetric_derivative(physics, dim: int) -> bool:
@@ -17,14 +18,8 @@ def has_symmetric_derivative(physics, dim: int) -> bool:
 
 
 def _is_symmetric(physics, dim: int, seed: int) -> bool:
-    random, interpreter = np.random.default_rng(seed), physics.interpreter(dim)
-    low = 0.1 if seed < SAMPLES // 2 else -1.0
-    count, aux = physics.num_components, physics.num_auxiliary
-    a, a_x = random.uniform(low, 1, aux), random.uniform(low, 1, (aux, dim))
-    x, normal = random.uniform(low, 1, (2, dim))
-    constants, t = random.uniform(low, 1, len(physics.constants)), random.uniform(0.1, 1)
-    state = random.uniform(low, 1, count), np.zeros(count), random.uniform(low, 1, (count, dim))
-    shift = float(physics.uses_time_derivative)
+    interpreter, count = physics.interpreter(dim), physics.num_components
+    state, (a, a_x, t, shift, x, constants), normal = random_inputs(physics, dim, seed)
     zero, flat = np.zeros(count), np.zeros((count, dim))
     g0, g1, g2, g3 = interpreter.g_blocks(*state, a, a_x, t, shift, x, constants)
     pairs = [(g0, g0.T), (g1, g2.transpose(1, 0, 2)), (g3, g3.transpose(1, 0, 3, 2))]

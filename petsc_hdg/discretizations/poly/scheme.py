@@ -120,7 +120,7 @@ class PolytopicDG(PolytopicSpecs, Discretization):
                 f"{self.fine_degree} on each {self.mesh.cell}, {most} is the most; give a lower -fe_degree or "
                 "-poly_space total"
             )
-        check_sipg(self.physics)
+        check_sipg(self.physics, self.mesh.dim)
 
     def _check_mesh(self) -> None:
         if self.mesh.geometry.degree > 1:

@@ -42,7 +42,7 @@ class InteriorPenalty(SIPGSpecs, ContinuousGalerkin):
         self.degrees = degrees_of(mesh.cell)
         with collectively(mesh.comm):
             super().__init__(mesh, physics, options, limits)
-            check_sipg(physics)
+            check_sipg(physics, mesh.dim)
         self.orientations = Orientations(mesh.cell)
         self.neighbours = neighbours or find_neighbours(mesh, physics, self.orientations)
         self.stride = padded(self.neighbours.num_extended)
