@@ -35,15 +35,6 @@ def clamped(**more):
     return physics(boundary=[fe.Dirichlet("boundary", 0.0)], **more)
 
 
-def waves(diffusing: str):
-    """u_t = v, v_t = Δu, where Δu belongs to the equation of one field or of the other."""
-    rate, other = "f0[0] = u_t[1];", {"u": "v", "v": "u"}[diffusing]
-    f0 = {diffusing: rate, other: "f0[0] = u_t[0] - u[1];"}
-    return fe.Physics(
-        {"u": 1, "v": 1}, f0, {diffusing: FLUX}, boundary=[fe.Dirichlet("boundary", 0.0, "u")], name="waves"
-    )
-
-
 def with_options(call, **values):
     """The value of `call()` under options of PETSc's database."""
     with petsc_options(**values):

@@ -4,8 +4,9 @@ bad_input_table.py.
 
 from __future__ import annotations
 
-from bad_input_calls import by_database, clamped, mesh, on_a_device_without, physics, problem, waves
+from bad_input_calls import by_database, clamped, mesh, on_a_device_without, physics, problem
 from sample_meshes import divided, hanging
+from sample_time import waves
 
 import petsc_hdg as fe
 from petsc_hdg.options import Options

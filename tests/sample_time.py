@@ -50,3 +50,16 @@ def final_error(problem, steps: int, begin=start, t0: float = 0.2, t1: float = 1
     u = problem.solve_in_time(begin(problem, t0), t1, (t1 - t0) / steps, t0)
     assert problem.time_steps == steps and abs(problem.time - t1) < 1e-12, (problem.time_steps, problem.time)
     return problem.errors(u, t1)["L2"]
+
+
+def waves(diffusing: str):
+    """u_t = v, v_t = Δu, where Δu belongs to the equation of one field or of the other."""
+    rate, other = "f0[0] = u_t[1];", {"u": "v", "v": "u"}[diffusing]
+    f0 = {diffusing: rate, other: "f0[0] = u_t[0] - u[1];"}
+    return Physics(
+        {"u": 1, "v": 1},
+        f0,
+        {diffusing: "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"},
+        boundary=[Dirichlet("boundary", 0.0, "u")],
+        name="waves",
+    )

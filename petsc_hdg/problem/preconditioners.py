@@ -125,7 +125,7 @@ def is_symmetric(problem) -> bool:
 def met_indefinite(problem, snes: PETSc.SNES) -> bool:
     """Whether conjugate gradients, unless the user chose them, gave up a symmetric matrix as indefinite, and left the
     state as it was. The next solve takes the method and the smoothers of nonsymmetric matrices. Collective."""
-    ksp, chosen = snes.getKSP(), is_given(problem.prefix, "ksp_type")
+    ksp, chosen = cells_in_time.trace_solver(problem, snes.getKSP()), is_given(problem.prefix, "ksp_type")
     met = problem.symmetric and not chosen and ksp.getType() == "cg" and ksp.getConvergedReason() in solvers.INDEFINITE
     if met:
         problem.symmetric = False

@@ -70,6 +70,13 @@ def solve_in_time(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float = 0.0,
     """The state at t1 from the state u0 at t0, see Problem.solve_in_time. Collective."""
     _check_times(t0, t1, dt)
     function("The monitor of a run in time", monitor)
+    u = _run(problem, u0, t1, dt, t0, monitor)
+    return _run(problem, u0, t1, dt, t0, monitor) if u is None else u
+
+
+def _run(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float, monitor) -> PETSc.Vec | None:
+    """The state at t1; None where the first step found that the default Krylov method does not fit the matrix, and
+    the next run takes another one. Collective."""
     u, ts = inputs.copied(problem, u0), create_ts(problem)
     try:
         ts.setTime(t0)
@@ -78,7 +85,13 @@ def solve_in_time(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float = 0.0,
         set_from_options(problem, ts)
         if not checkpointing.resume(problem, ts, u):
             first_slope.tell_time(ts, u)
-        advance(problem, ts, u, monitor)
+        first = ts.getStepNumber()
+        try:
+            advance(problem, ts, u, monitor)
+        except SolveError:
+            if ts.getStepNumber() == first and preconditioners.met_indefinite(problem, ts.getSNES()):
+                return None
+            raise
     finally:
         ts.destroy()
     return u
