@@ -229,7 +229,10 @@ CALLS = {
     "integral": (seen("integral", integrand="u[0]"), AT),
     "write": (seen("write", path=lambda f: f / "u.vtu"), {**AT, **FILE}),
     "write_trace": (seen("write_trace", "hybridized", path=lambda f: f / "u.vtu"), {**AT, **FILE}),
-    "plot": (seen("plot", path=lambda f: f / "u.png"), {**AT, **FILE}),
+    "plot": (
+        seen("plot", path=lambda f: f / "u.png"),
+        {**AT, **FILE, "boundaries": ((WORD, 3, EMPTY, DEEP), "boundaries")},
+    ),
     "checkpoint": (
         seen("checkpoint", path=lambda f: f / "u.h5", angle=1.0),
         {
@@ -280,6 +283,18 @@ CALLS = {
             "degree": ((WORD, NAN, EMPTY, DEEP, -1, 9), "poly_time_degree is .*; give 0 to 3"),
             "space": ((3, WORD, EMPTY, DEEP), "poly_time_space is .*; give tensor or total"),
             "points": ((WORD, NAN, EMPTY, DEEP, -1, 10**9), "points in time"),
+        },
+    ),
+    "Physics.check": (
+        lambda c, f: (clamped().check, {"dim": 2}),
+        {"dim": ((NOTHING, WORD, NAN, EMPTY, DEEP, 4, -1), "was asked for in .* dimensions; 1, 2 and 3 are possible")},
+    ),
+    "begin": (
+        lambda c, f: (slabs(kept(c, "heat")).begin, {"u": kept(c, "heat").create_vec(), "time": 0.0, "length": 0.1}),
+        {
+            "u": ((NOTHING, WORD), "a solution, a PETSc Vec, is wanted"),
+            "time": (NO_NUMBER, "The time of a slab is given as .*; give a finite number"),
+            "length": (NO_NUMBER, "The length of a slab is given as .*; give a finite number"),
         },
     ),
     "march": (

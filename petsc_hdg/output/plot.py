@@ -80,7 +80,7 @@ def plot(
             raise OptionError("There is nothing to draw; give values, a displacement, or both.")
         values = _scalar(nodal("values", displacement if values is None else values, element, len(points)))
         tags = _tags(cell_regions, len(points))
-        boundaries = _facet_sets(boundaries or {}, len(points))
+        boundaries = _facet_sets({} if boundaries is None else boundaries, len(points))
     _check_cells(comm, len(points), values)
     collect, draw = (collect_plane, draw_plane) if element.dim == 2 else (collect_surface, draw_surface)
     scene = collect(comm, element, points, values, tags, boundaries, displacement, wish)

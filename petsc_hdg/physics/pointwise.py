@@ -6,11 +6,13 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from numbers import Integral
 from types import MappingProxyType
 
 import numpy as np
 
 from petsc_hdg.errors import PhysicsError
+from petsc_hdg.given import shown
 from petsc_hdg.physics.dependence import Dependence, dependence
 from petsc_hdg.physics.device_text import device_text
 from petsc_hdg.physics.instance import Instance
@@ -162,8 +164,10 @@ class Physics:
         return {}
 
     def _instance(self, dim: int) -> Instance:
-        if dim not in (1, 2, 3):
-            raise PhysicsError(f"physics '{self.name}' was asked for in {dim} dimensions; 1, 2 and 3 are possible")
+        if not isinstance(dim, Integral) or dim not in (1, 2, 3):
+            raise PhysicsError(
+                f"physics '{self.name}' was asked for in {shown(dim)} dimensions; 1, 2 and 3 are possible"
+            )
         if dim not in self._instances:
             self._instances[dim] = Instance(self.terms, self.fields, self.auxiliary, len(self.constants), dim)
         return self._instances[dim]

@@ -146,6 +146,8 @@ class SpaceTime:
             name = self.problem.missing_auxiliary[0]
             raise SolveError(f"auxiliary field '{name}' has no values yet: call problem.set_auxiliary('{name}', ...)")
         require_vec(self.problem, u)
+        number("The time of a slab", time)
+        number("The length of a slab", length)
         self.problem.operator.restart()
         access = self.problem.access
         with access.read(u) as before:
