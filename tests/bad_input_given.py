@@ -329,3 +329,5 @@ BAD_GIVEN = {
     for argument, (values, pattern) in arguments.items()
     for place, value in enumerate(values)
 }
+# One of each function, which is tried on several ranks too.
+ON_RANKS = {next(name for name in BAD_GIVEN if name.startswith(f"{call}(")) for call in CALLS}
