@@ -11,6 +11,7 @@ from ..errors import OptionError
 from ..mesh.hanging import check_conforming
 from ..mesh.order import stable_order
 from ..options import Options
+from ..physics.dependence import Dependence
 from ..reference import ReferenceElement, cell_quadrature
 from .dofmap import dof_nodes, entity_points
 from .element_kernels import check_kernel
@@ -69,9 +70,14 @@ class Discretization:
         return self.name
 
     @cached_property
+    def dependence(self) -> Dependence:
+        """What matrices read: derivatives, and the stabilization where the user wrote one."""
+        return self.physics.dependence(self.dim, self.stabilizes_by_expression)
+
+    @property
     def reads_time(self) -> bool:
-        """Whether matrices depend on t beside the states: derivatives or the stabilization read it."""
-        return self.physics.dependence(self.dim, self.stabilizes_by_expression).on_time
+        """Whether matrices depend on t beside the states."""
+        return self.dependence.on_time
 
     @cached_property
     def is_steady(self) -> bool:

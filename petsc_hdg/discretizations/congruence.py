@@ -26,7 +26,7 @@ def congruent_cells(disc, aux_rows: np.ndarray, most: int) -> Shapes | None:
     """Shapes of a CondensedDiscretization's cells for auxiliary data [row, stride]; None if these are more than `most`,
     or if matrices depend on more than geometry, cell-wise data and natural conditions. Not collective.
     """
-    depends = disc.physics.dependence(disc.dim, disc.stabilizes_by_expression)
+    depends = disc.dependence
     count = disc.mesh.num_cells
     if depends.on_place or not count or most < 1:
         return None

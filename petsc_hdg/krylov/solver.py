@@ -35,7 +35,7 @@ class DeviceSolver:
     def __init__(self):
         self.vectors = self.matrix = self.preconditioner = self.operation = None
         self._kept = None  # buffers and launches of the method
-        self._made_for = None  # what the preconditioner is that of: PC, side, operators and their states
+        self._made_for = None  # what the preconditioner is that of: PC, side, operators, states, null space
         self._current = None  # returns the buffer of the present iterate, during a solve
         self._event = PETSc.Log.Event("FeKrylov")
 
@@ -144,7 +144,8 @@ class DeviceSolver:
         else:
             self.matrix.update()
         is_left, pc = ksp.getPCSide() == LEFT, ksp.getPC()
-        made_for = (pc.handle, pc.getType(), is_left, [(mat, mat.stateGet()) for mat in ksp.getOperators()])
+        operators = [(mat, mat.stateGet()) for mat in ksp.getOperators()]
+        made_for = (pc.handle, pc.getType(), is_left, operators, mat.getNullSpace().handle)
         if self.preconditioner is None or self._made_for != made_for:
             self.preconditioner, self._made_for = Preconditioner(pc, self.vectors, is_left), made_for
         self.operation = Operation(self.matrix, self.preconditioner, is_left, self.vectors)

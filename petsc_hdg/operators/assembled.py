@@ -72,7 +72,7 @@ class AssembledMatrix:
 
     def _now(self, shift: float) -> tuple:
         """What the values of steady schemes depend on, and the state of the matrix."""
-        return self.operator.version, shift, self.mat.stateGet()
+        return self.operator.coefficients, shift, self.mat.stateGet()
 
     def values(self):
         """Element matrices, flat, as `matrix_numbers` names their entries."""

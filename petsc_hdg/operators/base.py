@@ -9,6 +9,7 @@ import numpy as np
 from ..device import Kernel
 from ..device.halo import Halo
 from ..errors import OptionError
+from .changes import auxiliary_changes, constants_change
 from .overlap import assembled_rows
 
 
@@ -21,7 +22,8 @@ class DeviceOperator:
     """
 
     failure = ""
-    version = 0  # counts changes of constants and auxiliary fields
+    version = 0  # counts how often constants and auxiliary fields were given
+    coefficients = 0  # counts how often those that matrices read came with other values, the same on all ranks
     linearizations = 0  # counts calls of `linearize`
     follows_solution = False  # whether the scheme itself has numbers that follow the states
     storage = ""  # how the operator's matrix is stored, in a few words, where it has one of its own
@@ -60,17 +62,25 @@ class DeviceOperator:
         self._constants = self.arrays.to_device(self.constants, "constants")
 
     def set_constants(self, values) -> None:
-        """Replace the values of the named constants [constant]."""
+        """Replace the values of the named constants [constant]. Collective."""
+        before = self.constants
         self._load_constants(values)
-        self.version += 1
+        self._count(constants_change(self.discretization, before, self.constants))
         for vector in self._essential_vectors:
             vector.essential_time = None
 
     def set_auxiliary(self, name: str, values: np.ndarray) -> None:
-        """Replace an auxiliary field by values [cell, row, component], rows being one or the nodes of the cell."""
+        """Replace an auxiliary field by values [cell, row, component], rows being one or the nodes of the cell.
+        Collective."""
+        before = self.aux_rows.copy()
         self.discretization.auxiliary.place(self.aux_rows, name, values)
         self.arrays.upload(self._aux, np.ascontiguousarray(self.aux_rows, dtype=self.arrays.real), "auxiliary")
+        self._count(auxiliary_changes(self.discretization, name, before, self.aux_rows))
+
+    def _count(self, changes_matrices: bool) -> None:
+        """Data were given: tell whether some rank's change matrices. Collective."""
         self.version += 1
+        self.coefficients += int(self.discretization.mesh.comm.allreduce(int(changes_matrices)) > 0)
 
     def compile_variants(self) -> None:
         """Compile what the operator chooses by the mesh and has not chosen here. Not collective."""

@@ -79,8 +79,9 @@ class Callbacks:
             snes.setJacobian(None, self.jacobian, self.preconditioning)
 
     def linearize(self, snes, x, jacobian, preconditioner) -> None:
-        """SNES Jacobian at x: the shell keeps the state, the assembled matrix is filled."""
-        self._linearize(0.0, x, None, 0.0, jacobian, preconditioner)
+        """SNES Jacobian at x: the shell keeps the state, the assembled matrix is filled. Both are kept with their
+        preconditioner where they are the same for all states and no data that they read have changed."""
+        self._linearize_once(0.0, x, None, 0.0, jacobian, preconditioner)
 
     def ijacobian(self, ts, t, x, x_t, shift, jacobian, preconditioner) -> None:
         """TS implicit Jacobian: dF/dx + shift dF/dx_t, kept with its preconditioner while it does not change.
@@ -88,16 +89,26 @@ class Callbacks:
         Multistep methods find the shift from differences of times, and rounding varies it from step to step: where the
         Jacobian is the same for all states and times, it is that of the shift's first SHIFT_BITS binary digits.
         """
-        is_steady = self.operator.discretization.is_steady
-        if is_steady:
+        if self.operator.discretization.is_steady:
             shift = _rounded(shift)
-        if self._known != (shift, *self._place(jacobian, preconditioner)):
-            self._linearize(t, x, x_t, shift, jacobian, preconditioner)
-            self._known = (shift, *self._place(jacobian, preconditioner)) if is_steady else None
+        self._linearize_once(t, x, x_t, shift, jacobian, preconditioner)
+
+    def forget(self) -> None:
+        """Have the next linearization fill the matrices, and preconditioners set up with them, whatever is known."""
+        self._known = None
+
+    def _linearize_once(self, t, x, x_t, shift, *matrices) -> None:
+        """Linearize, unless that would change nothing. Matrices of others, such as PETSc's finite differences, follow
+        the state in their own way, and are always told."""
+        known = (shift, *self._place(*matrices))
+        if self._known == known and all(map(PETSc.Mat.__eq__, matrices, (self.jacobian, self.preconditioning))):
+            return
+        self._linearize(t, x, x_t, shift, *matrices)
+        self._known = (shift, *self._place(*matrices)) if self.operator.discretization.is_steady else None
 
     def _place(self, *matrices) -> tuple[int, ...]:
-        """What else tells whether the matrices have changed: the operator's data, and what others did to them."""
-        return self.operator.version, self.operator.linearizations, *(mat.stateGet() for mat in matrices)
+        """What else tells whether the matrices have changed: the data they read, and what others did to them."""
+        return self.operator.coefficients, self.operator.linearizations, *(mat.stateGet() for mat in matrices)
 
     def _require(self, *vectors) -> None:
         """Raise SolveError unless a solver works on vectors of this problem's unknowns."""

@@ -47,7 +47,7 @@ class ConformingSubspace:
         self._sizes, self._comm = sizes, comm
         self.matrix = _CoarseMatrix(self, sizes[1], comm, vec_type)
         self.interpolation = self._from_nodes([space.element.nodes for space in disc.spaces])
-        self._aux = None
+        self._version: int | None = None  # of the scheme's data, as the subspace has them
 
     @property
     def mat(self) -> PETSc.Mat:
@@ -63,13 +63,11 @@ class ConformingSubspace:
         self.matrix.update()
 
     def _update_data(self) -> None:
-        """Constants and auxiliary fields as the scheme has them now, nodal ones at the vertices."""
-        if not np.array_equal(self.operator.constants, self.fine.constants):
-            self.operator.set_constants(self.fine.constants)
-        rows = self.fine.aux_rows
-        if self._aux is not None and np.array_equal(rows, self._aux):
+        """Constants and auxiliary fields as the scheme has them now, nodal ones at the vertices. Collective."""
+        if self._version == self.fine.version:
             return
-        self._aux = rows.copy()
+        self._version, rows = self.fine.version, self.fine.aux_rows
+        self.operator.set_constants(self.fine.constants)
         auxiliary, element = self.fine.discretization.auxiliary, self.discretization.auxiliary.element
         for name, values in auxiliary.onto(element, rows, self.discretization.mesh.num_cells):
             self.operator.set_auxiliary(name, values)

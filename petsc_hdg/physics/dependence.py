@@ -1,10 +1,10 @@
-"""On what the element matrices of a linear physics depend, besides the cell's geometry and constants."""
+"""On what the element matrices of a linear physics depend, besides the cell's geometry."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from petsc_hdg.physics.variation import reads_component, reads_time, varies_in_cell
+from petsc_hdg.physics.variation import reads_component, reads_constant, reads_time, varies_in_cell
 
 _NOTHING: dict[str, tuple] = {"a": (), "a_x": ()}
 
@@ -15,12 +15,14 @@ class Dependence:
 
     on_place    whether they may read x or the solution (or n, in a stabilization)
     auxiliary   components of auxiliary data that they may read, ascending
+    constants   numbers of constants that they may read, ascending
     natural     of each natural condition 0: it adds nothing to matrices, 1: the same on every facet, 2: it reads x or n
     on_time     whether they may read t
     """
 
     on_place: bool
     auxiliary: tuple[int, ...]
+    constants: tuple[int, ...]
     natural: tuple[int, ...]
     on_time: bool
 
@@ -37,4 +39,5 @@ def dependence(instance, with_stabilization: bool) -> Dependence:
     read = [p for p in (*programs, *robin) if p is not None]
     components = range(instance.num_auxiliary)
     auxiliary = tuple(c for c in components if any(reads_component(p, c, instance.dim) for p in read))
-    return Dependence(on_place, auxiliary, natural, any(map(reads_time, read)))
+    constants = tuple(k for k in range(instance.num_constants) if any(reads_constant(p, k) for p in read))
+    return Dependence(on_place, auxiliary, constants, natural, any(map(reads_time, read)))

@@ -38,6 +38,11 @@ def reads_component(program: Program, component: int, dim: int) -> bool:
     return _reads(body, "a", (component,)) or _reads(body, "a_x", range(component * dim, component * dim + dim))
 
 
+def reads_constant(program: Program, number: int) -> bool:
+    """Whether a specialised program may read a constant."""
+    return _reads(_pruned(program).body, "constants", (number,))
+
+
 def _pruned(program: Program):
     """The main function without what its output does not need."""
     return prune(program.main, set(program.main.outputs), {helper.name: helper for helper in program.helpers})

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 from petsc4py import PETSc
 
-VERSION = "petsc_hdg_version"  # attribute of a SNES: the operator's data in its last solve
+COEFFICIENTS = "petsc_hdg_coefficients"  # attribute of a SNES: the data that its matrices read in its last solve
+
+
+@contextmanager
+def watched(problem):
+    """Context manager around changes of data: symmetry is asked anew where matrices read them."""
+    before = problem.operator.coefficients
+    yield
+    if problem.operator.coefficients != before:
+        problem.symmetric = None
 
 
 def begin_anew(ksp: PETSc.KSP) -> None:
@@ -26,12 +37,13 @@ def begin_anew(ksp: PETSc.KSP) -> None:
 
 
 def follow_data(problem, snes: PETSc.SNES) -> None:
-    """Begin anew where constants or auxiliary fields are others than in the solver's last solve. Collective.
+    """Begin anew where constants or auxiliary fields that matrices read are others than in the solver's last solve;
+    other loads leave the preconditioner as it is. Collective.
 
     Coarse spaces that suit the data before may not suit these: GAMG kept them and conjugate directions broke down, or
     the preconditioned residual became small and the residual did not.
     """
-    before, now = snes.getAttr(VERSION), problem.operator.version
+    before, now = snes.getAttr(COEFFICIENTS), problem.operator.coefficients
     if before is not None and before != now:
         begin_anew(snes.getKSP())
-    snes.setAttr(VERSION, now)
+    snes.setAttr(COEFFICIENTS, now)

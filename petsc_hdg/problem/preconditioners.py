@@ -45,6 +45,7 @@ def set_defaults(problem, ksp: PETSc.KSP) -> None:
     if problem.follows_symmetry:
         problem.default_krylov = _krylov(problem, is_symmetric(problem))
         ksp.setType(problem.default_krylov)
+    calls.forget()
 
 
 def _levels(problem):
@@ -66,7 +67,7 @@ def smoothing(problem, snes: PETSc.SNES):
 
     Those of systems that follow symmetry stand in PETSc's database under the solver's prefix, unless the user gives
     -pc_type or the option itself. Where constants have made the system (un)symmetric since the solver was created, the
-    Krylov method follows. Where they are others at all, preconditioners forget what they keep of the matrix before.
+    Krylov method follows. Where matrices read those that changed, preconditioners forget what they keep of former ones.
     """
     anew.follow_data(problem, snes)
     several = problem.options.deterministic and problem.comm.size > 2
@@ -92,6 +93,7 @@ def _follow(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     if before == wanted:
         return
     problem.default_krylov = wanted
+    problem.callbacks.forget()  # other smoothers are set up when the matrix comes anew
     levels = _levels(problem)
     if levels is not None:
         levels.change(problem, ksp, symmetric)
@@ -112,7 +114,7 @@ def is_symmetric(problem) -> bool:
     """Whether the matrix of a linear physics is symmetric, in schemes that follow that, and CG has not met directions
     in which it is indefinite. Collective.
 
-    It is asked at each solve, and found anew when constants or auxiliary fields have changed.
+    It is asked at each solve, and found anew when constants or auxiliary fields that matrices read have changed.
     """
     if not (problem.follows_symmetry and problem.physics.is_linear):
         return False

@@ -19,6 +19,7 @@ from ..mesh.given_meshes import require_mesh
 from ..operators import Callbacks, create_operator
 from ..options import ASSEMBLED, ATTACHED, Options, chosen_pmat
 from . import (
+    anew,
     cells_in_time,
     checkpointing,
     diagnosis,
@@ -150,10 +151,10 @@ class Problem(Restartable, Evaluated):
     # Data ------------------------------------------------------------------------------------------------
 
     def set_constants(self, **values: float) -> None:
-        """Change named constants; nothing is compiled again. Raises PhysicsError for an unknown name."""
+        """Change named constants (collective); nothing is compiled again. Raises PhysicsError for an unknown name."""
         self.physics = self.discretization.physics = self.physics.with_constants(**values)
-        self.operator.set_constants(self.physics.constants.values())
-        self.symmetric = None
+        with anew.watched(self):
+            self.operator.set_constants(self.physics.constants.values())
 
     def set_auxiliary(self, name: str, value) -> None:
         """Give an auxiliary field its values (collective).
@@ -161,8 +162,8 @@ class Problem(Restartable, Evaluated):
         value: a number or a sequence of one number a component; a dict {region name: number}; a callable of coordinates
         x [..., dim] that returns [...] or [..., component]; an array [cell] or [cell, component] for this rank's cells.
         """
-        self.operator.set_auxiliary(name, inputs.auxiliary_values(self.discretization, name, value))
-        self.symmetric = None
+        with anew.watched(self):
+            self.operator.set_auxiliary(name, inputs.auxiliary_values(self.discretization, name, value))
         if name in self._unset:
             self._unset.remove(name)
 

@@ -17,6 +17,7 @@ ROUNDS = 5  # of a slab whose scheme follows the state
 INDEFINITE = (PETSc.KSP.ConvergedReason.DIVERGED_INDEFINITE_PC, PETSc.KSP.ConvergedReason.DIVERGED_INDEFINITE_MAT)
 APPROACH = 10  # steps of Newton's method by themselves, at most, while the scheme follows the state
 CONSTANTS = "petsc_hdg_constants"  # attribute of a matrix: the null space that it has from us
+SETTLED = "petsc_hdg_settled"  # attribute of a Jacobian: the data for which it is known whether it has one
 
 _COURSE = "-ksp_monitor_true_residual shows its course, -ksp_type and -pc_type choose another"
 _DEFINITE = "conjugate gradients need a matrix that is definite; -ksp_type fgmres takes any"
@@ -90,19 +91,39 @@ def set_near_nullspace(discretization, mat: PETSc.Mat) -> None:
 def settle_constants(problem, u: PETSc.Vec) -> None:
     """Tell the solver of a solution that is known up to a constant: no essential conditions, and J 1 = 0. Collective.
 
-    Raises SolveError if source and fluxes do not balance, so that there is no solution at all.
+    It is found out once for the data that a linear physics' Jacobian reads. Raises SolveError if source and fluxes do
+    not balance, so that there is no solution at all.
     """
     if problem.physics.dirichlet or problem.physics.num_components > 1 or problem.physics.uses_time_derivative:
         return
-    calls = problem.callbacks
-    ones, product = _one(problem, u), u.duplicate()
+    jacobian, coefficients = problem.callbacks.jacobian, problem.operator.coefficients
+    if not problem.physics.is_linear or jacobian.getAttr(SETTLED) != coefficients:
+        _find_constants(problem, u)
+        jacobian.setAttr(SETTLED, coefficients)
+    if jacobian.getAttr(CONSTANTS) is not None:
+        _check_balance(problem, u)
+
+
+def _find_constants(problem, u: PETSc.Vec) -> None:
+    """Give the matrices the null space of constants if the Jacobian at u has it, else take it from them. Collective."""
+    calls, ones, product = problem.callbacks, _one(problem, u), u.duplicate()
     matrices = calls.matrices
     _drop_constants(matrices)
-    calls.linearize(None, u, matrices[0], matrices[-1])
+    calls.linearize(None, u, calls.jacobian, calls.preconditioning)
     calls.jacobian.mult(ones, product)
     if product.norm(PETSc.NormType.INFINITY) > 1e-10 * calls.jacobian.getDiagonal().norm(PETSc.NormType.INFINITY):
         return
-    calls.residual(None, u, product)
+    constants = _span(problem, ones)
+    for mat in matrices:
+        mat.setNullSpace(constants)
+        mat.setTransposeNullSpace(constants)
+        mat.setAttr(CONSTANTS, constants)
+
+
+def _check_balance(problem, u: PETSc.Vec) -> None:
+    """Raise SolveError if source and fluxes do not balance, to which a constant adds nothing. Collective."""
+    ones, product = _one(problem, u), u.duplicate()
+    problem.callbacks.residual(None, u, product)
     imbalance, scale = product.dot(ones), product.norm(PETSc.NormType.NORM_1)
     if abs(imbalance) > 0.1 * scale:  # quadrature of data that do balance leaves far less; the solver drops that
         raise SolveError(
@@ -110,11 +131,6 @@ def settle_constants(problem, u: PETSc.Vec) -> None:
             f"must balance, and they sum to {imbalance:.3e}; give a Dirichlet or Robin condition, or data "
             "that balance"
         )
-    constants = _span(problem, ones)
-    for mat in matrices:
-        mat.setNullSpace(constants)
-        mat.setTransposeNullSpace(constants)
-        mat.setAttr(CONSTANTS, constants)
 
 
 def _drop_constants(matrices: list[PETSc.Mat]) -> None:

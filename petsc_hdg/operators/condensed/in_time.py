@@ -84,7 +84,7 @@ class CondensedInTime(CondensedOperator):
         self.linearizations += 1
         self._set_shift(shift)
         self._place(x, t, u_t)
-        known = (shift, self.version, t if self.discretization.reads_time else None) if self.is_linear else None
+        known = (shift, self.coefficients, t if self.discretization.reads_time else None) if self.is_linear else None
         if known is not None and known == self._known:
             return
         self._condense(self.state, self.interior, t, matrix=True, recovery=self.kept.buffer())

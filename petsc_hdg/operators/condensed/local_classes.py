@@ -38,13 +38,8 @@ class LocalClasses:
     # Solvers of the shapes ----------------------------------------------------------------------------------
 
     def update(self, t: float) -> None:
-        """Find the solvers for time t and the constants and auxiliary data of the operator, if they are not there."""
-        state = (
-            t if self.disc.reads_time else None,
-            self.op.constants.tobytes(),
-            self.op.aux_rows[:, self.shapes.representative].tobytes(),
-        )
-        if state == self._state:
+        """Find the solvers for time t and the data of the operator that matrices read, if they are not there."""
+        if self.are_found(t):
             return
         inside = self.disc.num_eliminated
         matrices = self._matrices(t)
@@ -61,7 +56,14 @@ class LocalClasses:
         self.recovery = self._stored(recovery)
         schur = np.ascontiguousarray((G + B @ recovery).transpose(2, 0, 1))
         self.schur = self.arrays.to_device(schur, "cell shapes")  # [column, shape, row]: a tile of matrices
-        self._state = state
+        self._state = self._wanted(t)
+
+    def are_found(self, t: float) -> bool:
+        """Whether the solvers are those for time t and the operator's data."""
+        return self._state == self._wanted(t)
+
+    def _wanted(self, t: float) -> tuple:
+        return t if self.disc.reads_time else None, self.op.coefficients, self.op.shift
 
     def _stored(self, matrices: np.ndarray):
         """Device array [shape, column, row] of matrices [shape, row, column]."""

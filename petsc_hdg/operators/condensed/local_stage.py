@@ -134,17 +134,18 @@ class LocalStage:
 
         recovery: buffer for U of all cells in one tile, or None. `condensation_failure` tells how it went.
         """
-        with stages.event("Condense", self.flops):
+        with stages.event("Condense", self.flops(t)):
             self._condense(trace, interior, t, take, recovery)
 
-    @property
-    def flops(self) -> int:
-        """Flops of a condensation without the physics: of all cells, or of each shape and a product a cell."""
+    def flops(self, t: float) -> int:
+        """Flops of a condensation at time t without the physics: of all cells, or of each shape whose solver is not
+        there and a product a cell."""
         disc, classes = self.disc, self.classes
         if not classes:
             return disc.mesh.num_cells * disc.flops_per_cell
         product = 2 * disc.num_eliminated * (disc.num_eliminated + disc.num_trace_dofs)
-        return classes.shapes.count * disc.flops_per_cell + disc.mesh.num_cells * product
+        found = 0 if classes.are_found(t) else classes.shapes.count
+        return found * disc.flops_per_cell + disc.mesh.num_cells * product
 
     def _condense(self, trace, interior, t: float, take, recovery) -> None:
         classes = self.classes

@@ -25,9 +25,12 @@ class CondensedOperator(Recovered):
     """Kernels of a CondensedDiscretization bound to the buffers they work on; PETSc's vector is the trace.
 
     Linear physics is condensed once for all states: F(λ) = K λ + F(0), interior = U λ + f (King et al. 2014, eq. 17 and
-    section 4.3), until constants, auxiliary fields or the time change. Nonlinear local problems are solved at each
+    section 4.3), F(0) and f until constants, auxiliary fields or the time change, K and U until those do that matrices
+    read. Nonlinear local problems are solved at each
     residual, from the interior of the last one on.
     """
+
+    shift = 0.0  # of rates, which schemes in time have
 
     def __init__(self, discretization, arrays):
         super().__init__(discretization, arrays)
@@ -43,7 +46,8 @@ class CondensedOperator(Recovered):
         self.failure = ""
         self.patience: int | None = None  # residuals whose local problems may fail before all others do; None: any
         self.holds_interior = False  # whether `linearize` takes the interior as it is (JointState)
-        self._condensed_at: float | None = None  # time for which a linear physics is condensed
+        self._matrix_of: tuple | None = None  # data that K and U of a linear physics belong to
+        self._load_of: tuple | None = None  # data that F(0) and f belong to
         self._shift = self._particular = None
         self._symmetric: bool | None = None
 
@@ -59,15 +63,12 @@ class CondensedOperator(Recovered):
 
     # Data and kernels ------------------------------------------------------------------------------------
 
-    def set_constants(self, values) -> None:
-        super().set_constants(values)
-        self._condensed_at = None
-
     def set_auxiliary(self, name: str, values) -> None:
+        before = self.coefficients
         super().set_auxiliary(name, values)
-        self._condensed_at = None
-        self.__dict__.pop("shapes", None)
-        self.kept.forget_choice()
+        if self.coefficients != before:
+            self.__dict__.pop("shapes", None)
+            self.kept.forget_choice()
 
     def compile(self, matrices: bool = False) -> None:
         """Compile what residuals and products need; with `matrices`, values of the assembled matrix are kept too."""
@@ -123,8 +124,10 @@ class CondensedOperator(Recovered):
 
     def _condense(self, trace: TailedVector, interior, t: float, matrix: bool, recovery=None) -> None:
         """Condense all cells; with `matrix` into the stores of the trace matrix. Collective."""
-        self._condensed_at = self._symmetric = None
         stores, failure = self.stores, ""
+        self._load_of = None
+        if matrix:
+            self._matrix_of = self._symmetric = None
         take = stores.take if matrix else None
         if matrix:
             stores.begin()
@@ -153,19 +156,21 @@ class CondensedOperator(Recovered):
 
     def _prepare(self, t: float) -> None:
         """Condense a linear physics for all states at time t: matrix, F(0), and what recovery takes. Collective."""
-        if self._condensed_at == t:
+        matrix, load = (self.coefficients, t if self.discretization.reads_time else None), (self.version, t)
+        is_kept = matrix == self._matrix_of
+        if is_kept and load == self._load_of:
             return
         disc, arrays = self.discretization, self.arrays
         if self._shift is None:
             self._shift, self._zero = (arrays.zeros(max(1, self.dofmap.num_owned)) for _ in range(2))
             self._particular = arrays.zeros(max(1, disc.num_eliminated * disc.stride))
-        recovery = self.kept.buffer()
+        recovery = None if is_kept else self.kept.buffer()
         essential = self.trace(self._zero, t, self.essential)
         arrays.fill(self.interior, 0)
-        self._condense(essential, self.interior, t, matrix=True, recovery=recovery)
+        self._condense(essential, self.interior, t, matrix=not is_kept, recovery=recovery)
         arrays.copy(self.local.solution, self._particular, disc.num_eliminated * disc.stride)
         self._sum_residual(self._shift)
-        self._condensed_at = t
+        self._matrix_of, self._load_of = matrix, load
 
     def _begin_trace(self, x, t: float) -> TailedVector:
         """Like `trace`, with the ghosts yet to come: the local stage begins with cells that need none. Collective."""

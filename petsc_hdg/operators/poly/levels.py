@@ -49,7 +49,7 @@ class AgglomerateLevels:
         self.matrices = [_matrix(operator, comm, vec_type) for operator in self.operators]
         pairs = zip(discretizations[:-1], discretizations[1:], strict=True)
         self.injections = [injection(*pair, comm) for pair in pairs]
-        self._aux = None
+        self._version: int | None = None  # of the finest level's data, as the others have them
         self.bounds = None
 
     @property
@@ -73,17 +73,16 @@ class AgglomerateLevels:
             self.bounds.update()
 
     def _update_data(self) -> None:
-        """Constants and auxiliary fields as the finest level has them now."""
-        rows, constants, finest = self.fine.aux_rows, self.fine.constants, self.fine.discretization
-        changed = self._aux is None or not np.array_equal(rows, self._aux)
-        self._aux = rows.copy()
+        """Constants and auxiliary fields as the finest level has them now. Collective."""
+        if self._version == self.fine.version:
+            return
+        self._version = self.fine.version
+        rows, finest = self.fine.aux_rows, self.fine.discretization
         for operator in self.operators:
-            if not np.array_equal(operator.constants, constants):
-                operator.set_constants(constants)
-            if changed:
-                element = operator.discretization.auxiliary.element
-                for name, values in finest.auxiliary.onto(element, rows, finest.mesh.num_cells):
-                    operator.set_auxiliary(name, values)
+            operator.set_constants(self.fine.constants)
+            element = operator.discretization.auxiliary.element
+            for name, values in finest.auxiliary.onto(element, rows, finest.mesh.num_cells):
+                operator.set_auxiliary(name, values)
 
     # States ----------------------------------------------------------------------------------------------
 

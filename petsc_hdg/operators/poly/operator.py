@@ -80,7 +80,7 @@ class PolytopicOperator:
         return self.fine.main_kernel
 
     def set_constants(self, values) -> None:
-        """Replace the values of the named constants [constant]."""
+        """Replace the values of the named constants [constant]. Collective."""
         self.fine.set_constants(values)
 
     def set_auxiliary(self, name: str, values: np.ndarray) -> None:
@@ -89,8 +89,13 @@ class PolytopicOperator:
 
     @property
     def version(self) -> int:
-        """Counts changes of constants and auxiliary fields."""
+        """Counts how often constants and auxiliary fields were given."""
         return self.fine.version
+
+    @property
+    def coefficients(self) -> int:
+        """Counts how often those that matrices read came with other values."""
+        return self.fine.coefficients
 
     @property
     def linearizations(self) -> int:
