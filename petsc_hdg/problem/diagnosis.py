@@ -1,13 +1,21 @@
-"""Why a solver met numbers that are not finite: in the state, the residual, or the Jacobian."""
+"""What a solve came to: a solution, or numbers that are not finite in the state, the residual, or the Jacobian."""
 
 from __future__ import annotations
 
 from petsc4py import PETSc
 
 from ..operators.finite import fault
+from . import solvers, true_residual
 
 _KSP = PETSc.KSP.ConvergedReason
 _NO_NUMBER = -4  # of SNES, under another name since PETSc 3.25
+
+
+def check_solved(problem, u: PETSc.Vec) -> None:
+    """Raise SolveError, on all ranks, if the problem's solver stopped without a solution u; warn if a linear one came
+    to something else. Collective."""
+    solvers.check_converged(problem.snes, problem.operator.failure, lambda: of_solve(problem, problem.snes, u))
+    true_residual.check(problem, u)
 
 
 def met_no_number(snes: PETSc.SNES) -> bool:

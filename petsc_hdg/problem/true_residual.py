@@ -1,0 +1,72 @@
+"""Whether the solution that a linear solver came to is one.
+
+By default PETSc's norms are those of the preconditioned residual B r. Where B is near A⁻¹ that is the error, a better
+measure than r itself, which is large in the rows of large coefficients however small the error is. Where B hides a part
+of r, such as one that suits another matrix, the solver stops and the solution is wrong. D⁻¹ r with the diagonal D
+of the matrix sees that: it is A's error scaled to be of its size or less, whatever the coefficients are.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from mpi4py.MPI import MAX
+from petsc4py import PETSc
+
+LOOSE = 100.0  # error that is sure, over what the tolerance asks for, up to which nothing is said
+ROUNDINGS = 1000.0  # the same over the rounding of the solution
+INVERSE = "petsc_hdg_inverse_diagonal"  # attribute of a Jacobian: state, 1 / diagonal
+_REASON = PETSc.KSP.ConvergedReason
+
+
+def check(problem, u: PETSc.Vec) -> None:
+    """Warn, on rank 0, of a linear solve that met its relative tolerance and left an error far above it. Collective.
+
+    It costs a residual of the scheme, and with a new matrix its diagonal.
+    """
+    ksp = problem.snes.getKSP()
+    absolute = ksp.getConvergedReason() in (_REASON.CONVERGED_ATOL, _REASON.CONVERGED_ITS)
+    if not problem.physics.is_linear or absolute or ksp.getNormType() == PETSc.KSP.NormType.NONE:
+        return
+    rtol, error, size = ksp.getTolerances()[0], least_error(problem, u), ksp.getSolution().norm()
+    rounding = float(np.finfo(problem.arrays.real).eps) * u.norm()
+    if error > max(LOOSE * rtol * size, ROUNDINGS * rounding) and problem.comm.rank == 0:
+        warnings.warn(_sentence(problem, rtol, error / size), stacklevel=2)
+
+
+def least_error(problem, u: PETSc.Vec) -> float:
+    """Norm of D⁻¹ F(u), without what the matrix cannot reach where its null space is known. Collective."""
+    calls, residual = problem.callbacks, u.duplicate()
+    calls.residual(problem.snes, u, residual)
+    null_space = calls.jacobian.getTransposeNullSpace()
+    if null_space.handle:
+        null_space.remove(residual)
+    residual.pointwiseMult(residual, _inverse_diagonal(problem))
+    norm = residual.norm()
+    residual.destroy()
+    return norm
+
+
+def _inverse_diagonal(problem) -> PETSc.Vec:
+    """1 / |diagonal| of the Jacobian, which is kept with it; entries that are zero count as the largest. Collective."""
+    jacobian = problem.callbacks.jacobian
+    state, inverse = jacobian.getAttr(INVERSE) or (None, None)
+    if state != jacobian.stateGet():
+        inverse = jacobian.getDiagonal()
+        values = np.abs(inverse.getArray(readonly=True))
+        most = problem.comm.allreduce(float(values.max(initial=0.0)), MAX) or 1.0
+        inverse.setArray(1 / np.where(values > np.finfo(float).eps * most, values, most))
+        jacobian.setAttr(INVERSE, (jacobian.stateGet(), inverse))
+    return inverse
+
+
+def _sentence(problem, rtol: float, relative: float) -> str:
+    prefix = problem.prefix
+    given = " or the Jacobian that was given is not that of f0 and f1" if problem.physics.has_jacobian else ""
+    return (
+        f"the linear solver met -{prefix}ksp_rtol {rtol:g} in its own norm, and the solution is off by {relative:.1e} "
+        f"of its size or more: the preconditioner hides a part of the residual{given}; "
+        f"-{prefix}ksp_monitor_true_residual shows its course, -{prefix}ksp_norm_type unpreconditioned or another "
+        f"-{prefix}pc_type may help"
+    )

@@ -1,0 +1,122 @@
+"""Linear solves that end with a small preconditioned residual and a wrong solution are told of; others are not."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from petsc4py import PETSc
+from petsc_options import petsc_options
+
+import petsc_hdg as fe
+from petsc_hdg.options import Options
+from petsc_hdg.options.options import BACKENDS
+from petsc_hdg.problem import anew, true_residual
+
+FLUX = "for (d = 0; d < dim; ++d) f1[d] = a[0]*u_x[d];"
+JUMPS = fe.Physics(
+    {"u": 1}, "f0[0] = -1;", FLUX, auxiliary={"kappa": 1},
+    boundary=[fe.Dirichlet("left", 0.0), fe.Dirichlet("right", 1.0)], name="jumps",
+)  # fmt: skip
+WINDY = fe.Physics(
+    {"u": 1}, "f0[0] = 3 + c*u_x[0];", FLUX, auxiliary={"kappa": 1}, constants={"c": 0.0},
+    boundary=[fe.Dirichlet("left", 2.0)], name="windy",
+)  # fmt: skip
+
+
+class Half:
+    """A preconditioner that sees every other row."""
+
+    def apply(self, pc, x, y) -> None:
+        values = x.getArray(readonly=True).copy()
+        values[::2] = 0
+        y.setArray(values)
+
+
+def made(physics=JUMPS, kappa=1.0, **options) -> fe.Problem:
+    mesh = fe.Mesh.box((5, 4), comm=PETSc.COMM_SELF, simplex=False)
+    problem = fe.Problem(mesh, physics, Options(**{"degree": 1, "check_kernels": False, **options}))
+    if physics.auxiliary:
+        problem.set_auxiliary("kappa", kappa)
+    return problem
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_preconditioner_that_hides_a_part_is_told(backend):
+    with petsc_options(ksp_type="gmres", pc_type="python"):
+        problem = made(backend=backend)
+        problem.snes.getKSP().getPC().setPythonContext(Half())
+        with pytest.warns(UserWarning, match=r"met -ksp_rtol 1e-10 in its own norm, .* is off by \S+ of its size"):
+            u = problem.solve()
+    exact = made(backend=backend)
+    error = (exact.solve() - u).norm() / u.norm()
+    size = problem.snes.getKSP().getSolution().norm()
+    assert 1e-6 < true_residual.least_error(problem, u) / size < 10 * error
+
+
+def test_coarse_spaces_of_other_data_are_told(monkeypatch):
+    """What happened while GAMG kept those of diffusion for a strong wind: a residual of 5e-4."""
+    problem = made(WINDY)
+    problem.solve()
+    monkeypatch.setattr(anew, "begin_anew", lambda ksp: None)
+    problem.set_auxiliary("kappa", 0.002)
+    problem.set_constants(c=3.0)
+    with pytest.warns(UserWarning, match="hides a part of the residual; "):
+        problem.solve()
+
+
+def test_a_jacobian_that_is_not_the_residuals_is_told():
+    g3 = "for (d = 0; d < dim; ++d) g3[d*dim + d] = 1.5;"
+    flux = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
+    boundary = [fe.Dirichlet("boundary", 0.0)]
+    problem = made(fe.Physics({"u": 1}, "f0[0] = -1;", flux, boundary=boundary, jacobian={"g3": g3}))
+    with pytest.warns(UserWarning, match="or the Jacobian that was given is not that of f0 and f1; "):
+        problem.solve()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("pmat", ["auto", "none"])
+@pytest.mark.parametrize("pattern", ["island", "checks"])
+def test_large_jumps_are_no_matter(backend, pmat, pattern):
+    """The residual is 1e-8 to 1e-7 of the right-hand side, as a direct solver's is, and the error is small."""
+    inside = {"island": lambda x: (np.abs(x - 0.5) < 0.25).all(-1), "checks": lambda x: np.floor(4 * x).sum(-1) % 2}
+    with warnings.catch_warnings(), petsc_options(ksp_max_it="20000"):
+        warnings.simplefilter("error")
+        problem = made(kappa=lambda x: 1e8 ** inside[pattern](x), backend=backend, pmat=pmat, degree=2)
+        u = problem.solve()
+    assert true_residual.least_error(problem, u) < 3e-10 * u.norm()
+
+
+@pytest.mark.parametrize("options", [{"ksp_type": "preonly"}, {"ksp_type": "gmres", "ksp_atol": "1e-2"}])
+def test_solves_that_ask_for_no_relative_tolerance_are_left_alone(options):
+    with warnings.catch_warnings(), petsc_options(pc_type="jacobi", **options):
+        warnings.simplefilter("error")
+        problem = made(kappa=lambda x: 1 + 5 * x[..., 1])
+        u = problem.solve()
+    assert true_residual.least_error(problem, u) > 1e-6 * u.norm()
+
+
+def test_the_right_side_of_a_singular_matrix_may_be_out_of_balance():
+    """By what quadrature leaves: that part of the residual stays."""
+    flux = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        problem = made(fe.Physics({"u": 1}, "f0[0] = x[0] - 0.501;", flux))
+        u = problem.solve()
+    residual = problem.create_vec()
+    problem.callbacks.residual(None, u, residual)
+    assert residual.norm() > 1e-5 * u.norm() and true_residual.least_error(problem, u) < 1e-9 * u.norm()
+
+
+def test_the_diagonal_is_kept_with_the_matrix(monkeypatch):
+    problem, asked = made(pmat="none"), []
+    problem.solve()
+    diagonal = problem.operator.diagonal
+    monkeypatch.setattr(problem.operator, "diagonal", lambda out: asked.append(diagonal(out)))
+    problem.set_auxiliary("kappa", 1.0)
+    problem.solve()
+    assert not asked
+    problem.set_auxiliary("kappa", 2.0)
+    problem.solve()
+    assert asked
