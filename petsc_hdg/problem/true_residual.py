@@ -26,13 +26,20 @@ def check(problem, u: PETSc.Vec) -> None:
     It costs a residual of the scheme, and with a new matrix its diagonal.
     """
     ksp = problem.snes.getKSP()
-    absolute = ksp.getConvergedReason() in (_REASON.CONVERGED_ATOL, _REASON.CONVERGED_ITS)
-    if not problem.physics.is_linear or absolute or ksp.getNormType() == PETSc.KSP.NormType.NONE:
+    if not problem.physics.is_linear or not _asks(ksp):
         return
     rtol, error, size = ksp.getTolerances()[0], least_error(problem, u), ksp.getSolution().norm()
     rounding = float(np.finfo(problem.arrays.real).eps) * u.norm()
     if error > max(LOOSE * rtol * size, ROUNDINGS * rounding) and problem.comm.rank == 0:
-        warnings.warn(_sentence(problem, rtol, error / size), stacklevel=2)
+        warnings.warn(_sentence(problem, rtol, error / size if size else np.inf), stacklevel=2)
+
+
+def _asks(ksp: PETSc.KSP) -> bool:
+    """Whether a solver ended by its relative tolerance, or by a norm of zero, which any tolerance takes."""
+    reason = ksp.getConvergedReason()
+    if ksp.getNormType() == PETSc.KSP.NormType.NONE or reason == _REASON.CONVERGED_ITS:
+        return False
+    return reason != _REASON.CONVERGED_ATOL or ksp.getResidualNorm() == 0
 
 
 def least_error(problem, u: PETSc.Vec) -> float:

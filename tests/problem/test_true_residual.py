@@ -75,6 +75,16 @@ def test_a_jacobian_that_is_not_the_residuals_is_told():
         problem.solve()
 
 
+def test_a_preconditioner_that_hides_all_is_told(monkeypatch):
+    """PETSc stops at once, by its absolute tolerance."""
+    monkeypatch.setattr(Half, "apply", lambda self, pc, x, y: y.set(0.0))
+    with petsc_options(ksp_type="gmres", pc_type="python"):
+        problem = made()
+        problem.snes.getKSP().getPC().setPythonContext(Half())
+        with pytest.warns(UserWarning, match="is off by inf of its size"):
+            assert problem.solve().norm() == 0
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("pmat", ["auto", "none"])
 @pytest.mark.parametrize("pattern", ["island", "checks"])
