@@ -13,6 +13,7 @@ from . import bdf_history, checkpoint, first_slope
 from .anew import begin_anew
 from .bdf_history import History
 from .inputs import require_vec
+from .preconditioners import smoothing
 
 KINDS = {
     "time": "a run in time (TS)",
@@ -143,7 +144,8 @@ def resume(problem, ts: PETSc.TS, u: PETSc.Vec) -> bool:
     found = wanted(problem, "time")
     if found is None:
         return False
-    take(problem, ts, u, found)
+    with smoothing(problem, ts.getSNES()):  # BDF may solve for its first half step again
+        take(problem, ts, u, found)
     return True
 
 

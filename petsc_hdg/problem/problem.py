@@ -281,10 +281,8 @@ class Problem(Restartable, Evaluated):
                 break
 
     def create_ts(self) -> PETSc.TS:
-        """A TS with residual and Jacobian attached, our defaults, and the user's options on top.
-
-        Defaults: BDF of second order, fixed steps, the last one shortened to meet the end time; the solvers of
-        `create_snes`.
+        """A TS with residual and Jacobian attached, our defaults, and the user's options on top: BDF of second order,
+        fixed steps, the last one shortened to meet the end time; the solvers of `create_snes`.
         """
         return time_stepping.create_ts(self)
 

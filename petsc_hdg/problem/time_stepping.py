@@ -83,13 +83,15 @@ def _run(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float, monitor) -> PE
         ts.setTimeStep(min(dt, t1 - t0))
         ts.setMaxTime(t1)
         set_from_options(problem, ts)
-        if not checkpointing.resume(problem, ts, u):
+        resumed = checkpointing.resume(problem, ts, u)
+        if not resumed:
             first_slope.tell_time(ts, u)
         first = ts.getStepNumber()
         try:
             advance(problem, ts, u, monitor)
         except SolveError:
             if ts.getStepNumber() == first and preconditioners.met_indefinite(problem, ts.getSNES()):
+                problem.checkpoints.restarted &= not resumed  # the next run takes the checkpoint's state again
                 return None
             raise
     finally:

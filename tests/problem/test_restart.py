@@ -6,6 +6,7 @@ from restarts import assert_goes_on, assert_same_last_files, run_all
 WRITTEN = {  # case -> what its checkpoint says: kind, steps done, and steps of Newton's method or None
     "cg bdf": ("time", 6, None),
     "cg bdf 4, adaptive": ("time", 6, None),
+    "cg bdf 6": ("time", 6, None),
     "cg theta": ("time", 6, None),
     "cg arkimex": ("time", (6, 9), None),  # its start makes two steps in PETSc 3.18
     "newton": ("newton", 0, 4),
