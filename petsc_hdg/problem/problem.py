@@ -267,7 +267,7 @@ class Problem(Restartable, Evaluated):
                 if self.operator.follows_solution:
                     solvers.approach(self, u)
                 joint_newton.solve(self, u)
-        diagnosis.check_solved(self, u)
+            diagnosis.check_solved(self, u)
         return u
 
     def solve_from(self, u: PETSc.Vec) -> None:
