@@ -7,9 +7,11 @@ import pytest
 from condensed_runs import residual_and_product
 
 import petsc_hdg as fe
+from petsc_hdg.discretizations import CondensedCG, HybridizedDG
 from petsc_hdg.discretizations.condensed import warp_shape
 from petsc_hdg.discretizations.condensed.symmetry import has_symmetric_derivative
 from petsc_hdg.discretizations.condensed.warp_shape import ThreadShape, WarpShape
+from petsc_hdg.discretizations.transposition import DeviceLimits
 
 LEFT = fe.Dirichlet("left", "g[0] = x[1];")
 ROBIN = {
@@ -89,3 +91,16 @@ def test_symmetry_is_told():
     assert told("f0[0] = 0;", plain, boundary=[fe.Robin("left", "f0[0] = u[0]*u[0];")])
     assert not told("f0[0] = 0;", plain, boundary=[fe.Robin("left", "f0[0] = u_x[0];")])
     assert not told("f0[0] = 0;", "f1[0] = u_x[1]; f1[1] = u_x[1];")
+
+
+@pytest.mark.parametrize("ptx", [0, 90])
+@pytest.mark.parametrize(
+    ("cell", "degree"), [("tetrahedron", 3), ("tetrahedron", 4), ("hexahedron", 1), ("hexahedron", 2)]
+)
+def test_tables_fit_the_constant_memory_of_gpus(cell, degree, ptx):
+    """65 536 bytes, which the tables of a thread a cell exceed first."""
+    mesh, limits = fe.Mesh.box((2, 2, 2), simplex=cell == "tetrahedron"), DeviceLimits(48 * 1024, 1024, True, ptx)
+    physics = fe.Physics({"u": 1}, ROBIN["f0"], ROBIN["f1"], boundary=[LEFT])
+    for kind, chosen in ((HybridizedDG, {}), (CondensedCG, {"cg_condense": True})):
+        disc = kind(mesh, physics, fe.Options(degree=degree, **chosen), limits)
+        assert disc.condense_spec().constant_bytes <= 65536

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import numpy as np
+
+from ..large_tables import CONSTANT_BYTES
 from .affine_cells import are_parallelepipeds
 from .lines import PTX, lines_pay
 from .symmetry import has_symmetric_derivative
@@ -127,7 +130,13 @@ class CondensedShapes:
         shape = ThreadShape(self.num_functions, self.num_eliminated)
         plain = self.components == 1 and not any(self.physics.dependence(self.dim).natural)
         fits = self.num_eliminated > 0 and shape.reals <= MOST_REALS
-        return shape if self.uses_threads and self.is_constant and plain and fits else None
+        may = self.uses_threads and self.is_constant and plain and fits
+        return shape if may and self._thread_reals * self.real_bytes <= CONSTANT_BYTES else None
+
+    @property
+    def _thread_reals(self) -> int:
+        """Reals of constant memory that a thread a cell reads."""
+        return sum(np.size(table) for table in self._thread_tables.values())
 
     def shape_of(self, name: str) -> TileShape | WarpShape | ThreadShape:
         """Launch shape of `condense` or `condense_solve`."""

@@ -178,20 +178,24 @@ class CondensedSpecs(CondensedShapes):
 
     def _thread_spec(self, shape: ThreadShape) -> KernelSpec:
         """Spec of `condense` by a thread a cell, whose tables are constants, for all threads read the same entry."""
-        terms = constant_terms(self)
         macros = {
             **self.point_macros(),
             **self.limits.macros,
             "NQ": self.quadrature.num_points,
             "NQF": self._tables["FACET_WEIGHTS"].shape[1],
-            "NTERMS": len(terms["TERM_ROW"]),
+            "NTERMS": len(self._thread_tables["TERM_ROW"]),
             "TABLE": "__constant",
             **shape.macros(),
         }
         self.global_tables["condense"] = np.zeros(0)
-        tables = {k: v for k, v in {**self._tables, **terms}.items() if not k.endswith("_POINTS")}
-        sources = (*_POINTS, "condense_thread.cl")
-        return KernelSpec("condense", sources, macros, tables, self.physics_text, self.options.precision, shape.group)
+        sources, precision = (*_POINTS, "condense_thread.cl"), self.options.precision
+        return KernelSpec("condense", sources, macros, self._thread_tables, self.physics_text, precision, shape.group)
+
+    @cached_property
+    def _thread_tables(self) -> dict[str, np.ndarray]:
+        """Constants of a thread a cell."""
+        tables = {**self._tables, **constant_terms(self)}
+        return {name: table for name, table in tables.items() if not name.endswith("_POINTS")}
 
     def spec(self, name, sources, macros, tables, local_size) -> KernelSpec:
         """A spec whose large tables are one buffer (global_tables) where constant memory does not hold them."""
