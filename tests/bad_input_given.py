@@ -261,7 +261,7 @@ CALLS = {
         lambda c, f: (fe.Device.select, {}),
         {
             "choice": ((NOTHING, 3, EMPTY), "a device was asked for by .*; give gpu, cpu"),
-            "comm": ((WORD, 3, EMPTY), "a device was asked for on .*; give an mpi4py communicator"),
+            "comm": ((WORD, 3, EMPTY), "a device was asked for on .*; give a communicator of mpi4py or petsc4py"),
         },
     ),
     "Device.from_vec": (

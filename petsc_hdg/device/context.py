@@ -62,12 +62,13 @@ class Device:
     def select(cls, choice: str = "any", comm=None) -> Device:
         """Device by `choice` (gpu, cpu, any, an index, a part of a name) and this rank's place on its node.
 
-        comm is an mpi4py communicator, on which this is collective. Raises DeviceError on all ranks.
+        comm is a communicator of mpi4py or petsc4py, on which this is collective. Raises DeviceError on all ranks.
         """
         if not isinstance(choice, str):
             raise DeviceError(f"a device was asked for by {shown(choice)}; give gpu, cpu, any, an index or a name")
+        comm = comm.tompi4py() if hasattr(comm, "tompi4py") else comm
         if comm is not None and not hasattr(comm, "Split_type"):
-            raise DeviceError(f"a device was asked for on {shown(comm)}; give an mpi4py communicator")
+            raise DeviceError(f"a device was asked for on {shown(comm)}; give a communicator of mpi4py or petsc4py")
         if comm is None or comm.size == 1:
             return cls(*_choice(choice, 0, 1))
         from petsc_hdg.device.node import node_communicator

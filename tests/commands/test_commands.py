@@ -14,7 +14,7 @@ from petsc_hdg.options import Options
 ROW = set(
     "kernel scheme cell degree components precision device cells dofs dof_kind seconds_median dof_per_s "
     "bytes_compulsory flops copy_GBs_same_run fraction_of_copy gflops peer "
-    "peak_gflops_same_run limit_seconds fraction_of_limit name elapsed_seconds".split()
+    "peak_gflops_same_run limit_seconds fraction_of_limit name arguments elapsed_seconds".split()
 )
 
 
