@@ -70,9 +70,7 @@ class Divided:
     def listed(self) -> CellList:
         """The simplices as a cell list, with regions of simplices. Raises MeshError."""
         part = self.owner if self.part is None else self.part
-        regions = {
-            name: np.flatnonzero(np.isin(part, wanted)) for name, wanted in named("regions", self.regions).items()
-        }
+        regions = {name: np.flatnonzero(np.isin(part, wanted)) for name, wanted in self.regions.items()}
         return CellList(self.cell, self.cells, self.points, self.boundaries, regions).checked()
 
 
