@@ -10,11 +10,8 @@ LEAST_DEGREE = 2  # of hexahedra, from which sums along lines are faster than pr
 
 def lines_pay(disc) -> bool:
     """Whether sums along lines are the fastest way: on hexahedra of some degree (measured, see docs/performance.md)."""
-    if disc.mesh.cell != "hexahedron" or disc.options.degree < LEAST_DEGREE or disc.components > 1:
-        return False
-    if disc.options.precision != "double" or disc.limits.ptx < PTX or disc.holds_matrices:
-        return False
-    return disc.line_factors is not None and disc.line_shape is not None
+    may = disc.mesh.cell == "hexahedron" and disc.options.degree >= LEAST_DEGREE
+    return may and not _missing(disc) and not disc.holds_matrices
 
 
 def check_lines(disc) -> None:
@@ -38,9 +35,9 @@ def _missing(disc) -> str:
         return f"double precision, not {disc.options.precision}"
     if disc.limits.ptx < PTX:
         return "an NVIDIA GPU of compute capability 9.0 or higher, which the device is not"
-    if disc.factors is None:
+    if disc.line_factors is None:
         return "functions and points that are products of those of a line"
-    if disc.warp_shape is None:
+    if disc.line_shape is None:
         return (
             f"more registers or local memory for a {disc.mesh.cell} of degree {disc.options.degree} than the device has"
         )

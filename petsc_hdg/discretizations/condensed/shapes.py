@@ -57,9 +57,9 @@ class CondensedShapes:
         several = self.components > 1 and not self.sums_matrices
         if not self.uses_warps or several or not self.num_eliminated:
             return None
-        size, symmetric = self.num_functions * self.components, has_symmetric_derivative(self.physics, self.dim)
         if self.factors is not None:
             return self.line_shape
+        size, symmetric = self.num_functions * self.components, has_symmetric_derivative(self.physics, self.dim)
         if not self.sums_matrices:
             return warp_shape(size, symmetric, self.num_functions, False, self._warp_room, self.team_vectors)
         boundary = self.team_vectors - size
