@@ -15,6 +15,8 @@ from petsc_hdg.device.kernel import Kernel
 from petsc_hdg.device.node import Node
 from petsc_hdg.errors import DeviceError, collectively
 
+FEW = 1 << 21  # values of a GPU below which a product takes less time than its exchange, and than launches to split it
+
 
 class Halo:
     """Ghost values of vectors [point, component] of `real` on a device.
@@ -30,13 +32,23 @@ class Halo:
     (mpi4py).
 
     places [slot]: where in the buffer of ghosts what is received stands, on ranks with neighbours.
+    alone: nothing should run beside exchanges, whose copies are next in the device's queue; by default where this rank
+    owns so `few` values that the exchange takes longer than what could.
     muted: exchanges do nothing, and results are wrong; benchmarks find what exchanges cost so. The same on all ranks.
     """
 
     muted = False
 
     def __init__(
-        self, comm, owned_size, ghost_owner_rank, ghost_owner_index, arrays: Arrays, components=1, ghost_place=None
+        self,
+        comm,
+        owned_size,
+        ghost_owner_rank,
+        ghost_owner_index,
+        arrays: Arrays,
+        components=1,
+        ghost_place=None,
+        alone=None,
     ):
         self.plan = HaloPlan(comm, owned_size, ghost_owner_rank, ghost_owner_index)
         self.arrays = arrays
@@ -44,6 +56,7 @@ class Halo:
         self.places = np.zeros(0, np.int64)
         self._under_way: str | None = None
         self._links = Links(self.plan, Node.of(comm), arrays, self.components) if comm.size > 1 else None
+        self.alone = few(arrays.device, owned_size * self.components) if alone is None else alone
         with collectively(comm):
             if self._links is not None:
                 self._links.prepare()
@@ -123,7 +136,7 @@ class Halo:
             self._source, packed = self._buffers[side], count > 0
         if packed:
             self._ready = self._pack(side, source, self._source, count)
-        else:
+        elif not self.alone:
             self._ready = self.arrays.device.marker()
         self._links.begin(side)
 
@@ -137,15 +150,17 @@ class Halo:
     def _exchange(self, side: str, ghosts) -> None:
         """Send the slots of a side; receive those of the other, into `ghosts` if these are ghosts."""
         device, began = self.arrays.device, time.perf_counter()
-        self._flush()  # what the other queue waits for
+        ready = None if self.alone else self._ready
+        if ready is not None:
+            self._flush()  # what the other queue waits for
         with stages.event("Halo"):
-            self._links.send(side, self._source, self._start, self._ready)
+            self._links.send(side, self._source, self._start, ready)
             if side == "ghosts":
-                self._links.receive("points", self._buffers["points"], 0, self._ready)
+                self._links.receive("points", self._buffers["points"], 0, ready)
             elif self._first_ghost is not None:
-                self._links.receive("ghosts", ghosts, self._first_ghost * self._links.bytes_of_slot, self._ready)
+                self._links.receive("ghosts", ghosts, self._first_ghost * self._links.bytes_of_slot, ready)
             else:
-                self._links.receive("ghosts", self._buffers["ghosts"], 0, self._ready)
+                self._links.receive("ghosts", self._buffers["ghosts"], 0, ready)
         device.exchanges.count += 1
         device.exchanges.waited += time.perf_counter() - began
         if side == "points" and self._first_ghost is None:
@@ -164,6 +179,11 @@ class Halo:
     def __del__(self):
         if getattr(self, "_links", None) is not None:
             self.destroy()
+
+
+def few(device, count: int) -> bool:
+    """Whether products on `count` values take less time than an exchange."""
+    return device.is_gpu and count < FEW
 
 
 def _first_of_run(places: np.ndarray) -> int | None:

@@ -31,7 +31,7 @@ class Links:
         self.plan, self.node, self.arrays, self.components = plan, node, arrays, components
         self.bytes_of_slot = components * arrays.real.itemsize
         self.tag, self.turn = node.next_tag(), 0
-        self._copied = None  # the event of the last copy to the device
+        self._copied = self._queue = None  # the event of the last copy to the device, and that copy's queue
         arrays.device.copies_done()  # a window that serves again may be under way there
         self._region = self._window(arrays.device)
         self._is_near = node.near() if self._region is not None else np.zeros(node.comm.size, bool)
@@ -148,14 +148,14 @@ class Links:
         _start(self._hear + self._receive[OTHER[side]])
 
     def send(self, side: str, buffer, start: int, ready) -> None:
-        """Send what stands in a device buffer from byte `start` on, once the event `ready` is done."""
+        """Send what stands in a device buffer from byte `start` on, on the second queue once the event `ready` is done;
+        where that is None, on the device's own queue."""
         arrays, c = self.arrays, self.components
-        last = len(self._runs[side]) - 1
-        if last < 0:  # else copies to the host wait for those before them
+        last, where = len(self._runs[side]) - 1, self._order(ready)
+        if last < 0 or where["queue"] is not self._queue:  # else copies to the host wait for those before them
             self._wait_for_copies()
         for i, (near, a, b) in enumerate(self._runs[side]):
             host = self._own[self.turn][side] if near else self._stages[side]
-            where = {"queue": arrays.device.copy_queue, "wait_for": [ready]}
             arrays.download(
                 buffer, host[a * c : b * c], "halo", wait=i == last, start=start + a * self.bytes_of_slot, **where
             )
@@ -163,6 +163,11 @@ class Links:
         if self._tell:
             self.node.windows.sync()
         _start(self._send[side] + self._tell)
+
+    def _order(self, ready) -> dict:
+        """Where copies go, and what they wait for."""
+        device = self.arrays.device
+        return {"queue": device.queue} if ready is None else {"queue": device.copy_queue, "wait_for": [ready]}
 
     def _wait_for_copies(self) -> None:
         if self._copied is not None:
@@ -187,13 +192,13 @@ class Links:
         MPI.Request.Waitall(self._receive[side] + self._send[OTHER[side]])
         c = self.components
         parts = parts + [(a, b, self._stages[side][a * c : b * c]) for near, a, b in self._runs[side] if not near]
-        device = self.arrays.device
-        where = {"queue": device.copy_queue, "wait_for": [ready]}
+        where = self._order(ready)
+        self._queue = where["queue"]
         for a, _, values in parts:
             begin = start + a * self.bytes_of_slot
             self._copied = self.arrays.upload(buffer, values, "halo", wait=False, start=begin, **where)
-        if parts:
-            device.wait_for_copies(self._copied)
+        if parts and ready is not None:
+            self.arrays.device.wait_for_copies(self._copied)
         self.turn = 1 - self.turn
 
     def _gathered(self, side: str, parts: list) -> tuple:

@@ -33,9 +33,9 @@ class SellMatrix:
         self.num_rows, self.num_owned = mat.getLocalSize()
         starts, columns, values = rows_of(mat)
         columns, ghosts = self._local_columns(mat, columns)
-        self.num_ghosts = len(ghosts[0])
+        self.num_ghosts, self._at_once = len(ghosts[0]), arrays.device.is_gpu and self.num_rows < LEAST
         self._load(arrays, precision, starts, columns, values)
-        self.halo = Halo(comm, self.num_owned, *ghosts, arrays) if comm.size > 1 else None
+        self.halo = Halo(comm, self.num_owned, *ghosts, arrays, alone=self._at_once) if comm.size > 1 else None
         self.tail = arrays.zeros(max(1, self.num_ghosts))
 
     def _local_columns(self, mat, columns: np.ndarray):
@@ -111,7 +111,7 @@ class SellMatrix:
         """
         count = -(-self.num_rows // SLICE)
         outer = np.ones(count, bool)
-        if self.num_ghosts and not (self.arrays.device.is_gpu and self.num_rows < LEAST):
+        if self.num_ghosts and not self._at_once:
             outer[:] = False
             entries = np.flatnonzero(columns >= self.num_owned)
             outer[(np.searchsorted(row_starts, entries, side="right") - 1) // SLICE] = True

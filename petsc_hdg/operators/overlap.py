@@ -24,12 +24,19 @@ def as_ghosts_come(vector, given, run, early: bool = False, outer_done=None) -> 
     writes nothing that FIRST or, but for what LAST writes anew, LAST does. A rank without neighbours computes all at
     once, run(None), and False is returned.
     early: LAST may come before the ghosts, too.   outer_done(): called behind OUTER, on its queue. Collective.
+    Where the halo is `alone`, all is computed at once after the exchange.
     """
     halo, device = vector.operator.halo, vector.operator.arrays.device
     if not halo.plan.active:
         vector.owned = given
         run(None)
         return False
+    if halo.alone:
+        vector.begin(given)
+        run(None)
+        if outer_done is not None:
+            outer_done()
+        return True
     vector.begin(given)
     for part in (FIRST, LAST) if early else (FIRST,):
         run(part)

@@ -25,22 +25,20 @@ class TailedVector:
         return self
 
     def begin(self, owned) -> TailedVector:
-        """Take `owned` and send what is ghost elsewhere; kernels that read no ghosts may run until `end`."""
+        """Take `owned` and send what is ghost elsewhere; kernels that read no ghosts may run until `end`.
+
+        Collective; where the halo is `alone` ghosts have come afterwards."""
         self.owned = owned
         self.operator.halo.forward_begin(owned)
         self.under_way = True
-        return self
+        return self.end() if self.operator.halo.alone else self
 
     def end(self) -> TailedVector:
-        """Receive the ghosts (collective)."""
-        self.under_way = False
-        self.operator.halo.forward_end(self.tail)
-        return self
-
-    def arrive(self) -> None:
         """Receive the ghosts, if they are yet to come (collective, sooner or later)."""
         if self.under_way:
-            self.end()
+            self.under_way = False
+            self.operator.halo.forward_end(self.tail)
+        return self
 
     def keep(self, owned, begin: bool = False) -> TailedVector:
         """Like `use`, with a copy of `owned` on the device, for a state that outlives the caller's vector; or like

@@ -100,9 +100,9 @@ class LocalStage:
                 yield first, inner - first
                 first, count = inner, first + count - inner
             if first + count > inner:
-                trace.arrive()
+                trace.end()
             yield first, count
-        trace.arrive()
+        trace.end()
 
     def release(self) -> None:
         """Give back the memory of a tile's matrices."""
@@ -150,7 +150,7 @@ class LocalStage:
     def _condense(self, trace, interior, t: float, take, recovery) -> None:
         classes = self.classes
         if classes:
-            trace.arrive()
+            trace.end()
             classes.condense(trace, interior, t, self.residual, self.solution)
             if take is None or self.op.stores.take_shapes(classes):
                 return

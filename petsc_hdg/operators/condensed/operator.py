@@ -188,7 +188,7 @@ class CondensedOperator(Recovered):
 
     def _solve_nonlinear(self, trace: TailedVector, t: float) -> None:
         if self.holds_interior or self.patience == 0:
-            trace.arrive()
+            trace.end()
         elif self.discretization.num_eliminated:
             self.local.solve(trace, self.interior, t)
             self._check(self.local.solve_failure())

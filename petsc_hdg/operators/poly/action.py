@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import cached_property
 
 import numpy as np
@@ -50,7 +51,7 @@ class PolytopicAction:
         the halo is under way. Collective."""
         self.direction.begin(du)
         self._run(out, 0)
-        with self.operator.device.beside():
+        with nullcontext() if self.halo.alone else self.operator.device.beside():
             self.direction.end()
             self._run(out, 1)
 

@@ -37,7 +37,7 @@ class AffinePass(FusedPass):
         super().__init__(operator)
         disc, arrays = operator.discretization, operator.arrays
         if not self.chunks[1][1]:
-            self.chunks[0] = (None, disc.num_chunks)
+            self.chunks[0] = self.chunks[None] = (None, disc.num_chunks)
         self.neighbour, self.code = disc.neighbour_rows(), disc.code_rows()
         kind = np.where(self.neighbour <= -2, -2 - self.neighbour, len(disc.neighbours.kinds))
         mirrored = np.append(disc.neighbours.kinds[:, 0] >= 0, False)[kind]
@@ -119,12 +119,12 @@ class AffinePass(FusedPass):
         (kernel,) = self.kernels.values()
         return self._shapes[kernel.spec].threads * self.operator.discretization.mesh.num_cells
 
-    def run(self, what: str, out, part: int, du=None) -> None:
-        """Compute the `action` on the chunks without ghost neighbours (part 0) or on the others (part 1)."""
+    def run(self, what: str, out, part: int | None, du=None) -> None:
+        """Compute the `action` on the chunks without ghost neighbours (part 0), the others (1) or all."""
         (kernel,) = self.kernels.values()
         self._launch(kernel, out, part, du)
 
-    def _launch(self, kernel, out, part: int, du) -> None:
+    def _launch(self, kernel, out, part: int | None, du) -> None:
         disc = self.operator.discretization
         chunks, count = self.chunks[part]
         kernel.of_part(part)(

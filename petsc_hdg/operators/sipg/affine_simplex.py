@@ -105,8 +105,8 @@ class AffineSimplexPass(FusedPass):
         """Cells."""
         return self.operator.discretization.mesh.num_cells
 
-    def run(self, what: str, out, part: int, du=None) -> None:
-        """Compute the `action` on the chunks without ghost neighbours (part 0) or on the others (part 1)."""
+    def run(self, what: str, out, part: int | None, du=None) -> None:
+        """Compute the `action` on the chunks without ghost neighbours (part 0), the others (1) or all."""
         disc = self.operator.discretization
         chunks, count = self.chunks[part]
         factor = disc.penalty_factor * disc.dim**2

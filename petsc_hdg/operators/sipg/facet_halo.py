@@ -6,7 +6,7 @@ import numpy as np
 
 from ...codegen import KernelSpec
 from ...device import Kernel
-from ...device.halo import Halo
+from ...device.halo import Halo, few
 from ...discretizations.sipg.facet_data import FacetData
 from ...discretizations.sipg.interleaved import Interleaved
 
@@ -22,7 +22,8 @@ class FacetHalo(Halo):
         self._sizes = (cells * rows, cells, rows, disc.num_nodes, rows // disc.num_nodes, faces, data.sent)
         owner, index, place = self._wanted()
         virtual = cells * faces * data.sent * (rows // disc.num_nodes)
-        super().__init__(disc.mesh.comm, cells * rows + virtual, owner, index, arrays, ghost_place=place)
+        where = {"ghost_place": place, "alone": few(arrays.device, cells * rows)}
+        super().__init__(disc.mesh.comm, cells * rows + virtual, owner, index, arrays, **where)
 
     def _wanted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Owner, number there and place in the tail of each value, by place. Collective."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import numpy as np
+
 from ...device import Kernel, kernels_of
 
 
@@ -13,17 +15,17 @@ class FusedPass:
     def __init__(self, operator):
         self.operator = operator
         to_device = operator.arrays.to_device
-        self.chunks = [
-            (to_device(c, "chunks") if c.size else None, c.size) for c in operator.discretization.chunk_lists()
-        ]
+        inner, outer = operator.discretization.chunk_lists()
+        lists = {0: inner, 1: outer, None: np.concatenate([inner, outer])}
+        self.chunks = {part: (to_device(c, "chunks") if c.size else None, c.size) for part, c in lists.items()}
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
         specs = self.operator.discretization.fused_specs()
         return kernels_of(specs, self.operator.device)
 
-    def run(self, what: str, out, part: int, state=None, rate=None, du=None, t=None) -> None:
-        """Compute `residual` or `action` on the chunks without ghost neighbours (part 0) or on the others (part 1)."""
+    def run(self, what: str, out, part: int | None, state=None, rate=None, du=None, t=None) -> None:
+        """Compute `residual` or `action` on the chunks without ghost neighbours (part 0), the others (1) or all."""
         chunks, count = self.chunks[part]
         if count:
             kernel, disc = self.kernels[f"sipg_{what}"], self.operator.discretization

@@ -180,12 +180,14 @@ class SIPGOperator(CGOperator):
         vector.begin(given)
         if runner is None:
             self.sum_volumes(what, **where)
-        else:
-            runner.run(what, out, 0, **where)
-        if runner is None:
             vector.end()
             self.sum_fluxes(what, out, **where)
             return
+        if self.halo.alone or not self.halo.plan.active:
+            vector.end()
+            runner.run(what, out, None, **where)
+            return
+        runner.run(what, out, 0, **where)
         with self.device.beside():
             vector.end()
             runner.run(what, out, 1, **where)
