@@ -11,6 +11,7 @@ from ..errors import MeshError
 from ..given import array, reals
 from .given_arrays import named, whole_numbers
 from .labels import mark
+from .plane_plex import plane_plex
 from .shapes import shape
 from .topology import facet_vertices
 
@@ -90,6 +91,8 @@ def create_plex(listed: CellList | None, cell: str, comm):
         cells, points = np.empty((0, s.num_vertices), PETSc.IntType), np.empty((0, s.dim))
     else:
         cells, points = listed.cells[:, PLEX_ORDER[cell]], listed.points
+    if s.dim == 2:
+        return plane_plex(cells, points, comm)
     return PETSc.DMPlex().createFromCellList(s.dim, np.ascontiguousarray(cells), points, interpolate=True, comm=comm)
 
 

@@ -1,0 +1,58 @@
+"""Plane meshes from cell lists are those that PETSc's own interpolation makes, point for point."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from petsc4py import PETSc
+
+from petsc_hdg.mesh import petsc_c
+from petsc_hdg.mesh.box import box_cells
+from petsc_hdg.mesh.cell_list import PLEX_ORDER, CellList, create_plex
+
+
+def by_petsc(listed: CellList):
+    cells = np.ascontiguousarray(listed.cells[:, PLEX_ORDER[listed.cell]])
+    return PETSc.DMPlex().createFromCellList(2, cells, listed.points, interpolate=True, comm=PETSc.COMM_SELF)
+
+
+def shuffled(simplex: bool, faces=(7, 5)) -> CellList:
+    """A box whose cells come in any order and begin at any of their vertices, points numbered at random."""
+    listed, rng = box_cells(faces, simplex, 0.0, 1.0), np.random.default_rng(1)
+    number = rng.permutation(len(listed.points))
+    around = number[listed.cells][:, PLEX_ORDER[listed.cell]]
+    around = np.stack([np.roll(row, rng.integers(len(row))) for row in around[rng.permutation(len(around))]])
+    points = np.empty_like(listed.points)
+    points[number] = listed.points
+    return CellList(listed.cell, around[:, np.argsort(PLEX_ORDER[listed.cell])].astype(PETSc.IntType), points)
+
+
+def reversed_cell(simplex: bool) -> CellList:
+    """The same with one cell that is turned over: it goes along its edges as its neighbours do."""
+    listed = shuffled(simplex)
+    around = listed.cells[:, PLEX_ORDER[listed.cell]]
+    around[9] = around[9][::-1].copy()
+    return CellList(listed.cell, around[:, np.argsort(PLEX_ORDER[listed.cell])], listed.points)
+
+
+@pytest.mark.parametrize("simplex", [True, False])
+@pytest.mark.parametrize("make", [shuffled, reversed_cell])
+def test_points_cones_and_orientations_are_petscs(make, simplex):
+    listed = make(simplex)
+    ours, theirs = create_plex(listed, listed.cell, PETSc.COMM_SELF), by_petsc(listed)
+    assert ours.getDimension() == theirs.getDimension() == 2
+    assert ours.getChart() == theirs.getChart()
+    assert [ours.getDepthStratum(d) for d in range(3)] == [theirs.getDepthStratum(d) for d in range(3)]
+    turned = 0
+    for point in range(*theirs.getChart()):
+        for get in ("getCone", "getConeOrientation", "getSupport"):
+            np.testing.assert_array_equal(getattr(ours, get)(point), getattr(theirs, get)(point))
+        assert ours.getCellType(point) == theirs.getCellType(point)
+        turned += np.count_nonzero(theirs.getConeOrientation(point))
+    assert turned > 0
+    np.testing.assert_array_equal(ours.getCoordinatesLocal().getArray(), theirs.getCoordinatesLocal().getArray())
+    np.testing.assert_array_equal(ours.getCoordinates().getArray(), theirs.getCoordinates().getArray())
+    assert ours.getCoordinateSection().getChart() == theirs.getCoordinateSection().getChart()
+    assert petsc_c.cell_shapes(ours) == petsc_c.cell_shapes(theirs) == {listed.cell: len(listed.cells)}
+    assert (petsc_c.shared_points(ours) is None) == (petsc_c.shared_points(theirs) is None)
+    assert {ours.getLabelName(n) for n in range(ours.getNumLabels())} == {"celltype", "depth"}
