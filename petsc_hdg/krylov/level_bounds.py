@@ -1,7 +1,7 @@
-"""Bounds of Chebyshev smoothers of assembled levels, estimated on the device as PETSc would on the host.
+"""Bounds of Chebyshev smoothers of levels, estimated on the device as PETSc would on the host.
 
-PETSc's estimate of a level takes ten products on one core of the host, which is most of what its set-up of a large
-multigrid takes. The matrices mirrored for it are those that the multigrid on the device works with.
+PETSc's estimate of a level takes ten steps of GMRES on vectors of the host, on one core, which is much of what its
+set-up of a large multigrid takes. The matrices mirrored for it are those that the multigrid on the device works with.
 """
 
 from __future__ import annotations
@@ -12,23 +12,28 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..mesh import petsc_c
+from ..operators.block_jacobi import BlockJacobi
 from ..options import Options, any_given
 from .eigenvalues import extreme_eigenvalues
+from .level_operators import Unsupported, level_operator
 from .null_space import removal
 from .operation import Operation
-from .sell_matrix import SellMatrix, mirrored
+from .preconditioners import Preconditioner
+from .sell_matrix import SellMatrix
 from .smoothers import inverse_blocks
 from .solver import DeviceSolver
 from .vectors import Vectors
 
 STEPS, LOWER, UPPER = 10, 0.1, 1.1  # of GMRES; bounds over the largest eigenvalue found: PETSc's defaults
+# Parts of options that have smoothers be, or have bounds, as the user says; PETSc reads them when it sets levels up.
+TOLD = ("ksp_chebyshev_", "esteig_", "ksp_type", "pc_type")
 
 
 class LevelBounds:
-    """Gives levels smoothed by inverted blocks their bounds, in all KSPs that share their matrices; keeps the mirrors
-    of these until those of the next ones.
+    """Gives levels smoothed by a diagonal or by inverted blocks their bounds, in all KSPs that share their matrices;
+    keeps the mirrors of these until those of the next ones.
 
-    matrices: assembled ones by number of the level.
+    matrices: assembled ones, and shell matrices of ours, by number of the level.
     """
 
     def __init__(self, matrices: dict[int, PETSc.Mat], arrays):
@@ -37,25 +42,29 @@ class LevelBounds:
         self._mirrors: list[SellMatrix] = []
 
     def add(self, ksp: PETSc.KSP) -> None:
-        """Take a KSP whose smoothers get bounds from the next `update` on."""
-        self._ksps.append(ksp)
+        """Take a KSP whose smoothers get bounds from the next `update` on, as long as others hold it too."""
+        self._ksps = [*filter(_is_held, self._ksps), ksp]
 
     def update(self) -> None:
         """Bounds of the smoothers of the matrices as they are now, where a KSP works on the device and the user gives
-        no option of Chebyshev's. Each matrix's largest eigenvalue is estimated once. Collective."""
-        self._mirrors, pcs = [], [ksp.getPC() for ksp in self._ksps if _on_device(ksp)]
+        no option for them. Each matrix's largest eigenvalue is estimated once for each kind of smoother. Collective."""
+        self._mirrors, self._ksps = [], [*filter(_is_held, self._ksps)]
+        pcs = [ksp.getPC() for ksp in self._ksps if _on_device(ksp)]
         pcs = [pc for pc in pcs if pc.getType() == "mg" and not _is_told(pc)]
         for number, mat in self.matrices.items():
-            smoothers = [pc.getMGSmoother(number) for pc in pcs]
-            smoothers = [s for s in smoothers if s.getType() == "chebyshev" and s.getPC().getType() == "pbjacobi"]
-            if smoothers:
+            alike: dict[str, list[PETSc.KSP]] = {}
+            for smoother in (pc.getMGSmoother(number) for pc in pcs):
+                if smoother.getType() == "chebyshev":
+                    alike.setdefault(_kind(smoother.getPC()), []).append(smoother)
+            alike.pop("", None)
+            for smoothers in alike.values():
                 self._set(smoothers, mat, Options.from_petsc(pcs[0].getOptionsPrefix()).pmat_precision)
 
     def _set(self, smoothers: list[PETSc.KSP], mat: PETSc.Mat, precision: str) -> None:
-        vectors = Vectors(self.arrays, mat.getLocalSize()[0], mat.comm.tompi4py())
-        matrix = mirrored(mat, vectors.arrays, precision)
-        self._mirrors.append(matrix)
-        operation = Operation(_Product(matrix), _Blocks(mat, vectors), True, vectors)
+        try:
+            operation = self._operation(smoothers[0], mat, precision)
+        except Unsupported:
+            return
         largest = extreme_eigenvalues(operation, mat.getOwnershipRange()[0], STEPS)[1]
         if not (np.isfinite(largest) and largest > 0):
             return
@@ -63,14 +72,29 @@ class LevelBounds:
         for smoother in smoothers:
             petsc_c.call("KSPChebyshevSetEigenvalues", ctypes.c_void_p(smoother.handle), *bounds)
 
+    def _operation(self, smoother: PETSc.KSP, mat: PETSc.Mat, precision: str) -> Operation:
+        """What a smoother multiplies by in each step. Raises Unsupported."""
+        vectors, pc = Vectors(self.arrays, mat.getLocalSize()[0], mat.comm.tompi4py()), smoother.getPC()
+        operator = level_operator(mat, vectors, precision)
+        if isinstance(operator, SellMatrix):
+            self._mirrors.append(operator)
+        if pc.getType() == "pbjacobi":
+            return Operation(_Product(operator), _Blocks(mat, vectors), True, vectors)
+        if not petsc_c.has_operators(smoother):
+            smoother.setOperators(mat, mat)  # as PETSc does when it sets the levels up
+        elif smoother.getOperators()[1] != mat:
+            raise Unsupported("a level with a matrix of the user's")
+        pc.setUp()
+        return Operation(_Product(operator), Preconditioner(pc, vectors), True, vectors)
+
 
 class _Product:
-    """`mult` by a mirrored matrix."""
+    """`mult` by the matrix of a level."""
 
     on_device = True
 
-    def __init__(self, matrix: SellMatrix):
-        self.mult = matrix.apply
+    def __init__(self, operator):
+        self.mult = operator.apply
 
 
 class _Blocks:
@@ -87,6 +111,19 @@ def _on_device(ksp: PETSc.KSP) -> bool:
     return ksp.getType() == "python" and isinstance(ksp.getPythonContext(), DeviceSolver)
 
 
+def _is_held(ksp: PETSc.KSP) -> bool:
+    """Whether others than us hold a KSP."""
+    return ksp.getRefCount() > 1
+
+
+def _kind(pc: PETSc.PC) -> str:
+    """What smooths: the type of a PC that scales by numbers or blocks known on the device, "" for others."""
+    if pc.getType() in ("jacobi", "pbjacobi"):
+        return pc.getType()
+    context = pc.getPythonContext() if pc.getType() == "python" else None
+    return type(context).__name__ if isinstance(context, BlockJacobi) else ""
+
+
 def _is_told(pc: PETSc.PC) -> bool:
-    """Whether an option of Chebyshev's is given to a level."""
-    return any_given((pc.getOptionsPrefix() or "") + "mg_levels_", "ksp_chebyshev_")
+    """Whether an option is given to a level that says how it is smoothed."""
+    return any(any_given((pc.getOptionsPrefix() or "") + "mg_levels_", part) for part in TOLD)

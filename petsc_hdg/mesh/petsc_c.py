@@ -272,6 +272,13 @@ def pc_has_failed(pc: PETSc.PC) -> bool:
     return pc.comm.tompi4py().allreduce(int(found.value != 0)) > 0
 
 
+def has_operators(ksp: PETSc.KSP) -> bool:
+    """Whether a KSP has been given its matrices; asked for them before, PETSc makes empty ones."""
+    found = [ctypes.c_int() for _ in range(2)]
+    call("KSPGetOperatorsSet", _pointer(ksp), *map(ctypes.byref, found))
+    return bool(found[1].value)
+
+
 def set_supported_norms(ksp: PETSc.KSP, priorities: dict) -> None:
     """Say which norms and sides of the preconditioner a KSP has: {(norm, side): priority}, no others."""
     for norm in (PETSc.KSP.NormType.PRECONDITIONED, PETSc.KSP.NormType.UNPRECONDITIONED):

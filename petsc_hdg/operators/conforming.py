@@ -29,6 +29,7 @@ class ConformingSubspace:
     fine: operator of the scheme.   access: VecAccess.
     interpolation: AIJ matrix, rows in the numbering of the scheme, columns in that of the subspace.
     matrix: AssembledMatrix of the Jacobian on the subspace, with upwinding unless `is_symmetric` is set.
+    bounds: what gives smoothers their bounds by its `update` after the matrix has been filled, or None.
     """
 
     def __init__(self, fine, access, comm, vec_type: str):
@@ -48,6 +49,7 @@ class ConformingSubspace:
         self.matrix = _CoarseMatrix(self, sizes[1], comm, vec_type)
         self.interpolation = self._from_nodes([space.element.nodes for space in disc.spaces])
         self._version: int | None = None  # of the scheme's data, as the subspace has them
+        self.bounds = None
 
     @property
     def mat(self) -> PETSc.Mat:
@@ -61,6 +63,9 @@ class ConformingSubspace:
         with self.access.read(state) as x, self.access.read(state if rate is None else rate) as x_t:
             self.operator.linearize(x, t, None if rate is None else x_t, shift)
         self.matrix.update()
+        self.mat.setOption(PETSc.Mat.Option.SYMMETRIC, self.is_symmetric)  # GAMG then transposes no graphs
+        if self.bounds is not None:
+            self.bounds.update()
 
     def _update_data(self) -> None:
         """Constants and auxiliary fields as the scheme has them now, nodal ones at the vertices. Collective."""

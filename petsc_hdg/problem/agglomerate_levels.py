@@ -56,9 +56,7 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     _set_smoothers(problem, pc, symmetric)
     if levels.bounds is None:
         matrices = {finest - place: matrix.mat for place, matrix in enumerate(levels.matrices[:-1], 1)}
-        if isinstance(problem.discretization, PolytopicDG):
-            matrices[finest] = problem.callbacks.assembled.mat
-        levels.bounds = LevelBounds(matrices, problem.arrays)
+        levels.bounds = LevelBounds(matrices | {finest: problem.callbacks.preconditioning}, problem.arrays)
     levels.bounds.add(ksp)
 
 

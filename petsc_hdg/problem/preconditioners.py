@@ -19,8 +19,10 @@ NONSYMMETRIC = {
     "mg_levels_pc_type": "bjacobi",
     "mg_levels_sub_pc_type": "ilu",
 }
-# PETSc's own choice for coarse matrices sums what comes from other ranks in the order in which it arrives.
+# Pᵀ A P. PETSc's own choice of several ranks sums what comes from others in the order in which it arrives; that of one
+# rank takes longer than two products.
 SAME_BITS = {"matptap_via": "allatonce"}
+TWO_PRODUCTS = {"matptap_via": "rap"}
 
 
 def set_defaults(problem, ksp: PETSc.KSP) -> None:
@@ -70,9 +72,15 @@ def smoothing(problem, snes: PETSc.SNES):
     Krylov method follows. Where matrices read those that changed, preconditioners forget what they keep of former ones.
     """
     anew.follow_data(problem, snes)
-    several = problem.options.deterministic and problem.comm.size > 2
-    with defaults_in_database("", SAME_BITS if several else {}, unless="matptap_via"), _smoothing(problem, snes):
+    with defaults_in_database("", _coarse_products(problem), unless="matptap_via"), _smoothing(problem, snes):
         yield
+
+
+def _coarse_products(problem) -> dict[str, str]:
+    """How PETSc multiplies the matrices of coarse levels."""
+    if problem.comm.size == 1:
+        return TWO_PRODUCTS
+    return SAME_BITS if problem.options.deterministic and problem.comm.size > 2 else {}
 
 
 def _smoothing(problem, snes: PETSc.SNES):

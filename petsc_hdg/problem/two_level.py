@@ -10,6 +10,7 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from ..discretizations import HybridizedDG, InteriorPenalty
+from ..krylov.level_bounds import LevelBounds
 from ..mesh.petsc_c import set_passive_dm
 from ..operators import ConformingSubspace
 from ..operators.cell_blocks import CellBlocks
@@ -58,6 +59,9 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     with defaults_in_database(coarse.getOptionsPrefix() or "", COARSE, unless="pc_type"):
         coarse.setFromOptions()
     set_smoother(problem, pc.getMGSmoother(1), symmetric)
+    if conforming.bounds is None:
+        conforming.bounds = LevelBounds({1: problem.callbacks.preconditioning}, problem.arrays)
+    conforming.bounds.add(ksp)
 
 
 def set_smoother(problem, smoother: PETSc.KSP, symmetric: bool) -> None:

@@ -24,6 +24,15 @@ def small_problem() -> Problem:
     return Problem(mesh, smooth_poisson(), Options(degree=2, backend="poly_gpu", check_kernels=False))
 
 
+TWO_LEVELS = [("cg_gpu", 3, "quadrilateral"), ("sipg_gpu", 2, "triangle"), ("hdg_gpu", 2, "triangle")]
+
+
+def two_levels(backend: str, degree: int, cell: str = "triangle") -> Problem:
+    mesh = box_mesh(cell, (7, 6), comm=PETSc.COMM_SELF)
+    options = Options(degree=degree, backend=backend, pmat="conforming", check_kernels=False)
+    return Problem(mesh, smooth_poisson(), options)
+
+
 def views(snes: PETSc.SNES) -> list[str]:
     """The view of each level's smoother, the coarsest level's left out."""
     pc = snes.getKSP().getPC()
@@ -52,6 +61,54 @@ def test_bounds_are_petscs(on_device, monkeypatch):
         assert ours == pytest.approx(wanted, rel=2e-6)
 
 
+@pytest.mark.parametrize("backend, degree, cell", TWO_LEVELS)
+def test_bounds_of_the_fine_of_two_levels_are_petscs(backend, degree, cell, monkeypatch):
+    found = []
+    for update in (LevelBounds.update, lambda *_: None):
+        monkeypatch.setattr(LevelBounds, "update", update)
+        with petsc_options(**ON_DEVICE):
+            problem = two_levels(backend, degree, cell)
+            u = problem.solve()
+        (view,) = views(problem.snes)
+        found.append((ESTIMATED in view, chebyshev_bounds(view), problem.linear_iterations, u.norm()))
+    (ours, bounds, iterations, norm), (theirs, wanted, expected, size) = found
+    assert (ours, theirs, iterations) == (False, True, expected)
+    assert bounds == pytest.approx(wanted, rel=2e-6) and norm == pytest.approx(size, rel=1e-6)
+
+
+def test_bounds_follow_coefficients():
+    """A matrix ten times as large, scaled by its diagonal, has the same bounds; one with a reaction has others."""
+    physics = petsc_hdg.Physics(
+        {"u": 1},
+        "f0[0] = constants[0] * u[0] - 1;",
+        "for (d = 0; d < dim; ++d) f1[d] = constants[1] * u_x[d];",
+        boundary=[petsc_hdg.Dirichlet("boundary", "g[0] = 0;")],
+        constants={"reaction": 0.0, "k": 1.0},
+    )
+    with petsc_options(**ON_DEVICE):
+        given = Options(degree=2, backend="cg_gpu", pmat="conforming", check_kernels=False)
+        problem, found = Problem(box_mesh("triangle", (7, 6), comm=PETSc.COMM_SELF), physics, given), []
+        for constants in ({}, {"k": 10.0}, {"reaction": 1e4}):
+            problem.set_constants(**constants)
+            problem.solve()
+            found.append(chebyshev_bounds(views(problem.snes)[0])[1])
+    assert found[1] == pytest.approx(found[0], rel=1e-5)
+    assert abs(found[2] - found[0]) > 0.01 * found[0]
+
+
+def test_solvers_that_are_gone_are_not_kept():
+    with petsc_options(**ON_DEVICE):
+        problem = two_levels("cg_gpu", 2)
+        first = problem.create_snes()
+        first.solve(None, problem.create_vec())
+        bounds = problem.callbacks.conforming.bounds
+        before = len(bounds._ksps)
+        first.destroy()
+        second = problem.create_snes()
+        second.solve(None, problem.create_vec())
+    assert len(bounds._ksps) == before
+
+
 def test_solvers_of_the_same_levels_share_their_estimates(on_device, monkeypatch):
     estimate, made = level_bounds.extreme_eigenvalues, []
     monkeypatch.setattr(level_bounds, "extreme_eigenvalues", lambda *given: made.append(given) or estimate(*given))
@@ -68,6 +125,18 @@ def test_a_users_option_is_petscs(on_device):
     found = smoothers(**ON_DEVICE, mg_levels_2_ksp_chebyshev_esteig="0,0.2,0,1.3")
     assert [ESTIMATED in text for text in found] == [True, True]
     assert chebyshev_bounds(found[1])[1] == pytest.approx(1.3 / 1.1 * chebyshev_bounds(on_device[1])[1], rel=1e-5)
+
+
+@pytest.mark.parametrize("make", [small_problem, lambda: two_levels("hdg_gpu", 2)])
+def test_another_smoother_of_the_users_has_its_own_bounds(make):
+    found = []
+    for given in ({}, {"mg_levels_pc_type": "jacobi"}):
+        with petsc_options(**ON_DEVICE, **given):
+            problem = make()
+            problem.solve()
+        found.append(views(problem.snes)[-1])
+    assert [ESTIMATED in text for text in found] == [False, True]
+    assert chebyshev_bounds(found[1])[1] != pytest.approx(chebyshev_bounds(found[0])[1], rel=1e-2)
 
 
 def test_solvers_on_the_host_estimate_themselves():

@@ -10,9 +10,10 @@ from sample_meshes import box_mesh
 from sample_physics import NONLINEAR, WIND, smooth_poisson
 from subspace_gap import subspace_gap
 
-from petsc_hdg.options import Options
+from petsc_hdg.options import Options, is_given
 from petsc_hdg.physics import Dirichlet, library
 from petsc_hdg.problem import Problem
+from petsc_hdg.problem.preconditioners import smoothing
 
 SCHEMES = [("cg_gpu", 3), ("hdg_gpu", 2)]
 TIGHT = {"ksp_rtol": "1e-10"}
@@ -91,3 +92,27 @@ def test_a_factorization_asked_for_after_the_problem_has_a_matrix(backend, degre
         u = problem.solve()
     assert problem.pmat == "aij" and problem.linear_iterations == 1
     assert (u - solution(levels)).norm() < 1e-8 * u.norm()
+
+
+@pytest.mark.parametrize("wind, symmetric", [(0.0, True), (100.0, False)])
+def test_gamg_knows_a_symmetric_coarse_matrix(wind, symmetric):
+    problem = problem_of("cg_gpu", 2, physics=WIND, faces=(5, 4))
+    problem.set_constants(wind=wind)
+    problem.solve()
+    mat = problem.callbacks.conforming.mat
+    assert mat.isSymmetricKnown() == (True, symmetric)
+    assert mat.isSymmetric(1e-12) == symmetric
+
+
+def test_one_rank_multiplies_coarse_matrices_by_two_products():
+    found = []
+    for given in ({}, {"matptap_via": "scalable"}):
+        with petsc_options(**given):
+            problem = problem_of("cg_gpu", 2, faces=(24, 24))
+            with smoothing(problem, problem.snes):
+                found.append(PETSc.Options().getString("matptap_via"))
+            u = solution(problem)
+            assert problem.snes.getKSP().getPC().getMGCoarseSolve().getPC().getMGLevels() > 1
+        found.append((problem.linear_iterations, u.norm()))
+    assert (found[0], found[2]) == ("rap", "scalable") and not is_given("", "matptap_via")
+    assert found[1] == pytest.approx(found[3], rel=1e-9)
