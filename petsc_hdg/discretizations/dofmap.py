@@ -9,6 +9,9 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..reference import ReferenceElement
+from ..threads import in_threads
+
+CHUNK = 1 << 14  # cells numbered at a time: temporaries stay in the cache
 
 
 @dataclass(frozen=True)
@@ -77,9 +80,7 @@ def build_dofmap(mesh, dm, spaces, constrained: np.ndarray) -> DofMap:
     order = mesh.point_order
     section = _create_section(mesh, dm, spaces, constrained, order)
     offsets, field_offsets = _point_offsets(mesh, spaces, order)
-    cell_dofs = np.concatenate(
-        [_field_cell_dofs(mesh, s, offsets, field_offsets[k]) for k, s in enumerate(spaces)], axis=1
-    )
+    cell_dofs = _cell_dofs(mesh, spaces, offsets, field_offsets)
     num_local = int(section.getStorageSize())
     if mesh.comm.size == 1:
         owned = _owned_alone(mesh, spaces, constrained, offsets, field_offsets, num_local)
@@ -87,9 +88,7 @@ def build_dofmap(mesh, dm, spaces, constrained: np.ndarray) -> DofMap:
         num_owned = len(owned)
     else:
         owned, ghosts, ghost_rank, ghost_index, num_owned = _ownership(mesh, dm, num_local)
-    return _compact(
-        mesh, section, cell_dofs.astype(np.int32), num_local, owned, ghosts, ghost_rank, ghost_index, num_owned
-    )
+    return _compact(mesh, section, cell_dofs, num_local, owned, ghosts, ghost_rank, ghost_index, num_owned)
 
 
 def _dofs_per_dimension(space: FieldSpace) -> list[int]:
@@ -139,45 +138,59 @@ def _point_offsets(mesh, spaces, order):
 
     PETSc lays the fields of a point in turn.
     """
-    per_field = np.array([_dofs_per_dimension(s) for s in spaces])
+    per_field = np.array([_dofs_per_dimension(s) for s in spaces], dtype=np.int32)
     counts = per_field.sum(axis=0)[_point_dimensions(mesh)][order]
-    offsets = np.empty(len(order), dtype=np.int64)
+    offsets = np.empty(len(order), dtype=np.int32)
     offsets[order] = np.cumsum(counts) - counts
-    return offsets, np.cumsum(per_field, axis=0) - per_field
+    return offsets, np.cumsum(per_field, axis=0, dtype=np.int32) - per_field
 
 
-def _field_cell_dofs(mesh, space, offsets, field_offset) -> np.ndarray:
-    """Local dof numbers [cell, basis * component] of one field."""
-    nodes = np.empty((mesh.num_cells, space.element.num_basis), dtype=np.int64)
+def _cell_dofs(mesh, spaces, offsets, field_offsets) -> np.ndarray:
+    """Local dof numbers [cell, dof] int32 of all fields."""
+    found = np.empty((mesh.num_cells, sum(s.num_dofs for s in spaces)), np.int32)
+
+    def fill(begin: int) -> None:
+        cells = slice(begin, min(begin + CHUNK, mesh.num_cells))
+        for space, field_offset in zip(spaces, field_offsets, strict=True):
+            out = found[cells, space.first_dof : space.first_dof + space.num_dofs]
+            _fill_field(mesh, space, cells, offsets, field_offset, out)
+
+    in_threads(fill, range(0, mesh.num_cells, CHUNK), mesh.comm.size)
+    return found
+
+
+def _fill_field(mesh, space, cells: slice, offsets, field_offset, out) -> None:
+    """Local dof numbers [cell, basis * component] of one field in some cells."""
     for dimension, entities in enumerate(space.element.entity_dofs):
         per_entity = len(entities[0])
         if per_entity == 0:
             continue
-        points = entity_points(mesh, dimension)
+        points = entity_points(mesh, dimension, cells)
         for number, basis in enumerate(entities):
-            order = _node_order(mesh, dimension, number, per_entity)
+            order = _node_order(mesh, dimension, number, per_entity, cells)
             start = offsets[points[:, number]] + field_offset[dimension]
-            nodes[:, basis] = start[:, None] + order * space.components
-    return (nodes[:, :, None] + np.arange(space.components)).reshape(mesh.num_cells, space.num_dofs)
+            nodes = start[:, None] + order * space.components
+            for c in range(space.components):
+                out[:, np.asarray(basis) * space.components + c] = nodes + c
 
 
-def entity_points(mesh, dimension) -> np.ndarray:
-    """Plex points [cell, sub-entity] of the sub-entities of one dimension."""
-    first = mesh.topology.stratum[dimension][0]
+def entity_points(mesh, dimension, cells=slice(None)) -> np.ndarray:
+    """Plex points [cell, sub-entity] of the sub-entities of one dimension, of all owned cells or a range of them."""
+    topology, first = mesh.topology, mesh.topology.stratum[dimension][0]
     if dimension == 0:
-        return mesh.topology.cell_vertices[: mesh.num_cells] + first
+        return topology.cell_vertices[: mesh.num_cells][cells] + first
     if dimension == mesh.dim:
-        return mesh.topology.cells[: mesh.num_cells, None]
-    return mesh.topology.entity[dimension][: mesh.num_cells] + first
+        return topology.cells[: mesh.num_cells, None][cells]
+    return topology.entity[dimension][: mesh.num_cells][cells] + first
 
 
-def _node_order(mesh, dimension, number, count) -> np.ndarray:
+def _node_order(mesh, dimension, number, count, cells: slice) -> np.ndarray:
     """Place [cell, node] on the entity of the nodes the reference element lists there; all cells around it agree."""
-    identity = np.broadcast_to(np.arange(count), (mesh.num_cells, count))
+    identity = np.broadcast_to(np.arange(count, dtype=np.int32), (cells.stop - cells.start, count))
     if dimension in (0, mesh.dim) or count == 1:
         return identity
     corners = basix.topology(basix.CellType[mesh.cell])[dimension][number]
-    ids = mesh.topology.vertex_rank[mesh.topology.cell_vertices[: mesh.num_cells][:, corners]]
+    ids = mesh.topology.vertex_rank[mesh.topology.cell_vertices[cells][:, corners]]
     if dimension == 1:
         return np.where((ids[:, 0] > ids[:, 1])[:, None], identity[:, ::-1], identity)
     if len(corners) == 3:
@@ -234,14 +247,14 @@ def _compact(mesh, section, cell_dofs, num_local, owned, ghosts, ghost_rank, gho
     compact[ghosts] = num_owned + np.arange(len(ghosts), dtype=np.int32)
     constrained = np.flatnonzero(compact < 0)
     compact[constrained] = num_owned + len(ghosts) + np.arange(len(constrained), dtype=np.int32)
-    starts = np.cumsum([0] + mesh.comm.allgather(num_owned))
+    starts = np.cumsum([0] + mesh.comm.allgather(num_owned), dtype=PETSc.IntType)
     numbers = np.concatenate(
         [
-            starts[mesh.comm.rank] + np.arange(num_owned),
-            starts[:-1][ghost_rank] + ghost_index,
-            np.full(len(constrained), -1),
+            starts[mesh.comm.rank] + np.arange(num_owned, dtype=PETSc.IntType),
+            (starts[:-1][ghost_rank] + ghost_index).astype(PETSc.IntType),
+            np.full(len(constrained), -1, PETSc.IntType),
         ]
-    ).astype(PETSc.IntType)
+    ).astype(PETSc.IntType, copy=False)
     return DofMap(
         section=section,
         cell_dofs=cell_dofs,

@@ -44,7 +44,7 @@ def extreme_eigenvalues(operation: Operation, first: int, steps: int) -> tuple[f
 
 
 def noise(first: int, count: int, ranks: int = 1) -> np.ndarray:
-    """Numbers between -1 and 1 [count] by the hash that PETSc takes of numbers; `ranks`: see in_threads."""
+    """Numbers between -1.08 and 1.08 [count] by the hash that PETSc takes of numbers; `ranks`: see in_threads."""
     values = np.empty(count)
 
     def fill(begin: int) -> None:

@@ -16,7 +16,7 @@ from .exchange import PointExchange
 from .geometry import Geometry, local_degree, read_blocks, stratum_values
 from .given_meshes import interpolated, kind, place, require_dm
 from .labels import EXTERIOR, Labels, require_exterior
-from .order import BY_FACET, INNER, cell_classes, morton_order, plex_order
+from .order import BY_FACET, INNER, cell_classes, means, morton_order, plex_order
 from .polytopes import Polytopes
 from .shapes import shape
 from .topology import Topology, global_vertices, places
@@ -277,7 +277,8 @@ class Mesh:
         classes = cell_classes(self.topology, shared, start)
         corners = self.geometry.cell_nodes[: self.num_cells, : self.shape.num_vertices]
         order = np.arange(self.topology.num_cells)
-        order[: self.num_cells] = morton_order(self.geometry.nodes[corners].mean(axis=1), classes)
+        middle = means(self.geometry.nodes, corners, self.comm.size)
+        order[: self.num_cells] = morton_order(middle, classes, self.comm.size)
         self.cell_classes = classes[order[: self.num_cells]]
         self.topology.reorder(order)
         self.geometry.cell_nodes = self.geometry.cell_nodes[order]

@@ -164,6 +164,13 @@ def set_section(dm, section) -> None:
     (dm.setLocalSection if hasattr(dm, "setLocalSection") else dm.setSection)(section)
 
 
+def vec_type_of(dm) -> str:
+    """Type of the vectors that a DM makes, as it was named."""
+    name = ctypes.c_char_p()
+    call("DMGetVecType", _pointer(dm), ctypes.byref(name))
+    return name.value.decode()
+
+
 def set_passive_dm(ksp, dm) -> None:
     """Give a KSP a DM that it asks for neither matrices nor vectors (the call has another argument after 3.18)."""
     ksp.setDM(dm)

@@ -10,7 +10,7 @@ from petsc4py import PETSc
 from ..discretizations import PolytopicDG
 from ..discretizations.dofmap import dof_nodes
 from ..errors import OptionError, SolveError, collectively, our_error
-from ..mesh.petsc_c import reason, set_section
+from ..mesh.petsc_c import reason, vec_type_of
 
 PATIENCE = 5.0  # seconds that a rank which fails in a solve gives the others to fail too
 ROUNDS = 5  # of a slab whose scheme follows the state
@@ -49,22 +49,18 @@ def _cause(error: BaseException | None) -> BaseException | None:
 
 
 def vec_type(dm) -> str:
-    """Type of the vectors that a DM makes (`-dm_vec_type`), which petsc4py tells only of a vector. Collective."""
-    clone = dm.clone()
-    section = PETSc.Section().create(dm.comm)
-    section.setChart(*dm.getChart())
-    section.setUp()
-    set_section(clone, section)
+    """Type of the vectors that a DM makes (`-dm_vec_type`). Collective."""
+    vector = PETSc.Vec().create(dm.comm)
+    vector.setSizes(dm.comm.size)
     try:
-        vector = clone.createGlobalVec()
+        vector.setType(vec_type_of(dm))
     except PETSc.Error as error:
         raise OptionError(
             f"this PETSc has no vectors of the type that -dm_vec_type names ({reason(error)}); leave the option out, "
             "or for viennacl use a PETSc configured with OpenCL and ViennaCL (scripts/build_petsc.sh builds one)"
         ) from None
     found = vector.getType()
-    for thing in (vector, section, clone):
-        thing.destroy()
+    vector.destroy()
     return found
 
 

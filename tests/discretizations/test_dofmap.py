@@ -7,7 +7,9 @@ import pytest
 from petsc4py import PETSc
 from sample_meshes import box_mesh
 
+from petsc_hdg import threads
 from petsc_hdg.discretizations import dofmap, scheme
+from petsc_hdg.mesh import order
 from petsc_hdg.options import Options
 from petsc_hdg.physics import Dirichlet, Field, Physics
 
@@ -28,3 +30,19 @@ def test_free_unknowns_stand_in_the_order_of_petsc(cell, monkeypatch):
     owned, ghosts, _, _, count = dofmap._ownership(mesh, disc.dm, len(found.compact))
     assert 0 < found.num_constrained < len(found.compact) and not len(ghosts)
     assert count == found.num_owned and np.array_equal(found.compact[owned], np.arange(count))
+
+
+@pytest.mark.parametrize("cell", ["triangle", "quadrilateral", "tetrahedron", "hexahedron"])
+def test_numbers_do_not_depend_on_the_parts_they_are_made_in(cell, monkeypatch):
+    found = []
+    for chunk in (dofmap.CHUNK, 3):
+        monkeypatch.setattr(dofmap, "CHUNK", chunk)
+        monkeypatch.setattr(order, "CHUNK", chunk)
+        monkeypatch.setattr(threads, "threads_of_rank", lambda ranks, most: 3)
+        mesh = box_mesh(cell, (4, 3) if cell in ("triangle", "quadrilateral") else (2, 2, 2), comm=PETSc.COMM_SELF)
+        assert 3 < mesh.num_cells < dofmap.CHUNK or chunk == 3
+        options = Options(backend="cg_gpu", degree=3)
+        numbers = scheme(options)(mesh, two_fields(), options).dofmap
+        found.append((mesh.topology.cells, mesh.point_order, numbers.cell_dofs, numbers.compact))
+    for whole, parts in zip(*found, strict=True):
+        np.testing.assert_array_equal(parts, whole)

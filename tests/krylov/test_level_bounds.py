@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from petsc4py import PETSc
 from petsc_options import petsc_options
@@ -9,7 +10,7 @@ from sample_meshes import box_mesh
 from sample_physics import smooth_poisson
 
 import petsc_hdg
-from petsc_hdg.krylov import level_bounds
+from petsc_hdg.krylov import eigenvalues, level_bounds
 from petsc_hdg.krylov.level_bounds import LevelBounds
 from petsc_hdg.krylov.multigrid_view import chebyshev_bounds, described
 from petsc_hdg.options import Options
@@ -74,6 +75,13 @@ def test_bounds_of_the_fine_of_two_levels_are_petscs(backend, degree, cell, monk
     (ours, bounds, iterations, norm), (theirs, wanted, expected, size) = found
     assert (ours, theirs, iterations) == (False, True, expected)
     assert bounds == pytest.approx(wanted, rel=2e-6) and norm == pytest.approx(size, rel=1e-6)
+
+
+def test_noise_does_not_depend_on_ranks_and_parts(monkeypatch):
+    whole = eigenvalues.noise(0, 1000)
+    assert len(np.unique(whole)) == 1000 and -1.08 < whole.min() < -1 and 1 < whole.max() < 1.08
+    monkeypatch.setattr(eigenvalues, "CHUNK", 7)
+    np.testing.assert_array_equal(np.concatenate([eigenvalues.noise(0, 300), eigenvalues.noise(300, 700)]), whole)
 
 
 def test_bounds_follow_coefficients():
