@@ -11,6 +11,7 @@ from ..discretizations import PolytopicDG
 from ..discretizations.dofmap import dof_nodes
 from ..errors import OptionError, SolveError, collectively, our_error
 from ..mesh.petsc_c import reason, vec_type_of
+from . import compatible
 
 PATIENCE = 5.0  # seconds that a rank which fails in a solve gives the others to fail too
 ROUNDS = 5  # of a slab whose scheme follows the state
@@ -88,7 +89,7 @@ def settle_constants(problem, u: PETSc.Vec) -> None:
     """Tell the solver of a solution that is known up to a constant: no essential conditions, and J 1 = 0. Collective.
 
     It is found out once for the data that a linear physics' Jacobian reads. Raises SolveError if source and fluxes do
-    not balance, so that there is no solution at all.
+    not balance, so that there is no solution at all, and warns where they nearly do.
     """
     if problem.physics.dirichlet or problem.physics.num_components > 1 or problem.physics.uses_time_derivative:
         return
@@ -97,7 +98,7 @@ def settle_constants(problem, u: PETSc.Vec) -> None:
         _find_constants(problem, u)
         jacobian.setAttr(SETTLED, coefficients)
     if jacobian.getAttr(CONSTANTS) is not None:
-        _check_balance(problem, u)
+        compatible.check(problem, u, _one(problem, u))
 
 
 def _find_constants(problem, u: PETSc.Vec) -> None:
@@ -114,19 +115,6 @@ def _find_constants(problem, u: PETSc.Vec) -> None:
         mat.setNullSpace(constants)
         mat.setTransposeNullSpace(constants)
         mat.setAttr(CONSTANTS, constants)
-
-
-def _check_balance(problem, u: PETSc.Vec) -> None:
-    """Raise SolveError if source and fluxes do not balance, to which a constant adds nothing. Collective."""
-    ones, product = _one(problem, u), u.duplicate()
-    problem.callbacks.residual(None, u, product)
-    imbalance, scale = product.dot(ones), product.norm(PETSc.NormType.NORM_1)
-    if abs(imbalance) > 0.1 * scale:  # quadrature of data that do balance leaves far less; the solver drops that
-        raise SolveError(
-            f"physics '{problem.physics.name}' has no solution: without essential conditions its source and fluxes "
-            f"must balance, and they sum to {imbalance:.3e}; give a Dirichlet or Robin condition, or data "
-            "that balance"
-        )
 
 
 def _drop_constants(matrices: list[PETSc.Mat]) -> None:
