@@ -12,7 +12,7 @@ from petsc4py import PETSc
 
 from ..operators import JointState
 from ..operators.condensed.joint import read_interior, write_interior
-from . import preconditioners, solvers
+from . import following, preconditioners
 from .interiors import Interiors
 
 PATIENCE = 8  # residuals in which local problems fail before the solver of the trace is left
@@ -28,7 +28,7 @@ def solve(problem, u: PETSc.Vec) -> None:
     Collective.
     """
     if not Interiors.are_kept(problem):
-        solvers.solve_following(problem, u)
+        following.solve(problem, u)
         return
     operator, snes, guess, interior = problem.operator, problem.snes, u.copy(), _kept_interior(problem, u)
     operator.patience = PATIENCE

@@ -264,8 +264,6 @@ class Problem(Restartable, Evaluated):
                 self.operator.restart()
                 solvers.settle_constants(self, u)
                 self.newton_iterations = self.linear_iterations = 0
-                if self.operator.follows_solution:
-                    solvers.approach(self, u)
                 joint_newton.solve(self, u)
             diagnosis.check_solved(self, u)
         return u

@@ -16,7 +16,6 @@ from . import compatible
 PATIENCE = 5.0  # seconds that a rank which fails in a solve gives the others to fail too
 ROUNDS = 5  # of a slab whose scheme follows the state
 INDEFINITE = (PETSc.KSP.ConvergedReason.DIVERGED_INDEFINITE_PC, PETSc.KSP.ConvergedReason.DIVERGED_INDEFINITE_MAT)
-APPROACH = 10  # steps of Newton's method by themselves, at most, while the scheme follows the state
 CONSTANTS = "petsc_hdg_constants"  # attribute of a matrix: the null space that it has from us
 SETTLED = "petsc_hdg_settled"  # attribute of a Jacobian: the data for which it is known whether it has one
 
@@ -144,39 +143,6 @@ def _span(problem, ones: PETSc.Vec) -> PETSc.NullSpace:
         return PETSc.NullSpace().create(constant=True, comm=ones.comm)
     ones.normalize()
     return PETSc.NullSpace().create(vectors=[ones], comm=ones.comm)
-
-
-def approach(problem, u: PETSc.Vec) -> None:
-    """Newton steps one by one, until the scheme suits the state u that they lead to. Collective.
-
-    By penalties of the state before, the matrix at a new state may be indefinite, and linear solvers stall.
-    """
-    most = problem.snes.getTolerances()[3]
-    problem.snes.setTolerances(max_it=min(1, most))
-    try:
-        for _ in range(APPROACH):
-            problem.solve_from(u)
-            with problem.access.read(u) as buffer:
-                if problem.operator.settled(buffer):
-                    return
-    finally:
-        problem.snes.setTolerances(max_it=most)
-
-
-def solve_following(problem, u: PETSc.Vec) -> None:
-    """Let SNES work on u; where it fails while the scheme does not suit the state that it came to, on from there.
-
-    Newton's method may stand still where penalties of states before leave the matrix indefinite. Collective.
-    """
-    problem.solve_from(u)
-    for _ in range(APPROACH if problem.operator.follows_solution else 0):
-        if problem.snes.getConvergedReason() >= 0:
-            return
-        with problem.access.read(u) as buffer:
-            if problem.operator.settled(buffer):
-                return
-        approach(problem, u)
-        problem.solve_from(u)
 
 
 def _owned_places(discretization, space) -> tuple[np.ndarray, np.ndarray]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from petsc4py import PETSc
+from petsc_options import petsc_options
 from sample_meshes import box_mesh
 
 import petsc_hdg as fe
-from petsc_hdg.problem import solvers
+from petsc_hdg.physics import library
+from petsc_hdg.problem import following
 
 EPS = 0.01
 TORSION = 0.0736713532  # largest value of w on the unit square, -∇·∇w = 1 inside, w = 0 on its boundary
@@ -29,7 +31,7 @@ def test_one_run_with_penalties_of_states_before_stands_still(problem):
     problem.newton_iterations = problem.linear_iterations = 0
     problem.operator.restart()
     u = problem.create_vec()
-    solvers.approach(problem, u)
+    following.approach(problem, u)
     problem.solve_from(u)
     assert problem.snes.getConvergedReason() < 0
 
@@ -37,3 +39,54 @@ def test_one_run_with_penalties_of_states_before_stands_still(problem):
 def test_converges_from_zero(problem):
     u = np.abs(problem.cell_values(problem.solve())["u"]).max()
     assert EPS * u + u**3 / 3 == pytest.approx(TORSION, rel=0.01)
+
+
+ENERGY = """
+    const PetscReal J = (1 + u_x[0])*(1 + u_x[3]) - u_x[1]*u_x[2], l = PetscLogReal(J);
+    obj[0] = ((1 + u_x[0])*(1 + u_x[0]) + u_x[1]*u_x[1] + u_x[2]*u_x[2] + (1 + u_x[3])*(1 + u_x[3]) - 2)/2 - l + 2*l*l;
+"""
+
+
+def sheared(backend: str, **options) -> tuple[fe.Problem, float]:
+    """A neo-Hookean beam of length 2 whose right end is moved up by 1/4 at once, and its energy."""
+    physics = library.neo_hookean(
+        2, lame_lambda=4.0, boundary=[fe.Dirichlet("left", [0, 0]), fe.Dirichlet("right", [0, 0.25])]
+    )
+    mesh = fe.Mesh.box((8, 4), upper=(2, 1), simplex=False, comm=PETSc.COMM_SELF)
+    problem = fe.Problem(mesh, physics, backend=backend, degree=2, check_kernels=False, **options)
+    with petsc_options(pc_type="lu"):
+        return problem, problem.integral(ENERGY, problem.solve())
+
+
+def test_penalties_that_grow_without_end_are_told():
+    """The adjoint term lets the energy fall without end where a jump meets a large stress."""
+    with pytest.raises(fe.SolveError, match="penalties of interior penalty do not settle: .*-sipg_theta 0 "):
+        sheared("sipg_gpu")
+
+
+def test_without_the_adjoint_term_a_large_load_is_solved_at_once():
+    found, energy = sheared("sipg_gpu", sipg_theta=0)
+    assert energy == pytest.approx(sheared("cg_gpu")[1], rel=0.01)
+    assert found.newton_iterations <= 6
+
+
+def degenerate(**options) -> fe.Problem:
+    """-∇·(|∇u|²∇u) = 1 with data far from zero, on triangles each of which is a polytope."""
+    physics = library.p_laplacian(p=4.0, boundary=[fe.Dirichlet("boundary", "g[0] = sin(3*x[0])*x[1];")])
+    mesh = fe.agglomerate(fe.Mesh.box((6, 6), comm=PETSc.COMM_SELF), 36)
+    return fe.Problem(mesh, physics, backend="poly_gpu", degree=2, check_kernels=False, **options)
+
+
+def test_a_path_that_diverges_is_left_soon():
+    problem = degenerate()
+    with pytest.raises(fe.SolveError, match="penalties of interior penalty do not settle"):
+        problem.solve()
+    assert problem.linear_iterations < 10000
+
+
+def test_a_degenerate_law_is_solved_without_the_adjoint_term():
+    problem = degenerate(sipg_theta=0)
+    of_cg = fe.Problem(fe.Mesh.box((6, 6), comm=PETSc.COMM_SELF), problem.physics, degree=2, check_kernels=False)
+    means = [found.integral("u[0]", found.solve()) for found in (problem, of_cg)]
+    assert means[0] == pytest.approx(means[1], rel=0.02)
+    assert problem.linear_iterations < 200
