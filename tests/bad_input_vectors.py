@@ -59,6 +59,8 @@ BAD_VECTORS = {
     "trace of another problem": (lambda c, f: hybridized(c).write_trace(f / "u.vtu", of_another(c)), OTHER),
     "flux of another problem": (lambda c, f: hybridized(c).flux("boundary", of_another(c)), OTHER),
     "guess of another problem": (lambda c, f: problem(c).solve(of_another(c)), OTHER),
+    "solver's work on another problem's vector": (lambda c, f: problem(c).solve_from(of_another(c)), OTHER),
+    "solver's work on nothing": (lambda c, f: problem(c).solve_from(None), "None " + NO_VEC),
     "checkpoint of another problem": (lambda c, f: problem(c).checkpoint(f / "a.h5", of_another(c)), OTHER),
     "initial state of another problem": (lambda c, f: heat(c).solve_in_time(of_another(c), 1.0, 0.1), OTHER),
     "loads of another problem": (lambda c, f: next(problem(c).load_steps((1.0,), of_another(c))), OTHER),

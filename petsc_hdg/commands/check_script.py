@@ -107,6 +107,8 @@ class Run:
             solutions = json.loads(path.read_text()) if path.exists() else []
         if not solutions:
             return cls(ranks, [], "solved nothing: no Problem.solve, SNES.solve, TS.solve or KSP.solve ended")
+        if not any(solution["size"] for solution in solutions):
+            return cls(ranks, [], "solved nothing: there are no unknowns, essential conditions give all values")
         return cls(ranks, solutions)
 
     def report(self, first: Run, tolerance: float) -> bool:
@@ -154,4 +156,4 @@ def largest_difference(expected: list[dict], found: list[dict]) -> tuple[float, 
 
 
 def _title(solution: dict) -> str:
-    return f"{solution['what']} with {solution['size']} unknowns"
+    return f"{solution['what']} with {solution['size']} unknown{'s' if solution['size'] != 1 else ''}"

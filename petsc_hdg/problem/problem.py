@@ -269,12 +269,13 @@ class Problem(Restartable, Evaluated):
         return u
 
     def solve_from(self, u: PETSc.Vec) -> None:
-        """Let SNES work on u, from u on, whether it converges or not. Collective."""
+        """Let SNES work on u, from u on, whether it converges or not. Collective. Raises OptionError for no such u."""
+        inputs.require_vec(self, u)
         for _ in range(2):
             with solvers.agreed(self.comm), preconditioners.smoothing(self, self.snes):
                 self.snes.solve(None, u)
-            self.newton_iterations += self.snes.getIterationNumber()
-            self.linear_iterations += self.snes.getLinearSolveIterations()
+            self.newton_iterations = (self.newton_iterations or 0) + self.snes.getIterationNumber()
+            self.linear_iterations = (self.linear_iterations or 0) + self.snes.getLinearSolveIterations()
             if not preconditioners.met_indefinite(self, self.snes):
                 break
 

@@ -62,6 +62,7 @@ fe.Problem(fe.Mesh.box((4, 4), simplex=False), physics).solve()
 )
 FAILS = START + "if comm.size == 2: raise fe.PetscHdgError('two are a crowd')\n" + OF_RANKS.removeprefix(START)
 NOTHING = START + "print('nothing')"
+GIVEN = START + 'fe.Problem(fe.Mesh.box((1, 1)), fe.Physics({"u": 1}, "f0[0] = -1;", f1, boundary=wall)).solve()'
 
 
 def check(mpirun, folder, text: str, *options, ranks: int = 0):
@@ -113,6 +114,15 @@ def test_a_failure_is_told(mpirun, tmp_path):
 def test_a_script_without_solves(mpirun, tmp_path):
     done = check(mpirun, tmp_path, NOTHING, "-ranks", "1")
     assert done.returncode == 1 and "solved nothing" in done.stdout
+
+
+def test_solutions_without_unknowns_compare_nothing(mpirun, tmp_path):
+    done = check(mpirun, tmp_path, GIVEN, "-ranks", "1")
+    assert done.returncode == 1 and "solved nothing: there are no unknowns" in done.stdout, done.stdout
+
+
+def test_one_unknown_is_one():
+    assert check_script._title({"what": "KSP.solve", "size": 1}) == "KSP.solve with 1 unknown"
 
 
 def test_it_starts_mpiexec_itself(mpirun, tmp_path):
