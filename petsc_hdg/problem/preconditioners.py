@@ -7,9 +7,10 @@ from contextlib import contextmanager, nullcontext
 from petsc4py import PETSc
 
 from ..discretizations import PolytopicDG
+from ..operators.advice import INDEFINITE
 from ..operators.spectrum import TOLERANCE, asymmetry
 from ..options import defaults_in_database, is_given
-from . import agglomerate_levels, anew, cells_in_time, solvers, two_level
+from . import agglomerate_levels, anew, cells_in_time, two_level
 
 # Smoothers that see a facet's unknowns together; nonsymmetric systems are smoothed along the flow by incomplete LU.
 SYMMETRIC = {"mg_levels_pc_type": "pbjacobi"}
@@ -136,7 +137,7 @@ def met_indefinite(problem, snes: PETSc.SNES) -> bool:
     """Whether conjugate gradients, unless the user chose them, gave up a symmetric matrix as indefinite, and left the
     state as it was. The next solve takes the method and the smoothers of nonsymmetric matrices. Collective."""
     ksp, chosen = cells_in_time.trace_solver(problem, snes.getKSP()), is_given(problem.prefix, "ksp_type")
-    met = problem.symmetric and not chosen and ksp.getType() == "cg" and ksp.getConvergedReason() in solvers.INDEFINITE
+    met = problem.symmetric and not chosen and ksp.getType() == "cg" and ksp.getConvergedReason() in INDEFINITE
     if met:
         problem.symmetric = False
     return bool(met)

@@ -11,16 +11,13 @@ from ..discretizations import PolytopicDG
 from ..discretizations.dofmap import dof_nodes
 from ..errors import OptionError, SolveError, collectively, our_error
 from ..mesh.petsc_c import reason, vec_type_of
+from ..operators.advice import advice
 from . import compatible
 
 PATIENCE = 5.0  # seconds that a rank which fails in a solve gives the others to fail too
 ROUNDS = 5  # of a slab whose scheme follows the state
-INDEFINITE = (PETSc.KSP.ConvergedReason.DIVERGED_INDEFINITE_PC, PETSc.KSP.ConvergedReason.DIVERGED_INDEFINITE_MAT)
 CONSTANTS = "petsc_hdg_constants"  # attribute of a matrix: the null space that it has from us
 SETTLED = "petsc_hdg_settled"  # attribute of a Jacobian: the data for which it is known whether it has one
-
-_COURSE = "-ksp_monitor_true_residual shows its course, -ksp_type and -pc_type choose another"
-_DEFINITE = "conjugate gradients need a matrix that is definite; -ksp_type fgmres takes any"
 
 
 @contextmanager
@@ -209,7 +206,7 @@ def check_converged(snes: PETSc.SNES, failure: str = "", explain=None) -> None:
         why = _name(PETSc.KSP.ConvergedReason, ksp.getConvergedReason())
         raise SolveError(
             f"the linear solver stopped without a solution: {why} after {ksp.getIterationNumber()} iterations; "
-            + (failure or (_DEFINITE if ksp.getConvergedReason() in INDEFINITE else _COURSE))
+            + (failure or advice(ksp))
         )
     if snes.getConvergedReason() < 0:
         why = _name(PETSc.SNES.ConvergedReason, snes.getConvergedReason())

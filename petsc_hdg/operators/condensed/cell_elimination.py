@@ -5,6 +5,7 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from ...errors import SolveError
+from ..advice import advice
 from ..block_jacobi import LIVING
 from ..callbacks import Callbacks
 
@@ -95,8 +96,7 @@ class CellElimination:
         if self.ksp.getConvergedReason() < 0:
             raise SolveError(
                 f"the solver of the trace stopped after {self.ksp.getIterationNumber()} iterations (PETSc's reason "
-                f"{self.ksp.getConvergedReason()}); -ksp_monitor_true_residual shows its course, -ksp_type and "
-                "-pc_type choose another"
+                f"{self.ksp.getConvergedReason()}); {advice(self.ksp)}"
             )
         with operator.arrays.callback("recovery"), access.write(x) as out:
             with access.read(self.step) as w:
