@@ -19,7 +19,7 @@ from petsc4py import PETSc  # noqa: E402
 import petsc_hdg as fe  # noqa: E402
 
 CASES = (("cg_gpu", "auto"), ("cg_gpu", "aij"), ("hdg_gpu", "auto"), ("sipg_gpu", "auto"), ("sipg_gpu", "aij"))
-CASES += (("poly_gpu", "auto"),)
+CASES += (("poly_gpu", "auto"), ("hdg_gpu", "aij"))
 PHYSICS = fe.Physics(
     {"u": 1},
     "f0[0] = -f;",

@@ -37,7 +37,7 @@ def made(mesh, physics, **settings) -> Problem:
 
 def state_norms(mesh, kind: str) -> dict:
     """Norms of F and K du at a trace given by coordinates."""
-    problem = made(mesh, by_name(CASES[mesh.cell], DIM[mesh.cell]), hdg_trace_mat=kind)
+    problem = made(mesh, by_name(CASES[mesh.cell], DIM[mesh.cell]), hdg_trace_mat=kind, pmat="aij")
     u, du, f, y = (problem.create_vec() for _ in range(4))
     fill(problem, u, 1.0)
     fill(problem, du, 3.0)

@@ -50,6 +50,12 @@ class Callbacks:
         self._known: tuple | None = None  # what the matrices belong to, where that is no state
         self.events = {name: PETSc.Log.Event(f"Fe{name}") for name in ("Residual", "Jacobian")}
 
+    def assemble(self, assembled) -> None:
+        """Have an AssembledMatrix in the place of the conforming subspace, and all matrices filled anew."""
+        self.conforming, self.assembled = None, assembled
+        self.jacobian.getPythonContext().assembled = assembled
+        self.forget()
+
     def residual(self, snes, x, f) -> None:
         """SNES function: f = F(x)"""
         self._residual(0.0, x, None, f)

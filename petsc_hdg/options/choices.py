@@ -13,11 +13,13 @@ ATTACHED = 4  # the same for solvers of the user's own, whose PC may want a matr
 _MATRIX_FREE_PCS = ("none", "jacobi", "python", "shell", "ksp", "composite", "mat")
 
 
-def chosen_pmat(options: Options, physics, assembled: int = ASSEMBLED) -> str:
+def chosen_pmat(options: Options, physics, derivative: str = "other", assembled: int = ASSEMBLED) -> str:
     """`aij`, `conforming`, `agglomerates` or `none`: what `-fe_pmat` says, `auto` settled by the scheme, its degree,
     the fields of the physics and the user's -pc_type.
 
-    assembled: degree up to which continuous elements are assembled.
+    derivative: of hybridizable DG, as `derivative_kind` says.
+    assembled: degree up to which continuous elements are assembled; ATTACHED for solvers of the user's own, which
+    traces give a matrix whatever their degree.
     Raises OptionError for `conforming` and `agglomerates` where they do not go with them.
     """
     from petsc4py import PETSc
@@ -32,9 +34,19 @@ def chosen_pmat(options: Options, physics, assembled: int = ASSEMBLED) -> str:
         return options.pmat
     if options.backend == "poly_gpu" and given == "mg":
         return "agglomerates"
+    if options.backend == "hdg_gpu":
+        levels = given == "mg" and assembled == ASSEMBLED and _suits_traces(options, physics, derivative)
+        return "conforming" if levels else "aij"
     if options.backend != "sipg_gpu" and not (options.degree > assembled and _has_subspace(options, physics)):
         return "aij"
     return "conforming" if given == "mg" else "none" if given in _MATRIX_FREE_PCS else "aij"
+
+
+def _suits_traces(options: Options, physics, derivative: str) -> bool:
+    """Whether two levels are the default for the trace system of a physics."""
+    is_steady = not physics.uses_time_derivative
+    is_stored = options.hdg_trace_mat != "aij" and options.hdg_setting != "full"
+    return is_steady and is_stored and derivative in ("symmetric", "diffusive")
 
 
 def _has_subspace(options: Options, physics) -> bool:

@@ -34,15 +34,15 @@ def agglomerate_levels(problem) -> AgglomerateLevels | None:
     return levels if sizes[1] < sizes[0] else None
 
 
-def krylov(symmetric: bool) -> str:
+def krylov(problem, symmetric: bool) -> str:
     """The Krylov method: the smoother of nonsymmetric matrices is GMRES, so that the one outside must be flexible."""
-    return two_level.krylov(symmetric)
+    return two_level.krylov(problem, symmetric)
 
 
 def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     """Give a KSP, before the user's options, the Krylov method and all levels. Collective."""
     levels, pc = problem.callbacks.levels, ksp.getPC()
-    ksp.setType(krylov(symmetric))
+    ksp.setType(krylov(problem, symmetric))
     pc.setType("mg")
     finest = len(levels.matrices)
     pc.setMGLevels(finest + 1)
@@ -68,7 +68,7 @@ def setting_up(problem, symmetric: bool):
 def change(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     """Follow constants that have made the matrix (un)symmetric, unless the user chose otherwise. Collective."""
     pc = ksp.getPC()
-    with defaults_in_database(problem.prefix, {"ksp_type": krylov(symmetric)}, unless="ksp_type"):
+    with defaults_in_database(problem.prefix, {"ksp_type": krylov(problem, symmetric)}, unless="ksp_type"):
         ksp.setFromOptions()
     if pc.getType() == "mg":
         _set_smoothers(problem, pc, symmetric)

@@ -12,7 +12,7 @@ from petsc4py import PETSc
 
 from ..operators import JointState
 from ..operators.condensed.joint import read_interior, write_interior
-from . import following, preconditioners
+from . import assembled_instead, following, preconditioners
 from .interiors import Interiors
 
 PATIENCE = 8  # residuals in which local problems fail before the solver of the trace is left
@@ -70,14 +70,13 @@ class JointNewton:
     def reach(self) -> bool:
         """Whether the norm of the residual falls as SNES is asked to make it fall, or nearly. Collective."""
         rtol, atol, _, most = self.problem.snes.getTolerances()
-        with preconditioners.smoothing(self.problem, self.problem.snes):
-            for step in range(most):
-                self._monitor(step)
-                if self._is_reached(rtol, atol):
-                    break
-                if not np.isfinite(self.norm) or not self._advance():
-                    return self._is_reached(ENOUGH, atol)
-                self.problem.newton_iterations += 1
+        for step in range(most):
+            self._monitor(step)
+            if self._is_reached(rtol, atol):
+                break
+            if not np.isfinite(self.norm) or not self._advance():
+                return self._is_reached(ENOUGH, atol)
+            self.problem.newton_iterations += 1
         return self._is_reached(rtol, atol)
 
     def _monitor(self, step: int) -> None:
@@ -129,15 +128,23 @@ class JointNewton:
 
     def _solve_linear(self) -> bool:
         """`step` = the trace's part of Newton's step. Collective."""
-        problem, calls, ksp = self.problem, self.problem.callbacks, self.problem.snes.getKSP()
+        problem, snes = self.problem, self.problem.snes
+        for _ in range(2):
+            with preconditioners.smoothing(problem, snes):
+                self._solve_once(snes.getKSP())
+            problem.linear_iterations += snes.getKSP().getIterationNumber()
+            if not assembled_instead.changes_course(problem, snes):
+                break
+        return snes.getKSP().getConvergedReason() >= 0
+
+    def _solve_once(self, ksp: PETSc.KSP) -> None:
+        calls = self.problem.callbacks
         with self.joint.held():
             calls.linearize(None, self.u, calls.jacobian, calls.preconditioning)
-        with problem.access.write(self.work) as out:
+        with self.problem.access.write(self.work) as out:
             self.joint.condensed(out)
         ksp.setOperators(calls.jacobian, calls.preconditioning)
         ksp.solve(self.work, self.step)
-        problem.linear_iterations += ksp.getIterationNumber()
-        return ksp.getConvergedReason() >= 0
 
 
 def _shorter(damping: float, before: float, norm: float) -> float:

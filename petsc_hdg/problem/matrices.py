@@ -5,12 +5,19 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from .. import stages
-from ..discretizations import PolytopicDG
+from ..discretizations import HybridizedDG, PolytopicDG
+from ..discretizations.condensed.symmetry import derivative_kind
 from ..errors import collectively
 from ..operators import AssembledMatrix, Callbacks, JacobianContext, TraceMatrix
 from ..operators.check import check_kernels
 from ..options import chosen_mat_type
 from . import agglomerate_levels, cells_in_time, coercivity, solvers, two_level
+
+_REASONS = {
+    "symmetric": "symmetric",
+    "diffusive": "symmetric but for coefficients of gradients that follow the state",
+    "other": "not symmetric",
+}
 
 
 def callbacks(problem) -> Callbacks:
@@ -20,7 +27,7 @@ def callbacks(problem) -> Callbacks:
             check_kernels(problem.operator)
     operator, sizes = problem.operator, (problem.discretization.dofmap.num_owned, problem.num_unknowns)
     with stages.stage("discretize"):
-        assembled = _assembled(problem, sizes)
+        assembled = assembled_matrix(problem, sizes)
         conforming = two_level.conforming_subspace(problem)
         levels = agglomerate_levels.agglomerate_levels(problem)
     jacobian, first = _jacobian(problem, sizes, assembled), coercivity.check_of(problem)
@@ -30,7 +37,22 @@ def callbacks(problem) -> Callbacks:
     return Callbacks(operator, problem.access, jacobian, assembled, conforming, first, levels, rough)
 
 
-def _assembled(problem, sizes) -> AssembledMatrix | None:
+def derivative(problem) -> str:
+    """What `derivative_kind` says of the physics of hybridizable DG, whose preconditioner that settles."""
+    is_trace = issubclass(problem.scheme, HybridizedDG)
+    return derivative_kind(problem.physics, problem.mesh.dim) if is_trace else "other"
+
+
+def view(problem) -> list[str]:
+    """Which matrix the preconditioner of a trace system takes, and why, where the user leaves that open."""
+    if not isinstance(problem.discretization, HybridizedDG) or problem.options.pmat != "auto":
+        return []
+    told = problem.pmat == ("aij" if problem.derivative == "other" else "conforming")
+    why = f", because the derivative of the physics is {_REASONS[problem.derivative]}" if told else ""
+    return [f"  preconditioner: {problem.pmat}{why}"]
+
+
+def assembled_matrix(problem, sizes) -> AssembledMatrix | None:
     """The matrix of all unknowns, or of the trace, where one is assembled."""
     if not (problem.assembles or (problem.is_condensed and problem.operator.format is None)):
         return None

@@ -60,7 +60,7 @@ def _levels(problem):
 def _krylov(problem, symmetric: bool) -> str:
     levels = _levels(problem)
     if levels is not None:
-        return levels.krylov(symmetric)
+        return levels.krylov(problem, symmetric)
     return "cg" if symmetric else "gmres"
 
 
@@ -92,7 +92,8 @@ def _smoothing(problem, snes: PETSc.SNES):
     levels = _levels(problem)
     if levels is not None:
         return levels.setting_up(problem, symmetric)
-    if problem.is_condensed:
+    if problem.is_condensed:  # indefinite ones are smoothed as they were before CG found that out
+        symmetric = symmetric or (problem.physics.is_linear and problem.derivative == "symmetric")
         return defaults_in_database(problem.prefix, SYMMETRIC if symmetric else NONSYMMETRIC, unless="pc_type")
     return nullcontext()
 
@@ -120,16 +121,18 @@ def _set_jacobi(problem, pc: PETSc.PC) -> None:
 
 
 def is_symmetric(problem) -> bool:
-    """Whether the matrix of a linear physics is symmetric, in schemes that follow that, and CG has not met directions
-    in which it is indefinite. Collective.
+    """Whether the matrix is symmetric, in schemes that follow that, and CG has not met directions in which it is
+    indefinite: of a linear physics by its values, of a nonlinear one with two levels on a trace by its derivative, of
+    others it is not asked. Collective.
 
     It is asked at each solve, and found anew when constants or auxiliary fields that matrices read have changed.
     """
-    if not (problem.follows_symmetry and problem.physics.is_linear):
+    linear = problem.physics.is_linear
+    if not problem.follows_symmetry or not (linear or (problem.pmat == "conforming" and problem.is_condensed)):
         return False
     calls = problem.callbacks  # auxiliary fields are set, kernels checked
     if problem.symmetric is None:
-        problem.symmetric = _found_symmetric(problem, calls)
+        problem.symmetric = _found_symmetric(problem, calls) if linear else problem.derivative == "symmetric"
     return problem.symmetric
 
 

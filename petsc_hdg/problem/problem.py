@@ -20,6 +20,7 @@ from ..operators import Callbacks, create_operator
 from ..options import ASSEMBLED, ATTACHED, Options, chosen_pmat
 from . import (
     anew,
+    assembled_instead,
     cells_in_time,
     checkpointing,
     diagnosis,
@@ -67,7 +68,8 @@ class Problem(Restartable, Evaluated):
         self.default_krylov = ""  # where it follows symmetry, see preconditioners.set_defaults
         self.symmetric = None  # whether the matrix is, and definite, with the present data: see preconditioners
         self.eigenvalues = None  # smallest and largest, as -sipg_check_coercivity estimates them
-        self.pmat = chosen_pmat(self.options, physics)
+        self.derivative = matrices.derivative(self)  # of its physics
+        self.pmat = chosen_pmat(self.options, physics, self.derivative)
         self._unset = [f.name for f in physics.auxiliary]
         self._choose_device()
         limits = DeviceLimits.of(self.device)
@@ -210,7 +212,7 @@ class Problem(Restartable, Evaluated):
     def settle_pmat(self, assembled: int = ASSEMBLED) -> None:
         """Have a matrix where a solver made now asks for one: a PC of the user's own (up to the degree `assembled` of
         continuous elements), or a -pc_type that came into PETSc's database after the problem. Collective."""
-        wanted = chosen_pmat(self.options, self.physics, assembled)
+        wanted = chosen_pmat(self.options, self.physics, self.derivative, assembled)
         if wanted == "aij" != self.pmat and "callbacks" not in vars(self):
             self.pmat = wanted
             with collectively(self.comm):
@@ -271,12 +273,12 @@ class Problem(Restartable, Evaluated):
     def solve_from(self, u: PETSc.Vec) -> None:
         """Let SNES work on u, from u on, whether it converges or not. Collective. Raises OptionError for no such u."""
         inputs.require_vec(self, u)
-        for _ in range(2):
+        for _ in range(3):
             with solvers.agreed(self.comm), preconditioners.smoothing(self, self.snes):
                 self.snes.solve(None, u)
             self.newton_iterations = (self.newton_iterations or 0) + self.snes.getIterationNumber()
             self.linear_iterations = (self.linear_iterations or 0) + self.snes.getLinearSolveIterations()
-            if not preconditioners.met_indefinite(self, self.snes):
+            if not assembled_instead.changes_course(self, self.snes):
                 break
 
     def create_ts(self) -> PETSc.TS:

@@ -14,7 +14,7 @@ from ..discretizations.dofmap import element_nodes
 from ..errors import OptionError, collectively
 from ..mesh.labels import EXTERIOR
 from ..reference import ReferenceElement, on_facets
-from . import balance
+from . import balance, matrices
 from .traffic import memory_line
 
 OUTLINE_WIDTH = 0.6  # of polytopes in pictures, in points
@@ -172,6 +172,7 @@ def describe(problem) -> str:
         f"{'linear' if problem.physics.is_linear else 'nonlinear'}",
         *([f"  '{EXTERIOR}' is {problem.mesh.left_out}"] if problem.mesh.left_out else []),
         *problem.operator.details(complete=not problem.missing_auxiliary),
+        *matrices.view(problem),
         *balance.lines(problem),
         problem.device.view(),
         *device_lines(problem),

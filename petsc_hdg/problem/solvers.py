@@ -113,6 +113,15 @@ def _find_constants(problem, u: PETSc.Vec) -> None:
         mat.setAttr(CONSTANTS, constants)
 
 
+def share_constants(calls) -> None:
+    """Give the matrix of the preconditioner the null space that the Jacobian has from us."""
+    constants = calls.jacobian.getAttr(CONSTANTS)
+    if constants is not None:
+        calls.preconditioning.setNullSpace(constants)
+        calls.preconditioning.setTransposeNullSpace(constants)
+        calls.preconditioning.setAttr(CONSTANTS, constants)
+
+
 def _drop_constants(matrices: list[PETSc.Mat]) -> None:
     """Take from matrices the null space that other data gave them in a solve before; a user's own stays."""
     for mat in matrices:

@@ -1,7 +1,8 @@
 """The default preconditioner of matrix-free discontinuous schemes, and one of others: PETSc's PCMG on two levels.
 
 Fine level: the matrix-free Jacobian, smoothed by its diagonal, its cell blocks or a trace's facet blocks. Coarse level:
-the conforming first-order subspace, solved by one cycle of GAMG. All are defaults: -ksp_*, -pc_*, -mg_levels_* and
+the conforming first-order subspace, solved by one cycle of GAMG. Matrices that are symmetric but for coefficients of
+diffusion that follow the state are smoothed as symmetric ones. All are defaults: -ksp_*, -pc_*, -mg_levels_* and
 -mg_coarse_* win.
 """
 
@@ -39,15 +40,20 @@ def conforming_subspace(problem) -> ConformingSubspace | None:
     return conforming
 
 
-def krylov(symmetric: bool) -> str:
+def is_diffusive(problem, symmetric: bool) -> bool:
+    """Whether smoothers of symmetric matrices suit the matrix."""
+    return symmetric or problem.derivative == "diffusive"
+
+
+def krylov(problem, symmetric: bool) -> str:
     """The Krylov method: the smoother of nonsymmetric matrices is GMRES, so that the one outside must be flexible."""
-    return "cg" if symmetric else "fgmres"
+    return "cg" if symmetric else "gmres" if is_diffusive(problem, symmetric) else "fgmres"
 
 
 def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     """Give a KSP, before the user's options, the Krylov method and both levels. Collective."""
     conforming, pc = problem.callbacks.conforming, ksp.getPC()
-    ksp.setType(krylov(symmetric))
+    ksp.setType(krylov(problem, symmetric))
     pc.setType("mg")
     pc.setMGLevels(2)
     pc.setMGInterpolation(1, conforming.interpolation)
@@ -66,10 +72,11 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
 
 def set_smoother(problem, smoother: PETSc.KSP, symmetric: bool) -> None:
     """Smoother of the fine level before the user's options."""
+    diffusive = is_diffusive(problem, symmetric)
     if problem.callbacks.conforming is not None:
-        problem.callbacks.conforming.is_symmetric = symmetric
+        problem.callbacks.conforming.is_symmetric = diffusive
     smoother.setTolerances(max_it=STEPS)
-    smoother.setType("chebyshev" if symmetric else "gmres")
+    smoother.setType("chebyshev" if diffusive else "gmres")
     blocks = _blocks(problem, symmetric)
     smoother.getPC().setType("python" if blocks else "jacobi")
     if blocks:
@@ -86,7 +93,7 @@ def _blocks(problem, symmetric: bool) -> str:
 
 def setting_up(problem, symmetric: bool):
     """Context manager: what GAMG reads from PETSc's database while it is set up."""
-    options = COARSE if symmetric else COARSE | NONSYMMETRIC
+    options = COARSE if is_diffusive(problem, symmetric) else COARSE | NONSYMMETRIC
     return defaults_in_database(f"{problem.prefix}mg_coarse_", options, unless="pc_type")
 
 
@@ -99,7 +106,7 @@ def _blocks_fit(problem) -> bool:
 def change(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     """Follow constants that have made the matrix (un)symmetric, unless the user chose otherwise. Collective."""
     pc = ksp.getPC()
-    with defaults_in_database(problem.prefix, {"ksp_type": krylov(symmetric)}, unless="ksp_type"):
+    with defaults_in_database(problem.prefix, {"ksp_type": krylov(problem, symmetric)}, unless="ksp_type"):
         ksp.setFromOptions()
     if pc.getType() == "mg":
         set_smoother(problem, pc.getMGSmoother(1), symmetric)

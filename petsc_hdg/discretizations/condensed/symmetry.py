@@ -1,4 +1,4 @@
-"""Whether the derivative of a physics is symmetric, told by random samples of what it reads."""
+"""Whether the derivative of a physics is symmetric, or nearly, told by random samples of what it reads."""
 
 from __future__ import annotations
 
@@ -14,20 +14,53 @@ def has_symmetric_derivative(physics, dim: int) -> bool:
 
     State, constants, auxiliary values, x, n and t are random: what is symmetric for some of their values only, is not.
     """
-    return all(_is_symmetric(physics, dim, seed) for seed in range(SAMPLES))
+    return derivative_kind(physics, dim) == "symmetric"
+
+
+def derivative_kind(physics, dim: int) -> str:
+    """`symmetric`, `diffusive` or `other`: what matrices g0 … g3 of a physics, and of its natural conditions, make.
+
+    diffusive: symmetric but for coefficients of the gradient that depend on the state, as in f1 = k(u) ∇u. Then f0
+    reads no gradient (g1 = 0), g2 = k'(u) ∇u is zero where the gradient is, and g0 and g3 are symmetric. Convection by
+    g2 is to diffusion in a cell as the change of k there is to k: little on meshes that resolve k.
+
+    State, constants, auxiliary values, x, n and t are random: what holds for some of their values only, does not.
+    """
+    with np.errstate(all="ignore"):  # of samples outside a function's domain come nan, which are not symmetric
+        if all(_is_symmetric(physics, dim, seed) for seed in range(SAMPLES)):
+            return "symmetric"
+        return "diffusive" if all(_is_diffusive(physics, dim, seed) for seed in range(SAMPLES)) else "other"
 
 
 def _is_symmetric(physics, dim: int, seed: int) -> bool:
+    g0, g1, g2, g3, pairs = _blocks(physics, dim, seed)
+    return _agree([(g1, g2.transpose(1, 0, 2)), *pairs], g0, g1, g2, g3)
+
+
+def _is_diffusive(physics, dim: int, seed: int) -> bool:
+    g0, g1, g2, g3, pairs = _blocks(physics, dim, seed)
+    _, _, level, _, _ = _blocks(physics, dim, seed, slope=0.0)
+    return _agree([(g1, 0 * g1), (level, 0 * level), *pairs], g0, g1, g2, g3)
+
+
+def _blocks(physics, dim: int, seed: int, slope: float = 1.0) -> tuple:
+    """g0, g1, g2, g3, and pairs of what is equal where g0, g3 and natural conditions are symmetric.
+
+    slope: factor of the random gradients."""
     interpreter, count = physics.interpreter(dim), physics.num_components
-    state, (a, a_x, t, shift, x, constants), normal = random_inputs(physics, dim, seed)
-    zero, flat = np.zeros(count), np.zeros((count, dim))
+    (u, u_t, u_x), (a, a_x, t, shift, x, constants), normal = random_inputs(physics, dim, seed)
+    state, zero, flat = (u, u_t, slope * u_x), np.zeros(count), np.zeros((count, dim))
     g0, g1, g2, g3 = interpreter.g_blocks(*state, a, a_x, t, shift, x, constants)
-    pairs = [(g0, g0.T), (g1, g2.transpose(1, 0, 2)), (g3, g3.transpose(1, 0, 3, 2))]
+    pairs = [(g0, g0.T), (g3, g3.transpose(1, 0, 3, 2))]
     for condition in range(len(physics.natural)):
         rest = a, a_x, t, 0.0, x, normal / np.linalg.norm(normal), constants
-        slope, units = interpreter.pw_boundary_jacobian, np.eye(count * dim).reshape(-1, count, dim)
-        given = np.array([slope(condition, *state, du, zero, flat, *rest) for du in np.eye(count)])
-        by_gradient = np.array([slope(condition, *state, zero, zero, dq, *rest) for dq in units])
+        slopes, units = interpreter.pw_boundary_jacobian, np.eye(count * dim).reshape(-1, count, dim)
+        given = np.array([slopes(condition, *state, du, zero, flat, *rest) for du in np.eye(count)])
+        by_gradient = np.array([slopes(condition, *state, zero, zero, dq, *rest) for dq in units])
         pairs += [(given, given.T), (by_gradient, 0 * by_gradient)]
-    scale = max(np.abs(one).max(initial=0.0) for one, _ in pairs)
+    return g0, g1, g2, g3, pairs
+
+
+def _agree(pairs: list, *blocks) -> bool:
+    scale = max(np.abs(one).max(initial=0.0) for one in (*blocks, *(one for one, _ in pairs)))
     return all(np.abs(one - other).max(initial=0.0) <= TOLERANCE * scale for one, other in pairs)

@@ -71,8 +71,9 @@ class CondensedOperator(Recovered):
             self.kept.forget_choice()
 
     def compile(self, matrices: bool = False) -> None:
-        """Compile what residuals and products need; with `matrices`, values of the assembled matrix are kept too."""
-        self.stores.wants_values = matrices or self.format is None
+        """Compile what residuals and products need; with `matrices`, values of the assembled matrix are kept too, and
+        cells that have been condensed are so once more for them."""
+        self.stores.wants_values, self._matrix_of = matrices or self.format is None, None
         self.kernels, self.kept.kernels, self.local.kernels  # noqa: B018
         self.stores.compile()
 
