@@ -78,8 +78,9 @@ def degenerate(**options) -> fe.Problem:
 
 
 def test_a_path_that_diverges_is_left_soon():
+    """PETSc 3.26 leaves it at the first step, whose line search finds nothing."""
     problem = degenerate()
-    with pytest.raises(fe.SolveError, match="penalties of interior penalty do not settle"):
+    with pytest.raises(fe.SolveError, match="penalties of interior penalty do not settle|DIVERGED_LINE_SEARCH"):
         problem.solve()
     assert problem.linear_iterations < 10000
 
