@@ -224,6 +224,16 @@ CALLS = {
         },
     ),
     "cell_values": (seen("cell_values"), AT),
+    "at": (
+        seen("at", points=[[0.5, 0.5]]),
+        {
+            **AT,
+            "points": (
+                (NOTHING, WORD, NAN, RAGGED, EMPTY, [[2.0, 2.0]]),
+                "[Pp]oints? .*(numbers|coordinates|of the mesh)",
+            ),
+        },
+    ),
     "flux": (seen("flux", label="left"), {**AT, **LABEL}),
     "flux of a trace": (seen("flux", "hybridized", label="left"), {**AT, **LABEL}),
     "integral": (seen("integral", integrand="u[0]"), AT),

@@ -13,6 +13,7 @@ from ..errors import collectively
 from ..given import number
 from . import inputs, results
 from .integrals import Integrals
+from .points import Points
 
 
 class Evaluated:
@@ -75,6 +76,19 @@ class Evaluated:
         once. Raises PhysicsError for what the text cannot be, MeshError for an unknown region.
         """
         return self._integrals(integrand, u, t, label)
+
+    def at(self, u: PETSc.Vec, points, t: float = 0.0) -> dict[str, np.ndarray]:
+        """Values [point, component] of each field, as `cell_values` names them, at places on all ranks. Collective.
+
+        points: rows [point, dim] of coordinates in the mesh's length unit, the same on all ranks.
+        Where a field jumps the value is that of one of the cells that meet there. Raises OptionError for points outside
+        of the mesh.
+        """
+        return self._points(u, points, t)
+
+    @cached_property
+    def _points(self) -> Points:
+        return Points(self)
 
     @cached_property
     def _integrals(self) -> Integrals:
