@@ -1,6 +1,6 @@
 """The options of petsc_hdg as data, and PETSc's own where they are followed: what reads PETSc's database."""
 
-from .choices import ASSEMBLED, ATTACHED, chosen_mat_type, chosen_pmat, loses_levels
+from .choices import ASSEMBLED, ATTACHED, MATRIX_FREE_PCS, chosen_mat_type, chosen_pmat, loses_levels
 from .database import any_given, defaults_in_database, given_numbers, given_truth, is_given
 from .fields import is_number, option_name, parse
 from .options import VARIANTS, Options
@@ -8,6 +8,7 @@ from .options import VARIANTS, Options
 __all__ = [
     "ASSEMBLED",
     "ATTACHED",
+    "MATRIX_FREE_PCS",
     "VARIANTS",
     "Options",
     "any_given",

@@ -10,7 +10,7 @@ _LEVELS = {"conforming": ("cg_gpu", "hdg_gpu", "sipg_gpu"), "agglomerates": ("si
 ASSEMBLED = 1  # degree up to which continuous elements are assembled by default
 ATTACHED = 4  # the same for solvers of the user's own, whose PC may want a matrix
 # PC types that need nothing but products and the diagonal, or bring their own matrices.
-_MATRIX_FREE_PCS = ("none", "jacobi", "python", "shell", "ksp", "composite", "mat")
+MATRIX_FREE_PCS = ("none", "jacobi", "python", "shell", "ksp", "composite", "mat")
 
 
 def chosen_pmat(options: Options, physics, derivative: str = "other", assembled: int = ASSEMBLED) -> str:
@@ -39,7 +39,7 @@ def chosen_pmat(options: Options, physics, derivative: str = "other", assembled:
         return "conforming" if levels else "aij"
     if options.backend != "sipg_gpu" and not (options.degree > assembled and _has_subspace(options, physics)):
         return "aij"
-    return "conforming" if given == "mg" else "none" if given in _MATRIX_FREE_PCS else "aij"
+    return "conforming" if given == "mg" else "none" if given in MATRIX_FREE_PCS else "aij"
 
 
 def _suits_traces(options: Options, physics, derivative: str) -> bool:
@@ -88,7 +88,7 @@ def _check_levels(options: Options, physics, pc_type: str) -> None:
             f"{name} conforming takes fields of one degree, and physics '{physics.name}' has a degree_offset; use "
             f"{name} aij"
         )
-    if pc_type != "mg" and pc_type not in _MATRIX_FREE_PCS:
+    if pc_type != "mg" and pc_type not in MATRIX_FREE_PCS:
         raise OptionError(
             f"{name} {options.pmat} goes with -{options.prefix}pc_type mg; {pc_type} takes the assembled matrix: use "
             f"{name} aij or auto"

@@ -29,7 +29,7 @@ TWO_PRODUCTS = {"matptap_via": "rap"}
 def set_defaults(problem, ksp: PETSc.KSP) -> None:
     """Preconditioner, and Krylov method where the scheme has one of its own, before the user's options. Collective.
 
-    Agglomerates for polytopic ones (see agglomerate_levels), two levels for matrix-free discontinuous schemes (see
+    Agglomerates for polytopic ones (see agglomerate_levels), two levels where `conforming` was chosen (see
     two_level); GAMG on the assembled matrix, incomplete LU if it is of polytopes; without one Jacobi, or block Jacobi
     over the facets of a trace. Trace systems and discontinuous schemes of linear physics whose matrix
     is symmetric are solved by CG, others by GMRES.

@@ -72,9 +72,8 @@ class Problem(Restartable, Evaluated):
         self.pmat = chosen_pmat(self.options, physics, self.derivative)
         self._unset = [f.name for f in physics.auxiliary]
         self._choose_device()
-        limits = DeviceLimits.of(self.device)
         with stages.stage("discretize"):
-            self.discretization = self.scheme(mesh, physics, self.options, limits)
+            self.discretization = self.scheme(mesh, physics, self.options, DeviceLimits.of(self.device))
             self.device.memory.unknowns = self.discretization.dofmap.num_owned  # numbering is collective
             self.device.memory.ranks = self.comm.size
         with stages.stage("compile"):
@@ -233,8 +232,7 @@ class Problem(Restartable, Evaluated):
     def create_snes(self) -> PETSc.SNES:
         """A SNES with residual and Jacobian attached, our defaults, and the user's options on top.
 
-        Defaults: one linear solve if the physics is linear, else Newton; GAMG on the assembled matrix, two levels for
-        sipg_gpu, or (block) Jacobi without a matrix (see preconditioners.set_defaults).
+        Defaults: one linear solve if the physics is linear, else Newton; and what preconditioners.set_defaults says.
         """
         snes = PETSc.SNES().create(self.dm.comm)
         if self.prefix:
@@ -273,6 +271,7 @@ class Problem(Restartable, Evaluated):
     def solve_from(self, u: PETSc.Vec) -> None:
         """Let SNES work on u, from u on, whether it converges or not. Collective. Raises OptionError for no such u."""
         inputs.require_vec(self, u)
+        assembled_instead.follow_user(self, self.snes)
         for _ in range(3):
             with solvers.agreed(self.comm), preconditioners.smoothing(self, self.snes):
                 self.snes.solve(None, u)
