@@ -39,7 +39,8 @@ class Steps:
         self.is_fused = preconditioner.is_diagonal
         self.z = self.r if self.is_fused else self.vectors.buffer("z")
         self.diagonal = preconditioner.diagonal if self.is_fused else None
-        self.parts = self.vectors.parts(matrix.num_parts)
+        self.num_parts = matrix.num_parts()
+        self.parts = self.vectors.parts(self.num_parts)
 
     def finish(self) -> None:
         """The solution is that of the last step."""
@@ -59,7 +60,7 @@ class Steps:
         """The launch that sums p·product, or its parts."""
         vectors = self.vectors
         if self.parts is not None:
-            return total.bound(vectors.items, self.matrix.num_parts, self.parts, row, sums)
+            return total.bound(vectors.items, self.num_parts, self.parts, row, sums)
         return kernel.bound(vectors.items, vectors.count, p, product, row, sums)
 
 

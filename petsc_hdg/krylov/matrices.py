@@ -41,11 +41,15 @@ class Matrix:
         if self.context is None and self._staged is None:
             self._mirror = mirrored(self.mat, self.vectors.arrays)
 
-    @property
     def num_parts(self) -> int:
-        """How many parts of x·y products can sum, 0 where they cannot."""
-        summing = self._summing
-        return summing.num_parts if summing is not None else 0
+        """How many parts of x·y products on this rank can sum, 0 where they cannot. Collective.
+
+        Parts are of this rank's cells, whose rows may be other ranks', and not of its own rows: all sum them, or none.
+        """
+        summing, comm = self._summing, self.vectors.comm
+        has_cells = self.context is not None and self.context.operator.discretization.mesh.num_cells > 0
+        lacking = comm.allreduce(int(summing is None and has_cells)) if comm.size > 1 else 0
+        return summing.num_parts if summing is not None and not lacking else 0
 
     @property
     def _summing(self):

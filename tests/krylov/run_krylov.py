@@ -21,11 +21,13 @@ from krylov_systems import EARLY, FACES, LEVELS, SCHEMES, laplacian, solved, wav
 from sample_meshes import box_mesh  # noqa: E402
 from sample_physics import smooth_poisson  # noqa: E402
 
-from petsc_hdg.krylov import cg_steps  # noqa: E402
+from petsc_hdg.krylov import cg_steps, matrices  # noqa: E402
 from petsc_hdg.krylov.vectors import Vectors  # noqa: E402
 from petsc_hdg.options import Options  # noqa: E402
 from petsc_hdg.problem import Problem  # noqa: E402
 from petsc_hdg.run import guarded  # noqa: E402
+
+SUMS = matrices.sums_products
 
 
 def difference(a, b) -> float:
@@ -52,10 +54,12 @@ def compared(mat, b, method: str, theirs: str, monitored: bool = False, guess=No
 
 
 @cache
-def system(backend: str, faces):
+def system(backend: str, faces, **given):
     """(Jacobian, right-hand side) at zero, the same for all methods."""
     mesh = box_mesh("triangle", faces, seed=3, comm=PETSc.COMM_WORLD, partition_seed=1)
-    problem = Problem(mesh, smooth_poisson(), Options(backend=backend, check_kernels=False, **SCHEMES[backend]))
+    problem = Problem(
+        mesh, smooth_poisson(), Options(backend=backend, check_kernels=False, **SCHEMES[backend], **given)
+    )
     calls, zero, b = problem.callbacks, problem.create_vec(), problem.create_vec()
     calls.linearize(None, zero, calls.jacobian, calls.matrices[-1])
     calls.residual(None, zero, b)
@@ -79,9 +83,18 @@ def of_cg(theirs: str, **given) -> dict:
     }
     found["guess"] = compared(mat, b, "CG", theirs, guess=guess, pc_type="jacobi", **given)
     found["multigrid"] = compared(mat, b, "CG", theirs, pc_type="gamg", ksp_rtol=1e-8, **LEVELS, **given)
+    found["one rank does not sum"] = one_does_not_sum(theirs, **given)
     with mock.patch.object(Vectors, "over_ranks", autospec=True, side_effect=Vectors.over_ranks) as summed:
         done = solved("CG", mat, b, pc_type="jacobi", **given)
     return found | {"sums": [done.iterations, summed.call_count]}
+
+
+def one_does_not_sum(theirs: str, **given) -> list:
+    """Products of blocks of cells sum p·w by cells on all ranks but one, as where ranks store blocks in other ways."""
+    jacobian, b = system("hdg_gpu", FACES["triangle"], hdg_trace_mat="symmetric")
+    here = PETSc.COMM_WORLD.rank != 1
+    with mock.patch.object(matrices, "sums_products", lambda context: SUMS(context) if here else None):
+        return compared(jacobian, b, "CG", theirs, pc_type="jacobi", **given)
 
 
 def main(method: str, theirs: str, *names: str) -> dict:

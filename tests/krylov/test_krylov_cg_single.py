@@ -56,7 +56,7 @@ def test_products_that_sum():
     problem, b = system("hdg_gpu", hdg_trace_mat="symmetric")
     done = single(problem.callbacks.jacobian, b, pc_type="jacobi", ksp_rtol=1e-8)
     steps = done.ksp.getPythonContext()._kept
-    assert steps.matrix.num_parts > 0 and steps.parts is not None
+    assert steps.num_parts > 0 and steps.parts is not None
 
 
 @pytest.mark.parametrize("options, reason", [
