@@ -27,6 +27,7 @@ class Device:
     memory           Memory: what our buffers take of it, and may take
     halo             how exchanges between ranks of a node go: auto, windows or messages
     exchanges        Exchanges: how many there were, and how long the host waited
+    has_solvers      whether Krylov methods that nobody names run here, as they do on GPUs
     two_queues       whether kernels that wait for ghosts run beside those that do not, as they do on GPUs
     """
 
@@ -40,7 +41,7 @@ class Device:
         self.name = cl_device.name.strip()
         self.platform = f"{cl_device.platform.name.strip()} {cl_device.platform.version.strip()}"
         self.driver = cl_device.driver_version.strip()
-        self.is_gpu = self.two_queues = is_gpu(cl_device)
+        self.is_gpu = self.two_queues = self.has_solvers = is_gpu(cl_device)
         self.ptx = ptx_target(cl_device)
         self.has_fp64 = "cl_khr_fp64" in cl_device.extensions.split()
         self.memory_bytes = int(cl_device.global_mem_size)

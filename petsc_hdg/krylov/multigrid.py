@@ -136,6 +136,8 @@ def mirrored_multigrid(pc, vectors: Vectors):
     if pc.getType() not in ("mg", "gamg"):
         return None
     precision = Options.from_petsc(pc.getOptionsPrefix()).pmat_precision
+    if pc.getMGCoarseSolve().getOperators()[0].getSize()[0] == 0:  # all vertices are on the boundary
+        return ByPetsc(pc, vectors, "multigrid whose coarsest level has no unknowns")
     try:
         return MirroredMultigrid(pc, vectors, precision)
     except Unsupported as why:

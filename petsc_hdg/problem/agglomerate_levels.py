@@ -17,8 +17,7 @@ from ..discretizations import PolytopicDG
 from ..krylov.level_bounds import LevelBounds
 from ..mesh.petsc_c import set_block_sizes, set_passive_dm
 from ..operators import AgglomerateLevels
-from ..options import defaults_in_database
-from . import two_level
+from . import methods, two_level
 
 STEPS = 3  # of a smoother
 MOST_DIRECT = 10_000  # unknowns of the coarsest level that LU takes
@@ -42,7 +41,7 @@ def krylov(problem, symmetric: bool) -> str:
 def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     """Give a KSP, before the user's options, the Krylov method and all levels. Collective."""
     levels, pc = problem.callbacks.levels, ksp.getPC()
-    ksp.setType(krylov(problem, symmetric))
+    methods.take(problem, ksp, krylov(problem, symmetric))
     pc.setType("mg")
     finest = len(levels.matrices)
     pc.setMGLevels(finest + 1)
@@ -68,8 +67,7 @@ def setting_up(problem, symmetric: bool):
 def change(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     """Follow constants that have made the matrix (un)symmetric, unless the user chose otherwise. Collective."""
     pc = ksp.getPC()
-    with defaults_in_database(problem.prefix, {"ksp_type": krylov(problem, symmetric)}, unless="ksp_type"):
-        ksp.setFromOptions()
+    methods.change(problem, ksp, krylov(problem, symmetric))
     if pc.getType() == "mg":
         _set_smoothers(problem, pc, symmetric)
         for level in range(1, pc.getMGLevels()):

@@ -10,7 +10,7 @@ from ..discretizations import PolytopicDG
 from ..operators.advice import INDEFINITE
 from ..operators.spectrum import TOLERANCE, asymmetry
 from ..options import defaults_in_database, is_given
-from . import agglomerate_levels, anew, cells_in_time, two_level
+from . import agglomerate_levels, anew, cells_in_time, methods, two_level
 
 # Smoothers that see a facet's unknowns together; nonsymmetric systems are smoothed along the flow by incomplete LU.
 SYMMETRIC = {"mg_levels_pc_type": "pbjacobi"}
@@ -47,7 +47,7 @@ def set_defaults(problem, ksp: PETSc.KSP) -> None:
         _set_jacobi(problem, pc)
     if problem.follows_symmetry:
         problem.default_krylov = _krylov(problem, is_symmetric(problem))
-        ksp.setType(problem.default_krylov)
+        methods.take(problem, ksp, problem.default_krylov)
     calls.forget()
 
 
@@ -107,9 +107,8 @@ def _follow(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     levels = _levels(problem)
     if levels is not None:
         levels.change(problem, ksp, symmetric)
-    elif ksp.getType() == before:
-        with defaults_in_database(problem.prefix, {"ksp_type": wanted}, unless="ksp_type"):
-            ksp.setFromOptions()
+    elif methods.has_taken(ksp, before):
+        methods.change(problem, ksp, wanted)
 
 
 def _set_jacobi(problem, pc: PETSc.PC) -> None:
@@ -140,7 +139,7 @@ def met_indefinite(problem, snes: PETSc.SNES) -> bool:
     """Whether conjugate gradients, unless the user chose them, gave up a symmetric matrix as indefinite, and left the
     state as it was. The next solve takes the method and the smoothers of nonsymmetric matrices. Collective."""
     ksp, chosen = cells_in_time.trace_solver(problem, snes.getKSP()), is_given(problem.prefix, "ksp_type")
-    met = problem.symmetric and not chosen and ksp.getType() == "cg" and ksp.getConvergedReason() in INDEFINITE
+    met = problem.symmetric and not chosen and methods.has_taken(ksp, "cg") and ksp.getConvergedReason() in INDEFINITE
     if met:
         problem.symmetric = False
     return bool(met)

@@ -16,6 +16,7 @@ from ..mesh.petsc_c import set_passive_dm
 from ..operators import ConformingSubspace
 from ..operators.cell_blocks import CellBlocks
 from ..options import defaults_in_database
+from . import methods
 from .solvers import set_near_nullspace
 
 STEPS = 3  # of a smoother
@@ -53,7 +54,7 @@ def krylov(problem, symmetric: bool) -> str:
 def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     """Give a KSP, before the user's options, the Krylov method and both levels. Collective."""
     conforming, pc = problem.callbacks.conforming, ksp.getPC()
-    ksp.setType(krylov(problem, symmetric))
+    methods.take(problem, ksp, krylov(problem, symmetric))
     pc.setType("mg")
     pc.setMGLevels(2)
     pc.setMGInterpolation(1, conforming.interpolation)
@@ -106,8 +107,7 @@ def _blocks_fit(problem) -> bool:
 def change(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     """Follow constants that have made the matrix (un)symmetric, unless the user chose otherwise. Collective."""
     pc = ksp.getPC()
-    with defaults_in_database(problem.prefix, {"ksp_type": krylov(problem, symmetric)}, unless="ksp_type"):
-        ksp.setFromOptions()
+    methods.change(problem, ksp, krylov(problem, symmetric))
     if pc.getType() == "mg":
         set_smoother(problem, pc.getMGSmoother(1), symmetric)
         pc.getMGSmoother(1).setFromOptions()

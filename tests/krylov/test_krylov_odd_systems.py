@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from krylov_systems import laplacian, wave
 from petsc4py import PETSc
+from petsc_options import petsc_options
 
 import petsc_hdg as fe
 from petsc_hdg.errors import SolveError, our_error
@@ -73,3 +74,16 @@ def test_multigrid_of_one_level():
     ksp.solve(b, b.duplicate())
     assert ksp.getConvergedReason() > 0
     assert ksp.getPythonContext().preconditioner.note == "by PETSc (mg), staged: multigrid of one level"
+
+
+def test_multigrid_above_no_unknowns():
+    """A box of cells all of whose vertices are on the boundary."""
+    physics = fe.Physics(
+        {"u": 1}, "f0[0] = -1;", "f1[0] = u_x[0]; f1[1] = u_x[1];", boundary=[fe.Dirichlet("boundary", 0.0)]
+    )
+    mesh = fe.Mesh.box((2, 1), simplex=False, comm=PETSc.COMM_SELF)
+    with petsc_options(ksp_type="python", ksp_python_type="petsc_hdg.CG"):
+        problem = fe.Problem(mesh, physics, degree=4, pmat="conforming", check_kernels=False)
+        problem.solve()
+    note = problem.snes.getKSP().getPythonContext().preconditioner.note
+    assert note == "by PETSc (mg), staged: multigrid whose coarsest level has no unknowns"

@@ -1,0 +1,42 @@
+"""The Krylov method that a problem takes where the user names none: PETSc's, or on GPUs ours, which works there."""
+
+from __future__ import annotations
+
+from petsc4py import PETSc
+
+from ..options import is_given
+
+OURS = {"cg": "petsc_hdg.CG", "gmres": "petsc_hdg.GMRES", "fgmres": "petsc_hdg.FGMRES"}
+VECTORS = {"cg": 6, "gmres": 34, "fgmres": 64}  # that a method has at most
+MEMORY = 0.25  # part of the device's memory that they may take
+PCS = ("mg", "jacobi", "none")  # which run on the device; for any other vectors would come back
+
+
+def take(problem, ksp: PETSc.KSP, method: str) -> None:
+    """Give a KSP a method, by PETSc's name for it, before the user's options. Collective."""
+    ksp.setType(method)  # first in any case: of two methods of ours PETSc would keep the norms of the former
+    if _on_device(problem, method):
+        ksp.setType("python")
+        ksp.setPythonType(OURS[method])
+
+
+def change(problem, ksp: PETSc.KSP, method: str) -> None:
+    """Give a KSP another method unless the user names one, and its options. Collective."""
+    if not is_given(problem.prefix, "ksp_type"):
+        take(problem, ksp, method)
+    ksp.setFromOptions()
+
+
+def has_taken(ksp: PETSc.KSP, method: str) -> bool:
+    """Whether a KSP has a method, PETSc's or ours."""
+    return ksp.getType() == method or (ksp.getType() == "python" and ksp.getPythonType() == OURS.get(method))
+
+
+def _on_device(problem, method: str) -> bool:
+    """Whether a default method is ours: on GPUs, with preconditioners that run there, if vectors fit. Collective."""
+    calls, given = problem.callbacks, PETSc.Options(problem.prefix).getString("pc_type", "mg")
+    runs_there = given in PCS and (calls.assembled is None or calls.levels is not None)
+    if not (problem.device.has_solvers and runs_there) or is_given(problem.prefix, "ksp_type"):
+        return False
+    wanted = VECTORS[method] * problem.discretization.dofmap.num_owned * problem.arrays.real.itemsize
+    return problem.comm.allreduce(int(wanted > MEMORY * problem.device.memory_bytes)) == 0

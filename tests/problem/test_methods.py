@@ -1,0 +1,81 @@
+"""Krylov methods that nobody names run on GPUs: they take as many iterations as PETSc's, and options win."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from petsc4py import PETSc
+from petsc_options import petsc_options
+from test_indefinite import WAVE, helmholtz
+
+import petsc_hdg as fe
+from petsc_hdg.problem import methods
+
+SCHEMES = {"cg_gpu": 3, "hdg_gpu": 2, "sipg_gpu": 2, "poly_gpu": 1}
+POISSON = {"f0": "f0[0] = -1;", "f1": "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"}
+WIND = {"f0": "f0[0] = -1 + c*u_x[0];", "f1": "for (d = 0; d < dim; ++d) f1[d] = u_x[d];", "constants": {"c": 0.0}}
+
+
+def made(monkeypatch, backend: str, physics=None, on_gpu: bool = True, **options) -> fe.Problem:
+    """A problem on a device that is taken for a GPU in the choice of solvers."""
+    physics = physics or fe.Physics({"u": 1}, **POISSON, boundary=[fe.Dirichlet("boundary", 0.0)])
+    mesh = fe.Mesh.box((6, 5), comm=PETSc.COMM_SELF)
+    mesh = fe.agglomerate(mesh, 12) if backend == "poly_gpu" else mesh
+    problem = fe.Problem(mesh, physics, backend=backend, degree=SCHEMES[backend], check_kernels=False, **options)
+    monkeypatch.setattr(problem.device, "has_solvers", on_gpu)
+    return problem
+
+
+def method(problem) -> str:
+    ksp = problem.snes.getKSP()
+    return ksp.getPythonType() if ksp.getType() == "python" else ksp.getType()
+
+
+@pytest.mark.parametrize("backend", SCHEMES)
+def test_they_are_ours_and_take_as_many_iterations(monkeypatch, backend):
+    found = []
+    for on_gpu, expected in ((True, "petsc_hdg.CG"), (False, "cg")):
+        problem = made(monkeypatch, backend, on_gpu=on_gpu)
+        u = problem.solve()
+        assert method(problem) == expected
+        found.append((problem.linear_iterations, u.getArray()))
+    (ours, one), (theirs, other) = found
+    assert abs(ours - theirs) <= 1 and np.abs(one - other).max() < 1e-8 * np.abs(other).max()
+
+
+@pytest.mark.parametrize("given", [{"ksp_type": "gmres"}, {"ksp_type": "preonly", "pc_type": "lu"}])
+def test_options_win(monkeypatch, given):
+    with petsc_options(**given):
+        problem = made(monkeypatch, "hdg_gpu")
+        problem.solve()
+    assert method(problem) == given["ksp_type"]
+
+
+def test_preconditioners_of_the_host_have_petscs(monkeypatch):
+    with petsc_options(pc_type="hypre" if PETSc.Sys.hasExternalPackage("hypre") else "ilu"):
+        assert not method(made(monkeypatch, "cg_gpu")).startswith("petsc_hdg")
+
+
+def test_vectors_that_do_not_fit_are_the_hosts(monkeypatch):
+    monkeypatch.setattr(methods, "MEMORY", 0.0)
+    problem = made(monkeypatch, "sipg_gpu")
+    problem.solve()
+    assert method(problem) == "cg"
+
+
+@pytest.mark.parametrize("backend", ("cg_gpu", "sipg_gpu", "hdg_gpu"))
+def test_an_indefinite_matrix_gets_the_next_one(monkeypatch, backend):
+    problem = made(monkeypatch, backend, helmholtz(WAVE))
+    assert problem.errors(problem.solve())["L2"] < 2e-2
+    assert method(problem) == ("gmres" if backend == "hdg_gpu" else "petsc_hdg.FGMRES")
+
+
+@pytest.mark.parametrize("backend", ("cg_gpu", "sipg_gpu", "poly_gpu"))
+def test_they_follow_a_wind_and_come_back(monkeypatch, backend):
+    physics = fe.Physics({"u": 1}, **WIND, boundary=[fe.Dirichlet("boundary", 0.0)])
+    problem, seen = made(monkeypatch, backend, physics), []
+    for wind in (0.0, 5.0, 0.0):
+        problem.set_constants(c=wind)
+        problem.solve()
+        seen.append(method(problem))
+    assert seen == ["petsc_hdg.CG", "petsc_hdg.FGMRES", "petsc_hdg.CG"]
