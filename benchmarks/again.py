@@ -1,6 +1,6 @@
 """Solves after the first: processor seconds (and seconds) with another load, and with another coefficient.
 
-    python benchmarks/again.py [-faces 48] [-schemes cg_gpu,hdg_gpu,sipg_gpu,poly_gpu] [-matrices auto,aij] [-ksp_type cg]
+    python benchmarks/again.py [-faces 48] [-schemes cg_gpu,hdg_gpu,sipg_gpu,poly_gpu] [-matrices auto,aij]
 
 -∇·k κ ∇u = f in the unit square, degree 2, default solvers; the least of five solves each. On a GPU the default methods
 keep their vectors there, and `-ksp_type cg` names PETSc's, which has them on the host.
