@@ -1,7 +1,7 @@
 """The options of petsc_hdg as data, and PETSc's own where they are followed: what reads PETSc's database."""
 
 from .choices import ASSEMBLED, ATTACHED, MATRIX_FREE_PCS, chosen_mat_type, chosen_pmat, loses_levels
-from .database import any_given, defaults_in_database, given_numbers, given_truth, is_given
+from .database import any_given, defaults_in_database, given_numbers, given_text, given_truth, is_given
 from .fields import is_number, option_name, parse
 from .options import VARIANTS, Options
 
@@ -16,6 +16,7 @@ __all__ = [
     "chosen_pmat",
     "defaults_in_database",
     "given_numbers",
+    "given_text",
     "given_truth",
     "is_given",
     "is_number",

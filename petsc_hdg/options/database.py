@@ -45,6 +45,13 @@ def given_truth(prefix: str, name: str, default: bool) -> bool:
     return value
 
 
+def given_text(prefix: str, name: str, default: str) -> str:
+    """What PETSc's option `name` says, word for word."""
+    from petsc4py import PETSc
+
+    return PETSc.Options(prefix).getString(name, default)
+
+
 def is_given(prefix: str, name: str) -> bool:
     """Whether the user gives PETSc's option `name`."""
     from petsc4py import PETSc

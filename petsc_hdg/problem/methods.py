@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
-from ..options import is_given
+from ..options import given_text, is_given
 
 OURS = {"cg": "petsc_hdg.CG", "gmres": "petsc_hdg.GMRES", "fgmres": "petsc_hdg.FGMRES"}
 VECTORS = {"cg": 6, "gmres": 34, "fgmres": 64}  # that a method has at most
@@ -34,7 +34,7 @@ def has_taken(ksp: PETSc.KSP, method: str) -> bool:
 
 def _on_device(problem, method: str) -> bool:
     """Whether a default method is ours: on GPUs, with preconditioners that run there, if vectors fit. Collective."""
-    calls, given = problem.callbacks, PETSc.Options(problem.prefix).getString("pc_type", "mg")
+    calls, given = problem.callbacks, given_text(problem.prefix, "pc_type", "mg")
     runs_there = given in PCS and (calls.assembled is None or calls.levels is not None)
     if not (problem.device.has_solvers and runs_there) or is_given(problem.prefix, "ksp_type"):
         return False
