@@ -39,7 +39,7 @@ FAULTS = {  # kernel found wrong -> (variant, file, right text, wrong text)
 
 def problem(variant: str) -> Problem:
     mesh = Mesh.box((3, 3), comm=PETSc.COMM_SELF)
-    chosen = {"hdg": {"backend": "hdg_gpu"}, "sipg": {"backend": "sipg_gpu", "pmat": "aij"}}
+    chosen = {"hdg": {"backend": "hdg_gpu", "pmat": "aij"}, "sipg": {"backend": "sipg_gpu", "pmat": "aij"}}
     chosen["sipg split"] = chosen["sipg"] | {"sipg_kernel": "split"}
     chosen = chosen.get(variant, {"kernel": variant})
     return Problem(mesh, PHYSICS, Options(degree=1, quadrature_degree=3, **chosen))
