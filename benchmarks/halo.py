@@ -74,7 +74,7 @@ def measured(device, way: str, kind: str, nbytes: int, repeats: int, kernel) -> 
     arrays, others, count = Arrays(device), neighbours(kind), nbytes // 8
     size = max(1, 2 * count)
     ranks, places = np.repeat(others, count), np.tile(2 * np.arange(count), len(others))
-    halo = Halo(comm, size, ranks, places, arrays)
+    halo = Halo(comm, size, ranks, places, arrays, alone=False)
     owned, ghosts = arrays.to_device(np.full(size, float(comm.rank))), arrays.zeros(max(1, len(ranks)))
 
     def both():

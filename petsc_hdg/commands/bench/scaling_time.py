@@ -183,7 +183,8 @@ def links(comm, device, repeats: int) -> dict:
     for values in LINK_VALUES if comm.size > 1 else ():
         if not device.is_gpu and values > LINK_VALUES[2]:
             continue
-        halo = Halo(comm, values, np.full(values, (comm.rank + 1) % comm.size), np.arange(values), arrays)
+        owner = np.full(values, (comm.rank + 1) % comm.size)
+        halo = Halo(comm, values, owner, np.arange(values), arrays, alone=False)  # as that of larger vectors
         owned, ghosts = arrays.zeros(values), arrays.zeros(values)
         found.append((8 * values, clock.median(lambda h=halo, a=owned, b=ghosts: h.forward(a, b), repeats)))
         halo.destroy()
