@@ -25,9 +25,10 @@ def physics(flux: str) -> fe.Physics:
     )
 
 
-def on_gpu(monkeypatch) -> None:
-    """Choices as on a GPU, on this device."""
-    monkeypatch.setattr(automatic, "symmetric_pays", lambda device: True)
+def on_gpu(monkeypatch, small: float = 0.0) -> None:
+    """Choices as on a GPU, on this device, where matrices up to `small` bytes count as small."""
+    monkeypatch.setattr(automatic, "may_be_symmetric", lambda device: True)
+    monkeypatch.setattr(automatic, "SMALL", small)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,21 @@ def on_gpu(monkeypatch) -> None:
 def test_choices(amount, flux, gpu, kind, reason, monkeypatch):
     if gpu:
         on_gpu(monkeypatch)
+    check_choice(amount, flux, kind, reason, monkeypatch)
+
+
+def test_small_matrices_are_dense_blocks(monkeypatch):
+    """Up to the bytes of dense blocks: 5 of 4 by 4 doubles a facet."""
+    layout = real_product(shaken(box("triangle"), 0.005), "dbf", physics(SYMMETRIC))[-1].layout
+    nbytes = 8 * 5 * layout.block**2 * layout.num_facets
+    on_gpu(monkeypatch, nbytes)
+    check_choice(0.005, SYMMETRIC, "dbf", "the matrix is small", monkeypatch)
+    on_gpu(monkeypatch, nbytes - 1)
+    check_choice(0.005, SYMMETRIC, "symmetric", "the matrix is symmetric", monkeypatch)
+
+
+def check_choice(amount, flux, kind, reason, monkeypatch) -> None:
+    """A format, why it was taken, and that its products are those of dense blocks."""
     *got, trace = real_product(shaken(box("triangle"), amount), "auto", physics(flux))
     assert trace.chosen.kind == kind and reason in trace.description
     monkeypatch.undo()

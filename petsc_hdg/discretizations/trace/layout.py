@@ -64,6 +64,11 @@ class TraceLayout:
         """Blocks of a row away from the boundary, n_a: 5 on triangles, 7 on quadrilaterals and tetrahedra, 11 else."""
         return 2 * self.facets_per_cell - 1
 
+    @property
+    def num_dense(self) -> int:
+        """Entries of dense blocks, those beyond the boundary included."""
+        return self.num_slots * self.block**2 * self.num_facets
+
     @cached_property
     def is_blocked(self) -> bool:
         """Whether facet f holds the free numbers f m … f m + m - 1: none is essential in some components only."""

@@ -9,10 +9,11 @@ from .format import TraceFormat
 from .symmetric_blocks import SymmetricBlocks
 
 _NEVER = object()  # stands for shapes that nobody has told yet
+SMALL = 100e6  # bytes of dense blocks up to which a product is more launches than traffic on an H100
 
 
-def symmetric_pays(device) -> bool:
-    """Whether half of the entries make up for sums in local memory."""
+def may_be_symmetric(device) -> bool:
+    """Whether half of the entries can make up for sums in local memory."""
     return device.is_gpu
 
 
@@ -20,8 +21,8 @@ class Automatic(TraceFormat):
     """`chosen`, of another format: each rank's own choice, made anew when shapes of cells change.
 
     In this order: a dictionary of congruent cells, 16 bytes an unknown and no matrix; on GPUs symmetric blocks, half of
-    the entries, until a matrix that is not symmetric comes; dense blocks. On CPUs, where dense blocks are rows of
-    vectors, symmetric ones do not pay.
+    the entries in two launches, if the matrix is large and until one that is not symmetric comes; dense blocks, one
+    launch. On CPUs, where dense blocks are rows of vectors, symmetric ones do not pay.
     """
 
     kind = "auto"
@@ -68,14 +69,21 @@ class Automatic(TraceFormat):
             return
         if self._shapes is not None:
             yield ElementMatrices, "because cells are copies of each other"
-        if self._asymmetric:
+        if not may_be_symmetric(self.operator.device):
+            yield DenseBlock, "because cells differ, and the device is a CPU"
+        elif self._asymmetric:
             yield DenseBlock, "because the matrix is not symmetric"
-        elif symmetric_pays(self.operator.device):
-            yield SymmetricBlocks, "because the matrix is symmetric"
-        yield DenseBlock, "because cells differ, and the device is a CPU"
+        elif self._is_small:
+            yield DenseBlock, "because the matrix is small"
+        yield SymmetricBlocks, "because the matrix is symmetric"
+
+    @property
+    def _is_small(self) -> bool:
+        """Whether products with dense blocks take no longer than the launches of another format."""
+        return self.layout.num_dense * self.stored.itemsize <= SMALL
 
     def compile_variants(self) -> None:
-        symmetric = (SymmetricBlocks,) if symmetric_pays(self.operator.device) else ()
+        symmetric = (SymmetricBlocks,) if may_be_symmetric(self.operator.device) else ()
         for kind in (ElementMatrices, *symmetric, DenseBlock) if self.has_facets else (ElementMatrices,):
             kind(self.operator, self.stored != self.arrays.real, self.layout).kernels  # noqa: B018
 
