@@ -26,9 +26,11 @@ def condensation_seconds(disc, device, cells: int, repeats: int) -> dict[str, fl
     rows = np.array([cell.run() for _ in range(repeats + 1)][1:])
     scale = cells / cell.count
     build, eliminate = np.median(rows, axis=0) * scale
+    condenses = cell.eliminated > 0  # first degrees have nothing inside cells
     del cell
     cupy.get_default_memory_pool().free_all_blocks()
-    return {"cublas lu + gemm": float(eliminate), "cublas with matrices": float(build + eliminate)}
+    alone = {"cublas lu + gemm": float(eliminate)} if condenses else {}
+    return alone | {"cublas with matrices": float(build + eliminate)}
 
 
 class _Cells:

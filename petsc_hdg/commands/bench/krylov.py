@@ -38,6 +38,7 @@ GPU_UNKNOWNS, CPU_UNKNOWNS = (1e6, 5e7), (1e5,)
 VECTOR_BYTES = {"CG": 72, "BiCGStab": 144 + 2 * 16}
 SUM_BYTES = 16  # of CG's p·w, where the product does not sum it
 SHORT = 3  # iterations of the shorter solve
+LARGE, LARGE_TIMES = 1e7, 5  # unknowns whose way to the device and back is uneven, and how many more iterations then
 MOST_PAIRS = 20  # of a short and a long solve, whose difference is taken
 MOST_ON_HOST = 2e8  # iterations times unknowns that PETSc's CG does with vectors on the host
 
@@ -98,8 +99,11 @@ def _solves(context, kind: str, count: int, device, iterations: int):
 
 
 def _affordable(iterations: int, solver: str, kind: str, count: int) -> int:
-    if solver in METHODS or kind == "viennacl":
+    """Iterations of the longer solve: fewer where each is the host's, more where copies to it vary by one's time."""
+    if kind == "viennacl":
         return iterations
+    if solver in METHODS:
+        return iterations * (LARGE_TIMES if count > LARGE else 1)
     return max(SHORT + 2, min(iterations, int(MOST_ON_HOST / count)))
 
 
