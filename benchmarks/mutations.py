@@ -224,7 +224,7 @@ def mutated_options(rng: random.Random) -> list[str]:
     from petsc_hdg.options import Options, option_name
 
     ours = {option_name(f): f.metadata["choices"] for f in fields(Options) if f.name != "prefix"}
-    for files in ("fe_kernel_view", "fe_report", "fe_checkpoint", "fe_restart"):
+    for files in ("fe_kernel_view", "fe_report", "fe_checkpoint", "fe_restart", "fe_output"):
         ours.pop(files, None)
     given = ["-fe_backend", rng.choice(BACKENDS)]
     for _ in range(rng.choice((1, 2, 3))):

@@ -39,6 +39,12 @@ def _tau_fault(value) -> str | None:
     return "give auto, a number above 0, or a C expression such as 1 + fabs(n[0])" if wrong else None
 
 
+def _output_fault(value) -> str | None:
+    """What is wrong with the name of `-fe_output`."""
+    text = str(value)
+    return "give a name that ends in .pvd" if text and not text.lower().endswith(".pvd") else None
+
+
 @dataclass(frozen=True)
 class Options:
     """What the user asked for; every attribute `name` is the option `-fe_name`, but for those of one scheme, which
@@ -89,6 +95,14 @@ class Options:
         10, "steps (in time, of a load, or of Newton's method) between checkpoints", minimum=1, maximum=2**31 - 1
     )
     restart: str = option("", "checkpoint whose state the run goes on from")
+    output: str = option(
+        "",
+        "PVD file that names VTU files of the state with their times, every -fe_output_interval steps and at the end",
+        check=_output_fault,
+    )
+    output_interval: int = option(
+        1, "steps (in time, of slabs or of a load) between states of -fe_output", minimum=1, maximum=2**31 - 1
+    )
     hdg_tau: str = option(
         "auto",
         "stabilization: auto, a number, or a C expression of x[], n[], a[] and constants",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +11,7 @@ from .. import stages
 from ..errors import CheckpointError
 from ..mesh.canonical import FINE
 from ..output import checkpoint_file
+from .writers import claim
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,8 @@ def _shown(value) -> str:
 def write(problem, path, u, kind: str, t: float, step: int, numbers=None, vectors=None, **details) -> None:
     """Write a checkpoint: u and more vectors {name: Vec} of unknowns, with plain details. Collective."""
     with stages.stage("output"), stages.event("Checkpoint"):
-        _claim(problem, path)
+        if path == problem.options.checkpoint:
+            claim(problem, path, "checkpoint", "fe_checkpoint", CheckpointError)
         given = {"u": u, **(vectors or {})}
         _check_finite(path, given)
         arrays = {
@@ -142,22 +143,6 @@ def write(problem, path, u, kind: str, t: float, step: int, numbers=None, vector
             "interior": interiors.order.total if interiors is not None else 0,
         }
         checkpoint_file.write(path, problem.comm, about, arrays)
-
-
-_WRITERS: dict[str, weakref.ref] = {}  # the problem that writes a file by itself
-
-
-def _claim(problem, path) -> None:
-    """Raise CheckpointError if two problems would write the file of `-fe_checkpoint` by turns."""
-    if path != problem.options.checkpoint:
-        return
-    other = _WRITERS.setdefault(str(path), weakref.ref(problem))()
-    if other is not None and other is not problem:
-        raise CheckpointError(
-            f"Two problems of this run would write the checkpoint {path} by turns; give them prefixes, and options "
-            "-PREFIX_fe_checkpoint of their own."
-        )
-    _WRITERS[str(path)] = weakref.ref(problem)
 
 
 def _check_finite(path, vectors: dict) -> None:

@@ -9,7 +9,7 @@ from petsc4py import PETSc
 from ..errors import CheckpointError, OptionError
 from ..given import path as given_path
 from ..given import shown
-from . import bdf_history, checkpoint, first_slope
+from . import bdf_history, checkpoint, first_slope, series
 from .anew import begin_anew
 from .bdf_history import History
 from .inputs import require_vec
@@ -83,7 +83,8 @@ def restart(problem, path, ts, u) -> checkpoint.Restart | None:
 
 
 def watch(problem, ts: PETSc.TS) -> None:
-    """Let a TS write checkpoints, if `-fe_checkpoint` asks for them."""
+    """Let a TS write a series of states, then checkpoints, if `-fe_output` and `-fe_checkpoint` ask for them."""
+    series.watch(problem, ts)
     if problem.options.checkpoint:
         ts.setMonitor(_TimeMonitor(problem))
 
@@ -202,6 +203,7 @@ def slabs_done(problem, u0: PETSc.Vec, times: tuple[float, float, int]) -> tuple
 
 def after_slab(problem, ksp: PETSc.KSP, u: PETSc.Vec, t: float, step: int, times: tuple[float, float, int]) -> None:
     """Write the state after a slab if that is due, or the march ends. Collective."""
+    series.after_step(problem, u, t, step, ends=step == times[2])
     if is_due(problem, step) or (problem.options.checkpoint and step == times[2]):
         checkpoint.write(problem, problem.options.checkpoint, u, "slabs", t, step, times=times)
         if problem.options.deterministic:

@@ -11,7 +11,7 @@ from petsc4py import PETSc
 from .. import stages
 from ..errors import collectively
 from ..given import number
-from . import inputs, results
+from . import inputs, results, series
 from .integrals import Integrals
 from .points import Points
 
@@ -49,9 +49,21 @@ class Evaluated:
         return {field.name: field.values for field in results.cell_fields(self, u, t)}
 
     def write(self, path, u: PETSc.Vec, t: float = 0.0) -> None:
-        """Write a VTU file with all fields of u, high order where the fields are. Collective."""
+        """Write a VTU file with all fields of u, high order where the fields are. Collective.
+
+        A path NAME.pvd adds a file NAME_00000.vtu, NAME_00001.vtu, … to the series that NAME.pvd lists with its times,
+        in place of what it has from time t on. The first call begins it anew, but after a restart from a checkpoint.
+        """
         with stages.stage("output"):
-            results.write_vtu(self, path, u, t)
+            if series.is_series(path):
+                series.add(self, path, u, t)
+            else:
+                results.write_vtu(self, path, u, t)
+
+    @cached_property
+    def collections(self) -> dict:
+        """The series of files that this problem has begun, by their paths: see output.Collection."""
+        return {}
 
     def write_trace(self, path, u: PETSc.Vec, t: float = 0.0) -> None:
         """Write a VTU file of the trace on all facets, each once, with hdg_gpu. Collective. Raises OptionError."""

@@ -10,7 +10,7 @@ from petsc4py import PETSc
 
 from ..errors import CheckpointError, OptionError
 from ..given import shown
-from . import checkpoint
+from . import checkpoint, series
 from .anew import begin_anew
 from .checkpointing import is_due, wanted
 from .inputs import require_vec
@@ -115,6 +115,7 @@ def load_steps(problem, values, u: PETSc.Vec):
         for number in range(done, len(values)):
             problem.checkpoints.loads = number
             yield values[number]
+            series.after_step(problem, u, 0.0, number + 1, ends=number + 1 == len(values), time=number + 1)
             if is_due(problem, number + 1) or (problem.options.checkpoint and number + 1 == len(values)):
                 checkpoint.write(problem, problem.options.checkpoint, u, "loads", 0.0, number + 1)
                 if problem.options.deterministic:

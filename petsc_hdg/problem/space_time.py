@@ -17,7 +17,7 @@ from ..operators.matfree import JacobianContext
 from ..operators.slab import SlabOperator
 from ..operators.slab_matrix import SlabMatrix
 from ..options import defaults_in_database
-from . import checkpointing, solvers
+from . import checkpointing, series, solvers
 from .inputs import require_vec
 from .slab_norms import SlabNorms
 from .time_stepping import MOST_STEPS
@@ -104,6 +104,8 @@ class SpaceTime:
         function("The monitor of slabs", monitor)
         length, times = (t1 - t0) / steps, (float(t0), float(t1), int(steps))
         done, u = checkpointing.slabs_done(self.problem, u0, times)
+        if not done:
+            series.after_step(self.problem, u, times[0], 0, ends=False)
         for n in range(done, steps):
             u = self._advance(u, t0 + n * length, length)
             if monitor is not None:
