@@ -11,7 +11,9 @@ from petsc_hdg.options import Options
 from petsc_hdg.problem import Problem
 from petsc_hdg.run import guarded
 
+SIDES = ("left", "top", "boundary")
 BACKENDS = ("cg_gpu", "sipg_gpu", "hdg_gpu", "poly_gpu")
+OVER = "obj[0] = u[0]*n[1]; obj[1] = u_x[0]*n[0] + u_x[1]*n[1]; obj[2] = 1;"
 TEXT = "obj[0] = u[0]*u[0]; obj[1] = u_x[0]*x[1];"
 
 
@@ -26,9 +28,14 @@ def refused(problem, u) -> list[str]:
     """What each rank raises for a text that is wrong on the last rank alone, then for an unknown region."""
     comm, found = problem.comm, []
     text = "u[0] + nothing" if comm.rank == comm.size - 1 else TEXT
-    for given, label in ((text, None), (TEXT, "nowhere")):
+    for given, where in (
+        (text, {}),
+        (TEXT, {"label": "nowhere"}),
+        (text, {"over": "left"}),
+        (TEXT, {"over": "nowhere"}),
+    ):
         try:
-            problem.integral(given, u, label=label)
+            problem.integral(given, u, **where)
             found.append("")
         except (PhysicsError, MeshError) as error:
             found.append(type(error).__name__)
@@ -41,6 +48,7 @@ def numbers(backend: str) -> dict:
     return {
         "once": problem.integral(TEXT, u).tolist(),
         "again": problem.integral(TEXT, u).tolist(),
+        "over": [problem.integral(OVER, u, over=side).tolist() for side in SIDES],
         "refused": refused(problem, u),
         "counts": counts,
     }

@@ -1,8 +1,8 @@
-// Integral of f1·n over facets, one thread a facet. After cg_facet.cl.
+// Integral of f1·n over facets, one thread a facet. After cg_facet.clh.
 // needs: DIM NC NQF TIME
 //
 // Arrays
-//   facets [3, facet_stride]  as in cg_facet.cl; the third row is not read
+//   facets [3, facet_stride]  as in cg_facet.clh; the third row is not read
 //   out    [NC, facet_stride] from `first` on; facet fastest
 
 __kernel void cg_flux(FACET_ARGUMENTS)
@@ -10,7 +10,7 @@ __kernel void cg_flux(FACET_ARGUMENTS)
   const int facet = get_global_id(0);
   if (facet >= num_cells) return;
   FACET_LOAD(facet)
-  real sum[NC], f1[NC * DIM];
+  real sum[NC], f0[NC], f1[NC * DIM];
   for (int c = 0; c < NC; ++c) sum[c] = 0;
   for (int q = 0; q < NQF; ++q) {
     FACET_POINT

@@ -1,4 +1,4 @@
-"""Kernel specs of integrals over cells: norms of errors, and what users integrate.
+"""Kernel specs of integrals over cells and boundaries: norms of errors, and what users integrate.
 
 Their rules integrate EXTRA_DEGREE more than those of the residual.
 """
@@ -11,7 +11,7 @@ import numpy as np
 
 from ..codegen import KernelSpec
 from ..physics.objective import Objective
-from ..reference import symmetric_quadrature
+from ..reference import facet_quadrature, symmetric_quadrature
 
 EXTRA_DEGREE = 4
 
@@ -36,7 +36,11 @@ def cell_error_spec(disc) -> KernelSpec:
 
 
 def cell_integral_spec(disc, objective: Objective) -> KernelSpec:
-    """Spec of `cg_integral` of a user's function."""
+    """Spec of `cg_integral` of a user's function, or of `cg_boundary_integral`."""
+    if objective.on_boundary:
+        tables = disc.facet_tables(*facet_quadrature(disc.mesh.cell, disc.quadrature_degree + EXTRA_DEGREE))
+        name, own = "cg_boundary_integral", {"NOBJ": objective.components, "TIME": 0}  # no u_t is read
+        return replace(disc.facet_spec(name, f"{name}.cl", tables, **own), physics=objective.text)
     rule = error_rule(disc)
     macros = _macros("cg_integral", objective.components, rule, objective.reads_auxiliary)
     return replace(_of_cells(disc, macros, rule), physics=objective.text)
@@ -61,11 +65,23 @@ def condensed_error_spec(specs, with_star: bool = True) -> KernelSpec:
 
 
 def condensed_integral_spec(specs, objective: Objective) -> KernelSpec:
-    """Spec of `hdg_integral` of a user's function."""
+    """Spec of `hdg_integral` of a user's function, or of `hdg_boundary_integral`."""
+    if objective.on_boundary:
+        return _over_facets(specs, objective)
     rule = error_rule(specs.disc)
     macros = _macros("hdg_integral", objective.components, rule, objective.reads_auxiliary)
     tables = specs.disc.cell_tables(rule)
     return replace(_of_condensed(specs, macros, rule, np.zeros((0, 0)), tables), physics=objective.text)
+
+
+def _over_facets(specs, objective: Objective) -> KernelSpec:
+    disc, degree, name = specs.disc, specs.disc.quadrature_degree + EXTRA_DEGREE, "hdg_boundary_integral"
+    tables = {"AUX_START": disc.auxiliary.starts, **disc.facet_point_tables(degree)}
+    tables["FACET_OP"] = disc.facet_operator_table(degree)
+    macros = {"NOBJ": objective.components, "READS_AUX": int(objective.reads_auxiliary)}
+    macros["NQF"] = tables["FACET_WEIGHTS"].shape[1]
+    files = ("facet_normal.clh", f"{name}.cl")
+    return replace(specs.spec(name, macros, tables, 32, files=files), physics=objective.text)
 
 
 def _of_condensed(specs, macros: dict, rule, star: np.ndarray, tables: dict, *sources: str) -> KernelSpec:

@@ -102,8 +102,8 @@ def require_exterior(name: str, inside: int, comm) -> None:
     with collectively(comm):
         if total:
             raise MeshError(
-                f"The boundary '{name}' holds facets inside the mesh; natural conditions and fluxes are those of "
-                "exterior facets: give these a name of their own, or cut the mesh there."
+                f"The boundary '{name}' holds facets inside the mesh; natural conditions, fluxes and integrals are "
+                "those of exterior facets: give these a name of their own, or cut the mesh there."
             )
 
 

@@ -34,12 +34,13 @@ def device_text(instance: Instance) -> str:
     return f'{emitter.text()}#line 1 "pointwise functions"\n{wrappers}'
 
 
-def objective_text(form: Form) -> str:
-    """The text of pw_objective alone: numbers to integrate, obj [component]."""
+def objective_text(form: Form, on_boundary: bool = False) -> str:
+    """The text of pw_objective alone: numbers to integrate, obj [component]; on boundaries it takes the normal n."""
     emitter = Emitter(form.setting)
     _write(emitter, form.program, set())
     lines = [_zero("obj", form.term.field.components), f"    {_call(form.program, 'obj')}"]
-    wrapper = _function(f"pw_objective(const real *u, const real *u_x, {_POINT}, {_END}, real *obj)", lines)
+    end = _BOUNDARY_END if on_boundary else _END
+    wrapper = _function(f"pw_objective(const real *u, const real *u_x, {_POINT}, {end}, real *obj)", lines)
     return f'{emitter.text()}#line 1 "pointwise functions"\n{wrapper}'
 
 

@@ -1,4 +1,4 @@
-"""A pointwise function to integrate over cells: PETSc's objective of DMPlexComputeIntegralFEM."""
+"""A pointwise function to integrate: PETSc's objective of DMPlexComputeIntegralFEM and DMPlexComputeBdIntegral."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ MOST = 64  # components
 class Objective:
     """Numbers obj [component] of u, u_x, a, a_x, x, t and constants of a physics, in `dim` dimensions.
 
+    on_boundary: it is integrated over a boundary, and may read the outward unit normal n [dim].
+
     given: one expression; statements that assign to obj[c], or a whole function in PETSc's signature, as C text, as
     pathlib.Path or as CFile; a number; a sympy expression, or a sequence of them.
     components: how many numbers there are, the highest obj[c] that the text assigns telling.
@@ -23,10 +25,10 @@ class Objective:
     Raises PhysicsError, naming the line, for what cannot be read or checked.
     """
 
-    def __init__(self, physics, given, dim: int):
-        self._physics, self._dim = physics, dim
+    def __init__(self, physics, given, dim: int, on_boundary: bool = False):
+        self._physics, self._dim, self.on_boundary = physics, dim, on_boundary
         reader = Reader(physics.name, physics.fields, physics.constant_names, physics.helpers)
-        term = reader.objective(given, MOST)
+        term = reader.objective(given, MOST, on_boundary)
         self.components = self._count(term)
         self.form = self._form(term, self.components)
         run(self.form, physics.constant_values)
@@ -39,7 +41,7 @@ class Objective:
     @property
     def text(self) -> str:
         """C text (OpenCL C 1.2 and C99) of pw_objective and what it calls."""
-        return objective_text(self.form)
+        return objective_text(self.form, self.on_boundary)
 
     def _form(self, term: Term, components: int) -> Form:
         """The term in `dim` dimensions with so many components."""

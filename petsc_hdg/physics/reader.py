@@ -104,11 +104,12 @@ class Reader:
             given = [given] * every.components
         return self._term("stabilization", "stabilization", "tau", given, signature, every, (every.components,))
 
-    def objective(self, given, most: int) -> Term:
-        """An integrand; statements may assign up to `most` components."""
-        components, signature = 1, signatures.OBJECTIVE
+    def objective(self, given, most: int, on_boundary: bool = False) -> Term:
+        """An integrand over cells or over a boundary; statements may assign up to `most` components."""
+        components, signature = 1, signatures.BOUNDARY_OBJECTIVE if on_boundary else signatures.OBJECTIVE
         if isinstance(given, str) and not _ASSIGNS["obj"].search(given):
-            given, signature = Expression(given), signatures.OBJECTIVE_VALUE
+            given = Expression(given)
+            signature = signatures.BOUNDARY_OBJECTIVE_VALUE if on_boundary else signatures.OBJECTIVE_VALUE
         elif isinstance(given, (str, Path, CFile)):
             components = most
         elif hasattr(given, "free_symbols") and not hasattr(given, "shape"):

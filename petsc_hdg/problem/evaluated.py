@@ -79,15 +79,24 @@ class Evaluated:
         with stages.stage("output"), self.reading(u, t) as buffer:
             return self.operator.flux(label, buffer, t)
 
-    def integral(self, integrand, u: PETSc.Vec, t: float = 0.0, label: str | None = None) -> float | np.ndarray:
-        """∫ of a pointwise function of u over the mesh, or over a named region of cells. Collective.
+    def integral(
+        self, integrand, u: PETSc.Vec, t: float = 0.0, label: str | None = None, over: str | None = None
+    ) -> float | np.ndarray:
+        """∫ of a pointwise function of u over the mesh, a named region of cells or a named boundary. Collective.
 
         integrand: C text of one expression, "u[0]*u[0] + kappa*u_x[1]", or statements that set obj[c]: what f0 may be,
         but for u_t. A float for obj[0] alone, else an array [component].
-        With hdg_gpu u is that of the cells, and u_x its gradient q. The rule is that of `errors`. Each text is compiled
-        once. Raises PhysicsError for what the text cannot be, MeshError for an unknown region.
+        label      region of cells
+        over       boundary, as conditions name it ("boundary": all exterior facets); the text may read the outward unit
+                   normal n[dim]. Its parts sum up to the whole where they do not overlap.
+
+        With hdg_gpu u is that of the cells, on a boundary the trace, and u_x their gradient q; `flux` gives the
+        numerical flux. Else both are those of the cells: essential values are then those of cg_gpu alone.
+        The rules integrate as high a degree as those of `errors`. Each text is compiled once. Raises PhysicsError for
+        what the text cannot be, MeshError for an unknown region or boundary and for facets inside the mesh, OptionError
+        for both.
         """
-        return self._integrals(integrand, u, t, label)
+        return self._integrals(integrand, u, t, label, over)
 
     def at(self, u: PETSc.Vec, points, t: float = 0.0) -> dict[str, np.ndarray]:
         """Values [point, component] of each field, as `cell_values` names them, at places on all ranks. Collective.

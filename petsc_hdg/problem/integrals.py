@@ -1,4 +1,4 @@
-"""Integrals of pointwise functions of a solution, over the mesh or a region of its cells."""
+"""Integrals of pointwise functions of a solution, over the mesh, a region of its cells or a named boundary."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import numpy as np
 
 from .. import stages
 from ..device import Kernel
-from ..errors import PhysicsError, collectively
+from ..errors import OptionError, PhysicsError, collectively
+from ..given import shown
 from ..physics.objective import Objective
 
 
@@ -18,26 +19,34 @@ class Integrals:
 
     def __init__(self, problem):
         self.problem = problem
-        self._kernels: dict[str, Kernel] = {}
+        self._kernels: dict[tuple[str, bool], Kernel] = {}
 
-    def __call__(self, given, u, t: float, label: str | None) -> float | np.ndarray:
+    def __call__(self, given, u, t: float, label: str | None, over: str | None) -> float | np.ndarray:
         """See Problem.integral."""
         problem = self.problem
         mesh, comm = problem.mesh, problem.comm
         with collectively(comm):
-            kernel = self._kernel(given)
+            if label is not None and over is not None:
+                raise OptionError(
+                    f"An integral over the cells of {shown(label)} and over the boundary {shown(over)} was asked for; "
+                    "give label= or over=, and add what both give."
+                )
+            kernel = self._kernel(given, over is not None)
         inside = slice(None) if label is None else mesh.cell_mask(label)
         with stages.stage("output"), problem.reading(u, t) as buffer:
-            of_cells = problem.operator.integrals(kernel, buffer, t)
-        found = comm.allreduce(of_cells[:, inside].sum(axis=1))
+            if over is None:
+                parts = problem.operator.integrals(kernel, buffer, t)[:, inside]
+            else:
+                parts = problem.operator.boundary_integrals(kernel, over, buffer, t)
+        found = comm.allreduce(parts.sum(axis=1))
         return float(found[0]) if len(found) == 1 else found
 
-    def _kernel(self, given) -> Kernel:
+    def _kernel(self, given, on_boundary: bool) -> Kernel:
         """The kernel of an integrand, as Objective takes it. Raises PhysicsError."""
-        if isinstance(given, str) and given in self._kernels:
-            return self._kernels[given]
+        if isinstance(given, str) and (given, on_boundary) in self._kernels:
+            return self._kernels[given, on_boundary]
         problem = self.problem
-        objective = Objective(problem.physics, given, problem.mesh.dim)
+        objective = Objective(problem.physics, given, problem.mesh.dim, on_boundary)
         missing = problem.missing_auxiliary
         if missing and (objective.reads_auxiliary or problem.is_condensed):
             raise PhysicsError(
@@ -45,5 +54,5 @@ class Integrals:
             )
         kernel = problem.operator.integral_kernel(objective)
         if isinstance(given, str):
-            self._kernels[given] = kernel
+            self._kernels[given, on_boundary] = kernel
         return kernel

@@ -175,8 +175,13 @@ class CGSpecs:
         tables = dict(zip(names, self._basis_tables(quadrature.points), strict=True))
         return {**self._dof_tables(), **tables, "WEIGHTS": quadrature.weights}
 
-    def _facet_tables(self) -> dict[str, np.ndarray]:
-        rules, normals = facet_quadrature(self.mesh.cell, self.quadrature_degree)
+    @cached_property
+    def facet_rules(self):
+        """Rules on each facet, and outward normals [F, dim] of the reference cell."""
+        return facet_quadrature(self.mesh.cell, self.quadrature_degree)
+
+    def facet_tables(self, rules, normals: np.ndarray) -> dict[str, np.ndarray]:
+        """Tables at the points of rules on each facet, with the normals [F, dim] of the reference cell."""
         names = ("FACET_BASIS", "FACET_GRAD", "FACET_GEO", "FACET_GEO_GRAD")
         per_facet = [self._basis_tables(rule.points) for rule in rules]
         tables = {name: np.stack([t[k] for t in per_facet]) for k, name in enumerate(names)}
@@ -250,16 +255,19 @@ class CGSpecs:
 
     def facet_specs(self) -> dict[str, KernelSpec]:
         """Specs of the boundary integrals: residual, action, matrix, diagonal."""
-        tables = self._facet_tables()
-        macros = {**self._macros(), "NQF": tables["FACET_WEIGHTS"].shape[1]}
+        tables = self.facet_tables(*self.facet_rules)
         names = [f"cg_facet_{what}" for what in ("residual", "action", "matrix", "diagonal")]
-        return {n: self._spec(n, self._sources("cg_facet.cl"), macros, tables, 32) for n in names}
+        return {n: self.facet_spec(n, "cg_facet.cl", tables) for n in names}
 
     def flux_spec(self) -> KernelSpec:
         """Spec of `cg_flux`."""
-        tables = self._facet_tables()
-        macros = {**self._macros(), "NQF": tables["FACET_WEIGHTS"].shape[1]}
-        return self._spec("cg_flux", (*self._sources("cg_facet.cl"), "cg_flux.cl"), macros, tables, 32)
+        return self.facet_spec("cg_flux", "cg_flux.cl", self.facet_tables(*self.facet_rules))
+
+    def facet_spec(self, name: str, file: str, tables: dict, **macros) -> KernelSpec:
+        """Spec of a kernel of facets from the tables of `facet_tables`, with macros of its own."""
+        macros = {**self._macros(), "NQF": tables["FACET_WEIGHTS"].shape[1], **macros}
+        sources = (*self._sources("facet_normal.clh"), "cg_facet.clh", file)
+        return self._spec(name, sources, macros, tables, 32)
 
     def essential_spec(self, name: str = "essential_values") -> KernelSpec:
         """Spec of `essential_values` or `essential_rates`."""

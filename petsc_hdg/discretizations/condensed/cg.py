@@ -9,7 +9,7 @@ import numpy as np
 
 from ...codegen import KernelSpec
 from ...errors import OptionError
-from ...reference import ReferenceElement
+from ...reference import ReferenceElement, facet_quadrature
 from .scheme import CondensedDiscretization
 
 
@@ -82,6 +82,7 @@ class CondensedCG(CondensedDiscretization):
         table = np.roll(self.cell_element.tabulate(points), self.num_interior, axis=2)
         return np.ascontiguousarray(np.moveaxis(table, 0, 1))
 
-    def facet_operator_table(self, rules) -> np.ndarray:
-        """The same [facet, point, 1 + dim, function] at the points of the facets' rules."""
+    def facet_operator_table(self, degree: int) -> np.ndarray:
+        """The same [facet, point, 1 + dim, function] at the points of facets' rules of a degree."""
+        rules = facet_quadrature(self.mesh.cell, degree)[0]
         return np.stack([self.operator_table(rule.points) for rule in rules])

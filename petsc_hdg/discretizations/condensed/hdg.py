@@ -91,10 +91,11 @@ class HybridizedDG(CondensedDiscretization):
         values[0, :, : self.num_interior] = self.cell_element.tabulate(points, 0)[0]
         return np.ascontiguousarray(np.moveaxis(np.concatenate([values, self.lift.table(points)]), 0, 1))
 
-    def facet_operator_table(self, rules) -> np.ndarray:
-        """Values of û and gradients q̃ [facet, point, 1 + dim, function] at the points of the facets' rules."""
+    def facet_operator_table(self, degree: int) -> np.ndarray:
+        """Values of û and gradients q̃ [facet, point, 1 + dim, function] at the points of facets' rules of a degree."""
+        rules = facet_quadrature(self.mesh.cell, degree)[0]
         tables = np.stack([self.operator_table(rule.points) for rule in rules])
-        tables[:, :, 0] = self.lift.trace_values(self.quadrature_degree)
+        tables[:, :, 0] = self.lift.trace_values(degree)
         return tables
 
     def jump_table(self) -> np.ndarray:

@@ -101,12 +101,12 @@ class CondensedSpecs(CondensedShapes):
         table = tabulate(self.auxiliary.element, points)
         return table.values, table.gradients
 
-    def facet_tables(self) -> dict[str, np.ndarray]:
-        """Tables at the points of the facets; those of jumps and of natural conditions where they are needed."""
-        rules, normals = facet_quadrature(self.mesh.cell, self.quadrature_degree)
+    def facet_point_tables(self, degree: int) -> dict[str, np.ndarray]:
+        """Geometry, weights and auxiliary functions at the points of the facets' rules of a degree."""
+        rules, normals = facet_quadrature(self.mesh.cell, degree)
         geometry = [tabulate(self.geometry_element, rule.points) for rule in rules]
         auxiliary = [self._auxiliary_tables(rule.points) for rule in rules]
-        tables = {
+        return {
             "FACET_GEO": np.stack([t.values for t in geometry]),
             "FACET_GEO_GRAD": np.stack([t.gradients for t in geometry]),
             "FACET_WEIGHTS": np.stack([rule.weights for rule in rules]),
@@ -114,10 +114,14 @@ class CondensedSpecs(CondensedShapes):
             "FACET_AUX_BASIS": np.stack([t[0] for t in auxiliary]),
             "FACET_AUX_GRAD": np.stack([t[1] for t in auxiliary]),
         }
+
+    def facet_tables(self) -> dict[str, np.ndarray]:
+        """Tables at the points of the facets; those of jumps and of natural conditions where they are needed."""
+        tables = self.facet_point_tables(self.quadrature_degree)
         if self.has_jumps:
             tables["JUMP"] = self.jump_table()
         if self.physics.natural:
-            tables["FACET_OP"] = self.facet_operator_table(rules)
+            tables["FACET_OP"] = self.facet_operator_table(self.quadrature_degree)
         return tables
 
     @cached_property

@@ -29,14 +29,6 @@ class SIPGSpecs(CGSpecs):
         """Variant of the volume kernels."""
         return "cell" if self.options.kernel == "auto" else super().variant
 
-    def _facet_tables(self) -> dict[str, np.ndarray]:
-        rules, normals = self.facet_rules
-        names = ("FACET_BASIS", "FACET_GRAD", "FACET_GEO", "FACET_GEO_GRAD")
-        per_facet = [self._basis_tables(rule.points) for rule in rules]
-        tables = {name: np.stack([t[k] for t in per_facet]) for k, name in enumerate(names)}
-        weights = np.stack([rule.weights for rule in rules])
-        return {**self._dof_tables(), **tables, "FACET_WEIGHTS": weights, "FACET_NORMALS": normals}
-
     @property
     def flux_macros(self) -> dict[str, int]:
         """Sizes that the fluxes need beside those of CG."""
@@ -55,7 +47,7 @@ class SIPGSpecs(CGSpecs):
 
     @cached_property
     def _plain_tables(self) -> dict[str, np.ndarray]:
-        return {**self._facet_tables(), "PERM": self.facet_permutations.astype(np.int32)}
+        return {**self.facet_tables(*self.facet_rules), "PERM": self.facet_permutations.astype(np.int32)}
 
     def plain_specs(self) -> dict[str, KernelSpec]:
         """Specs of `sipg_facet_residual`, `_action`, `_block`, `_coupling`."""

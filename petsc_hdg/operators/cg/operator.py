@@ -208,18 +208,26 @@ class CGOperator(DeviceOperator):
 
     def flux(self, label: str, u, t: float) -> np.ndarray:
         """∫ f1·n over the exterior facets of a named boundary [component], of the order of the gradient. Collective."""
-        disc, components = self.discretization, self.discretization.physics.num_components
+        rows = self._of_facets(self._flux_kernel, self.discretization.physics.num_components, label, u, t)
+        return self.discretization.mesh.comm.allreduce(rows.sum(axis=1))
+
+    def boundary_integrals(self, kernel: Kernel, label: str, u, t: float) -> np.ndarray:
+        """Integrals [component, facet] of a pointwise function over this rank's facets of a named boundary, of u and
+        its gradient in the cells. Collective."""
+        return self._of_facets(kernel, kernel.spec.macros["NOBJ"], label, u, t)
+
+    def _of_facets(self, kernel: Kernel, rows: int, label: str, u, t: float) -> np.ndarray:
+        """Numbers [row, facet] of this rank's facets of a named boundary, by a kernel of cg_facet.clh. Collective."""
+        disc = self.discretization
         cells, local = disc.mesh.boundary_facets(label)
         self.update_essential(self.current, t)
         self.current.use(u)
         self.update_essential(self.rest, t)
-        stride, count, kernel = padded(len(cells)), len(cells), self._flux_kernel
+        stride, count = padded(len(cells)), len(cells)
         facets = self.arrays.to_device(cell_fastest(np.stack([cells, local, 0 * local], axis=1), stride), "facets")
-        out = self.arrays.zeros(components * stride)
-        arguments = self.arguments(kernel, count, self.current, self.rest, t=t)
-        kernel(count, *arguments, stride, 0, facets, out)
-        rows = self.arrays.to_host(out, (components, stride), name="fluxes")[:, :count]
-        return disc.mesh.comm.allreduce(rows.sum(axis=1, dtype=float))
+        out = self.arrays.zeros(rows * stride)
+        kernel(count, *self.arguments(kernel, count, self.current, self.rest, t=t), stride, 0, facets, out)
+        return self.arrays.to_host(out, (rows, stride), name="boundary")[:, :count].astype(float)
 
     def cell_fields(self, u, t: float) -> list[CellField]:
         """The fields of a vector in this rank's cells, essential values included. Collective."""

@@ -43,3 +43,7 @@ class Recovered(DeviceOperator):
     def integrals(self, kernel: Kernel, x, t: float):
         """Integrals [component, cell] of a pointwise function over this rank's cells. Collective."""
         return self.recovery.integrals(kernel, x, t)
+
+    def boundary_integrals(self, kernel: Kernel, label: str, x, t: float):
+        """Integrals [component, facet] over this rank's facets of a named boundary. Collective."""
+        return self.recovery.boundary_integrals(kernel, label, x, t)

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...device import Kernel
 from ...discretizations import CellField
+from ...discretizations.base import cell_fastest, padded
 from ...discretizations.condensed.recovery_specs import RecoverySpecs
 from ...discretizations.integral_specs import condensed_error_spec, condensed_integral_spec
 from ...errors import OptionError
@@ -160,6 +161,18 @@ class Recovery:
         sums = self.arrays.zeros(int(np.prod(shape)))
         kernel(disc.mesh.num_cells, *self._arguments(kernel, x_e, t), star, sums)
         return self.arrays.to_host(sums, shape, name="integrals")[:, : disc.mesh.num_cells].astype(float)
+
+    def boundary_integrals(self, kernel: Kernel, label: str, x, t: float = 0.0) -> np.ndarray:
+        """Integrals [component, facet] of a pointwise function over this rank's facets of a named boundary: of the
+        trace û and of the cell's gradient, as a Robin condition reads them."""
+        facets = np.stack(self.disc.mesh.boundary_facets(label), axis=1)
+        stride, count = padded(len(facets)), len(facets)
+        shape = (kernel.spec.macros["NOBJ"], stride)
+        sums = self.arrays.zeros(int(np.prod(shape)))
+        _, *arguments = self._arguments(kernel, self.coefficients(x, t), t)
+        facets = self.arrays.to_device(cell_fastest(facets, stride), "facets")
+        kernel(count, count, *arguments, facets, stride, sums)
+        return self.arrays.to_host(sums, shape, name="boundary")[:, :count].astype(float)
 
     def fluxes(self, x, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
         """∫ f̂·n out of each cell through each of its facets [cell, facet, component], and ∫ f0 [cell, component].

@@ -86,14 +86,23 @@ NEUMANN = Signature(
     "a Neumann flux may not depend on the solution; use Robin for one that does",
 )
 
-# An objective is integrated over cells, of one state: there is no u_t. An expression's value has a name that no
-# constant can have.
+# An objective is integrated over cells or over a boundary, of one state: there is no u_t. An expression's value has a
+# name that no constant can have. A whole function for boundaries may be one for cells.
 OBJECTIVE, OBJECTIVE_VALUE = (
     Signature(
         output,
         ((*_STATE, *_END, output),),
         frozenset((*_STATE, *_END)) - {"a_t", "u_t"},
-        "an integrand is of u, u_x, a, a_x, x, t and constants alone",
+        "an integrand is of u, u_x, a, a_x, x, t and constants alone, over a boundary of n too",
+    )
+    for output in ("obj", "_obj")
+)
+BOUNDARY_OBJECTIVE, BOUNDARY_OBJECTIVE_VALUE = (
+    Signature(
+        output,
+        ((*_STATE, *_BOUNDARY_END, output), (*_STATE, *_END, output)),
+        frozenset((*_STATE, *_BOUNDARY_END)) - {"a_t", "u_t"},
+        "an integrand over a boundary is of u, u_x, a, a_x, x, n, t and constants alone",
     )
     for output in ("obj", "_obj")
 )
