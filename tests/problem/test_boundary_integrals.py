@@ -125,7 +125,7 @@ def trace_at(problem, u, cells, facet: int, points: np.ndarray) -> np.ndarray:
 def by_numpy(problem, u, label: str, near: np.ndarray, k: float, t: float) -> np.ndarray:
     """Integrals [component] of OF_DATA over a boundary by a rule of higher degree."""
     mesh, total = problem.mesh, np.zeros(2)
-    rules, normals = facet_quadrature(mesh.cell, 13)
+    rules, normals = facet_quadrature(mesh.cell, 17)
     fields = {field.name: field for field in cell_fields(problem, u)}
     values, nodal = fields["v"].values, problem.discretization.auxiliary.element
     waves = wave(element_nodes(mesh, nodal.nodes))
@@ -169,7 +169,14 @@ def test_data_on_straight_cells(cell, scheme):
 
 
 @pytest.mark.parametrize(
-    "cell, scheme", [("triangle", "cg_gpu"), ("triangle", "sipg_gpu"), ("quadrilateral", "cg_gpu")]
+    "cell, scheme",
+    [
+        ("triangle", "cg_gpu"),
+        ("triangle", "sipg_gpu"),
+        ("quadrilateral", "cg_gpu"),
+        ("hexahedron", "cg_gpu"),
+        ("tetrahedron", "sipg_gpu"),
+    ],
 )
 def test_data_on_curved_cells(cell, scheme):
     mesh = bent(box_mesh(cell, comm=PETSc.COMM_SELF))
