@@ -27,8 +27,13 @@ COARSE = {
     "pc_gamg_reuse_interpolation": "0",  # coefficients may have changed by orders of magnitude since the last solve
     "pc_gamg_esteig_ksp_max_it": "30",  # jumping coefficients: fewer steps underestimate the largest eigenvalue
 }
-# Smoothing of a nonsymmetric coarse matrix, along the flow.
-NONSYMMETRIC = {"mg_levels_ksp_type": "richardson", "mg_levels_pc_type": "bjacobi", "mg_levels_sub_pc_type": "ilu"}
+# Smoothing of a nonsymmetric coarse matrix, along the flow. Aggregates of fewer nodes than modes have rows of zeros.
+NONSYMMETRIC = {
+    "mg_levels_ksp_type": "richardson",
+    "mg_levels_pc_type": "bjacobi",
+    "mg_levels_sub_pc_type": "ilu",
+    "mg_levels_sub_pc_factor_shift_type": "nonzero",
+}
 MEMORY = 0.25  # part of the device's memory that cell blocks may take
 
 

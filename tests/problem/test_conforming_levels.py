@@ -11,7 +11,7 @@ from sample_physics import NONLINEAR, WIND, smooth_poisson
 from subspace_gap import subspace_gap
 
 from petsc_hdg.options import Options, is_given
-from petsc_hdg.physics import Dirichlet, library
+from petsc_hdg.physics import Dirichlet, Physics, library
 from petsc_hdg.problem import Problem
 from petsc_hdg.problem.preconditioners import smoothing
 
@@ -72,6 +72,26 @@ def test_the_solution_is_that_of_other_preconditioners(backend, degree, what):
     other = Problem(problem.mesh, problem.physics, given)
     expected = solution(other, pc_type="lu", ksp_type="preonly")
     assert (u - expected).norm() < 1e-6 * expected.norm()
+
+
+SHEAR = """
+    PetscReal s = 1;
+    for (d = 0; d < 4; ++d) s += u_x[d]*u_x[d];
+    for (d = 0; d < 4; ++d) f1[d] = (1 + 1/sqrt(s))*u_x[d];
+"""
+
+
+@pytest.mark.parametrize("backend", ["cg_gpu", "sipg_gpu"])
+def test_nonlinear_physics_of_as_many_components_as_dimensions(backend):
+    """The rigid-body modes leave rows of zeros on levels below the coarse one, where incomplete LU smooths."""
+    physics = Physics({"u": 2}, "f0[0] = -1; f0[1] = -2;", SHEAR, boundary=[Dirichlet("boundary", [0.0, 0.0])])
+    problem = problem_of(backend, 2, "quadrilateral", (14, 14), physics)
+    u = solution(problem)
+    assert problem.snes.getKSP().getPC().getMGCoarseSolve().getPC().getMGLevels() > 1
+    assert problem.linear_iterations <= 40 * problem.newton_iterations
+    other = Problem(problem.mesh, physics, Options(backend=backend, degree=2, pmat="aij", check_kernels=False))
+    expected = solution(other, pc_type="lu", ksp_type="preonly")
+    assert (u - expected).norm() < 1e-8 * expected.norm()
 
 
 @pytest.mark.parametrize("backend, degree", SCHEMES)
