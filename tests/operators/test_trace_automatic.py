@@ -25,9 +25,9 @@ def physics(flux: str) -> fe.Physics:
     )
 
 
-def on_gpu(monkeypatch, small: float = 0.0) -> None:
-    """Choices as on a GPU, on this device, where matrices up to `small` bytes count as small."""
-    monkeypatch.setattr(automatic, "may_be_symmetric", lambda device: True)
+def on_gpu(monkeypatch, small: float = 0.0, gpu: bool = True) -> None:
+    """Choices as on a GPU or a CPU, on this device, where matrices up to `small` bytes count as small."""
+    monkeypatch.setattr(automatic, "may_be_symmetric", lambda device: gpu)
     monkeypatch.setattr(automatic, "SMALL", small)
 
 
@@ -41,8 +41,7 @@ def on_gpu(monkeypatch, small: float = 0.0) -> None:
     ],
 )
 def test_choices(amount, flux, gpu, kind, reason, monkeypatch):
-    if gpu:
-        on_gpu(monkeypatch)
+    on_gpu(monkeypatch, gpu=gpu)
     check_choice(amount, flux, kind, reason, monkeypatch)
 
 

@@ -38,7 +38,7 @@ GPU_UNKNOWNS, CPU_UNKNOWNS = (1e6, 5e7), (1e5,)
 VECTOR_BYTES = {"CG": 72, "BiCGStab": 144 + 2 * 16}
 SUM_BYTES = 16  # of CG's p·w, where the product does not sum it
 SHORT = 3  # iterations of the shorter solve
-LARGE, LARGE_TIMES = 1e7, 5  # unknowns whose way to the device and back is uneven, and how many more iterations then
+LARGE, LARGE_TIMES = 1e7, 2  # unknowns whose way to the device and back is uneven, and how many more iterations then
 MOST_PAIRS = 20  # of a short and a long solve, whose difference is taken
 MOST_ON_HOST = 2e8  # iterations times unknowns that PETSc's CG does with vectors on the host
 
