@@ -165,7 +165,7 @@ def product_row(kind: str, symmetric: bool, single: bool = False):
 
     def measure(title, disc, device, repeat, copy) -> dict:
         trace, _ = disc.filled(kind, symmetric, single)
-        seconds, count = _product_seconds(trace, disc, device, repeat), disc.dofmap.num_owned
+        seconds, count = product_seconds(trace, disc, device, repeat), disc.dofmap.num_owned
         nbytes = trace.nbytes + 2 * count * disc.arrays.real.itemsize
         with_peer = kind in ("dbf", "symmetric") and not single
         peer = csr_seconds(trace.layout, disc.arrays, repeat) if with_peer else None
@@ -177,13 +177,13 @@ def product_row(kind: str, symmetric: bool, single: bool = False):
 def congruent_row(title, disc, device, repeat, copy) -> dict:
     """A product with a dictionary. bytes_compulsory: that, the facets' numbers, unknowns · 2 reals."""
     trace = disc.congruent()
-    seconds = _product_seconds(trace, disc, device, repeat)
+    seconds = product_seconds(trace, disc, device, repeat)
     nbytes = trace.nbytes + 2 * disc.dofmap.num_owned * disc.arrays.real.itemsize
     peer = csr_seconds(trace.layout, disc.arrays, repeat)
     return _row(title, disc, device, seconds, nbytes, trace.flops, copy, peer)
 
 
-def _product_seconds(trace, disc, device, repeat) -> float:
+def product_seconds(trace, disc, device, repeat) -> float:
     count = disc.dofmap.num_owned
     x = TailedVector(disc)
     x.owned = disc.arrays.to_device(np.random.default_rng(3).uniform(-1, 1, count))
