@@ -273,7 +273,7 @@ class Problem(Restartable, Evaluated):
         inputs.require_vec(self, u)
         assembled_instead.follow_user(self, self.snes)
         for _ in range(3):
-            with solvers.agreed(self.comm), preconditioners.smoothing(self, self.snes):
+            with solvers.agreed(self.comm, self.snes), preconditioners.smoothing(self, self.snes):
                 self.snes.solve(None, u)
             self.newton_iterations = (self.newton_iterations or 0) + self.snes.getIterationNumber()
             self.linear_iterations = (self.linear_iterations or 0) + self.snes.getLinearSolveIterations()

@@ -21,15 +21,19 @@ SETTLED = "petsc_hdg_settled"  # attribute of a Jacobian: the data for which it 
 
 
 @contextmanager
-def agreed(comm):
+def agreed(comm, solver: PETSc.Object | None = None):
     """A call of PETSc's solvers in which all ranks fail with the same error, or one ends the program. Collective.
 
-    A rank that fails inside of PETSc leaves the others there, which it can tell only if they come out too.
+    A rank that fails inside of PETSc leaves the others there, which it can tell only if they come out too. A `solver`
+    (SNES or TS) that PETSc leaves by an error is never destroyed: its multigrid may still hold vectors that it does not
+    own, and would destroy them once more.
     """
     with collectively(comm, patience=PATIENCE):
         try:
             yield
         except PETSc.Error as error:
+            if solver is not None:
+                solver.incRef()
             found = our_error(error) or _cause(error)
             if found is not None:
                 raise found from None

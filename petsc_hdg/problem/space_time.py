@@ -134,7 +134,7 @@ class SpaceTime:
 
     def _solve(self) -> None:
         defaults = {"sub_pc_type": "lu" if self._is_small else "ilu"}
-        with solvers.agreed(self.problem.comm):
+        with solvers.agreed(self.problem.comm, self.snes):
             with defaults_in_database(self.problem.prefix, defaults, unless="pc_type"):
                 self.snes.solve(None, self.solution)
         self.newton_iterations += self.snes.getIterationNumber()

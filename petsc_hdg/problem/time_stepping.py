@@ -116,7 +116,7 @@ def advance(problem, ts: PETSc.TS, u: PETSc.Vec, monitor=None) -> None:
     calls = [] if monitor is None else [_monitoring(monitor)]
     problem.after_step[:0] = calls
     try:
-        with solvers.agreed(problem.comm), stages.stage("solve"), traffic.counted(problem):
+        with solvers.agreed(problem.comm, ts), stages.stage("solve"), traffic.counted(problem):
             problem.operator.restart()
             with preconditioners.smoothing(problem, ts.getSNES()):
                 ts.solve(u)
