@@ -25,21 +25,35 @@ def agreed(comm, solver: PETSc.Object | None = None):
     """A call of PETSc's solvers in which all ranks fail with the same error, or one ends the program. Collective.
 
     A rank that fails inside of PETSc leaves the others there, which it can tell only if they come out too. A `solver`
-    (SNES or TS) that PETSc leaves by an error is never destroyed: its multigrid may still hold vectors that it does not
-    own, and would destroy them once more.
+    (SNES or TS) that an error leaves within a cycle of multigrid is never destroyed, see `_within_multigrid`.
     """
     with collectively(comm, patience=PATIENCE):
         try:
             yield
-        except PETSc.Error as error:
-            if solver is not None:
+        except Exception as error:
+            if solver is not None and _within_multigrid(error):
                 solver.incRef()
+            if not isinstance(error, PETSc.Error):
+                raise
             found = our_error(error) or _cause(error)
             if found is not None:
                 raise found from None
             raise SolveError(
                 f"PETSc's solvers failed ({reason(error)}); check the options -ksp_type, -pc_type and theirs"
             ) from error
+
+
+def _within_multigrid(error: BaseException | None) -> bool:
+    """Whether PETSc was in a cycle of multigrid when an error came.
+
+    PCMG borrows the vectors of its finest level for a cycle and gives them back at its end. After an error it has them
+    still, and destroys them with itself although they are others', which ends the program by a signal (PETSc 3.18).
+    """
+    calls = list(getattr(PETSc.Error, "_traceback_", None) or [])  # of the last error, where PETSc is 3.18
+    while error is not None:
+        calls += [str(error)] if isinstance(error, PETSc.Error) else []  # PETSc 3.26 says it there
+        error = error.__cause__ or error.__context__
+    return any("PCApply_MG" in call for call in calls)
 
 
 def _cause(error: BaseException | None) -> BaseException | None:
