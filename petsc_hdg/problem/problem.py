@@ -26,6 +26,7 @@ from . import (
     diagnosis,
     inputs,
     joint_newton,
+    leftovers,
     matrices,
     newton_checkpoints,
     preconditioners,
@@ -61,8 +62,7 @@ class Problem(Restartable, Evaluated):
             self.mesh = mesh = self.scheme.on_mesh(mesh, self.options)
         self.physics = physics = self.scheme.prepared(physics, self.options, mesh.dim)
         self.prefix = self.options.prefix
-        self.newton_iterations = self.linear_iterations = None
-        self.time_steps = self.time = None  # of the last run in time
+        self.newton_iterations = self.linear_iterations = self.time_steps = self.time = None  # of the last run
         self.after_step = []  # functions of a TS, called after each step of those that the problem is attached to
         self.traffic = None  # of the last solve, see traffic.Traffic
         self.default_krylov = ""  # where it follows symmetry, see preconditioners.set_defaults
@@ -99,6 +99,7 @@ class Problem(Restartable, Evaluated):
     def _create_operator(self) -> None:
         self.arrays = Arrays(self.device, self.options.precision)
         self.access = VecAccess(self.arrays)
+        leftovers.make_room(self)
         with collectively(self.comm):  # so that a lack of memory, or a kernel that fails, is everyone's
             self.operator = create_operator(self.discretization, self.arrays)
             self.operator.compile(matrices=self.assembles)
