@@ -82,7 +82,7 @@ def _norms(scheme: str, ranks: int, seed: int) -> dict:
     done = subprocess.run(command, capture_output=True, text=True, env=for_mpiexec(), timeout=3600, cwd=ROOT)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(done.stdout.splitlines()[-1])[str(seed)]
 
 
 def _largest(expected: dict, found: dict) -> tuple[float, str, int]:
