@@ -53,15 +53,21 @@ def our_error(error: BaseException | None) -> PetscHdgError | None:
 
     A lack of memory that drivers or numpy tell of becomes one.
     """
+    for found in causes(error):
+        if isinstance(found, PetscHdgError):
+            return found
+        if _lacks_memory(found):
+            return _memory_error(found)
+    return None
+
+
+def causes(error: BaseException | None):
+    """Yield an error and those behind it, which it was raised from or while they were handled, each once."""
     seen = []  # an error raised anew from one that it caused stands behind itself
     while error is not None and not any(error is other for other in seen):
-        if isinstance(error, PetscHdgError):
-            return error
-        if _lacks_memory(error):
-            return _memory_error(error)
+        yield error
         seen.append(error)
         error = error.__cause__ or error.__context__
-    return None
 
 
 def _lacks_memory(error: BaseException) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from mpi4py import MPI
 
 from petsc_hdg import errors
-from petsc_hdg.errors import MeshError, collectively, our_error
+from petsc_hdg.errors import MeshError, causes, collectively, our_error
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -77,3 +77,9 @@ def test_errors_that_stand_behind_each_other():
     first, second = ValueError("first"), RuntimeError("second")
     first.__context__, second.__cause__ = second, first
     assert our_error(first) is None
+
+
+def test_an_error_that_stands_behind_itself_is_one_cause():
+    first, second = ValueError("first"), KeyError("second")
+    first.__cause__, second.__cause__ = second, first
+    assert list(causes(first)) == [first, second] and our_error(second) is None

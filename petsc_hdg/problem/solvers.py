@@ -9,7 +9,7 @@ from petsc4py import PETSc
 
 from ..discretizations import PolytopicDG
 from ..discretizations.dofmap import dof_nodes
-from ..errors import OptionError, SolveError, collectively, our_error
+from ..errors import OptionError, SolveError, causes, collectively, our_error
 from ..mesh.petsc_c import reason, vec_type_of
 from ..operators.advice import advice
 from . import compatible
@@ -50,17 +50,13 @@ def _within_multigrid(error: BaseException | None) -> bool:
     still, and destroys them with itself although they are others', which ends the program by a signal (PETSc 3.18).
     """
     calls = list(getattr(PETSc.Error, "_traceback_", None) or [])  # of the last error, where PETSc is 3.18
-    while error is not None:
-        calls += [str(error)] if isinstance(error, PETSc.Error) else []  # PETSc 3.26 says it there
-        error = error.__cause__ or error.__context__
+    calls += [str(found) for found in causes(error) if isinstance(found, PETSc.Error)]  # PETSc 3.26 says it there
     return any("PCApply_MG" in call for call in calls)
 
 
 def _cause(error: BaseException | None) -> BaseException | None:
     """What a callback of the user's raised, which PETSc 3.26 wraps; None if PETSc itself failed."""
-    while isinstance(error, PETSc.Error):
-        error = error.__cause__ or error.__context__
-    return error
+    return next((found for found in causes(error) if not isinstance(found, PETSc.Error)), None)
 
 
 def vec_type(dm) -> str:

@@ -26,10 +26,9 @@ def condensation_seconds(disc, device, cells: int, repeats: int) -> dict[str, fl
     rows = np.array([cell.run() for _ in range(repeats + 1)][1:])
     scale = cells / cell.count
     build, eliminate = np.median(rows, axis=0) * scale
-    condenses = cell.eliminated > 0  # first degrees have nothing inside cells
     del cell
     cupy.get_default_memory_pool().free_all_blocks()
-    alone = {"cublas lu + gemm": float(eliminate)} if condenses else {}
+    alone = {"cublas lu + gemm": float(eliminate)} if disc.num_eliminated else {}  # first degrees have no interior
     return alone | {"cublas with matrices": float(build + eliminate)}
 
 

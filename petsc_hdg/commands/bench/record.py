@@ -9,7 +9,7 @@ import time
 import traceback
 from pathlib import Path
 
-from ...errors import OptionError, our_error
+from ...errors import OptionError, causes, our_error
 from ...output.atomic import atomic_file
 
 ENDED = "the run ended before it was measured"
@@ -164,7 +164,6 @@ def sentence(error: Exception) -> str:
 
 def release(error: BaseException | None) -> None:
     """Let go of what the frames of an error hold, buffers of the device among them."""
-    while error is not None:
-        traceback.clear_frames(error.__traceback__)
-        error = error.__cause__ or error.__context__
+    for found in causes(error):
+        traceback.clear_frames(found.__traceback__)
     gc.collect()

@@ -184,6 +184,7 @@ def congruent_row(title, disc, device, repeat, copy) -> dict:
 
 
 def product_seconds(trace, disc, device, repeat) -> float:
+    """Median seconds of a product of a format with TraceCopies."""
     count = disc.dofmap.num_owned
     x = TailedVector(disc)
     x.owned = disc.arrays.to_device(np.random.default_rng(3).uniform(-1, 1, count))
