@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Make a virtual environment with this package and its test tools: setup_venv.sh PYTHON FOLDER distribution|current.
+# Make a virtual environment with this package and its test tools: setup_venv.sh PYTHON FOLDER distribution|current,
+# or with a wheel of it alone, by pip's plain command: setup_venv.sh PYTHON FOLDER distribution|current WHEEL.
 # distribution: sees the system's petsc4py and mpi4py, which need numpy 1. current: these come by PYTHONPATH.
 # Once its packages are there, it needs no network.
 set -euo pipefail
@@ -18,8 +19,12 @@ fi
 echo "setting up $folder"
 "$python" -m venv "${options[@]}" "$folder"
 pip=("$folder/bin/python" -m pip install -qq --disable-pip-version-check --root-user-action=ignore)
-"${pip[@]}" "setuptools>=64" wheel
-"${pip[@]}" --no-build-isolation "${constraints[@]}" -e ".[plot,test]"
+if [ $# -gt 3 ]; then
+  "${pip[@]}" "$4"
+else
+  "${pip[@]}" "setuptools>=77"
+  "${pip[@]}" --no-build-isolation "${constraints[@]}" -e ".[plot,test]"
+fi
 
 if [ "$lane" = distribution ] && ! "$folder/bin/python" -c "import petsc4py" 2>/dev/null; then
   # Without its development packages the distribution sets no link to its PETSc: name the folder itself.
