@@ -14,9 +14,10 @@ Call `petsc4py.init(sys.argv)` before, as in any petsc4py program.
 
 from importlib import import_module
 
-from .run import watch_uncaught
+from .errors import InstallError, PetscHdgError
+from .run import watch_pipe, watch_uncaught
 
-__version__ = "0.1.0"
+__version__ = "0.1.0"  # read from here by pyproject.toml
 
 # Looked up at first use, so that `import petsc_hdg` neither starts MPI nor PETSc.
 _PUBLIC = {
@@ -34,6 +35,7 @@ _PUBLIC = {
     "FacetBlockJacobi": "operators.trace.matrix",
     "Field": "physics",
     "GMRES": "krylov",
+    "InstallError": "errors",
     "Mesh": "mesh",
     "MeshError": "errors",
     "Neumann": "physics",
@@ -63,7 +65,13 @@ def __getattr__(name: str):
     if name not in _PUBLIC:
         raise AttributeError(f"module 'petsc_hdg' has no attribute '{name}'")
     watch_uncaught()  # around a hook that a script has set meanwhile
-    return getattr(import_module(f"petsc_hdg.{_PUBLIC[name]}"), name)
+    watch_pipe()
+    try:
+        return getattr(import_module(f"petsc_hdg.{_PUBLIC[name]}"), name)
+    except PetscHdgError:
+        raise
+    except Exception as error:  # a broken package raises what it likes
+        raise InstallError.of(error) from error
 
 
 def __dir__():

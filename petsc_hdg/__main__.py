@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import sys
+from contextlib import redirect_stderr, suppress
 from importlib import import_module
 
+from petsc_hdg.errors import InstallError
 from petsc_hdg.run import guarded
 
 COMMANDS = {
@@ -31,19 +34,30 @@ def main(arguments: list[str] | None = None) -> int:
     if name not in COMMANDS:
         print(f"petsc_hdg: '{name}' is no command\n{usage()}", file=sys.stderr)
         return 2
-    _give_options_to_petsc(rest)
-    command = import_module(f"petsc_hdg.commands.{name}").main
-    if name == "doctor":  # runs where MPI or PETSc are missing
-        return command(rest)
+    if name == "doctor":
+        return _doctor(rest)
+    try:
+        _start_petsc(rest)
+        command = import_module(f"petsc_hdg.commands.{name}").main
+    except Exception as error:  # a broken package raises what it likes
+        print(f"error: {InstallError.of(error)}", file=sys.stderr)
+        return 1
     return guarded(lambda: command(rest))
 
 
-def _give_options_to_petsc(arguments: list[str]) -> None:
-    """Start PETSc with the options of this call; the doctor must also run where PETSc is missing."""
-    try:
-        import petsc4py
-    except ImportError:
-        return
+def _doctor(arguments: list[str]) -> int:
+    """The doctor, who also looks where PETSc, or whatever else, is missing or broken."""
+    from petsc_hdg.commands import doctor
+
+    with suppress(Exception), redirect_stderr(io.StringIO()):
+        _start_petsc(arguments)
+    return doctor.main(arguments)
+
+
+def _start_petsc(arguments: list[str]) -> None:
+    """Start PETSc with the options of this call."""
+    import petsc4py
+
     petsc4py.init(["petsc_hdg", *arguments, "-options_left", "0"])  # a command has options of its own
 
 

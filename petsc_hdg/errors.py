@@ -19,6 +19,18 @@ class PetscHdgError(Exception):
     agreed_on: int | None = None
 
 
+class InstallError(PetscHdgError, ImportError):
+    """A package that this one needs is missing or broken, for example compiled for another numpy."""
+
+    @classmethod
+    def of(cls, error: Exception) -> InstallError:
+        """The sentence for what an import has raised, which can be anything."""
+        return cls(
+            f"A package that petsc_hdg needs cannot be imported ({type(error).__name__}: {error}); "
+            "'python -m petsc_hdg doctor' says which, and what to type."
+        )
+
+
 class OptionError(PetscHdgError):
     """An option has a value that is not accepted."""
 

@@ -20,6 +20,12 @@ def shown(value) -> str:
     return f"{' '.join(ADDRESS.sub('', repr(value)).split()):.80}"
 
 
+def plural(count, noun: str, several: str = "", text=str) -> str:
+    """A number of things in words: "1 rank", "3 ranks"; `several` where that is not the noun with an s, `text` writes
+    the number."""
+    return f"{text(count)} {noun if count == 1 else several or noun + 's'}"
+
+
 def number(what: str, value, kind: type[PetscHdgError] = OptionError) -> float:
     """A finite number."""
     if isinstance(value, bool) or not isinstance(value, Real) or not abs(value) <= np.finfo(float).max:

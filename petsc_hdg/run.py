@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import signal
 import sys
 import time
 import traceback
+from contextlib import suppress
 
-from .errors import Alone, OptionError, our_error
-from .given import shown
+from .errors import Alone, OptionError, our_error  # nothing that needs numpy: the doctor runs where it is broken
 
 PATIENCE = 3.0  # seconds in which ranks that fail for the same reason all fail
 _TAG, _SPOKEN = 32719, 32720  # of the notices of ranks that fail, and of the one that speaks for them
@@ -26,6 +27,8 @@ def main(function):
     """
 
     if not callable(function):
+        from .given import shown
+
         raise OptionError(
             f"fe.main decorates a function, and {shown(function)} is given; write @fe.main above def main"
         )
@@ -49,6 +52,7 @@ def guarded(call):
     from mpi4py import MPI
 
     comm = MPI.COMM_WORLD
+    watch_pipe()
     if comm.size > 1 and hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(line_buffering=True)  # what a rank has printed outlives its end by another one
     try:
@@ -76,6 +80,14 @@ def watch_uncaught() -> None:
 
     hook.of_petsc_hdg = True
     sys.excepthook = hook
+
+
+def watch_pipe() -> None:
+    """Let a closed pipe, as in `script.py | head`, end the program without a word, as it ends others: PETSc takes the
+    signal for a crash."""
+    if "petsc4py.PETSc" in sys.modules and signal.getsignal(signal.SIGPIPE) is signal.SIG_IGN:  # Python's own choice
+        with suppress(ValueError):  # outside the main thread
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
 def _world():

@@ -14,6 +14,7 @@ from petsc4py import PETSc
 from ..device.platforms import all_devices, describe
 from ..discretizations import SCHEMES
 from ..errors import OptionError, PetscHdgError
+from ..given import plural
 from ..mesh import Mesh
 from ..options import Options
 from ..physics import Dirichlet, Physics
@@ -44,7 +45,7 @@ def main(arguments: list[str]) -> int:
             got = _error(world, ranks, case, options, backend)
             failed += _compare(world, f"{title}, {ranks} ranks", reference, got, options)
         failed += _check_devices(world, title, reference, case, options, backend)
-    PETSc.Sys.Print("all agree" if not failed else f"{failed} comparisons differ")
+    PETSc.Sys.Print("all agree" if not failed else f"different: {plural(failed, 'comparison')}")
     return 1 if failed else 0
 
 

@@ -65,9 +65,16 @@ def ranks(choice: str) -> Iterator[Finding]:
 
 def cache(_choice: str) -> Iterator[Finding]:
     """The folder of compiled kernels."""
-    from petsc_hdg.device.cache import cache_folder
+    from petsc_hdg.device.cache import cache_folder, distrust
+    from petsc_hdg.given import plural
 
     folder = cache_folder()
+    if reason := distrust(folder):
+        text = f"{reason}: kernels are compiled in every run"
+        yield Finding(
+            Level.NOTE, "kernel cache", text, f"chmod 700 {folder}, or PETSC_HDG_CACHE with a folder of yours"
+        )
+        return
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not os.access(existing, os.W_OK):
         text = f"{folder} cannot be written: kernels are compiled in every run"
@@ -75,13 +82,14 @@ def cache(_choice: str) -> Iterator[Finding]:
         return
     binaries = list(folder.glob("*/program.bin"))
     size = sum(path.stat().st_size for path in binaries)
-    yield Finding(Level.OK, "kernel cache", f"{folder}: {len(binaries)} programs, {size / 1e6:.1f} MB")
+    yield Finding(Level.OK, "kernel cache", f"{folder}: {plural(len(binaries), 'program')}, {size / 1e6:.1f} MB")
 
 
 def small_solve(choice: str) -> Iterator[Finding]:
     """A Laplace problem with a linear solution, which linear elements reproduce."""
     from petsc_hdg.commands.small_solve import largest_error
+    from petsc_hdg.given import plural
 
     error, iterations = largest_error(choice)
-    text = f"Laplace's equation on 128 triangles: {iterations} iterations, error {error:.1e}"
+    text = f"Laplace's equation on 128 triangles: {plural(iterations, 'iteration')}, error {error:.1e}"
     yield Finding(Level.OK if error < 1e-8 else Level.MISSING, "small solve", text)

@@ -25,7 +25,7 @@ from .alone import for_mpiexec
 
 TOLERANCE = {"double": 1e-11, "single": 1e-5}  # of norms, relative
 RANKS = (1, 2, 3, 4)
-UNDER = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK")  # variables of a process that mpiexec started
+SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")  # variables with the number of ranks that mpiexec started
 LAST_LINES = 12  # of what a run that fails has said
 
 
@@ -59,7 +59,7 @@ def _parsed(arguments: list[str]) -> argparse.Namespace:
     number = next(i for i, name in enumerate(arguments) if name.endswith(".py"))
     given = parser.parse_args(arguments[:number])
     given.script, given.options = arguments[number], arguments[number + 1 :]
-    if PETSc.COMM_WORLD.size > 1 or any(name in os.environ for name in UNDER):
+    if PETSc.COMM_WORLD.size > 1 or any(os.environ.get(name, "1") != "1" for name in SIZES):
         raise OptionError(f"check starts {given.script} by mpiexec itself: call it without mpiexec, with -ranks 1,2,3")
     if not Path(given.script).is_file():
         raise OptionError(f"'{given.script}' is no file; give the path of a Python script")

@@ -20,11 +20,15 @@ PACKAGES = (
     ("fenics-basix", "basix", True, "reference elements"),
     ("pycparser", "pycparser", True, "pointwise functions in C"),
     ("sympy", "sympy", True, "pointwise functions as formulas"),
+    ("pymetis", "pymetis", False, "agglomerates, and cells dealt out to ranks"),
     ("h5py", "h5py", False, "checkpoints"),
     ("meshio", "meshio", False, "meshes other than Gmsh's"),
     ("matplotlib", "matplotlib", False, "pictures"),
 )
 _SYSTEM = "'make setup', or 'apt-get install python3-petsc4py python3-mpi4py openmpi-bin', or conda-env.yml"
+# As pyproject.toml has them: distributions with these Pythons have a petsc4py for numpy 1, which newer ones replace.
+_BOUNDED = {"fenics-basix": "'fenics-basix<0.11'", "matplotlib": "'matplotlib<3.11' 'contourpy<1.3.3'"}
+_OLD_NUMPY = f"pip install 'numpy<2' {_BOUNDED['fenics-basix']}"
 
 
 def python(_choice: str) -> Iterator[Finding]:
@@ -40,10 +44,20 @@ def packages(_choice: str) -> Iterator[Finding]:
             version = metadata.version(distribution)
         except Exception as error:  # a package may be there and broken: its import can raise anything
             level = Level.MISSING if needed else Level.NOTE
-            text = f"cannot be imported, for {purpose} ({error})"
-            yield Finding(level, distribution, text, f"pip install {distribution}")
+            text = f"cannot be imported, for {purpose} ({type(error).__name__}: {error})"
+            yield Finding(level, distribution, text, _to_install(distribution, error))
         else:
             yield Finding(Level.OK, distribution, version)
+
+
+def _to_install(distribution: str, error: Exception) -> str:
+    """Return the command that repairs a package that fails to import. An installed version is reinstalled."""
+    if not isinstance(error, ModuleNotFoundError):
+        try:
+            return f"pip install --force-reinstall --no-deps {distribution}=={metadata.version(distribution)}"
+        except metadata.PackageNotFoundError:
+            pass
+    return f"pip install {_BOUNDED.get(distribution, distribution) if sys.version_info < (3, 13) else distribution}"
 
 
 def mpi(_choice: str) -> Iterator[Finding]:
@@ -51,7 +65,7 @@ def mpi(_choice: str) -> Iterator[Finding]:
     try:
         import mpi4py
         from mpi4py import MPI
-    except (ImportError, RuntimeError) as error:
+    except Exception as error:
         yield Finding(Level.MISSING, "mpi4py", f"cannot be imported ({error})", _SYSTEM)
         return
     library = MPI.Get_library_version().split(",")[0].strip().splitlines()[0]
@@ -89,8 +103,9 @@ def petsc(_choice: str) -> Iterator[Finding]:
     try:
         import petsc4py
         from petsc4py import PETSc
-    except ImportError as error:
-        yield Finding(Level.MISSING, "petsc4py", f"cannot be imported ({error})", _SYSTEM)
+    except Exception as error:
+        remedy = _OLD_NUMPY if "numpy" in str(error) else _SYSTEM
+        yield Finding(Level.MISSING, "petsc4py", f"cannot be imported ({error})", remedy)
         return
     version = ".".join(map(str, PETSc.Sys.getVersion()))
     kinds = f"{PETSc.ScalarType.__name__}, {PETSc.IntType.__name__}"

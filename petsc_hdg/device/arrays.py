@@ -10,6 +10,7 @@ from petsc_hdg.codegen.preamble import REAL_TYPE
 from petsc_hdg.device.context import Device
 from petsc_hdg.device.platforms import opencl
 from petsc_hdg.errors import DeviceError
+from petsc_hdg.given import plural
 
 
 class Arrays:
@@ -117,7 +118,7 @@ class Arrays:
         for name, counts in self.callbacks.items():
             calls = max(counts["calls"], 1)
             each = f"{counts['h2d'] // calls} to the device, {counts['d2h'] // calls} to the host"
-            lines.append(f"  {name}, each of {counts['calls']} calls: {each}")
+            lines.append(f"  {name}, each of {plural(counts['calls'], 'call')}: {each}")
         return "\n".join(lines)
 
     def _allocate(self, nbytes: int, flags=None):

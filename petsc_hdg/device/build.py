@@ -1,4 +1,4 @@
-"""Programs compiled once per digest of device, driver, options and text, kept on disk and in the device."""
+"""Programs compiled once per digest of device, driver, options and text, kept on disk and in the process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from petsc_hdg.device.cache import Entry
+from petsc_hdg.device.cache import Entry, warn
 from petsc_hdg.device.messages import errors
 from petsc_hdg.device.platforms import opencl
 from petsc_hdg.errors import DeviceError, PetscHdgError, PhysicsError
@@ -18,9 +18,10 @@ POCL = "Portable Computing Language"
 
 
 def build_options(precision: str) -> list[str]:
-    """Compiler options: the language, nothing that trades accuracy for speed, and no warnings, of which NVIDIA's
-    compiler prints the number alone."""
-    return ["-cl-std=CL1.2", "-w"] + (["-cl-single-precision-constant"] if precision == "single" else [])
+    """Compiler options: the language, nothing that trades accuracy for speed, no warnings, of which NVIDIA's compiler
+    prints the number alone, and those of the user in `$PETSC_HDG_BUILD_OPTIONS`."""
+    single = ["-cl-single-precision-constant"] if precision == "single" else []
+    return ["-cl-std=CL1.2", "-w", *single, *os.environ.get("PETSC_HDG_BUILD_OPTIONS", "").split()]
 
 
 def program_digest(device, spec) -> str:
@@ -31,12 +32,15 @@ def program_digest(device, spec) -> str:
 
 
 def built_program(device, spec):
-    """(pyopencl.Program, Entry) for `spec`: from the device's memory, else from disk, else compiled.
+    """(pyopencl.Program, Entry) for `spec`: from the process, else from disk, else compiled.
 
     Processes that want the same program take turns: the first compiles, the others load what it wrote.
     """
     with _quiet():
-        return _program(device, spec)
+        program, entry = _program(device, spec)
+    if entry.distrusted:
+        warn(entry.distrusted)
+    return program, entry
 
 
 def build_programs(device, specs) -> None:
@@ -97,12 +101,15 @@ def _loaded(device, spec, entry: Entry):
     kept = entry.read_binary()
     if kept is None:
         return None
+    entry.runs(kept)
     cl = opencl()
     try:
-        if compiles_at_launch(device):
-            return _build(_created(device, kept.decode()), device, spec)
-        return cl.Program(device.context, [device.cl_device], [kept]).build(devices=[device.cl_device], cache_dir=False)
-    except (cl.Error, UnicodeDecodeError):
+        if not compiles_at_launch(device):
+            made = cl.Program(device.context, [device.cl_device], [kept])
+            return made.build(devices=[device.cl_device], cache_dir=False)
+        source = spec.program_source()
+        return _build(_created(device, source), device, spec) if kept == source.encode() else None
+    except cl.Error:
         return None
 
 
@@ -116,12 +123,10 @@ def _compiled(device, spec, entry: Entry):
     except cl.Error as error:
         log = program.get_build_info(device.cl_device, cl.program_build_info.LOG) or str(error)
         raise _build_error(device, spec, entry, source, log) from error
-    if compiles_at_launch(device):
-        entry.write_binary(source.encode())
-        return program
-    binaries = program.get_info(cl.program_info.BINARIES)
+    binaries = [source.encode()] if compiles_at_launch(device) else program.get_info(cl.program_info.BINARIES)
     if binaries and binaries[0]:
         entry.write_binary(bytes(binaries[0]))
+        entry.runs(bytes(binaries[0]))
     return program
 
 

@@ -1,4 +1,8 @@
-"""The folder of compiled programs: one entry per digest, written whole, locked while a process compiles."""
+"""The folder of compiled programs: one entry per digest, written whole, locked while a process compiles.
+
+Programs run as they are, so the folder is this user's alone: made with mode 0700, and not used where it belongs to
+another user or others can write to it.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,12 @@ import fcntl
 import hashlib
 import json
 import os
+import stat
+import tempfile
 import time
+import warnings
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 LOCK_SECONDS = 600.0
@@ -21,12 +29,42 @@ def cache_folder() -> Path:
     return Path(base) / "petsc_hdg" / "kernels"
 
 
+def distrust(folder: Path) -> str:
+    """Why what lies in a folder is not used; empty for this user's own, which no other can write, and for none."""
+    try:
+        return _distrust(folder, os.stat(folder))
+    except OSError:
+        return ""
+
+
+def _distrust(path: Path, found: os.stat_result) -> str:
+    if found.st_uid != os.geteuid():
+        return f"{path} belongs to another user"
+    return f"others can write to {path}" if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else ""
+
+
+@cache
+def warn(distrusted: str) -> None:
+    """Say once, on the first rank, why the cache is not used."""
+    from mpi4py import MPI
+
+    if MPI.COMM_WORLD.rank == 0:
+        remedy = "call chmod 700 for it, or set PETSC_HDG_CACHE to a folder of yours"
+        warnings.warn(f"Compiled kernels are neither read nor kept: {distrusted}; {remedy}.", stacklevel=2)
+
+
 class Entry:
     """Files of one program in the cache: binary, source, build log and verdicts. Every method is safe to call where
-    the folder cannot be written: then nothing is remembered."""
+    the folder cannot be written or trusted: then nothing is remembered.
+
+    program: SHA-256 of the bytes that were loaded or compiled, which a verdict is given for.
+    distrusted: why the folder is not used, empty if it is.
+    """
 
     def __init__(self, digest: str):
-        self.folder = cache_folder() / digest
+        self.root = cache_folder()
+        self.folder = self.root / digest
+        self.program = self.distrusted = ""
 
     def path(self, name: str) -> Path:
         """Path of a file of this entry."""
@@ -49,28 +87,48 @@ class Entry:
 
     def _open_lock(self):
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            return open(self.path("lock"), "a")
+            self._make()
+            return os.fdopen(os.open(self.path("lock"), os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600), "w")
         except OSError:
             return None
 
+    def _make(self) -> None:
+        """Make the folder, for this user alone. Raises OSError where that is not possible."""
+        self.root.parent.mkdir(parents=True, exist_ok=True)
+        for folder in (self.root, self.folder):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        if not self._trusted():
+            raise PermissionError
+
+    def _trusted(self) -> bool:
+        self.distrusted = distrust(self.root) or distrust(self.folder)
+        return not self.distrusted
+
     def write(self, name: str, content: bytes) -> bool:
         """Replace a file at once, so that no reader sees half of it; False where the folder cannot be written."""
-        temporary = self.path(f"{name}.{os.uname().nodename}.{os.getpid()}")
+        temporary = None
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            temporary.write_bytes(content)
+            self._make()
+            descriptor, temporary = tempfile.mkstemp(prefix=f"{name}.", dir=self.folder)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
             os.replace(temporary, self.path(name))
         except OSError:
             with suppress(OSError):  # a full disk keeps a part
-                temporary.unlink(missing_ok=True)
+                if temporary is not None:
+                    os.unlink(temporary)
             return False
         return True
 
     def read(self, name: str) -> bytes | None:
-        """Content of a file, None if it cannot be read."""
+        """Content of a file, None if it cannot be read or trusted."""
+        if not self._trusted():
+            return None
         try:
-            return self.path(name).read_bytes()
+            descriptor = os.open(self.path(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with os.fdopen(descriptor, "rb") as file:
+                found = os.fstat(descriptor)
+                return file.read() if stat.S_ISREG(found.st_mode) and not _distrust(self.folder, found) else None
         except OSError:
             return None
 
@@ -84,6 +142,10 @@ class Entry:
         if content is None or hashlib.sha256(content[32:]).digest() != content[:32]:
             return None
         return content[32:]
+
+    def runs(self, binary: bytes) -> None:
+        """Tell which bytes are the program that runs."""
+        self.program = hashlib.sha256(binary).hexdigest()
 
     def read_json(self, name: str) -> dict:
         """A JSON object, {} if it is missing or damaged."""

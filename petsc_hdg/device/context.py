@@ -6,15 +6,19 @@ from contextlib import contextmanager
 
 from petsc_hdg.device.exchanges import Exchanges
 from petsc_hdg.device.memory import Memory
-from petsc_hdg.device.platforms import REMEDY, choose, describe, is_gpu, opencl, ptx_target, sharing
+from petsc_hdg.device.opened import Opened
+from petsc_hdg.device.platforms import choose, is_gpu, opencl, ptx_target, sharing
 from petsc_hdg.errors import DeviceError, collectively
 from petsc_hdg.given import shown
 
 
 class Device:
-    """One OpenCL device, the context and in-order queue that everything of a problem shares, and its limits.
+    """One OpenCL device as a problem uses it: an in-order queue, choices and counts of its own, on the context and
+    programs that all problems of the process share.
 
+    opened           Opened: what the process has once of the device, such as its context and programs
     context, queue   pyopencl objects
+    programs         digest → program, as build.py keeps them
     name, driver     text
     is_gpu, has_fp64 bool
     ptx              compute capability (90 for 9.0) where kernels may hold NVIDIA's inline PTX, else 0
@@ -35,7 +39,8 @@ class Device:
         cl = opencl()
         self.cl_device = cl_device
         self.from_petsc = queue is not None
-        self.context = context or cl.Context([cl_device])
+        self.opened = Opened.of(cl_device, context)
+        self.context, self.programs = self.opened.context, self.opened.programs
         self.queue = queue or cl.CommandQueue(self.context, cl_device)
         self.note = note
         self.name = cl_device.name.strip()
@@ -49,11 +54,9 @@ class Device:
         self.largest_buffer = int(cl_device.max_mem_alloc_size)
         self.constant_bytes = int(cl_device.max_constant_buffer_size)
         self.max_work_group = int(cl_device.max_work_group_size)
-        self.programs: dict = {}
-        self.memory = Memory(self.name, self.memory_bytes)
+        self.memory = Memory(self.name, self.memory_bytes, self.opened.taken)
         self.recording: list | None = None  # of launches, see recording.py
         self.halo, self.exchanges = "auto", Exchanges()
-        self.registered: dict = {}  # see node.py
         self._copy_queue = None
         self._profile = False
         self._events: list = []
@@ -71,16 +74,21 @@ class Device:
         if comm is not None and not hasattr(comm, "Split_type"):
             raise DeviceError(f"a device was asked for on {shown(comm)}; give a communicator of mpi4py or petsc4py")
         if comm is None or comm.size == 1:
-            return cls(*_choice(choice, 0, 1))
+            return cls._chosen(choice, 0, 1)
         from petsc_hdg.device.node import node_communicator
 
         node = node_communicator(comm)
         rank, size = node.rank, node.size
         node.Free()
         with collectively(comm):
-            device = cls(*_choice(choice, rank, size))
+            device = cls._chosen(choice, rank, size)
         device.memory.room //= sharing(choice, rank, size)
         return device
+
+    @classmethod
+    def _chosen(cls, choice: str, rank: int, size: int) -> Device:
+        cl_device, note = choose(choice, rank, size)
+        return cls(cl_device, note=note)
 
     @classmethod
     def from_vec(cls, vec) -> Device:
@@ -217,14 +225,3 @@ class Device:
 def is_viennacl(vec) -> bool:
     """Whether a PETSc Vec keeps its values in an OpenCL buffer."""
     return "viennacl" in (vec.getType() or "")
-
-
-def _choice(choice: str, rank: int, size: int):
-    cl = opencl()
-    device, note = choose(choice, rank, size)
-    try:
-        return device, cl.Context([device]), None, note
-    except cl.Error as error:
-        raise DeviceError(
-            f"{describe(device)} cannot be used ({error}); choose another with -fe_device, or {REMEDY}"
-        ) from error

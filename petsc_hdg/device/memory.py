@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 from petsc_hdg.device.platforms import opencl
 from petsc_hdg.errors import DeviceError
 
 
-class Memory:
-    """The part of a device's memory that this rank may take, and has taken.
+@dataclass
+class Taken:
+    """bytes: of all buffers that this process has on a device."""
 
-    held      bytes of the buffers there are
+    bytes: int = 0
+
+
+class Memory:
+    """Device memory of one problem, and of all problems of the process, with the limit for both.
+
+    held      bytes of the problem's buffers
     most      the largest that was (high water); both without PETSc's vectors
-    room      bytes that they may have together, None for no limit: the device's memory over the ranks that share it
+    taken     Taken: bytes of all problems' buffers
+    room      bytes that all may have together, None for no limit: the device's memory over the ranks that share it
     unknowns, ranks  of the problem, this rank's and all, for advice; 0 where there is none yet
     """
 
-    def __init__(self, name: str = "the device", room: int | None = None):
-        self.name, self.room = name, room
+    def __init__(self, name: str = "the device", room: int | None = None, taken: Taken | None = None):
+        self.name, self.room, self.taken = name, room, taken or Taken()
         self.held = self.most = self.unknowns = self.ranks = 0
 
     def buffer(self, context, flags, nbytes: int):
@@ -28,29 +37,38 @@ class Memory:
         Raises DeviceError, before the driver is asked, if it does not fit beside the others: drivers may allocate at
         first use and accept anything before; and if the driver refuses.
         """
-        if self.room is not None and self.held + nbytes > self.room:
+        if self.room is not None and self.taken.bytes + nbytes > self.room:
             raise self.shortage(nbytes)
         try:
             buffer = _counted()(context, flags, nbytes)
         except opencl().Error as error:
             raise self.shortage(nbytes, str(error)) from error
         buffer.memory, buffer.counted = self, nbytes
-        self.held += nbytes
+        self.add(nbytes)
         self.most = max(self.most, self.held)
         return buffer
+
+    def add(self, nbytes: int) -> None:
+        """Count bytes that come, or go where the number is negative."""
+        self.held += nbytes
+        self.taken.bytes += nbytes
 
     def shortage(self, nbytes: int, reason: str = "") -> DeviceError:
         """The error that says what was asked for, what there is, and what would fit."""
         of = "" if self.room is None else f" of {size(self.room)} for this rank"
-        taken = f"{size(self.held)}{of} are taken" + (f"; {reason}" if reason else "")
+        taken = f"{size(self.taken.bytes)}{of} are taken" + (f"; {reason}" if reason else "")
         return DeviceError(f"{self.name} has no room for {size(nbytes)} more ({taken}): {self._advice(nbytes)}")
 
     def _advice(self, nbytes: int) -> str:
         general = "a coarser mesh or a lower -fe_degree"
+        others = self.taken.bytes - self.held
+        if others > self.held:
+            return f"{size(others)} of them belong to other problems of this program; give up those that it has done"
         if not (self.unknowns and self.ranks and self.room):
             return f"use more ranks, each with a device of its own, {general}"
         each = (self.held + nbytes) / self.unknowns
-        fit, ranks = int(self.room / each), math.ceil(self.ranks * (self.held + nbytes) / self.room)
+        room = self.room - others
+        fit, ranks = int(room / each), math.ceil(self.ranks * (self.held + nbytes) / room)
         return (
             f"these are {size(each)} an unknown, so that at most {fit:.3g} of this rank's {self.unknowns:.3g} unknowns "
             f"fit; use at least {max(ranks, self.ranks + 1)} ranks with as much memory each, {general}"
@@ -74,6 +92,6 @@ def _counted() -> type:
 
         def __del__(self):
             if self.memory is not None:
-                self.memory.held -= self.counted
+                self.memory.add(-self.counted)
 
     return Counted

@@ -100,7 +100,7 @@ class Windows:
         """Whether the device copies at full speed from and to all windows, of which it is told at first."""
         if not device.is_gpu:
             return True
-        known = device.registered
+        known = device.opened.registered
         for block in self._blocks:
             for rank, part in enumerate(block.parts):
                 if (block, rank) not in known:

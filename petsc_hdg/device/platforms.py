@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from petsc_hdg.errors import DeviceError
 
 try:
@@ -13,10 +15,20 @@ except ImportError as _error:
 REMEDY = "install an OpenCL driver, for CPUs 'apt-get install pocl-opencl-icd' or 'conda install -c conda-forge pocl'"
 
 
+_process: int | None = None  # the first one that asked for OpenCL, whose threads a fork does not have
+
+
 def opencl():
-    """The pyopencl module; raises DeviceError if it cannot be imported."""
+    """The pyopencl module; raises DeviceError if it cannot be imported, and in a fork of a process that has used it."""
+    global _process
     if cl is None:
         raise DeviceError(f"pyopencl cannot be imported ({_import_error}): 'pip install pyopencl', and {REMEDY}")
+    _process = _process or os.getpid()
+    if os.getpid() != _process:
+        raise DeviceError(
+            "this process was forked from one that uses OpenCL, whose drivers do not work in a fork; use "
+            "multiprocessing.get_context('spawn'), or fork before the first problem is made"
+        )
     return cl
 
 

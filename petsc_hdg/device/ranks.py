@@ -10,6 +10,7 @@ from mpi4py import MPI
 from petsc_hdg.device.context import Device
 from petsc_hdg.device.node import Node
 from petsc_hdg.device.platforms import identity
+from petsc_hdg.given import plural
 
 MOST = 16  # devices that are listed
 
@@ -41,7 +42,7 @@ def table(found: list[Place]) -> list[str]:
         ranks.setdefault(place, []).append(rank)
     lines = [_line(place, of, len({p.node for p in found}) > 1) for place, of in ranks.items()]
     if len(lines) > MOST:
-        lines = [*lines[:MOST], f"  and {len(lines) - MOST} devices more"]
+        lines = [*lines[:MOST], f"  and {plural(len(lines) - MOST, 'more device')}"]
     return lines
 
 
@@ -61,8 +62,9 @@ def sharing(found: list[Place]) -> str:
     if not shared:
         return ""
     most = max(shared, key=shared.get)
+    where = f"{shared[most]} on {most.device} of node {most.node}"
     return (
-        f"{sum(shared.values())} ranks share {len(shared)} GPUs ({shared[most]} on {most.device} of node {most.node}), "
+        f"{sum(shared.values())} ranks share {plural(len(shared), 'GPU')} ({where}), "
         "which take turns: start as many ranks on a node as it has GPUs"
     )
 

@@ -1,5 +1,6 @@
 """Verdicts on kernels, kept beside their binaries: has this kernel been checked on this device and driver?
 
+A verdict names the program that it is of, and says nothing of other bytes in its place.
 Ranks may get different answers (one records while another asks), so a check must hold no collective call.
 """
 
@@ -21,11 +22,12 @@ def record(kernel: Kernel, ok: bool, detail: str = "") -> None:
     """Remember whether the kernel gave right results, with a word on the difference."""
     with kernel.entry.locked(timeout=10.0):
         verdicts = kernel.entry.read_json(_FILE)
-        verdicts[kernel.spec.name] = {"ok": bool(ok), "detail": detail, "time": time.strftime("%Y-%m-%d %H:%M:%S")}
+        when = time.strftime("%Y-%m-%d %H:%M:%S")
+        verdicts[kernel.spec.name] = {"ok": bool(ok), "detail": detail, "time": when, "program": kernel.entry.program}
         kernel.entry.write_json(_FILE, verdicts)
 
 
 def verdict(kernel: Kernel) -> dict:
-    """What was recorded for the kernel: {"ok", "detail", "time"}, or {}."""
+    """What was recorded for the kernel: {"ok", "detail", "time", "program"}, or {}."""
     found = kernel.entry.read_json(_FILE).get(kernel.spec.name)
-    return found if isinstance(found, dict) else {}
+    return found if isinstance(found, dict) and found.get("program") == kernel.entry.program else {}

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..alive import Alive
 from ..errors import OptionError
+from ..given import plural
 from ..mesh.hanging import check_conforming
 from ..mesh.order import stable_order
 from ..options import Options
@@ -63,6 +64,10 @@ class Discretization:
         self.stride = padded(mesh.num_cells)
         self._check_degree()
         check_kernel(self)
+
+    def __repr__(self) -> str:
+        cells = plural(self.mesh.num_cells_all, f"{self.mesh.cell} cell")
+        return f"<{type(self).__name__}: {self.name} of degree {self.options.degree} on {cells}>"
 
     @property
     def title(self) -> str:

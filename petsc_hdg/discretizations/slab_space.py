@@ -104,7 +104,7 @@ def _steps(disc, local_steps) -> np.ndarray:
     if given.shape != (polytopes,) or given.dtype.kind not in "iu" or (given < 1).any():
         raise OptionError(
             f"local steps were given as an array of shape {given.shape} and type {given.dtype}; give one integer of at "
-            f"least 1 for each of this rank's {polytopes} polytopes"
+            f"least 1 for each polytope of this rank, which has {polytopes}"
         )
     return np.repeat(given.astype(np.int64), _unknowns(disc))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
-from ..operators.block_jacobi import LIVING
+from ..lifetimes import Context
 from .chebyshev import Chebyshev
 from .course import Course
 from .preconditioners import MAKERS
@@ -42,7 +42,7 @@ def inner_solve(pc: PETSc.PC, vectors: Vectors) -> InnerSolve | None:
 MAKERS.append(inner_solve)
 
 
-class ChebyshevPC:
+class ChebyshevPC(Context):
     """Steps of Chebyshev's iteration as a PC: -pc_type python -pc_python_type petsc_hdg.ChebyshevPC.
 
     Three steps with Jacobi's diagonal; -chebyshev_ksp_max_it, -chebyshev_ksp_chebyshev_esteig, -chebyshev_pc_type and
@@ -55,13 +55,9 @@ class ChebyshevPC:
     def __init__(self):
         self.ksp: PETSc.KSP | None = None
 
-    def create(self, pc) -> None:
-        """The PC begins to use this context."""
-        LIVING["PC"].add(pc.handle)
-
     def destroy(self, pc) -> None:
         """The PC is going."""
-        LIVING["PC"].discard(pc.handle)
+        super().destroy(pc)
         if self.ksp is not None:
             self.ksp.destroy()
         self.ksp = None

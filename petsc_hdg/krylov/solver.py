@@ -5,8 +5,8 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from ..errors import SolveError, collectively
+from ..lifetimes import Context
 from ..mesh import petsc_c
-from ..operators.block_jacobi import LIVING
 from ..operators.sizes import require_sizes
 from .course import Course, Norm, Reason
 from .matrices import Matrix
@@ -23,7 +23,7 @@ SYMMETRIC_NORMS = {
 }
 
 
-class DeviceSolver:
+class DeviceSolver(Context):
     """Context of a PETSc Python KSP whose vectors stay on the device; subclasses have `iterate`.
 
     Right-hand side and first guess go to the device when a solve begins, and the solution comes back when it ends.
@@ -47,12 +47,12 @@ class DeviceSolver:
 
     def create(self, ksp) -> None:
         """The KSP begins to use this context."""
-        LIVING["KSP"].add(ksp.handle)
+        super().create(ksp)
         petsc_c.set_supported_norms(ksp, self.norms)
 
     def destroy(self, ksp) -> None:
         """The KSP is going, or takes another context."""
-        LIVING["KSP"].discard(ksp.handle)
+        super().destroy(ksp)
         self.reset(ksp)
 
     def setUp(self, ksp) -> None:

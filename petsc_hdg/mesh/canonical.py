@@ -19,24 +19,15 @@ class CanonicalCells:
     numbers [num_cells] int64: number of each owned cell among all, along a space-filling curve.   total: of all ranks.
     frames [num_cells, vertex] int64: the reference cell's vertex that stands at each place of a reference cell whose
     vertices are ordered by their places in space; a symmetry of the reference cell.
-    box: lower and upper corner of the mesh [2·dim], of all its nodes.
     digest: hexadecimal, of the places of all nodes in the box (to 1e-8 of the mesh's extent).
     """
 
     def __init__(self, mesh):
-        self.mesh, comm = mesh, mesh.comm
-        self.total = comm.allreduce(mesh.num_cells)
+        self.mesh = mesh
+        self.total = mesh.num_cells_all
         self.numbers = _numbers(mesh)
         corners = mesh.geometry.nodes[mesh.topology.cell_vertices[: mesh.num_cells]]
         self.frames = _frames(corners, mesh.shape.is_simplex)
-
-    @cached_property
-    def box(self) -> list[float]:
-        """Collective at first use."""
-        nodes = self.mesh.geometry.nodes
-        ends = (nodes.min(axis=0, initial=np.inf), -nodes.max(axis=0, initial=-np.inf))
-        lower, upper = (self.mesh.comm.allreduce(end, op=np.minimum) for end in ends)
-        return [*lower.tolist(), *(-upper).tolist()]
 
     @property
     def digest(self) -> str:
@@ -57,8 +48,7 @@ class CanonicalCells:
     @cached_property
     def _of_nodes(self) -> np.ndarray:
         """Numbers [node] uint64 of places in the box. Collective at first use."""
-        dim = self.mesh.dim
-        lower, upper = np.array(self.box[:dim]), np.array(self.box[dim:])
+        dim, (lower, upper) = self.mesh.dim, self.mesh.corners
         extent = max(upper - lower) or 1.0
         places = np.floor((self.mesh.geometry.nodes - lower) / extent * FINE + OFFSET).astype(np.int64)
         return mixed(places.astype(np.uint64) @ np.array([1, 0x9E3779B1, 0x7FEB352D1B5][:dim], np.uint64))

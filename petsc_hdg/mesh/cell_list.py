@@ -8,7 +8,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..errors import MeshError
-from ..given import array, reals
+from ..given import array, plural, reals
 from .given_arrays import named, whole_numbers
 from .labels import mark
 from .plane_plex import plane_plex
@@ -52,7 +52,8 @@ class CellList:
             )
         if cells.size and (cells.min() < 0 or cells.max() >= len(points)):
             raise MeshError(
-                f"The cells name points {cells.min()} to {cells.max()}; there are {len(points)} points, counted from 0."
+                f"The cells name points {cells.min()} to {cells.max()}; the array has {plural(len(points), 'point')}, "
+                "counted from 0."
             )
         if not len(cells):
             raise MeshError("The mesh has no cells.")

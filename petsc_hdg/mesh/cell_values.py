@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import MeshError
-from ..given import array
+from ..given import array, plural
 from .whole_mesh import centroids
 
 
@@ -34,7 +34,8 @@ def numbers(values, mesh, what: str, kinds: str) -> np.ndarray:
     values, count = array(what, values, MeshError), mesh.num_cells
     if values.shape != (count,):
         raise MeshError(
-            f"{what} of shape {values.shape} were given; rank {mesh.comm.rank} owns {count} cells, so give ({count},)."
+            f"{what} of shape {values.shape} were given; rank {mesh.comm.rank} owns {plural(count, 'cell')}, so "
+            f"give ({count},)."
         )
     if count and values.dtype.kind not in kinds:
         raise MeshError(

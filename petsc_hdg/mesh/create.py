@@ -6,27 +6,38 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..errors import MeshError, collectively
-from ..given import array, reals, shown, truth
+from ..given import array, plural, reals, shown, truth
 from ..given import path as given_path
-from ..options import given_numbers, given_truth
+from ..options import given_numbers, given_text, given_truth, is_given
+from . import creation
 from .box import MOST_CELLS, box_cell, box_cells, side_facets
 from .cell_list import CellList, create_plex, facet_table, mark_all, name_parts
 from .files import gmsh, meshio_file
 from .partition.distribute import prepare as prepare
-from .shapes import CELLS, shape
+from .shapes import CELLS, SURFACE, shape
 
 _BY_SIZE = {(2, 3): "triangle", (2, 4): "quadrilateral", (3, 4): "tetrahedron", (3, 8): "hexahedron"}
 
 
 def from_options(comm, prefix: str):
     """The mesh of PETSc's own options. Raises OptionError or MeshError."""
-    options = PETSc.Options(prefix)
-    if options.hasName("dm_plex_filename"):
-        return from_file(options.getString("dm_plex_filename"), comm, prefix)
-    if options.getString("dm_plex_shape", "box") != "box":
+    with collectively(comm):
+        by_petsc = creation.left_to_petsc(prefix)
+        if not by_petsc:
+            creation.refuse(prefix)
+    if by_petsc:
         dm = PETSc.DMPlex().create(comm)
         dm.setOptionsPrefix(prefix)
         return dm
+    if is_given(prefix, "dm_plex_filename"):
+        dm = from_file(given_text(prefix, "dm_plex_filename", ""), comm)
+    else:
+        dm = _box_from_options(comm, prefix)
+    creation.follow(dm, prefix)
+    return dm
+
+
+def _box_from_options(comm, prefix: str):
     with collectively(comm):
         (dim,) = given_numbers(prefix, "dm_plex_dim", (2,))
         simplex = given_truth(prefix, "dm_plex_simplex", True)
@@ -80,9 +91,12 @@ def from_cells(cells, points, boundaries, regions, cell, comm):
                 shapes = (array(what, given, MeshError).shape for what, given in (("Points", points), ("Cells", cells)))
                 key = tuple((0, *found)[-1] for found in shapes)
                 cell = _BY_SIZE.get(key)
+                if key == (3, 3):
+                    raise MeshError(f"Triangles whose points have 3 coordinates were given; {SURFACE}")
                 if cell is None:
                     raise MeshError(
-                        f"Cells of {key[1]} points in {key[0]} dimensions were given; accepted are {', '.join(CELLS)}."
+                        f"Cells of {plural(key[1], 'point')} in {plural(key[0], 'dimension')} were given; "
+                        f"accepted are {', '.join(CELLS)}."
                     )
             if not isinstance(cell, str) or cell not in CELLS:
                 raise MeshError(f"Cells of shape {shown(cell)} were asked for; accepted shapes are {', '.join(CELLS)}.")
@@ -102,7 +116,7 @@ def from_list(listed: CellList | None, comm):
     return dm
 
 
-def from_file(path, comm, prefix: str):
+def from_file(path, comm):
     """A mesh file: Gmsh through PETSc, other formats through meshio. Raises MeshError."""
     path = given_path("A mesh file", path, MeshError)
     with collectively(comm):

@@ -10,6 +10,7 @@ from petsc4py import PETSc
 
 from ..alive import Alive
 from ..errors import MeshError, collectively
+from ..given import plural
 from ..stages import staged
 from . import create, petsc_c, quality
 from .exchange import PointExchange
@@ -18,13 +19,14 @@ from .given_meshes import interpolated, kind, place, require_dm
 from .labels import EXTERIOR, Labels, require_exterior
 from .order import BY_FACET, INNER, cell_classes, means, morton_order, plex_order
 from .polytopes import Polytopes
-from .shapes import shape
+from .shapes import SURFACE, shape
 from .topology import Topology, global_vertices, places
 
 
 class Mesh:
     """A mesh of one cell shape, distributed over the ranks of `comm`. Making one is collective.
 
+    num_cells, num_vertices, num_facets count those of this rank, num_cells_all the cells of all ranks.
     dm: the DMPlex (interpolated).   comm: mpi4py communicator.   dim: 2 or 3.
     cell: "triangle", "quadrilateral", "tetrahedron" or "hexahedron".
     topology, geometry: bulk arrays, see their classes. Cells count from 0 on each rank, owned ones first, along a
@@ -53,6 +55,13 @@ class Mesh:
         self._order_cells()
         self.labels_table = Labels(self.dm, self.comm, self.exchange)
         quality.check(self)
+        self.num_cells_all = self.comm.allreduce(self.num_cells)
+
+    def __repr__(self) -> str:
+        said = [f"{plural(self.num_cells_all, f'{self.cell} cell')} on {plural(self.comm.size, 'rank')}"]
+        for what, names in (("boundaries", self.boundaries), ("regions", self.cell_regions)):
+            said += [f"{what} {', '.join(names)}"] if names else []
+        return f"<Mesh: {'; '.join(said)}>"
 
     @classmethod
     @staged("mesh")
@@ -92,7 +101,7 @@ class Mesh:
     def from_file(cls, path, comm=None, overlap: int = 0, prefix: str = "", partition_seed=None) -> Mesh:
         """A mesh file with its names: Gmsh (.msh) through PETSc, other formats through meshio."""
         comm = place(comm, prefix, overlap, partition_seed)
-        return cls._finish(create.from_file(path, comm, prefix), comm, prefix, overlap, partition_seed)
+        return cls._finish(create.from_file(path, comm), comm, prefix, overlap, partition_seed)
 
     @classmethod
     @staged("mesh")
@@ -148,6 +157,13 @@ class Mesh:
     def num_facets(self) -> int:
         """Number of facets on this rank, shared ones included."""
         return self.topology.num_entities(self.dim - 1)
+
+    @cached_property
+    def corners(self) -> np.ndarray:
+        """Lower and upper corner [2, dim] of the box around the nodes of all ranks. Collective at first use."""
+        nodes = self.geometry.nodes
+        ends = np.stack([nodes.min(axis=0, initial=np.inf), -nodes.max(axis=0, initial=-np.inf)])
+        return self.comm.allreduce(ends, op=np.minimum) * [[1], [-1]]
 
     @property
     def boundaries(self) -> tuple[str, ...]:
@@ -257,7 +273,7 @@ class Mesh:
         with collectively(self.comm):
             if embedding != self.dim:
                 raise MeshError(
-                    f"The mesh has cells of dimension {self.dim} in a space of dimension {embedding}; give a flat mesh."
+                    f"The mesh has cells of dimension {self.dim} in a space of dimension {embedding}; {SURFACE}"
                 )
             if periodic:
                 raise MeshError(

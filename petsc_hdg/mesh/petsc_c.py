@@ -293,3 +293,34 @@ def set_supported_norms(ksp: PETSc.KSP, priorities: dict) -> None:
             priorities = {(norm, side): 0, **priorities}
     for (norm, side), priority in priorities.items():
         call("KSPSetSupportedNorm", _pointer(ksp), ctypes.c_int(norm), ctypes.c_int(side), _c_int(priority))
+
+
+def has_splits(pc: PETSc.PC) -> bool:
+    """Whether a fieldsplit preconditioner has been given an index set."""
+    found = ctypes.c_void_p()
+    function = library().PCFieldSplitGetISByIndex
+    function.restype = ctypes.c_int
+    handler = library().PetscPushErrorHandler
+    handler(ctypes.cast(library().PetscReturnErrorHandler, ctypes.c_void_p), None)
+    try:
+        return function(_pointer(pc), _c_int(0), ctypes.byref(found)) == 0
+    finally:
+        library().PetscPopErrorHandler()
+
+
+def split_assembled(pc: PETSc.PC) -> None:
+    """Have a fieldsplit preconditioner take all blocks from the assembled matrix: those of a shell have no values."""
+    for block in ("Diag", "OffDiag"):
+        call(f"PCFieldSplitSet{block}UseAmat", _pointer(pc), ctypes.c_int(0))
+
+
+@cache
+def restricts_untransposed() -> bool:
+    """True if MatRestrict multiplies by a square matrix as it is (PETSc 3.18), not by its transpose (3.26)."""
+    shift = PETSc.Mat().createAIJ((2, 2), nnz=1, comm=PETSc.COMM_SELF)
+    shift[0, 1] = 1.0
+    shift.assemble()
+    x, y = shift.createVecs()
+    x.set(1.0)
+    call("MatRestrict", *map(_pointer, (shift, x, y)))
+    return bool(y[0])

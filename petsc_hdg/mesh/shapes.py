@@ -9,6 +9,7 @@ import basix
 import numpy as np
 
 CELLS = ("triangle", "quadrilateral", "tetrahedron", "hexahedron")
+SURFACE = "surfaces in space are not accepted: give a mesh of the plane, with 2 coordinates, or one of volumes."
 
 
 @dataclass(frozen=True)

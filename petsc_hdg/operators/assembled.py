@@ -23,6 +23,7 @@ class AssembledMatrix:
         self.operator, disc = operator, operator.discretization
         rows = disc.matrix_rows()
         self._ahead, self._rows, self._size = None, None, None if rows is None else len(rows[1])
+        self._filled: int | None = None  # state of the matrix
         if rows is not None and mat_type == "aij":
             self.mat = petsc_rows.aij((sizes, sizes), disc.block_size, *rows, comm)
         else:
@@ -43,6 +44,7 @@ class AssembledMatrix:
         disc = self.operator.discretization
         if rows is None:
             petsc_c.set_preallocation_coo(self.mat, *disc.matrix_numbers())
+            self.mat.assemble()  # for what reads the pattern before the first values, such as colouring
         else:
             self.mat.setPreallocationCSR(disc.matrix_blocks() or rows)
             self._rows = rows
@@ -62,6 +64,16 @@ class AssembledMatrix:
             diagonal = self.mat.getDiagonal()
             require_finite(self.operator.discretization, diagonal, "the Jacobian")
             diagonal.destroy()
+        self.note_filled()
+
+    def note_filled(self) -> None:
+        """Have `is_as_filled` compare with the present state of the matrix."""
+        self._filled = self.mat.stateGet()
+
+    @property
+    def is_as_filled(self) -> bool:
+        """Whether nobody has changed the matrix after it was filled."""
+        return self._filled == self.mat.stateGet()
 
     def update_ahead(self) -> None:
         """The same for steady schemes without a shift, once more than solvers ask for it: their next call of `update`

@@ -122,6 +122,10 @@ class DeviceOperator:
 
     # Results ---------------------------------------------------------------------------------------------
 
+    def solution_fields(self, x, t: float) -> list:
+        """The fields themselves in this rank's cells. Collective."""
+        return self.cell_fields(x, t)
+
     def trace_fields(self, x, t: float):
         """The trace on each facet, where the scheme has one. Raises OptionError."""
         raise OptionError(

@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-import atexit
-import ctypes
-
 from .. import stages
-from ..mesh import petsc_c
-
-# Handles of PETSc objects with a context of ours; there may be no object of petsc4py for them.
-LIVING: dict[str, set[int]] = {"Mat": set(), "KSP": set(), "PC": set()}
-_HARMLESS = {"Mat": b"shell", "KSP": b"preonly", "PC": b"none"}
+from ..lifetimes import Context
 
 
-@atexit.register
-def _disarm() -> None:
-    """Take the contexts out of objects that are still alive: PETSc frees them after the interpreter has ended, when a
-    Python context can no longer be called."""
-    for kind, handles in LIVING.items():
-        for handle in list(handles):
-            petsc_c.call(f"{kind}SetType", ctypes.c_void_p(handle), _HARMLESS[kind])
-        handles.clear()
-
-
-class BlockJacobi:
-    """Context of a PETSc Python PC; subclasses set up `context`, that of the matrix, and `blocks`."""
+class BlockJacobi(Context):
+    """Context of a PETSc Python PC; subclasses set up `context`, that of the matrix, its `factor`, and `blocks`."""
 
     event = "block Jacobi"  # the callback under which copies are counted
 
     def __init__(self):
         self.blocks = None
         self.context = None
-
-    def create(self, pc) -> None:
-        """The PC begins to use this context."""
-        LIVING["PC"].add(pc.handle)
-
-    def destroy(self, pc) -> None:
-        """The PC is going."""
-        LIVING["PC"].discard(pc.handle)
+        self.factor = 1.0
 
     def apply(self, pc, x, y) -> None:
         """y = inverse blocks x"""
@@ -54,3 +30,4 @@ class BlockJacobi:
         with callback, access.read(x) as given, access.write(y) as out:
             with stages.event("BlockApply", self.blocks.flops):
                 self.blocks.apply(given, out, transpose)
+        y.scale(1 / self.factor)

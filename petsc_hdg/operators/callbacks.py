@@ -22,6 +22,8 @@ class Callbacks:
     conforming: ConformingSubspace for the preconditioner, or None.   levels: AgglomerateLevels for it, or None.
     rough: the shell Mat of a matrix of less precision for the preconditioner, or None.
     linearized: called with the callbacks after the first linearization.
+    null_space: its `follow(callbacks)` is called after each, or None.
+    set_up: called with the KSP of each linear system before PETSc sets its preconditioner up, or None.
     """
 
     jacobian = Alive("The Jacobian of a problem")
@@ -45,15 +47,18 @@ class Callbacks:
         self.conforming = conforming
         self.levels = levels
         self.rough = rough
+        self.null_space = None
         self._linearized = linearized
+        self.set_up = None
         self._time: float | None = None  # of the last residual in time
         self._known: tuple | None = None  # what the matrices belong to, where that is no state
         self.events = {name: PETSc.Log.Event(f"Fe{name}") for name in ("Residual", "Jacobian")}
 
     def assemble(self, assembled) -> None:
-        """Have an AssembledMatrix in the place of the conforming subspace, and all matrices filled anew."""
-        self.conforming, self.assembled = None, assembled
-        self.jacobian.getPythonContext().assembled = assembled
+        """Have an AssembledMatrix in the place of coarse levels, and all matrices filled anew."""
+        self.conforming, self.levels, self.assembled = None, None, assembled
+        if self.jacobian != assembled.mat:
+            self.jacobian.getPythonContext().assembled = assembled
         self.forget()
 
     def residual(self, snes, x, f) -> None:
@@ -88,6 +93,7 @@ class Callbacks:
         """SNES Jacobian at x: the shell keeps the state, the assembled matrix is filled. Both are kept with their
         preconditioner where they are the same for all states and no data that they read have changed."""
         self._linearize_once(0.0, x, None, 0.0, jacobian, preconditioner)
+        self._set_up(snes)
 
     def ijacobian(self, ts, t, x, x_t, shift, jacobian, preconditioner) -> None:
         """TS implicit Jacobian: dF/dx + shift dF/dx_t, kept with its preconditioner while it does not change.
@@ -98,6 +104,11 @@ class Callbacks:
         if self.operator.discretization.is_steady:
             shift = _rounded(shift)
         self._linearize_once(t, x, x_t, shift, jacobian, preconditioner)
+        self._set_up(ts and ts.getSNES())
+
+    def _set_up(self, snes) -> None:
+        if snes and self.set_up is not None:
+            self.set_up(snes.getKSP())
 
     def forget(self) -> None:
         """Have the next linearization fill the matrices, and preconditioners set up with them, whatever is known."""
@@ -140,13 +151,20 @@ class Callbacks:
                 self.operator.linearize(u, t, None if x_t is None else u_t, shift)
             if self.assembled is not None:
                 self.assembled.update(shift)
+        for mat in self.matrices:
+            if mat.getType() == PETSc.Mat.Type.PYTHON:
+                mat.getPythonContext().factor = 1.0
         jacobian.assemble()
         if preconditioner != jacobian:
             preconditioner.assemble()
+        if self.assembled is not None:
+            self.assembled.note_filled()
         for coarse in (self.conforming, self.levels):
             if coarse is not None:
                 with self.events["Jacobian"]:
                     coarse.update(x, t, x_t, shift)
+        if self.null_space is not None:
+            self.null_space.follow(self)
         if self._linearized is not None:
             linearized, self._linearized = self._linearized, None
             linearized(self)

@@ -24,7 +24,7 @@ class CellBlockJacobi(BlockJacobi):
         context = _cell_context(pc)
         if self.blocks is None or self.context is not context:
             self.context, self.blocks = context, CellBlocks(context.operator)
-        flops = context.operator.matrix_flops + self.blocks.inversion_flops
+        self.factor, flops = context.factor, context.operator.matrix_flops + self.blocks.inversion_flops
         with context.operator.arrays.callback("cell blocks"), stages.event("BlockSetUp", flops):
             self.blocks.update()
 

@@ -30,6 +30,7 @@ class ConformingSubspace:
     interpolation: AIJ matrix, rows in the numbering of the scheme, columns in that of the subspace.
     matrix: AssembledMatrix of the Jacobian on the subspace, with upwinding unless `is_symmetric` is set.
     bounds: what gives smoothers their bounds by its `update` after the matrix has been filled, or None.
+    solvers: what sets up solvers of the matrix by its `update` after that, or None.
     """
 
     def __init__(self, fine, access, comm, vec_type: str):
@@ -50,6 +51,7 @@ class ConformingSubspace:
         self.interpolation = self._from_nodes([space.element.nodes for space in disc.spaces])
         self._version: int | None = None  # of the scheme's data, as the subspace has them
         self.bounds = None
+        self.solvers = None
 
     @property
     def mat(self) -> PETSc.Mat:
@@ -66,6 +68,8 @@ class ConformingSubspace:
         self.mat.setOption(PETSc.Mat.Option.SYMMETRIC, self.is_symmetric)  # GAMG then transposes no graphs
         if self.bounds is not None:
             self.bounds.update()
+        if self.solvers is not None:
+            self.solvers.update()
 
     def _update_data(self) -> None:
         """Constants and auxiliary fields as the scheme has them now, nodal ones at the vertices. Collective."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..discretizations import PolytopicDG
 from ..errors import SolveError
+from ..given import plural
 
 
 def fault(discretization, values: np.ndarray, what: str) -> str:
@@ -20,10 +21,11 @@ def fault(discretization, values: np.ndarray, what: str) -> str:
     if not ranks:
         return ""
     count, (_, place) = sum(one[0] for one in found if one is not None), found[ranks[0]]
-    others = f", and ranks {', '.join(map(str, ranks[1:]))} have some too" if ranks[1:] else ""
+    others = f", some also on {'ranks' if ranks[2:] else 'rank'} {', '.join(map(str, ranks[1:]))}" if ranks[1:] else ""
     return (
-        f"{what} is not a finite number at {count} unknowns, the first of them on rank {ranks[0]}{place}{others}; look "
-        "at f0, f1, the conditions and the auxiliary fields there (a division by zero, the root of a negative number?)"
+        f"{what} is not a finite number at {plural(count, 'unknown')}, the first on rank "
+        f"{ranks[0]}{place}{others}; look at f0, f1, the conditions and the auxiliary fields there (a division by "
+        "zero, the root of a negative number?)"
     )
 
 

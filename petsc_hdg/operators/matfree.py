@@ -6,53 +6,39 @@ from petsc4py import PETSc
 
 from .. import stages
 from ..errors import SolveError
-from .block_jacobi import LIVING
+from .shell import REMEDY, ShellMatrix
 from .sizes import require_sizes
 
 
-class JacobianContext:
-    """Context of a PETSc Python Mat: J at the state that the operator was last linearized at.
+class JacobianContext(ShellMatrix):
+    """Context of a PETSc Python Mat: J at the state that the operator was last linearized at, times a factor.
 
-    assembled: AssembledMatrix of the same Jacobian, which gives transposed products; None if there is none.
+    assembled: AssembledMatrix of the same Jacobian, which gives what needs entries; None if there is none.
+    factor: the product of what `scale` was given since the linearization.
     """
+
+    name = "Jacobian"
 
     def __init__(self, operator, access, assembled=None):
         self.operator = operator
         self.access = access
         self.assembled = assembled
         self.event = PETSc.Log.Event("FeProduct")
-        self.factor = 1.0  # of the Jacobian, until it is linearized anew
-
-    def as_mat(self, sizes, comm, vec_type: str) -> PETSc.Mat:
-        """The Mat around this context, with vectors of type `vec_type`. Collective."""
-        mat = PETSc.Mat().createPython((sizes, sizes), self, comm=comm)
-        mat.setVecType(vec_type)
-        mat.setUp()
-        return mat
-
-    def create(self, mat) -> None:
-        """The Mat begins to use this context."""
-        LIVING["Mat"].add(mat.handle)
-
-    def destroy(self, mat) -> None:
-        """The Mat is going."""
-        LIVING["Mat"].discard(mat.handle)
 
     def mult(self, mat, x, y) -> None:
         """y = J x"""
-        arrays = self.operator.arrays
-        with arrays.callback("Jacobian product"), self.access.read(x) as du, self.access.write(y) as out:
-            self._multiply(du, out)
-        if self.factor != 1:
+        self._mult(x, y)
+
+    def _mult(self, x, y, *transpose: bool) -> None:
+        callback = self.operator.arrays.callback(f"{self.name} product")
+        with callback, self.access.read(x) as given, self.access.write(y) as out:
+            self._multiply(given, out, *transpose)
+        if self.factor != 1:  # PETSc would log a scaling for each product
             y.scale(self.factor)
 
     def scale(self, mat, factor: float) -> None:
         """J *= factor, as ARKIMEX does to get the mass matrix from a large shift."""
         self.factor *= factor
-
-    def assemblyEnd(self, mat, final) -> None:
-        """J has been linearized anew."""
-        self.factor = 1.0
 
     def product(self, x, y) -> None:
         """y = J x on buffers of owned values. Collective. Raises SolveError for a scaled Jacobian."""
@@ -68,22 +54,42 @@ class JacobianContext:
             self.operator.action(x, y)
             PETSc.Log.logFlops(2 * self.operator.flops)
 
+    def _entries(self, what: str) -> PETSc.Mat:
+        """The assembled matrix. Raises SolveError if there is none, or if others changed it after it was filled."""
+        if self.assembled is None or not self.assembled.is_as_filled:
+            why = "there is none" if self.assembled is None else "it was changed after it was filled"
+            raise SolveError(f"{what} come from the assembled matrix, and {why}: {REMEDY}")
+        return self.assembled.mat
+
     def multTranspose(self, mat, x, y) -> None:
         """y = Jᵀ x, by the assembled matrix. Raises SolveError if there is none."""
-        if self.assembled is None:
-            raise SolveError(
-                "the transposed Jacobian needs the assembled matrix: use -fe_pmat aij, or a solver without transposes"
-            )
-        self.assembled.mat.multTranspose(x, y)  # PETSc scales both
+        self._entries("products with the transposed Jacobian").multTranspose(x, y)
+        y.scale(self.factor)
+
+    def norm(self, mat, kind) -> float:
+        """A norm of J, by the assembled matrix. Raises SolveError if there is none."""
+        return abs(self.factor) * self._entries("norms").norm(kind)
+
+    def getDiagonalBlock(self, mat) -> PETSc.Mat:
+        """This rank's rows and columns, of the assembled matrix. Raises SolveError if there is none, or a factor."""
+        if self.factor != 1:
+            raise SolveError(f"a scaled Jacobian does not give its diagonal block: {REMEDY}")
+        return self._entries("the rows of one rank").getDiagonalBlock()
 
     def getDiagonal(self, mat, diagonal) -> None:
         """diagonal = diag(J). Raises SolveError for a vector of another size, which PETSc lets pass."""
         require_rows(mat, diagonal)
-        callback, flops = self.operator.arrays.callback("Jacobian diagonal"), self.operator.diagonal_flops
-        with stages.event("Diagonal", flops), callback, self.access.write(diagonal) as out:
-            self.operator.diagonal(out)
-        if self.factor != 1:
-            diagonal.scale(self.factor)
+        callback = self.operator.arrays.callback(f"{self.name} diagonal")
+        with stages.event("Diagonal", self._diagonal_flops), callback, self.access.write(diagonal) as out:
+            self._diagonal(out)
+        diagonal.scale(self.factor)
+
+    @property
+    def _diagonal_flops(self) -> int:
+        return self.operator.diagonal_flops
+
+    def _diagonal(self, out) -> None:
+        self.operator.diagonal(out)
 
     def view(self, mat, viewer) -> None:
         """Say what computes the products."""

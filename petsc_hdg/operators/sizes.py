@@ -4,6 +4,7 @@ beyond its end."""
 from __future__ import annotations
 
 from ..errors import SolveError
+from ..given import plural
 
 
 def require_sizes(who: str, wanted: tuple[int, int], vectors, remedy: str) -> None:
@@ -12,4 +13,7 @@ def require_sizes(who: str, wanted: tuple[int, int], vectors, remedy: str) -> No
         if vector is None or (found := vector.getSizes()) == wanted:
             continue
         here = "" if found[1] != wanted[1] else f" ({wanted[0]} and {found[0]} of them on this rank)"
-        raise SolveError(f"{who} has vectors of {wanted[1]} entries, and one of {found[1]} was given{here}: {remedy}")
+        raise SolveError(
+            f"{who} has vectors of {plural(wanted[1], 'entry', 'entries')}, and one of {found[1]} was "
+            f"given{here}: {remedy}"
+        )

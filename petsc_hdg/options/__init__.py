@@ -1,6 +1,6 @@
 """The options of petsc_hdg as data, and PETSc's own where they are followed: what reads PETSc's database."""
 
-from .choices import ASSEMBLED, ATTACHED, MATRIX_FREE_PCS, chosen_mat_type, chosen_pmat, loses_levels
+from .choices import ASSEMBLED, ATTACHED, MATRIX_FREE_PCS, chosen_mat_type, chosen_pmat, loses_levels, takes_differences
 from .database import any_given, defaults_in_database, given_numbers, given_text, given_truth, is_given
 from .fields import is_number, option_name, parse
 from .options import VARIANTS, Options
@@ -23,4 +23,5 @@ __all__ = [
     "loses_levels",
     "option_name",
     "parse",
+    "takes_differences",
 ]

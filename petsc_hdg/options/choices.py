@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..errors import OptionError
+from .database import given_truth
 from .options import Options
 
 # Coarse levels for -pc_type mg, and the schemes that have them.
@@ -32,6 +33,8 @@ def chosen_pmat(options: Options, physics, derivative: str = "other", assembled:
         return options.pmat if options.pmat in _LEVELS else "none"
     if options.pmat != "auto":
         return options.pmat
+    if takes_differences(options.prefix):
+        return "aij"
     if options.backend == "poly_gpu" and given == "mg":
         return "agglomerates"
     if options.backend == "hdg_gpu":
@@ -40,6 +43,11 @@ def chosen_pmat(options: Options, physics, derivative: str = "other", assembled:
     if options.backend != "sipg_gpu" and not (options.degree > assembled and _has_subspace(options, physics)):
         return "aij"
     return "conforming" if given == "mg" else "none" if given in MATRIX_FREE_PCS else "aij"
+
+
+def takes_differences(prefix: str) -> bool:
+    """Whether PETSc's options have SNES fill the Jacobian by differences of residuals, which takes an assembled one."""
+    return any(given_truth(prefix, name, False) for name in ("snes_fd", "snes_fd_color"))
 
 
 def _suits_traces(options: Options, physics, derivative: str) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import OptionError
 from ..reference import CELLS, ReferenceElement
 
+MOST_DEGREE = 17
 FACETS = ("interval", "triangle", "quadrilateral")
 
 
@@ -36,6 +37,27 @@ def nodal(name: str, values, element: ReferenceElement, num_cells: int | None = 
             f" it takes [{cells}, {element.num_basis}] or [{cells}, {element.num_basis}, component]."
         )
     return found
+
+
+def at_nodes(name: str, values, element: ReferenceElement, num_cells: int) -> np.ndarray:
+    """Values [cell, node, component] float64 at an element's nodes, from [cell], or from [cell, node] or
+    [cell, node, component] at the nodes of any degree. Raises OptionError."""
+    found = _floats(name, values)
+    found = found[:, None] if found.ndim == 1 else found
+    given = _of_size(element.cell, found.shape[1]) if found.ndim > 1 else None
+    if given is None or given == element:
+        return nodal(name, found, element, num_cells)
+    found = nodal(name, found, given, num_cells)
+    return np.einsum("pn,cnk->cpk", given.tabulate(element.nodes, 0)[0], found)
+
+
+def _of_size(cell: str, num_basis: int) -> ReferenceElement | None:
+    """The Lagrange element of a shape with so many nodes."""
+    for degree in range(MOST_DEGREE + 1):
+        element = ReferenceElement(cell, degree)
+        if element.num_basis >= num_basis:
+            return element if element.num_basis == num_basis else None
+    return None
 
 
 def coordinates(points, element: ReferenceElement, name: str = "points", facets: bool = False) -> np.ndarray:

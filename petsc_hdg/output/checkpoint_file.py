@@ -2,6 +2,9 @@
 
 The first 512 bytes (HDF5's user block) say what the file is, how many bytes follow and their SHA-256. The root group
 has the attribute `about`, a JSON text; each array is a dataset in the order of all items, whatever the partition.
+
+HDF5 reads and writes through Python's file, which is the one that was checked, and tells it of no error of the disk.
+A digest is no signature: what a file says is checked in turn, and nothing outside of it is read.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import CheckpointError, collectively
+from ..given import plural
 from .atomic import atomic_path
 
 BLOCK = 512  # bytes of the user block
@@ -53,20 +57,55 @@ def write(path, comm, about: dict, arrays: dict[str, np.ndarray]) -> None:
 
 def _write(path, about: dict, stream) -> None:
     h5py = _h5py()
-    with atomic_path(path, durable=True) as part:
-        try:
-            with h5py.File(part, "w", userblock_size=BLOCK) as file:
-                file.attrs["about"] = json.dumps(about)
-                for name, shape, first, values in stream:
-                    if name not in file:
-                        file.create_dataset(name, shape, "f8", track_times=False)
-                    file[name][first : first + len(values)] = values
-        except RuntimeError as error:  # HDF5 has this for a full disk, too
-            raise OSError(str(error)) from error
-        with open(part, "r+b") as file:
-            size, digest = _measured(file)
-            file.seek(0)
-            file.write(f"{MAGIC}\n{size}\n{digest}\n".encode().ljust(BLOCK, b"\0"))
+    with atomic_path(path, durable=True) as part, open(part, "r+b") as disk:
+        quiet = _Quiet(disk)
+        with h5py.File(quiet, "w", userblock_size=BLOCK) as file:
+            file.attrs["about"] = json.dumps(about)
+            for name, shape, first, values in stream:
+                if name not in file:
+                    file.create_dataset(name, shape, "<f8", track_times=False)
+                file[name][first : first + len(values)] = values
+                quiet.check()
+        quiet.check()
+        size, digest = _measured(disk)
+        disk.seek(0)
+        disk.write(f"{MAGIC}\n{size}\n{digest}\n".encode().ljust(BLOCK, b"\0"))
+
+
+class _Quiet:
+    """An open file that HDF5 writes to, and that tells it of no error: HDF5 prints its own where a full disk is met,
+    and loses those of data that it writes as objects are closed. `check` raises the first one."""
+
+    def __init__(self, file):
+        self._file, self._error = file, None
+        self.read, self.seek, self.tell = file.read, file.seek, file.tell
+
+    def check(self) -> None:
+        """Bring all to the file. Raises the first OSError that there was."""
+        self.flush()
+        if self._error is not None:
+            raise self._error
+
+    def write(self, data) -> int:
+        self._do(self._file.write, data)
+        return len(data)
+
+    def flush(self) -> None:
+        self._do(self._file.flush)
+
+    def truncate(self, size=None) -> int:
+        self._do(self._file.truncate, size)
+        return size
+
+    def readinto(self, data) -> int:
+        return self._file.readinto(data) if self._error is None else len(data)
+
+    def _do(self, what, *arguments) -> None:
+        if self._error is None:
+            try:
+                what(*arguments)
+            except OSError as error:
+                self._error = error
 
 
 def _measured(file) -> tuple[int, str]:
@@ -129,15 +168,15 @@ def verified(path: Path):
     """The HDF5 file, open, after its bytes were compared with their digest. Not collective. Raises CheckpointError."""
     h5py = _h5py()
     try:
-        with open(path, "rb") as file:
-            _check(path, file)
+        file = open(path, "rb")  # which HDF5 reads from, so that it sees the bytes that were compared
+        _check(path, file)
     except OSError as error:
         raise CheckpointError(
             f"Cannot read the checkpoint {path}: {error.strerror or error}; give the file of a -fe_checkpoint."
         ) from None
     try:
-        return h5py.File(path, "r")
-    except OSError as error:
+        return h5py.File(file, "r")
+    except (OSError, RuntimeError) as error:
         raise CheckpointError(f"The checkpoint {path} cannot be opened by HDF5 ({error}); {REMEDY}.") from None
 
 
@@ -151,16 +190,37 @@ def _check(path: Path, file) -> None:
     size, digest = _measured(file)
     given = dict(enumerate(lines))
     if given.get(1) != str(size).encode():
-        raise CheckpointError(f"The checkpoint {path} is truncated: {size} bytes follow its head; {REMEDY}.")
+        raise CheckpointError(f"The checkpoint {path} is truncated: {plural(size, 'byte')} after its head; {REMEDY}.")
     if given.get(2) != digest.encode():
         raise CheckpointError(f"The checkpoint {path} is damaged: its SHA-256 is not that of its bytes; {REMEDY}.")
 
 
 def _about(file, path) -> dict:
     try:
-        return json.loads(file.attrs["about"])
-    except (KeyError, ValueError, OSError):
-        raise CheckpointError(f"The checkpoint {path} does not say what it is of; {REMEDY}.") from None
+        about = json.loads(file.attrs["about"])
+    except (KeyError, TypeError, ValueError, OSError, RuntimeError):  # a RecursionError is one
+        about = None
+    if not isinstance(about, dict):
+        raise unclear(path)
+    return about
+
+
+def unclear(path) -> CheckpointError:
+    """The error for a file that does not say what every checkpoint says."""
+    return CheckpointError(f"The checkpoint {path} does not say what it is of; {REMEDY}.")
+
+
+def _array(file, name: str):
+    """A dataset of numbers in the file itself, laid out as they are written; None for whatever else has this name."""
+    h5py = _h5py()
+    if "/" in name or not isinstance(file.get(name, getlink=True), h5py.HardLink):  # a link may lead out of the file
+        return None
+    if file.get(name, getclass=True) is not h5py.Dataset:
+        return None
+    found = file[name]
+    layout = found.id.get_create_plist()  # others are put together from other files, or by filters of the system
+    plain = layout.get_layout() == h5py.h5d.CONTIGUOUS and not layout.get_external_count()
+    return found if plain and found.dtype == np.dtype("<f8") else None
 
 
 class CheckpointFile:
@@ -189,9 +249,13 @@ class CheckpointFile:
     def _deal(self, name: str, block: np.ndarray, counts, step: int) -> str:
         """Send each rank its block. Returns what is wrong, since the other ranks wait for their values."""
         failure, first, wanted = "", 0, (sum(counts), *block.shape[1:])
-        found = self._file.get(name)
-        if found is None or found.shape != wanted:
-            failure = f"its shape is {None if found is None else found.shape}, wanted is {wanted}"
+        try:
+            found = _array(self._file, name)
+            failure = "" if found is not None else "it is not an array of this file"
+        except (KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
+            found, failure = None, str(error)
+        if found is not None and found.shape != wanted:
+            failure = f"its shape is {found.shape}, wanted is {wanted}"
         for rank, count in enumerate(counts):
             for start in range(0, count, step):
                 values = np.zeros((min(step, count - start), *block.shape[1:]))

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..errors import OptionError, PetscHdgError, collectively
 from ..given import path as given_path
-from .arrays import cellwise, coordinates, element_for, named, nodal
+from ..given import plural
+from .arrays import at_nodes, cellwise, coordinates, element_for, named
 from .atomic import atomic_file, check_target
 from .facets import FacetSet
 from .plane import collect_plane
@@ -52,11 +53,12 @@ def plot(
     """Write a PNG picture of a field. Collective over `comm` (mpi4py); rank 0 draws. Returns the path.
 
     cell, degree, points [cell, node, dim]: cells and places of their nodes as for `write_vtu`.
-    values [cell, node] or [cell, node, component]: colours; several components show their magnitude.
+    values [cell], or at the nodes of any degree [cell, node] or [cell, node, component]: colours; several components
+        show their magnitude.
     cell_regions [cell] int: thin lines are drawn between regions, region_width points wide.
     boundaries: name → (cells [n], local facets [n]), as Mesh.boundary_facets gives: coloured lines with a legend (2D).
-    displacement [cell, node, dim]: the shape is drawn deformed by `scale` times this, with its first outline; `values`
-        may be left out: the displacement's magnitude.
+    displacement [cell, node, dim], at the nodes of any degree: the shape is drawn deformed by `scale` times this, with
+        its first outline; `values` may be left out: the displacement's magnitude.
     scale: factor on the displacement (None: the largest becomes a tenth of the mesh's size).
     title, subtitle, label (of the colour bar): text.   contours: about how many contour lines (2D; 0: none).
     mesh_lines: draw the cells' edges.   inset: a magnified disc with the mesh (2D), True or (x, y) or (x, y, radius).
@@ -74,11 +76,11 @@ def plot(
         element = element_for(cell, degree)
         points = coordinates(points, element)
         if displacement is not None:
+            displacement = at_nodes("displacement", displacement, element, len(points))
             displacement = coordinates(displacement, element, "displacement")
-            displacement = nodal("displacement", displacement, element, len(points))
         if values is None and displacement is None:
             raise OptionError("There is nothing to draw; give values, a displacement, or both.")
-        values = _scalar(nodal("values", displacement if values is None else values, element, len(points)))
+        values = _scalar(at_nodes("values", displacement if values is None else values, element, len(points)))
         tags = _tags(cell_regions, len(points))
         boundaries = _facet_sets({} if boundaries is None else boundaries, len(points))
     _check_cells(comm, len(points), values)
@@ -107,6 +109,7 @@ def _picture(given: dict) -> Picture:
     known = Picture.__dataclass_fields__
     for name in given:
         if name not in known:
+            known = ("values", "cell_regions", "boundaries", "displacement", *known)
             raise OptionError(f"plot has no option '{name}'; known are {', '.join(known)}.")
     return Picture(**given)
 
@@ -141,5 +144,6 @@ def _check_cells(comm, num_cells: int, values: np.ndarray) -> None:
         bad = np.count_nonzero(~np.isfinite(values))
         if bad:
             raise OptionError(
-                f"'values' has {bad} entries on rank {comm.rank} that are not finite; a picture needs finite ones."
+                f"'values' is not finite in {plural(bad, 'entry', 'entries')} on rank {comm.rank}; a picture needs "
+                "finite ones."
             )

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..errors import OptionError, collectively
-from ..given import shown
+from ..given import plural, shown
 from .atomic import atomic_file
 
 KEYS = ("backend", "degree", "ranks", "cells", "dofs", "device", "vec_mode", "iterations", "errors", "seconds")
@@ -68,7 +68,7 @@ def format_report(data: dict) -> str:
     report = plain_report(data)
     shown = {
         "scheme": f"{report['backend']}, degree {report['degree']}",
-        "mesh": f"{_count(report['cells'])} cells, ranks: {_count(report['ranks'])}",
+        "mesh": f"{plural(report['cells'], 'cell', text=_count)}, {plural(report['ranks'], 'rank')}",
         "unknowns": _count(report["dofs"]),
         "device": f"{report['device']}, Vec mode {report['vec_mode']}",
         "iterations": _iterations(report["iterations"]),

@@ -36,6 +36,31 @@ def _receive(comm, source: int) -> bytes:
     return data.tobytes()
 
 
+def whole_blocks(comm, data: bytes, size: int) -> bytes:
+    """This rank's part of all ranks' bytes laid end to end, so that whole blocks of `size` bytes stay together: each
+    rank has the blocks that begin in its own data. Collective."""
+    ends = np.cumsum(comm.allgather(len(data)))
+    end, total = int(ends[comm.rank]), int(ends[-1])
+    start = end - len(data)
+    first = min(-(-start // size) * size, end)
+    request = None
+    if first > start:  # a block that began before this rank's data
+        owner = int(np.searchsorted(ends, start // size * size, side="right"))
+        request = comm.Isend(np.frombuffer(data, np.uint8)[: first - start], owner, _TAG)
+    parts = [data[first - start :]]
+    last = min(-(-end // size) * size, total) if end > first else end
+    for source in range(comm.rank + 1, comm.size):
+        count = min(int(ends[source]), last) - end
+        if count > 0:
+            part = np.empty(count, np.uint8)
+            comm.Recv(part, source, _TAG)
+            parts.append(part.tobytes())
+            end += count
+    if request is not None:
+        request.Wait()
+    return b"".join(parts)
+
+
 def gather_rows(comm, rows: np.ndarray) -> np.ndarray | None:
     """Rows [row, …] of all ranks, in rank order, on rank 0; None elsewhere. Collective.
 

@@ -1,11 +1,13 @@
 """VTU files: high-order fields on high-order cells, one file for any number of ranks.
 
-The file holds one `<Piece>` a rank. Each rank packs its own piece; rank 0 receives the pieces one at a time and appends
-them, so that no rank holds more than its own piece and one other.
+The file holds one `<Piece>`, in whose arrays the ranks' parts follow one another. Each rank compresses its own parts;
+rank 0 receives them one at a time and appends them, so that no rank holds more than its own parts and one other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +15,12 @@ import numpy as np
 from ..errors import OptionError, collectively
 from ..given import path as given_path
 from ..reference import ReferenceElement
+from . import encode
 from .arrays import cellwise, coordinates, element_for, named, nodal
 from .atomic import atomic_file, check_target
-from .encode import data_array
+from .encode import TAIL, array_head, blocks_head, in_base64, little_endian, packed_blocks
 from .lagrange import MAX_DEGREE, to_vtk, vtk_type
-from .transfer import pieces_in_rank_order
+from .transfer import pieces_in_rank_order, whole_blocks
 
 _HEAD = """<?xml version="1.0"?>
 <VTKFile type="UnstructuredGrid" version="%s" byte_order="LittleEndian" header_type="UInt64"
@@ -42,7 +45,7 @@ def write_vtu(path, comm, cell: str, degree: int, points, fields, cell_data=None
     Raises OptionError on all ranks for arrays that do not fit, names that differ between ranks, or a path that cannot
     be written; no partial file is left.
     """
-    path, piece, signature = given_path("The VTU file", path), b"", None
+    path, parts, signature = given_path("The VTU file", path), [], None
     with collectively(comm):
         element = element_for(cell, degree, facets)
         points = coordinates(points, element, facets=facets)
@@ -51,11 +54,13 @@ def write_vtu(path, comm, cell: str, degree: int, points, fields, cell_data=None
         signature = [(name, of.shape[-1]) for name, of in (*fields.items(), *cell_data.items())]
         if comm.rank == 0:
             check_target(path, ".vtu")
-        if len(points) or comm.rank == 0:
-            piece = _piece(element, points, fields, cell_data)
     _agree(comm, signature)
+    counts, cell_data = comm.allgather(len(points)), _of_one_type(comm, cell_data)
     with collectively(comm):
-        _append(path, comm, _head(element), piece)
+        parts = _parts(element, points, fields, cell_data, sum(counts[: comm.rank]), sum(counts))
+    parts = [part if isinstance(part, bytes) else _Packed.of(comm, *part) for part in parts]
+    with collectively(comm):
+        _write(path, comm, _stream(comm, [_head(element), *parts, _TAIL]))
     return path
 
 
@@ -68,18 +73,48 @@ def _agree(comm, signature: list[tuple[str, int]]) -> None:
             raise OptionError(f"{given}; give all ranks the same names and components.")
 
 
-def _append(path: Path, comm, head: bytes, piece: bytes) -> None:
-    """Write head, pieces and tail on rank 0. All pieces are received even if the file cannot be written."""
-    pieces = pieces_in_rank_order(comm, piece)
+def _write(path: Path, comm, stream: Iterator[bytes]) -> None:
+    """Write what the stream yields, on rank 0. It runs to its end even if the file cannot be written."""
     try:
         if comm.rank == 0:
             with atomic_file(path) as file:
-                file.write(head)
-                file.writelines(pieces)
-                file.write(_TAIL)
+                file.writelines(stream)
     finally:
-        for _ in pieces:
+        for _ in stream:
             pass
+
+
+@dataclass(frozen=True)
+class _Packed:
+    """This rank's blocks of an array of all ranks: its opening tag, its bytes on all ranks, and the packed blocks."""
+
+    head: bytes
+    total: int
+    blocks: list[bytes]
+
+    @classmethod
+    def of(cls, comm, name: str, values: np.ndarray) -> _Packed:
+        """The array whose part on this rank is `values` [row] or [row, component]. Collective."""
+        data = little_endian(values).tobytes()
+        total = comm.allreduce(len(data))
+        return cls(array_head(name, values), total, packed_blocks(whole_blocks(comm, data, encode.BLOCK)))
+
+
+def _stream(comm, parts: list[bytes | _Packed]) -> Iterator[bytes]:
+    """The bytes of the file, in order, on rank 0; others send theirs and yield nothing. Collective, to its end."""
+    for part in parts:
+        if isinstance(part, bytes):
+            if comm.rank == 0:
+                yield part
+            continue
+        sizes = comm.gather([len(block) for block in part.blocks])
+        packed = pieces_in_rank_order(comm, b"".join(part.blocks))
+        if comm.rank == 0:
+            yield part.head + blocks_head([size for of in sizes for size in of], part.total)
+            yield from in_base64(packed)
+            yield TAIL
+        else:
+            yield from packed
 
 
 def _head(element: ReferenceElement) -> bytes:
@@ -89,23 +124,37 @@ def _head(element: ReferenceElement) -> bytes:
     return (_HEAD % ("2.2" if element.cell == "hexahedron" and element.degree > 1 else "1.0")).encode()
 
 
-def _piece(element: ReferenceElement, points: np.ndarray, fields: dict, cell_data: dict) -> bytes:
-    """The `<Piece>` of this rank's cells."""
+def _of_one_type(comm, cell_data: dict) -> dict:
+    """Arrays of cells as floats where a rank has floats. Collective."""
+    found = comm.allgather({name: of.dtype for name, of in cell_data.items() if len(of)})
+    types = {name: [of[name] for of in found if name in of] for name in cell_data}
+    return {name: of.astype(np.result_type(*types[name])) if types[name] else of for name, of in cell_data.items()}
+
+
+def _parts(
+    element: ReferenceElement, points: np.ndarray, fields: dict, cell_data: dict, first: int, total: int
+) -> list:
+    """The `<Piece>` of all ranks' cells as text and this rank's parts (name, values) of its arrays.
+
+    first: number of this rank's first cell among the `total` of all ranks.
+    """
     degree = min(element.degree, MAX_DEGREE)
     sample = _Sampling(element, degree, points)
     num_cells, num_nodes = len(points), len(sample.straight)
-    parts = [b'<Piece NumberOfPoints="%d" NumberOfCells="%d">\n' % (num_cells * num_nodes, num_cells), b"<PointData>\n"]
-    parts += [data_array(name, sample(of)) for name, of in fields.items()]
-    parts += [b"</PointData>\n<CellData>\n"]
-    parts += [data_array(name, _padded(of, points.shape[2])) for name, of in cell_data.items()]
-    parts += [b"</CellData>\n<Points>\n", data_array("Points", sample(points)), b"</Points>\n<Cells>\n"]
-    parts += [
-        data_array("connectivity", np.arange(num_cells * num_nodes, dtype=np.int64)),
-        data_array("offsets", num_nodes * np.arange(1, num_cells + 1, dtype=np.int64)),
-        data_array("types", np.full(num_cells, vtk_type(element.cell, degree), np.uint8)),
+    ends = num_nodes * np.arange(first, first + num_cells + 1, dtype=np.int64)
+    return [
+        b'<Piece NumberOfPoints="%d" NumberOfCells="%d">\n<PointData>\n' % (total * num_nodes, total),
+        *((name, sample(of)) for name, of in fields.items()),
+        b"</PointData>\n<CellData>\n",
+        *((name, _padded(of, points.shape[2])) for name, of in cell_data.items()),
+        b"</CellData>\n<Points>\n",
+        ("Points", sample(points)),
+        b"</Points>\n<Cells>\n",
+        ("connectivity", np.arange(ends[0], ends[-1], dtype=np.int64)),
+        ("offsets", ends[1:]),
+        ("types", np.full(num_cells, vtk_type(element.cell, degree), np.uint8)),
         b"</Cells>\n</Piece>\n",
     ]
-    return b"".join(parts)
 
 
 class _Sampling:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 import numpy as np
 
 from petsc_hdg.errors import PhysicsError
-from petsc_hdg.given import shown
+from petsc_hdg.given import plural, shown
 from petsc_hdg.physics.dependence import Dependence, dependence
 from petsc_hdg.physics.device_text import device_text
 from petsc_hdg.physics.instance import Instance
@@ -74,6 +74,13 @@ class Physics:
         object.__setattr__(self, "_texts", tuple(reader.texts))
 
     terms: Terms = field(init=False, repr=False)
+
+    def __repr__(self) -> str:
+        said = [", ".join(f"{f.name} ({plural(f.components, 'component')})" for f in self.fields)]
+        said += [f"auxiliary {', '.join(a.name for a in self.auxiliary)}"] if self.auxiliary else []
+        said += [", ".join(f"{name} = {value:g}" for name, value in self.constants.items())] if self.constants else []
+        said += [f"{each.kind} on {each.label}" for each in (*self.dirichlet, *self.natural)]
+        return f"<Physics '{self.name}': {'; '.join(said)}>"
 
     @property
     def num_components(self) -> int:

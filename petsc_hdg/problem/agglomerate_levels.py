@@ -17,7 +17,7 @@ from ..discretizations import PolytopicDG
 from ..krylov.level_bounds import LevelBounds
 from ..mesh.petsc_c import set_block_sizes, set_passive_dm
 from ..operators import AgglomerateLevels
-from . import methods, two_level
+from . import direct, methods, two_level
 
 STEPS = 3  # of a smoother
 MOST_DIRECT = 10_000  # unknowns of the coarsest level that LU takes
@@ -78,8 +78,8 @@ def _set_coarse_solver(problem, coarse: PETSc.KSP) -> None:
     coarse.setType("preonly")
     if coarse.getOperators()[0].getSize()[0] > MOST_DIRECT:
         coarse.getPC().setType("gamg")
-    elif not problem.physics.dirichlet:
-        coarse.getPC().setType("svd")  # the matrix may be singular
+    else:
+        direct.set_type(problem, coarse.getPC())
 
 
 def _set_smoothers(problem, pc: PETSc.PC, symmetric: bool) -> None:
@@ -94,10 +94,10 @@ def _set_smoothers(problem, pc: PETSc.PC, symmetric: bool) -> None:
         smoother = pc.getMGSmoother(place)
         smoother.setType("chebyshev" if symmetric else "gmres")
         smoother.setTolerances(max_it=STEPS)
-        _set_blocks(smoother.getPC(), discretization, mat, symmetric)
+        set_blocks(smoother.getPC(), discretization, mat, symmetric)
 
 
-def _set_blocks(pc: PETSc.PC, discretization: PolytopicDG, mat: PETSc.Mat, symmetric: bool) -> None:
+def set_blocks(pc: PETSc.PC, discretization: PolytopicDG, mat: PETSc.Mat, symmetric: bool) -> None:
     """Block Jacobi over polytopes; along the flow of nonsymmetric matrices incomplete LU of each rank's part."""
     if not symmetric:
         pc.setType("bjacobi")

@@ -1,4 +1,5 @@
-"""The assembled trace matrix in the place of two levels that turn out not to suit it."""
+"""The assembled matrix in the place of levels: for solvers of the user's own and PCs that need one, and where two
+levels turn out not to suit a trace."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from ..discretizations import HybridizedDG
 from ..errors import collectively
 from ..operators.advice import INDEFINITE
 from ..options import MATRIX_FREE_PCS, is_given
-from . import matrices, preconditioners, solvers
+from . import matrices, preconditioners
 
 # An indefinite matrix, as of Helmholtz' equation, and methods that its levels mislead.
 _REASON = PETSc.KSP.ConvergedReason
@@ -22,9 +23,42 @@ def changes_course(problem, snes: PETSc.SNES) -> bool:
 
 
 def follow_user(problem, snes: PETSc.SNES) -> None:
-    """Assemble the trace matrix if the user gave the solver itself a PC that takes one. Collective."""
-    if _are_levels_ours(problem) and snes.getKSP().getPC().getType() not in ("mg", *MATRIX_FREE_PCS):
-        _assemble(problem, snes)
+    """Assemble the matrix if the user gave the solver itself a PC that takes one. Collective."""
+    if problem.options.pmat == "auto" and needs_matrix(snes.getKSP().getPC()):
+        take_matrix(problem)
+
+
+def needs_matrix(pc: PETSc.PC) -> bool:
+    """Whether a PC has a type that works on no shell matrix."""
+    return pc.getType() not in (None, "mg", *MATRIX_FREE_PCS)
+
+
+def take_matrix(problem) -> None:
+    """Have the assembled matrix in the place of levels, from now on and in all solvers of the problem. Collective."""
+    if problem.pmat == "aij" or (problem.assembles and "callbacks" in vars(problem)):
+        return
+    problem.pmat = "aij"
+    with collectively(problem.comm):
+        problem.operator.compile(matrices=True)
+    if "callbacks" not in vars(problem):
+        return
+    calls, sizes = problem.callbacks, (problem.discretization.dofmap.num_owned, problem.num_unknowns)
+    calls.assemble(calls.assembled or matrices.assembled_matrix(problem, sizes))
+    if "snes" in vars(problem):
+        _follow(problem, problem.snes)
+
+
+def _follow(problem, snes: PETSc.SNES) -> None:
+    """Give a solver of the problem the matrix, and another PC in the place of levels, with the user's options on top.
+    Collective."""
+    calls, ksp = problem.callbacks, snes.getKSP()
+    snes.setJacobian(calls.linearize, *problem.solver_matrices)
+    if ksp.getPC().getType() == "mg":
+        ksp.getPC().reset()
+        ksp.setOperators(calls.jacobian, calls.preconditioning)
+        preconditioners.set_defaults(problem, ksp)
+        preconditioners.set_from_options(problem, ksp)
+    preconditioners.smooth_by_pmat(problem, ksp.getPC())
 
 
 def _take(problem, snes: PETSc.SNES) -> bool:
@@ -33,8 +67,7 @@ def _take(problem, snes: PETSc.SNES) -> bool:
     is_ours = _are_levels_ours(problem) and not is_given(problem.prefix, "pc_type")
     if not is_ours or snes.getKSP().getConvergedReason() not in FAILURES:
         return False
-    _assemble(problem, snes)
-    _set_solver(problem, snes)
+    take_matrix(problem)
     return True
 
 
@@ -42,23 +75,3 @@ def _are_levels_ours(problem) -> bool:
     """Whether the problem has two levels that `-fe_pmat auto` chose for a trace."""
     is_trace = isinstance(problem.discretization, HybridizedDG)
     return is_trace and problem.options.pmat == "auto" and problem.pmat == "conforming"
-
-
-def _assemble(problem, snes: PETSc.SNES) -> None:
-    """Have the trace matrix in the place of the levels. Collective."""
-    problem.pmat = "aij"
-    with collectively(problem.comm):
-        problem.operator.compile(matrices=True)
-    calls, sizes = problem.callbacks, (problem.discretization.dofmap.num_owned, problem.num_unknowns)
-    calls.assemble(matrices.assembled_matrix(problem, sizes))
-    solvers.share_constants(calls)
-    snes.setJacobian(calls.linearize, calls.jacobian, calls.preconditioning)
-
-
-def _set_solver(problem, snes: PETSc.SNES) -> None:
-    """The solver of assembled trace matrices, and the user's options on top. Collective."""
-    calls, ksp = problem.callbacks, snes.getKSP()
-    ksp.getPC().reset()
-    ksp.setOperators(calls.jacobian, calls.preconditioning)
-    preconditioners.set_defaults(problem, ksp)
-    solvers.set_from_options(ksp)

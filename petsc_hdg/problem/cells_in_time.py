@@ -9,7 +9,6 @@ from ..operators import CellElimination, StateMatrix
 from ..operators.condensed.cell_elimination import StateCallbacks
 
 CELLS = "cells_"  # prefix of the solver around the elimination, behind the problem's own
-LINE_SEARCH = {"snes_linesearch_type": "l2"}  # which needs no product with the Jacobian
 
 
 def create_vec(problem) -> PETSc.Vec:
@@ -19,11 +18,6 @@ def create_vec(problem) -> PETSc.Vec:
     vector.setType(problem.vec_type)
     vector.set(0.0)
     return vector
-
-
-def search(problem) -> dict[str, str]:
-    """Options of SNES that such problems take by default."""
-    return LINE_SEARCH if problem.has_cell_states else {}
 
 
 def callbacks(problem, trace: PETSc.Mat, assembled, rough) -> StateCallbacks:

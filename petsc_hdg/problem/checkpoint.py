@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +12,7 @@ from .. import stages
 from ..errors import CheckpointError
 from ..mesh.canonical import FINE
 from ..output import checkpoint_file
+from . import checkpoint_about
 from .writers import claim
 
 
@@ -46,7 +48,7 @@ def _identity(problem) -> dict:
     return {
         "cell": mesh.cell,
         "cells": unknowns.cells.total,
-        "box": unknowns.cells.box,
+        "box": unknowns.cells.mesh.corners.ravel().tolist(),
         "places": unknowns.cells.digest,
         "sides": unknowns.cells.digest_of_boundaries(sorted({c.label for c in problem.physics.boundary})),
         "scheme": disc.name,
@@ -70,10 +72,13 @@ _WORDS = (
     ("space", "it is of -{prefix}poly_space {0}, and this run has {1}"),
     ("fields", "its fields and their components are {0}, and this physics has {1}"),
     ("cell", "its mesh has cells of shape {0}, and this one {1}"),
-    ("cells", "its mesh has {0} cells, and this one {1}"),
+    ("cells", "the number of its cells is {0}, and that of this mesh {1}"),
     ("box", "its mesh reaches from {0}, and this one from {1}"),
     ("places", "its mesh has as many cells as this one at other places"),
-    ("unknowns", "it has {0} unknowns, and this run {1}: other polytopes, or other components are essential"),
+    (
+        "unknowns",
+        "the number of its unknowns is {0}, and that of this run {1}: other polytopes, or other essential components",
+    ),
     ("order", "its unknowns belong to other polytopes, or other components are essential"),
     ("physics", "its physics has another text, name, boundary condition or constant's name"),
     ("sides", "conditions of its physics stand on other facets of the mesh"),
@@ -91,6 +96,8 @@ def _check(problem, path, given: dict) -> None:
         )
     for key, words in _WORDS:
         theirs = given.get(key)
+        if key not in unknown and not checkpoint_about.alike(theirs, mine[key]):
+            raise checkpoint_file.unclear(path)
         if key not in unknown and not _same(key, theirs, mine[key]):
             shown = [_shown(value) for value in (theirs, mine[key])]
             raise CheckpointError(
@@ -124,7 +131,8 @@ def write(problem, path, u, kind: str, t: float, step: int, numbers=None, vector
         if path == problem.options.checkpoint:
             claim(problem, path, "checkpoint", "fe_checkpoint", CheckpointError)
         given = {"u": u, **(vectors or {})}
-        _check_finite(path, given)
+        remedy = "what was written before is still there, a smaller step may help"
+        _check_finite(given, f"No checkpoint {path} was written", remedy)
         arrays = {
             name: problem.checkpoints.unknowns.order.collect(v.getArray(readonly=True)) for name, v in given.items()
         }
@@ -145,20 +153,25 @@ def write(problem, path, u, kind: str, t: float, step: int, numbers=None, vector
         checkpoint_file.write(path, problem.comm, about, arrays)
 
 
-def _check_finite(path, vectors: dict) -> None:
+def _check_finite(vectors: dict, what: str, remedy: str) -> None:
     """Raise CheckpointError for a state that nobody would go on from. Collective."""
     wrong = [name for name, vector in vectors.items() if not np.isfinite(vector.norm(PETSc.NormType.INFINITY))]
     if wrong:
-        raise CheckpointError(
-            f"No checkpoint {path} was written: '{wrong[0]}' has values that are no finite numbers; what was written "
-            "before is still there, a smaller step may help."
-        )
+        raise CheckpointError(f"{what}: '{wrong[0]}' has values that are no finite numbers; {remedy}.")
 
 
 def kind_of(problem, path) -> str:
     """What wrote a checkpoint. Collective. Raises CheckpointError on all ranks."""
-    with checkpoint_file.opened(path, problem.comm) as file:
+    with _opened(problem, path) as file:
         return file.about["kind"]
+
+
+@contextmanager
+def _opened(problem, path):
+    """The file, once it says what every checkpoint says. Collective. Raises CheckpointError on all ranks."""
+    with checkpoint_file.opened(path, problem.comm) as file:
+        checkpoint_about.check(path, file.about)
+        yield file
 
 
 def read(problem, path) -> Restart:
@@ -166,7 +179,7 @@ def read(problem, path) -> Restart:
 
     Raises CheckpointError on all ranks.
     """
-    with stages.stage("output"), checkpoint_file.opened(path, problem.comm) as file:
+    with stages.stage("output"), _opened(problem, path) as file:
         about, order = file.about, problem.checkpoints.unknowns.order
         _check(problem, path, about["problem"])
         vectors = {}
@@ -177,6 +190,7 @@ def read(problem, path) -> Restart:
         # A checkpoint may hold none, or those of another choice of what is eliminated: they are a first guess only.
         if interiors is not None and about.get("interior") == interiors.order.total:
             interiors.take(file.read("interior", (interiors.order.count,)))
+    _check_finite(vectors, f"The checkpoint {path} cannot be gone on from", checkpoint_file.REMEDY)
     if problem.physics.constants != about["constants"]:
         problem.set_constants(**about["constants"])
     u = vectors.pop("u")

@@ -11,6 +11,7 @@ from petsc4py import PETSc
 from .. import stages
 from ..errors import collectively
 from ..given import number
+from ..output import Picture
 from . import inputs, results, series
 from .integrals import Integrals
 from .points import Points
@@ -115,10 +116,56 @@ class Evaluated:
     def _integrals(self) -> Integrals:
         return Integrals(self)
 
-    def plot(self, path, u: PETSc.Vec, t: float = 0.0, **settings) -> None:
-        """Write a PNG picture of the first field of u. Collective."""
+    def plot(
+        self,
+        path,
+        u: PETSc.Vec,
+        t: float = 0.0,
+        *,
+        field: str | None = None,
+        values=None,
+        displacement=None,
+        cell_regions=None,
+        boundaries=None,
+        title: str = Picture.title,
+        subtitle: str = Picture.subtitle,
+        label: str = Picture.label,
+        mesh_lines: bool = Picture.mesh_lines,
+        inset: bool | tuple = Picture.inset,
+        contours: int = Picture.contours,
+        scale: float | None = Picture.scale,
+        colour_map: str | None = Picture.colour_map,
+        view: tuple[float, float] = Picture.view,
+        region_width: float | None = None,
+        dpi: int = Picture.dpi,
+    ) -> None:
+        """Write a PNG picture of a solution: in 2D shaded with contour lines, in 3D the lit outer surface. Collective.
+
+        field         name of the field that is shown, as `cell_values` names them (None: the first)
+        values        shown instead of a field: [cell], or [cell, node] or [cell, node, component] at the nodes of any
+                      degree, of this rank's cells; of several components the magnitude is shown
+        displacement  [cell, node, dim] at the nodes of any degree: the shape is drawn deformed by `scale` times this
+        scale         None: the largest displacement becomes a tenth of the mesh's size
+        cell_regions  [cell] integers: lines are drawn between regions (None: of poly_gpu between polytopes)
+        region_width  of these lines, in points (None: 1.2, 0.6 between polytopes)
+        boundaries    name -> (cells [n], local facets [n]), as Mesh.boundary_facets gives: coloured, with a legend (2D)
+        title, subtitle, label (of the colour bar)
+        mesh_lines    draw the edges of cells
+        inset         a magnified disc with the mesh (2D): True, (x, y) or (x, y, radius)
+        contours      about how many contour lines (2D; 0: none)
+        colour_map    name of one of matplotlib's (None: dark to light, or blue to red about 0 for values of both signs)
+        view          azimuth and elevation in degrees (3D)
+        dpi           pixels per inch of a picture some 8 inches wide
+
+        Raises OptionError on all ranks for what does not fit, a missing matplotlib, or a path that cannot be written.
+        """
         with stages.stage("output"):
-            results.write_png(self, path, u, t, **settings)
+            results.write_png(
+                self, path, u, t, field, values,
+                displacement=displacement, cell_regions=cell_regions, boundaries=boundaries, title=title,
+                subtitle=subtitle, label=label, mesh_lines=mesh_lines, inset=inset, contours=contours, scale=scale,
+                colour_map=colour_map, view=view, region_width=region_width, dpi=dpi,
+            )  # fmt: skip
 
     def report(self, u: PETSc.Vec | None = None) -> dict:
         """What was run and how it went; written to the file of `-fe_report` if given. Collective."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from ..operators.condensed.full import FullSystem
-from . import solvers
+from . import diagnosis, solvers
 
 
 def solve_full(problem, guess: PETSc.Vec | None = None) -> PETSc.Vec:
@@ -23,6 +23,7 @@ def solve_full(problem, guess: PETSc.Vec | None = None) -> PETSc.Vec:
     problem.newton_iterations, problem.linear_iterations = snes.getIterationNumber(), snes.getLinearSolveIterations()
     solvers.check_converged(snes)
     *problem.full, trace = system.split(x)
+    diagnosis.require_finite(problem, trace)
     for thing in (snes, x, system.matrix):
         thing.destroy()
     return trace

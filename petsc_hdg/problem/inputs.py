@@ -10,7 +10,7 @@ from ..discretizations import PolytopicDG
 from ..discretizations.dofmap import dof_nodes, element_nodes
 from ..discretizations.poly.projection import project, quadrature_points
 from ..errors import OptionError, PhysicsError, collectively
-from ..given import reals, shown
+from ..given import plural, reals, shown
 from ..options import Options
 from ..physics import Physics
 from ..reference import ReferenceElement
@@ -43,7 +43,7 @@ def require_vec(problem, u) -> None:
     for rank, (given, wanted) in enumerate(found):
         if given != wanted:
             wrong = (
-                f"A vector of {given} unknowns on rank {rank} was given to a problem that has {wanted} there"
+                f"A vector of {plural(given, 'unknown')} on rank {rank} was given to a problem that has {wanted} there"
                 if isinstance(given, int)
                 else f"{given} was given where a solution, a PETSc Vec, is wanted"
             )
@@ -98,8 +98,8 @@ def _by_region(mesh, name: str, value: dict, shape) -> np.ndarray:
     left = mesh.comm.allreduce(int(np.isnan(out[:, 0, 0]).sum()))
     if left:
         raise PhysicsError(
-            f"auxiliary field '{name}' has no value in {left} cells: the regions {', '.join(sorted(value))} do not "
-            f"cover the mesh, whose regions are {', '.join(mesh.cell_regions)}"
+            f"auxiliary field '{name}' has no value in {plural(left, 'cell')}: the regions "
+            f"{', '.join(sorted(value))} do not cover the mesh, whose regions are {', '.join(mesh.cell_regions)}"
         )
     return out
 

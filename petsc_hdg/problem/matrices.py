@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import weakref
+from functools import partial
+
+import numpy as np
 from petsc4py import PETSc
 
 from .. import stages
@@ -11,7 +15,7 @@ from ..errors import collectively
 from ..operators import AssembledMatrix, Callbacks, JacobianContext, TraceMatrix
 from ..operators.check import check_kernels
 from ..options import chosen_mat_type
-from . import agglomerate_levels, cells_in_time, coercivity, solvers, two_level
+from . import agglomerate_levels, cells_in_time, coercivity, field_splits, null_space, two_level
 
 _REASONS = {
     "symmetric": "symmetric",
@@ -27,14 +31,23 @@ def callbacks(problem) -> Callbacks:
             check_kernels(problem.operator)
     operator, sizes = problem.operator, (problem.discretization.dofmap.num_owned, problem.num_unknowns)
     with stages.stage("discretize"):
-        assembled = assembled_matrix(problem, sizes)
         conforming = two_level.conforming_subspace(problem)
+        if conforming is None and problem.pmat == "conforming":
+            problem.pmat = "aij"
+            with collectively(problem.comm):
+                operator.compile(matrices=True)
+        assembled = assembled_matrix(problem, sizes)
         levels = agglomerate_levels.agglomerate_levels(problem)
     jacobian, first = _jacobian(problem, sizes, assembled), coercivity.check_of(problem)
     rough = _rough(problem, sizes)
     if problem.has_cell_states:
-        return cells_in_time.callbacks(problem, jacobian, assembled, rough)
-    return Callbacks(operator, problem.access, jacobian, assembled, conforming, first, levels, rough)
+        calls = cells_in_time.callbacks(problem, jacobian, assembled, rough)
+    else:
+        calls = Callbacks(operator, problem.access, jacobian, assembled, conforming, first, levels, rough)
+    eps = float(np.finfo(problem.arrays.real).eps)
+    calls.null_space = null_space.NullSpace(problem.discretization, eps, problem.nullspace)
+    calls.set_up = partial(field_splits.split, weakref.proxy(problem))
+    return calls
 
 
 def derivative(problem) -> str:
@@ -59,7 +72,7 @@ def assembled_matrix(problem, sizes) -> AssembledMatrix | None:
     kind = chosen_mat_type(problem.options, problem.discretization.matrix_blocks() is not None)
     assembled = AssembledMatrix(problem.operator, sizes, problem.dm.comm, problem.vec_type, kind)
     if not isinstance(problem.discretization, PolytopicDG):
-        solvers.set_near_nullspace(problem.discretization, assembled.mat)
+        null_space.set_near_nullspace(problem.discretization, assembled.mat)
     return assembled
 
 

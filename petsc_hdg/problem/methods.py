@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 from petsc4py import PETSc
 
+from ..discretizations import HybridizedDG
 from ..options import given_text, is_given
 
 OURS = {"cg": "petsc_hdg.CG", "gmres": "petsc_hdg.GMRES", "fgmres": "petsc_hdg.FGMRES"}
 VECTORS = {"cg": 6, "gmres": 34, "fgmres": 64}  # that a method has at most
+IN_NEWTON = 1e-6  # relative tolerance of a linear solve in Newton's method
+ACCURACIES = 1e-12, 1e-10  # bounds of that of others: what rounding allows for, and what is asked for of coarse meshes
+PART = 0.01  # of the error of discretization that a linear solver may add
 MEMORY = 0.25  # part of the device's memory that they may take
 PCS = ("mg", "jacobi", "none")  # which run on the device; for any other vectors would come back
 
@@ -18,6 +24,25 @@ def take(problem, ksp: PETSc.KSP, method: str) -> None:
     if _on_device(problem, method):
         ksp.setType("python")
         ksp.setPythonType(OURS[method])
+
+
+def set_tolerance(problem, ksp: PETSc.KSP, ts: PETSc.TS | None = None) -> None:
+    """Relative tolerance before the user's options. Collective.
+
+    Linear physics, and a TS that solves one linear system a stage (rosw), get one below the error of discretization;
+    linear solves of others are a part of Newton's method.
+    """
+    alone = ts is not None and given_text(problem.prefix, "ts_type", ts.getType() or "") == "rosw"
+    ksp.setTolerances(rtol=_accuracy(problem) if alone or problem.physics.is_linear else IN_NEWTON)
+
+
+def _accuracy(problem) -> float:
+    """A part of the error of sin(πx) on a uniform mesh of as many cells, or of what is recovered of it. Collective."""
+    cells, is_dg = problem.comm.allreduce(problem.mesh.num_cells), issubclass(problem.scheme, HybridizedDG)
+    order = problem.options.degree + (2 if is_dg else 1)
+    expected = PART * (math.pi / order * cells ** (-1 / problem.mesh.dim)) ** order
+    least, most = ACCURACIES if problem.options.precision == "double" else ACCURACIES[1:] * 2
+    return min(most, max(least, expected))
 
 
 def change(problem, ksp: PETSc.KSP, method: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..errors import CheckpointError, OptionError
-from ..given import shown
+from ..given import plural, shown
 from . import checkpoint, series
 from .anew import begin_anew
 from .checkpointing import is_due, wanted
@@ -108,8 +108,8 @@ def load_steps(problem, values, u: PETSc.Vec):
         problem.checkpoints.interrupted = found.details if found.kind == "newton" else None
         if done > len(values):
             raise CheckpointError(
-                f"The checkpoint {problem.options.restart} has {done} steps of a load behind it, and this run has "
-                f"{len(values)}; restart with the steps that it was written with."
+                f"The checkpoint {problem.options.restart} has {plural(done, 'step')} of a load behind it, and this "
+                f"run has {len(values)}; restart with the steps that it was written with."
             )
     try:
         for number in range(done, len(values)):

@@ -48,7 +48,7 @@ class Points:
         if len(outside):
             first = ", ".join(f"{x:.6g}" for x in places[outside[0]])
             raise OptionError(
-                f"{len(outside)} of {len(places)} points lie outside of the mesh, the first is number {outside[0]} at "
+                f"points outside of the mesh: {len(outside)} of {len(places)}, the first is number {outside[0]} at "
                 f"({first}); give points of the mesh, whose cells between curved sides are what its nodes make of them"
             )
 

@@ -10,7 +10,7 @@ from ..discretizations import PolytopicDG
 from ..operators.advice import INDEFINITE
 from ..operators.spectrum import TOLERANCE, asymmetry
 from ..options import defaults_in_database, is_given
-from . import agglomerate_levels, anew, cells_in_time, methods, two_level
+from . import agglomerate_levels, anew, cells_in_time, coarse_solvers, direct, methods, solvers, two_level
 
 # Smoothers that see a facet's unknowns together; nonsymmetric systems are smoothed along the flow by incomplete LU.
 SYMMETRIC = {"mg_levels_pc_type": "pbjacobi"}
@@ -20,19 +20,16 @@ NONSYMMETRIC = {
     "mg_levels_pc_type": "bjacobi",
     "mg_levels_sub_pc_type": "ilu",
 }
-# Pᵀ A P. PETSc's own choice of several ranks sums what comes from others in the order in which it arrives; that of one
-# rank takes longer than two products.
-SAME_BITS = {"matptap_via": "allatonce"}
-TWO_PRODUCTS = {"matptap_via": "rap"}
+MOST_ITERATIONS = 10_000  # of a KSP to which nobody gave another number
 
 
 def set_defaults(problem, ksp: PETSc.KSP) -> None:
     """Preconditioner, and Krylov method where the scheme has one of its own, before the user's options. Collective.
 
     Agglomerates for polytopic ones (see agglomerate_levels), two levels where `conforming` was chosen (see
-    two_level); GAMG on the assembled matrix, incomplete LU if it is of polytopes; without one Jacobi, or block Jacobi
-    over the facets of a trace. Trace systems and discontinuous schemes of linear physics whose matrix
-    is symmetric are solved by CG, others by GMRES.
+    two_level); GAMG on the assembled matrix, a direct solver if it is small (see direct), incomplete LU if it is of
+    polytopes; without one Jacobi, or block Jacobi over the facets of a trace. Trace systems and discontinuous schemes
+    of linear physics whose matrix is symmetric are solved by CG, others by GMRES.
     """
     ksp = cells_in_time.trace_solver(problem, ksp)
     calls, pc = problem.callbacks, ksp.getPC()
@@ -42,7 +39,7 @@ def set_defaults(problem, ksp: PETSc.KSP) -> None:
     elif calls.assembled is not None and isinstance(problem.discretization, PolytopicDG):
         pc.setType("bjacobi")  # incomplete LU of each rank's part
     elif calls.assembled is not None:
-        pc.setType("gamg")
+        direct.set_type_or(problem, pc, calls.assembled.mat, "gamg")
     else:
         _set_jacobi(problem, pc)
     if problem.follows_symmetry:
@@ -64,6 +61,21 @@ def _krylov(problem, symmetric: bool) -> str:
     return "cg" if symmetric else "gmres"
 
 
+def set_from_options(problem, solver) -> None:
+    """Apply PETSc's options to a SNES, TS or KSP of the problem. Collective. Raises OptionError."""
+    solvers.set_from_options(solver)
+    snes = solver.getSNES() if isinstance(solver, PETSc.TS) else solver
+    ksp = snes.getKSP() if isinstance(snes, PETSc.SNES) else snes
+    smooth_by_pmat(problem, cells_in_time.trace_solver(problem, ksp).getPC())
+
+
+def smooth_by_pmat(problem, pc: PETSc.PC) -> None:
+    """Have multigrid smooth its finest level by the assembled matrix where there is one, not by products that are
+    computed anew, unless the user gives -pc_use_amat."""
+    if problem.callbacks.assembled is not None and not is_given(problem.prefix, "pc_use_amat"):
+        pc.setUseAmat(False)
+
+
 @contextmanager
 def smoothing(problem, snes: PETSc.SNES):
     """Context manager: options of GAMG while it is set up in a solve. Collective.
@@ -73,15 +85,8 @@ def smoothing(problem, snes: PETSc.SNES):
     Krylov method follows. Where matrices read those that changed, preconditioners forget what they keep of former ones.
     """
     anew.follow_data(problem, snes)
-    with defaults_in_database("", _coarse_products(problem), unless="matptap_via"), _smoothing(problem, snes):
+    with coarse_solvers.products(problem), _smoothing(problem, snes):
         yield
-
-
-def _coarse_products(problem) -> dict[str, str]:
-    """How PETSc multiplies the matrices of coarse levels."""
-    if problem.comm.size == 1:
-        return TWO_PRODUCTS
-    return SAME_BITS if problem.options.deterministic and problem.comm.size > 2 else {}
 
 
 def _smoothing(problem, snes: PETSc.SNES):
@@ -136,13 +141,20 @@ def is_symmetric(problem) -> bool:
 
 
 def met_indefinite(problem, snes: PETSc.SNES) -> bool:
-    """Whether conjugate gradients, unless the user chose them, gave up a symmetric matrix as indefinite, and left the
-    state as it was. The next solve takes the method and the smoothers of nonsymmetric matrices. Collective."""
+    """Whether conjugate gradients, unless the user chose them, gave up a symmetric matrix as indefinite or stalled, and
+    left the state as it was. The next solve takes the method and the smoothers of nonsymmetric matrices. Collective."""
     ksp, chosen = cells_in_time.trace_solver(problem, snes.getKSP()), is_given(problem.prefix, "ksp_type")
-    met = problem.symmetric and not chosen and methods.has_taken(ksp, "cg") and ksp.getConvergedReason() in INDEFINITE
+    gave_up = ksp.getConvergedReason() in INDEFINITE or _stalled(ksp)
+    met = problem.symmetric and not chosen and methods.has_taken(ksp, "cg") and gave_up
     if met:
         problem.symmetric = False
     return bool(met)
+
+
+def _stalled(ksp: PETSc.KSP) -> bool:
+    """Whether a KSP came to the last iteration that PETSc gives it by default."""
+    stopped = ksp.getConvergedReason() == PETSc.KSP.ConvergedReason.DIVERGED_MAX_IT
+    return stopped and ksp.getTolerances()[3] >= MOST_ITERATIONS
 
 
 def _found_symmetric(problem, calls) -> bool:

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from petsc4py import PETSc
 
-from .. import stages
+from .. import lifetimes, stages
 from ..alive import Alive
 from ..device import Arrays, Device, VecAccess, ranks
 from ..device.context import is_viennacl
@@ -15,20 +15,25 @@ from ..discretizations import CondensedDiscretization, InteriorPenalty, Polytopi
 from ..discretizations.costs import cell_costs
 from ..discretizations.transposition import DeviceLimits
 from ..errors import SolveError, collectively
+from ..given import plural
 from ..mesh.given_meshes import require_mesh
 from ..operators import Callbacks, create_operator
-from ..options import ASSEMBLED, ATTACHED, Options, chosen_pmat
+from ..options import ASSEMBLED, Options, chosen_pmat, takes_differences
 from . import (
     anew,
     assembled_instead,
+    attached,
     cells_in_time,
-    checkpointing,
+    compatible,
     diagnosis,
+    field_splits,
+    gauge,
     inputs,
     joint_newton,
-    leftovers,
     matrices,
+    methods,
     newton_checkpoints,
+    null_space,
     preconditioners,
     results,
     solvers,
@@ -49,18 +54,22 @@ class Problem(Restartable, Evaluated):
     mesh     petsc_hdg.Mesh; `problem.mesh` is another one where poly_gpu moves cells to make polytopes
     physics  petsc_hdg.Physics
     options  petsc_hdg.Options; read from PETSc's database (with `prefix`) if None
+    nullspace {field: "constant", "rigid" or "none"}: what the Jacobian maps to zero there, constants of each component
+             with or without rotations, or nothing that solvers should know of; fields that are not named are found out
     defaults values of options where the user gives none, for example degree=2
 
+    num_unknowns counts the free degrees of freedom of all ranks.
     Building one is collective. Raises OptionError, MeshError, PhysicsError or DeviceError on all ranks.
     """
 
-    def __init__(self, mesh, physics, options: Options | None = None, prefix: str = "", **defaults):
+    def __init__(self, mesh, physics, options: Options | None = None, prefix: str = "", nullspace=None, **defaults):
         self.comm = require_mesh(mesh, "A problem").comm
         self.options = inputs.chosen_options(physics, options, prefix, defaults)
         self.scheme = scheme(self.options)
         with stages.stage("mesh"):
             self.mesh = mesh = self.scheme.on_mesh(mesh, self.options)
         self.physics = physics = self.scheme.prepared(physics, self.options, mesh.dim)
+        self.nullspace = null_space.checked_claims(physics, mesh.dim, nullspace)
         self.prefix = self.options.prefix
         self.newton_iterations = self.linear_iterations = self.time_steps = self.time = None  # of the last run
         self.after_step = []  # functions of a TS, called after each step of those that the problem is attached to
@@ -76,12 +85,16 @@ class Problem(Restartable, Evaluated):
             self.discretization = self.scheme(mesh, physics, self.options, DeviceLimits.of(self.device))
             self.device.memory.unknowns = self.discretization.dofmap.num_owned  # numbering is collective
             self.device.memory.ranks = self.comm.size
+            self.num_unknowns = self.comm.allreduce(self.discretization.dofmap.num_owned)
         with stages.stage("compile"):
             self._create_operator()
         if self.options.kernel_view:
             results.view_kernels(self)
         if self.options.view:
             PETSc.Sys.Print(self.view(), comm=mesh.dm.comm)
+
+    def __repr__(self) -> str:
+        return f"<Problem '{self.physics.name}' by {self.discretization!r}: {plural(self.num_unknowns, 'unknown')}>"
 
     def _choose_device(self) -> None:
         """The device of PETSc's vectors if they live on one, else the one that `-fe_device` names."""
@@ -99,7 +112,7 @@ class Problem(Restartable, Evaluated):
     def _create_operator(self) -> None:
         self.arrays = Arrays(self.device, self.options.precision)
         self.access = VecAccess(self.arrays)
-        leftovers.make_room(self)
+        lifetimes.make_room(self.comm, self.num_unknowns)
         with collectively(self.comm):  # so that a lack of memory, or a kernel that fails, is everyone's
             self.operator = create_operator(self.discretization, self.arrays)
             self.operator.compile(matrices=self.assembles)
@@ -134,11 +147,6 @@ class Problem(Restartable, Evaluated):
     def vec_mode(self) -> str:
         """`host` (staged) or `viennacl` (zero-copy)."""
         return self.access.mode
-
-    @cached_property
-    def num_unknowns(self) -> int:
-        """Free degrees of freedom over all ranks."""
-        return self.comm.allreduce(self.discretization.dofmap.num_owned)
 
     @property
     def missing_auxiliary(self) -> tuple[str, ...]:
@@ -199,36 +207,54 @@ class Problem(Restartable, Evaluated):
             )
         return matrices.callbacks(self)
 
-    def attach(self, solver) -> None:
-        """Set residual and Jacobian of the user's own SNES or TS, and, where no matrix is assembled, KSP and PC."""
-        inputs.solver(solver)
-        self.settle_pmat(ATTACHED)
-        self.connect(solver)
+    def matrix(self, u: PETSc.Vec | None = None) -> PETSc.Mat:
+        """The Jacobian at u (zero if None) as an assembled matrix that is the caller's (collective).
+
+        Raises SolveError where the problem assembles none: give the problem pmat="aij".
+        """
         calls = self.callbacks
-        if self.has_cell_states or calls.conforming is not None or calls.levels is not None:  # no defaults in PETSc
-            snes = solver.getSNES() if isinstance(solver, PETSc.TS) else solver
-            preconditioners.set_defaults(self, snes.getKSP())
+        if calls.assembled is None:
+            raise SolveError(f"the problem assembles no matrix (-fe_pmat is {self.pmat}); give it pmat='aij'")
+        calls.forget()
+        calls.linearize(None, self.create_vec() if u is None else u, calls.jacobian, calls.preconditioning)
+        return calls.preconditioning.duplicate(copy=True)
+
+    def index_sets(self) -> dict[str, PETSc.IS]:
+        """Numbers of the unknowns of each field in PETSc's vectors, ascending, by the field's name. Collective."""
+        return field_splits.index_sets(self)
+
+    def attach(self, solver) -> None:
+        """Set residual and Jacobian of the user's own SNES or TS, and types of its KSP and PC where it has none yet.
+
+        The PC gets the assembled matrix where `-fe_pmat auto` can have one (`cg_gpu` up to degree 4, `hdg_gpu`,
+        `poly_gpu`, any scheme with a -pc_type that needs it), whatever solvers were made before; from then on the
+        problem's own solvers take it too. Else it gets levels. A TS has its type before, or by -ts_type. Collective.
+        Raises PhysicsError or OptionError for what the type does not take.
+        """
+        attached.attach(self, solver)
 
     def settle_pmat(self, assembled: int = ASSEMBLED) -> None:
         """Have a matrix where a solver made now asks for one: a PC of the user's own (up to the degree `assembled` of
         continuous elements), or a -pc_type that came into PETSc's database after the problem. Collective."""
-        wanted = chosen_pmat(self.options, self.physics, self.derivative, assembled)
-        if wanted == "aij" != self.pmat and "callbacks" not in vars(self):
-            self.pmat = wanted
-            with collectively(self.comm):
-                self.operator.compile(matrices=True)
+        if chosen_pmat(self.options, self.physics, self.derivative, assembled) == "aij":
+            assembled_instead.take_matrix(self)
+
+    @property
+    def solver_matrices(self) -> tuple[PETSc.Mat, PETSc.Mat]:
+        """The Jacobian of solvers and the matrix of their preconditioners: the assembled one as both where PETSc fills
+        it by differences."""
+        calls = self.callbacks
+        jacobian = calls.preconditioning if takes_differences(self.prefix) else calls.jacobian
+        return jacobian, calls.preconditioning
 
     def connect(self, solver) -> None:
         """Set residual and Jacobian of a SNES or TS, and nothing else."""
         calls, solver = self.callbacks, inputs.solver(solver)
         if isinstance(solver, PETSc.TS):
             time_stepping.prepare(self, solver)
-            solver.setIFunction(calls.ifunction, self.create_vec())
-            solver.setIJacobian(calls.ijacobian, calls.jacobian, calls.preconditioning)
-            checkpointing.watch(self, solver)
         else:
             solver.setFunction(calls.residual, self.create_vec())
-            solver.setJacobian(calls.linearize, calls.jacobian, calls.preconditioning)
+            solver.setJacobian(calls.linearize, *self.solver_matrices)
 
     def create_snes(self) -> PETSc.SNES:
         """A SNES with residual and Jacobian attached, our defaults, and the user's options on top.
@@ -243,9 +269,9 @@ class Problem(Restartable, Evaluated):
         self.connect(snes)
         if self.physics.is_linear:
             snes.setType("ksponly")
-        snes.getKSP().setTolerances(rtol=1e-10 if self.physics.is_linear else 1e-6)
+        methods.set_tolerance(self, snes.getKSP())
         preconditioners.set_defaults(self, snes.getKSP())
-        solvers.set_from_options(snes)
+        preconditioners.set_from_options(self, snes)
         return snes
 
     @Alive("The solver of the problem (problem.snes)")
@@ -263,10 +289,12 @@ class Problem(Restartable, Evaluated):
                 return solve_full(self, u)
             with newton_checkpoints.resumed(self, u):
                 self.operator.restart()
-                solvers.settle_constants(self, u)
+                self.callbacks.null_space.restart()
+                compatible.check(self, u)
                 self.newton_iterations = self.linear_iterations = 0
                 joint_newton.solve(self, u)
             diagnosis.check_solved(self, u)
+            gauge.make_orthogonal(self, u)
         return u
 
     def solve_from(self, u: PETSc.Vec) -> None:

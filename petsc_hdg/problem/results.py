@@ -12,6 +12,7 @@ from ..device import ranks
 from ..discretizations import CellField, PolytopicDG
 from ..discretizations.dofmap import element_nodes
 from ..errors import OptionError, collectively
+from ..given import plural, shown
 from ..mesh.labels import EXTERIOR
 from ..reference import ReferenceElement, on_facets
 from . import balance, matrices
@@ -80,13 +81,24 @@ def _polytope_numbers(problem) -> np.ndarray:
     return numbers[polytopes.of_cell]
 
 
-def write_png(problem, path, u, t: float = 0.0, **settings) -> None:
-    """Write a picture of the first field; with poly_gpu polytopes are outlined. Collective."""
+def write_png(problem, path, u, t: float = 0.0, field: str | None = None, values=None, **settings) -> None:
+    """Write a picture of a field, the first one by default, or of other values; with poly_gpu polytopes are outlined.
+    Collective. Raises OptionError for a field that there is not."""
     degree, points, fields = _at_output_nodes(problem, u, t)
-    first = next(iter(fields.values()))
-    if isinstance(problem.discretization, PolytopicDG):
-        settings = {"cell_regions": _polytope_numbers(problem), "region_width": OUTLINE_WIDTH, **settings}
-    output.plot(path, problem.comm, problem.mesh.cell, degree, points, first, **settings)
+    with collectively(problem.comm):
+        if field is not None and (values is not None or field not in fields):
+            raise OptionError(
+                f"A picture of the field {shown(field)}{'' if values is None else ' and of other values'} was asked "
+                f"for; give one of the fields {', '.join(fields)}, or values."
+            )
+    if values is None:
+        values = fields[field] if field is not None else next(iter(fields.values()))
+    outlined = isinstance(problem.discretization, PolytopicDG) and settings["cell_regions"] is None
+    if outlined:
+        settings["cell_regions"] = _polytope_numbers(problem)
+    if settings["region_width"] is None:
+        settings["region_width"] = OUTLINE_WIDTH if outlined else output.Picture.region_width
+    output.plot(path, problem.comm, problem.mesh.cell, degree, points, values, **settings)
 
 
 def view_kernels(problem) -> None:
@@ -121,7 +133,7 @@ def report(problem, u=None) -> dict:
         "backend": problem.discretization.name,
         "degree": problem.options.degree,
         "ranks": problem.comm.size,
-        "cells": problem.comm.allreduce(problem.mesh.num_cells),
+        "cells": problem.mesh.num_cells_all,
         "dofs": problem.num_unknowns,
         "device": problem.device.name,
         "precision": problem.options.precision,
@@ -159,15 +171,15 @@ def summary(data: dict) -> str:
 def describe(problem) -> str:
     """Discretization, device and Vec mode in a few lines. Collective."""
     disc, options = problem.discretization, problem.options
-    cells = problem.comm.allreduce(problem.mesh.num_cells)
+    cells = problem.mesh.num_cells_all
     names = ", ".join(f"{s.name} ({s.components} × degree {s.element.degree})" for s in disc.spaces)
     kernel, variant = problem.operator.main_kernel.spec, getattr(disc, "variant", "condensed")
     shape = ", ".join(f"{k.lower()} {kernel.macros[k]}" for k in ("THREADS", "CELLS", "BATCHES") if k in kernel.macros)
     lines = [
-        f"scheme: {disc.name}, physics '{problem.physics.name}', {cells} {problem.mesh.cell} cells "
-        f"(geometry of degree {problem.mesh.geometry.degree}) on {problem.comm.size} ranks",
-        f"  fields: {names}; {problem.num_unknowns} unknowns; "
-        f"quadrature of degree {disc.quadrature_degree}, {disc.quadrature.num_points} points",
+        f"scheme: {disc.name}, physics '{problem.physics.name}', {plural(cells, f'{problem.mesh.cell} cell')} "
+        f"(geometry of degree {problem.mesh.geometry.degree}) on {plural(problem.comm.size, 'rank')}",
+        f"  fields: {names}; {plural(problem.num_unknowns, 'unknown')}; "
+        f"quadrature of degree {disc.quadrature_degree}, {plural(disc.quadrature.num_points, 'point')}",
         f"  kernel: {variant} ({shape or 'one thread a cell'}), {options.precision} precision, "
         f"{'linear' if problem.physics.is_linear else 'nonlinear'}",
         *([f"  '{EXTERIOR}' is {problem.mesh.left_out}"] if problem.mesh.left_out else []),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import numpy as np
 from petsc4py import PETSc
 
 from .. import stages
 from ..alive import Alive
 from ..discretizations.slab_space import SlabSpace
 from ..errors import OptionError, PhysicsError, SolveError, collectively
-from ..given import function, number, shown, whole_number
+from ..given import function, number, plural, shown, whole_number
 from ..mesh import petsc_c
 from ..operators.check import check_kernels
 from ..operators.matfree import JacobianContext
@@ -140,6 +141,10 @@ class SpaceTime:
         self.newton_iterations += self.snes.getIterationNumber()
         self.linear_iterations += self.snes.getLinearSolveIterations()
         solvers.check_converged(self.snes, self.problem.operator.failure)
+        if not np.isfinite(self.solution.norm(PETSc.NormType.NORM_1)):
+            raise SolveError(
+                "the slab's solution is not finite; look at f0, f1, the conditions and the state before it"
+            )
 
     def begin(self, u: PETSc.Vec, time: float, length: float) -> None:
         """Go to the slab (time, time + length) with u before it; `solution` becomes u at all times. Collective."""
@@ -273,4 +278,4 @@ def _check(problem, degree, space, points) -> None:
     if not isinstance(space, str) or space not in ("tensor", "total"):
         raise OptionError(f"{prefix}poly_time_space is {shown(space)}; give tensor or total")
     if points is not None and whole_number("The number of points in time", points, 1, MOST_POINTS) < degree + 1:
-        raise OptionError(f"{points} points in time are too few for degree {degree}; give at least {degree + 1}")
+        raise OptionError(f"{plural(points, 'point')} in time cannot hold degree {degree}; give at least {degree + 1}")

@@ -6,10 +6,11 @@ from contextlib import contextmanager
 
 from petsc4py import PETSc
 
+from ..lifetimes import Context
 from ..mesh import petsc_time
 
 
-class StandIn:
+class StandIn(Context):
     """A SNES (-snes_type python) whose solutions are given; the first is found by the true one if `first` is that."""
 
     def __init__(self, answer: PETSc.Vec, first: PETSc.SNES | None = None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from contextlib import nullcontext
 
 from petsc4py import PETSc
 
@@ -10,17 +11,37 @@ from .. import stages
 from ..errors import OptionError, SolveError
 from ..given import function, number
 from ..options import ASSEMBLED, ATTACHED, defaults_in_database, loses_levels
-from . import cells_in_time, checkpointing, diagnosis, first_slope, inputs, preconditioners, solvers, traffic
+from . import (
+    cells_in_time,
+    checkpointing,
+    diagnosis,
+    explicit,
+    first_slope,
+    inputs,
+    methods,
+    preconditioners,
+    solvers,
+    traffic,
+)
 
 MOST_STEPS = 2**31 - 2  # the end time ends a run, not PETSc's 5000 steps
 FIXED = {"ts_adapt_type": "none"}  # the step is the one that is asked for, unless the user wants another controller
 
 
 def prepare(problem, ts: PETSc.TS) -> None:
-    """Tell a TS of what kind the system is, and make it call the problem's `after_step`."""
-    ts.setEquationType(PETSc.TS.EquationType.IMPLICIT)  # else ARKIMEX takes the identity for the mass matrix
+    """Give a TS the problem's system in the form that its method takes, and make it call `after_step` and write what
+    options ask for. Collective. Raises PhysicsError or OptionError for what the method does not take."""
+    explicit.check(problem, ts)
+    calls = problem.callbacks
+    if explicit.is_explicit(ts):
+        ts.setRHSFunction(explicit.RightHandSide(problem), problem.create_vec())
+    else:
+        ts.setEquationType(PETSc.TS.EquationType.IMPLICIT)  # else ARKIMEX takes the identity for the mass matrix
+        ts.setIFunction(calls.ifunction, problem.create_vec())
+        ts.setIJacobian(calls.ijacobian, *problem.solver_matrices)
     if ts.getPostStep() is None:
         ts.setPostStep(_caller(problem))
+    checkpointing.watch(problem, ts)
 
 
 def _caller(problem):
@@ -49,21 +70,24 @@ def create_ts(problem) -> PETSc.TS:
     ts.setErrorIfStepFails(False)  # the reason is told by a SolveError instead
     problem.settle_pmat(ATTACHED if loses_levels(problem.prefix) else ASSEMBLED)
     problem.connect(ts)
-    snes = ts.getSNES()
-    linear = problem.physics.is_linear
-    if linear:
-        snes.setType("ksponly")
-    snes.getKSP().setTolerances(rtol=1e-10 if linear else 1e-6)
-    preconditioners.set_defaults(problem, snes.getKSP())
+    if not explicit.is_explicit(ts):
+        _set_defaults(problem, ts)
     set_from_options(problem, ts)
     return ts
+
+
+def _set_defaults(problem, ts: PETSc.TS) -> None:
+    snes = ts.getSNES()
+    if problem.physics.is_linear:
+        snes.setType("ksponly")
+    methods.set_tolerance(problem, snes.getKSP(), ts)
+    preconditioners.set_defaults(problem, snes.getKSP())
 
 
 def set_from_options(problem, ts: PETSc.TS) -> None:
     """Apply PETSc's options to a TS whose steps are fixed by default. Collective. Raises OptionError."""
     with defaults_in_database(problem.prefix, FIXED, unless="ts_adapt_type"):
-        with defaults_in_database(problem.prefix, cells_in_time.search(problem), unless="snes_linesearch_type"):
-            solvers.set_from_options(ts)
+        preconditioners.set_from_options(problem, ts)
 
 
 def solve_in_time(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float = 0.0, monitor=None) -> PETSc.Vec:
@@ -118,15 +142,27 @@ def advance(problem, ts: PETSc.TS, u: PETSc.Vec, monitor=None) -> None:
     try:
         with solvers.agreed(problem.comm, ts), stages.stage("solve"), traffic.counted(problem):
             problem.operator.restart()
-            with preconditioners.smoothing(problem, ts.getSNES()):
+            with _smoothing(problem, ts):
                 ts.solve(u)
     finally:
         for call in calls:
             problem.after_step.remove(call)
-    problem.newton_iterations, ksp = ts.getSNESIterations(), ts.getSNES().getKSP()
-    problem.linear_iterations = cells_in_time.iterations(problem, ksp, ts.getKSPIterations())
+    problem.newton_iterations, problem.linear_iterations = ts.getSNESIterations(), _linear_iterations(problem, ts)
     problem.time_steps, problem.time = ts.getStepNumber(), ts.getTime()
     _check_converged(problem, ts)
+    diagnosis.require_finite(problem, u, t=ts.getTime())
+
+
+def _smoothing(problem, ts: PETSc.TS):
+    is_explicit = explicit.is_explicit(ts)
+    return nullcontext() if is_explicit else preconditioners.smoothing(problem, ts.getSNES())
+
+
+def _linear_iterations(problem, ts: PETSc.TS) -> int:
+    """Iterations of linear solvers in a run: of steps, or of the mass matrix of explicit ones."""
+    if explicit.is_explicit(ts):
+        return ts.getRHSFunction()[1][0].iterations
+    return cells_in_time.iterations(problem, ts.getSNES().getKSP(), ts.getKSPIterations())
 
 
 def _monitoring(monitor):

@@ -10,6 +10,7 @@ from mpi4py.MPI import MAX
 from petsc4py import PETSc
 
 from ..device.memory import size
+from ..given import plural
 
 
 class Traffic:
@@ -67,7 +68,7 @@ def lines(problem) -> list[str]:
         found = [rank[name] for rank in ranks if name in rank]
         down, up = (sum(counts[key] for counts in found) for key in ("h2d", "d2h"))
         calls = max(counts["calls"] for counts in found)
-        start = f"  {name}, {calls} calls: {size(down)}" if name else f"solve: {size(down)} copied"
+        start = f"  {name}, {plural(calls, 'call')}: {size(down)}" if name else f"solve: {size(down)} copied"
         said.append(f"{start} to the device, {size(up)} to the host")
     vectors = f"  Vec mode: {problem.vec_mode} ({problem.vec_type} vectors)"
     return [*said, *halo_lines(problem), memory_line(problem), vectors]
@@ -82,7 +83,9 @@ def halo_lines(problem) -> list[str]:
     waited, share = max(comm.allgather((found.waited, found.waited / max(seconds, 1e-9))))
     windows, messages = comm.allreduce(found.windows), comm.allreduce(found.messages)
     how = f"{size(windows)} by shared memory, {size(messages)} by messages"
-    return [f"  halo, {count} exchanges: {how}; the host waited {waited:.3g} s, {100 * share:.1f} % of the solve"]
+    return [
+        f"  halo, {plural(count, 'exchange')}: {how}; the host waited {waited:.3g} s, {100 * share:.1f} % of the solve"
+    ]
 
 
 def memory_line(problem) -> str:

@@ -20,15 +20,15 @@ INVERSE = "petsc_hdg_inverse_diagonal"  # attribute of a Jacobian: state, 1 / di
 _REASON = PETSc.KSP.ConvergedReason
 
 
-def check(problem, u: PETSc.Vec) -> None:
+def check(problem, u: PETSc.Vec, residual: PETSc.Vec) -> None:
     """Warn, on rank 0, of a linear solve that met its relative tolerance and left an error far above it. Collective.
 
-    It costs a residual of the scheme, and with a new matrix its diagonal.
+    residual: F(u), which changes.   With a new matrix it costs its diagonal.
     """
     ksp = problem.snes.getKSP()
-    if not problem.physics.is_linear or not _asks(ksp):
+    if not _asks(ksp):
         return
-    rtol, error, size = ksp.getTolerances()[0], least_error(problem, u), ksp.getSolution().norm()
+    rtol, error, size = ksp.getTolerances()[0], least_error(problem, residual), ksp.getSolution().norm()
     rounding = float(np.finfo(problem.arrays.real).eps) * u.norm()
     if error > max(LOOSE * rtol * size, ROUNDINGS * rounding) and problem.comm.rank == 0:
         warnings.warn(_sentence(problem, rtol, error / size if size else np.inf), stacklevel=2)
@@ -42,17 +42,13 @@ def _asks(ksp: PETSc.KSP) -> bool:
     return reason != _REASON.CONVERGED_ATOL or ksp.getResidualNorm() == 0
 
 
-def least_error(problem, u: PETSc.Vec) -> float:
-    """Norm of D⁻¹ F(u), without what the matrix cannot reach where its null space is known. Collective."""
-    calls, residual = problem.callbacks, u.duplicate()
-    calls.residual(problem.snes, u, residual)
-    null_space = calls.jacobian.getTransposeNullSpace()
+def least_error(problem, residual: PETSc.Vec) -> float:
+    """Norm of D⁻¹ F(u), without what the matrix cannot reach where its null space is known, from F(u). Collective."""
+    null_space = problem.callbacks.jacobian.getTransposeNullSpace()
     if null_space.handle:
         null_space.remove(residual)
     residual.pointwiseMult(residual, _inverse_diagonal(problem))
-    norm = residual.norm()
-    residual.destroy()
-    return norm
+    return residual.norm()
 
 
 def _inverse_diagonal(problem) -> PETSc.Vec:

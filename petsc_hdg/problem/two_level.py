@@ -16,12 +16,14 @@ from ..mesh.petsc_c import set_passive_dm
 from ..operators import ConformingSubspace
 from ..operators.cell_blocks import CellBlocks
 from ..options import defaults_in_database
-from . import methods
-from .solvers import set_near_nullspace
+from . import direct, methods
+from .coarse_solvers import CoarseSolvers
+from .null_space import set_near_nullspace
 
 STEPS = 3  # of a smoother
 # Aggregates of neighbours only, and no weak couplings in them: one cycle is then nearly an exact solve.
 COARSE = {
+    "pc_gamg_coarse_eq_limit": str(direct.FEW),
     "pc_gamg_aggressive_coarsening": "0",
     "pc_gamg_threshold": "0.02",
     "pc_gamg_reuse_interpolation": "0",  # coefficients may have changed by orders of magnitude since the last solve
@@ -38,10 +40,13 @@ MEMORY = 0.25  # part of the device's memory that cell blocks may take
 
 
 def conforming_subspace(problem) -> ConformingSubspace | None:
-    """The coarse level, None if the problem has another preconditioner. Collective."""
+    """The coarse level, None if the problem has another preconditioner, or if that level has no unknowns or not fewer
+    than the scheme. Collective."""
     if problem.pmat != "conforming":
         return None
     conforming = ConformingSubspace(problem.operator, problem.access, problem.dm.comm, problem.vec_type)
+    if not 0 < conforming.mat.getSize()[0] < problem.num_unknowns:
+        return None
     set_near_nullspace(conforming.discretization, conforming.mat)
     return conforming
 
@@ -67,13 +72,16 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     set_passive_dm(coarse, conforming.discretization.dm)  # which SNES restricts states to
     coarse.setOperators(conforming.mat)
     coarse.setType("preonly")
-    coarse.getPC().setType("gamg")
+    direct.set_type_or(problem, coarse.getPC(), conforming.mat, "gamg")
     with defaults_in_database(coarse.getOptionsPrefix() or "", COARSE, unless="pc_type"):
         coarse.setFromOptions()
     set_smoother(problem, pc.getMGSmoother(1), symmetric)
     if conforming.bounds is None:
         conforming.bounds = LevelBounds({1: problem.callbacks.preconditioning}, problem.arrays)
     conforming.bounds.add(ksp)
+    if conforming.solvers is None:
+        conforming.solvers = CoarseSolvers(problem, setting_up)
+    conforming.solvers.add(coarse)
 
 
 def set_smoother(problem, smoother: PETSc.KSP, symmetric: bool) -> None:

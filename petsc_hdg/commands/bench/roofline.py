@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import OptionError
+from ...given import plural
 from ...output.style import BOUNDARY_COLOURS, FAINT, INK, PAPER, matplotlib, type_settings
 from .record import read_rows
 
@@ -38,7 +39,7 @@ def draw(files: list[str], png: str) -> int:
         figure.savefig(png, dpi=160)
     except OSError as error:
         raise OptionError(f"The picture {png} cannot be written ({error.strerror}); give another -png.") from None
-    print(f"  {png}: {len(points)} kernels")
+    print(f"  {png}: {plural(len(points), 'kernel')}")
     return 0
 
 

@@ -220,7 +220,7 @@ def _row(comm, *, mode: str, scheme: str, unknowns, most_ranks: int, given) -> d
         "nodes": _nodes(comm),
         "blocks": list(blocks.parts),
         "asked": asked,
-        "cells": comm.allreduce(mesh.num_cells),
+        "cells": mesh.num_cells_all,
         "dofs": problem.num_unknowns,
         "dofs_rank": [low, high],
         "neighbour_blocks": blocks.neighbours,

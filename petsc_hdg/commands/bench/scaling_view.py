@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...errors import OptionError
+from ...given import plural
 from ...output.style import BOUNDARY_COLOURS, FAINT, INK, PAPER, matplotlib, type_settings
 from . import scaling_model as model
 from .record import read_rows
@@ -77,14 +78,17 @@ def report(rows: list[dict], png: str, network) -> None:
         raise OptionError("These files hold no cases of bench scaling; give files that its -json wrote")
     for r in links:
         halos = ", ".join(f"{nbytes / 1024:.0f} KiB {1e6 * seconds:.0f} us" for nbytes, seconds in r["halo"])
-        print(f"  {r['ranks']} ranks: halo of {halos or 'nothing'}; sum {1e6 * r['allreduce_seconds']:.1f} us")
+        print(
+            f"  {plural(r['ranks'], 'rank')}: halo of {halos or 'nothing'}; sum {1e6 * r['allreduce_seconds']:.1f} us"
+        )
     for c in model.checked(rows):
         said = (
             f"{what} {1e6 * c[what][0]:.0f} us predicted, {1e6 * c[what][1]:.0f} measured "
             f"({c[what][0] / c[what][1] - 1:+.0%})"
             for what in ("product", "iteration")
         )
-        print(f"  {c['mode']} {c['scheme']} {c['cell']} P{c['degree']}, {c['ranks']} ranks by fewer: {'; '.join(said)}")
+        title = f"{c['mode']} {c['scheme']} {c['cell']} P{c['degree']}, {plural(c['ranks'], 'rank')}"
+        print(f"  {title} by fewer: {'; '.join(said)}")
     for curve in predicted(rows, network):
         ends = ", ".join(f"{k}: {e:.3f}" for k, e in zip(curve["ranks"], curve["iteration"], strict=True))
         title = f"{curve['mode']} {curve['scheme']} {curve['cell']} P{curve['degree']}, {curve['unknowns']:.2g} a rank"

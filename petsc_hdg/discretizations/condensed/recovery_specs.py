@@ -63,28 +63,45 @@ class RecoverySpecs:
         return self.spec("hdg_gradient", {"NPOINTS": len(points)}, self.tables(points), 64)
 
     def star_spec(self) -> KernelSpec:
-        """Spec of `hdg_star`: a work-group a cell, whose working memory is local where that suffices."""
-        rule, limits = self.star_quadrature, self.disc.limits
-        star = tabulate(self.star_element, rule.points)
-        gradients = np.ascontiguousarray(np.swapaxes(star.gradients, 1, 2))
-        tables = {**self.tables(rule.points), "STAR": star.values, "STAR_GRAD": gradients, "WEIGHTS": rule.weights}
-        local = self.disc.real_bytes * self.star_scratch <= limits.local_bytes
+        """Spec of `hdg_star`: a work-group per cell, whose working memory is local where that suffices."""
+        nbytes = self.disc.real_bytes * self.star_scratch
+        local = nbytes <= self.disc.limits.local_bytes
         macros = {
-            "NQ": rule.num_points,
+            "NQ": self.star_quadrature.num_points,
             "NSTAR": self.star_element.num_basis,
             "THREADS": self.star_threads,
             "SCRATCH": "__local" if local else "__global",
             "SCRATCH_IS_LOCAL": int(local),
         }
-        return self.spec(
-            "hdg_star", macros, tables, macros["THREADS"], self.disc.real_bytes * self.star_scratch * local
-        )
+        return self.spec("hdg_star", macros, self._star_tables(), macros["THREADS"], nbytes * local)
+
+    def _star_tables(self) -> dict[str, np.ndarray]:
+        """Tables of `hdg_star`: matrices of the reference cell where cells are affine, else tables at points."""
+        rule = self.star_quadrature
+        star = self.star_element.tabulate(rule.points)
+        tables = {**self.tables(rule.points), "WEIGHTS": rule.weights}
+        if not self.disc.is_affine:
+            return {**tables, "STAR": star[0], "STAR_GRAD": np.moveaxis(star[1:], 0, 1)}
+        lifted, free = np.moveaxis(tables["OP"], 1, 0), star[..., :-1]
+        means = rule.weights @ np.concatenate([free[0], lifted[0]], axis=1) / rule.weights.sum()
+        stiffness, lifted = self._metric_terms(free[1:], free[1:]), self._metric_terms(lifted[1:], free[1:])
+        return {"AUX_START": tables["AUX_START"], "STIFFNESS": stiffness, "LIFTED": lifted, "MEANS": means}
+
+    def _metric_terms(self, trial: np.ndarray, test: np.ndarray) -> np.ndarray:
+        """∫ trial_r test_s on the reference cell [term, trial, test] for gradients [dim, point, function].
+
+        A term is an entry r ≤ s of the metric; it has the products (r, s) and (s, r).
+        """
+        weighted, dim = self.star_quadrature.weights[:, None] * test, self.disc.dim
+        pairs = [{(r, s), (s, r)} for r in range(dim) for s in range(r, dim)]
+        return np.stack([sum(trial[r].T @ weighted[s] for r, s in pair) for pair in pairs])
 
     @property
     def star_scratch(self) -> int:
         """Reals of working memory that a cell takes in `hdg_star`."""
-        n, q, c, d = self.star_element.num_basis, self.star_quadrature.num_points, self.disc.components, self.disc.dim
-        return n * n + c * n + n + q * (d * d + c * d + 1 + c) + 1 + c
+        n, c, d = self.star_element.num_basis - 1, self.disc.components, self.disc.dim
+        at_points = self.star_quadrature.num_points * (d * d + c * d + 1 + c) + n
+        return n * n + c * n + (0 if self.disc.is_affine else at_points)
 
     def flux_spec(self) -> KernelSpec:
         """Spec of `hdg_flux`."""

@@ -94,12 +94,17 @@ def _dofmap(disc, first, count: int, ghost_rank, ghost_first) -> DofMap:
 
 
 def _section(disc, sizes: np.ndarray) -> PETSc.Section:
-    """A section with a polytope's unknowns in the first of its cells, given to the DM."""
+    """A section with a polytope's unknowns in the first of its cells, on all ranks that hold that cell, given to the
+    DM. Collective."""
     start, cells = disc.polytopes.cells
-    points = disc.mesh.topology.cells[cells[start[:-1]]]
+    begin, end = disc.dm.getChart()
+    sizes_of = np.zeros(end - begin, np.int32)
+    sizes_of[disc.mesh.topology.cells[cells[start[:-1]]] - begin] = sizes
+    sizes_of = disc.mesh.exchange.sum(sizes_of)
+    points = np.flatnonzero(sizes_of)
     section = PETSc.Section().create(disc.mesh.dm.comm)
-    section.setChart(*disc.dm.getChart())
-    for point, size in zip(points.tolist(), sizes.tolist(), strict=True):
+    section.setChart(begin, end)
+    for point, size in zip((points + begin).tolist(), sizes_of[points].tolist(), strict=True):
         section.setDof(point, size)
     section.setUp()
     set_section(disc.dm, section)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...codegen import KernelSpec
 from ...errors import OptionError
+from ...given import plural
 from ...reference import ReferenceElement, tabulate
 from ..large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
 from .interleaved import CHUNK
@@ -166,7 +167,8 @@ def simplex_shape(disc) -> SimplexShape:
     most = limits.local_bytes
     if largest > most:
         raise OptionError(
-            f"-{disc.options.prefix}fe_degree {disc.element.degree} with {disc.physics.num_components} components "
+            f"-{disc.options.prefix}fe_degree {disc.element.degree} with "
+            f"{plural(disc.physics.num_components, 'component')} "
             f"needs {largest} bytes of local memory for a {disc.mesh.cell}, and the device has {most}; "
             f"lower -fe_degree, or give -{disc.options.prefix}sipg_kernel split"
         )

@@ -7,6 +7,7 @@ import numpy as np
 
 from ...codegen import KernelSpec
 from ...errors import OptionError
+from ...given import plural
 from ...reference import gauss_lobatto, on_facets, tensor_points
 from ..lines import CPU_BYTES, UNROLL, as_vectors, lagrange, tensor_order
 from .interleaved import CHUNK
@@ -97,7 +98,7 @@ def tensor_shape(disc) -> TensorShape:
     if not shapes:
         degree, prefix = disc.element.degree, disc.options.prefix
         raise OptionError(
-            f"-{prefix}fe_degree {degree} with {disc.physics.num_components} components needs more than the "
+            f"-{prefix}fe_degree {degree} with {plural(disc.physics.num_components, 'component')} needs more than the "
             f"{disc.limits.local_bytes} bytes of local memory that the device has for a {disc.mesh.cell}; lower "
             f"-{prefix}fe_degree, or give -{prefix}sipg_kernel split"
         )

@@ -11,10 +11,12 @@ from petsc4py import PETSc
 from ...errors import MeshError, collectively
 from .. import petsc_c
 from ..curved import make_continuous
-from ..labels import mark, stratum_points, values_of
+from ..labels import INTERNAL, mark, stratum_points, values_of
 from . import gmsh_check
+from .meshio_file import flat
 
 _HEADER_LINES = 100_000
+_RESERVED = INTERNAL | {"Cell Sets", "Face Sets", "Edge Sets", "Vertex Sets"}  # names of labels that PETSc makes
 
 
 def read(path: Path, comm):
@@ -26,11 +28,12 @@ def read(path: Path, comm):
             gmsh_check.check(path, version)
             if comm.size > 1:
                 # PETSc reads on rank 0 while the others wait: an error would hang them. So rank 0 tries alone first.
-                with _options(version):
-                    _create(path, PETSc.COMM_SELF).destroy()
+                _check_flat(path, version)
     version, names = comm.bcast((version, names))
     with _options(version), collectively(comm):
         dm = _create(path, PETSc.Comm(comm))
+        if comm.size == 1 and dm.getDimension() == 2:
+            _check_flat(path, version)
     with _options(version, dm_plex_gmsh_highorder=False), collectively(comm):
         vertices = None
         if petsc_c.has_discontinuous_nodes(dm):
@@ -68,6 +71,11 @@ def _read_header(path: Path) -> tuple[float, dict[tuple[int, int], str]]:
         raise MeshError(
             f"Mesh file {path} has a damaged Gmsh header; write it again with Gmsh as MSH 4.1 or 2.2."
         ) from None
+    reserved = sorted(_RESERVED.intersection(names.values()))
+    if reserved:
+        raise MeshError(
+            f"Mesh file {path} has a physical group called '{reserved[0]}', which is a label of PETSc's own; rename it."
+        )
     return version, names
 
 
@@ -93,6 +101,16 @@ def _options(version: float, **more):
                 options.delValue(name)
             else:
                 options[name] = value
+
+
+def _check_flat(path: Path, version: float) -> None:
+    """Read a file on this rank alone. Raises MeshError for a surface in space, whose third coordinates PETSc's reader
+    leaves out unless it is told of them."""
+    with _options(version, dm_plex_gmsh_spacedim=3):
+        dm = _create(path, PETSc.COMM_SELF)
+    if dm.getDimension() == 2:
+        flat(dm.getCoordinatesLocal().getArray(readonly=True).reshape(-1, 3), 2, path)
+    dm.destroy()
 
 
 def _create(path: Path, comm):

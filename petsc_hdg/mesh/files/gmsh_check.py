@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import MeshError
+from ...given import plural
 
 # Nodes of an element of each type: lines, triangles, quadrilaterals, tetrahedra, hexahedra, prisms, pyramids, points.
 _NODES = {
@@ -33,19 +34,27 @@ _NODES = {
 _NODES |= {18: 15, 19: 13, 20: 9, 21: 10, 22: 12, 23: 15, 24: 15, 25: 21, 26: 4, 27: 5, 28: 6, 29: 20, 30: 35, 31: 56}
 _NODES |= {36: 16, 37: 25, 38: 36, 92: 64, 93: 125}
 CHECKED = (2.2, 4.1)
+_MOST_TAGS = 1000  # of an element
+_MOST_SPAN = 10_000_000  # of the tags of few nodes
 
 
 def check(path: Path, version: float) -> None:
-    """Raise MeshError if the nodes or elements of a file do not add up. Binary files of MSH 2.2 are left to PETSc."""
+    """Raise MeshError if the nodes or elements of a file do not add up."""
     content = path.read_bytes()
     kind = content.split(b"\n", 2)[1].split()[1:2]
-    if version not in CHECKED or (kind != [b"0"] and version != 4.1):
+    if version not in CHECKED:
         return
     try:
         if kind != [b"0"]:
-            _known(_binary_elements(content), _binary_nodes(content))
+            if version == 4.1:
+                elements, tags = _binary_elements(content), _binary_nodes(content)
+            else:
+                tags, elements = _binary_nodes_2(content), _binary_elements_2(content)
+            _known(elements, tags)
+            _check_range(tags)
             return
         tags = _nodes(_section(content, b"Nodes"), version)
+        _check_range(tags)
         (_blocks if version == 4.1 else _lines)(_section(content, b"Elements"), tags)
         if version == 4.1 and b"$Entities" in content:
             _entities(_section(content, b"Entities"))
@@ -86,7 +95,10 @@ def _nodes(numbers: np.ndarray, version: float) -> np.ndarray:
         tags, coordinates = _node_blocks(numbers)
     else:
         (count,) = _whole(numbers[:1])
-        _require(len(numbers) == 1 + 4 * count, f"{count} nodes take {4 * count} numbers, there are {len(numbers) - 1}")
+        _require(
+            len(numbers) == 1 + 4 * count,
+            f"{plural(count, 'node')} of {4 * count} numbers, there are {len(numbers) - 1}",
+        )
         table = numbers[1:].reshape(-1, 4)
         tags, coordinates = _whole(table[:, 0]), table[:, 1:]
     _require(np.isfinite(coordinates).all(), "a coordinate is not a finite number")
@@ -108,7 +120,10 @@ def _node_blocks(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         coordinates.append(numbers[place + size : place + size * (1 + width)])
         place += size * (1 + width)
         _require(place <= len(numbers), "a block of nodes is longer than its section")
-    _require(place == len(numbers) and sum(map(len, tags)) == count, f"there are not {count} nodes in {blocks} blocks")
+    _require(
+        place == len(numbers) and sum(map(len, tags)) == count,
+        f"there are not {plural(count, 'node')} in {plural(blocks, 'block')}",
+    )
     found = np.concatenate([*tags, np.zeros(0, np.int64)])
     _require(not len(found) or found.max() <= most, "a node has a tag above the largest one")
     return found, np.concatenate([*coordinates, np.zeros(0)])
@@ -131,10 +146,13 @@ def _blocks(numbers: np.ndarray, tags: np.ndarray) -> None:
         _require(place + size * width <= len(numbers), "a block of elements is longer than its section")
         _known(_whole(numbers[place : place + size * width]).reshape(-1, width)[:, 1:], tags)
         place, total = place + size * width, total + size
-    _require(place == len(numbers) and total == count, f"there are not {count} elements in {blocks} blocks")
+    _require(
+        place == len(numbers) and total == count,
+        f"there are not {plural(count, 'element')} in {plural(blocks, 'block')}",
+    )
 
 
-def _binary(content: bytes, name: bytes, start: int, kind: str, count: int) -> tuple[np.ndarray, int]:
+def _binary(content: bytes, name: bytes, start: int, kind, count: int) -> tuple[np.ndarray, int]:
     """Numbers of a kind from a byte of a binary section on [count], and the byte behind them. Raises ValueError."""
     nbytes = int(count) * np.dtype(kind).itemsize
     _require(0 <= nbytes <= len(content) - start, f"${name.decode()} is cut off")
@@ -153,7 +171,7 @@ def _binary_blocks(content: bytes, name: bytes):
         total += int(count)
         place = yield int(dim), int(what), int(count), place
     _require(total == int(head[1]), f"${name.decode()} has {total} items instead of {head[1]}")
-    _require(content[place : place + 6].lstrip(b"\n")[:4] == b"$End", f"${name.decode()} does not end where it must")
+    _check_end(content, name, place)
 
 
 def _walk(blocks, read) -> list[np.ndarray]:
@@ -195,6 +213,54 @@ def _binary_elements(content: bytes) -> np.ndarray:
     return np.concatenate(_walk(_binary_blocks(content, b"Elements"), read))
 
 
+def _counted(content: bytes, name: bytes) -> tuple[int, int]:
+    """The count at the head of a section of MSH 2.2, and the byte behind its line."""
+    start = content.find(b"\n$" + name + b"\n")
+    _require(start >= 0, f"no ${name.decode()}")
+    place = start + len(name) + 3
+    end = content.find(b"\n", place, place + 32)
+    _require(end > 0 and content[place:end].strip().isdigit(), f"${name.decode()} has no count")
+    return int(content[place:end]), end + 1
+
+
+def _check_end(content: bytes, name: bytes, place: int) -> None:
+    _require(content[place : place + 6].lstrip(b"\n")[:4] == b"$End", f"${name.decode()} does not end where it must")
+
+
+def _binary_nodes_2(content: bytes) -> np.ndarray:
+    """Tags of all nodes of MSH 2.2, in order [node]."""
+    count, place = _counted(content, b"Nodes")
+    table, place = _binary(content, b"Nodes", place, [("tag", "<i4"), ("x", "<f8", 3)], count)
+    _check_end(content, b"Nodes", place)
+    _require(np.isfinite(table["x"]).all(), "a coordinate is not a finite number")
+    tags = np.sort(table["tag"].astype(np.int64))
+    _require(len(tags) and tags[0] > 0 and (np.diff(tags) > 0).all(), "two nodes have the same tag, or one below 1")
+    return tags
+
+
+def _binary_elements_2(content: bytes) -> np.ndarray:
+    """Nodes of all elements of MSH 2.2 [n]: blocks of (type, elements, tags), each element its number, tags, nodes."""
+    left, place = _counted(content, b"Elements")
+    found = [np.zeros(0, np.int64)]
+    while left > 0:
+        (kind, size, more), place = _binary(content, b"Elements", place, "<i4", 3)
+        _require(kind in _NODES, f"elements of type {kind} are not known")
+        _require(0 < size <= left and 0 <= more <= _MOST_TAGS, "a block of elements has a damaged head")
+        width = 1 + int(more) + _NODES[int(kind)]
+        rows, place = _binary(content, b"Elements", place, "<i4", int(size) * width)
+        found.append(rows.reshape(size, width)[:, 1 + more :].ravel().astype(np.int64))
+        left -= int(size)
+    _check_end(content, b"Elements", place)
+    return np.concatenate(found)
+
+
+def _check_range(tags: np.ndarray) -> None:
+    """PETSc's reader keeps an array over all tags between the smallest and the largest."""
+    span = int(tags[-1] - tags[0]) + 1
+    fits = span <= max(_MOST_SPAN, 100 * len(tags))
+    _require(fits, f"{len(tags)} nodes have tags from {tags[0]} to {tags[-1]}, which is too wide a range")
+
+
 def _lines(numbers: np.ndarray, tags: np.ndarray) -> None:
     """Elements of MSH 2.2: number, type, number of tags, tags, nodes."""
     numbers = _whole(numbers).tolist()
@@ -205,7 +271,7 @@ def _lines(numbers: np.ndarray, tags: np.ndarray) -> None:
         end = place + 3 + more + _NODES[kind]
         nodes += numbers[place + 3 + more : end]
         place = end
-    _require(place == len(numbers), f"there are not {numbers[0]} elements")
+    _require(place == len(numbers), f"there are not {plural(numbers[0], 'element')}")
     _known(np.array(nodes, np.int64), tags)
 
 

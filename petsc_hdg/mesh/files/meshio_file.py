@@ -11,6 +11,7 @@ import numpy as np
 
 from ...errors import MeshError
 from ..cell_list import CellList
+from ..shapes import SURFACE
 
 _CELL = {"triangle": "triangle", "quad": "quadrilateral", "tetra": "tetrahedron", "hexahedron": "hexahedron"}
 _DIM = {"vertex": 0, "line": 1, "triangle": 2, "quad": 2, "tetra": 3, "hexahedron": 3, "wedge": 3, "pyramid": 3}
@@ -83,7 +84,7 @@ def flat(points: np.ndarray, dim: int, path) -> np.ndarray:
     extra = points[:, dim:]
     if extra.size and np.ptp(extra, axis=0).max() > 1e-12 * max(np.ptp(points, axis=0).max(), 1e-300):
         raise MeshError(
-            f"Mesh file {path} has cells of dimension {dim} in space of dimension {points.shape[1]}; give a flat mesh."
+            f"Mesh file {path} has cells of dimension {dim} in a space of dimension {points.shape[1]}; {SURFACE}"
         )
     return np.ascontiguousarray(points[:, :dim])
 

@@ -7,6 +7,7 @@ import heapq
 import numpy as np
 
 from ...errors import MeshError
+from ...given import plural
 from ..base_cells import cells_of
 from ..graph import Graph, by_first
 from .said import kept_from_output
@@ -75,8 +76,8 @@ def metis(graph: Graph, count: int, bisect: bool = False) -> np.ndarray:
             )
         except RuntimeError as error:
             raise MeshError(
-                f"METIS cannot make {count} parts of {n} cells ({said() or error}); ask for fewer, or for PETSc's own "
-                "partitioner by -petscpartitioner_type simple."
+                f"METIS cannot make {count} parts of {plural(n, 'cell')} ({said() or error}); ask for fewer, or for "
+                "PETSc's own partitioner by -petscpartitioner_type simple."
             ) from None
     return np.asarray(found.vertex_part, np.int64)
 

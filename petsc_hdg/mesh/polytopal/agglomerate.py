@@ -92,7 +92,7 @@ class _Plan:
     def __init__(self, whole: WholeMesh, count, given: np.ndarray, degrees, ranks: int):
         graph = whole.graph
         if count is not None:
-            self.part = connected_parts(graph, checked_count(count, graph.num_vertices, "cells"))
+            self.part = connected_parts(graph, checked_count(count, graph.num_vertices, "cell"))
             groups = np.arange(self.part.max() + 1)
             if len(groups) > count:
                 warnings.warn(f"The mesh is in pieces: {len(groups)} polytopes were made where {count} were asked for.")
@@ -158,7 +158,7 @@ def coarsen(mesh, count: int) -> Polytopes:
     fine = require_mesh(mesh, "coarsen").polytopes or Polytopes.of_cells(mesh)
     counts = np.array(mesh.comm.allgather(fine.count))
     with collectively(mesh.comm):
-        checked_count(count, int(counts.sum()), "polytopes")
+        checked_count(count, int(counts.sum()), "polytope")
     near = mesh.topology.facet_cells
     inner = near[(near >= 0).all(axis=1) & (near < mesh.num_cells).all(axis=1)]
     with collectively(mesh.comm):

@@ -7,7 +7,7 @@ from numbers import Integral
 import numpy as np
 
 from ...errors import MeshError
-from ...given import array, shown
+from ...given import array, plural, shown
 from ..cell_values import evaluated, numbers
 from ..labels import stratum_points
 from ..whole_mesh import centroids
@@ -16,10 +16,10 @@ DEGREES = range(7)
 
 
 def checked_count(count, most: int, what: str) -> int:
-    """A number of polytopes between 1 and `most`, the number of `what`."""
+    """A number of polytopes between 1 and `most`, the number of things of which `what` is one."""
     if isinstance(count, bool) or not isinstance(count, Integral) or not 1 <= count <= most:
         raise MeshError(
-            f"{shown(count)} polytopes were asked for; a mesh of {most} {what} takes a whole number 1 … {most}."
+            f"{shown(count)} polytopes were asked for; a mesh of {plural(most, what)} takes a whole number 1 … {most}."
         )
     return int(count)
 

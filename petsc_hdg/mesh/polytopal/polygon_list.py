@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import MeshError
-from ...given import array, reals, shown
+from ...given import array, plural, reals, shown
 from . import plane
 
 CLOSE = 1e-6  # to the rim of what it sees, relative to the root of the area: from there a point sees hardly anything
@@ -221,7 +221,8 @@ def flattened(cells, num_points: int, least: int, what: str) -> tuple[np.ndarray
     vertex = np.concatenate(rows).astype(np.int64)
     if vertex.min() < 0 or vertex.max() >= num_points:
         raise MeshError(
-            f"{what}s name points {vertex.min()} to {vertex.max()}; there are {num_points} points, counted from 0."
+            f"{what}s name points {vertex.min()} to {vertex.max()}; the list has {plural(num_points, 'point')}, "
+            "counted from 0."
         )
     return start, vertex
 

@@ -5,39 +5,32 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from ...errors import SolveError
+from ...given import plural
+from ...lifetimes import Context
 from ..advice import advice
-from ..block_jacobi import LIVING
 from ..callbacks import Callbacks
+from ..shell import ShellMatrix
 
 SAME = 1e-8  # of the residual, by which what is to be solved may differ from it
 
 
-class StateMatrix:
-    """Context of a PETSc Python Mat: the Jacobian of trace and interior, which is never multiplied.
+class StateMatrix(ShellMatrix):
+    """Context of a PETSc Python Mat: the Jacobian of trace and interior, of which one product is known.
 
     operator: CondensedInTime.   trace, rough: the matrix of the trace, and the one for its preconditioner.
-    residual: the last one that Callbacks computed.
+    residual: the last one that Callbacks computed.   step: what CellElimination has solved it for.
     """
 
     def __init__(self, operator, access, trace: PETSc.Mat, rough: PETSc.Mat, residual: PETSc.Vec):
         self.operator, self.access, self.trace, self.rough = operator, access, trace, rough
         self.residual = residual
-
-    def create(self, mat) -> None:
-        """The Mat begins to use this context."""
-        LIVING["Mat"].add(mat.handle)
+        self.step, self._difference, self.is_solved = residual.duplicate(), residual.duplicate(), False
 
     def destroy(self, mat) -> None:
-        """The Mat is going."""
-        LIVING["Mat"].discard(mat.handle)
-
-    def as_mat(self, comm, vec_type: str) -> PETSc.Mat:
-        """The Mat around this context. Collective."""
-        sizes = self.residual.getSizes()
-        mat = PETSc.Mat().createPython((sizes, sizes), self, comm=comm)
-        mat.setVecType(vec_type)
-        mat.setUp()
-        return mat
+        """The Mat is going, and what it owns with it."""
+        super().destroy(mat)
+        for thing in (self.step, self._difference):
+            thing.destroy()
 
     def scale(self, mat, factor: float) -> None:
         """Raises SolveError: ARKIMEX and DIRK of PETSc 3.20 and later begin with the mass matrix alone."""
@@ -46,18 +39,29 @@ class StateMatrix:
         )
 
     def mult(self, mat, x, y) -> None:
-        """Raises SolveError: steps come from elimination."""
-        raise SolveError(
-            "hdg_gpu in time has no products with the Jacobian of cells and trace: leave -cells_ksp_type at preonly "
-            "and take -snes_linesearch_type l2 or basic; -ksp_type and -pc_type choose the solver of the trace"
-        )
+        """y = J x, where x is the step that was solved for last, or a multiple of it, as line searches ask. Collective.
+        Raises SolveError for any other: steps come from elimination."""
+        factor = x.dot(self.step) / (self.step.dot(self.step) or 1.0) if self.is_solved else 0.0
+        if not self.is_solved or not self.are_alike(x, self.step, factor):
+            raise SolveError(
+                "hdg_gpu in time has no products with the Jacobian of cells and trace but those of line searches: "
+                "leave -cells_ksp_type at preonly; -ksp_type and -pc_type choose the solver of the trace"
+            )
+        self.residual.copy(y)
+        y.scale(factor)
+
+    def are_alike(self, x: PETSc.Vec, known: PETSc.Vec, factor: float = 1.0) -> bool:
+        """Whether x is `factor` times what is known, to SAME. Collective."""
+        x.copy(self._difference)
+        self._difference.axpy(-factor, known)
+        return self._difference.norm() <= SAME * abs(factor) * known.norm()
 
     def view(self, mat, viewer) -> None:
         """Say what the matrix is."""
         viewer.printfASCII("  Jacobian of trace and cells; cells are eliminated\n")
 
 
-class CellElimination:
+class CellElimination(Context):
     """Context of a PETSc Python PC that solves: `ksp` for the trace, the cells on the device.
 
     What is solved is the residual of the last state, as Newton's method and linear steps ask. iterations: of `ksp`, in
@@ -68,17 +72,12 @@ class CellElimination:
         self.system, self.ksp = system, ksp
         self.iterations = 0
         self.right_side, self.step = system.trace.createVecs()
-        self._difference = system.residual.duplicate()
         ksp.setOperators(system.trace, system.rough)
-
-    def create(self, pc) -> None:
-        """The PC begins to use this context."""
-        LIVING["PC"].add(pc.handle)
 
     def destroy(self, pc) -> None:
         """The PC is going, and what it owns with it: PETSc would keep objects that Python gives up. Collective."""
-        LIVING["PC"].discard(pc.handle)
-        for thing in (self.ksp, self.right_side, self.step, self._difference):
+        super().destroy(pc)
+        for thing in (self.ksp, self.right_side, self.step):
             thing.destroy()
 
     def setFromOptions(self, pc) -> None:
@@ -86,8 +85,8 @@ class CellElimination:
         self.ksp.setFromOptions()
 
     def apply(self, pc, b, x) -> None:
-        """x = J⁻¹ b, where b is the last residual. Collective. Raises SolveError."""
-        self._check(b)
+        """x = J⁻¹ b, where b is the last residual or a multiple of it. Collective. Raises SolveError."""
+        factor = self._factor(b)
         operator, access = self.system.operator, self.system.access
         with operator.arrays.callback("elimination"), access.write(self.right_side) as out:
             operator.eliminate(out)
@@ -95,8 +94,8 @@ class CellElimination:
         self.iterations += self.ksp.getIterationNumber()
         if self.ksp.getConvergedReason() < 0:
             raise SolveError(
-                f"the solver of the trace stopped after {self.ksp.getIterationNumber()} iterations (PETSc's reason "
-                f"{self.ksp.getConvergedReason()}); {advice(self.ksp)}"
+                f"the solver of the trace stopped after {plural(self.ksp.getIterationNumber(), 'iteration')} (PETSc's "
+                f"reason {self.ksp.getConvergedReason()}); {advice(self.ksp)}"
             )
         with operator.arrays.callback("recovery"), access.write(x) as out:
             with access.read(self.step) as w:
@@ -104,16 +103,20 @@ class CellElimination:
             self.step.scale(-1.0)
             with access.read(self.step) as minus_w:
                 operator.recover_step(minus_w, out)
+        x.copy(self.system.step)
+        self.system.is_solved = True
+        x.scale(factor)
 
-    def _check(self, b: PETSc.Vec) -> None:
+    def _factor(self, b: PETSc.Vec) -> float:
+        """What b is of the last residual, which some methods scale. Collective. Raises SolveError for another b."""
         known = self.system.residual
-        b.copy(self._difference)
-        self._difference.axpy(-1.0, known)
-        if self._difference.norm() > SAME * known.norm():
+        factor = b.dot(known) / (known.dot(known) or 1.0)
+        if not self.system.are_alike(b, known, factor):
             raise SolveError(
                 "hdg_gpu in time solves for steps of Newton's method and of linear problems, and was given another "
                 "right-hand side: take -ts_type bdf, beuler or theta and -snes_type newtonls or ksponly"
             )
+        return factor
 
     def view(self, pc, viewer) -> None:
         """Show the solver of the trace."""
@@ -125,12 +128,14 @@ class StateCallbacks(Callbacks):
     """Callbacks of trace and interior together. `jacobian` is a StateMatrix, `trace` the matrix of the trace alone."""
 
     def __init__(self, operator, access, system: StateMatrix, comm, vec_type: str, assembled):
-        super().__init__(operator, access, system.as_mat(comm, vec_type), assembled)
+        jacobian = system.as_mat(system.residual.getSizes(), comm, vec_type)
+        super().__init__(operator, access, jacobian, assembled)
         self.system = system
 
     def _residual(self, t, x, x_t, f) -> None:
         super()._residual(t, x, x_t, f)
         f.copy(self.system.residual)
+        self.system.is_solved = False
 
     def _linearize(self, t, x, x_t, shift, jacobian, preconditioner) -> None:
         super()._linearize(t, x, x_t, shift, jacobian, preconditioner)

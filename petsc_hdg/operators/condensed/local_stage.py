@@ -10,6 +10,7 @@ from petsc4py import PETSc
 from ... import stages
 from ...device import Kernel, kernels_of
 from ...discretizations.base import padded
+from ...given import plural
 from .local_classes import LocalClasses, most_classes
 
 SHARE = 0.5  # of the device's memory that one tile may take
@@ -242,8 +243,8 @@ class LocalStage:
             return self._stabilization_failure(cell)
         return (
             f"Newton's method for the local problem of cell {self._where(cell)} failed within "
-            f"{self.disc.options.hdg_local_max_it} steps (as in {bad.sum() - 1} other cells of this rank); a better "
-            "first guess, smaller load steps or a larger -hdg_tau may help"
+            f"{plural(self.disc.options.hdg_local_max_it, 'step')} (as in {plural(bad.sum() - 1, 'other cell')} of "
+            "this rank); a better first guess, smaller load steps or a larger -hdg_tau may help"
         )
 
     def _stabilization_failure(self, cell: int) -> str:

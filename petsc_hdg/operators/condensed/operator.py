@@ -10,6 +10,7 @@ from ... import stages
 from ...device import Kernel, kernels_of
 from ...discretizations.condensed.class_specs import class_specs
 from ...errors import SolveError
+from ...given import plural
 from ..overlap import LAST, OUTER
 from ..trace.stores import TraceStores
 from ..trace.symmetry import is_symmetric
@@ -265,7 +266,7 @@ class CondensedOperator(Recovered):
         found = super().details(complete)
         if complete and self.local.classes:
             cells = self.discretization.mesh.num_cells
-            found.append(f"  local solvers: {self.local.classes.shapes.count} for {cells} cells on rank 0")
+            found.append(f"  local solvers: {self.local.classes.shapes.count} for {plural(cells, 'cell')} on rank 0")
         return found
 
     @property

@@ -24,6 +24,10 @@ class Recovered(DeviceOperator):
         """The fields in this rank's cells, and what is recovered from them. Collective."""
         return self.recovery.fields(x, t)
 
+    def solution_fields(self, x, t: float):
+        """The fields themselves in this rank's cells. Collective."""
+        return self.recovery.solution_fields(x, t)
+
     def trace_fields(self, x, t: float):
         """Cells, local facets and fields of the trace on each facet once. Collective. Raises OptionError."""
         return self.recovery.trace_fields(x, t) if self.discretization.has_jumps else super().trace_fields(x, t)

@@ -107,14 +107,22 @@ class Recovery:
 
     def fields(self, x, t: float = 0.0) -> list[CellField]:
         """Each field u; with hybridizable DG its gradient `grad_u` (component, then direction) and `u_star` too."""
-        disc, specs, x_e = self.disc, self.specs, self.coefficients(x, t)
         if not self.has_star:
-            return self._by_field("{}", disc.cell_element, x_e, 1, disc.num_interior)
+            return self.solution_fields(x, t)
+        disc, specs, x_e = self.disc, self.specs, self.coefficients(x, t)
         return [
-            *self._by_field("{}", disc.cell_element, x_e, 1),
+            *self._solution(x_e),
             *self._by_field("grad_{}", specs.gradient_element, self.gradient(x_e, t), disc.dim),
             *self._by_field("{}_star", specs.star_element, self.star(x_e, t), 1),
         ]
+
+    def solution_fields(self, x, t: float = 0.0) -> list[CellField]:
+        """Each field u alone."""
+        return self._solution(self.coefficients(x, t))
+
+    def _solution(self, x_e) -> list[CellField]:
+        turned = 0 if self.has_star else self.disc.num_interior
+        return self._by_field("{}", self.disc.cell_element, x_e, 1, turned)
 
     def _by_field(self, name: str, element, buffer, width: int, turned: int = 0) -> list[CellField]:
         """Values of a buffer [node, component, width, stride] as one CellField for each of the physics' fields.

@@ -10,6 +10,7 @@ from mpi4py.MPI import MAX, MIN
 from ...device import Kernel, kernels_of
 from ...discretizations.poly.shapes import shape_numbers
 from ...errors import PhysicsError
+from ...given import plural
 from ..sipg.operator import SIPGOperator
 from .action import PolytopicAction
 from .matrices import PolytopicMatrices
@@ -115,7 +116,8 @@ class PolytopicOperator:
         disc, comm = self.discretization, self.discretization.mesh.comm
         counts = comm.allreduce(np.array([disc.polytopes.count, disc.mesh.num_cells]))
         line = (
-            f"  {counts[0]} polytopes, {counts[1] / counts[0]:.3g} base cells each; {disc.space} degree up to "
+            f"  {plural(counts[0], 'polytope')}, "
+            f"{plural(counts[1] / counts[0], 'base cell', text='{:.3g}'.format)} each; {disc.space} degree up to "
             f"{disc.largest}; balance {disc.polytopes.balance:.3g}; assembly {disc.options.poly_assembly}"
         )
         return [line, *(self._shapes() if complete else ()), *self.fine.details(complete)]
@@ -252,6 +254,10 @@ class PolytopicOperator:
     def cell_fields(self, u, t: float) -> list:
         """The fields of a vector at the nodes of this rank's base cells. Collective."""
         return self.fine.cell_fields(self.expand(u), t)
+
+    def solution_fields(self, u, t: float) -> list:
+        """The fields themselves at the nodes of this rank's base cells. Collective."""
+        return self.cell_fields(u, t)
 
     def trace_fields(self, x, t: float):
         """Raises OptionError: the scheme has no trace of its own."""

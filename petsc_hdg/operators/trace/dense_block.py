@@ -8,6 +8,7 @@ import numpy as np
 
 from ...device import Kernel, kernels_of
 from ...discretizations.base import padded
+from ...given import plural
 from ..vectors import TailedVector
 from .format import TraceFormat
 
@@ -56,7 +57,7 @@ class DenseBlock(TraceFormat):
         layout = self.layout
         size = f"{layout.num_slots} blocks of {layout.block} by {layout.block} a facet"
         stored = f"{self.nbytes / 1e6:.1f} MB{self._in_single}"
-        return f"dense block format, {size}, {layout.num_facets} facets on rank 0, {stored}"
+        return f"dense block format, {size}, {plural(layout.num_facets, 'facet')} on rank 0, {stored}"
 
     def add_tile(self, K, first: int, count: int, tile_stride: int | None = None) -> None:
         listed, size = self._listed(first, count)

@@ -10,6 +10,7 @@ from ...device import Kernel, kernels_of
 from ...discretizations.base import padded
 from ...discretizations.congruence import Shapes
 from ...discretizations.trace.facet_kinds import facet_kinds
+from ...given import plural
 from ..overlap import assembled_rows, element_cells
 from ..vectors import TailedVector
 from .congruent import CongruentFacets
@@ -96,13 +97,13 @@ class ElementMatrices(TraceFormat):
     @property
     def description(self) -> str:
         if self.congruent:
-            cells = f"{self._shapes.count} shapes of {self.num_cells} cells"
-            facets = f"{self.congruent.kinds.count} kinds of {self.congruent.num_facets} facets"
+            cells = f"{plural(self._shapes.count, 'shape')} of {plural(self.num_cells, 'cell')}"
+            facets = f"{plural(self.congruent.kinds.count, 'kind')} of {plural(self.congruent.num_facets, 'facet')}"
             return (
                 f"matrices of congruent cells, {cells}, {facets} on rank 0, {self.nbytes / 1e6:.1f} MB{self._in_single}"
             )
         how = "packed symmetric" if self.symmetric else "unpacked"
-        size = f"{self.cell_dofs} by {self.cell_dofs}, {how}, {self.num_cells} cells on rank 0"
+        size = f"{self.cell_dofs} by {self.cell_dofs}, {how}, {plural(self.num_cells, 'cell')} on rank 0"
         return f"element matrices, {size}, {self.nbytes / 1e6:.1f} MB{self._in_single}"
 
     def add_tile(self, K, first: int, count: int, tile_stride: int | None = None) -> None:

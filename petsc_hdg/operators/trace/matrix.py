@@ -7,8 +7,10 @@ from petsc4py import PETSc
 from ... import stages
 from ...errors import SolveError
 from ..block_jacobi import BlockJacobi
-from ..matfree import JacobianContext, require_rows
+from ..matfree import JacobianContext
 from .facet_blocks import FacetBlocks
+
+COPY_VALUES = 1  # of PETSc's MatDuplicateOption
 
 
 class TraceMatrix(JacobianContext):
@@ -16,6 +18,8 @@ class TraceMatrix(JacobianContext):
 
     operator: CondensedOperator with a `format`.   assembled: AssembledMatrix of the same matrix, or None.
     """
+
+    name = "trace"
 
     def __init__(self, operator, access, assembled=None, own=None):
         super().__init__(operator, access, assembled)
@@ -26,44 +30,24 @@ class TraceMatrix(JacobianContext):
         """The TraceFormat that the products use."""
         return self._own or self.operator.format
 
-    def mult(self, mat, x, y) -> None:
-        """y = A x"""
-        self._mult(x, y, transpose=False)
-
     def multTranspose(self, mat, x, y) -> None:
         """y = Aᵀ x"""
-        self._mult(x, y, transpose=True)
+        self._mult(x, y, True)
 
-    def _mult(self, x, y, transpose: bool) -> None:
-        arrays = self.operator.arrays
-        with arrays.callback("trace product"), self.access.read(x) as given, self.access.write(y) as out:
-            self.product(given, out, transpose)
-
-    def product(self, x, y, transpose: bool = False) -> None:
-        """y = A x, or Aᵀ x, on buffers of owned values. Collective."""
+    def _multiply(self, x, y, transpose: bool = False) -> None:
         with self.event:
             self.format.apply(x, y, transpose)
             PETSc.Log.logFlops(self.format.flops)
 
-    def getDiagonal(self, mat, diagonal) -> None:
-        """diagonal = diag(A). Raises SolveError for a vector of another size."""
-        require_rows(mat, diagonal)
-        callback = self.operator.arrays.callback("trace diagonal")
-        with stages.event("Diagonal"), callback, self.access.write(diagonal) as out:
-            self.format.apply_column(-1, out)
+    _diagonal_flops = 0
 
-    def getDiagonalBlock(self, mat) -> PETSc.Mat:
-        """This rank's rows and columns, of the assembled matrix. Raises SolveError if there is none."""
-        if self.assembled is None:
-            raise SolveError(
-                "the rows of one rank need the assembled trace matrix: use -fe_pmat aij, or -pc_type python "
-                "-pc_python_type petsc_hdg.FacetBlockJacobi"
-            )
-        return self.assembled.mat.getDiagonalBlock()
+    def _diagonal(self, out) -> None:
+        self.format.apply_column(-1, out)
 
     def duplicate(self, mat, option) -> PETSc.Mat:
-        """A Mat with a copy of the values, which later linearizations do not change."""
+        """A Mat with a copy of the values, or zeros without it, which later linearizations do not change."""
         context = TraceMatrix(self.operator, self.access, own=self.format.copy())
+        context.factor = self.factor if option == COPY_VALUES else 0.0
         return context.as_mat(mat.getSizes()[0], mat.comm, mat.createVecs()[0].getType())
 
     def view(self, mat, viewer) -> None:
@@ -81,7 +65,7 @@ class FacetBlockJacobi(BlockJacobi):
         context = _trace_context(pc)
         if self.blocks is None or self.context is not context:
             self.context, self.blocks = context, FacetBlocks(context.format)
-        flops = self.blocks.inversion_flops
+        self.factor, flops = context.factor, self.blocks.inversion_flops
         with context.operator.arrays.callback("facet blocks"), stages.event("BlockSetUp", flops):
             self.blocks.collect()
             self.blocks.invert()

@@ -12,6 +12,7 @@ from ...device.platforms import opencl
 from ...discretizations.base import padded
 from ...discretizations.trace.facet_patches import facet_patches
 from ...errors import SolveError
+from ...given import plural
 from ..overlap import FIRST, OUTER
 from ..vectors import TailedVector
 from .format import SYMMETRIC, TraceFormat, tile_asymmetry
@@ -83,7 +84,7 @@ class SymmetricBlocks(TraceFormat):
     @property
     def description(self) -> str:
         m = self.layout.block
-        size = f"blocks of {m} by {m} of {self.num_cells} cells on rank 0"
+        size = f"blocks of {m} by {m} of {plural(self.num_cells, 'cell')} on rank 0"
         return f"symmetric blocks, each once, {size}, {self.nbytes / 1e6:.1f} MB{self._in_single}"
 
     @property

@@ -1,5 +1,5 @@
-"""A first run of every function of a physics at some state: finds indices outside arrays and variables that are never
-set.
+"""A first run of every function of a physics at sample points: finds indices outside arrays, loops that do not end and
+variables that are never set.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from petsc_hdg.physics.interpreter.interpret import compiled
 from petsc_hdg.physics.terms import Form
 
 _TURNS = 10_000
-_SEED = 20231
+_SAMPLES = ((20231, 0), (20232, 0), (20233, -1))  # seeds, and the least values of inputs
 _VARYING = frozenset({"x", "n", "t", "a", "a_x"})
 
 
@@ -42,23 +42,33 @@ def _unset(form: Form) -> list:
 
 
 def run(form: Form, constants: np.ndarray, written: list | None = None) -> list:
-    """What the function writes, over the values of `written` (zeros), at random inputs between 0 and 1."""
-    main, random = form.program.main, np.random.default_rng(_SEED)
+    """What the function writes, over the values of `written` (zeros), at random inputs.
+
+    Inputs are between 0 and 1, and between -1 and 0 if the function fails there. Raises PhysicsError for an error that
+    does not depend on the inputs, or that is met at every sample.
+    """
+    main = form.program.main
     output = next(iter(main.outputs))
     written = [0.0] * form.setting.sizes[output] if written is None else written
     values = {name: View(list(array)) for name, array in form.setting.arrays.items()} | dict(form.setting.ints)
-    for name, size in form.setting.sizes.items():
-        values[name] = View(random.random(size).tolist())
-    values |= {"t": 0.5, "u_tShift": 0.5, "constants": View(constants.tolist()), output: View(written)}
     code = compiled(form.program, form.setting.ints["dim"], form.setting.arrays, most_turns=_TURNS)
-    try:
-        code(*[values[parameter.name] for parameter in main.parameters])
-    except EndlessLoop:
-        pass
-    except OutOfBounds as error:
-        if not error.data_dependent:
-            raise
-    return written
+    for seed, least in _SAMPLES:
+        random = np.random.default_rng(seed)
+        for name, size in form.setting.sizes.items():
+            values[name] = View((least + random.random(size)).tolist())
+        values |= {"t": 0.5, "u_tShift": 0.5, "constants": View(constants.tolist()), output: View(written)}
+        try:
+            code(*[values[parameter.name] for parameter in main.parameters])
+            return written
+        except EndlessLoop as error:
+            if error.bounded:
+                return written
+            failed = error
+        except OutOfBounds as error:
+            if not error.data_dependent:
+                raise
+            failed = error
+    raise failed
 
 
 def _check_written(output: str, components: Sequence[int], form: Form, written: list, why: str) -> None:

@@ -8,17 +8,20 @@ from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics.interpreter.expression_closures import UNSET, ExpressionClosures, View
 from petsc_hdg.physics.tree import ir
 from petsc_hdg.physics.tree.ir import INT, REAL, Function
+from petsc_hdg.physics.tree.turns import MOST_TURNS, is_bounded
 
 _BREAK, _CONTINUE, _RETURN = object(), object(), object()
 _MOST_TURNS = 10_000_000
 
 
 class EndlessLoop(PhysicsError):
-    """A loop has turned too often to end."""
+    """A loop has turned too often to end. `bounded`: it would end, as its text tells."""
+
+    bounded = False
 
 
 class Closures(ExpressionClosures):
-    """Compiles one function. `arrays` are the values of uOff, …; `most_turns` bounds every loop."""
+    """Compiles one function. `arrays` are the values of uOff, …; `most_turns` bounds loops that are not counted."""
 
     def __init__(
         self,
@@ -131,7 +134,7 @@ class Closures(ExpressionClosures):
             self.block(node.step),
             self.block(node.body),
             node.test_last,
-            self.most_turns,
+            self.most_turns if is_bounded(node) else MOST_TURNS,
             self._endless(node),
         )
 
@@ -152,9 +155,15 @@ class Closures(ExpressionClosures):
         return run
 
     def _endless(self, node: ir.Loop) -> Callable:
-        return lambda: EndlessLoop(
-            str(self.source.error(node.line, f"this loop did not end after {self.most_turns} turns"))
-        )
+        bounded = is_bounded(node)
+        most = self.most_turns if bounded else MOST_TURNS
+
+        def error() -> EndlessLoop:
+            made = EndlessLoop(str(self.source.error(node.line, f"this loop did not end after {most} turns")))
+            made.bounded = bounded
+            return made
+
+        return error
 
     def _jump(self, node: ir.Jump) -> Callable:
         left = _BREAK if node.word == "break" else _CONTINUE

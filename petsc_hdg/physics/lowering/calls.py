@@ -135,6 +135,8 @@ class Calls:
     def _unknown_function(self, name: str, line: int) -> Exception:
         if name in names.NOT_OFFERED:
             return self.source.error(line, f"{name} is not offered: {names.NOT_OFFERED[name]}")
+        if name[-1] in "fl" and name[:-1] in BUILTINS:
+            return self.source.error(line, f"{name} computes in another precision than PetscReal; use {name[:-1]}")
         known = [*self.helpers.names(), *names.known_functions()]
         close = difflib.get_close_matches(name, known, n=1)
         remedy = (

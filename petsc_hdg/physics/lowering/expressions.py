@@ -8,7 +8,7 @@ from pycparser import c_ast
 
 from petsc_hdg.physics.lowering import names
 from petsc_hdg.physics.lowering.calls import Calls, base_name, real
-from petsc_hdg.physics.text.parse import INT_TYPES, REAL_TYPES, line_of
+from petsc_hdg.physics.text.parse import INT_TYPES, OTHER_RANGE, REAL_TYPES, line_of
 from petsc_hdg.physics.tree.ir import (
     INT,
     REAL,
@@ -25,7 +25,8 @@ from petsc_hdg.physics.tree.ir import (
 
 _COMPARISONS = ("<", ">", "<=", ">=", "==", "!=", "&&", "||")
 _INT_ONLY = ("%", "<<", ">>", "&", "|", "^")
-_SUFFIX = re.compile(r"[fFlLuU]+\Z")
+_OCTAL = re.compile(r"0\d+")
+_LARGEST = 2**31 - 1
 _NO_SIDE_EFFECT = "changes a variable inside an expression; write it as a statement of its own"
 
 
@@ -92,10 +93,22 @@ class Expressions(Calls):
     def _constant(self, node) -> Num:
         if node.type in ("char", "string"):
             raise self.source.error(line_of(node), f"the text {node.value} is not supported; only numbers are")
-        hexadecimal = node.value.lower().startswith("0x")
-        text = re.sub(r"[lLuU]+\Z", "", node.value) if hexadecimal else _SUFFIX.sub("", node.value)
-        is_real = not hexadecimal and any(character in text for character in ".eE") or "p" in text.lower()
-        return Num(text, REAL if is_real else INT)
+        whole, line = node.value.lower(), line_of(node)
+        hexadecimal = whole.startswith("0x")
+        is_real = "p" in whole or (not hexadecimal and any(character in whole for character in ".e"))
+        text = whole if is_real else whole.rstrip("l")
+        if not text[-1].isdigit() and not (hexadecimal and not is_real and text[-1] != "u") and text[-1] != ".":
+            meant = {"u": "unsigned", "f": "of single precision"}.get(text[-1], "of another precision")
+            raise self.source.error(line, f"{node.value} is {meant}, which is not supported; leave out the suffix")
+        if is_real:
+            return Num(text, REAL)
+        try:
+            value = int(text, 8) if _OCTAL.fullmatch(text) else int(text, 0)
+        except ValueError:
+            raise self.source.error(line, f"{node.value} is no number of C; one that begins with 0 is octal") from None
+        if value > _LARGEST:
+            raise self.source.error(line, f"{node.value} does not fit into a PetscInt of 32 bits; write {value}.0")
+        return Num(str(value), INT)
 
     def _id(self, node, constants: bool = True) -> Expr:
         symbol, line = self.scope.find(node.name), line_of(node)
@@ -222,8 +235,10 @@ class Expressions(Calls):
 
 
 def scalar_type(words: list[str]) -> str | None:
-    """int or real for the words of a C type; None for others."""
-    words = [word for word in words if word not in ("signed", "unsigned", "long", "short")] or ["int"]
+    """int or real for the words of a C type; None for others, also for those that are rounded or wrap otherwise."""
+    if OTHER_RANGE.intersection(words) or ("long" in words and "double" in words):
+        return None
+    words = [word for word in words if word not in ("signed", "long")] or ["int"]
     if len(words) != 1:
         return None
     return REAL if words[0] in REAL_TYPES else INT if words[0] in INT_TYPES else None

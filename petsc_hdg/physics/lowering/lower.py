@@ -18,6 +18,7 @@ from petsc_hdg.physics.lowering.scope import Scope
 from petsc_hdg.physics.lowering.signatures import UNAVAILABLE, Signature, symbol
 from petsc_hdg.physics.lowering.statements import Statements
 from petsc_hdg.physics.text import dmplex
+from petsc_hdg.physics.text.deep import deeply
 from petsc_hdg.physics.text.extract import is_never_changed
 from petsc_hdg.physics.text.parse import Parsed, line_of, parse
 from petsc_hdg.physics.text.source import Source
@@ -25,6 +26,8 @@ from petsc_hdg.physics.tree import ir
 from petsc_hdg.physics.tree.ir import REAL, Function, Symbol
 from petsc_hdg.physics.tree.liveness import written
 from petsc_hdg.physics.tree.program import Program
+from petsc_hdg.physics.tree.shallow import shallow
+from petsc_hdg.physics.tree.turns import is_bounded
 
 ALL_INPUTS = ("u", "u_t", "u_x", "n", "a", "a_x", "x", "t", "g", "f0", "f1", "ctx", "u_tShift")
 
@@ -58,8 +61,10 @@ class Helpers:
             raise source.error(line, f"'{name}' calls itself; recursion is not possible on a device, use a loop")
         if name not in self.done:
             self.open.append(name)
-            self.done[name] = _helper(self, name)
-            self.open.pop()
+            try:
+                self.done[name] = _helper(self, name)
+            finally:
+                self.open.pop()
         return self.done[name]
 
     def all(self) -> dict[str, Function]:
@@ -94,6 +99,10 @@ def shared_helpers(source: Source | None, macros: dict[str, str]) -> Helpers:
     """The helpers of a physics' `helpers` text, each checked."""
     if source is None:
         return Helpers(None, "ph_", shared=_LazyDMPlex())
+    return deeply(source, lambda: _checked_helpers(source, macros))
+
+
+def _checked_helpers(source: Source, macros: dict[str, str]) -> Helpers:
     helpers = Helpers(parse(source, macros, library=True), "ph_", shared=_LazyDMPlex())
     for name in helpers.parsed.functions:
         helpers.get(name, source, 0)
@@ -109,6 +118,10 @@ def lower(
     key: str,
 ) -> Program:
     """Check `source` as a pointwise function with `signature`; `key` names its C functions."""
+    return deeply(source, lambda: _lower(source, signature, shared, macros, constants, key))
+
+
+def _lower(source: Source, signature: Signature, shared: Helpers, macros, constants, key: str) -> Program:
     parsed = parse(source, dict(macros))
     if parsed.is_body:
         return _lower_body(parsed, signature, shared, constants, key)
@@ -192,7 +205,7 @@ def _function(scope: Scope, helpers, constants, body, name, result, parameters, 
     scope.push()
     code = statements.sequence(body.block_items or [])
     late = tuple(getattr(scope, "globals", ()))
-    code = late + code
+    code = shallow(late + code, scope.source, scope.fresh)
     outputs = written(code, helpers.all()) & {parameter.name for parameter in parameters if parameter.extents}
     return Function(name, scope.source, result, tuple(parameters), code, line, frozenset(outputs))
 
@@ -222,8 +235,20 @@ def _helper(helpers: Helpers, name: str) -> Function:
     function = _function(scope, helpers, {}, node.body, f"{helpers.prefix}{name}_", result, given, line_of(node))
     used = ir.names_used(*function.body)
     unused |= {place for place, bound in parameters.items() if bound.extents and bound.name not in used}
+    if function.result != REAL:
+        _check_loops(function)
     left = tuple(bound for place, bound in parameters.items() if place not in unused)
     return replace(function, parameters=left, unused=frozenset(unused))
+
+
+def _check_loops(function: Function) -> None:
+    """Refuse what only a function that returns a real can tell its caller: that a loop does not end."""
+    for node in ir.walk(*function.body):
+        if isinstance(node, ir.Loop) and not is_bounded(node):
+            message = (
+                "a loop without a limit is possible in a helper function that returns a PetscReal, or outside of one"
+            )
+            raise function.origin.error(node.line, f"{message}; write for (i = 0; i < limit; ++i) and break")
 
 
 def _late(parsed: Parsed, scope_of, constants=None):

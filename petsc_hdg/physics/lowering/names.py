@@ -113,12 +113,8 @@ PRECISION_CONSTANTS = {
 
 
 def canonical(name: str) -> str | None:
-    """Canonical name of a built-in called `name` (PETSc's, OpenCL's or C's `sinf`), or None."""
-    if name in ALIASES:
-        return ALIASES[name]
-    if name in BUILTINS:
-        return name
-    return name[:-1] if name.endswith("f") and name[:-1] in BUILTINS else None
+    """Canonical name of a built-in called `name` (PETSc's, OpenCL's or C's), or None."""
+    return ALIASES.get(name, name if name in BUILTINS else None)
 
 
 def known_functions() -> list[str]:

@@ -25,6 +25,7 @@ class Scope:
         self._late = late
         self._blocks: list[dict[str, Symbol]] = [{symbol.name: symbol for symbol in inputs}]
         self._counts: dict[str, int] = {}
+        self._made: set[str] = set()
         self.symbols: dict[str, Symbol] = dict(self._blocks[0])
 
     def push(self) -> None:
@@ -42,8 +43,12 @@ class Scope:
 
     def fresh(self, name: str) -> str:
         """A name for local `name` that nothing else in the function has."""
-        count = self._counts[name] = self._counts.get(name, 0) + 1
-        return f"{name}_" if count == 1 else f"{name}_{count}_"
+        made = f"{name}_"
+        while made in self._made:
+            count = self._counts[name] = self._counts.get(name, 1) + 1
+            made = f"{name}_{count}_"
+        self._made.add(made)
+        return made
 
     def in_this_block(self, name: str) -> bool:
         """Whether the innermost block declares `name`."""

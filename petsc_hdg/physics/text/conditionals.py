@@ -54,7 +54,7 @@ class Conditionals:
             whole = self._answered(expand(self._answered(text), self.macros))
             return bool(_number(c_parser.CParser().parse(f"int condition = {whole};").ext[0].init))
         except Endless as error:
-            raise Unreadable("a #define refers to itself") from error
+            raise Unreadable(f"a #define {error}") from error
         except (c_parser.ParseError, ArithmeticError, AttributeError, IndexError, KeyError, ValueError) as error:
             raise Unreadable(f"the condition '{text}' cannot be read") from error
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 _IDENTIFIER = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _PARAMETERS = re.compile(r"\(\s*([\w\s,]*?)\s*\)(.*)")
-_PASSES = 20
+_MOST_PASSES = 20  # besides one for each macro
+_LONGEST = 1_000_000  # characters of a line
 
 
 class Endless(Exception):
-    """A macro that names itself."""
+    """A macro that names itself, or makes a line too long to read."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +39,21 @@ class Template:
         return _IDENTIFIER.sub(lambda match: values.get(match.group(), match.group()), self.text)
 
 
-def expand(line: str, macros: dict[str, str | Template]) -> str:
-    """`line` with its macros replaced. Macros with arguments stay where their call does not fit or does not end."""
-    for _ in range(_PASSES):
+def expand(given: str, macros: dict[str, str | Template]) -> str:
+    """The line `given` with its macros replaced.
+
+    Macros with arguments stay where their call does not fit or does not end. Endless is raised for what cannot be
+    replaced.
+    """
+    line = given
+    for _ in range(_MOST_PASSES + len(macros)):
         new = _once(line, macros)
         if new == line:
             return line
+        if len(new) > max(_LONGEST, 2 * len(given)):
+            raise Endless(f"makes this line longer than {_LONGEST} characters")
         line = new
-    raise Endless
+    raise Endless("refers to itself")
 
 
 def _once(line: str, macros: dict[str, str | Template]) -> str:

@@ -13,6 +13,8 @@ from petsc_hdg.physics.text.source import Source
 
 REAL_TYPES = ("PetscReal", "PetscScalar", "double", "float", "real")
 INT_TYPES = ("PetscInt", "int", "PetscBool", "bool", "unsigned", "long", "short", "size_t", "PetscCount", "PetscMPIInt")
+# Types of C that a physics cannot have: their numbers wrap or are rounded otherwise than PetscInt and PetscReal.
+OTHER_RANGE = frozenset({"unsigned", "size_t", "short", "float"})
 OTHER_TYPES = ("PetscErrorCode", "PetscComplex")
 
 _PRELUDE = "".join(

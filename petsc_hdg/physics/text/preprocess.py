@@ -10,7 +10,7 @@ from petsc_hdg.physics.text.macros import Endless, Template, expand
 from petsc_hdg.physics.text.source import Source
 
 _TOKENS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
-_CONTINUED = re.compile(r"(?:[^\n]*\\\n)+[^\n]*")
+_CONTINUED = re.compile(r"^(?:[^\n]*\\\n)+[^\n]*", re.MULTILINE)
 _DIRECTIVE = re.compile(r"\s*#\s*(\w*)\s*(.*)")
 _MACRO = re.compile(r"([A-Za-z_]\w*)(\(?)(.*)")
 _INCLUDES = re.compile(r'<[\w./+-]+>|"(petsc[\w/]*|math|stdlib|stdio|stdbool|tgmath|string)\.h"')
@@ -88,5 +88,5 @@ def _obey(
 def _expand(source: Source, number: int, line: str, macros: dict[str, str | Template]) -> str:
     try:
         return expand(line, macros)
-    except Endless:
-        raise source.error(number, "a #define refers to itself") from None
+    except Endless as error:
+        raise source.error(number, f"a #define {error}") from None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from petsc_hdg.physics.tree import ir
+from petsc_hdg.physics.tree.derivative import derivative_name
 from petsc_hdg.physics.tree.ir import INT, Function, Num, Symbol
 from petsc_hdg.physics.tree.specialise import Setting
+from petsc_hdg.physics.tree.turns import MOST_TURNS, is_bounded
 
 _INDENT = "    "
 
@@ -16,6 +18,7 @@ class Emitter:
         self.setting = setting
         self.lines: list[str] = []
         self._place: tuple | None = None
+        self._failed, self._counted = "", 0
 
     def text(self) -> str:
         """All lines written so far."""
@@ -31,8 +34,18 @@ class Emitter:
         for name, values in self.setting.arrays.items():
             if name in used:
                 self._write(1, f"const int {name}[] = {{{', '.join(map(str, values))}}};")
+        self._failed, self._counted = self._failure(function), 0
         self._block(function.body, 1, file)
         self._write(0, "}")
+
+    def _failure(self, function: Function) -> str:
+        """What a function does whose loop does not end: everything that it writes is no number."""
+        if function.result:
+            return "return NAN;"
+        sizes = self.setting.sizes
+        sizes = sizes | {derivative_name(name): size for name, size in sizes.items()}
+        fills = (f"for (int i = 0; i < {sizes.get(name, 1)}; ++i) {name}[i] = NAN;" for name in function.outputs)
+        return " ".join((*fills, "return;"))
 
     def _block(self, statements: tuple, depth: int, file: str) -> None:
         for statement in statements:
@@ -80,10 +93,18 @@ class Emitter:
     def _loop(self, node: ir.Loop, depth: int, file: str) -> None:
         condition = _bare(node.condition) if node.condition is not None else ""
         step = ", ".join(map(assignment, node.step))
+        turns = ""
+        if not is_bounded(node):
+            self._counted += 1
+            turns = f"turns{self._counted}"
+            self._write(depth, f"int {turns} = 0;")
+            condition = f"{turns}++ < {MOST_TURNS}" + (f" && ({condition})" if condition else "")
         head = "do {" if node.test_last else f"for (; {condition}; {step}) {{"
         self._write(depth, head)
         self._block(node.body, depth + 1, file)
         self._write(depth, f"}} while ({condition});" if node.test_last else "}")
+        if turns:
+            self._write(depth, f"if ({turns} > {MOST_TURNS}) {{ {self._failed} }}")
 
     def _jump(self, node: ir.Jump, depth: int, file: str) -> None:
         self._write(depth, node.word + ";")
@@ -125,6 +146,8 @@ def expression(node) -> str:
             return f"({_bare(node)})"
         case ir.Select():
             return f"({expression(node.condition)} ? {expression(node.then)} : {expression(node.other)})"
+        case ir.Call(function="abs"):  # unsigned in OpenCL C
+            return f"((int)abs({_bare(node.arguments[0])}))"
         case ir.Call() | ir.HelperCall():
             return f"{node.function}({', '.join(map(_bare, node.arguments))})"
         case ir.Ref():

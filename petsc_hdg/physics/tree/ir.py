@@ -7,6 +7,7 @@ element of a two-dimensional array carries the flattened index, row by row.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 
@@ -214,63 +215,54 @@ class Function:
     unused: frozenset = frozenset()
 
 
-def children(node) -> Iterator:
+EXPRESSIONS = (Num, Name, Element, Unary, Binary, Select, Call, Ref, HelperCall)
+NODES = (*EXPRESSIONS, Declare, Alias, Assign, Invoke, If, Loop, Jump, Return)
+# The fields of each kind of node that may hold nodes; a Symbol's extents are not entered.
+_PARTS = {kind: tuple(f.name for f in fields(kind) if f.type not in ("str", "int", "bool", "Symbol")) for kind in NODES}
+
+
+def children(node) -> list:
     """The nodes directly below `node`."""
-    for item in fields(node):
-        value = getattr(node, item.name)
-        if isinstance(value, Symbol):
-            continue
-        yield from _nodes(value)
+    return _nodes([getattr(node, name) for name in _PARTS[type(node)]])
 
 
-def _nodes(value) -> Iterator:
-    if isinstance(value, tuple):
-        for entry in value:
-            yield from _nodes(entry)
-    elif isinstance(value, NODES):
-        yield value
-
-
-NODES = (
-    Num,
-    Name,
-    Element,
-    Unary,
-    Binary,
-    Select,
-    Call,
-    Ref,
-    HelperCall,
-    Declare,
-    Alias,
-    Assign,
-    Invoke,
-    If,
-    Loop,
-    Jump,
-    Return,
-)
+def _nodes(values) -> list:
+    found: list = []
+    for value in values:
+        if type(value) in _PARTS:
+            found.append(value)
+        elif isinstance(value, tuple):
+            found += _nodes(value)
+    return found
 
 
 def walk(*nodes) -> Iterator:
     """Every node at or below `nodes`, parents first; tuples are entered."""
-    stack = list(_nodes(tuple(nodes)))[::-1]
+    stack = _nodes(nodes)[::-1]
     while stack:
         node = stack.pop()
         yield node
-        stack.extend(list(children(node))[::-1])
+        stack += children(node)[::-1]
 
 
 def rebuild(node, change: Callable):
-    """A copy of `node` with `change` applied to each node directly below it."""
+    """A copy of `node` with `change` applied to each node directly below it; `node` itself if nothing changes."""
 
     def changed(value):
-        if isinstance(value, tuple):
-            return tuple(changed(entry) for entry in value)
-        return change(value) if isinstance(value, NODES) else value
+        if type(value) in _PARTS:
+            return change(value)
+        if not isinstance(value, tuple):
+            return value
+        new = tuple([changed(entry) for entry in value])
+        return value if all(map(operator.is_, new, value)) else new
 
-    new = {item.name: changed(getattr(node, item.name)) for item in fields(node)}
-    return replace(node, **{name: value for name, value in new.items() if value is not getattr(node, name)})
+    new = {}
+    for name in _PARTS[type(node)]:
+        value = getattr(node, name)
+        made = changed(value)
+        if made is not value:
+            new[name] = made
+    return replace(node, **new) if new else node
 
 
 def names_used(*nodes) -> set[str]:

@@ -91,7 +91,7 @@ class _Pruner:
         """Mark the live statements among `statements`; whether there is one besides jumps. `jumps`: keep break and
         continue.
         """
-        marks = [self._mark_one(node, jumps) for node in statements]
+        marks = [self._mark_one(node, jumps) for node in reversed(statements)]  # what they need stands before them
         return any(marks)
 
     def _mark_one(self, node, jumps: bool) -> bool:

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from petsc_hdg.given import plural
 from petsc_hdg.physics.elementary import OPERATORS
 from petsc_hdg.physics.tree import ir
 from petsc_hdg.physics.tree.ir import INT, Binary, Call, Element, Function, Name, Num, Select, Unary
@@ -92,7 +93,8 @@ class _Specialiser:
             size *= extent.value
         if isinstance(init, tuple) and len(init) > size:
             raise self.source.error(
-                node.line, f"'{symbol.name.rstrip('_')}' has {size} elements and is given {len(init)} values"
+                node.line,
+                f"'{symbol.name.rstrip('_')}' has {plural(size, 'element')} and is given {plural(len(init), 'value')}",
             )
         self.sizes[symbol.name] = size
         return (ir.Declare(replace(symbol, extents=(_int(size),)), init, node.line),)
