@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import tiers
 
 from petsc_hdg.commands.alone import ONE_THREAD, for_mpiexec
 
@@ -19,8 +21,21 @@ _MPI = {
 }
 
 
-def pytest_collection_modifyitems(items):
-    """Skip what this machine or PETSc cannot run."""
+def pytest_addoption(parser):
+    """Options that choose a tier."""
+    tiers.add_options(parser)
+
+
+def pytest_configure(config):
+    """Time the files; kernels of tests and of the ranks they start are compiled in a third of the time."""
+    tiers.configure(config)
+    if not config.getoption("--optimized"):
+        os.environ.setdefault("PETSC_HDG_BUILD_OPTIONS", "-cl-opt-disable")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out other tiers, skip what this machine or PETSc cannot run."""
+    tiers.choose(config, items)
     for item in items:
         for marker, reason in (("requires_viennacl", _no_viennacl), ("requires_gpu", _no_gpu)):
             if item.get_closest_marker(marker) and reason():
@@ -46,18 +61,29 @@ def _no_gpu() -> str:
     return "" if any(is_gpu(device) for device in all_devices()) else "there is no OpenCL GPU"
 
 
+@pytest.fixture
+def fresh_cache(tmp_path, monkeypatch):
+    """An empty folder for compiled programs, and devices that were never used."""
+    from petsc_hdg.device import opened  # starts MPI
+
+    monkeypatch.setattr(opened, "_OPENED", {})
+    monkeypatch.setenv("PETSC_HDG_CACHE", str(tmp_path / "kernels"))
+    return tmp_path / "kernels"
+
+
 @pytest.fixture(scope="session")
 def mpirun():
     """mpirun(ranks, *arguments, check=True, timeout=300, env={}) runs `python arguments` on `ranks` ranks.
 
-    With 0 ranks it starts Python itself, without mpiexec. It returns the finished process with stdout and stderr as
-    text; a run that fails is an AssertionError that shows both, unless check is False. A run past `timeout` seconds is
-    an error too: ranks that wait for ever are a failure.
+    Scripts import what all tests share. With 0 ranks it starts Python itself, without mpiexec. It returns the finished
+    process with stdout and stderr as text; a run that fails is an AssertionError that shows both, unless check is
+    False. A run past `timeout` seconds is an error too: ranks that wait for ever are a failure.
     """
 
     def run(ranks: int, *arguments, check: bool = True, timeout: float = 300, env: dict | None = None):
         command = [*(("mpiexec", "-n", str(ranks)) if ranks else ()), sys.executable, *map(str, arguments)]
-        environment = for_mpiexec(**{**_MPI, **(env or {})})
+        shared = os.pathsep.join(filter(None, (str(ROOT / "tests"), os.environ.get("PYTHONPATH"))))
+        environment = for_mpiexec(**{**_MPI, "PYTHONPATH": shared, **(env or {})})
         done = _finished(command, timeout, environment)
         if check:
             assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"

@@ -15,11 +15,11 @@ RATE = "u_t[0] - cos(t)*(1 + x[0]*x[1])"
 SQUARES = "sin(t)*sin(t)*sin(t)*(1 + x[0]*x[1])*(x[0]*x[0] + x[1]*x[1])"  # u |∇u|²
 
 
-def moving(name: str, diffusivity: str, source: str = "0", flux: str = "sin(t)*x[1]") -> Physics:
-    """∂u/∂t - ∇·(diffusivity ∇u) + source = …; Dirichlet data and a flux that move with time."""
+def moving(name: str, diffusivity: str, source: str = "0", flux: str = "sin(t)*x[1]", capacity: str = "1") -> Physics:
+    """capacity ∂u/∂t - ∇·(diffusivity ∇u) + source = …; Dirichlet data and a flux that move with time."""
     return Physics(
         {"u": 1},
-        f"f0[0] = {RATE} + ({source});",
+        f"f0[0] = ({capacity})*({RATE}) + ({source});",
         f"for (d = 0; d < dim; ++d) f1[d] = ({diffusivity})*u_x[d];",
         boundary=[Neumann("right", f"g[0] = ({diffusivity.replace('u[0]', '(sin(t)*(1 + x[1]))')})*{flux};")]
         + [Dirichlet(side, "exact") for side in ("left", "bottom", "top")],
@@ -31,6 +31,7 @@ def moving(name: str, diffusivity: str, source: str = "0", flux: str = "sin(t)*x
 
 HEAT = moving("heat in time", "k")
 VARYING = moving("varying in time", "k + t")  # linear, and the matrix changes with time
+HEATED = moving("capacity in time", "k", capacity="1 + t + u[0]*u[0]")  # whose mass matrix follows state and time
 NONLINEAR = moving("nonlinear in time", "k + u[0]*u[0]", f"2*{SQUARES}")
 
 

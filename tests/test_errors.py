@@ -13,6 +13,7 @@ from petsc_hdg.errors import MeshError, causes, collectively, our_error
 ROOT = Path(__file__).resolve().parents[1]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_blocks_within_one_another(mpirun, ranks):
     done = mpirun(ranks, Path(__file__).with_name("run_agreement.py"), timeout=60)
@@ -39,6 +40,7 @@ def test_an_error_raised_while_one_is_handled_is_agreed_anew(monkeypatch):
     assert asked == [MeshError, ValueError]
 
 
+@pytest.mark.quick
 def test_a_rank_that_fails_does_not_wait_for_ever(mpirun, tmp_path):
     script = tmp_path / "elsewhere.py"
     script.write_text(ELSEWHERE)

@@ -53,6 +53,7 @@ def test_defects_are_noticed(scripts, monkeypatch, end, defect):
     assert scripts.faults.fault_run("exit on a rank", GIVEN)["defect"] == defect
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("case", INPUTS)
 def test_a_mutated_input_is_refused_or_solved(scripts, case):
     kind, seed = case.split(":")

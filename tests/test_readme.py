@@ -34,7 +34,10 @@ def python_of(path: Path) -> str:
     return "\n".join(re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL))
 
 
-@pytest.mark.parametrize("path", GUIDE, ids=lambda path: path.name)
+QUICK = [pytest.param(path, marks=pytest.mark.quick if path.name == "README.md" else ()) for path in GUIDE]
+
+
+@pytest.mark.parametrize("path", QUICK, ids=lambda path: path.name)
 def test_python_of_the_guide_runs(mpirun, tmp_path, path):
     code = python_of(path)
     if not code:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,6 +71,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", CASES)
 def test_how_ranks_that_fail_end(mpirun, tmp_path, name):
     form, body, said, status = CASES[name]
@@ -81,6 +85,7 @@ def test_how_ranks_that_fail_end(mpirun, tmp_path, name):
     assert ("[rank " in done.stderr) == lonely
 
 
+@pytest.mark.quick
 def test_a_rank_may_end_early_with_status_zero(mpirun, tmp_path):
     script = tmp_path / "early.py"
     script.write_text(
@@ -88,3 +93,21 @@ def test_a_rank_may_end_early_with_status_zero(mpirun, tmp_path):
     )
     done = mpirun(3, script, timeout=60)
     assert done.stdout.count("done") == 2
+
+
+PIPED = {
+    "PETSc": "fe.Options\nfor _ in range(9**5): PETSc.Sys.Print('x')",
+    "print": "@fe.main\ndef main():\n    for _ in range(9**5): print('x')",
+}
+
+
+@pytest.mark.parametrize("by", PIPED)
+def test_a_closed_pipe_ends_a_script_without_a_word(tmp_path, by):
+    """As in `script.py | head -1`."""
+    path = tmp_path / "script.py"
+    path.write_text(PLAIN.format(patience=1, body="from petsc4py import PETSc\n" + PIPED[by]))
+    process = subprocess.Popen([sys.executable, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout.readline() == b"x\n"
+    process.stdout.close()
+    assert (process.stderr.read(), process.wait(60)) == (b"", -signal.SIGPIPE)
+    process.stderr.close()

@@ -12,22 +12,15 @@ _TYPES = {"Float64": "<f8", "Int32": "<i4", "Int64": "<i8", "UInt8": "<u1"}
 
 
 def read_vtu(path) -> dict:
-    """All pieces as one.
+    """The one piece.
 
     points [point, 3], cells [cell, node], types [cell]; point_data and cell_data: name → [row, component].
     """
     root = ET.parse(path).getroot()
     assert root.attrib["header_type"] == "UInt64" and root.attrib["compressor"] == "vtkZLibDataCompressor"
-    pieces = [_piece(piece) for piece in root.iter("Piece")]
-    offset = 0
-    for piece in pieces:
-        piece["cells"] += offset
-        offset += len(piece["points"])
-    assert 72 not in pieces[0]["types"] or root.attrib["version"] == "2.2"
-    merged = {key: np.concatenate([p[key] for p in pieces if p[key].size]) for key in ("points", "cells", "types")}
-    for group in ("point_data", "cell_data"):
-        merged[group] = {name: np.concatenate([p[group][name] for p in pieces]) for name in pieces[0][group]}
-    return merged
+    (piece,) = [_piece(piece) for piece in root.iter("Piece")]
+    assert 72 not in piece["types"] or root.attrib["version"] == "2.2"
+    return piece
 
 
 def _piece(piece) -> dict:

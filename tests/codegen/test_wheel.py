@@ -7,6 +7,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import petsc_hdg
 from petsc_hdg.codegen.library import kernel_names
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,7 +21,7 @@ PRINT = (
 def test_wheel_ships_kernels(tmp_path):
     source, site = tmp_path / "source", tmp_path / "site"
     source.mkdir()
-    for name in ("setup.py", "pyproject.toml"):
+    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     for name in ("petsc_hdg", "kernels_cl"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -29,6 +30,9 @@ def test_wheel_ships_kernels(tmp_path):
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
+    assert (site / "petsc_hdg" / "py.typed").is_file()
+    (licence,) = site.glob(f"petsc_hdg-{petsc_hdg.__version__}.dist-info/licenses/LICENSE")
+    assert licence.read_text().startswith("BSD 2-Clause")
     env = {**os.environ, "PYTHONPATH": f"{site}:{os.environ.get('PYTHONPATH', '')}"}
     done = subprocess.run(
         [sys.executable, "-c", PRINT], cwd=tmp_path, env=env, capture_output=True, text=True, check=True

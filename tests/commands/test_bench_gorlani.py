@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.full
+
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "gorlani.py"
 PARTS = ["congruent", "stored", "volume", "flux", "fused", "affine"]
 

@@ -15,6 +15,8 @@ from petsc_hdg.device import Arrays, Device
 from petsc_hdg.operators.condensed.operator import CondensedOperator
 from petsc_hdg.options import Options
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture(scope="module")
 def rows(mpirun, tmp_path_factory) -> list[dict]:

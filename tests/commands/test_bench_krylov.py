@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from petsc_hdg.commands.bench import krylov
 from petsc_hdg.commands.bench.krylov import COLUMNS
+
+pytestmark = pytest.mark.full
 
 
 def test_rows(mpirun, tmp_path):

@@ -11,6 +11,8 @@ import pytest
 from petsc_hdg.commands.bench import poly
 from petsc_hdg.options import Options
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture(scope="module")
 def rows(mpirun, tmp_path_factory) -> list[dict]:

@@ -18,6 +18,8 @@ from petsc_hdg.discretizations.sipg.scheme import InteriorPenalty
 from petsc_hdg.operators.sipg.operator import SIPGOperator
 from petsc_hdg.options import Options
 
+pytestmark = pytest.mark.full
+
 FACES = {"triangle": (8, 4), "quadrilateral": (8, 4), "tetrahedron": (4, 2, 2), "hexahedron": (4, 4, 2)}
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from petsc_hdg.commands.bench import solve
 
+pytestmark = pytest.mark.full
+
 OPTIONS = ["-unknowns", "600", "-degree", "1", "-schemes", "hdg_gpu", "sipg_gpu"]
 
 

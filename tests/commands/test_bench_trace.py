@@ -14,6 +14,8 @@ from petsc_hdg.commands.bench import trace
 from petsc_hdg.commands.bench.cusparse import bsr_pattern, csr_pattern, csr_seconds
 from petsc_hdg.discretizations.trace.layout import trace_layout
 
+pytestmark = pytest.mark.full
+
 
 @pytest.mark.parametrize("cell", SHAPES)
 def test_pattern_is_that_of_the_matrix(cell):

@@ -78,6 +78,7 @@ def test_check_reports_a_difference(monkeypatch, capsys):
     assert "DIFFERS" in capsys.readouterr().out
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("arguments", [("bench", "spectral"), ("precompile", "-cells", "line")])
 def test_wrong_calls_say_so(mpirun, arguments):
     done = mpirun(1, "-m", "petsc_hdg", *arguments, check=False)

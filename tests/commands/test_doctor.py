@@ -1,8 +1,10 @@
 """The command table and the doctor: what it says, and its exit code."""
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +56,55 @@ def test_doctor_without_a_device(tmp_path):
     assert done.returncode == 1
     assert "pocl-opencl-icd" in done.stdout and "missing or broken: OpenCL" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
+
+
+MODULES = [*(module for _, module, _, _ in check_software.PACKAGES), "mpi4py", "petsc4py"]
+NUMPY = "numpy.dtype size changed, may indicate binary incompatibility"  # of a petsc4py compiled for numpy 1
+
+
+@pytest.fixture
+def broken(tmp_path):
+    """A folder, and what makes in it a package whose import fails: first on the path, it hides the right one."""
+
+    def broken(module: str, error: str):
+        (tmp_path / module).mkdir()
+        (tmp_path / module / "__init__.py").write_text(f"raise {error}\n")
+        return str(tmp_path)
+
+    return broken
+
+
+def run_with(path: str, *arguments):
+    return run(*arguments, PYTHONPATH=f"{path}:{os.environ.get('PYTHONPATH', '')}")
+
+
+def test_doctor_with_every_import_broken(broken):
+    for module in MODULES:
+        path = broken(module, f"ValueError('{NUMPY}')")
+    done = run_with(path, "doctor")
+    assert done.returncode == 1 and "missing or broken: numpy, pyopencl, " in done.stdout, done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr and "small solve" in done.stdout
+    for distribution, *_ in check_software.PACKAGES:
+        assert f"pip install --force-reinstall --no-deps {distribution}==" in done.stdout
+    assert "pip install 'numpy<2' 'fenics-basix<0.11'" in done.stdout
+
+
+def test_a_petsc4py_for_another_numpy_is_one_sentence(broken):
+    path = broken("petsc4py", f"ValueError('{NUMPY}')")
+    done = run_with(path, "check", "-only", "cg_gpu, triangles")
+    assert done.returncode == 1 and done.stderr.startswith("error: A package that petsc_hdg needs cannot be imported")
+    assert NUMPY in done.stderr and "Traceback" not in done.stderr
+    script = "import petsc_hdg as fe\ntry: fe.Mesh\nexcept fe.InstallError as error: print(error)"
+    env = {**os.environ, "PYTHONPATH": f"{path}:{os.environ.get('PYTHONPATH', '')}"}
+    said = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True).stdout
+    assert NUMPY in said and "petsc_hdg doctor" in said
+
+
+def test_what_to_type_keeps_the_bounds_of_pyproject():
+    text = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    old = set(re.findall(r'"([\w-]+)[^";]*(<[\d.]+); python_version < ', text))
+    typed = re.findall(r"'([\w-]+)(<[\d.]+)'", " ".join(check_software._BOUNDED.values()))
+    assert old == set(typed) and ("fenics-basix", "<0.11") in old  # 0.11 takes numpy 2
 
 
 def test_a_broken_check_is_a_finding():

@@ -41,9 +41,9 @@ def problem(scheme: str, faces) -> fe.Problem:
     return fe.Problem(mesh, physics(), fe.Options(backend=scheme, degree=1))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_nothing_is_left_to_compile(scheme, tmp_path, monkeypatch):
-    monkeypatch.setenv("PETSC_HDG_CACHE", str(tmp_path))
+def test_nothing_is_left_to_compile(scheme, fresh_cache, monkeypatch):
     compiled, original = [], build._compiled
 
     def counted(device, spec, entry):

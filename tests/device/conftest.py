@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from petsc_hdg.codegen import KernelSpec
-from petsc_hdg.device import Device
+from petsc_hdg.device import Device, build, opened
 
 
 @pytest.fixture(scope="session")
@@ -13,10 +13,9 @@ def device() -> Device:
 
 
 @pytest.fixture
-def fresh_cache(tmp_path, monkeypatch):
-    """An empty folder for compiled programs."""
-    monkeypatch.setenv("PETSC_HDG_CACHE", str(tmp_path / "kernels"))
-    return tmp_path / "kernels"
+def next_process(fresh_cache):
+    """next_process() forgets what this process has in memory of devices, so that programs come from the disk."""
+    return opened._OPENED.clear
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +27,16 @@ def make_spec():
         return KernelSpec(**{**given, "tables": {"SHIFT": np.array([shift])}, **changes})
 
     return make
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """A list that grows by one with each compilation."""
+    done, original = [], build._compiled
+
+    def counted(*arguments):
+        done.append(1)
+        return original(*arguments)
+
+    monkeypatch.setattr(build, "_compiled", counted)
+    return done

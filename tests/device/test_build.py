@@ -30,24 +30,21 @@ def works(kernel, device) -> bool:
     return bool(np.array_equal(arrays.to_host(total, 10), 2 * np.arange(10.0) + 0.25))
 
 
-@pytest.fixture
-def compilations(monkeypatch):
-    """A list that grows by one with each compilation."""
-    done, original = [], build._compiled
-
-    def counted(*arguments):
-        done.append(1)
-        return original(*arguments)
-
-    monkeypatch.setattr(build, "_compiled", counted)
-    return done
-
-
-def test_second_device_loads_the_binary(fresh_cache, make_spec, compilations):
+def test_the_next_process_loads_the_binary(next_process, make_spec, compilations):
     for _ in range(2):
         device = Device.select()
         assert works(Kernel(make_spec(), device), device)
+        next_process()
     assert len(compilations) == 1
+
+
+def test_devices_of_a_process_share_context_and_programs(fresh_cache, make_spec, monkeypatch):
+    first, second = Device.select(), Device.select()
+    kernels = [Kernel(make_spec(), first)]
+    monkeypatch.setattr(build, "_loaded", None)  # fails where it is called
+    kernels.append(Kernel(make_spec(), second))
+    assert kernels[0].program is kernels[1].program and first.context is second.context
+    assert first.queue != second.queue and works(kernels[0], first) and works(kernels[1], second)
 
 
 def test_a_gpu_compiles_several_programs_at_a_time(fresh_cache, make_spec, monkeypatch):
@@ -84,7 +81,7 @@ def test_digest_depends_on_driver_and_text(device, make_spec):
 
 
 @pytest.mark.parametrize("damage", ["half", "empty", "other", "garbage with a right checksum"])
-def test_damaged_binary_is_made_again(fresh_cache, make_spec, compilations, damage):
+def test_damaged_binary_is_made_again(next_process, make_spec, compilations, damage):
     device = Device.select()
     entry = Kernel(make_spec(), device).entry
     binary = entry.path("program.bin").read_bytes()
@@ -92,13 +89,14 @@ def test_damaged_binary_is_made_again(fresh_cache, make_spec, compilations, dama
         entry.write_binary(b"not a program")
     else:
         entry.path("program.bin").write_bytes({"half": binary[:100], "empty": b"", "other": binary[::-1]}[damage])
+    next_process()
     device = Device.select()
     assert works(Kernel(make_spec(), device), device)
     assert len(compilations) == 2
     assert entry.read_binary() is not None
 
 
-def test_unwritable_cache_is_no_error(tmp_path, monkeypatch, make_spec):
+def test_unwritable_cache_is_no_error(fresh_cache, tmp_path, monkeypatch, make_spec):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("PETSC_HDG_CACHE", str(tmp_path / "file" / "below"))
     device = Device.select()
@@ -170,30 +168,6 @@ def test_damaged_verdicts_are_forgotten(fresh_cache, device, make_spec, content)
     assert not verified.needs_check(kernel)
 
 
-def test_a_full_disk_leaves_nothing_behind(fresh_cache, monkeypatch):
-    def full(path, content):
-        with open(path, "wb") as file:
-            file.write(content[:3])
-        raise OSError(28, "No space left on device")
-
-    entry = cache.Entry("digest")
-    assert entry.write_binary(b"whole")
-    monkeypatch.setattr(cache.Path, "write_bytes", full)
-    assert not entry.write_binary(b"never whole")
-    assert entry.read_binary() == b"whole" and [file.name for file in entry.folder.iterdir()] == ["program.bin"]
-
-
-def test_every_cut_and_every_flipped_byte_is_noticed(fresh_cache):
-    entry, binary = cache.Entry("digest"), bytes(range(64))
-    entry.write_binary(binary)
-    content = entry.read("program.bin")
-    for place in range(len(content)):
-        entry.write("program.bin", content[:place])
-        assert entry.read_binary() is None
-        entry.write("program.bin", content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
-        assert entry.read_binary() is None
-
-
 def test_two_jobs_and_a_vandal(fresh_cache, tmp_path):
     """Processes that use, replace and damage the same entry at once compute right sums."""
     script = tmp_path / "job.py"
@@ -252,6 +226,7 @@ def test_lock_of_a_dead_process_is_free(fresh_cache):
         assert time.monotonic() - start < 5
 
 
+@pytest.mark.quick
 def test_ranks_compile_once(mpirun, tmp_path):
     script = tmp_path / "compile.py"
     script.write_text(

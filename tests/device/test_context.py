@@ -1,11 +1,12 @@
 """Choice of a device, and what it says about itself and its limits."""
 
+import multiprocessing
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from petsc_hdg.device import Device, platforms
+from petsc_hdg.device import Arrays, Device, platforms
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.errors import DeviceError
 
@@ -29,6 +30,33 @@ NODE = [fake("cpu", CPU, "PoCL"), fake("Tesla 0", GPU, "NV"), fake("Tesla 1", GP
 )
 def test_choice(choice, found):
     assert platforms.matching(choice, NODE) == [NODE[i] for i in found]
+
+
+def asked_for_device(_) -> None:
+    Device.select()
+
+
+def copied_by(device) -> None:
+    Arrays(device).zeros(1)
+
+
+@pytest.mark.parametrize("use", [asked_for_device, copied_by])
+def test_forks_are_told(device, use):
+    """Whether they ask for a device or work with their parent's."""
+
+    def run(answer) -> None:
+        try:
+            use(device)
+        except DeviceError as error:
+            answer.put(str(error))
+
+    context = multiprocessing.get_context("fork")
+    answer = context.SimpleQueue()
+    child = context.Process(target=run, args=(answer,))
+    child.start()
+    child.join(20)
+    child.kill()
+    assert not answer.empty() and "forked from one that uses OpenCL" in answer.get()
 
 
 def test_any_falls_back_to_the_cpu():

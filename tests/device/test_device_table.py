@@ -19,18 +19,18 @@ def test_a_line_for_each_device():
     found = ranks.table(node(0, 1, 1) + node(1, 1, 2))
     assert found == ["  rank 0: node 0 (host0), H200, PCI 0", "  ranks 1, 2: node 1 (host1), H200, PCI 0"]
     many = ranks.table(node(0, 20, 20))
-    assert len(many) == ranks.MOST + 1 and many[-1] == "  and 4 devices more"
+    assert len(many) == ranks.MOST + 1 and many[-1] == "  and 4 more devices"
 
 
 def test_gpus_that_are_shared():
     assert ranks.sharing(node(0, 4, 4) + node(1, 4, 4)) == ""
     assert ranks.sharing(node(0, 1, 3, is_gpu=False)) == ""
     said = ranks.sharing(node(0, 4, 4) + node(1, 2, 3))
-    assert said.startswith("2 ranks share 1 GPUs (2 on H200 of node 1)")
+    assert said.startswith("2 ranks share 1 GPU (2 on H200 of node 1)")
 
 
 def test_a_warning_from_one_rank():
-    with pytest.warns(UserWarning, match="3 ranks share 1 GPUs"):
+    with pytest.warns(UserWarning, match="3 ranks share 1 GPU"):
         ranks.warn_of_sharing(node(0, 1, 3))
 
 

@@ -9,6 +9,7 @@ from petsc_hdg.errors import DeviceError
 SCRIPT = __file__.replace("test_halo", "run_halo")
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("ranks, node", [(2, 2), (4, 3), (3, 1)])
 def test_exchange(mpirun, ranks, node):
     """On nodes of `node` ranks: one node, some neighbours elsewhere, all elsewhere."""
@@ -21,6 +22,7 @@ def test_no_room_for_windows(mpirun):
     assert "no room is said" in mpirun(2, SCRIPT, "full").stdout
 
 
+@pytest.mark.quick
 def test_bad_graphs_are_errors_on_every_rank(mpirun):
     assert "errors agree" in mpirun(3, SCRIPT, "bad").stdout
 

@@ -9,6 +9,7 @@ import pytest
 from petsc4py import PETSc
 
 import petsc_hdg as fe
+from petsc_hdg import lifetimes
 from petsc_hdg.device import Arrays, Device, platforms
 from petsc_hdg.device.memory import Memory, size
 from petsc_hdg.errors import DeviceError, PetscHdgError, our_error
@@ -16,7 +17,7 @@ from petsc_hdg.options import Options
 from petsc_hdg.physics import library
 
 
-def test_what_is_held_counts():
+def test_what_is_held_counts(fresh_cache):
     device = Device.select()
     arrays, device.memory.room = Arrays(device), 10_000
     first = arrays.zeros(1000)
@@ -29,9 +30,21 @@ def test_what_is_held_counts():
     assert device.memory.held == 0 and device.memory.most == 10_000
 
 
+def test_problems_of_a_process_share_the_room(fresh_cache):
+    first, second = Device.select(), Device.select()
+    second.memory.room = 10_000
+    held = Arrays(first).zeros(1000)
+    with pytest.raises(DeviceError, match=r"\(8 kB of 10 kB for this rank are taken\): 8 kB of them belong to other"):
+        Arrays(second).empty(500)
+    assert second.memory.held == 0 and first.memory.held == 8000
+    del held
+    assert Arrays(second).empty(500) and first.memory.held == 0
+
+
 def test_advice_in_unknowns_and_ranks():
     memory = Memory("abacus", room=1000)
-    memory.held, memory.unknowns, memory.ranks = 900, 100, 2
+    memory.add(900)
+    memory.unknowns, memory.ranks = 100, 2
     said = str(memory.shortage(1100))
     assert "abacus has no room for 1.1 kB more (900 B of 1 kB for this rank are taken)" in said
     assert "20 B an unknown" in said and "at most 50 of this rank's 100 unknowns fit" in said
@@ -55,9 +68,10 @@ def test_a_problem_that_does_not_fit_says_so(monkeypatch, share):
         return problem.device.memory.most
 
     needed, made = most(), Memory.__init__
+    lifetimes.destroy()  # what is given up later would make room
 
-    def small(self, name="", room=None):
-        made(self, name, int(share * needed))
+    def small(self, name="", room=None, taken=None):
+        made(self, name, taken.bytes + int(share * needed), taken)
 
     monkeypatch.setattr(Memory, "__init__", small)
     with pytest.raises(DeviceError, match="has no room for"):

@@ -20,6 +20,8 @@ from petsc_hdg.physics import Symbols
 from petsc_hdg.problem import Problem
 from petsc_hdg.reference import gauss_lobatto
 
+pytestmark = pytest.mark.full
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "poisson_sipg.py"
 NAMES, SIZES, DEGREES = "ABCDE", (4, 8, 16, 32, 64), (2, 3, 4, 5, 6)
 SMALLEST = 1e-11  # entries below are rounding of the paper's solver

@@ -2,10 +2,14 @@
 
 Meshes are refined from an unstructured, distorted one. On tensor cells that never become parallelograms (vertices moved
 anew at each level) u keeps k + 1 and u* k + 2, and the gradient, whose frame is the reference cell's, has order k.
-King's Table 1 (King et al. 2014): errors of LDG-H for -Δu + u = f on 40 × 40 squares cut in two, τ = 1.
+King's problem (King et al. 2014): LDG-H for -Δu + u = f on 40 × 40 squares cut in two, τ = 1. The reference is NGSolve;
+the L2 errors of the paper's table 1 are 2.7 to 2.9 % larger than its and ours.
 """
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -89,8 +93,14 @@ def test_convergence(cell, degree, is_bent, record_property):
     assert (last <= bounds).all(), last
 
 
-# King's Table 1: degree -> L∞ at the nodes, L2, by an independent program of LDG-H
-KING = {1: (1.594e-2, 3.844e-3), 2: (4.959e-4, 7.837e-5), 3: (1.108e-5, 1.309e-6), 4: (1.929e-7, 1.832e-8)}
+# Degree -> L∞ at the nodes, L2: NGSolve 6.2.2608, LDG-H with u, q and the trace of that degree, τ = 1, the same mesh
+NGSOLVE = {
+    1: (1.5939528e-02, 3.8441791e-03),
+    2: (4.9592947e-04, 7.8374595e-05),
+    3: (1.1078104e-05, 1.3086843e-06),
+    4: (1.9289708e-07, 1.8321323e-08),
+}
+PAPER = json.loads((Path(__file__).parents[2] / "benchmarks" / "papers" / "king_2014.json").read_text())
 
 
 def helmholtz() -> Physics:
@@ -117,12 +127,22 @@ def waves(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return s[..., 0] * s[..., 1], gradient
 
 
+@pytest.mark.parametrize("degree", NGSOLVE)
+def test_kings_table_has_larger_l2_errors_than_ngsolve(degree):
+    """The premise of what follows, and of the table in docs/hdg.md: L∞ agrees to 0.5 %, L2 is 2.6 to 2.8 % below."""
+    paper = PAPER["table1_errors_40x40"][degree - 1]
+    largest, l2 = NGSOLVE[degree]
+    assert paper["P"] == degree and largest == pytest.approx(paper["Linf"], rel=5e-3)
+    assert 0.026 < 1 - l2 / paper["L2"] < 0.028
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("degree", [1, 2])
-def test_kings_table_in_numpy(degree):
+def test_kings_problem_in_numpy_as_by_ngsolve(degree):
     """Cells of two shapes only: their matrices are computed once."""
     disc = HybridizedDG(Mesh.box((40, 40), comm=PETSc.COMM_SELF), helmholtz(), king_options(degree))
     system = NumpyTrace(disc, uniform=True)
-    assert system.solve_and_errors(2 * degree + 4, waves)["u"] == pytest.approx(KING[degree][1], rel=1e-3)
+    assert system.solve_and_errors(2 * degree + 4, waves)["u"] == pytest.approx(NGSOLVE[degree][1], rel=1e-7)
 
 
 def king_errors(degree: int) -> tuple[float, float]:
@@ -135,11 +155,12 @@ def king_errors(degree: int) -> tuple[float, float]:
     return float(largest), problem.errors(u)["L2"]
 
 
-@pytest.mark.parametrize("degree", KING)
-def test_kings_table(degree):
-    assert king_errors(degree) == pytest.approx(KING[degree], rel=1e-3)
+@pytest.mark.parametrize("degree", NGSOLVE)
+def test_kings_problem_as_by_ngsolve(degree):
+    assert king_errors(degree) == pytest.approx(NGSOLVE[degree], rel=1e-5)
 
 
+@pytest.mark.full
 def test_errors_keep_falling(record_property):
     """At degree 8 the paper's errors stall at 2.5e-8 (L∞) and 5.8e-9 (L2)."""
     largest, l2 = king_errors(8)

@@ -110,6 +110,7 @@ def test_advection(dim, degree, eps, record_property):
     assert rates[0] >= degree + 0.5 - ALMOST and rates[1] >= degree + 0.5 - ALMOST, (rates, errors)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dim, degree", [(2, 3), (3, 3)])
 def test_mixed_degrees(dim, degree, record_property):
     """A third of the polytopes has a degree less, and so have the orders; errors lie between those of both degrees."""

@@ -79,6 +79,7 @@ def advection(form: str) -> Physics:
     return Physics({"u": 1}, source, flux, boundary=[*inflow, *outflow], exact={"u": SMOOTH}, name=form)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("form, cell", [("f0", "quadrilateral"), ("f1", "triangle")])
 def test_pure_advection_is_upwinded(form, cell, record_property):
     """Nothing but half the speed as penalty holds the cells together: order p + 1 in both forms."""

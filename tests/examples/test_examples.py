@@ -158,10 +158,16 @@ def test_every_example_is_listed():
     assert sorted(RUNS) == sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
 
 
+QUICK = ("demo", "poisson", "heat")  # the first page, all schemes, time
+
+
 @pytest.mark.parametrize(
     "name, ranks, arguments, expected",
-    [(name, *run) for name, runs in RUNS.items() for run in runs],
-    ids=[f"{name}-{run[0]}" for name, runs in RUNS.items() for run in runs],
+    [
+        pytest.param(name, *run, id=f"{name}-{run[0]}", marks=pytest.mark.quick if name in QUICK else ())
+        for name, runs in RUNS.items()
+        for run in runs
+    ],
 )
 def test_example(mpirun, name, ranks, arguments, expected):
     said = mpirun(ranks, f"examples/{name}.py", *arguments).stdout
@@ -171,6 +177,7 @@ def test_example(mpirun, name, ranks, arguments, expected):
         assert least <= float(found.group(1)) <= most, said
 
 
+@pytest.mark.quick
 def test_report_of_an_example(mpirun, tmp_path):
     report = tmp_path / "report.json"
     mpirun(2, "examples/poisson.py", "-dm_plex_box_faces", "8,8", "-fe_degree", "2", "-fe_report", report)

@@ -118,8 +118,34 @@ BAD = {
     "third order": (lambda c, f: Mesh.from_file(MESHES / "cubic.msh", c), "geometric order 3"),
     "wedges": (lambda c, f: Mesh.from_file(wedge(f), c), "cells of type wedge; one of triangle"),
     "second order elsewhere": (lambda c, f: Mesh.from_file(second_order(f), c), "type triangle6; straight"),
-    "bent surface": (lambda c, f: Mesh.from_file(bent(f), c), "cells of dimension 2 in space of dimension 3"),
-    "surface in space": (lambda c, f: Mesh(surface(c)), "cells of dimension 2 in a space of dimension 3"),
+    "bent surface": (lambda c, f: Mesh.from_file(bent(f), c), "cells of dimension 2 in a space of dimension 3"),
+    "surface in space": (lambda c, f: Mesh(surface(c)), "surfaces in space are not accepted: give a mesh of the plane"),
+    "surface of PETSc's": (
+        lambda c, f: with_options(c, dm_plex_shape="sphere"),
+        "cells of dimension 2 in a space of dimension 3; surfaces in space are not accepted",
+    ),
+    "surface in a Gmsh file": (
+        lambda c, f: disk(c, f, b"\n-1 1.898821519314986e-15 0", b"\n-1 1.898821519314986e-15 0.1"),
+        "surfaces in space are not accepted",
+    ),
+    "surface of arrays": (lambda c, f: cells(c, [[0, 1, 2]], CUBE), "points have 3 coordinates .* surfaces in space"),
+    "periodic box": (
+        lambda c, f: with_options(c, dm_plex_box_bd="none,periodic"),
+        "-dm_plex_box_bd none,periodic is not accepted where the mesh is a box; boxes are bounded",
+    ),
+    "another cell of boxes": (lambda c, f: with_options(c, dm_plex_cell="hexahedron"), "-dm_plex_simplex chooses"),
+    "points of PETSc's box": (
+        lambda c, f: with_options(c, dm_plex_label_wall="7,8"),
+        "-dm_plex_label_wall 7,8 is not accepted where the mesh is a box; name boundaries",
+    ),
+    "one mesh of many": (
+        lambda c, f: with_options(c, dm_plex_filename=str(wedge(f)), dm_plex_name="one"),
+        "-dm_plex_name one is not accepted where the mesh is a file; meshio reads the whole",
+    ),
+    "PETSc's reader of HDF5": (
+        lambda c, f: with_options(c, dm_plex_filename=str(wedge(f)), dm_plex_hdf5_topology_path="here"),
+        "-dm_plex_hdf5_topology_path here is not accepted where the mesh is a file",
+    ),
     "empty plex": (lambda c, f: Mesh(own_plex(c, 2)), "has no cells"),
     "1D plex": (lambda c, f: Mesh(own_plex(c, 1)), "dimension 1"),
     "other DM": (
@@ -185,7 +211,7 @@ BAD = {
         lambda c, f: cells(c, [[0, 1, 2], [0, 1, 3], [0, 1, 4]], [*SQUARE, [0.4, -1.0]]),
         "two or more other cells",
     ),
-    "point out of range": (lambda c, f: cells(c, [[0, 1, 7]], SQUARE), "name points 0 to 7; there are 4 points"),
+    "point out of range": (lambda c, f: cells(c, [[0, 1, 7]], SQUARE), "name points 0 to 7; the array has 4 points"),
     "boundary of a point that no cell has": (
         lambda c, f: cells(c, [[0, 2, 3]], SQUARE, boundaries={"wall": [[1, 2]]}),
         "'wall' names point 1, which no cell has",

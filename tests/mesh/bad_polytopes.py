@@ -76,7 +76,10 @@ BAD = {
     "two points": (lambda c, f: in_plane(c, [[0, 1]], SQUARE), r"Polygon 0 is \[0, 1\]; it takes 3 or more vertex num"),
     "polygon of reals": (lambda c, f: in_plane(c, [[0, 1, 2.5]], SQUARE), r"Polygon 0 is \[0.0, 1.0, 2.5\]; it takes"),
     "no polygons": (lambda c, f: in_plane(c, [], SQUARE), "No polygon was given"),
-    "polygon out of range": (lambda c, f: in_plane(c, [[0, 1, 9]], SQUARE), "Polygons name points 0 to 9; there are 4"),
+    "polygon out of range": (
+        lambda c, f: in_plane(c, [[0, 1, 9]], SQUARE),
+        "Polygons name points 0 to 9; the list has 4",
+    ),
     "polygon in space": (lambda c, f: in_plane(c, [[0, 1, 3]], CUBE), r"Points of shape \(8, 3\) were given"),
     "polygon point not finite": (
         lambda c, f: in_plane(c, [[0, 1, 2]], [[0, 0], [1, np.inf], [0, 1]]),

@@ -22,5 +22,6 @@ def test_bad_input(name, tmp_path):
     assert "\n" not in message and message.endswith(".") and len(message) < 500
 
 
+@pytest.mark.quick
 def test_bad_inputs_on_three_ranks(mpirun):
     assert "errors agree" in mpirun(3, SCRIPT, timeout=200).stdout

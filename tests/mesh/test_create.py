@@ -8,7 +8,7 @@ from petsc4py import PETSc
 from test_geometry import volume
 from test_topology import check_against_closures
 
-from petsc_hdg.mesh import Mesh
+from petsc_hdg.mesh import Mesh, creation
 
 NUM_CELLS = {(2, 1): 12, (2, 0): 6, (3, 1): 144, (3, 0): 24}
 
@@ -82,6 +82,36 @@ def test_other_shapes_of_petsc(options):
     options({"dm_plex_shape": "doublet", "dm_plex_cell": "triangle"})
     mesh = Mesh.from_options()
     assert (mesh.cell, mesh.num_cells, mesh.boundaries) == ("triangle", 2, ("boundary",))
+
+
+# What DMPlexCreateFromOptions_Internal of PETSc 3.26 and the box that it makes read for a box, and for a file.
+OF_PETSC = {
+    "box": "filename file_contents boundary_filename name cell reference_cell_domain shape dim simplex interpolate "
+    "orient adj_cone adj_closure print_adj box_faces box_lower box_upper box_bd label_ cohesive_label_ "
+    "separate_marker box_crisscross",
+    "file": "filename name interpolate orient adj_cone adj_closure print_adj label_ cohesive_label_",
+}
+
+
+@pytest.mark.parametrize("kind", OF_PETSC)
+def test_every_option_of_petscs_is_served_or_refused(kind):
+    known = {*creation.SERVED, *creation.BY_PETSC, *creation.REFUSED[kind]}
+    assert not {f"dm_plex_{name}" for name in OF_PETSC[kind].split()} - known
+
+
+HARMLESS = {"dm_plex_box_bd": "None,NONE", "dm_plex_adj_closure": "1", "dm_plex_separate_marker": "false"}
+
+
+def test_options_that_say_what_holds(options):
+    options({**HARMLESS, "dm_plex_shape": "Box", "dm_plex_name": "mine", "dm_plex_orient": 1})
+    mesh = Mesh.from_options()
+    assert mesh.num_cells == 8 and "left" in mesh.boundaries and mesh.dm.getName() == "mine"
+
+
+def test_a_reference_cell_by_petsc(options):
+    options({"dm_plex_reference_cell_domain": 1, "dm_plex_cell": "quadrilateral"})
+    mesh = Mesh.from_options()
+    assert (mesh.cell, mesh.num_cells, volume(mesh)) == ("quadrilateral", 1, pytest.approx(4))
 
 
 def test_uninterpolated_plex_stays_as_it_is():

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "run_border.py"
+SCRIPT = Path(__file__).with_name("run_border.py")
 
 
 @pytest.mark.parametrize("ranks", [2, 3])

@@ -46,14 +46,13 @@ def problem(variant: str) -> Problem:
 
 
 @pytest.mark.parametrize("kernel", FAULTS)
-def test_a_wrong_kernel_is_found(kernel, monkeypatch, tmp_path):
+def test_a_wrong_kernel_is_found(kernel, monkeypatch, fresh_cache):
     variant, file, right, wrong = FAULTS[kernel]
     original = spec.kernel_text
     assert right in original(file)
     monkeypatch.setattr(
         spec, "kernel_text", lambda name: original(name).replace(right, wrong if name == file else right)
     )
-    monkeypatch.setenv("PETSC_HDG_CACHE", str(tmp_path))
     for _ in range(2):
         with pytest.raises(DeviceError, match=f"kernel '{kernel}' gives wrong results"):
             problem(variant).callbacks  # noqa: B018

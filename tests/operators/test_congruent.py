@@ -114,6 +114,7 @@ def test_sharing_is_taken_back():
     assert trace.congruent is None
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("flux", ("u_x[d]", "u_x[d] + (d + 1)*u[0]"))
 @pytest.mark.parametrize("cell", FACES)
 def test_matrices_of_a_problem_are_shared(cell, flux):

@@ -109,6 +109,7 @@ HAND = """
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cell", ("quadrilateral", "tetrahedron"))
 def test_hand_written_jacobian_equals_the_derived_one(cell):
     def physics(jacobian):

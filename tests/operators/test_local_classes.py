@@ -51,6 +51,7 @@ def found(cell: str, physics, share: bool, **settings) -> tuple[dict[str, np.nda
     return values, problem
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cell,physics,settings", CASES, ids=[f"{c} {i}" for i, (c, *_) in enumerate(CASES)])
 def test_shared_solvers_give_the_same(cell, physics, settings):
     got, problem = found(cell, physics, True, **settings)
@@ -96,7 +97,9 @@ def test_failures_are_told_of_cells():
     """Bubbles that nothing holds: no flux, no reaction, and no trace of theirs."""
     still = fe.Physics({"u": 1}, f0="f0[0] = -1;", f1="for (d = 0; d < dim; ++d) f1[d] = 0*u_x[d];")
     problem = fe.Problem(box("triangle"), still, backend="hdg_gpu", degree=3, hdg_tau="1", pmat="none")
-    with pytest.raises(SolveError, match="the local problem of cell 0 of rank 0 near .* is singular .and 383 more are"):
+    with pytest.raises(
+        SolveError, match=r"the local problem of cell \d+ of rank 0 near .* is singular .and 383 more are"
+    ):
         problem.solve()
 
 

@@ -9,7 +9,7 @@ import petsc_hdg as fe
 from petsc_hdg.device.kernel import Kernel
 from petsc_hdg.operators.overlap import FIRST, LAST, LEAST, OUTER, element_cells, part_range
 
-SCRIPT = Path(__file__).parents[1] / "run_overlap.py"
+SCRIPT = Path(__file__).with_name("run_overlap.py")
 
 
 def test_inner_kernels_run_meanwhile(mpirun):

@@ -17,7 +17,7 @@ from skfem_meshes import MESHES, relative, to_skfem
 from petsc_hdg.options import Options
 from petsc_hdg.physics import Neumann, Physics, Robin, library
 from petsc_hdg.problem import Problem
-from petsc_hdg.problem.solvers import _owned_places
+from petsc_hdg.problem.inputs import nodal_values
 
 TOLERANCE = 1e-12
 QUADRATURE = 16
@@ -100,7 +100,10 @@ class Reference:
 
     def _order(self, disc) -> np.ndarray:
         """Place of each of our owned degrees of freedom in scikit-fem's vectors."""
-        x, component = _owned_places(disc, disc.spaces[0])
+        field = disc.physics.fields[0]
+        axes = [lambda x, d=d: np.repeat(x[..., d, None], field.components, axis=-1) for d in range(disc.dim)]
+        x = np.stack([nodal_values(disc, {field.name: axis}) for axis in axes], axis=1)
+        component = nodal_values(disc, {field.name: np.arange(field.components)})
         theirs = self.basis.doflocs.T
         ours = np.column_stack([x, component])
         if self.vector:

@@ -65,6 +65,7 @@ def assert_close(found: np.ndarray, expected: np.ndarray) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=2e-14 * np.abs(expected).max())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cell", SHAPES)
 def test_matrices_of_each_cell_differentiate_nonlinear_physics_on_distorted_cells(cell):
     mesh = box_mesh(cell, FACES[cell])
@@ -78,6 +79,7 @@ def test_matrices_of_each_cell_differentiate_nonlinear_physics_on_distorted_cell
     assert_close(found["stored"], found["split"])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cell", SHAPES)
 def test_matrices_of_classes_give_the_product_of_the_split_kernels(cell):
     mesh = fe.Mesh.box(FACES[cell], simplex=cell in ("triangle", "tetrahedron"))

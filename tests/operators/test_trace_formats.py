@@ -108,7 +108,7 @@ def test_unknown_formats_are_refused():
 
 @pytest.mark.parametrize("ranks", [3])
 def test_three_ranks_equal_aij(mpirun, ranks):
-    found = json.loads(mpirun(ranks, Path(__file__).parents[1] / "run_trace.py").stdout.splitlines()[-1])
+    found = json.loads(mpirun(ranks, Path(__file__).with_name("run_trace.py")).stdout.splitlines()[-1])
     assert len(found) == 40 and max(max(v.values()) for v in found.values()) < 200 * EPS["double"]
     assert {k.split()[-1] for k in found} == set(ESSENTIAL) - {"none"}
 

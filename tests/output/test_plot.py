@@ -136,10 +136,13 @@ def test_missing_matplotlib(tmp_path, monkeypatch):
 
 
 BAD = {
-    "values": (dict(values=np.zeros((24, 6))), "'values' has shape"),
+    "values": (dict(values=np.zeros((24, 5))), "'values' has shape"),
     "nothing": (dict(values=None), "nothing to draw"),
     "no cells": (dict(points=np.zeros((0, 3, 2)), values=np.zeros((0, 3))), "the mesh has no cells"),
-    "option": (dict(colour="red"), "no option 'colour'; known are title"),
+    "option": (
+        dict(colour="red"),
+        "no option 'colour'; known are values, cell_regions, boundaries, displacement, title",
+    ),
     "displacement": (
         dict(displacement=np.zeros((24, 3, 3))),
         "'displacement' has shape [24, 3, 3]; triangle cells take",

@@ -135,7 +135,7 @@ def test_failure_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "a.vtu"
     path.write_text("old")
 
-    monkeypatch.setattr(vtu, "_TAIL", None)  # not bytes: writing the end fails
+    monkeypatch.setattr(vtu, "TAIL", None)  # not bytes: writing the end of an array fails
     with pytest.raises(TypeError):
         write_vtu(path, COMM, **GOOD)
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]

@@ -21,14 +21,14 @@ _OUTPUTS = {
     "pw_exact": ("u", "u_x"),
     "pw_stabilization": ("tau",),
 }
-_HEAD = "#define REAL_BYTES {bytes}\ntypedef {real} real;\n#include <tgmath.h>\n#undef I\n"
+_HEAD = "#define REAL_BYTES {bytes}\ntypedef {real} real;\n#include <stdlib.h>\n#include <tgmath.h>\n#undef I\n"
 
 
 class CompiledPhysics:
     """The pw_* functions of a physics as Python callables with the interpreter's arguments and results."""
 
-    def __init__(self, physics, dim: int, folder: Path, precision: str = "double"):
-        self.physics, self.dim = physics, dim
+    def __init__(self, physics, dim: int, folder: Path, precision: str = "double", flags: tuple = ()):
+        self.physics, self.dim, self.flags = physics, dim, flags
         self.real = np.float64 if precision == "double" else np.float32
         text = physics.device_source(dim)
         exports = re.findall(r"^static inline void (pw_\w+)\((.*?)\) \{", text, re.MULTILINE)
@@ -44,7 +44,16 @@ class CompiledPhysics:
         stem = folder / f"p{hashlib.sha256(text.encode()).hexdigest()[:16]}"
         stem.with_suffix(".c").write_text(text)
         single = ["-fsingle-precision-constant", "-Wdouble-promotion"] if precision == "single" else []
-        command = ["gcc", *_FLAGS, *single, str(stem.with_suffix(".c")), "-o", str(stem.with_suffix(".so")), "-lm"]
+        command = [
+            "gcc",
+            *_FLAGS,
+            *self.flags,
+            *single,
+            str(stem.with_suffix(".c")),
+            "-o",
+            str(stem.with_suffix(".so")),
+            "-lm",
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return ctypes.CDLL(str(stem.with_suffix(".so")))

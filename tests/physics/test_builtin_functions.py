@@ -133,7 +133,7 @@ def test_singular_points(number, folder):
 
 
 def test_petsc_names(folder):
-    text = "f0[0] = PetscSqr(u[0]) + PetscSqrtReal(u[0]) * PetscMax(u[0], 0) + PetscPowReal(u[0], PETSC_PI) - PetscAbsScalar(u[0]) + sinf(M_PI);"
+    text = "f0[0] = PetscSqr(u[0]) + PetscSqrtReal(u[0]) * PetscMax(u[0], 0) + PetscPowReal(u[0], PETSC_PI) - PetscAbsScalar(u[0]) + sin(M_PI);"
     physics = Physics({"u": 1}, text)
     u = 0.7
     expected = u**2 + np.sqrt(u) * u + u**np.pi - u + np.sin(np.pi)

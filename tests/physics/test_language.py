@@ -88,7 +88,7 @@ BODIES = {
     "sorted": "PetscReal v[4] = {u[0] * u[1], u_x[0], -u[1], x[0]}; PetscCall(PetscSortReal(4, v)); f0[0] = v[0] + 2 * v[1] * v[1]; f0[1] = 3 * v[2] + 4 * v[3]; PetscSortReal(1, v);",
     "macros": "#define NC 2\n#define SCALE (2.0 * alpha) /* twice */\nfor (PetscInt i = 0; i < NC; ++i) f0[i] = SCALE * u[i] * THREE;",
     "comments": "// f0[0] = wrong;\nf0[0] = u[0] /* * 7 */ * u[1]; /* a\nb */ f0[1] = u[1]; // end",
-    "numbers": "f0[0] = 1.f * u[0] + .5 + 2. + 1e-2 + 0x10 + 3L + 2.5e+1L + 1E3 + 0x1p-3;",
+    "numbers": "f0[0] = 1. * u[0] + .5 + 2. + 1e-2 + 0x10 + 3L + 2.5e+1 + 1E3 + 0x1p-3;",
     "division": "f0[0] = 7 / 7 + (dim + 5) / 2 + 1.0 / 2 * u[0] / (u[1] + 2);",
     "minus": "f0[0] = -u[0] * -u[1] - -1.0 + +u[0] - (-(u[0] - u[1]));",
     "unused": "PetscReal unused, also = u[0]; PetscInt i; (void)unused; f0[0] = u[0]; ; f0[1] = u[1] * u[1];",

@@ -8,7 +8,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-SCRIPT = Path(__file__).parents[1] / "run_checkpoint.py"
+SCRIPT = Path(__file__).with_name("run_checkpoint.py")
 RANKS, TOLERANCE = 2, 1e-10
 
 

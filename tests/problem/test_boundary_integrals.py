@@ -23,7 +23,7 @@ from petsc_hdg.problem import Problem
 from petsc_hdg.problem.results import cell_fields
 from petsc_hdg.reference import ReferenceElement, facet_quadrature, on_facets, tabulate
 
-SCRIPT = Path(__file__).parents[1] / "run_integrals.py"
+SCRIPT = Path(__file__).with_name("run_integrals.py")
 SCHEMES = {
     "cg_gpu": {},
     "condensed": {"backend": "cg_gpu", "cg_condense": True},
@@ -59,6 +59,7 @@ def of_side(name: str, dim: int, t: float) -> np.ndarray:
     return np.array([(weight * f).sum() for f in (1, x @ n, u * u * t, slope, *(u * part for part in n))])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("cell", ["triangle", "hexahedron"])
 def test_polynomials_on_sides(cell, scheme):
@@ -168,6 +169,7 @@ def test_data_on_straight_cells(cell, scheme):
     check_against_numpy(problem)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "cell, scheme",
     [
@@ -219,6 +221,7 @@ def test_arcs_converge_with_the_cells(scheme):
     assert (np.log2(errors[0] / errors[1])[:2] > 3.8).all(), "fourth order, of the geometry alone"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("scheme", ["cg_gpu", "hdg_gpu"])
 def test_arcs_converge_with_the_degree(scheme):
     """∫ sin(2x) over the arc of three cells, as text and as a state of degree 1, 3 and 5."""

@@ -9,7 +9,7 @@ import pytest
 from run_canonical import SCHEMES
 from sample_meshes import SHAPES
 
-SCRIPT = Path(__file__).parents[1] / "run_canonical.py"
+SCRIPT = Path(__file__).with_name("run_canonical.py")
 CASES = [f"{cell} {scheme}" for cell in SHAPES for scheme in SCHEMES]
 
 

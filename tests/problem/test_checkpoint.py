@@ -96,7 +96,7 @@ OTHERS = {  # what is different -> how it is told
     "-fe_degree 2": lambda: problem(degree=1),
     "scheme cg_gpu": lambda: problem(backend="sipg_gpu"),
     "-cg_condense": lambda: problem(cg_condense=True),
-    "32 cells, and this one 64": lambda: problem(fe.Mesh.box((8, 4), comm=PETSc.COMM_SELF)),
+    "cells is 32, and that of this mesh 64": lambda: problem(fe.Mesh.box((8, 4), comm=PETSc.COMM_SELF)),
     "at other places": lambda: problem(moved()),
     r"from \(0, 0\) to \(1, 1\), and this one from \(5, 0\) to": lambda: problem(box(lower=(5, 0), upper=(6, 1))),
     r"and this one from \(0, 0\) to \(2, 2\)": lambda: problem(box(upper=2.0)),
@@ -108,6 +108,7 @@ OTHERS = {  # what is different -> how it is told
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("words", OTHERS)
 def test_of_another_problem(written, words):
     other = OTHERS[words]()
@@ -184,7 +185,7 @@ def test_full_disk_leaves_the_file_before(tmp_path):
 
 def test_leftovers_of_dead_processes_go(tmp_path):
     gone, alive, other = (
-        tmp_path / f".{n}.part" for n in ("a.h5.4194304999", f"a.h5.{os.getppid()}", "b.h5.4194304999")
+        tmp_path / f".{n}.0a.part" for n in ("a.h5.4194304999", f"a.h5.{os.getppid()}", "b.h5.4194304999")
     )
     for path in (gone, alive, other):
         path.write_text("")

@@ -45,6 +45,7 @@ def test_extreme_eigenvalues(symmetric):
     assert exact[0] <= low < high <= exact[-1]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("degree", [1, 3])
 @pytest.mark.parametrize("cell", SHAPES)
 def test_coercivity(cell, degree):

@@ -31,6 +31,7 @@ def solution(problem, **options) -> PETSc.Vec:
         return problem.solve()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("backend, degree, cell, most", [
     ("cg_gpu", 2, "triangle", 12), ("cg_gpu", 4, "quadrilateral", 16), ("cg_gpu", 3, "tetrahedron", 18),
     ("hdg_gpu", 1, "triangle", 12), ("hdg_gpu", 4, "triangle", 13), ("hdg_gpu", 2, "tetrahedron", 18),
@@ -54,6 +55,7 @@ def test_the_coarse_matrix_is_the_scheme_on_the_subspace(backend, degree):
     assert subspace_gap(problem, [3]) < 1e-11
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("backend, degree", SCHEMES)
 @pytest.mark.parametrize("what", ["nonlinear", "elastic", "wind"])
 def test_the_solution_is_that_of_other_preconditioners(backend, degree, what):
@@ -81,6 +83,7 @@ SHEAR = """
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("backend", ["cg_gpu", "sipg_gpu"])
 def test_nonlinear_physics_of_as_many_components_as_dimensions(backend):
     """The rigid-body modes leave rows of zeros on levels below the coarse one, where incomplete LU smooths."""

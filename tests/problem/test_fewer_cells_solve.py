@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from petsc4py import PETSc
 from petsc_options import petsc_options
 
 import petsc_hdg as fe
+
+pytestmark = pytest.mark.full
 
 EXACT_BY_QUADRATURE = fe.Physics(
     {"u": 1},

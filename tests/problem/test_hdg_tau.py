@@ -34,6 +34,7 @@ def with_two() -> np.ndarray:
     return trace("2")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "tau, stabilization",
     [("kappa", None), ("tau[0] = 1.0 + 1;", None), ("auto", 2), (None, "tau[0] = kappa;"), ("2", "7"), ("kappa", "7")],

@@ -17,7 +17,9 @@ from petsc_hdg.options import Options
 from petsc_hdg.physics import library
 from petsc_hdg.problem import Problem
 
-SCRIPT = Path(__file__).parents[1] / "run_high_degrees.py"
+pytestmark = pytest.mark.full
+
+SCRIPT = Path(__file__).with_name("run_high_degrees.py")
 TIGHT = {"ksp_rtol": "1e-13"}
 
 

@@ -23,6 +23,7 @@ def helmholtz(wave: float):
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("backend", ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu"))
 def test_defaults_solve_it(backend):
     """CG gives up, GMRES takes over, and stays while the data do."""
@@ -46,7 +47,7 @@ def test_a_method_that_the_user_chose_is_kept():
 def refused(backend: str) -> None:
     """Waves far beyond the first resonances that a few iterations do not solve; the sentence names a direct solver."""
     with petsc_options(ksp_max_it=3):
-        problem = fe.Problem(fe.Mesh.box((4, 4), simplex=False), helmholtz(WAVE), backend=backend, degree=3)
+        problem = fe.Problem(fe.Mesh.box((8, 8), simplex=False), helmholtz(WAVE), backend=backend, degree=3)
         direct = (
             "-ksp_type preonly -pc_type lu solves directly what iterations do not, such as Helmholtz' equation or waves"
         )
@@ -63,7 +64,7 @@ def test_the_sentence_names_a_direct_solver_that_solves_it(backend):
 
 
 def test_waves_of_hybridized_schemes_are_told_of_the_direct_solver():
-    problem = fe.Problem(fe.Mesh.box((4, 4), simplex=False), waves("u"), backend="hdg_gpu", degree=3)
+    problem = fe.Problem(fe.Mesh.box((8, 8), simplex=False), waves("u"), backend="hdg_gpu", degree=3)
     with (
         petsc_options(ksp_max_it=20),
         pytest.raises(SolveError, match="solver of the trace stopped .* -pc_type lu solves directly"),
@@ -71,6 +72,7 @@ def test_waves_of_hybridized_schemes_are_told_of_the_direct_solver():
         problem.solve_in_time(problem.interpolate({"u": 1.0}), 0.1, dt=0.0125)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("backend", ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu"))
 def test_waves_in_time(backend):
     """u_t = v, v_t = Δu, with Δu in the equation of u: symmetric and not definite at any step. BDF's error at 0.1

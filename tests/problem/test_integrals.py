@@ -22,7 +22,7 @@ from petsc_hdg.problem import Problem
 from petsc_hdg.problem.results import cell_fields
 from petsc_hdg.reference import ReferenceElement, cell_quadrature, tabulate
 
-SCRIPT = Path(__file__).parents[1] / "run_integrals.py"
+SCRIPT = Path(__file__).with_name("run_integrals.py")
 POLYNOMIALS = """
     obj[0] = 1; obj[1] = u[0]*u[0]*t; obj[2] = 0;
     for (PetscInt d = 0; d < dim; ++d) obj[2] += u_x[d]*u_x[d];
@@ -40,6 +40,7 @@ def of_box(dim: int, t: float) -> np.ndarray:
     return np.array([(weight * f).sum() for f in (1, u * u * t, slopes, *(x[..., d] * u * u for d in range(dim)))])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("cell", ["triangle", "hexahedron"])
 def test_polynomials_on_moved_meshes(cell, backend):
@@ -105,6 +106,7 @@ def by_numpy(problem, u, near: np.ndarray, k: float) -> np.ndarray:
     return np.stack([(weight * f).sum(axis=1) for f in (first, second)])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("backend", [*BACKENDS, "condensed"])
 def test_regions_constants_and_auxiliary_fields(backend):
     mesh, west = with_halves(box_mesh("triangle", comm=PETSc.COMM_SELF))

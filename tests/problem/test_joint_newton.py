@@ -51,6 +51,7 @@ def problems() -> dict[str, fe.Problem]:
     return {"hdg_gpu": problem(), "cg_gpu": problem("cg_gpu", 2)}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_converges_from_zero_to_what_continuous_elements_find(case, problems):
     hdg, cg = (given(problems[name], case) for name in ("hdg_gpu", "cg_gpu"))

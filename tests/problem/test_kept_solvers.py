@@ -19,7 +19,7 @@ from petsc_hdg.options.options import BACKENDS
 
 PETSc.Log.begin()
 
-SCRIPT = Path(__file__).parents[1] / "run_kept_solvers.py"
+SCRIPT = Path(__file__).with_name("run_kept_solvers.py")
 ON_DEVICE = {"ksp_type": "python", "ksp_python_type": "petsc_hdg.CG"}
 # Scheme, matrix, options of PETSc.
 CASES = {
@@ -69,6 +69,7 @@ def difference(problem, other) -> float:
     return np.abs(values - expected).max() / np.abs(expected).max()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", CASES)
 def test_loads_keep_the_preconditioner_and_coefficients_do_not(name):
     backend, pmat, options = CASES[name]

@@ -13,6 +13,8 @@ from types import SimpleNamespace
 
 import pytest
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).resolve().parents[2]
 RUN = ["-ranks", "2", "-steps", "60", "-kills", "2", "-others", "1", "-interval", "4", "-every", "4"]
 

@@ -31,6 +31,7 @@ def method(problem) -> str:
     return ksp.getPythonType() if ksp.getType() == "python" else ksp.getType()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("backend", SCHEMES)
 def test_they_are_ours_and_take_as_many_iterations(monkeypatch, backend):
     found = []
@@ -63,6 +64,7 @@ def test_vectors_that_do_not_fit_are_the_hosts(monkeypatch):
     assert method(problem) == "cg"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("backend", ("cg_gpu", "sipg_gpu", "hdg_gpu"))
 def test_an_indefinite_matrix_gets_the_next_one(monkeypatch, backend):
     problem = made(monkeypatch, backend, helmholtz(WAVE))
@@ -70,6 +72,7 @@ def test_an_indefinite_matrix_gets_the_next_one(monkeypatch, backend):
     assert method(problem) == ("gmres" if backend == "hdg_gpu" else "petsc_hdg.FGMRES")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("backend", ("cg_gpu", "sipg_gpu", "poly_gpu"))
 def test_they_follow_a_wind_and_come_back(monkeypatch, backend):
     physics = fe.Physics({"u": 1}, **WIND, boundary=[fe.Dirichlet("boundary", 0.0)])

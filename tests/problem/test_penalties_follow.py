@@ -27,6 +27,7 @@ def problem() -> fe.Problem:
     return fe.Problem(mesh, physics, backend="poly_gpu", degree=2, check_kernels=False)
 
 
+@pytest.mark.full
 def test_one_run_with_penalties_of_states_before_stands_still(problem):
     problem.newton_iterations = problem.linear_iterations = 0
     problem.operator.restart()
@@ -58,12 +59,14 @@ def sheared(backend: str, **options) -> tuple[fe.Problem, float]:
         return problem, problem.integral(ENERGY, problem.solve())
 
 
+@pytest.mark.full
 def test_penalties_that_grow_without_end_are_told():
     """The adjoint term lets the energy fall without end where a jump meets a large stress."""
     with pytest.raises(fe.SolveError, match="penalties of interior penalty do not settle: .*-sipg_theta 0 "):
         sheared("sipg_gpu")
 
 
+@pytest.mark.full
 def test_without_the_adjoint_term_a_large_load_is_solved_at_once():
     found, energy = sheared("sipg_gpu", sipg_theta=0)
     assert energy == pytest.approx(sheared("cg_gpu")[1], rel=0.01)
@@ -77,6 +80,7 @@ def degenerate(**options) -> fe.Problem:
     return fe.Problem(mesh, physics, backend="poly_gpu", degree=2, check_kernels=False, **options)
 
 
+@pytest.mark.full
 def test_a_path_that_diverges_is_left_soon():
     """PETSc 3.26 leaves it at the first step, whose line search finds nothing."""
     problem = degenerate()
@@ -85,6 +89,7 @@ def test_a_path_that_diverges_is_left_soon():
     assert problem.linear_iterations < 10000
 
 
+@pytest.mark.full
 def test_a_degenerate_law_is_solved_without_the_adjoint_term():
     problem = degenerate(sipg_theta=0)
     of_cg = fe.Problem(fe.Mesh.box((6, 6), comm=PETSc.COMM_SELF), problem.physics, degree=2, check_kernels=False)

@@ -20,7 +20,7 @@ from petsc_hdg.options import Options
 from petsc_hdg.physics import Dirichlet, Physics
 from petsc_hdg.problem import Problem
 
-SCRIPT = Path(__file__).parents[1] / "run_poly_levels.py"
+SCRIPT = Path(__file__).with_name("run_poly_levels.py")
 FLUX = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
 JUMPS = Physics(
     {"u": 1},
@@ -68,6 +68,7 @@ def test_a_change_of_box_is_exact():
         assert np.abs(np.tril(lines[0, axis], -1)).max() < 1e-13  # degrees do not grow
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cell", ["triangle", "quadrilateral", "tetrahedron", "hexahedron"])
 def test_coarse_functions_are_fine_functions(cell):
     """Values at centres of base cells stay the same from each level to the finest; mixed degrees, two components."""
@@ -123,10 +124,12 @@ def test_what_levels_take_from_finer_ones_is_what_they_find_themselves():
 # Iterations -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("degree, most", [(1, 20), (2, 20), (3, 26), (4, 16)])
 def test_iterations_do_not_grow(degree, most):
     problems = [problem_of(smooth_poisson(), n, degree) for n in (10, 20, 40)]
-    found = [iterations(p) for p in problems]
+    with petsc_options(ksp_rtol="1e-10"):
+        found = [iterations(p) for p in problems]
     assert max(found) <= most, found
     assert len(problems[2].callbacks.levels.counts) >= 2 and krylov(problems[2]) == "cg"
 
@@ -135,12 +138,14 @@ def test_degrees_of_the_levels():
     assert [degrees_below(degree) for degree in (1, 2, 3, 4, 6, 9)] == [[], [1], [1], [2, 1], [3, 1], [4, 2, 1]]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("degree", [1, 2])
 def test_iterations_in_three_dimensions(degree):
     found = [iterations(problem_of(smooth_poisson(), n, degree, "tetrahedron", 6)) for n in (3, 6)]
     assert max(found) <= 24, found
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cells", [4, 16])
 def test_jumping_coefficients(cells):
     """A checkerboard of 1 and 1000, which polytopes do not follow."""
@@ -158,6 +163,7 @@ def test_coefficients_that_change():
         assert iterations(problem) <= 24, (low, high)
 
 
+@pytest.mark.full
 def test_convection():
     """From diffusion to polytopes with Péclet numbers of thousands, in one problem whose constant changes."""
     problem = problem_of(WIND, 24)
@@ -167,12 +173,14 @@ def test_convection():
         assert krylov(problem) == method
 
 
+@pytest.mark.full
 def test_newton():
     for n in (8, 16):
         problem = problem_of(NONLINEAR, n)
         assert iterations(problem) <= 15 * problem.newton_iterations <= 150 and krylov(problem) == "fgmres"
 
 
+@pytest.mark.full
 def test_a_solution_up_to_a_constant():
     mesh = petsc_hdg.Mesh.box((16, 16), comm=PETSc.COMM_SELF)
     mesh = petsc_hdg.agglomerate(mesh, groups=lambda x: (8 * x).astype(int) @ [8, 1])
@@ -180,6 +188,7 @@ def test_a_solution_up_to_a_constant():
     assert iterations(problem) <= 20
 
 
+@pytest.mark.full
 def test_mixed_degrees():
     found = [
         iterations(problem_of(smooth_poisson(), n, degrees=lambda x: 1 + (3 * x[:, 0]).astype(int))) for n in (10, 20)
@@ -212,6 +221,7 @@ def matrix_vectors(mat):
 # Interior penalty -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cell, most", [("triangle", 24), ("quadrilateral", 20)])
 def test_agglomerates_below_interior_penalty(cell, most):
     for n in (8, 24):

@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 from rank_norms import norms_of
 
-SCRIPT = Path(__file__).parents[1] / "run_poly_ranks.py"
+SCRIPT = Path(__file__).with_name("run_poly_ranks.py")
 TOLERANCE = 1e-12
 RUNS = {1: ("1", "2"), 2: ("3",), 3: ("4",), 4: ("5",), 7: ("6",)}  # {ranks: runs}
+
+
+RANKS = [(1, 2), (2, 3), pytest.param(3, 4, marks=pytest.mark.quick), (4, 5), (7, 6)]  # and seeds
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +20,7 @@ def runs(mpirun):
     return norms_of(mpirun, SCRIPT, RUNS)
 
 
-@pytest.mark.parametrize("ranks, seed", [(1, 2), (2, 3), (3, 4), (4, 5), (7, 6)])
+@pytest.mark.parametrize("ranks, seed", RANKS)
 def test_matrices_do_not_depend_on_ranks_or_orders(runs, ranks, seed, record_property):
     found, serial = runs(ranks, seed), runs(1, 1)
     assert set(found) == set(serial)

@@ -8,10 +8,13 @@ import pytest
 from rank_norms import assert_same, norms, norms_of
 from sample_meshes import SHAPES
 
-SCRIPT = Path(__file__).parents[1] / "run_ranks.py"
+SCRIPT = Path(__file__).with_name("run_ranks.py")
 TOLERANCE = 1e-12
 # {ranks: runs}
 RUNS = {1: ("1", "2", "1 two cells"), 2: ("3",), 3: ("4", "8", "9"), 4: ("5", "2 two cells"), 7: ("6",)}
+
+
+RANKS = [(1, 2), (2, 3), pytest.param(3, 4, marks=pytest.mark.quick), (4, 5), (7, 6)]  # and seeds
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +29,7 @@ def serial(found):
     return found
 
 
-@pytest.mark.parametrize("ranks, seed", [(1, 2), (2, 3), (3, 4), (4, 5), (7, 6)])
+@pytest.mark.parametrize("ranks, seed", RANKS)
 def test_norms_do_not_depend_on_ranks_or_orders(found, serial, ranks, seed, record_property):
     record_property("difference", assert_same(found(ranks, seed), serial, TOLERANCE))
 
@@ -44,3 +47,8 @@ def test_bits_are_the_same_between_runs(mpirun, found):
     }
     other = found(3, 9)
     assert first["triangle"]["bits"] != other["triangle"]["bits"], "the bits say nothing"
+
+
+def test_any_overlap_of_the_users(mpirun):
+    """All schemes on meshes that were distributed with 0, 1 and 2 layers of other ranks' cells."""
+    assert "the same with any overlap on 2 ranks" in mpirun(2, SCRIPT.with_name("run_users_overlap.py")).stdout

@@ -3,6 +3,8 @@
 import pytest
 from restarts import assert_goes_on, assert_same_last_files, run_all
 
+pytestmark = pytest.mark.full
+
 WRITTEN = {  # case -> what its checkpoint says: kind, steps done, and steps of Newton's method or None
     "cg bdf": ("time", 6, None),
     "cg bdf 4, adaptive": ("time", 6, None),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +15,14 @@ from sample_quadratic import FLUXES, exact, quadratic
 from vtu_reader import read_vtu
 
 from petsc_hdg.errors import MeshError, OptionError
+from petsc_hdg.mesh.polytopal.agglomerate import agglomerate
 from petsc_hdg.options import Options
 from petsc_hdg.options.options import BACKENDS
+from petsc_hdg.output import Picture
 from petsc_hdg.physics import Dirichlet, Physics, Robin
-from petsc_hdg.problem import Problem
+from petsc_hdg.problem import Problem, traffic
 
-SCRIPT = Path(__file__).parents[1] / "run_results.py"
+SCRIPT = Path(__file__).with_name("run_results.py")
 RANKS = (1, 3)
 
 
@@ -94,6 +98,49 @@ def test_fields_of_cells():
     values, cells = problem.cell_values(u), problem.mesh.num_cells
     shapes = {name: found.shape for name, found in values.items()}
     assert shapes == {"v": (cells, 6, 2), "grad_v": (cells, 6, 4), "v_star": (cells, 10, 2)}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_one_is_singular_in_all_that_is_printed(backend):
+    """One polytope of two cells, one field, one rank, one iteration; reprs say what things are, in a line."""
+    mesh = agglomerate(box_mesh("triangle", (1, 1), amplitude=0.0, comm=PETSc.COMM_SELF), 1)
+    physics = quadratic()
+    problem = Problem(mesh, physics, Options(degree=1, backend=backend, check_kernels=False, device="any"))
+    u = problem.solve()
+    said = "\n".join([problem.view(), problem.summary(u=u), problem.arrays.view(), *traffic.lines(problem)])
+    assert "1 rank" in said and not re.findall(r"\b1 (?!this)[A-Za-z]+s\b", said), said
+    things = (mesh, physics, problem, problem.discretization)
+    words = ("<Mesh: 2 triangle cells on 1 rank; bound", f"<Physics '{physics.name}': u (1 component); ")
+    words += (f"<Problem '{physics.name}' by <", f"{backend} of degree 1 on 2 triangle cells>")
+    for thing, expected in zip(things, words, strict=True):
+        assert expected in repr(thing) and "\n" not in repr(thing), repr(thing)
+    assert f"{problem.num_unknowns} unknown" in repr(problem) and mesh.num_cells_all == 2
+
+
+def test_pictures_of_any_field_and_of_other_values(tmp_path):
+    problem, u = solved(quadratic(), degree=1, backend="hdg_gpu")
+    fields, drawn = problem.cell_values(u), {}
+    wishes = {
+        "first": {},
+        "star": {"field": "u_star"},
+        "values": {"values": fields["u_star"]},
+        "cells": {"values": np.arange(problem.mesh.num_cells)},
+        "bent": {"displacement": fields["grad_u"], "scale": 0.1, "label": "u"},
+    }
+    for name, wish in wishes.items():
+        problem.plot(tmp_path / f"{name}.png", u, dpi=40, **wish)
+        drawn[name] = (tmp_path / f"{name}.png").read_bytes()
+    assert drawn["star"] == drawn["values"] and len(set(drawn.values())) == 4
+    for wish in ({"field": "v"}, {"field": "u", "values": fields["u"]}):
+        with pytest.raises(OptionError, match="give one of the fields u, grad_u, u_star, or values"):
+            problem.plot(tmp_path / "a.png", u, **wish)
+
+
+def test_settings_of_pictures_are_a_signature():
+    """Every setting of the writer is a keyword argument of Problem.plot, and described."""
+    given = set(inspect.signature(Problem.plot).parameters)
+    assert given >= {*Picture.__dataclass_fields__, "cell_regions", "boundaries", "displacement", "values", "field"}
+    assert all(name in Problem.plot.__doc__ for name in given - {"self", "u", "t", "path"})
 
 
 def two_fields(rate: str = "") -> Physics:

@@ -15,7 +15,7 @@ from vtu_reader import read_vtu
 import petsc_hdg as fe
 from petsc_hdg.errors import OptionError
 
-SCRIPT = Path(__file__).parents[1] / "run_series.py"
+SCRIPT = Path(__file__).with_name("run_series.py")
 STEPS, DT = 10, 0.05
 
 

@@ -17,7 +17,7 @@ from petsc_hdg.options import Options
 from petsc_hdg.physics import Dirichlet, Physics, Robin, library
 from petsc_hdg.problem import Problem
 
-SCRIPT = Path(__file__).parents[1] / "run_sipg_solvers.py"
+SCRIPT = Path(__file__).with_name("run_sipg_solvers.py")
 FLUX = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
 JUMPS = Physics(
     {"u": 1},
@@ -57,6 +57,7 @@ def grids(cell: str, degree: int) -> list[tuple]:
     return [(2, 2, 2), (4, 4, 4)] if degree < 3 else [(2, 2, 2), (3, 3, 3)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("degree", [1, 2, 3, 4])
 @pytest.mark.parametrize("cell", SHAPES)
 def test_iterations_do_not_grow(cell, degree):
@@ -66,6 +67,7 @@ def test_iterations_do_not_grow(cell, degree):
     assert krylov(problems[0]) == "cg"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cell, most", [("triangle", 46), ("quadrilateral", 18)])
 def test_jumping_coefficients(cell, most):
     """A checkerboard of 1 and 1000, not resolved by the coarse mesh's aggregates."""
@@ -75,6 +77,7 @@ def test_jumping_coefficients(cell, most):
         assert iterations(problem) <= most and krylov(problem) == "cg"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cell, most", [("triangle", 28), ("quadrilateral", 20)])
 def test_elasticity_has_rigid_body_modes_on_the_coarse_level(cell, most):
     physics = library.elasticity(2, "f0[0] = 0; f0[1] = 1;", boundary=[Dirichlet("left", "g[0] = 0; g[1] = 0;")])
@@ -84,6 +87,7 @@ def test_elasticity_has_rigid_body_modes_on_the_coarse_level(cell, most):
     assert problem.callbacks.conforming.mat.getNearNullSpace().handle
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cell", ["triangle", "quadrilateral"])
 def test_convection(cell):
     """From diffusion to cells with Péclet numbers of thousands, in one problem whose constant changes."""
@@ -100,6 +104,7 @@ def test_convection(cell):
         assert krylov(problem) == method
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cell", ["triangle", "quadrilateral"])
 def test_newton(cell):
     for n in (6, 12):
@@ -107,6 +112,7 @@ def test_newton(cell):
         assert iterations(problem) <= 12 * problem.newton_iterations <= 60 and krylov(problem) == "fgmres"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cell, most", [("triangle", 60), ("quadrilateral", 34)])
 def test_newton_far_from_the_solution(cell, most):
     """Penalties grow with the state before they leave a matrix indefinite, which takes hundreds of iterations."""
@@ -117,6 +123,7 @@ def test_newton_far_from_the_solution(cell, most):
     assert problem.newton_iterations >= 5
 
 
+@pytest.mark.full
 def test_a_solution_up_to_a_constant():
     physics = Physics({"u": 1}, "f0[0] = x[0] - 0.5;", FLUX, name="free")
     for n in (8, 16):
@@ -145,6 +152,7 @@ def test_time_stepping_with_the_users_own_ts():
 # The coarse level ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cell", SHAPES)
 def test_the_coarse_matrix_is_the_scheme_on_the_subspace(cell):
     """Pᵀ A P = A_0 on straight cells (parallelograms: collocation integrates there), with Robin and Dirichlet data."""

@@ -26,7 +26,7 @@ from petsc_hdg.errors import OptionError
 from petsc_hdg.operators.slab_matrix import SlabMatrix
 from petsc_hdg.problem import SpaceTime
 
-SCRIPT = Path(__file__).parents[1] / "run_space_time.py"
+SCRIPT = Path(__file__).with_name("run_space_time.py")
 MOVING, HEAT, NONLINEAR = moving(), heat(), nonlinear()
 
 
@@ -109,6 +109,7 @@ def fine_heat():
     return problem_of(HEAT, squares(4), 6, faces=4)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("degree", IN_TIME)
 def test_orders_in_time(fine_heat, degree, record_property):
     """q + 1 in L2(L2) and 2q + 1 at nodes of the slabs."""
@@ -120,6 +121,7 @@ def test_orders_in_time(fine_heat, degree, record_property):
     assert fine["L2(L2)"] < most and fine["max L2"] < most_at_nodes, fine
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("degree", [1, 2])
 def test_order_of_local_steps(fine_heat, degree):
     steps = cyclic_steps(fine_heat, [1, 2, 3])
@@ -129,6 +131,7 @@ def test_order_of_local_steps(fine_heat, degree):
     assert fine["L2(L2)"] < plain["L2(L2)"], "smaller steps in some polytopes"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("space", ["tensor", "total"])
 @pytest.mark.parametrize("degree", [1, 2, 3])
 def test_orders_in_space_and_time(space, degree, record_property):
@@ -165,6 +168,7 @@ CLOSED = fe.Physics(
 )
 
 
+@pytest.mark.full
 def test_local_steps_conserve():
     """Without flux through the boundary, the integral of u grows by that of the source."""
     problem = problem_of(CLOSED, blobs, 2)

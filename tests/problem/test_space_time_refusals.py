@@ -20,8 +20,12 @@ HEAT = heat()
 REFUSED = [
     ({"degree": 4}, OptionError, "-poly_time_degree is 4; give 0 to 3"),
     ({"space": "prism"}, OptionError, "-poly_time_space is .prism.; give tensor or total"),
-    ({"points": 1}, OptionError, "1 points in time are too few for degree 1; give at least 2"),
-    ({"local_steps": np.ones(3, int)}, OptionError, r"shape \(3,\) .* at least 1 for each of this rank's 7 polytopes"),
+    ({"points": 1}, OptionError, "1 point in time cannot hold degree 1; give at least 2"),
+    (
+        {"local_steps": np.ones(3, int)},
+        OptionError,
+        r"shape \(3,\) .* at least 1 for each polytope of this rank, which has 7",
+    ),
     ({"local_steps": 0}, OptionError, "one integer of at least 1"),
     ({"local_steps": np.ones(7)}, OptionError, "type float64"),
 ]
@@ -69,7 +73,7 @@ def test_ranks_fail_alike_in_a_slab(mpirun, tmp_path):
 
 FAILING = f"""
 import sys
-sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "tests")!r}]
+sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "tests" / "problem")!r}, {str(ROOT / "tests")!r}]
 from mpi4py import MPI
 from petsc_hdg import errors, run
 from petsc_hdg.problem import SpaceTime

@@ -10,12 +10,12 @@ from petsc4py import PETSc
 from petsc_options import petsc_options
 from sample_space_time import blobs, moving, moving_at_start, problem_of
 from sample_space_time import nonlinear as nonlinear_rates
-from sample_time import HEAT, NONLINEAR, VARYING, final_error, problem_in_time, start
+from sample_time import HEAT, HEATED, NONLINEAR, VARYING, final_error, problem_in_time, start
 
-from petsc_hdg.errors import OptionError, SolveError
+from petsc_hdg.errors import OptionError, PhysicsError, SolveError
 from petsc_hdg.physics import Dirichlet, Physics
 
-SCRIPT = Path(__file__).parents[1] / "run_time.py"
+SCRIPT = Path(__file__).with_name("run_time.py")
 SHIFTED = Physics(
     {"u": 1},
     "f0[0] = u_t[0] - sin(3*(t + since));",
@@ -43,6 +43,7 @@ def orders(problem, settings: dict, begin=start, steps=(8, 16), t0: float = 0.2)
     return np.log2(coarse / fine), fine
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("method", METHODS)
 def test_orders_in_time(method, record_property):
     settings, order, most = METHODS[method]
@@ -85,6 +86,7 @@ def test_all_schemes_in_time(backend, record_property):
     assert 1.7 < found < 2.6 and 1e-4 < error < 5e-2, (found, error)
 
 
+@pytest.mark.full
 def test_nonlinear_polytopes_without_a_matrix():
     """Products of the shell alone, shift included, solve what factors of the assembled matrix solve."""
     runs = []
@@ -96,6 +98,7 @@ def test_nonlinear_polytopes_without_a_matrix():
     assert 0 < np.abs(runs[0] - runs[1]).max() < 1e-7 < np.ptp(runs[1])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("physics, most", [(HEAT, 4), (VARYING, 100)], ids=["steady", "varying"])
 def test_the_matrix_is_kept_while_it_does_not_change(physics, most):
     """Steps of one length have one shift (BDF begins with others); what reads t is found anew in each step."""
@@ -160,6 +163,83 @@ def test_runs_that_cannot_be():
             problem.solve_in_time(start(problem), 1.0, 0.1)
 
 
+# Explicit methods -----------------------------------------------------------------------------------------------------
+
+EXPLICIT = {"euler": ({}, 1), "rk": ({"ts_rk_type": "3bs"}, 3), "ssp": ({}, 2)}
+EXPLICIT_RUNS = [("cg_gpu", HEATED), ("sipg_gpu", HEATED), ("poly_gpu", VARYING)]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("backend", "physics"), EXPLICIT_RUNS, ids=lambda one: getattr(one, "name", one))
+def test_orders_of_explicit_methods(backend, physics, record_property):
+    degree = 2 if backend == "poly_gpu" else 1  # so that the space holds x y
+    problem = problem_in_time(physics, faces=(2, 2), backend=backend, degree=degree)
+    for method, (options, order) in EXPLICIT.items():
+        with petsc_options(ts_type=method, **options):
+            coarse, fine = (final_error(problem, n, t0=0.2, t1=0.3) for n in (100, 200))
+        record_property(method, np.log2(coarse / fine))
+        assert order - 0.15 < np.log2(coarse / fine) < order + 0.5 and 1e-12 < fine < 1e-4, (method, coarse, fine)
+
+
+def test_a_mass_matrix_that_stays_is_found_once():
+    """The residual is nonlinear, and M is not: one linearization for the run, another one for other data."""
+    problem, counts = problem_in_time(NONLINEAR, faces=(2, 2), backend="sipg_gpu", degree=1), []
+    linearize = problem.operator.linearize
+    problem.operator.linearize = lambda *args: counts.append(linearize(*args))
+    with petsc_options(ts_type="rk"):
+        final_error(problem, 20, t1=0.21)
+    assert len(counts) == 1 and problem.linear_iterations == 20 * 3 + 1
+
+
+def test_an_explicit_ts_of_the_users_own():
+    problem = problem_in_time(HEAT, faces=(2, 2), degree=1)
+    ts = PETSc.TS().create(PETSc.COMM_SELF)
+    ts.setType("rk")
+    problem.attach(ts)
+    ts.setTimeStep(0.005)
+    ts.setMaxTime(0.1)
+    ts.setExactFinalTime(PETSc.TS.ExactFinalTime.MATCHSTEP)
+    u = start(problem)
+    ts.solve(u)
+    assert problem.errors(u, 0.1)["L2"] < 1e-5  # PETSc chooses the steps
+    ts.destroy()
+
+
+def test_an_explicit_run_without_bound():
+    """Steps far above the limit, and a reaction that overflows: a sentence, not nan."""
+    boom = Physics({"u": 1}, "f0[0] = u_t[0] - exp(u[0]*u[0]) - 1e3;", "for (d = 0; d < dim; ++d) f1[d] = u_x[d];")
+    problem = problem_in_time(boom, faces=(2, 2), degree=1)
+    with petsc_options(ts_type="euler"), pytest.raises(SolveError, match="the residual at t = .* take a smaller dt"):
+        problem.solve_in_time(problem.create_vec(), 1.0, 0.1)
+
+
+LAPLACE = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
+PAIR = {"u": "f0[0] = u_t[0] + u[1];", "p": "f0[0] = u[0];"}
+# words: physics, method, scheme, error
+NOT_IN_TIME = {
+    "has no u_t, so that nothing changes": (Physics({"u": 1}, "f0[0] = 1;", LAPLACE), "bdf", "cg_gpu", PhysicsError),
+    "those of a trace .hdg_gpu. have none: use an implicit": (HEAT, "rk", "hdg_gpu", OptionError),
+    "-ts_type mprk takes a system split": (HEAT, "mprk", "cg_gpu", OptionError),
+    "not affine in u_t": (Physics({"u": 1}, "f0[0] = u_t[0]*u_t[0];", LAPLACE), "ssp", "cg_gpu", PhysicsError),
+    "f1 or a condition of physics 'physics' reads u_t": (
+        Physics({"u": 1}, "f0[0] = u_t[0];", "for (d = 0; d < dim; ++d) f1[d] = u_x[d] + u_t[0];"),
+        "euler",
+        "sipg_gpu",
+        PhysicsError,
+    ),
+    "the u_t of each component": (Physics({"u": 1, "p": 1}, PAIR, {"u": LAPLACE}), "rk", "cg_gpu", PhysicsError),
+}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("words", NOT_IN_TIME)
+def test_what_does_not_run_in_time(words):
+    physics, method, backend, error = NOT_IN_TIME[words]
+    with petsc_options(ts_type=method), pytest.raises(error, match=words):
+        problem = problem_in_time(physics, faces=(2, 2), backend=backend)
+        problem.solve_in_time(problem.create_vec(), 0.2, 0.1)
+
+
 def test_ranks_agree(mpirun):
     """All schemes, linear and nonlinear: each rank compares with a run of its own."""
     assert "the same in time on 3 ranks" in mpirun(3, SCRIPT).stdout
@@ -210,7 +290,7 @@ REFUSED = {
     "fe_pmat conforming does not go": ({}, {"pmat": "conforming"}, OptionError),
     "hdg_setting full does not go": ({}, {"hdg_setting": "full"}, OptionError),
     "no mass matrix by itself, with which": ({"ts_type": "arkimex"}, {}, SolveError),
-    "the solver of the trace stopped after 1 iterations": ({"ksp_max_it": "1", "pc_type": "none"}, {}, SolveError),
+    "the solver of the trace stopped after 1 iteration ": ({"ksp_max_it": "1", "pc_type": "none"}, {}, SolveError),
 }
 
 

@@ -16,7 +16,7 @@ from petsc4py import PETSc
 import petsc_hdg as fe
 from petsc_hdg.options import Options
 
-MESHES = Path(__file__).parent / "meshes"
+MESHES = Path(__file__).parents[1] / "meshes"
 NOTHING, WORD, NAN, EMPTY, RAGGED, DEEP = None, "a", float("nan"), np.zeros(0), [[1, 2], [3]], np.ones((2, 2, 2))
 NO_NUMBER = (NOTHING, WORD, NAN, float("inf"), 1j, EMPTY, RAGGED, DEEP, True)
 NO_WHOLE = (*NO_NUMBER, -1, 0.5, 2**70)

@@ -1,12 +1,12 @@
 """Runs in time on several ranks: the same solutions as on one, which each rank finds for itself.
 
-mpiexec -n 3 python tests/run_time.py
+mpiexec -n 3 python tests/problem/run_time.py
 """
 
 from petsc4py import PETSc
 from petsc_options import petsc_options
 from sample_space_time import blobs, moving, moving_at_start, problem_of
-from sample_time import NONLINEAR, problem_in_time, start
+from sample_time import HEATED, NONLINEAR, problem_in_time, start
 
 from petsc_hdg.run import guarded
 
@@ -27,6 +27,13 @@ def newton(backend: str, comm) -> dict[str, float]:
     return problem.errors(problem.solve_in_time(start(problem, 0.2), 0.4, 0.1, 0.2), 0.4)
 
 
+def explicit(backend: str, comm) -> dict[str, float]:
+    """Errors of a run by an explicit method whose mass matrix follows the solution."""
+    problem = problem_in_time(HEATED, comm, backend=backend)
+    with petsc_options(ts_type="rk"):
+        return problem.errors(problem.solve_in_time(start(problem, 0.2), 0.204, 1e-3, 0.2), 0.4)
+
+
 def main() -> None:
     with petsc_options(ksp_rtol="1e-13"):
         compare()
@@ -35,6 +42,7 @@ def main() -> None:
 def compare() -> None:
     world = PETSc.COMM_WORLD.tompi4py()
     runs = [(moved, backend) for backend in BACKENDS] + [(newton, "hdg_gpu")]
+    runs += [(explicit, "cg_gpu"), (explicit, "poly_gpu")]
     for run, backend in runs:
         alone, together = run(backend, PETSc.COMM_SELF), run(backend, PETSc.COMM_WORLD)
         worst = max(abs(together[name] - alone[name]) / abs(alone[name]) for name in alone)

@@ -30,7 +30,7 @@ import petsc_hdg as fe
 from petsc_hdg.options import Options
 from petsc_hdg.physics import library
 
-MESHES = Path(__file__).parent / "meshes"
+MESHES = Path(__file__).parents[1] / "meshes"
 
 
 def heated(c, value):
@@ -130,7 +130,7 @@ BAD = {
     ),
     "too few iterations": (
         lambda c, f: solve(c, clamped_with("f0[0] = -x[0];"), ksp_max_it="1", pc_type="none"),
-        "DIVERGED_MAX_IT after 1 iterations",
+        "DIVERGED_MAX_IT after 1 iteration;",
     ),
     "unknown solver": (lambda c, f: solve(c, clamped(), ksp_type="magic"), "magic|ksp_type"),
     "unknown preconditioner": (lambda c, f: solve(c, clamped(), pc_type="magic"), "magic|pc_type"),

@@ -12,7 +12,7 @@ import petsc_hdg as fe
 from petsc_hdg.options import Options
 
 FLUX = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
-MESHES = Path(__file__).parent / "meshes"
+MESHES = Path(__file__).parents[1] / "meshes"
 
 
 def physics(f0="f0[0] = -1;", f1=FLUX, boundary=(), **more):

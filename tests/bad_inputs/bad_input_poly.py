@@ -11,7 +11,7 @@ import petsc_hdg as fe
 from petsc_hdg.options import Options
 from petsc_hdg.physics import library
 
-MESHES = Path(__file__).parent / "meshes"
+MESHES = Path(__file__).parents[1] / "meshes"
 
 
 def diffusion(f1: str) -> fe.Physics:
