@@ -49,8 +49,8 @@ def shrink_memory(share: float):
 
     made = Memory.__init__
 
-    def small(self, name="", room=None):
-        made(self, name, int(share * 250_000))
+    def small(self, name="", room=None, taken=None):
+        made(self, name, int(share * 250_000), taken)
 
     Memory.__init__ = small
 
@@ -112,7 +112,7 @@ class Broken:
 
 def after_construction(problem, ts) -> None:
     memory = problem.device.memory
-    strike("no memory in the solve", lambda: setattr(memory, "room", memory.held + 100))
+    strike("no memory in the solve", lambda: setattr(memory, "room", memory.taken.bytes + 100))
     snes, ksp = ts.getSNES(), ts.getSNES().getKSP()
     if FAULT == "exception in a monitor of SNES":
         snes.setMonitor(lambda *arguments: strike(FAULT, raise_value_error))

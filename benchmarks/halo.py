@@ -107,7 +107,7 @@ def main() -> None:
         for kind in ("pair", "all") if comm.size > 2 else ("pair",):
             for way in ("windows", "messages"):
                 rows.append(measured(device, way, kind, nbytes, given.repeat, kernel))
-                notes |= {f"{r.how}, {r.speed / 1e9:.0f} GB/s" for r in device.registered.values()}
+                notes |= {f"{r.how}, {r.speed / 1e9:.0f} GB/s" for r in device.opened.registered.values()}
                 if comm.rank == 0:
                     show(rows[-1])
                     if given.json:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -78,8 +79,9 @@ def _of_states(first: dict, found: dict) -> dict:
 
 def _norms(scheme: str, ranks: int, seed: int) -> dict:
     """What a test's script prints."""
-    command = ["mpiexec", "-n", str(ranks), sys.executable, str(ROOT / "tests" / STATES[scheme]), str(seed)]
-    done = subprocess.run(command, capture_output=True, text=True, env=for_mpiexec(), timeout=3600, cwd=ROOT)
+    command = ["mpiexec", "-n", str(ranks), sys.executable, str(ROOT / "tests" / "problem" / STATES[scheme]), str(seed)]
+    env = for_mpiexec(PYTHONPATH=os.pathsep.join((str(ROOT / "tests"), os.environ.get("PYTHONPATH", ""))))
+    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=3600, cwd=ROOT)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
     return json.loads(done.stdout.splitlines()[-1])[str(seed)]
