@@ -2,13 +2,14 @@
 # `make TARGET PYTHON=python` sets nothing up and uses that Python, for example of the environment of conda-env.yml.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-current-petsc lint doctor clean
+.PHONY: help setup demo test test-all test-current-petsc lint dist doctor clean
 
 SYSTEM_PYTHON ?= /usr/bin/python3
 RANKS ?= 2
 DEMO_OPTIONS ?= -fe_backend cg_gpu -fe_degree 2 -ksp_type cg -pc_type gamg -snes_monitor -ksp_monitor -fe_view
 # Two processes, a file of tests to one of them: most of the time goes into compiling kernels, one at a time.
 TEST_OPTIONS ?= -n 2 --dist loadfile
+TIER ?= --quick
 PETSC_VERSION := 3.26.1
 PETSC_PREFIX ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/petsc_hdg/petsc-$(PETSC_VERSION)
 
@@ -35,15 +36,21 @@ setup: $(READY)        ## install the system packages and the virtual environmen
 demo: $(READY)         ## solve the main example on 2 ranks (RANKS=n, DEMO_OPTIONS=...)
 	mpiexec -n $(RANKS) $(RUN) examples/demo.py $(DEMO_OPTIONS)
 
-test: $(READY)         ## run the tests (TEST_OPTIONS=...)
+test: $(READY)         ## run the quick tier of the tests (TEST_OPTIONS=...)
+	$(RUN) -m pytest --quick $(TEST_OPTIONS)
+
+test-all: $(READY)     ## run all tests (TEST_OPTIONS=...)
 	$(RUN) -m pytest $(TEST_OPTIONS)
 
-test-current-petsc: $(CURRENT_READY)  ## run the tests with a current PETSc with ViennaCL, built once into the user's cache
-	$(CURRENT) -m pytest $(TEST_OPTIONS)
+test-current-petsc: $(CURRENT_READY)  ## run the quick tier (TIER= for all tests) with a current PETSc with ViennaCL, built once into the user's cache
+	$(CURRENT) -m pytest $(TIER) $(TEST_OPTIONS)
 
 lint: $(READY)         ## check the code's style
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
+
+dist: $(READY)         ## build the sdist and the wheel, and solve with the wheel in an empty environment
+	scripts/check_dist.sh $(RUN) $(SYSTEM_PYTHON)
 
 doctor: $(READY)       ## say what works on this machine and what is missing
 	$(RUN) -m petsc_hdg doctor
