@@ -2,7 +2,7 @@
 # `make TARGET PYTHON=python` sets nothing up and uses that Python, for example of the environment of conda-env.yml.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-current-petsc lint dist doctor clean
+.PHONY: help setup setup-current-petsc demo test test-all test-current-petsc lint dist doctor clean
 
 SYSTEM_PYTHON ?= /usr/bin/python3
 RANKS ?= 2
@@ -42,7 +42,9 @@ test: $(READY)         ## run the quick tier of the tests (TEST_OPTIONS=...)
 test-all: $(READY)     ## run all tests (TEST_OPTIONS=...)
 	$(RUN) -m pytest $(TEST_OPTIONS)
 
-test-current-petsc: $(CURRENT_READY)  ## run the quick tier (TIER= for all tests) with a current PETSc with ViennaCL, built once into the user's cache
+setup-current-petsc: $(CURRENT_READY)  ## build a current PETSc with ViennaCL into the user's cache, and the virtual environment .venv-current
+
+test-current-petsc: $(CURRENT_READY)  ## run the quick tier (TIER= for all tests) with the current PETSc
 	$(CURRENT) -m pytest $(TIER) $(TEST_OPTIONS)
 
 lint: $(READY)         ## check the code's style

@@ -40,12 +40,12 @@ echo "compiling PETSc $version"
 make -j"$jobs" PETSC_DIR="$PWD" PETSC_ARCH=arch-opencl all > "$prefix/make.out" 2>&1 || { tail -50 "$prefix/make.out"; exit 1; }
 make PETSC_DIR="$PWD" PETSC_ARCH=arch-opencl install > "$prefix/install.out" 2>&1
 
-echo "compiling petsc4py and mpi4py"
+echo "compiling petsc4py"
 export PETSC_DIR=$prefix PETSC_ARCH=""
 export PETSC4PY_BUILD_PYSABI=cp311
 $python -m pip install -q --no-build-isolation --no-deps --target "$prefix/site" ./src/binding/petsc4py > "$prefix/petsc4py.out" 2>&1 \
   || { tail -50 "$prefix/petsc4py.out"; exit 1; }
-$python -m pip install -q --no-deps --no-binary mpi4py --target "$prefix/site" mpi4py >> "$prefix/petsc4py.out" 2>&1 \
+$python -m pip install -q --no-deps --target "$prefix/site" mpi4py >> "$prefix/petsc4py.out" 2>&1 \
   || { tail -50 "$prefix/petsc4py.out"; exit 1; }
 touch "$stamp"
 echo "PETSc $version is in $prefix; use PYTHONPATH=$prefix/site"
