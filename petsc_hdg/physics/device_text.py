@@ -9,6 +9,7 @@ from petsc_hdg.physics.terms import Form
 from petsc_hdg.physics.tree import ir
 from petsc_hdg.physics.tree.derivative import derivative_name
 from petsc_hdg.physics.tree.emit import Emitter
+from petsc_hdg.physics.tree.indices import guarded
 from petsc_hdg.physics.tree.ir import REAL, Function
 from petsc_hdg.physics.tree.liveness import prune
 from petsc_hdg.physics.tree.program import Program
@@ -51,7 +52,7 @@ def _write(emitter: Emitter, program: Program | None, written: set[str]) -> None
     for function in (*program.helpers, _trimmed(program.main)):
         if function.name not in written:
             written.add(function.name)
-            emitter.function(prune(function, set(function.outputs), known))
+            emitter.function(guarded(prune(function, set(function.outputs), known), emitter.setting))
 
 
 def _trimmed(function: Function) -> Function:

@@ -59,3 +59,36 @@ def test_a_loop_is_counted_on_the_device(tmp_path):
     assert np.isnan(value(compiled, [2.0, 0.0, 6.0], 1.0)).tolist() == [False, False, True]
     with pytest.raises(PhysicsError, match=_ENDLESS):
         value(interpreter, good, 0.0)
+
+
+# text of f0 of two components, and the values of x at which it leaves an array
+GUARDED = {
+    "a table": ("const PetscReal c[3] = {1, 2, 4}; f0[0] = c[(PetscInt)(4 * x[0])] * u[0];", (0.9, -0.5)),
+    "a search": (
+        "const PetscReal c[3] = {0.1, 0.2, 0.4}; PetscInt i = 0; while (c[i] < x[0]) ++i; f0[0] = u[0] + i;",
+        (0.9,),
+    ),
+    "a write": ("f0[(PetscInt)(4 * x[0])] = u[0] * u[0];", (0.9, -0.5)),
+    "a helper's array": ("f0[0] = f(&u[(PetscInt)(4 * x[0])]);", (0.9, -0.5)),
+    "integers": ("const PetscInt c[2] = {1, 0}; if (c[(PetscInt)(4 * x[0])]) f0[0] = u[0];", (0.9, -0.5)),
+    "a pointer": ("const PetscScalar *p = &u[1]; f0[0] = p[(PetscInt)(4 * x[0])];", (0.3, -0.9)),
+    "a clamped index": ("const PetscReal c[2] = {1, 2}; f0[0] = c[PetscMin(1, PetscMax(0, (PetscInt)x[0]))];", ()),
+    "a count": ("for (PetscInt c = 0; c < 2; ++c) f0[1 - c] = u[c];", ()),
+}
+
+
+@pytest.mark.parametrize("case", GUARDED)
+def test_accesses_stay_in_their_arrays_on_the_device(case, tmp_path):
+    text, outside = GUARDED[case]
+    helpers = "static PetscReal f(const PetscReal *v)\n{\n  return v[0] * v[0];\n}"
+    physics = Physics({"u": 2}, text, helpers=helpers)
+    assert ("NAN" in physics.device_source(1)) == bool(outside)
+    compiled, interpreter = CompiledPhysics(physics, 1, tmp_path), physics.interpreter(1)
+    zero = np.zeros((2, 1))
+    for x in (0.15, *outside):
+        arguments = (np.array([2.0, 3.0]), zero[:, 0], zero, None, None, 0.0, np.array([x]))
+        value = compiled.pw_residual(*arguments)[0]
+        if x in outside:
+            assert np.isnan(value).any()
+        else:
+            np.testing.assert_allclose(value, interpreter.pw_residual(*arguments)[0])

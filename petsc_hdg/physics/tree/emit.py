@@ -35,11 +35,16 @@ class Emitter:
             if name in used:
                 self._write(1, f"const int {name}[] = {{{', '.join(map(str, values))}}};")
         self._failed, self._counted = self._failure(function), 0
+        self._reads_outside = any(isinstance(node, ir.Guarded) for node in ir.walk(function.body))
+        if self._reads_outside:
+            self._write(1, "int outside = 0;")
         self._block(function.body, 1, file)
+        if self._reads_outside and not function.result:
+            self._write(1, f"if (outside) {{ {self._failed} }}")
         self._write(0, "}")
 
     def _failure(self, function: Function) -> str:
-        """What a function does whose loop does not end: everything that it writes is no number."""
+        """What a function does whose loop does not end or that leaves an array: all that it writes is no number."""
         if function.result:
             return "return NAN;"
         sizes = self.setting.sizes
@@ -109,8 +114,17 @@ class Emitter:
     def _jump(self, node: ir.Jump, depth: int, file: str) -> None:
         self._write(depth, node.word + ";")
 
+    def _fail(self, node: ir.Fail, depth: int, file: str) -> None:
+        self._write(depth, self._failed)
+
     def _return(self, node: ir.Return, depth: int, file: str) -> None:
-        self._write(depth, "return;" if node.value is None else f"return {_bare(node.value)};")
+        value = "" if node.value is None else f" {_bare(node.value)}"
+        if self._reads_outside and value:
+            self._write(depth, f"{{ const real result ={value}; return outside ? NAN : result; }}")
+        elif self._reads_outside:
+            self._write(depth, f"if (outside) {{ {self._failed} }} return;")
+        else:
+            self._write(depth, f"return{value};")
 
 
 def assignment(node: ir.Assign) -> str:
@@ -140,6 +154,8 @@ def expression(node) -> str:
             return node.name
         case ir.Element():
             return f"{node.name}[{_bare(node.index)}]"
+        case ir.Guarded():
+            return f"({_bare(node.inside)} ? {expression(node.element)} : no_{node.type}(&outside))"
         case ir.Unary():
             return f"({node.op}{expression(node.operand)})"
         case ir.Binary():

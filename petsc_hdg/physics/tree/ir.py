@@ -48,6 +48,15 @@ class Element:
 
 
 @dataclass(frozen=True)
+class Guarded:
+    """An element that is read where `inside` holds; else the function ends as by Fail. Device texts alone have it."""
+
+    inside: Expr
+    element: Element
+    type: str
+
+
+@dataclass(frozen=True)
 class Unary:
     """`op` is one of + - ! ~ (int) (real)."""
 
@@ -104,7 +113,7 @@ class HelperCall:
     line: int
 
 
-Expr = Num | Name | Element | Unary | Binary | Select | Call | HelperCall
+Expr = Num | Name | Element | Guarded | Unary | Binary | Select | Call | HelperCall
 
 
 @dataclass(frozen=True)
@@ -194,7 +203,14 @@ class Return:
     line: int
 
 
-Stmt = Declare | Alias | Assign | Invoke | If | Loop | Jump | Return
+@dataclass(frozen=True)
+class Fail:
+    """The function ends, and all that it writes is no number; device texts alone have it."""
+
+    line: int
+
+
+Stmt = Declare | Alias | Assign | Invoke | If | Loop | Jump | Return | Fail
 
 
 @dataclass(frozen=True)
@@ -215,8 +231,8 @@ class Function:
     unused: frozenset = frozenset()
 
 
-EXPRESSIONS = (Num, Name, Element, Unary, Binary, Select, Call, Ref, HelperCall)
-NODES = (*EXPRESSIONS, Declare, Alias, Assign, Invoke, If, Loop, Jump, Return)
+EXPRESSIONS = (Num, Name, Element, Guarded, Unary, Binary, Select, Call, Ref, HelperCall)
+NODES = (*EXPRESSIONS, Declare, Alias, Assign, Invoke, If, Loop, Jump, Return, Fail)
 # The fields of each kind of node that may hold nodes; a Symbol's extents are not entered.
 _PARTS = {kind: tuple(f.name for f in fields(kind) if f.type not in ("str", "int", "bool", "Symbol")) for kind in NODES}
 
