@@ -12,7 +12,7 @@ from .. import stages
 from ..errors import CheckpointError
 from ..mesh.canonical import FINE
 from ..output import checkpoint_file
-from . import checkpoint_about
+from . import checkpoint_about, interrupts
 from .writers import claim
 
 
@@ -151,6 +151,8 @@ def write(problem, path, u, kind: str, t: float, step: int, numbers=None, vector
             "interior": interiors.order.total if interiors is not None else 0,
         }
         checkpoint_file.write(path, problem.comm, about, arrays)
+    if path == problem.options.checkpoint:
+        interrupts.end_if_asked(problem)
 
 
 def _check_finite(vectors: dict, what: str, remedy: str) -> None:

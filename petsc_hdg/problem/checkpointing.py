@@ -9,7 +9,7 @@ from petsc4py import PETSc
 from ..errors import CheckpointError, OptionError
 from ..given import path as given_path
 from ..given import shown
-from . import bdf_history, checkpoint, first_slope, series
+from . import bdf_history, checkpoint, first_slope, interrupts, series
 from .anew import begin_anew
 from .bdf_history import History
 from .inputs import require_vec
@@ -26,9 +26,11 @@ HISTORY = "petsc_hdg_history"  # attribute of a TS that was resumed
 
 
 def is_due(problem, step: int) -> bool:
-    """Whether `-fe_checkpoint` wants the state after so many steps."""
+    """Whether `-fe_checkpoint` wants the state after so many steps. Collective."""
     options = problem.options
-    return bool(options.checkpoint) and step > 0 and step % options.checkpoint_interval == 0
+    if not options.checkpoint or step == 0:
+        return False
+    return step % options.checkpoint_interval == 0 or interrupts.asked(problem)
 
 
 def wanted(problem, *kinds: str, others: bool = False) -> checkpoint.Restart | None:

@@ -10,7 +10,7 @@ from petsc4py import PETSc
 
 from ..errors import CheckpointError, OptionError
 from ..given import plural, shown
-from . import checkpoint, series
+from . import checkpoint, interrupts, series
 from .anew import begin_anew
 from .checkpointing import is_due, wanted
 from .inputs import require_vec
@@ -76,7 +76,8 @@ def resumed(problem, u: PETSc.Vec):
     if details and not problem.operator.follows_solution:
         snes.setTolerances(atol=max(atol, rtol * details["norm"]), max_it=max(most - before, 1))
     try:
-        yield
+        with interrupts.deferred(problem):
+            yield
     finally:
         snes.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
     problem.newton_iterations += before

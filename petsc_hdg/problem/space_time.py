@@ -18,7 +18,7 @@ from ..operators.matfree import JacobianContext
 from ..operators.slab import SlabOperator
 from ..operators.slab_matrix import SlabMatrix
 from ..options import defaults_in_database
-from . import checkpointing, series, solvers
+from . import checkpointing, interrupts, series, solvers
 from .inputs import require_vec
 from .slab_norms import SlabNorms
 from .time_stepping import MOST_STEPS
@@ -107,11 +107,12 @@ class SpaceTime:
         done, u = checkpointing.slabs_done(self.problem, u0, times)
         if not done:
             series.after_step(self.problem, u, times[0], 0, ends=False)
-        for n in range(done, steps):
-            u = self._advance(u, t0 + n * length, length)
-            if monitor is not None:
-                monitor(t0 + (n + 1) * length, u)
-            checkpointing.after_slab(self.problem, self.snes.getKSP(), u, t0 + (n + 1) * length, n + 1, times)
+        with interrupts.deferred(self.problem):
+            for n in range(done, steps):
+                u = self._advance(u, t0 + n * length, length)
+                if monitor is not None:
+                    monitor(t0 + (n + 1) * length, u)
+                checkpointing.after_slab(self.problem, self.snes.getKSP(), u, t0 + (n + 1) * length, n + 1, times)
         return u
 
     def step(self, u: PETSc.Vec, t0: float, t1: float) -> PETSc.Vec:

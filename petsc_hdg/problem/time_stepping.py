@@ -18,6 +18,7 @@ from . import (
     explicit,
     first_slope,
     inputs,
+    interrupts,
     methods,
     preconditioners,
     solvers,
@@ -142,7 +143,7 @@ def advance(problem, ts: PETSc.TS, u: PETSc.Vec, monitor=None) -> None:
     try:
         with solvers.agreed(problem.comm, ts), stages.stage("solve"), traffic.counted(problem):
             problem.operator.restart()
-            with _smoothing(problem, ts):
+            with _smoothing(problem, ts), interrupts.deferred(problem):
                 ts.solve(u)
     finally:
         for call in calls:
