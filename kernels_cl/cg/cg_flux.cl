@@ -1,22 +1,33 @@
-// Integral of f1·n over facets, one thread a facet. After cg_facet.clh.
-// needs: DIM NC NQF TIME
+// Fluxes through facets weighted by the basis functions, one thread a facet: f1·n of the components that are essential
+// there, or what a natural condition gives the others. After cg_facet.clh.
+// needs: DIM NC NDOF NQF TIME
 //
 // Arrays
-//   facets [3, facet_stride]  as in cg_facet.clh; the third row is not read
-//   out    [NC, facet_stride] from `first` on; facet fastest
+//   facets [3 + NC, facet_stride]  as in cg_facet.clh, condition -1 for f1·n; whether each component is essential
+//   out    [NDOF, facet_stride] from `first` on; facet fastest
 
 __kernel void cg_flux(FACET_ARGUMENTS)
 {
   const int facet = get_global_id(0);
   if (facet >= num_cells) return;
   FACET_LOAD(facet)
-  real sum[NC], f0[NC], f1[NC * DIM];
-  for (int c = 0; c < NC; ++c) sum[c] = 0;
+  real r_e[NDOF], through[NC], f0[NC], f1[NC * DIM];
+  for (int i = 0; i < NDOF; ++i) r_e[i] = 0;
   for (int q = 0; q < NQF; ++q) {
     FACET_POINT
-    pw_residual(u, u_t, u_x, a, a_x, t, x, constants, f0, f1);
+    if (condition < 0) {
+      pw_residual(u, u_t, u_x, a, a_x, t, x, constants, f0, f1);
+      for (int c = 0; c < NC; ++c) {
+        through[c] = 0;
+        for (int d = 0; d < DIM; ++d) through[c] += f1[c * DIM + d] * n[d];
+      }
+    } else {
+      pw_boundary(condition, u, u_t, u_x, a, a_x, t, x, n, constants, f0);
+      for (int c = 0; c < NC; ++c) through[c] = -f0[c];
+    }
     for (int c = 0; c < NC; ++c)
-      for (int d = 0; d < DIM; ++d) sum[c] += weight * f1[c * DIM + d] * n[d];
+      if ((facets[(3 + c) * facet_stride + facet] != 0) != (condition < 0)) through[c] = 0;
+    for (int i = 0; i < NDOF; ++i) r_e[i] += weight * through[DOF_COMP[i]] * basis[DOF_BASIS[i]];
   }
-  for (int c = 0; c < NC; ++c) out[first + c * facet_stride + facet] = sum[c];
+  for (int i = 0; i < NDOF; ++i) out[first + i * facet_stride + facet] = r_e[i];
 }

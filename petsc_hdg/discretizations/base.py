@@ -184,7 +184,7 @@ class Discretization:
                 numbers = (
                     compact[touched, space.first_dof + c : space.first_dof + space.num_dofs : space.components] - first
                 )
-                for basis, points in self._basis_points(space, touched):
+                for basis, points in self.basis_points(space, touched):
                     inside = numbers[:, basis] >= 0
                     at = numbers[inside, basis]
                     condition[at] = on_point[points[inside], space.first_component + c]
@@ -192,7 +192,7 @@ class Discretization:
                     x[at] = nodes[inside, basis]
         return condition, component, x
 
-    def _basis_points(self, space, cells):
+    def basis_points(self, space, cells):
         """(basis function, plex point [cell] it belongs to) of a field."""
         for dimension, entities in enumerate(space.element.entity_dofs):
             if entities[0]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from functools import cached_property
 
+import basix
 import numpy as np
 from petsc4py import PETSc
 
@@ -249,6 +250,18 @@ class Mesh:
         points = np.zeros(end - start, bool)
         self.topology.closure(self.dim - 1, self.facet_mask(label), points)
         return self.exchange.any(points)
+
+    def facets_around(self, sides: np.ndarray) -> np.ndarray:
+        """How many of some sides [cell, facet of the cell] bool of owned cells, of all ranks, have each plex point in
+        their closure [point of the chart] int32. Collective."""
+        start, end = self.dm.getChart()
+        counts = np.zeros(end - start, np.int32)
+        of_facets = basix.cell.sub_entity_connectivity(basix.CellType[self.cell])[self.dim - 1]
+        for d in range(self.dim):
+            points = self.topology.entity[d][: self.num_cells] + self.topology.stratum[d][0]
+            for local, closure in enumerate(of_facets):
+                np.add.at(counts, points[sides[:, local]][:, closure[d]], 1)
+        return self.exchange.sum(counts)
 
     def cell_mask(self, label: str) -> np.ndarray:
         """Owned cells of a named region [num_cells] bool. Collective. Raises MeshError."""

@@ -74,7 +74,9 @@ class Evaluated:
     def flux(self, label: str, u: PETSc.Vec, t: float = 0.0) -> np.ndarray:
         """∫ f1·n over the exterior facets of a named boundary [component], as Neumann conditions give it. Collective.
 
-        With hdg_gpu it is the numerical flux, which balances the sources in each cell and over the mesh to rounding.
+        It is the scheme's own, which balances the sources of a steady solution over the mesh to rounding, with hdg_gpu
+        in each cell: the numerical flux, with cg_gpu the consistent one, such as reactions of supports. Natural
+        boundaries have what their conditions give.
         Raises MeshError for an unknown boundary.
         """
         with stages.stage("output"), self.reading(u, t) as buffer:

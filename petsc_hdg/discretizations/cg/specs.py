@@ -151,14 +151,17 @@ class CGSpecs:
             "F1": int(self.physics.f1 is not None or self.physics.has_jacobian),
         }
 
+    @property
+    def dof_components(self) -> np.ndarray:
+        """Component [dof] int32 of each degree of freedom of a cell."""
+        found = [s.first_component + np.tile(np.arange(s.components), s.element.num_basis) for s in self.spaces]
+        return np.concatenate(found).astype(np.int32)
+
     def _dof_tables(self) -> dict[str, np.ndarray]:
-        basis, component = [], []
-        for s in self.spaces:
-            basis.append(s.first_basis + np.repeat(np.arange(s.element.num_basis), s.components))
-            component.append(s.first_component + np.tile(np.arange(s.components), s.element.num_basis))
+        basis = [s.first_basis + np.repeat(np.arange(s.element.num_basis), s.components) for s in self.spaces]
         return {
             "DOF_BASIS": np.concatenate(basis).astype(np.int32),
-            "DOF_COMP": np.concatenate(component).astype(np.int32),
+            "DOF_COMP": self.dof_components,
             "AUX_START": self.auxiliary.starts,
         }
 

@@ -13,6 +13,7 @@ from ...discretizations.integral_specs import cell_error_spec, cell_integral_spe
 from ..base import DeviceOperator
 from ..overlap import OUTER, element_cells, in_parts
 from ..vectors import TailedVector
+from .flux import ConsistentFlux
 from .launch_shapes import fastest_on_ones
 from .patch import PatchOperator
 
@@ -116,8 +117,8 @@ class CGOperator(DeviceOperator):
         return Kernel(cell_integral_spec(self.discretization, objective), self.device)
 
     @cached_property
-    def _flux_kernel(self) -> Kernel:
-        return Kernel(self.discretization.flux_spec(), self.device)
+    def _consistent_flux(self) -> ConsistentFlux:
+        return ConsistentFlux(self)
 
     @property
     def main_kernel(self) -> Kernel:
@@ -207,18 +208,14 @@ class CGOperator(DeviceOperator):
         return self.arrays.to_host(sums, shape, name="integrals")[:, : disc.mesh.num_cells].astype(float)
 
     def flux(self, label: str, u, t: float) -> np.ndarray:
-        """∫ f1·n over the exterior facets of a named boundary [component], of the order of the gradient. Collective."""
-        rows = self._of_facets(self._flux_kernel, self.discretization.physics.num_components, label, u, t)
-        return self.discretization.mesh.comm.allreduce(rows.sum(axis=1))
+        """The flux of the scheme through the exterior facets of a named boundary [component], which balances the
+        sources at a steady solution. Collective."""
+        return self._consistent_flux(label, u, t)
 
     def boundary_integrals(self, kernel: Kernel, label: str, u, t: float) -> np.ndarray:
         """Integrals [component, facet] of a pointwise function over this rank's facets of a named boundary, of u and
         its gradient in the cells. Collective."""
-        return self._of_facets(kernel, kernel.spec.macros["NOBJ"], label, u, t)
-
-    def _of_facets(self, kernel: Kernel, rows: int, label: str, u, t: float) -> np.ndarray:
-        """Numbers [row, facet] of this rank's facets of a named boundary, by a kernel of cg_facet.clh. Collective."""
-        disc = self.discretization
+        disc, rows = self.discretization, kernel.spec.macros["NOBJ"]
         cells, local = disc.mesh.boundary_facets(label)
         self.update_essential(self.current, t)
         self.current.use(u)

@@ -105,6 +105,10 @@ class SIPGOperator(CGOperator):
         return kernels_of(specs, self.device)
 
     @cached_property
+    def _flux_kernel(self) -> Kernel:
+        return Kernel(self.discretization.flux_spec(), self.device)
+
+    @cached_property
     def diagonal_kernel(self) -> Kernel:
         """`sipg_diagonal`."""
         return Kernel(self.discretization.diagonal_spec(), self.device)
