@@ -9,7 +9,7 @@ from ..discretizations import HybridizedDG
 from ..errors import collectively
 from ..operators.advice import INDEFINITE
 from ..options import MATRIX_FREE_PCS, is_given
-from . import matrices, preconditioners
+from . import direct, matrices, preconditioners
 
 # An indefinite matrix, as of Helmholtz' equation, and methods that its levels mislead.
 _REASON = PETSc.KSP.ConvergedReason
@@ -17,9 +17,20 @@ FAILURES = (*INDEFINITE, _REASON.DIVERGED_DTOL, _REASON.DIVERGED_BREAKDOWN, _REA
 
 
 def changes_course(problem, snes: PETSc.SNES) -> bool:
-    """Whether the linear solver failed in a way for which there is another, which the next solve takes. Collective."""
+    """Whether the linear solver failed in a way for which there is another, which the next solve takes: one for
+    indefinite matrices, or LU if the problem is small. Collective."""
     indefinite = preconditioners.met_indefinite(problem, snes)
-    return _take(problem, snes) or indefinite
+    return _take(problem, snes) or indefinite or takes_factors(problem, snes)
+
+
+def takes_factors(problem, snes: PETSc.SNES) -> bool:
+    """Whether LU takes the place of a default solver that failed on a small problem. Collective."""
+    reason = direct.reason_of_solve(problem, snes)
+    if reason:
+        take_matrix(problem)
+        direct.take(problem, snes.getKSP(), reason)
+        preconditioners.set_from_options(problem, snes.getKSP())
+    return bool(reason)
 
 
 def follow_user(problem, snes: PETSc.SNES) -> None:

@@ -1,10 +1,24 @@
-"""Direct solvers of small assembled matrices, for which multigrid has no levels that are worth it."""
+"""Direct solvers of small assembled matrices: where multigrid has no levels that are worth it, of saddle points, and in
+the place of default solvers that fail, or that take more iterations than a factorization is worth."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 from petsc4py import PETSc
 
+from ..discretizations.condensed.symmetry import fields_without_own_terms
+from ..options import defaults_in_database, is_given
+from . import convection, methods
+
 FEW = 300  # unknowns up to which a direct solver is the default
+MOST = 20_000  # unknowns up to which one takes the place of iterations
+MOST_OF_SADDLES = 50_000  # the same of saddle points, which default iterations do not solve
+PATIENCE = 100  # iterations of a default solver up to there
+NAMED = ("ksp_type", "pc_type", "ksp_max_it")  # options by which users choose their solver
+# A zero pivot of a singular matrix, as of a pressure up to constants, is left out or moved; iterations mend the rest.
+SINGULAR = {"mat_mumps_icntl_24": "1", "redundant_pc_factor_shift_type": "inblocks"}
+_REASON = PETSc.KSP.ConvergedReason
 
 
 def set_type_or(problem, pc: PETSc.PC, mat: PETSc.Mat, other: str) -> None:
@@ -23,5 +37,98 @@ def set_type(problem, pc: PETSc.PC) -> None:
     elif pc.comm.size > 1:
         pc.setType("redundant")
     else:
-        pc.setType("lu")
+        set_factors(pc)
+
+
+def set_factors(pc: PETSc.PC, deterministic: bool = False) -> None:
+    """LU: PETSc's on one rank; on several MUMPS', or on each rank where PETSc lacks it or sums are to be the same."""
+    pc.setType("lu")
+    if pc.comm.size == 1:
         pc.setFactorShift(PETSc.Mat.FactorShiftType.INBLOCKS)
+    elif PETSc.Sys.hasExternalPackage("mumps") and not deterministic:
+        pc.setFactorSolverType("mumps")
+    else:
+        pc.setType("redundant")
+
+
+def is_open(problem, most: int | None = None) -> bool:
+    """Whether a problem has few unknowns (MOST if None), and its user names no solver and no matrix for it."""
+    options = problem.options
+    named = any(is_given(problem.prefix, name) for name in NAMED) or options.pmat != "auto"
+    if named or options.hdg_trace_precision == "single" or problem.has_cell_states:
+        return False
+    return problem.num_unknowns <= (most or MOST)
+
+
+def reason_of_text(problem) -> str:
+    """Why the physics of a small problem asks for LU before anything is tried, "" if it does not. Collective."""
+    peclet = convection.large_peclet(problem)
+    convection.warn(problem, peclet)
+    if not is_open(problem, MOST_OF_SADDLES) or (problem.assembles and problem.num_unknowns <= FEW):
+        return ""
+    fields = fields_without_own_terms(problem.physics, problem.mesh.dim)
+    if fields:
+        return f"it is a saddle point: the equation of '{fields[0]}' has no terms of '{fields[0]}'"
+    return f"the cell Péclet number is {peclet:.2g}" if peclet and is_open(problem) else ""
+
+
+def is_default(problem, ksp: PETSc.KSP) -> bool:
+    """Whether a KSP and its PC have the types that the problem gave them."""
+    method = problem.default_krylov or "gmres"
+    return ksp.getPC().getType() == problem.default_pc and methods.has_taken(ksp, method)
+
+
+def may_change(problem, ksp: PETSc.KSP) -> bool:
+    """Whether LU may take the place of a KSP: of a small problem, by default, and not LU yet."""
+    return not problem.direct and is_open(problem) and is_default(problem, ksp)
+
+
+@contextmanager
+def impatient(problem, snes: PETSc.SNES):
+    """A block in which default solvers of a small problem stop after PATIENCE iterations, where LU goes on."""
+    ksp = snes.getKSP()
+    most = ksp.getTolerances()[3]
+    if may_change(problem, ksp):
+        ksp.setTolerances(max_it=min(most, PATIENCE))
+    try:
+        yield
+    finally:
+        ksp.setTolerances(max_it=most)
+
+
+def reason_of_solve(problem, snes: PETSc.SNES) -> str:
+    """Why LU is to take the place of a default solver that stopped without a solution, "" if it is not."""
+    ksp = snes.getKSP()
+    stopped = ksp.getConvergedReason()
+    stands_still = stopped >= 0 and snes.getConvergedReason() == PETSc.SNES.ConvergedReason.DIVERGED_LINE_SEARCH
+    by_numbers = stopped in (_REASON.DIVERGED_NANORINF, _REASON.DIVERGED_PCSETUP_FAILED)
+    if (stopped >= 0 and not stands_still) or by_numbers or not may_change(problem, ksp):
+        return ""
+    solver = f"{problem.default_krylov or 'gmres'} with {problem.default_pc}"
+    if stands_still:  # which steps that only look solved, by a preconditioner that hides a part of them, may do
+        return f"Newton's method stood still by steps of {solver}"
+    what = "did not converge in" if stopped == _REASON.DIVERGED_MAX_IT else "failed after"
+    return f"{solver} {what} {ksp.getIterationNumber()} iterations"
+
+
+def take(problem, ksp: PETSc.KSP, reason: str) -> None:
+    """Give a KSP LU of the assembled matrix, before the user's options, in the place of levels. Collective."""
+    calls, pc = problem.callbacks, ksp.getPC()
+    problem.direct, problem.default_krylov = reason, "fgmres"
+    calls.assemble(calls.assembled)
+    ksp.setType("fgmres")  # by the residual itself, which pivots that were moved leave large
+    pc.reset()
+    set_factors(pc, problem.options.deterministic)
+    problem.default_pc = pc.getType()
+    if problem.options.view:
+        PETSc.Sys.Print("\n".join(view(problem)), comm=problem.dm.comm)
+
+
+def setting_up(problem):
+    """Context manager: options of packages that factor matrices."""
+    return defaults_in_database(problem.prefix, SINGULAR, unless="pc_type")
+
+
+def view(problem) -> list[str]:
+    """A line for -fe_view where a problem takes LU."""
+    return [f"  linear solver: LU, because {problem.direct}"] if problem.direct else []

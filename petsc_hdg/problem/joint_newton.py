@@ -12,7 +12,7 @@ from petsc4py import PETSc
 
 from ..operators import JointState
 from ..operators.condensed.joint import read_interior, write_interior
-from . import assembled_instead, following, preconditioners
+from . import assembled_instead, direct, following, preconditioners
 from .interiors import Interiors
 
 PATIENCE = 8  # residuals in which local problems fail before the solver of the trace is left
@@ -129,8 +129,8 @@ class JointNewton:
     def _solve_linear(self) -> bool:
         """`step` = the trace's part of Newton's step. Collective."""
         problem, snes = self.problem, self.problem.snes
-        for _ in range(2):
-            with preconditioners.smoothing(problem, snes):
+        for _ in range(3):
+            with preconditioners.smoothing(problem, snes), direct.impatient(problem, snes):
                 self._solve_once(snes.getKSP())
             problem.linear_iterations += snes.getKSP().getIterationNumber()
             if not assembled_instead.changes_course(problem, snes):

@@ -27,12 +27,16 @@ def set_defaults(problem, ksp: PETSc.KSP) -> None:
     """Preconditioner, and Krylov method where the scheme has one of its own, before the user's options. Collective.
 
     Agglomerates for polytopic ones (see agglomerate_levels), two levels where `conforming` was chosen (see
-    two_level); GAMG on the assembled matrix, a direct solver if it is small (see direct), incomplete LU if it is of
-    polytopes; without one Jacobi, or block Jacobi over the facets of a trace. Trace systems and discontinuous schemes
-    of linear physics whose matrix is symmetric are solved by CG, others by GMRES.
+    two_level); LU for a small saddle point (see direct); GAMG on the assembled matrix, a direct solver if it is tiny,
+    incomplete LU if it is of polytopes; without one Jacobi, or block Jacobi over the facets of a trace. Trace systems
+    and discontinuous schemes of linear physics whose matrix is symmetric are solved by CG, others by GMRES.
     """
     ksp = cells_in_time.trace_solver(problem, ksp)
     calls, pc = problem.callbacks, ksp.getPC()
+    reason = problem.direct or direct.reason_of_text(problem)
+    if reason:
+        direct.take(problem, ksp, reason)
+        return
     levels = _levels(problem)
     if levels is not None:
         levels.create(problem, ksp, is_symmetric(problem))
@@ -45,6 +49,7 @@ def set_defaults(problem, ksp: PETSc.KSP) -> None:
     if problem.follows_symmetry:
         problem.default_krylov = _krylov(problem, is_symmetric(problem))
         methods.take(problem, ksp, problem.default_krylov)
+    problem.default_pc = pc.getType()
     calls.forget()
 
 
@@ -55,6 +60,8 @@ def _levels(problem):
 
 
 def _krylov(problem, symmetric: bool) -> str:
+    if problem.direct:
+        return "fgmres"
     levels = _levels(problem)
     if levels is not None:
         return levels.krylov(problem, symmetric)
@@ -90,6 +97,8 @@ def smoothing(problem, snes: PETSc.SNES):
 
 
 def _smoothing(problem, snes: PETSc.SNES):
+    if problem.direct:
+        return direct.setting_up(problem)
     if not problem.follows_symmetry:
         return nullcontext()
     symmetric = is_symmetric(problem)

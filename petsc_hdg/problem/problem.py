@@ -26,6 +26,7 @@ from . import (
     cells_in_time,
     compatible,
     diagnosis,
+    direct,
     field_splits,
     gauge,
     inputs,
@@ -75,6 +76,9 @@ class Problem(Restartable, Evaluated):
         self.after_step = []  # functions of a TS, called after each step of those that the problem is attached to
         self.traffic = None  # of the last solve, see traffic.Traffic
         self.default_krylov = ""  # where it follows symmetry, see preconditioners.set_defaults
+        self.default_pc = ""  # as the last solver of the problem was given it
+        self.direct = ""  # why LU is the default, see direct
+        self.told_of_convection = False
         self.symmetric = None  # whether the matrix is, and definite, with the present data: see preconditioners
         self.eigenvalues = None  # smallest and largest, as -sipg_check_coercivity estimates them
         self.derivative = matrices.derivative(self)  # of its physics
@@ -235,8 +239,9 @@ class Problem(Restartable, Evaluated):
 
     def settle_pmat(self, assembled: int = ASSEMBLED) -> None:
         """Have a matrix where a solver made now asks for one: a PC of the user's own (up to the degree `assembled` of
-        continuous elements), or a -pc_type that came into PETSc's database after the problem. Collective."""
-        if chosen_pmat(self.options, self.physics, self.derivative, assembled) == "aij":
+        continuous elements), a -pc_type that came into PETSc's database after the problem, or LU. Collective."""
+        chosen = chosen_pmat(self.options, self.physics, self.derivative, assembled)
+        if chosen == "aij" or direct.reason_of_text(self):
             assembled_instead.take_matrix(self)
 
     @property
@@ -272,6 +277,7 @@ class Problem(Restartable, Evaluated):
         methods.set_tolerance(self, snes.getKSP())
         preconditioners.set_defaults(self, snes.getKSP())
         preconditioners.set_from_options(self, snes)
+        snes.setConvergenceHistory(reset=True)
         return snes
 
     @Alive("The solver of the problem (problem.snes)")
@@ -301,13 +307,16 @@ class Problem(Restartable, Evaluated):
         """Let SNES work on u, from u on, whether it converges or not. Collective. Raises OptionError for no such u."""
         inputs.require_vec(self, u)
         assembled_instead.follow_user(self, self.snes)
-        for _ in range(3):
-            with solvers.agreed(self.comm, self.snes), preconditioners.smoothing(self, self.snes):
-                self.snes.solve(None, u)
-            self.newton_iterations = (self.newton_iterations or 0) + self.snes.getIterationNumber()
-            self.linear_iterations = (self.linear_iterations or 0) + self.snes.getLinearSolveIterations()
-            if not assembled_instead.changes_course(self, self.snes):
-                break
+        with solvers.one_goal(self.snes) as aim:
+            for _ in range(4):
+                with solvers.agreed(self.comm, self.snes), preconditioners.smoothing(self, self.snes):
+                    with direct.impatient(self, self.snes):
+                        self.snes.solve(None, u)
+                self.newton_iterations = (self.newton_iterations or 0) + self.snes.getIterationNumber()
+                self.linear_iterations = (self.linear_iterations or 0) + self.snes.getLinearSolveIterations()
+                if not assembled_instead.changes_course(self, self.snes):
+                    break
+                aim()
 
     def create_ts(self) -> PETSc.TS:
         """A TS with residual and Jacobian attached, our defaults, and the user's options on top: BDF of second order,

@@ -15,7 +15,7 @@ from ..errors import OptionError, collectively
 from ..given import plural, shown
 from ..mesh.labels import EXTERIOR
 from ..reference import ReferenceElement, on_facets
-from . import balance, matrices
+from . import balance, direct, matrices
 from .traffic import memory_line
 
 OUTLINE_WIDTH = 0.6  # of polytopes in pictures, in points
@@ -185,6 +185,7 @@ def describe(problem) -> str:
         *([f"  '{EXTERIOR}' is {problem.mesh.left_out}"] if problem.mesh.left_out else []),
         *problem.operator.details(complete=not problem.missing_auxiliary),
         *matrices.view(problem),
+        *direct.view(problem),
         *balance.lines(problem),
         problem.device.view(),
         *device_lines(problem),

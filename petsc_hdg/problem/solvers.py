@@ -97,6 +97,26 @@ def _check_tolerances(solver) -> None:
             )
 
 
+@contextmanager
+def one_goal(snes: PETSc.SNES):
+    """A block in which a SNES may solve several times on the way to one solution: calls of what the block gets have the
+    next ones aim at what the first one aimed at. Needs its history of residuals."""
+    before = rtol, atol, stol, most = snes.getTolerances()
+    goals = []
+
+    def aim() -> None:
+        norms = snes.getConvergenceHistory()[0]
+        goals.extend(norms[:1])
+        if goals:
+            snes.setTolerances(atol=max(atol, rtol * goals[0]))
+
+    try:
+        yield aim
+    finally:
+        rtol, atol, stol, most = before
+        snes.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
+
+
 def check_converged(snes: PETSc.SNES, failure: str = "", explain=None) -> None:
     """Raise SolveError, on all ranks, if the solver stopped without a solution.
 

@@ -12,6 +12,7 @@ from ..errors import OptionError, SolveError
 from ..given import function, number
 from ..options import ASSEMBLED, ATTACHED, defaults_in_database, loses_levels
 from . import (
+    assembled_instead,
     cells_in_time,
     checkpointing,
     diagnosis,
@@ -115,13 +116,18 @@ def _run(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float, monitor) -> PE
         try:
             advance(problem, ts, u, monitor)
         except SolveError:
-            if ts.getStepNumber() == first and preconditioners.met_indefinite(problem, ts.getSNES()):
+            if ts.getStepNumber() == first and _has_another_solver(problem, ts.getSNES()):
                 problem.checkpoints.restarted &= not resumed  # the next run takes the checkpoint's state again
                 return None
             raise
     finally:
         ts.destroy()
     return u
+
+
+def _has_another_solver(problem, snes: PETSc.SNES) -> bool:
+    """Whether the next run takes another linear solver than the one that failed. Collective."""
+    return preconditioners.met_indefinite(problem, snes) or assembled_instead.takes_factors(problem, snes)
 
 
 def _check_times(t0: float, t1: float, dt: float) -> None:

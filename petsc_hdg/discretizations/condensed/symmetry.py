@@ -32,6 +32,19 @@ def derivative_kind(physics, dim: int) -> str:
         return "diffusive" if all(_is_diffusive(physics, dim, seed) for seed in range(SAMPLES)) else "other"
 
 
+def fields_without_own_terms(physics, dim: int) -> list[str]:
+    """Names of fields that their own equation does not read, as the pressure of an incompressible flow: the diagonal
+    block is zero and the matrix a saddle point."""
+    with np.errstate(all="ignore"):
+        blocks = [_blocks(physics, dim, seed)[:4] for seed in range(SAMPLES)]
+    found = []
+    for f in physics.fields:
+        own = slice(f.offset, f.offset + f.components)
+        if not any(np.any(block[own, own]) for sample in blocks for block in sample):
+            found.append(f.name)
+    return found
+
+
 def _is_symmetric(physics, dim: int, seed: int) -> bool:
     g0, g1, g2, g3, pairs = _blocks(physics, dim, seed)
     return _agree([(g1, g2.transpose(1, 0, 2)), *pairs], g0, g1, g2, g3)

@@ -1,0 +1,62 @@
+"""How large convection is in the cells: what continuous elements, and the levels of their preconditioners, are not made
+for."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+LARGE = 10.0  # cell Péclet number from which on convection is told
+SAMPLES = 32  # cells of each rank that are looked at
+
+
+def large_peclet(problem) -> float:
+    """The median cell Péclet number |b| h / (2 k κ) of a steady linear physics by cg_gpu where it is LARGE, else 0.
+
+    b is the derivative of f0 by ∇u, or of f1 by u, of a component, κ the least eigenvalue of its diffusion, h the
+    cell's extent along b and k the degree. Collective.
+    """
+    physics, options = problem.physics, problem.options
+    continuous = options.backend == "cg_gpu" and not physics.uses_time_derivative
+    if not (continuous and physics.is_linear) or problem.missing_auxiliary:
+        return 0.0
+    found = np.concatenate(problem.comm.allgather(_of_cells(problem)))
+    typical = float(np.median(found)) / options.degree if len(found) else 0.0
+    return typical if typical >= LARGE else 0.0
+
+
+def warn(problem, peclet: float) -> None:
+    """Tell the user, on rank 0 and once, of schemes for convection."""
+    if peclet and problem.comm.rank == 0 and not problem.told_of_convection:
+        warnings.warn(
+            f"the cell Péclet number |b| h / (2 k κ) of physics '{problem.physics.name}' is about {peclet:.2g}: by "
+            f"cg_gpu the solution may oscillate; -{problem.prefix}fe_backend sipg_gpu or hdg_gpu suit convection",
+            stacklevel=2,
+        )
+    problem.told_of_convection |= bool(peclet)
+
+
+def _of_cells(problem) -> np.ndarray:
+    """Largest |b| h / (2 κ) of a component in some of this rank's cells [cell]."""
+    mesh, physics, operator = problem.mesh, problem.physics, problem.operator
+    interpreter, dim = physics.interpreter(mesh.dim), mesh.dim
+    flat = np.zeros((physics.num_components, dim))
+    starts = problem.discretization.auxiliary.starts
+    cells = np.unique(np.linspace(0, mesh.num_cells - 1, min(SAMPLES, mesh.num_cells)).astype(int))
+    found = []
+    with np.errstate(all="ignore"):
+        for cell in cells:
+            nodes = mesh.geometry.nodes[mesh.geometry.cell_nodes[cell]]
+            a = np.array([operator.aux_rows[i:j, cell].mean() for i, j in zip(starts[:-1], starts[1:], strict=True)])
+            rest = a, np.zeros((len(a), dim)), 0.0, 0.0, nodes.mean(axis=0), operator.constants
+            _, g1, g2, g3 = interpreter.g_blocks(flat[:, 0], flat[:, 0], flat, *rest)
+            found.append(max(_number(g1[c, c], g2[c, c], g3[c, c], nodes) for c in range(len(flat))))
+    return np.nan_to_num(np.array(found), nan=0.0, posinf=np.finfo(float).max)
+
+
+def _number(by_gradient: np.ndarray, of_flux: np.ndarray, diffusion: np.ndarray, nodes: np.ndarray) -> float:
+    """|b| h / (2 κ) of a component in a cell with these nodes [node, dim]; zero without diffusion, as of a pressure."""
+    wind = max(by_gradient, of_flux, key=np.linalg.norm)
+    least = np.linalg.eigvalsh((diffusion + diffusion.T) / 2)[0]
+    return float(np.ptp(nodes @ wind) / (2 * least)) if least > 0 else 0.0

@@ -1,0 +1,67 @@
+"""Under mpiexec: `run_direct.py` solves small systems that are not definite by default solvers and prints JSON."""
+
+import json
+
+import numpy as np
+from petsc4py import PETSc
+
+import petsc_hdg as fe
+from petsc_hdg.physics import library
+from petsc_hdg.run import guarded
+
+
+def stokes(enclosed: bool) -> fe.Physics:
+    """A flow that a force turns; its pressure is known up to a constant if it is enclosed."""
+    sides = ["boundary"] if enclosed else ["left", "top"]
+    walls = [fe.Dirichlet(side, 0.0, field="velocity") for side in sides]
+    return library.stokes(2, "f0[0] = -x[1]; f0[1] = x[0]*x[0];", boundary=walls)
+
+
+def wind(diffusion: float) -> fe.Physics:
+    return fe.Physics(
+        {"u": 1},
+        f0="f0[0] = -1;",
+        f1="for (d = 0; d < dim; ++d) f1[d] = eps*u_x[d] - u[0]*(d + 1);",
+        constants={"eps": diffusion},
+        boundary=[fe.Dirichlet("boundary", 0.0)],
+    )
+
+
+def helmholtz(wave: float) -> fe.Physics:
+    return fe.Physics(
+        {"u": 1},
+        f0="f0[0] = -1 - k*k*u[0];",
+        f1="for (d = 0; d < dim; ++d) f1[d] = u_x[d];",
+        constants={"k": wave},
+        boundary=[fe.Dirichlet("boundary", 0.0)],
+    )
+
+
+def box(faces: int, comm=PETSc.COMM_SELF, simplex: bool = True) -> fe.Mesh:
+    return fe.Mesh.box((faces, faces), simplex=simplex, comm=comm)
+
+
+CASES = {
+    "enclosed": lambda comm: fe.Problem(box(8, comm), stokes(True), degree=2),
+    "open": lambda comm: fe.Problem(box(8, comm), stokes(False), degree=2),
+    "wind": lambda comm: fe.Problem(box(20, comm, simplex=False), wind(1e-3), degree=1),
+    "waves": lambda comm: fe.Problem(box(10, comm, simplex=False), helmholtz(20.0), degree=3, backend="hdg_gpu"),
+}
+
+
+def numbers(problem) -> dict:
+    """Reason for LU, iterations, the part of the load that is left, and a number of the solution."""
+    u, f = problem.solve(), problem.create_vec()
+    problem.callbacks.residual(None, u, f)
+    left = f.norm()
+    problem.callbacks.residual(None, problem.create_vec(), f)
+    energy = np.atleast_1d(problem.integral("u[0]*u[0]*(1 + x[0])", u))
+    return {"direct": problem.direct, "its": problem.linear_iterations, "left": left / f.norm(), "energy": energy[0]}
+
+
+def run() -> None:
+    PETSc.Sys.Print(json.dumps({name: numbers(make(PETSc.COMM_WORLD)) for name, make in CASES.items()}))
+
+
+if __name__ == "__main__":
+    guarded(run)  # a rank that fails ends the others

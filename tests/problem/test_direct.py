@@ -1,0 +1,107 @@
+"""Small systems that are not definite: LU by default, from the text or after iterations that fail; users win."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from petsc4py import PETSc
+from petsc_options import petsc_options
+from run_direct import CASES, box, helmholtz, numbers, stokes, wind
+
+import petsc_hdg as fe
+from petsc_hdg.physics import library
+from petsc_hdg.problem import direct
+
+SCRIPT = Path(__file__).with_name("run_direct.py")
+
+
+@pytest.mark.parametrize(
+    "name, reason, most",
+    [
+        ("enclosed", "saddle point: the equation of 'pressure' has no terms of 'pressure'", 3),
+        ("open", "saddle point: the equation of 'pressure'", 3),
+        ("wind", "cell Péclet number is", 3),
+        ("waves", "gmres with gamg did not converge in 100 iterations", 110),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:the cell Péclet number")
+def test_defaults_solve_what_iterations_do_not(name, reason, most):
+    problem = CASES[name](PETSc.COMM_SELF)
+    found = numbers(problem)
+    assert reason in found["direct"] and found["its"] <= most and found["left"] < 1e-8
+    assert reason in problem.view() and "linear solver: LU, because" in problem.view()
+    problem.solve()
+    assert problem.linear_iterations <= 3, "it stays"
+
+
+@pytest.mark.filterwarnings("ignore:the cell Péclet number")
+def test_ranks_agree(mpirun):
+    found = json.loads(mpirun(3, SCRIPT).stdout.splitlines()[-1])
+    for name, make in CASES.items():
+        alone = numbers(make(PETSc.COMM_SELF))
+        assert found[name]["direct"] and found[name]["left"] < 1e-8
+        assert found[name]["energy"] == pytest.approx(alone["energy"], rel=1e-7)
+
+
+def test_polytopes_lose_their_levels():
+    problem = fe.Problem(box(10, simplex=False), helmholtz(20.0), degree=3, backend="poly_gpu")
+    assert numbers(problem)["left"] < 1e-8 and problem.direct and problem.callbacks.levels is None
+
+
+def test_users_choose():
+    """By options, by code; a problem that is large keeps its iterations."""
+    with petsc_options(ksp_max_it="40"), pytest.raises(fe.SolveError, match="linear solver stopped"):
+        CASES["waves"](PETSc.COMM_SELF).solve()
+    problem = CASES["waves"](PETSc.COMM_SELF)
+    problem.snes.getKSP().setType("bcgs")
+    problem.snes.getKSP().setTolerances(max_it=10)
+    with pytest.raises(fe.SolveError):
+        problem.solve()
+    assert not problem.direct and problem.snes.getKSP().getType() == "bcgs"
+
+
+def test_large_problems_are_not_factored(monkeypatch):
+    monkeypatch.setattr(direct, "MOST_OF_SADDLES", 100)
+    problem = CASES["open"](PETSc.COMM_SELF)
+    assert problem.snes.getKSP().getPC().getType() == "gamg" and not problem.direct
+
+
+def test_newton_goes_on_with_factors():
+    """Waves whose speed follows them: to the tolerance that Newton's method began with, from the same guess."""
+    physics = fe.Physics(
+        {"u": 1},
+        f0="f0[0] = -1 - 400*u[0] + u[0]*u[0]*u[0];",
+        f1="for (d = 0; d < dim; ++d) f1[d] = u_x[d];",
+        boundary=[fe.Dirichlet("boundary", 0.0)],
+    )
+    problem = fe.Problem(box(10, simplex=False), physics, degree=3, backend="hdg_gpu")
+    u = problem.solve()
+    assert problem.direct
+    with petsc_options(ksp_type="preonly", pc_type="lu"):
+        other = fe.Problem(problem.mesh, physics, degree=3, backend="hdg_gpu")
+        assert (u - other.solve()).norm() < 1e-7 * u.norm()
+    assert problem.newton_iterations <= other.newton_iterations + 1
+
+
+def test_convection_by_continuous_elements_is_told_once():
+    problem = fe.Problem(box(20, simplex=False), wind(1e-3), degree=1)
+    with pytest.warns(UserWarning, match="cell Péclet number .* is about 75.*sipg_gpu or hdg_gpu suit convection"):
+        problem.solve()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        problem.create_snes()
+        for backend in ("sipg_gpu", "hdg_gpu"):
+            fe.Problem(problem.mesh, wind(1e-3), degree=1, backend=backend).create_snes()
+        fe.Problem(problem.mesh, wind(0.1), degree=1).create_snes()
+
+
+def test_steps_in_time_of_a_saddle_point():
+    physics = stokes(True)
+    physics = library.stokes(2, "f0[0] = u_t[0] - x[1]; f0[1] = u_t[1];", boundary=physics.boundary)
+    problem = fe.Problem(box(4), physics, degree=2)
+    u = problem.solve_in_time(problem.create_vec(), 0.2, dt=0.05)
+    assert problem.linear_iterations <= 3 * problem.time_steps + 3 and np.isfinite(u.norm())
