@@ -120,6 +120,12 @@ class DeviceOperator:
         kernel(count, *args)
         vector.essential_time = t
 
+    def essential_values(self, t: float) -> np.ndarray:
+        """Essential values [constrained] at time t, on the host."""
+        self.update_essential(self.current, t)
+        tail = self.arrays.to_host(self.current.tail, self.dofmap.num_tail, name="output")
+        return tail[self.dofmap.num_ghosts :].astype(float)
+
     # Results ---------------------------------------------------------------------------------------------
 
     def solution_fields(self, x, t: float) -> list:

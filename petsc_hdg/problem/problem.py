@@ -40,6 +40,7 @@ from . import (
     solvers,
     time_stepping,
     traffic,
+    viewers,
 )
 from .evaluated import Evaluated
 from .full import solve_full
@@ -72,7 +73,8 @@ class Problem(Restartable, Evaluated):
         self.physics = physics = self.scheme.prepared(physics, self.options, mesh.dim)
         self.nullspace = null_space.checked_claims(physics, mesh.dim, nullspace)
         self.prefix = self.options.prefix
-        self.newton_iterations = self.linear_iterations = self.time_steps = self.time = None  # of the last run
+        self.newton_iterations = self.linear_iterations = self.time_steps = None  # of the last run
+        self.time = None  # of its last step
         self.after_step = []  # functions of a TS, called after each step of those that the problem is attached to
         self.traffic = None  # of the last solve, see traffic.Traffic
         self.default_krylov = ""  # where it follows symmetry, see preconditioners.set_defaults
@@ -185,7 +187,8 @@ class Problem(Restartable, Evaluated):
 
     def create_vec(self) -> PETSc.Vec:
         """A zero vector of unknowns, of the type `-dm_vec_type` asks for."""
-        return cells_in_time.create_vec(self) if self.has_cell_states else self.dm.createGlobalVec()
+        vector = cells_in_time.create_vec(self) if self.has_cell_states else self.dm.createGlobalVec()
+        return viewers.watch(self, vector)
 
     def interpolate(self, value) -> PETSc.Vec:
         """A vector that takes given values at the nodes: a first guess, an initial state (collective).
@@ -298,6 +301,7 @@ class Problem(Restartable, Evaluated):
                 self.callbacks.null_space.restart()
                 compatible.check(self, u)
                 self.newton_iterations = self.linear_iterations = 0
+                self.time = None
                 joint_newton.solve(self, u)
             diagnosis.check_solved(self, u)
             gauge.make_orthogonal(self, u)

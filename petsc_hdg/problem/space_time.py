@@ -132,6 +132,7 @@ class SpaceTime:
                     settled = not operator.follows_solution or operator.settled(out)
                 if settled:
                     break
+        self.problem.time = time + length
         return end
 
     def _solve(self) -> None:

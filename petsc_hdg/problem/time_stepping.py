@@ -24,6 +24,7 @@ from . import (
     preconditioners,
     solvers,
     traffic,
+    viewers,
 )
 
 MOST_STEPS = 2**31 - 2  # the end time ends a run, not PETSc's 5000 steps
@@ -43,6 +44,7 @@ def prepare(problem, ts: PETSc.TS) -> None:
         ts.setIJacobian(calls.ijacobian, *problem.solver_matrices)
     if ts.getPostStep() is None:
         ts.setPostStep(_caller(problem))
+    viewers.follow(problem, ts)
     checkpointing.watch(problem, ts)
 
 
