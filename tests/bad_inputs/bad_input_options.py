@@ -13,6 +13,11 @@ from petsc_hdg.options import Options
 from petsc_hdg.options.options import BACKENDS
 from petsc_hdg.physics import library
 
+TWO_DEGREES = {"u": 1, "v": fe.Field(1, degree_offset=-1)}
+DIFFUSION = {name: "for (d = 0; d < dim; ++d) f1[d] = u_x[d];" for name in TWO_DEGREES}
+CONTINUITY = {"pressure": "f0[0] = u_x[0] + u_x[3];"}
+STRESS = {"velocity": "for (d = 0; d < 4; ++d) f1[d] = u_x[d] - (d % 3 == 0 ? u[2] : 0.0);"}
+
 BAD_OPTIONS = {
     "unknown backend": (lambda c, f: by_database(c, fe_backend="dg"), "fe_backend dg: not known; valid are cg_gpu"),
     "unknown option": (lambda c, f: by_database(c, fe_degre="2"), "-fe_degre is not an option; known are"),
@@ -157,9 +162,21 @@ BAD_OPTIONS = {
         "degree 7; sipg_gpu takes 1 to 6",
     ),
     "interior penalty of two degrees": (
-        lambda c, f: problem(c, library.stokes(2), backend="sipg_gpu", degree=2),
-        "'stokes' has degree_offset -1 of 'pressure', and all fields of sipg_gpu",
+        lambda c, f: problem(c, fe.Physics(TWO_DEGREES, f1=DIFFUSION), backend="sipg_gpu", degree=2),
+        "'physics' has degree_offset -1 of 'v', and all fields of sipg_gpu",
     ),
+    **{
+        f"a saddle point by {backend}, offset {offset}": (
+            lambda c, f, backend=backend, offset=offset: problem(
+                c,
+                fe.Physics({"velocity": 2, "pressure": fe.Field(1, offset)}, CONTINUITY, STRESS),
+                backend=backend,
+                degree=2,
+            ),
+            "has no 'pressure' in the equation of 'pressure', which couples to 'velocity' by gradient and divergence",
+        )
+        for backend, offset in (("sipg_gpu", 0), ("poly_gpu", 0), ("sipg_gpu", -1))
+    },
     "data inside the mesh": (
         lambda c, f: fe.Problem(
             divided(c),

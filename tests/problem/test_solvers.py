@@ -30,6 +30,31 @@ def test_stokes_reproduces_a_polynomial_flow():
     assert errors["L2"] < 1e-9 and errors["H1"] < 1e-8, errors
 
 
+def test_stokes_of_one_degree_converges_by_hdg():
+    """Velocity (sin πy, sin πx) and pressure cos πx: second order in all, though both fields are linear in cells."""
+    source = "f0[{0}] = -PETSC_PI*PETSC_PI*sin(PETSC_PI*x[{1}])"
+    physics = Physics(
+        {"velocity": 2, "pressure": 1},
+        {
+            "velocity": f"{source.format(0, 1)} + PETSC_PI*sin(PETSC_PI*x[0]); {source.format(1, 0)};",
+            "pressure": "f0[0] = u_x[0] + u_x[3];",
+        },
+        {"velocity": "for (d = 0; d < 4; ++d) f1[d] = u_x[d] - (d % 3 == 0 ? u[2] : 0.0);"},
+        boundary=[Dirichlet("boundary", "exact", field="velocity")],
+        exact={
+            "velocity": "u[0] = sin(PETSC_PI*x[1]); u[1] = sin(PETSC_PI*x[0]);",
+            "pressure": "u[0] = cos(PETSC_PI*x[0]);",
+        },
+    )
+    errors = []
+    with petsc_options(ksp_type="preonly", pc_type="svd"):
+        for faces in (3, 6):
+            mesh = box_mesh("triangle", (faces, faces), comm=PETSc.COMM_SELF)
+            problem = Problem(mesh, physics, Options(degree=1, backend="hdg_gpu"))
+            errors.append(problem.errors(problem.solve())["L2"])
+    assert errors[1] < 0.3 * errors[0] < 0.05, errors
+
+
 def test_driven_stokes_has_both_fields():
     """The pressure is free up to a constant: the singular value decomposition takes the smallest one."""
     mesh = box_mesh("quadrilateral", (3, 3), comm=PETSc.COMM_SELF)
