@@ -13,6 +13,7 @@ from ..errors import collectively
 from ..given import number
 from ..output import Picture
 from . import inputs, results, series
+from .exact import Exact
 from .integrals import Integrals
 from .points import Points
 
@@ -32,14 +33,20 @@ class Evaluated:
         with self.access.read(u) as buffer:
             yield buffer
 
-    def errors(self, u: PETSc.Vec, t: float = 0.0) -> dict[str, float]:
-        """Norms of the error over components and ranks. Raises PhysicsError without an exact solution.
+    @cached_property
+    def exact(self) -> Exact:
+        """The exact solution of the physics, where there is one."""
+        return Exact(self)
+
+    def errors(self, u: PETSc.Vec, t: float = 0.0, field: str | None = None) -> dict[str, float]:
+        """Norms of the error over components of a field (None: of all fields) and ranks. Collective.
 
         L2 of u, H1 (the seminorm: L2 of the gradient) and, with hdg_gpu, star: L2 of the superconvergent u*.
+        Raises PhysicsError without an exact solution of the field, or of any.
         """
-        inputs.require_exact(self.physics)
+        components = self.exact.components(field)
         with stages.stage("output"), self.reading(u, t) as buffer:
-            squares = self.comm.allreduce(self.operator.errors(buffer, t))
+            squares = self.comm.allreduce(self.operator.errors(buffer, t))[:, components]
         return {name: float(np.sqrt(row.sum())) for name, row in zip(self.operator.norms, squares, strict=True)}
 
     def cell_values(self, u: PETSc.Vec, t: float = 0.0) -> dict[str, np.ndarray]:

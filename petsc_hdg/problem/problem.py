@@ -15,7 +15,7 @@ from ..discretizations import CondensedDiscretization, InteriorPenalty, Polytopi
 from ..discretizations.costs import cell_costs
 from ..discretizations.transposition import DeviceLimits
 from ..errors import SolveError, collectively
-from ..given import plural
+from ..given import number, plural
 from ..mesh.given_meshes import require_mesh
 from ..operators import Callbacks, create_operator
 from ..options import ASSEMBLED, Options, chosen_pmat, takes_differences
@@ -190,16 +190,18 @@ class Problem(Restartable, Evaluated):
         vector = cells_in_time.create_vec(self) if self.has_cell_states else self.dm.createGlobalVec()
         return viewers.watch(self, vector)
 
-    def interpolate(self, value) -> PETSc.Vec:
+    def interpolate(self, value, t: float = 0.0) -> PETSc.Vec:
         """A vector that takes given values at the nodes: a first guess, an initial state (collective).
 
         With poly_gpu, which has no nodes, it is the L2 projection.
 
         value: of the first field a number or one number a component, or a callable of coordinates x [..., dim] that
         returns [...] or [..., component]; a dict {field name: one of these}. Fields that are not named are zero.
+        "exact" stands for the exact solution at time t, of all fields that have one or in a dict of one.
+        Raises PhysicsError for what does not fit.
         """
         with collectively(self.comm):
-            values = inputs.nodal_values(self.discretization, value)
+            values = inputs.nodal_values(self.discretization, self.exact.instead(value, number("The time t", t)))
         vector = self.create_vec()
         vector.setArray(values)
         return vector

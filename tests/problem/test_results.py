@@ -15,7 +15,7 @@ from sample_meshes import DIM, SHAPES, box_mesh
 from sample_quadratic import FLUXES, exact, quadratic
 from vtu_reader import read_vtu
 
-from petsc_hdg.errors import MeshError, OptionError
+from petsc_hdg.errors import MeshError, OptionError, PhysicsError
 from petsc_hdg.mesh.polytopal.agglomerate import agglomerate
 from petsc_hdg.options import Options
 from petsc_hdg.options.options import BACKENDS
@@ -150,6 +150,7 @@ def two_fields(rate: str = "") -> Physics:
         {"v": 2, "w": 1},
         {"v": f"f0[0] = {rate}u[0]; f0[1] = {rate}u[1];", "w": f"f0[0] = {rate}u[2];"},
         {"v": "for (d = 0; d < 2*dim; ++d) f1[d] = u_x[d];", "w": "for (d = 0; d < dim; ++d) f1[d] = u_x[2*dim + d];"},
+        exact={"v": "u[0] = x[0] + t; u[1] = -2*x[1];", "w": "u[0] = x[0] - x[1];"},
         name="two fields",
     )
 
@@ -163,6 +164,15 @@ def test_fields_are_interpolated_by_their_names(backend):
         found = problem.cell_values(problem.interpolate(given))
         np.testing.assert_allclose(found["v"], np.broadcast_to(v, found["v"].shape), atol=1e-13)
         np.testing.assert_allclose(found["w"], w, atol=1e-13)
+    linear = problem.interpolate("exact", t=0.5)
+    assert max(problem.errors(linear, t=0.5).values()) < 1e-10
+    u = problem.interpolate({"v": "exact", "w": 0.0}, t=0.5)
+    errors = [problem.errors(u, t=0.5, field=field)["L2"] for field in ("v", "w", None)]
+    np.testing.assert_allclose(errors, [0.0, 6**-0.5, 6**-0.5], atol=1e-12)
+    with pytest.raises(PhysicsError, match="no exact solution of 'p'; fields that have one: v, w"):
+        problem.errors(u, field="p")
+    with pytest.raises(PhysicsError, match="'p'"):
+        problem.interpolate({"p": "exact"})
 
 
 def test_traces_of_fields_are_interpolated_by_their_names():
