@@ -122,7 +122,7 @@ def works(case: str, operation: str) -> bool:
     """Whether a matrix has an operation; else it refuses it."""
     stored, assembled = case.startswith("hdg"), case.endswith("assembled")
     if operation in TRANSPOSED:
-        return stored or assembled
+        return stored or assembled or case == "cg"
     if operation in BY_ENTRIES:
         return assembled
     return operation in ALWAYS or (operation in COPIES and stored)

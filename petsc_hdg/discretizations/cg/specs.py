@@ -262,6 +262,18 @@ class CGSpecs:
         names = [f"cg_facet_{what}" for what in ("residual", "action", "matrix", "diagonal")]
         return {n: self.facet_spec(n, "cg_facet.cl", tables) for n in names}
 
+    def transposed_specs(self) -> dict[str, KernelSpec]:
+        """Specs of the transposed Jacobian's action: `cg_action` of cells, and `cg_facet_transposed`."""
+        macros = {**self._macros(), "NQ": self.quadrature.num_points, "F0": 1, "F1": 1}
+        *shared, file = self._sources("cg_cell.cl")
+        tables, sources = self._cell_tables(self.quadrature), (*shared, "transposed_point.clh", file)
+        specs = {"cg_transposed": self._spec("cg_action", sources, macros, tables, 64 if self.limits.is_gpu else 16)}
+        if self.physics.natural:
+            specs["cg_facet_transposed"] = self.facet_spec(
+                "cg_facet_transposed", "cg_facet_transposed.cl", self.facet_tables(*self.facet_rules), F0=1, F1=1
+            )
+        return specs
+
     def flux_spec(self) -> KernelSpec:
         """Spec of `cg_flux`."""
         return self.facet_spec("cg_flux", "cg_flux.cl", self.facet_tables(*self.facet_rules))
@@ -270,6 +282,8 @@ class CGSpecs:
         """Spec of a kernel of facets from the tables of `facet_tables`, with macros of its own."""
         macros = {**self._macros(), "NQF": tables["FACET_WEIGHTS"].shape[1], **macros}
         sources = (*self._sources("facet_normal.clh"), "cg_facet.clh", file)
+        if name == "cg_facet_transposed":
+            sources = (*sources[:-1], "transposed_point.clh", file)
         return self._spec(name, sources, macros, tables, 32)
 
     def essential_spec(self, name: str = "essential_values") -> KernelSpec:

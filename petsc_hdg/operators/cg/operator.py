@@ -173,6 +173,22 @@ class CGOperator(DeviceOperator):
         """out = J du at the state of `linearize`. Collective."""
         self._sum("action", self.direction, du, out, du=self.direction)
 
+    @cached_property
+    def _transposed_kernels(self) -> dict[str, Kernel]:
+        return kernels_of(self.discretization.transposed_specs(), self.device)
+
+    def transposed(self, w, out) -> None:
+        """out = Jᵀ w at the state of `linearize`. Collective."""
+        kernels = self._transposed_kernels
+
+        def run(part):
+            self._launch_cells(kernels["cg_transposed"], self._element, part, du=self.direction)
+            if part in (None, OUTER) and self.discretization.num_facets:
+                self._launch_facets(kernels["cg_facet_transposed"], self._element, du=self.direction)
+            self.assemble(self._element, out, part)
+
+        in_parts(self.direction, w, run, out, self.ghost_sums)
+
     def diagonal(self, out) -> None:
         """out = diagonal of J. Collective."""
         self.run_columns("cg_diagonal", self._element)
@@ -266,12 +282,13 @@ class CGOperator(DeviceOperator):
 
     def run_facets(self, name: str, out, first: int | None = None, columns: int = 1, **where) -> None:
         """Launch a boundary kernel into `out` from `first` on (default: behind the cells' rows), if there are any."""
+        if self.discretization.num_facets:
+            self._launch_facets(self.kernels[name], out, first, columns, **where)
+
+    def _launch_facets(self, kernel: Kernel, out, first: int | None = None, columns: int = 1, **where) -> None:
         disc = self.discretization
-        if not disc.num_facets:
-            return
         first = disc.num_dofs * disc.stride if first is None else first
         items = disc.num_facets if columns == 1 else columns * disc.facet_stride
-        kernel = self.kernels[name]
         kernel(items, *self.arguments(kernel, disc.num_facets, **where), disc.facet_stride, first, self._facets, out)
 
     def _sum(self, what: str, vector: TailedVector, given, out, **where) -> None:

@@ -22,6 +22,8 @@ class SIPGOperator(CGOperator):
     `restart` and grow where `settled` finds them too small.
     """
 
+    transposed = None  # fluxes have no transposed kernels
+
     def _upload(self) -> None:
         disc, to_device = self.discretization, self.arrays.to_device
         self.neighbour = to_device(disc.neighbour_rows(), "neighbours")
