@@ -8,7 +8,6 @@ from .. import stages
 from ..errors import SolveError
 from .shell import REMEDY, ShellMatrix
 from .sizes import require_sizes
-from .spectrum import TOLERANCE, asymmetry
 
 
 class JacobianContext(ShellMatrix):
@@ -25,7 +24,6 @@ class JacobianContext(ShellMatrix):
         self.access = access
         self.assembled = assembled
         self.event = PETSc.Log.Event("FeProduct")
-        self._symmetric_at: tuple = (None, False)  # linearization, and what `_is_symmetric` says of it
 
     def mult(self, mat, x, y) -> None:
         """y = J x"""
@@ -64,22 +62,10 @@ class JacobianContext(ShellMatrix):
         return self.assembled.mat
 
     def multTranspose(self, mat, x, y) -> None:
-        """y = Jᵀ x: on the device where the operator has such products or J is symmetric, else by the assembled matrix.
-        Raises SolveError if there is none."""
-        if getattr(self.operator, "transposed", None) is not None:
-            self._mult(x, y, True)
-        elif self.assembled is None and self._is_symmetric(mat):
-            self._mult(x, y)
-        else:
-            self._entries("products with the transposed Jacobian").multTranspose(x, y)
-            y.scale(self.factor)
-
-    def _is_symmetric(self, mat) -> bool:
-        """Whether J is symmetric where it was linearized last, told by random vectors. Collective."""
-        at = getattr(self.operator, "linearizations", 0), self.operator.version
-        if at[0] and at != self._symmetric_at[0]:
-            self._symmetric_at = at, asymmetry(mat) < TOLERANCE[self.operator.discretization.options.precision]
-        return self._symmetric_at[1]
+        """y = Jᵀ x. Raises SolveError where the operator has no such products, as slabs of space-time."""
+        if not hasattr(self.operator, "transposed"):
+            raise SolveError(f"products with the transposed Jacobian are not computed by this operator: {REMEDY}")
+        self._mult(x, y, True)
 
     def norm(self, mat, kind) -> float:
         """A norm of J, by the assembled matrix. Raises SolveError if there is none."""

@@ -99,7 +99,7 @@ TABLE |= {f"{name} when scaled": scaled(READS[name]) for name in AFTER_SCALING}
 
 ALWAYS = {"mult", "multAdd", "createTranspose", "getDiagonal", "convert", "convert in place", "equal", "scale"}
 ALWAYS |= {"scale twice", "getDiagonal when scaled", "convert when scaled", "multAdd when scaled"}
-TRANSPOSED = {"multTranspose", "multTransposeAdd", "multTranspose when scaled"}
+ALWAYS |= {"multTranspose", "multTransposeAdd", "multTranspose when scaled"}
 BY_ENTRIES = {"getDiagonalBlock", "norm", "norm when scaled"}
 COPIES = {"duplicate with values", "duplicate"}
 
@@ -121,8 +121,6 @@ def own_rows(block, x):
 def works(case: str, operation: str) -> bool:
     """Whether a matrix has an operation; else it refuses it."""
     stored, assembled = case.startswith("hdg"), case.endswith("assembled")
-    if operation in TRANSPOSED:
-        return stored or assembled or case == "cg"
     if operation in BY_ENTRIES:
         return assembled
     return operation in ALWAYS or (operation in COPIES and stored)

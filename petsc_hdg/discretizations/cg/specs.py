@@ -263,16 +263,18 @@ class CGSpecs:
         return {n: self.facet_spec(n, "cg_facet.cl", tables) for n in names}
 
     def transposed_specs(self) -> dict[str, KernelSpec]:
-        """Specs of the transposed Jacobian's action: `cg_action` of cells, and `cg_facet_transposed`."""
-        macros = {**self._macros(), "NQ": self.quadrature.num_points, "F0": 1, "F1": 1}
-        *shared, file = self._sources("cg_cell.cl")
-        tables, sources = self._cell_tables(self.quadrature), (*shared, "transposed_point.clh", file)
-        specs = {"cg_transposed": self._spec("cg_action", sources, macros, tables, 64 if self.limits.is_gpu else 16)}
+        """Specs of the transposed Jacobian's action: `cg_transposed` of cells, and `cg_facet_transposed`."""
+        found = {"cg_transposed": self._transposed_cells()}
         if self.physics.natural:
-            specs["cg_facet_transposed"] = self.facet_spec(
-                "cg_facet_transposed", "cg_facet_transposed.cl", self.facet_tables(*self.facet_rules), F0=1, F1=1
-            )
-        return specs
+            tables, name = self.facet_tables(*self.facet_rules), "cg_facet_transposed"
+            found[name] = self.facet_spec(name, f"{name}.cl", tables, F0=1, F1=1)
+        return found
+
+    def _transposed_cells(self) -> KernelSpec:
+        macros = {**self._macros(), "NQ": self.quadrature.num_points, "F0": 1, "F1": 1, "cg_action": "cg_transposed"}
+        *shared, file = self._sources("cg_cell.cl")
+        sources, tables = (*shared, "transposed_point.clh", file), self._cell_tables(self.quadrature)
+        return self._spec("cg_transposed", sources, macros, tables, 64 if self.limits.is_gpu else 16)
 
     def flux_spec(self) -> KernelSpec:
         """Spec of `cg_flux`."""

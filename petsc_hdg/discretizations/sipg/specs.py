@@ -58,6 +58,12 @@ class SIPGSpecs(CGSpecs):
             found |= {n: self._spec(n, sources, macros, self._plain_tables, 32) for n in names}
         return found
 
+    def transposed_specs(self) -> dict[str, KernelSpec]:
+        """Specs of the transposed Jacobian's action: `cg_transposed` of cells, and `sipg_facet_transposed`."""
+        name, macros = "sipg_facet_transposed", {**self._macros(), **self.flux_macros}
+        facets = self._spec(name, self._flux_sources("sipg_facet.clh", f"{name}.cl"), macros, self._plain_tables, 32)
+        return {"cg_transposed": self._transposed_cells(), name: facets}
+
     def diagonal_spec(self) -> KernelSpec:
         """Spec of `sipg_diagonal`."""
         macros = {**self._macros(), **self.flux_macros, "NQ": self.quadrature.num_points}

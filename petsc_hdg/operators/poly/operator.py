@@ -217,6 +217,11 @@ class PolytopicOperator:
         self.fine.action(self.expand(du), self._expanded["out"])
         self.restrict(self._expanded["out"], out)
 
+    def transposed(self, w, out) -> None:
+        """out = Jᵀ w at the state of `linearize`. Collective."""
+        self.fine.transposed(self.expand(w), self._expanded["out"])
+        self.restrict(self._expanded["out"], out)
+
     def diagonal(self, out) -> None:
         """out = diagonal of J."""
         self.assembly.diagonal(out)

@@ -22,8 +22,6 @@ class SIPGOperator(CGOperator):
     `restart` and grow where `settled` finds them too small.
     """
 
-    transposed = None  # fluxes have no transposed kernels
-
     def _upload(self) -> None:
         disc, to_device = self.discretization, self.arrays.to_device
         self.neighbour = to_device(disc.neighbour_rows(), "neighbours")
@@ -179,6 +177,15 @@ class SIPGOperator(CGOperator):
     def action(self, du, out) -> None:
         """out = J du at the state of `linearize`; inner cells are computed while the halo is under way. Collective."""
         self._sum_sides("action", self.fast or self.fused, self.direction, du, out, du=self.direction)
+
+    def transposed(self, w, out) -> None:
+        """out = Jᵀ w at the state of `linearize`. Collective."""
+        kernels, where = self._transposed_kernels, {"du": self.direction}
+        self.direction.begin(w).end()
+        self._launch_cells(kernels["cg_transposed"], self._element, **where)
+        kernel, count = kernels["sipg_facet_transposed"], self.discretization.mesh.num_cells
+        kernel(count, *self._facet_arguments(kernel, **where), self._element)
+        self.assemble(self._element, out)
 
     def _sum_sides(self, what: str, runner, vector, given, out, **where) -> None:
         """out = `residual` or `action`; `given` are the owned values of `vector`. What needs no cells of other ranks is
