@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from agreement import assert_close, assert_text_agrees, random_state, residual
 from compiled_physics import CompiledPhysics
@@ -153,3 +154,51 @@ int main(int argc, char **argv) { AppCtx user; PetscCall(SNESSolve(snes, NULL, u
     )
     physics = Physics({"u": 1}, "f0[0] = u[0];", boundary=Dirichlet("a", CFile(path, "bc")))
     assert_close(physics.interpreter(2).pw_dirichlet(0, 0.0, [0.5, 0.0]), [0.75])
+
+
+BEHIND_A_CONTEXT = """
+typedef struct {
+  PetscReal mu; /* shear modulus */
+} Parameter;
+
+struct Other {
+  PetscInt unused;
+};
+
+typedef struct _AppCtx {
+  char     name[16];
+  PetscInt count;
+  PetscBag bag;
+} AppCtx;
+
+static PetscErrorCode wall(PetscInt dim, PetscReal time, const PetscReal x[], PetscInt Nc, PetscScalar *u, void *ctx)
+{
+  AppCtx        *user = (AppCtx *)ctx;
+  Parameter     *parameter;
+  const PetscInt count = user->count;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscBagGetData(user->bag, (void **)&parameter));
+  const PetscReal mu = parameter->mu;
+  for (PetscInt d = 0; d < dim; ++d) u[d] = mu * x[d] * (count / 2) + ((AppCtx *)ctx)->count;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+"""
+
+
+def test_members_of_the_context_are_named_constants(tmp_path):
+    (tmp_path / "user.c").write_text(BEHIND_A_CONTEXT)
+    for given in (BEHIND_A_CONTEXT, CFile(tmp_path / "user.c", "wall")):
+        physics = Physics(
+            {"u": 2}, "f0[0] = u[0];", boundary=[Dirichlet("boundary", given)], constants={"count": 5, "mu": 0.5}
+        )
+        found = physics.interpreter(2).pw_dirichlet(0, 0.0, [1.0, 2.0])
+        np.testing.assert_allclose(found, [0.5 * 2 + 5, 1.0 * 2 + 5])
+        assert "constants[1]" in physics.device_source(2)
+
+
+def test_members_without_a_value_are_named_with_their_line():
+    with pytest.raises(PhysicsError, match=r"line 20: the member 'count' of the context .* constants=\{'count': …\}"):
+        Physics(
+            {"u": 2}, "f0[0] = u[0];", boundary=[Dirichlet("boundary", BEHIND_A_CONTEXT)], constants={"mu": 0.5}
+        ).check(2)

@@ -8,7 +8,7 @@ from petsc_hdg.physics.lowering.calls import real
 from petsc_hdg.physics.lowering.expressions import Expressions, scalar_type
 from petsc_hdg.physics.text.parse import line_of
 from petsc_hdg.physics.tree import ir
-from petsc_hdg.physics.tree.ir import INT, REAL, Binary, Num, Symbol
+from petsc_hdg.physics.tree.ir import INT, REAL, Binary, Num, Symbol, Unary
 
 
 class Declarations:
@@ -29,6 +29,9 @@ class Declarations:
             raise self.source.error(line, f"'{node.name}' declares a function; define it in `helpers`")
         if bind == self.scope.bind and self.scope.in_this_block(node.name):
             raise self.source.error(line, f"'{node.name}' is declared twice")
+        if self._is_context(node):
+            self.scope.contexts.add(node.name)
+            return ()
         kind, extents, pointer = self.variable_type(node)
         if node.storage and "static" in node.storage and "const" not in node.quals:
             raise self.source.error(
@@ -44,6 +47,15 @@ class Declarations:
         symbol = Symbol(self.scope.fresh(node.name), kind, extents, const="const" in node.quals)
         bind(node.name, symbol)
         return (ir.Declare(symbol, init, line),)
+
+    def _is_context(self, node) -> bool:
+        """Whether a variable is a pointer to a structure of the user's: the context, or what PETSc gets out of it."""
+        if not (isinstance(node.type, c_ast.PtrDecl) and isinstance(node.type.type, c_ast.TypeDecl)):
+            return False
+        pointed = node.type.type.type
+        words = getattr(pointed, "names", ["void"])
+        is_structure = isinstance(pointed, c_ast.Struct) or (words != ["void"] and scalar_type(words) is None)
+        return is_structure and (node.init is None or self.expressions.is_context(node.init))
 
     def variable_type(self, node) -> tuple:
         """(int or real, extents, whether it is a pointer) of a declared variable."""
@@ -110,7 +122,10 @@ class Declarations:
         if not isinstance(node.init, c_ast.InitList):
             if extents:
                 raise self.source.error(line_of(node), f"the array '{node.name}' needs its values in braces")
-            return self._converted(self.expressions.read(node.init), kind, node.name, line_of(node))
+            value = self.expressions.read(node.init)
+            if kind == INT and value.type == REAL and isinstance(node.init, c_ast.StructRef):
+                return Unary("(int)", value, INT)  # a whole number in the user's structure, and here a named constant
+            return self._converted(value, kind, node.name, line_of(node))
         if not extents:
             raise self.source.error(line_of(node), f"'{node.name}' is one number and cannot be set to a list")
         return tuple(self._flat_list(node.init, kind, node.name, extents))

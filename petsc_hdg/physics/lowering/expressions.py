@@ -130,6 +130,24 @@ class Expressions(Calls):
             )
         return Element("constants", Num(str(self.constants[name]), INT), REAL, line)
 
+    def is_context(self, node) -> bool:
+        """Whether an expression is the user's context, cast or not."""
+        while isinstance(node, c_ast.Cast) or (isinstance(node, c_ast.UnaryOp) and node.op in "*&"):
+            node = node.expr
+        return isinstance(node, c_ast.ID) and node.name in self.scope.contexts
+
+    def _structref(self, node) -> Expr:
+        member, line = node.field.name, line_of(node)
+        if not self.is_context(node.name):
+            raise self.source.error(line, "a member of a structure is not supported, but for those of the context")
+        if member not in self.constants:
+            raise self.source.error(
+                line,
+                f"the member '{member}' of the context is memory of the host; give its value in "
+                f"constants={{'{member}': …}}",
+            )
+        return self._named_constant(member, line)
+
     def _arrayref(self, node) -> Expr:
         symbol, indices = self._chain(node)
         line = line_of(node)
@@ -271,7 +289,6 @@ def _flatten(symbol: Symbol, indices: tuple) -> Expr:
 
 def _word(node) -> str:
     words = {
-        "StructRef": "a member of a structure",
         "CompoundLiteral": "a compound literal",
         "InitList": "a list in braces",
     }

@@ -160,12 +160,17 @@ def _lower_whole(parsed: Parsed, node, signature: Signature, shared: Helpers, co
         if parameter.name is None:
             continue
         bound = Symbol(meaning, REAL, (None,)) if meaning == signature.output else symbol(meaning)
+        if meaning == "ctx":
+            scope.contexts.add(parameter.name)
         if meaning in UNAVAILABLE or (meaning != signature.output and meaning not in signature.readable):
             reasons[parameter.name] = UNAVAILABLE.get(meaning, signature.reason)
         else:
             _check_parameter(parsed.source, parameter, bound)
             scope.bind(parameter.name, bound)
             inputs.append(bound)
+    if "ctx" in meanings:  # such a function has no argument for the named constants
+        inputs.append(symbol("constants"))
+        scope.bind("constants", inputs[-1])
     return _program(parsed.source, scope, helpers, constants, node.body, key, signature, inputs, line_of(node))
 
 

@@ -100,6 +100,8 @@ class Statements(Declarations):
         arguments = node.args.exprs if node.args else []
         if name in _CALLS and len(arguments) == _CALLS[name]:
             return self.read(arguments[-1])  # its errors are not looked at
+        if name == "PetscBagGetData" and self.expressions.is_context(arguments[-1]):
+            return ()
         if name == "abort" and not arguments:
             return ()  # of what is no number, on which the solvers stop
         if name in ("PetscFunctionReturn", "PetscFunctionReturnVoid"):

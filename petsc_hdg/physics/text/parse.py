@@ -108,10 +108,14 @@ def _sort(source: Source, node, functions: dict, declarations: dict) -> None:
             raise source.error(line_of(node), f"function '{node.decl.name}' is defined twice")
         functions[node.decl.name] = node
     elif isinstance(node, c_ast.Decl) and not isinstance(node.type, c_ast.FuncDecl):
+        if node.name is None and isinstance(node.type, c_ast.Struct) and node.type.decls is None:
+            return
         if node.name is None or isinstance(node.type, (c_ast.Struct, c_ast.Union)):
             raise source.error(line_of(node), "structures and enumerations are not supported; use scalars and arrays")
         declarations[node.name] = node
     elif isinstance(node, c_ast.Typedef) and node.coord.file == "physics":
+        if isinstance(getattr(node.type, "type", None), c_ast.Struct) and node.type.type.decls is None:
+            return
         raise source.error(line_of(node), "typedef is not supported; use PetscReal, PetscScalar and PetscInt")
 
 

@@ -8,6 +8,7 @@ from petsc_hdg.physics.text.conditionals import WORDS, Conditionals, Unreadable
 from petsc_hdg.physics.text.enumerations import spell_out
 from petsc_hdg.physics.text.macros import Endless, Template, expand
 from petsc_hdg.physics.text.source import Source
+from petsc_hdg.physics.text.structures import forget_members
 
 _TOKENS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 _CONTINUED = re.compile(r"^(?:[^\n]*\\\n)+[^\n]*", re.MULTILINE)
@@ -38,7 +39,7 @@ def preprocess(source: Source, text: str, macros: dict[str, str | Template], ref
         lines.append(_expand(source, number, line, macros) if stands else "")
     if conditions.open:
         raise source.error(begun, "a condition begins here that no #endif ends")
-    return spell_out("\n".join(lines))
+    return forget_members(spell_out("\n".join(lines)))
 
 
 def _splice(match: re.Match) -> str:
