@@ -140,6 +140,10 @@ class Expressions(Calls):
         member, line = node.field.name, line_of(node)
         if not self.is_context(node.name):
             raise self.source.error(line, "a member of a structure is not supported, but for those of the context")
+        if self.scope.find("constants") is None:
+            raise self.source.error(
+                line, f"a helper function does not see the member '{member}' of the context; pass it as an argument"
+            )
         if member not in self.constants:
             raise self.source.error(
                 line,

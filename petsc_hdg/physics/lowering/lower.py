@@ -228,6 +228,7 @@ def _helper(helpers: Helpers, name: str) -> Function:
             continue
         if isinstance(parameter.type, c_ast.PtrDecl) and type_words(parameter.type) == ["void"]:
             reasons[parameter.name] = "it points to no numbers; use named constants"
+            scope.contexts.add(parameter.name)
             unused.add(position)
             continue
         kind, extents, pointer = typing.variable_type(parameter)
