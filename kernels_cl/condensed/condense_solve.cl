@@ -1,9 +1,10 @@
 // Local nonlinear problems of a batch of cells, a group of threads a cell: damped Newton for the interior at a given
-// trace, then the residual of the trace.
+// trace, then the residual of the trace. Where it fails from the interior that is given, it begins again at the mean of the
+// trace's nodes; where it fails from there too, the interior stays as it was.
 // needs: NI NT NC NQ SIZE THREADS CELLS CHUNK SCRATCH
 //
 // Arrays (see condense_point.clh for the others), for cells first ... first + num_cells - 1 of this rank
-//   interior  [NE, stride]  first guess on entry, solution on return
+//   interior  [NE, stride]  first guess on entry, solution on return, or the guess without one
 //   residual  [NM, stride]  residual of the trace
 //   status    [stride]      Newton steps taken; -1 where tau is not positive, -2 where Newton's method failed
 // Macros: SIZE is NE, CELLS is 1; LEAST_DAMPING the smallest fraction of a step that is tried
@@ -37,7 +38,7 @@ void condense_solve(CONDENSE_ARGUMENTS, int most_steps, real tolerance, __global
   real entry[ROWS_EACH * COLUMNS_EACH];
 #endif
   real least = REAL_HUGE, before = REAL_HUGE;
-  int steps = 0, done = 0;
+  int steps = 0, done = 0, attempts = 1;
   RESIDUAL(s)
   real norm = largest(sums, NE);
   TILE_BARRIER();
@@ -71,6 +72,22 @@ void condense_solve(CONDENSE_ARGUMENTS, int most_steps, real tolerance, __global
     if (size == 0 || relative <= tolerance || stagnates) done = 1;
     else if (damping < LEAST_DAMPING || steps >= most_steps || !(size < REAL_HUGE)) done = 2;
     before = size;
+    if (done != 2) continue;
+    for (int k = lane; k < NE; k += THREADS) {
+      real begin = 0;
+      if (attempts == 1)
+        for (int j = 0; j < NT; ++j) begin += s[NE + j * NC + k % NC] / NT;
+      else begin = interior[k * stride + cell];
+      s[k] = trial[k] = begin;
+    }
+    TILE_BARRIER();
+    if (attempts++ == 1) {
+      RESIDUAL(s)
+      norm = largest(sums, NE);
+      TILE_BARRIER();
+      steps = done = 0;
+      before = REAL_HUGE;
+    }
   }
   RESIDUAL(s)
   JOIN_LEAST

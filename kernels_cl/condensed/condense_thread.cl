@@ -96,13 +96,13 @@ void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global re
   UNROLL for (int f = 0; f < NFACETS; ++f) {
     least = fmin(least, condense_jump_values(STATE_JUMP(f * NQF), FACET_AUX_BASIS, FACET_AUX_GRAD,
                                              FACET_GEO + f * NQF * NNODES, FACET_NORMALS + f * DIM, &g, 1,
-                                             stabilization, t, constants, aux_e, 0, values));
+                                             STABILIZATION(f), t, constants, aux_e, 0, values));
     taus[f] = values[0];
   }
   for (int q = 0; some && q < NFACETS * NQF; ++q) {
     condense_jump_values(STATE_JUMP(q), AUX_AT(FACET_AUX_BASIS, q, AUX_NODES),
                          AUX_AT(FACET_AUX_GRAD, q, AUX_NODES * DIM), FACET_GEO + q * NNODES,
-                         FACET_NORMALS + q / NQF * DIM, &g, FACET_WEIGHTS[q], stabilization, t, constants, aux_e, state,
+                         FACET_NORMALS + q / NQF * DIM, &g, FACET_WEIGHTS[q], STABILIZATION(q / NQF), t, constants, aux_e, state,
                          values);
     EACH_ROW(i) sums[i] += JUMP[q * NF + i] * values[1];
   }

@@ -116,7 +116,7 @@ void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global re
       geometry_point(&g, FACET_GEO_GRAD + q * NNODES * DIM);
       least = fmin(least, condense_jump_values(STATE_JUMP(q), AUX_AT(FACET_AUX_BASIS, q, AUX_NODES),
                                                AUX_AT(FACET_AUX_GRAD, q, AUX_NODES * DIM), FACET_GEO + q * NNODES,
-                                               FACET_NORMALS + q / NQF * DIM, &g, FACET_WEIGHTS[q], stabilization, t,
+                                               FACET_NORMALS + q / NQF * DIM, &g, FACET_WEIGHTS[q], STABILIZATION(q / NQF), t,
                                                constants, aux_e, s, values));
     }
     PAIR_OF(held + 2 * member) = (real2)(values[0], values[1]);

@@ -5,7 +5,7 @@
 // needs: JUMP FACET_GEO FACET_GEO_GRAD FACET_WEIGHTS FACET_NORMALS FACET_AUX_BASIS FACET_AUX_GRAD AUX_NODES TABLE
 //
 // Arrays
-//   stabilization  as in condense_point.clh
+//   stabilization, facet_tau  as in condense_point.clh
 //   out  [NFACETS + 1, NC, stride]  fluxes, then the integral of f0; cell fastest; the others as in hdg_recovery.clh
 // Tables
 //   ONES [NQ, DIM, NFACETS]  reference gradients of the sum of the trace functions of each facet
@@ -43,7 +43,7 @@ inline void flux_inside(int cell, int stride, real t, const real *constants, con
 
 #if JUMPS
 // Part of the flux through facet f: the stabilized jump.
-inline void flux_jump(int f, int cell, int stride, real t, real stabilization, const real *constants, const real *aux_e,
+inline void flux_jump(int f, int cell, int stride, real t, Stabilization stabilization, const real *constants, const real *aux_e,
                       Geometry *g, __global const real *tables, __global const real *x_e, real *sum)
 {
   for (int p = f * NQF; p < (f + 1) * NQF; ++p) {
@@ -65,7 +65,7 @@ inline void flux_jump(int f, int cell, int stride, real t, real stabilization, c
 }
 #endif
 
-__kernel void hdg_flux(RECOVERY_ARGUMENTS, real stabilization, __global real *out)
+__kernel void hdg_flux(RECOVERY_ARGUMENTS, real stabilization, __global const real *facet_tau, __global real *out)
 {
   const int cell = get_global_id(0);
   if (cell >= num_cells) return;
@@ -78,7 +78,7 @@ __kernel void hdg_flux(RECOVERY_ARGUMENTS, real stabilization, __global real *ou
   flux_inside(cell, stride, t, constants, aux_e, &g, tables, x_e, sum);
 #if JUMPS
   for (int f = 0; f < NFACETS; ++f)
-    flux_jump(f, cell, stride, t, stabilization, constants, aux_e, &g, tables, x_e, sum);
+    flux_jump(f, cell, stride, t, STABILIZATION(f), constants, aux_e, &g, tables, x_e, sum);
 #endif
   for (int k = 0; k < (NFACETS + 1) * NC; ++k) out[k * (size_t)stride + cell] = sum[k];
 }

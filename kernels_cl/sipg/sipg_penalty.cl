@@ -1,5 +1,5 @@
 // Penalties of each facet, one thread a facet of a cell; both sides of a facet find the same numbers.
-// After cg_point.clh, sipg_flux.clh and sipg_facet.clh.
+// After cg_point.clh, sipg_flux.clh, sipg_facet.clh and normal_derivatives.clh.
 // needs: NDOF NBASIS NC NAUX NQF DIM NNODES NFACETS NORIENT PERM FACET_RATIO CORNERS NCORNERS FIELD PENALTY BOUNDARY PAPER UPWIND NUMBERS
 //
 // Sizes
@@ -23,27 +23,10 @@ typedef struct {
 inline void penalty_point(const Side *s, const real *n, real t, const real *x, const real *constants, PenaltySide *side,
                           real *speed)
 {
-  real normal[NC * NC], zero[NC], zero_x[NC * DIM], f0[NC], f1[NC * DIM];
-  for (int c = 0; c < NC; ++c) zero[c] = 0;
-  for (int c = 0; c < NC * DIM; ++c) zero_x[c] = 0;
-  for (int j = 0; j < NC; ++j) {
-    real du[NC], du_x[NC * DIM];
-    for (int c = 0; c < NC; ++c) du[c] = c == j ? 1 : 0;
-    for (int k = 0; k < NC * DIM; ++k) du_x[k] = k / DIM == j ? n[k % DIM] : 0;
-    pw_jacobian(s->u, s->u_t, s->u_x, zero, zero, du_x, s->a, s->a_x, t, 0, x, constants, f0, f1);
-    real fast = UPWIND ? fabs(f0[j]) : 0;
-    for (int c = 0; c < NC; ++c) {
-      normal[c * NC + j] = 0;
-      for (int d = 0; d < DIM; ++d) normal[c * NC + j] += f1[c * DIM + d] * n[d];
-    }
-    if (UPWIND) {
-      pw_jacobian(s->u, s->u_t, s->u_x, du, zero, zero_x, s->a, s->a_x, t, 0, x, constants, f0, f1);
-      real along = 0;
-      for (int d = 0; d < DIM; ++d) along += f1[j * DIM + d] * n[d];
-      fast += fabs(along);
-    }
-    speed[j] = fmax(speed[j], fast);
-  }
+  real normal[NC * NC], by_value[NC * NC], by_gradient[NC * NC];
+  normal_derivatives(s->u, s->u_t, s->u_x, s->a, s->a_x, t, x, n, constants, normal, by_value, by_gradient);
+  for (int c = 0; c < NC; ++c)
+    if (UPWIND) speed[c] = fmax(speed[c], fabs(by_value[c * NC + c]) + fabs(by_gradient[c * NC + c]));
   for (int c = 0; c < NC; ++c) {
     real row = 0;
     side->sum[c] += normal[c * NC + c];

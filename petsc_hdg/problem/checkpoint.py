@@ -191,7 +191,7 @@ def read(problem, path) -> Restart:
         interiors = problem.checkpoints.interiors
         # A checkpoint may hold none, or those of another choice of what is eliminated: they are a first guess only.
         if interiors is not None and about.get("interior") == interiors.order.total:
-            interiors.take(file.read("interior", (interiors.order.count,)))
+            interiors.take(file.read("interior", (interiors.order.count,)), vectors["u"])
     _check_finite(vectors, f"The checkpoint {path} cannot be gone on from", checkpoint_file.REMEDY)
     if problem.physics.constants != about["constants"]:
         problem.set_constants(**about["constants"])

@@ -7,7 +7,7 @@ from petsc4py import PETSc
 
 from ..errors import SolveError
 from ..operators.finite import fault
-from . import solvers, true_residual
+from . import meaning, solvers, true_residual
 
 _KSP = PETSc.KSP.ConvergedReason
 _NO_NUMBER = -4  # of SNES, under another name since PETSc 3.25
@@ -17,17 +17,19 @@ def check_solved(problem, u: PETSc.Vec) -> None:
     """Raise SolveError, on all ranks, if the problem's solver stopped without a solution u, or with numbers that are
     not finite; warn if a linear one came to something else. Collective.
 
-    It costs a residual of linear physics; of others SNES looks at the residual itself.
+    It costs a residual of linear physics, and what `meaning.check` does; of others SNES looks at the residual itself.
     """
     solvers.check_converged(problem.snes, problem.operator.failure, lambda: of_solve(problem, problem.snes, u))
     if not problem.physics.is_linear:
         require_finite(problem, u)
+        meaning.check(problem, u)
         return
     residual = u.duplicate()
     problem.callbacks.residual(problem.snes, u, residual)
     require_finite(problem, u, residual)
     true_residual.check(problem, u, residual)
     residual.destroy()
+    meaning.check(problem, u)
 
 
 def require_finite(problem, u: PETSc.Vec, residual: PETSc.Vec | None = None, t: float = 0.0) -> None:

@@ -35,7 +35,7 @@ def approach(problem, u: PETSc.Vec, stalls: int = 0) -> int:
             with _impatient(problem):
                 problem.solve_from(u)
             stalls = _with_last(problem, stalls)
-            if _is_settled(problem, u):
+            if is_settled(problem, u):
                 break
     finally:
         problem.snes.setTolerances(max_it=most)
@@ -58,7 +58,7 @@ def solve(problem, u: PETSc.Vec) -> None:
         with _impatient(problem):
             problem.solve_from(u)
         stalls = _with_last(problem, stalls)
-        if _is_settled(problem, u):
+        if is_settled(problem, u):
             if _stalled(problem):
                 problem.solve_from(u)
             return
@@ -78,7 +78,7 @@ def _with_last(problem, stalls: int) -> int:
     return stalls
 
 
-def _is_settled(problem, u: PETSc.Vec) -> bool:
+def is_settled(problem, u: PETSc.Vec) -> bool:
     """Whether the penalties suffice at u; else they grow. Collective."""
     with problem.access.read(u) as buffer:
         return problem.operator.settled(buffer)

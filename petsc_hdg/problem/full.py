@@ -5,7 +5,8 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from ..operators.condensed.full import FullSystem
-from . import diagnosis, solvers
+from ..operators.condensed.joint import write_interior
+from . import diagnosis, following, joint_newton, solvers
 
 
 def solve_full(problem, guess: PETSc.Vec | None = None) -> PETSc.Vec:
@@ -18,11 +19,24 @@ def solve_full(problem, guess: PETSc.Vec | None = None) -> PETSc.Vec:
     problem.callbacks  # noqa: B018  complains of data that are missing, and checks the kernels of recovery
     system = FullSystem(problem.operator, problem.access)
     snes = _create_snes(problem, system)
-    x = system.join(problem.create_vec() if guess is None else guess)
-    snes.solve(None, x)
-    problem.newton_iterations, problem.linear_iterations = snes.getIterationNumber(), snes.getLinearSolveIterations()
-    solvers.check_converged(snes)
-    *problem.full, trace = system.split(x)
+    trace = problem.create_vec() if guess is None else guess.copy()
+    x = system.join(trace)
+    problem.newton_iterations = problem.linear_iterations = 0
+    problem.operator.restart()
+    with problem.access.read(trace) as owned:
+        problem.operator.begin(owned)
+    for _ in range(joint_newton.ROUNDS):
+        system.follow()
+        snes.solve(None, x)
+        problem.newton_iterations += snes.getIterationNumber()
+        problem.linear_iterations += snes.getLinearSolveIterations()
+        solvers.check_converged(snes)
+        *problem.full, trace = system.split(x)
+        if problem.physics.is_linear:
+            break
+        write_interior(problem.operator, problem.full[0].T)
+        if following.is_settled(problem, trace):
+            break
     diagnosis.require_finite(problem, trace)
     for thing in (snes, x, system.matrix):
         thing.destroy()

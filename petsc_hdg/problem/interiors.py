@@ -40,11 +40,13 @@ class Interiors:
         found = problem.arrays.to_host(problem.operator.interior, (disc.num_eliminated, disc.stride), name="checkpoint")
         return self.order.collect(found[:, :cells].T.astype(np.float64).ravel())
 
-    def take(self, block: np.ndarray) -> None:
-        """Let local iterations begin at interiors from the blocks [count] of all ranks. Collective."""
+    def take(self, block: np.ndarray, u) -> None:
+        """Let local iterations at a trace u begin at interiors from the blocks [count] of all ranks. Collective."""
         problem = self._problem()
         disc, cells = problem.discretization, problem.mesh.num_cells
         values = np.zeros((disc.num_eliminated, disc.stride), problem.arrays.real)
         values[:, :cells] = self.order.deal(block).reshape(cells, disc.num_eliminated).T
         if values.size:
             problem.arrays.upload(problem.operator.interior, values, "checkpoint")
+        with problem.access.read(u) as x:
+            problem.operator.note_solved(x)

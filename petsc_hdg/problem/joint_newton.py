@@ -15,30 +15,126 @@ from ..operators.condensed.joint import read_interior, write_interior
 from . import assembled_instead, direct, following, preconditioners
 from .interiors import Interiors
 
-PATIENCE = 8  # residuals in which local problems fail before the solver of the trace is left
+PATIENCE = 4  # residuals in which local problems fail before the solver of the trace is left
 DECREASE = 1e-4  # of the norm by a full step, that a shorter one is to reach in proportion
 LEAST_DAMPING = 1e-8
+RAISE = 30.0  # of a stabilization that follows the state, where local problems fail: it ties cells to their trace
+ROUNDS = 5  # solves with a stabilization that the solution of the last one asks for
 ENOUGH = 1e-4  # of the norm at first, from which on SNES may go on where rounding lets it fall no more
 SHORTER = 0.1, 0.5  # bounds of a step that is tried next, relative to the last
 
 
-def solve(problem, u: PETSc.Vec) -> None:
+def solve(problem, u: PETSc.Vec, goes_on: bool = False) -> None:
     """Let SNES work on u, from u on; where it fails, a nonlinear condensed problem takes trace and cells together.
 
-    Collective.
+    A stabilization that follows the state is found anew between Newton's first steps, and between solves until it suits
+    the solution. Where the first steps fail, a larger one leads to a solution first.
+    goes_on: u is an iterate of a solve whose first steps are done. Collective.
     """
     if not Interiors.are_kept(problem):
         following.solve(problem, u)
         return
-    operator, snes, guess, interior = problem.operator, problem.snes, u.copy(), _kept_interior(problem, u)
+    operator, snes = problem.operator, problem.snes
+    begin = _Begin(snes)
+    with problem.access.read(u) as x:
+        operator.begin(x)
+    try:
+        if operator.follows_solution and not goes_on and not _approach(problem, u, begin):
+            operator.stabilization.scale(RAISE)
+        _solve_once(problem, u, begin)
+        for _ in range(ROUNDS):
+            begin.note()
+            if snes.getConvergedReason() < 0 or not operator.follows_solution or not _follow(problem, u, begin):
+                break
+    finally:
+        begin.put_back()
+
+
+def _follow(problem, u: PETSc.Vec, begin: _Begin) -> bool:
+    """From a solution u solve with the stabilization that belongs to it, unless the one there is suits; where that
+    fails leave the solution as it was. Whether there is a new one. Collective.
+    """
+    operator, snes = problem.operator, problem.snes
+    solution, interior, tau = u.copy(), read_interior(operator, operator.interior), operator.stabilization.values()
+    changed = not following.is_settled(problem, u)
+    if changed:
+        _run(problem, u, begin)
+        changed = snes.getConvergedReason() >= 0
+        if not changed:
+            solution.copy(u)
+            write_interior(operator, interior)
+            operator.stabilization.write(tau)
+            problem.solve_from(u)
+    solution.destroy()
+    return changed
+
+
+class _Begin:
+    """Where several runs of a SNES begin: the norm of the residual there, to which the relative tolerance belongs."""
+
+    def __init__(self, snes: PETSc.SNES):
+        self.snes, self.norm, self.steps = snes, None, 0
+        self.rtol, self.atol, self.stol, self.most = snes.getTolerances()
+
+    def note(self) -> None:
+        """A run has ended; the next one is to reach what the first one was to reach, in the steps that are left."""
+        if self.norm is None:
+            history = self.snes.getConvergenceHistory()[0]
+            self.norm = float(history[0]) if len(history) and np.isfinite(history[0]) else 0.0
+        self.steps += self.snes.getIterationNumber()
+        self.allow(self.left)
+
+    @property
+    def left(self) -> int:
+        return max(self.most - self.steps, 0)
+
+    def allow(self, steps: int) -> None:
+        """Let the next run make so many steps."""
+        self.snes.setTolerances(atol=max(self.atol, self.rtol * (self.norm or 0.0)), max_it=steps)
+
+    def put_back(self) -> None:
+        """Give the SNES its tolerances back."""
+        self.snes.setTolerances(rtol=self.rtol, atol=self.atol, stol=self.stol, max_it=self.most)
+
+
+def _approach(problem, u: PETSc.Vec, begin: _Begin) -> bool:
+    """Newton's steps one by one, each with the stabilization of the state before, until that of a state suits the next;
+    where one fails, u stays where the last one led. Whether all went well. Collective.
+    """
+    operator, snes, reached = problem.operator, problem.snes, u.copy()
+    for _ in range(min(following.APPROACH, begin.left)):
+        interior = read_interior(operator, operator.interior)
+        begin.allow(1)
+        operator.patience = PATIENCE
+        problem.solve_from(u)
+        operator.patience = None
+        reason = snes.getConvergedReason()
+        if reason < 0 and reason != PETSc.SNES.ConvergedReason.DIVERGED_MAX_IT:
+            reached.copy(u)
+            write_interior(operator, interior)
+            break
+        reason = max(reason, 0)
+        begin.note()
+        u.copy(reached)
+        if reason > 0 or not operator.stabilization.is_known or following.is_settled(problem, u):
+            break  # what is not known belongs to a checkpoint, from which on a restart makes no first steps
+    begin.allow(begin.left)
+    reached.destroy()
+    return reason >= 0
+
+
+def _solve_once(problem, u: PETSc.Vec, begin: _Begin) -> None:
+    """Let SNES work on u, or where it fails Newton's method on trace and cells and SNES after it. Collective."""
+    operator, snes, guess = problem.operator, problem.snes, u.copy()
+    interior = read_interior(operator, operator.interior)
     operator.patience = PATIENCE
     try:
-        problem.solve_from(u)
+        _run(problem, u, begin)
     finally:
         operator.patience = None
     if snes.getConvergedReason() < 0:
         failure = operator.failure
-        joint = JointNewton(problem, guess, read_interior(operator, interior))
+        joint = JointNewton(problem, guess, interior)
         if joint.reach():
             guess.copy(u)
             joint.finish(u)
@@ -47,14 +143,17 @@ def solve(problem, u: PETSc.Vec) -> None:
     guess.destroy()
 
 
-def _kept_interior(problem, u: PETSc.Vec):
-    """Buffer of the interior that goes with a guess u: that of the last solve, or zero with zero. Collective."""
-    arrays, operator, disc = problem.arrays, problem.operator, problem.discretization
-    count = max(1, disc.num_eliminated * disc.stride)
-    kept = arrays.zeros(count)
-    if u.norm() > 0:
-        arrays.copy(operator.interior, kept, count)
-    return kept
+def _run(problem, u: PETSc.Vec, begin: _Begin) -> None:
+    """Let SNES work on u; step by step where a checkpoint within may find the stabilization anew, as a restart does.
+    Collective."""
+    stops = problem.checkpoints.monitor is not None and problem.options.deterministic
+    while stops and problem.operator.follows_solution and begin.left > 1:
+        begin.allow(1)
+        problem.solve_from(u)
+        if problem.snes.getConvergedReason() != PETSc.SNES.ConvergedReason.DIVERGED_MAX_IT:
+            return
+        begin.note()
+    problem.solve_from(u)
 
 
 class JointNewton:
@@ -77,6 +176,8 @@ class JointNewton:
             if not np.isfinite(self.norm) or not self._advance():
                 return self._is_reached(ENOUGH, atol)
             self.problem.newton_iterations += 1
+            if not self._suits():
+                self.norm = self._norm(self.u, self.joint.interior)
         return self._is_reached(rtol, atol)
 
     def _monitor(self, step: int) -> None:
@@ -85,6 +186,11 @@ class JointNewton:
 
     def _is_reached(self, rtol: float, atol: float) -> bool:
         return self.norm <= max(atol, rtol * self.first)
+
+    def _suits(self) -> bool:
+        """Whether the stabilization suits the state; else it has changed. Collective."""
+        write_interior(self.problem.operator, self.joint.interior)
+        return following.is_settled(self.problem, self.u)
 
     def finish(self, u: PETSc.Vec) -> None:
         """Let SNES say that u, where the interior is that of `reach`, is a solution, or make it one. Collective."""

@@ -33,11 +33,12 @@ class NewtonMonitor:
             return
         if step == 0 and self.norm is None:
             self.norm = norm
-        if step and is_due(problem, self.before + step):
-            self.write(problem, snes, snes.getSolution(), self.before + step)
+        done = self.before + problem.newton_iterations + step  # with those of the runs of SNES before this one
+        if step and is_due(problem, done):
+            self.write(problem, snes, snes.getSolution(), done, within=True)
 
-    def write(self, problem, snes, u, step: int) -> None:
-        """Write u after so many steps of Newton's method. Collective."""
+    def write(self, problem, snes, u, step: int, within: bool = False) -> None:
+        """Write u after so many steps of Newton's method; within: there are more to come. Collective."""
         details = {"newton": step, "norm": self.norm}
         checkpoint.write(
             problem, problem.options.checkpoint, u, "newton", 0.0, problem.checkpoints.loads or 0, **details
@@ -45,7 +46,9 @@ class NewtonMonitor:
         self.written = step
         if problem.options.deterministic:
             begin_anew(snes.getKSP())
-            if problem.checkpoints.interiors is not None:  # a restart begins with a residual, which changes them
+            if within and problem.is_condensed and problem.operator.follows_solution:
+                problem.operator.restart()  # as a restart does; SNES makes single steps, see joint_newton
+            elif problem.checkpoints.interiors is not None:  # a restart begins with a residual, which changes them
                 snes.computeFunction(u, snes.getFunction()[0])
 
 
@@ -62,22 +65,23 @@ def watch(problem, snes: PETSc.SNES) -> NewtonMonitor | None:
 def resumed(problem, u: PETSc.Vec):
     """A solve with `problem.snes` from u, or from the iterate of `-fe_restart`, to the tolerances that it began with.
 
+    Gives whether it goes on from such an iterate.
     After the block the solution is a checkpoint. Collective. Raises CheckpointError on all ranks.
     """
     details = _iterate(problem, u)
     if problem.physics.is_linear:
-        yield
+        yield False
         return
     snes, monitor = problem.snes, problem.checkpoints.monitor
     before = details.get("newton", 0)
     if monitor is not None:
         monitor.before, monitor.norm, monitor.written = before, details.get("norm"), before
     rtol, atol, stol, most = snes.getTolerances()
-    if details and not problem.operator.follows_solution:
+    if details and (problem.is_condensed or not problem.operator.follows_solution):
         snes.setTolerances(atol=max(atol, rtol * details["norm"]), max_it=max(most - before, 1))
     try:
         with interrupts.deferred(problem):
-            yield
+            yield bool(details)
     finally:
         snes.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
     problem.newton_iterations += before

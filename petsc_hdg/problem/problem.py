@@ -298,13 +298,13 @@ class Problem(Restartable, Evaluated):
         with solvers.agreed(self.comm), stages.stage("solve"), traffic.counted(self):
             if self.options.hdg_setting == "full" and self.is_condensed:
                 return solve_full(self, u)
-            with newton_checkpoints.resumed(self, u):
+            with newton_checkpoints.resumed(self, u) as goes_on:
                 self.operator.restart()
                 self.callbacks.null_space.restart()
                 compatible.check(self, u)
                 self.newton_iterations = self.linear_iterations = 0
                 self.time = None
-                joint_newton.solve(self, u)
+                joint_newton.solve(self, u, goes_on)
             diagnosis.check_solved(self, u)
             gauge.make_orthogonal(self, u)
         return u

@@ -20,6 +20,7 @@ from . import (
     first_slope,
     inputs,
     interrupts,
+    meaning,
     methods,
     preconditioners,
     solvers,
@@ -160,6 +161,7 @@ def advance(problem, ts: PETSc.TS, u: PETSc.Vec, monitor=None) -> None:
     problem.time_steps, problem.time = ts.getStepNumber(), ts.getTime()
     _check_converged(problem, ts)
     diagnosis.require_finite(problem, u, t=ts.getTime())
+    meaning.check(problem, u, ts.getTime())
 
 
 def _smoothing(problem, ts: PETSc.TS):

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from petsc_hdg.device import Arrays, Device
+from petsc_hdg.operators.condensed.stabilization import Stabilization
 
 
 class GivenState:
@@ -21,6 +22,7 @@ class GivenState:
         self.aux_rows = random.uniform(0.5, 1.0, (max(1, disc.auxiliary.num_rows), disc.stride))
         self.constants = np.array(list(disc.physics.constants.values()) or [0.0])
         given = (self.constants, disc.mesh.geometry.nodes, disc.cell_nodes(), disc.cell_dofs(), self.aux_rows)
+        self.stabilization = Stabilization(self) if disc.stabilization_follows else None
         buffers = [self.arrays.to_device(array) for array in given]
         self._constants, self._nodes, self._cell_nodes, self._dofs, self._aux = buffers
 

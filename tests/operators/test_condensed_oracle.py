@@ -17,6 +17,7 @@ from petsc_hdg.discretizations.condensed.oracle import CondensedOracle
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.mesh import Mesh
 from petsc_hdg.operators import create_operator
+from petsc_hdg.operators.condensed.check import given_stabilization
 from petsc_hdg.operators.vectors import TailedVector
 from petsc_hdg.options import Options
 
@@ -95,7 +96,8 @@ class State:
         self.op.aux_rows[:] = random.uniform(0.5, 1.5, self.op.aux_rows.shape)
         if self.op.aux_rows.size:
             self.op.arrays.upload(self.op._aux, self.op.aux_rows.astype(self.op.arrays.real), "auxiliary")
-        self.oracle = CondensedOracle(self.disc)
+        tau = given_stabilization(self.op)
+        self.oracle = CondensedOracle(self.disc, tau=tau)
 
     def trace(self) -> TailedVector:
         vector, split = TailedVector(self.op), self.disc.dofmap.num_owned

@@ -17,6 +17,7 @@ from petsc_hdg.discretizations.dofmap import dof_nodes, element_nodes
 from petsc_hdg.discretizations.integral_specs import error_rule
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.mesh import Mesh
+from petsc_hdg.operators.condensed.check import given_stabilization
 from petsc_hdg.operators.condensed.recovery import Recovery
 from petsc_hdg.options import Options
 from petsc_hdg.physics import Auxiliary, Dirichlet, Physics
@@ -64,7 +65,7 @@ class Numpy:
 
     def __init__(self, state: GivenState, specs):
         self.state, self.disc, self.specs = state, state.discretization, specs
-        self.oracle = CondensedOracle(self.disc)
+        self.oracle = CondensedOracle(self.disc, tau=given_stabilization(state))
         self.cells = range(min(MOST_CELLS, self.disc.mesh.num_cells))
 
     def gradient(self, cell: int, points: np.ndarray) -> np.ndarray:

@@ -79,7 +79,8 @@ def test_says_so_where_it_does_not_converge():
 
 def whole_system(one: fe.Problem, trace: np.ndarray, interior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Matrix and residual of [interiors of the cells, free trace] by the oracle."""
-    oracle, operator, dofmap = CondensedOracle(one.discretization), one.operator, one.discretization.dofmap
+    operator, dofmap = one.operator, one.discretization.dofmap
+    oracle = CondensedOracle(one.discretization, tau=operator.stabilization.values())
     inside, cells = interior.shape
     numbers = dofmap.compact[dofmap.cell_dofs]
     values = np.zeros(dofmap.num_owned + dofmap.num_tail)
@@ -103,9 +104,9 @@ def test_steps_are_those_of_the_whole_system():
         u, cells = one.create_vec(), one.mesh.num_cells
         u.setArray(random.uniform(-1, 1, u.local_size))
         interior = random.uniform(-1, 1, (one.discretization.num_eliminated, cells))
+        newton = joint_newton.JointNewton(one, u, interior)  # which finds the stabilization of this state
         matrix, vector = whole_system(one, u.array.copy(), interior)
         step = np.linalg.solve(matrix, vector)
-        newton = joint_newton.JointNewton(one, u, interior)
         assert newton.norm == pytest.approx(np.linalg.norm(vector), rel=1e-12)
         assert newton._solve_linear()
         np.testing.assert_allclose(newton.step.array, step[interior.size :], rtol=1e-8, atol=1e-9)

@@ -11,7 +11,7 @@ WRITTEN = {  # case -> what its checkpoint says: kind, steps done, and steps of 
     "poly bdf": ("time", 6, None),
     "slabs": ("slabs", 6, None),
     "hdg newton": ("newton", 0, 2),
-    "hdg loads": ("newton", 4, 2),
+    "hdg loads": ("newton", 4, 4),
 }
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ...codegen import KernelSpec
+from .specs import CONDENSE_POINT
 from .tile_shape import TileShape, tile_shape
 
-_POINTS = ("geometry.clh", "geometry_nodes.clh", "point.clh", "gather_tvector.clh", "condense_point.clh")
+_POINTS = ("geometry.clh", "geometry_nodes.clh", "point.clh", *CONDENSE_POINT)
 _ELIMINATE = {True: "condense_eliminate_thread.clh", False: "condense_eliminate.clh"}
 
 

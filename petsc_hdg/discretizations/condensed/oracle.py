@@ -21,10 +21,11 @@ class CondensedOracle:
     """Element vectors and matrices of the cells of a condensed discretization, dof = function * component.
 
     interior [dof] u of one cell; trace [dof] û of its facets (CG: values of the functions that are not interior);
-    aux [row]; constants [constant].
+    aux [row]; constants [constant]; tau [facet, cell, component] where the stabilization follows states.
     """
 
-    def __init__(self, discretization, mixed: bool = False):
+    def __init__(self, discretization, mixed: bool = False, tau: np.ndarray | None = None):
+        self.given_tau = tau
         disc = self.discretization = discretization
         self.interpreter = disc.physics.interpreter(disc.dim)
         self.components = disc.physics.num_components
@@ -52,7 +53,7 @@ class CondensedOracle:
         for facet, conditions in self._facets(cell):
             points = self._facet_points(cell, facet, aux)
             if points.jump is not None:
-                jumps = self.tau(points, t, constants) * (points.jump @ z)
+                jumps = self.tau(points, t, constants, (cell, facet)) * (points.jump @ z)
                 out += points.jump.T @ (points.weight[:, None] * jumps)
             for condition in conditions:
                 pointwise = self.interpreter.pw_boundary
@@ -85,7 +86,7 @@ class CondensedOracle:
         for facet, conditions in self._facets(cell):
             points = self._facet_points(cell, facet, aux)
             if points.jump is not None:
-                tau = points.weight[:, None] * self.tau(points, t, constants)
+                tau = points.weight[:, None] * self.tau(points, t, constants, (cell, facet))
                 eye = np.eye(self.components)
                 out += np.einsum("qi,qc,ce,qj->icje", points.jump, tau, eye, points.jump, optimize=True)
             for condition in conditions:
@@ -110,26 +111,41 @@ class CondensedOracle:
                     )
         return out
 
-    def tau(self, points, t, constants) -> np.ndarray:
-        """Stabilization [point, component] on a facet: the option, what the physics gives, or by diffusivity.
+    def tau(self, points, t, constants, place: tuple[int, int]) -> np.ndarray:
+        """Stabilization [point, component] on a facet: the option, what the physics gives, or by diffusivity and speed.
 
-        The last is |∂f1_c·n along n| / L + |∂f1_c·n along 1| of component c at u = 0 and q = 0, L being the largest
-        extent of the mesh; 1 where that is no positive number.
+        The last is |n·∂f1_c/∂∇u_c·n| / L + the speeds of n·∂f1/∂u + half those of ∂f0/∂∇u·n, L being the largest
+        extent of the mesh; of linear physics at u = 0 and q = 0, and 1 where that is no positive number, of others
+        `given_tau`.
+        place: cell and facet.
         """
         given = self.discretization.options.hdg_tau
         if is_number(given):
             return np.full((len(points.x), self.components), float(given))
+        if self.discretization.stabilization_follows:
+            cell, facet = place
+            return np.broadcast_to(self.given_tau[facet, cell], (len(points.x), self.components))
         places = zip(points.a[:, : points.rates], points.a_x[:, : points.rates], points.x, points.normal, strict=True)
         if self.discretization.physics.has_stabilization:
             pointwise = self.interpreter.pw_stabilization
             return np.array([pointwise(a, a_x, t, x, n, constants) for a, a_x, x, n in places])
-        return np.array([self._diffusive_tau(a, a_x, t, x, n, constants) for a, a_x, x, n in places])
-
-    def _diffusive_tau(self, a, a_x, t, x, n, constants) -> np.ndarray:
-        g2, g3 = self.interpreter.g_blocks(None, None, None, a, a_x, t, 0.0, x, constants)[2:]
-        diffusion = np.abs(np.einsum("ccde,d,e->c", g3, n, n)) / self.discretization.length
-        found = diffusion + np.abs(np.einsum("ccd,d->c", g2, n))
+        found = np.array([self._automatic_tau(None, None, None, *at, constants, t) for at in places])
         return np.where(np.isfinite(found) & (found > 0), found, 1.0)
+
+    def _automatic_tau(self, u, u_t, u_x, a, a_x, x, n, constants, t) -> np.ndarray:
+        _, g1, g2, g3 = self.interpreter.g_blocks(u, u_t, u_x, a, a_x, t, 0.0, x, constants)
+        found = np.abs(np.einsum("ccde,d,e->c", g3, n, n)) / self.discretization.length
+        return found + _speeds(g2 @ n) + _speeds(g1 @ n) / 2
+
+    def following_tau(self, cell: int, state, aux, constants, t=0.0) -> np.ndarray:
+        """Automatic stabilization [facet, component] at a state [dof]: the largest of the points of each facet."""
+        z, found = np.asarray(state).reshape(-1, self.components), []
+        for facet in range(len(self._rules[1])):
+            points = self._facet_points(cell, facet, aux)
+            states = zip(points.states(z), points.x, points.normal, strict=True)
+            values = np.array([self._automatic_tau(*p, x, n, constants, t) for p, x, n in states])
+            found.append(np.where(np.isfinite(values), values, 0.0).max(axis=0))
+        return np.array(found)
 
     # Condensation ----------------------------------------------------------------------------------------
 
@@ -276,6 +292,13 @@ def _functions(disc, mixed: bool):
         return LagrangeFunctions(disc.mesh.cell, k)
     enriched = disc.mesh.cell in ("quadrilateral", "hexahedron") and disc.options.hdg_enrich
     return (MixedFunctions if mixed else LiftedFunctions)(disc.mesh.cell, k, k + 1 if enriched else k)
+
+
+def _speeds(matrix: np.ndarray) -> np.ndarray:
+    """Row sums [component] of the eighth power of a matrix, to the eighth root: near its largest eigenvalue."""
+    most = np.abs(matrix).max()
+    power = np.linalg.matrix_power(matrix / most, 8) if most > 0 else np.zeros_like(matrix)
+    return most * np.abs(power).sum(axis=1) ** 0.125
 
 
 def _joined(g0, g1, g2, g3) -> np.ndarray:

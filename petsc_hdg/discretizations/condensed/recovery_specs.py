@@ -7,8 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from ...codegen import KernelSpec
-from ...reference import ReferenceElement, cell_quadrature, tabulate
+from ...reference import ReferenceElement, cell_quadrature, facet_quadrature, tabulate
 from ..large_tables import place_tables
+from .specs import CONDENSE_POINT
 
 STAR_THREADS = {True: 64, False: 1}  # of a work-group, on a GPU and on a CPU
 
@@ -111,7 +112,23 @@ class RecoverySpecs:
         shape = (*gradients.shape[:2], disc.num_facets_of_cell, -1)
         tables["ONES"] = np.ascontiguousarray(gradients.reshape(shape).sum(axis=-1))
         macros = {"NQ": disc.quadrature.num_points, "NQF": tables["FACET_WEIGHTS"].shape[1]}
-        return self.spec("hdg_flux", macros, tables, 32, headers=("gather_tvector.clh", "condense_point.clh"))
+        return self.spec("hdg_flux", macros, tables, 32, headers=CONDENSE_POINT)
+
+    def jumps_spec(self) -> KernelSpec:
+        """Spec of `hdg_jumps`, which reads no physics and no geometry."""
+        disc, points = self.disc, self.jump_tables()[1].size
+        sizes = {"NI": disc.num_interior, "NT": disc.num_trace, "NC": disc.components, "NPOINTS": points}
+        sources = ("hdg_jumps.cl",)
+        return KernelSpec("hdg_jumps", sources, sizes, precision=disc.options.precision, local_size=64)
+
+    def jump_tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """u - û [function, point], weights [point] of all facets, and the mean [function] of u."""
+        disc, degree = self.disc, 2 * self.disc.cell_element.degree
+        rule = cell_quadrature(disc.mesh.cell, degree)
+        mean = rule.weights @ disc.cell_element.tabulate(rule.points, 0)[0] / rule.weights.sum()
+        weights = np.concatenate([facet.weights for facet in facet_quadrature(disc.mesh.cell, degree)[0]])
+        jumps = disc.lift.jumps(degree).reshape(len(weights), -1)
+        return np.ascontiguousarray(jumps.T), weights, mean
 
     def spec(self, name: str, macros: dict, tables: dict, local_size: int, local_bytes=0, headers=(), files=()):
         """The KernelSpec of a kernel of `files` (that of its name); tables too large go to `global_tables`."""

@@ -15,7 +15,8 @@ from .shapes import CondensedShapes
 from .warp_shape import ThreadShape, WarpShape
 from .warp_tables import warp_constant, warp_points, warp_tensor
 
-_POINTS = ("geometry.clh", "geometry_nodes.clh", "point.clh", "gather_tvector.clh", "condense_point.clh")
+CONDENSE_POINT = ("gather_tvector.clh", "normal_derivatives.clh", "condense_point.clh")  # in this order
+_POINTS = ("geometry.clh", "geometry_nodes.clh", "point.clh", *CONDENSE_POINT)
 UNIFORM = {"LINE"}  # tables of which all work-items read the same entry: constants, however large the others are
 
 
@@ -32,10 +33,15 @@ class CondensedSpecs(CondensedShapes):
 
     @property
     def stabilization_mode(self) -> int:
-        """0: a number, 1: automatic, 2: an expression (TAU in condense_point.clh)."""
+        """0: a number, 1: automatic, 2: an expression, 3: automatic at a state (TAU in condense_point.clh)."""
         if is_number(self.options.hdg_tau):
             return 0
-        return 2 if self.physics.has_stabilization else 1
+        return 2 if self.physics.has_stabilization else 1 if self.physics.is_linear else 3
+
+    @property
+    def stabilization_follows(self) -> bool:
+        """Whether the stabilization follows the state."""
+        return self.has_jumps and self.stabilization_mode == 3
 
     @property
     def stabilizes_by_expression(self) -> bool:
@@ -46,7 +52,7 @@ class CondensedSpecs(CondensedShapes):
         """What kernels take for it: the number, or one over the length of the mesh."""
         if not self.has_jumps or self.stabilizes_by_expression:
             return 0.0
-        return 1 / self.length if self.stabilization_mode == 1 else float(self.options.hdg_tau)
+        return 1 / self.length if self.stabilization_mode in (1, 3) else float(self.options.hdg_tau)
 
     @cached_property
     def flops_per_cell(self) -> int:
@@ -211,6 +217,21 @@ class CondensedSpecs(CondensedShapes):
         macros = {**macros, **placed.macros}
         tables = {**uniform, **tables}
         return KernelSpec(name, sources, macros, tables, self.physics_text, self.options.precision, local_size)
+
+    def stabilization_spec(self) -> KernelSpec:
+        """Spec of `hdg_stabilization`, which finds the automatic stabilization at a state."""
+        tables = {**self.cell_tables(self.quadrature), **self.facet_tables()}
+        tables["FACET_OP"] = self.facet_operator_table(self.quadrature_degree)
+        macros = {**self.point_macros(), "NQ": self.quadrature.num_points, "NQF": tables["FACET_WEIGHTS"].shape[1]}
+        macros["POINTS_FASTEST"] = 0
+        sources = (*_POINTS, "hdg_stabilization.cl")
+        return self.spec("hdg_stabilization", sources, macros, tables, 32)
+
+    def begin_spec(self) -> KernelSpec:
+        """Spec of `condense_begin`: the interior where local problems begin."""
+        macros = {"NI": self.num_interior, "NT": self.num_trace, "NC": self.components, "NDOF": self.num_trace_dofs}
+        sources = ("gather_tvector.clh", "condense_begin.cl")
+        return KernelSpec("condense_begin", sources, macros, precision=self.options.precision, local_size=64)
 
     def recover_spec(self) -> KernelSpec:
         """Spec of `condense_recover`: the interior from the trace by stored matrices."""

@@ -98,7 +98,8 @@ class SIPGSpecs(CGSpecs):
             "CORNERS": corners.astype(np.int32),
             "FIELD": fields.astype(np.int32),
         }
-        return self._spec("sipg_penalty", self._flux_sources("sipg_facet.clh", "sipg_penalty.cl"), macros, tables, 32)
+        sources = self._flux_sources("sipg_facet.clh", "normal_derivatives.clh", "sipg_penalty.cl")
+        return self._spec("sipg_penalty", sources, macros, tables, 32)
 
     @property
     def has_fused(self) -> bool:

@@ -19,11 +19,14 @@ def check_condensed(operator) -> None:
     collective. Raises DeviceError naming the kernel and the difference.
     """
     checks = {"condense": _check_condense, "condense_solve": _check_solve, "condense_residual": _check_residual}
+    checks["hdg_stabilization"] = _check_stabilization
     names = waiting(operator, checks)
     sample = _Sample(operator) if names else None
     for name in names:
         got, expected, scale = checks[name](sample)
         judge(operator.all_kernels()[name], got, expected, operator.arrays.precision, scale)
+    if sample is not None:
+        operator.restart()
     if operator.local.classes:
         _check_classes(operator, operator.local.classes)
     if operator.discretization.in_time:
@@ -53,6 +56,16 @@ def _check_classes(operator, classes) -> None:
     judge(kernels["condense_shared"], np.array(got), np.array(expected), operator.arrays.precision, scale)
 
 
+def given_stabilization(operator) -> np.ndarray | None:
+    """Random tau [facet, stride, component] that an operator has from now on, or None where it follows no state."""
+    if operator.stabilization is None:
+        return None
+    shape = operator.stabilization.shape
+    tau = random_values(9, int(np.prod(shape))).reshape(shape)
+    operator.stabilization.give(tau)
+    return tau
+
+
 class _Sample:
     """Random interiors and traces of the last cells, on the device and on the host."""
 
@@ -66,7 +79,7 @@ class _Sample:
         self.values = random_values(7, dofmap.num_owned + dofmap.num_tail)
         self.numbers = dofmap.compact[dofmap.cell_dofs]
         self.interior = random_values(8, max(1, disc.num_eliminated) * disc.stride).reshape(-1, disc.stride)
-        self.oracle = CondensedOracle(disc)
+        self.oracle = CondensedOracle(disc, tau=given_stabilization(operator))
 
     @property
     def cells(self) -> range:
@@ -145,6 +158,14 @@ def _check_solve(s: _Sample):
         state = np.concatenate([interior[:, cell], s.trace_of(cell)])
         scale = max(scale, (np.abs(matrix) @ np.abs(state)).max())
     return np.array(got), np.array(expected), scale
+
+
+def _check_stabilization(s: _Sample):
+    """tau of each facet of the cells at their states."""
+    interior = s.operator.arrays.to_device(s.interior, "kernel check")
+    found = s.operator.stabilization.found(vector_of(s.operator, s.values), interior, s.t)[:, list(s.cells)]
+    states = [(c, s.state_of(c), *s.data(c)) for c in s.cells]
+    return found, np.stack([s.oracle.following_tau(*state) for state in states], axis=1), None
 
 
 def _check_residual(s: _Sample):

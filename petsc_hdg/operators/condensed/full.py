@@ -85,6 +85,11 @@ class FullSystem:
 
     # PETSc -----------------------------------------------------------------------------------------------
 
+    def follow(self) -> None:
+        """Take the stabilization that the operator has for a state, where it follows states."""
+        if self.operator.stabilization is not None:
+            self.oracle.given_tau = self.operator.stabilization.values()
+
     def create_vec(self) -> PETSc.Vec:
         return PETSc.Vec().createMPI((self.size, PETSc.DECIDE), comm=self.disc.dm.comm)
 

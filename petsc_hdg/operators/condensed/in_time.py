@@ -134,4 +134,5 @@ class CondensedInTime(CondensedOperator):
         """The interior [eliminated dof, stride] of a state, in a buffer that the next call changes."""
         self._is_eliminated = False
         self.states.spread(x, self.states.interior, self.interior)
+        self.local._stabilize(self.trace(x, t), self.interior, t)
         return self.interior

@@ -86,7 +86,7 @@ class LocalClasses:
         matrices, status = arrays.empty(size * count * size), arrays.zeros(stride)
         kernel(
             -(-count // shape.cells) * shape.threads * shape.cells, count, 0, stride, op.dofmap.num_owned, float(t),
-            self.local.stabilization, op._constants, None, op._nodes, few(disc.cell_nodes()),
+            self.local.stabilization, None, op._constants, None, op._nodes, few(disc.cell_nodes()),
             few(disc.facet_conditions()), few(op.aux_rows), op._tables("condense_element"), None, None, None, count,
             scratch, matrices, status,
         )  # fmt: skip

@@ -115,9 +115,15 @@ class LocalStage:
         """CONDENSE_ARGUMENTS of condense_point.clh."""
         op, disc = self.op, self.disc
         return (
-            count, first, disc.stride, op.dofmap.num_owned, float(t), self.stabilization, op._constants, op._dofs,
-            op._nodes, op._cell_nodes, op._conditions, op._aux, op._tables(name), trace.owned, trace.tail, interior,
+            count, first, disc.stride, op.dofmap.num_owned, float(t), self.stabilization,
+            op.stabilization and op.stabilization.buffer, op._constants, op._dofs, op._nodes, op._cell_nodes,
+            op._conditions, op._aux, op._tables(name), trace.owned, trace.tail, interior,
         )  # fmt: skip
+
+    def _stabilize(self, trace, interior, t: float) -> None:
+        """Find a stabilization that follows the state, if it is not known. Collective."""
+        if self.op.stabilization is not None:
+            self.op.stabilization.ensure(trace, interior, t)
 
     def _scratch_for(self, name: str):
         entries = self.disc.shape_of(name).scratch_entries
@@ -135,6 +141,7 @@ class LocalStage:
 
         recovery: buffer for U of all cells in one tile, or None. `condensation_failure` tells how it went.
         """
+        self._stabilize(trace, interior, t)
         with stages.event("Condense", self.flops(t)):
             self._condense(trace, interior, t, take, recovery)
 
@@ -173,6 +180,7 @@ class LocalStage:
 
     def solve(self, trace, interior, t: float) -> None:
         """Solve the local problems at `trace` from `interior` on, in place; `residual` is that of the trace."""
+        self._stabilize(trace, interior, t)
         with stages.event("LocalNewton"):
             self._solve(trace, interior, t)
             self._solved = self._statuses()
@@ -202,6 +210,7 @@ class LocalStage:
     def sum(self, trace, interior, t: float) -> None:
         """Element vectors at (trace, interior), nothing eliminated: `residual` of the trace, `inner` [dof, stride]."""
         name, cells = "condense_residual", self.disc.mesh.num_cells
+        self._stabilize(trace, interior, t)
         with stages.event("CellResidual"):
             self.kernels[name](
                 self._items(name, cells), *self._arguments(name, 0, cells, trace, interior, t), self.residual,

@@ -20,6 +20,9 @@ from .local_classes import most_classes
 from .local_stage import LocalStage
 from .recovered import Recovered
 from .recovery import Recovery
+from .stabilization import Stabilization
+
+NEAR = 0.5  # difference of traces, over the size of one, up to which local problems begin at the interior of the other
 
 
 class CondensedOperator(Recovered):
@@ -27,8 +30,10 @@ class CondensedOperator(Recovered):
 
     Linear physics is condensed once for all states: F(λ) = K λ + F(0), interior = U λ + f (King et al. 2014, eq. 17 and
     section 4.3), F(0) and f until constants, auxiliary fields or the time change, K and U until those do that matrices
-    read. Nonlinear local problems are solved at each
-    residual, from the interior of the last one on.
+    read. Nonlinear local problems are solved at each residual, from the interior of the last one on; the first one
+    after `restart` begins at the mean of the trace, unless the last interior belongs to one that is near.
+
+    stabilization: Stabilization that follows the state, or None.
     """
 
     shift = 0.0  # of rates, which schemes in time have
@@ -40,6 +45,9 @@ class CondensedOperator(Recovered):
         self.current, self.state, self.essential = TailedVector(self), TailedVector(self), TailedVector(self)
         self.direction = TailedVector(self)
         self.interior = arrays.zeros(max(1, discretization.num_eliminated * discretization.stride))
+        self.stabilization = Stabilization(self) if discretization.stabilization_follows else None
+        self._has_begun = False  # whether `interior` is where local problems begin
+        self._solved = None  # buffer [num_owned] of the trace that `interior` belongs to
         self.local = LocalStage(self)
         self.stores = TraceStores(self)
         self.kept = KeptRecovery(self)
@@ -64,9 +72,29 @@ class CondensedOperator(Recovered):
 
     # Data and kernels ------------------------------------------------------------------------------------
 
+    @property
+    def follows_solution(self) -> bool:
+        """Whether the stabilization follows the state."""
+        return self.stabilization is not None
+
+    def restart(self) -> None:
+        """A solve begins: the next residual finds where its local problems begin, and the stabilization."""
+        self._has_begun = False
+        if self.stabilization is not None:
+            self.stabilization.is_known = False
+
+    def settled(self, u) -> bool:
+        """Whether the stabilization suits the state of the last residual, at u; else it has changed. Collective."""
+        return self.stabilization is None or self.stabilization.serve(self.trace(u, 0.0), self.interior, 0.0)
+
+    def set_constants(self, values) -> None:
+        super().set_constants(values)
+        self.restart()
+
     def set_auxiliary(self, name: str, values) -> None:
         before = self.coefficients
         super().set_auxiliary(name, values)
+        self.restart()
         if self.coefficients != before:
             self.__dict__.pop("shapes", None)
             self.kept.forget_choice()
@@ -75,7 +103,7 @@ class CondensedOperator(Recovered):
         """Compile what residuals and products need; with `matrices`, values of the assembled matrix are kept too, and
         cells that have been condensed are so once more for them."""
         self.stores.wants_values, self._matrix_of = matrices or self.format is None, None
-        self.kernels, self.kept.kernels, self.local.kernels  # noqa: B018
+        self.kernels, self.kept.kernels, self.local.kernels, self._following_kernels  # noqa: B018
         self.stores.compile()
 
     def compile_variants(self) -> None:
@@ -102,7 +130,11 @@ class CondensedOperator(Recovered):
     def all_kernels(self) -> dict[str, Kernel]:
         """Every kernel compiled so far, by name."""
         stored = self.format.kernels if self.format else {}
-        return {**self.kernels, **self.kept.kernels, **self.local.kernels, **stored}
+        return {**self.kernels, **self.kept.kernels, **self.local.kernels, **self._following_kernels, **stored}
+
+    @property
+    def _following_kernels(self) -> dict[str, Kernel]:
+        return self.stabilization.kernels if self.stabilization is not None else {}
 
     @property
     def flops(self) -> int:
@@ -188,16 +220,61 @@ class CondensedOperator(Recovered):
             self.assemble(element, out, LAST)
             self.halo.reverse_add_end(out)
 
+    def begin(self, x, t: float = 0.0) -> None:
+        """Let local problems begin at a trace, and the stabilization with them, if it is not known. Collective."""
+        if self.is_linear:
+            return
+        self._has_begun = False
+        trace = self.trace(x, t)
+        self._begin_at(trace)
+        self.local._stabilize(trace, self.interior, t)
+
+    def _begin_at(self, trace: TailedVector) -> None:
+        """Have an interior that goes with a trace after `restart`. Collective."""
+        if self._has_begun:
+            return
+        trace.end()
+        self._has_begun, disc = True, self.discretization
+        cells = disc.mesh.num_cells
+        near, any_trace = self._compared(trace.owned)
+        if not any_trace:
+            self.arrays.fill(self.interior, 0)
+        elif not near and cells and disc.num_eliminated:
+            self._begin(
+                cells * disc.components, cells, disc.stride, self.dofmap.num_owned, self._dofs, trace.owned, trace.tail,
+                self.interior,
+            )  # fmt: skip
+
+    def _compared(self, x) -> tuple[bool, bool]:
+        """Whether `interior` belongs to a trace near owned values x, and whether these are not zero. Collective."""
+        count, squares = self.dofmap.num_owned, np.zeros(2)
+        if count:
+            given = self.arrays.to_host(x, count, name="interior")
+            solved = 0 if self._solved is None else self.arrays.to_host(self._solved, count, name="interior")
+            squares = np.array([np.sum(np.square(given - solved)), np.sum(np.square(given))], dtype=float)
+        apart, size = self.discretization.mesh.comm.allreduce(squares)
+        return self._solved is not None and bool(apart <= NEAR**2 * size), bool(size > 0)
+
     def _solve_nonlinear(self, trace: TailedVector, t: float) -> None:
         if self.holds_interior or self.patience == 0:
             trace.end()
         elif self.discretization.num_eliminated:
+            self._begin_at(trace)
             self.local.solve(trace, self.interior, t)
             self._check(self.local.solve_failure())
+            if not self.failure:
+                self.note_solved(trace.owned)
             if self.failure and self.patience:
                 self.patience -= 1
         else:
             self.local.condense(trace, self.interior, t)
+
+    def note_solved(self, x) -> None:
+        """`interior` belongs to owned values x of a trace from now on."""
+        count = self.dofmap.num_owned
+        if self._solved is None:
+            self._solved = self.arrays.zeros(max(1, count))
+        self.arrays.copy(x, self._solved, count)
 
     # What PETSc's callbacks use --------------------------------------------------------------------------
 
@@ -273,6 +350,10 @@ class CondensedOperator(Recovered):
     def main_kernel(self) -> Kernel:
         """The kernel whose launch shape tells most."""
         return self.local.kernels["condense"]
+
+    @cached_property
+    def _begin(self) -> Kernel:
+        return Kernel(self.discretization.begin_spec(), self.device)
 
     @cached_property
     def _add_to(self) -> Kernel:

@@ -29,6 +29,7 @@ class Recovery:
         self.specs = RecoverySpecs(self.disc)
         self._kernels: dict[str, Kernel] = {}
         self._table_buffers: dict = {}
+        self._jump_tables = None
 
     @property
     def has_star(self) -> bool:
@@ -182,6 +183,23 @@ class Recovery:
         kernel(count, count, *arguments, facets, stride, sums)
         return self.arrays.to_host(sums, shape, name="boundary")[:, :count].astype(float)
 
+    def jumps(self, x, t: float = 0.0) -> np.ndarray:
+        """‖u - û‖ on the facets over the size of û and of the mean of u in the cells [field], over all ranks' cells.
+
+        In the frame of the reference cell; 0 where both are.
+        """
+        disc, kernel, cells = self.disc, self.kernel("jumps"), self.disc.mesh.num_cells
+        if self._jump_tables is None:
+            self._jump_tables = [self.arrays.to_device(table, "tables") for table in self.specs.jump_tables()]
+        shape = (2, disc.components, disc.stride)
+        sums, x_e = self.arrays.zeros(int(np.prod(shape))), self.coefficients(x, t)
+        if cells:
+            kernel(cells * disc.components, cells, disc.stride, *self._jump_tables, x_e, sums)
+        squares = self.arrays.to_host(sums, shape, name="jumps")[..., :cells].astype(float).sum(axis=2)
+        apart, size = disc.mesh.comm.allreduce(squares)
+        parts = [slice(f.offset, f.offset + f.components) for f in disc.physics.fields]
+        return np.array([np.sqrt(apart[p].sum() / size[p].sum()) if size[p].any() else 0.0 for p in parts])
+
     def fluxes(self, x, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
         """∫ f̂·n out of each cell through each of its facets [cell, facet, component], and ∫ f0 [cell, component].
 
@@ -189,9 +207,9 @@ class Recovery:
         """
         disc, kernel = self.disc, self.kernel("flux")
         shape = (disc.num_facets_of_cell + 1, disc.components, disc.stride)
-        sums = self.arrays.zeros(int(np.prod(shape)))
+        sums, tau = self.arrays.zeros(int(np.prod(shape))), self.op.stabilization
         arguments = self._arguments(kernel, self.coefficients(x, t), t)
-        kernel(disc.mesh.num_cells, *arguments, float(disc.stabilization), sums)
+        kernel(disc.mesh.num_cells, *arguments, float(disc.stabilization), tau and tau.buffer, sums)
         rows = self.arrays.to_host(sums, shape, name="fluxes")[..., : disc.mesh.num_cells].astype(float)
         return np.moveaxis(rows[:-1], -1, 0), rows[-1].T
 

@@ -40,6 +40,6 @@ class FusedPass:
         return (
             count, disc.mesh.num_cells, disc.neighbours.num_ghosts, disc.stride,
             float(op.time if t is None else t), float(op.shift), op._constants, op._nodes, op._cell_nodes, op._aux,
-            op._tables(kernel.spec.name), op.neighbour, op.code, op.penalty.sigma, op.kinds, chunks,
+            op._tables(kernel.spec.name), op.neighbour, op.code, op.penalty.buffer, op.kinds, chunks,
             state.owned, state.tail, rate.owned, rate.tail, du.owned, du.tail,
         )  # fmt: skip

@@ -135,7 +135,7 @@ class SIPGOperator(CGOperator):
 
     def settled(self, u) -> bool:
         """Whether the penalties suffice at a state u; else they grow. Collective."""
-        return not self.penalty.grows(self.current.use(u), self.rest.use(self._zero))
+        return self.penalty.serve(self.current.use(u), self.rest.use(self._zero), 0.0)
 
     def penalties(self) -> np.ndarray:
         """Penalties [component, facet, owned cell] on the host, 0 where a facet has no term."""
@@ -250,7 +250,7 @@ class SIPGOperator(CGOperator):
         out = self.arrays.zeros(components * stride)
         arguments = self.arguments(kernel, count, self.current, self.rest, t=t)
         facets = self.arrays.to_device(cell_fastest(facets, stride), "facets")
-        kernel(count, *arguments, self.neighbour, self.code, self.penalty.sigma, self.kinds, out, facets, stride)
+        kernel(count, *arguments, self.neighbour, self.code, self.penalty.buffer, self.kinds, out, facets, stride)
         rows = self.arrays.to_host(out, (components, stride), name="fluxes")[:, :count]
         return disc.mesh.comm.allreduce(rows.sum(axis=1, dtype=float))
 
@@ -268,7 +268,7 @@ class SIPGOperator(CGOperator):
 
     def _facet_arguments(self, kernel, **where) -> tuple:
         arguments = self.arguments(kernel, self.discretization.mesh.num_cells, **where)
-        return (*arguments, self.neighbour, self.code, self.penalty.sigma, self.kinds)
+        return (*arguments, self.neighbour, self.code, self.penalty.buffer, self.kinds)
 
     def sum_volumes(self, what: str, **where) -> None:
         """Element vectors of the volume terms, which read cells of this rank alone."""
