@@ -202,3 +202,34 @@ def test_members_without_a_value_are_named_with_their_line():
         Physics(
             {"u": 2}, "f0[0] = u[0];", boundary=[Dirichlet("boundary", BEHIND_A_CONTEXT)], constants={"mu": 0.5}
         ).check(2)
+
+
+def test_scratch_memory_is_an_array():
+    """As in PETSc's src/dm/impls/plex/tests/ex39.c: a size that the dimension tells, zero at first, passed on."""
+    text = f"""
+static PetscErrorCode first(PetscInt dim, PetscReal time, const PetscReal x[], PetscInt Nc, PetscScalar *u, void *ctx)
+{{
+  u[0] = x[0] + 0.5L * time;
+  return PETSC_SUCCESS;
+}}
+
+static void f0_u({STATE}const PetscReal x[], PetscInt numConstants, const PetscScalar constants[], PetscScalar f0[])
+{{
+  PetscScalar *scratch;
+
+  PetscCallAbort(PETSC_COMM_SELF, PetscCalloc1(dim, &scratch));
+  PetscCallAbort(PETSC_COMM_SELF, first(dim, t, x, dim, scratch, NULL));
+  for (PetscInt i = 0; i < dim; ++i) f0[i] = u[i] - scratch[i];
+  PetscCallAbort(PETSC_COMM_SELF, PetscFree(scratch));
+}}
+"""
+    physics = Physics({"u": 2}, text)
+    found = physics.interpreter(2).pw_residual([3.0, 4.0], None, None, None, None, 2.0, [0.25, 0.0])[0]
+    np.testing.assert_allclose(found, [3.0 - 1.25, 4.0])
+    assert "[2]" in physics.device_source(2)
+
+
+def test_memory_without_a_size_is_refused():
+    text = "PetscScalar *w;\nPetscCalloc1(PetscFloorReal(x[0]), &w);\nf0[0] = w[0];"
+    with pytest.raises(PhysicsError, match="line 2: the size of an array must be an integer"):
+        Physics({"u": 1}, text).check(2)

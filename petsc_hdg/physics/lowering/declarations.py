@@ -37,6 +37,8 @@ class Declarations:
             raise self.source.error(
                 line, f"'{node.name}' is static: a pointwise function cannot remember values between points"
             )
+        if pointer and node.init is None and node.name in self.scope.allocated:
+            pointer, extents = False, (self._extent(self.scope.allocated[node.name]),)
         if pointer:
             return self._alias(node, kind, bind)
         init = self._initialiser(node, kind, extents)

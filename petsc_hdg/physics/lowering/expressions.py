@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 from pycparser import c_ast
 
@@ -96,6 +97,8 @@ class Expressions(Calls):
         whole, line = node.value.lower(), line_of(node)
         hexadecimal = whole.startswith("0x")
         is_real = "p" in whole or (not hexadecimal and any(character in whole for character in ".e"))
+        if is_real and not hexadecimal and whole.endswith("l") and Fraction(whole[:-1]) == float(whole[:-1]):
+            whole = whole[:-1]  # the same number in a PetscReal
         text = whole if is_real else whole.rstrip("l")
         if not text[-1].isdigit() and not (hexadecimal and not is_real and text[-1] != "u") and text[-1] != ".":
             meant = {"u": "unsigned", "f": "of single precision"}.get(text[-1], "of another precision")

@@ -18,6 +18,7 @@ from petsc_hdg.physics.lowering.scope import Scope
 from petsc_hdg.physics.lowering.signatures import UNAVAILABLE, Signature, symbol
 from petsc_hdg.physics.lowering.statements import Statements
 from petsc_hdg.physics.text import dmplex
+from petsc_hdg.physics.text.allocations import allocated
 from petsc_hdg.physics.text.deep import deeply
 from petsc_hdg.physics.text.extract import is_never_changed
 from petsc_hdg.physics.text.parse import Parsed, line_of, parse
@@ -208,6 +209,7 @@ def _function(scope: Scope, helpers, constants, body, name, result, parameters, 
     expressions = Expressions(scope, helpers, dict(constants))
     statements = Statements(expressions, result)
     scope.push()
+    scope.allocated = allocated(body)
     code = statements.sequence(body.block_items or [])
     late = tuple(getattr(scope, "globals", ()))
     code = shallow(late + code, scope.source, scope.fresh)

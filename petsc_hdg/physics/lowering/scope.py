@@ -27,6 +27,7 @@ class Scope:
         self._counts: dict[str, int] = {}
         self._made: set[str] = set()
         self.symbols: dict[str, Symbol] = dict(self._blocks[0])
+        self.allocated: dict = {}  # sizes of scratch memory, by the names of pointers
         self.contexts: set[str] = set()  # names of pointers to the user's context, or to structures behind it
 
     def push(self) -> None:

@@ -6,6 +6,7 @@ from pycparser import c_ast
 
 from petsc_hdg.physics.lowering.calls import real
 from petsc_hdg.physics.lowering.declarations import Declarations
+from petsc_hdg.physics.text.allocations import CALLS, pointer_of, zeroing
 from petsc_hdg.physics.text.parse import line_of
 from petsc_hdg.physics.tree import ir
 from petsc_hdg.physics.tree.ir import INT, REAL, Num
@@ -100,6 +101,8 @@ class Statements(Declarations):
         arguments = node.args.exprs if node.args else []
         if name in _CALLS and len(arguments) == _CALLS[name]:
             return self.read(arguments[-1])  # its errors are not looked at
+        if name in ("PetscFree", *CALLS) and pointer_of(node) in self.scope.allocated:
+            return self.read(zeroing(pointer_of(node), arguments[0])) if name == "PetscCalloc1" else ()
         if name == "PetscBagGetData" and self.expressions.is_context(arguments[-1]):
             return ()
         if name == "abort" and not arguments:
