@@ -21,6 +21,7 @@ import numpy as np
 import petsc4py
 
 petsc4py.init(sys.argv)
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from petsc4py import PETSc  # noqa: E402
 from petsc_options import petsc_options  # noqa: E402
