@@ -108,6 +108,10 @@ class CondensedOperator(Recovered):
 
     def compile_variants(self) -> None:
         self.stores.compile_variants()
+        if self.discretization.has_jumps:
+            self.recovery.kernel("collect"), self.recovery.kernel("jumps")  # noqa: B018  what solves end with
+        if not self.is_linear and not self.discretization.in_time:
+            self._begin  # noqa: B018
         if self.is_linear and self.discretization.options.hdg_share:
             for spec in class_specs(self.discretization).values():
                 Kernel(spec, self.device)
