@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import cached_property
 
 import numpy as np
@@ -26,6 +27,7 @@ class DeviceOperator:
     coefficients = 0  # counts how often those that matrices read came with other values, the same on all ranks
     linearizations = 0  # counts calls of `linearize`
     follows_solution = False  # whether the scheme itself has numbers that follow the states
+    has_data = True  # whether essential conditions say what they say, not zero
     storage = ""  # how the operator's matrix is stored, in a few words, where it has one of its own
 
     def __init__(self, discretization, arrays):
@@ -66,8 +68,7 @@ class DeviceOperator:
         before = self.constants
         self._load_constants(values)
         self._count(constants_change(self.discretization, before, self.constants))
-        for vector in self._essential_vectors:
-            vector.essential_time = None
+        self._forget_essential()
 
     def set_auxiliary(self, name: str, values: np.ndarray) -> None:
         """Replace an auxiliary field by values [cell, row, component], rows being one or the nodes of the cell.
@@ -115,6 +116,10 @@ class DeviceOperator:
             or (vector.is_rate and not self.discretization.physics.uses_time_derivative)
         ):
             return
+        if not self.has_data:
+            self.arrays.fill(vector.tail)
+            vector.essential_time = t
+            return
         args = (count, self.dofmap.num_ghosts, float(t), self._constants, *self._essential_points, vector.tail)
         kernel = self._essential_rate_kernel if vector.is_rate else self._essential_kernel
         kernel(count, *args)
@@ -125,6 +130,21 @@ class DeviceOperator:
         self.update_essential(self.current, t)
         tail = self.arrays.to_host(self.current.tail, self.dofmap.num_tail, name="output")
         return tail[self.dofmap.num_ghosts :].astype(float)
+
+    @contextmanager
+    def without_data(self):
+        """A block in which residuals and linearizations have essential values of zero."""
+        self.has_data = False
+        self._forget_essential()
+        try:
+            yield
+        finally:
+            self.has_data = True
+            self._forget_essential()
+
+    def _forget_essential(self) -> None:
+        for vector in self._essential_vectors:
+            vector.essential_time = None
 
     # Results ---------------------------------------------------------------------------------------------
 

@@ -19,7 +19,8 @@ def check_solved(problem, u: PETSc.Vec) -> None:
 
     It costs a residual of linear physics, and what `meaning.check` does; of others SNES looks at the residual itself.
     """
-    solvers.check_converged(problem.snes, problem.operator.failure, lambda: of_solve(problem, problem.snes, u))
+    explain = lambda: of_solve(problem, problem.snes, u)  # noqa: E731
+    solvers.check_converged(problem.snes, problem.operator.failure, explain, solvers.told(problem.tried))
     if not problem.physics.is_linear:
         require_finite(problem, u)
         meaning.check(problem, u)

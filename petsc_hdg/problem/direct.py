@@ -15,6 +15,8 @@ FEW = 300  # unknowns up to which a direct solver is the default
 MOST = 20_000  # unknowns up to which one takes the place of iterations
 MOST_OF_SADDLES = 50_000  # the same of saddle points, which default iterations do not solve
 PATIENCE = 100  # iterations of a default solver up to there
+IN_NEWTON = 300  # the same of large nonlinear ones
+EVERY_STEP = 1_000_000  # linear solves that may stop without a solution
 NAMED = ("ksp_type", "pc_type", "ksp_max_it")  # options by which users choose their solver
 # A zero pivot of a singular matrix, as of a pressure up to constants, is left out or moved; iterations mend the rest.
 SINGULAR = {"mat_mumps_icntl_24": "1", "redundant_pc_factor_shift_type": "inblocks"}
@@ -79,21 +81,28 @@ def is_default(problem, ksp: PETSc.KSP) -> bool:
 
 
 def may_change(problem, ksp: PETSc.KSP) -> bool:
-    """Whether LU may take the place of a KSP: of a small problem, by default, and not LU yet."""
-    return not problem.direct and is_open(problem) and is_default(problem, ksp)
+    """Whether LU may take the place of a KSP: of a small problem, by default, with no shorter patience of the user's,
+    and not LU yet."""
+    waits = ksp.getTolerances()[3] >= PATIENCE
+    return waits and not problem.direct and is_open(problem) and is_default(problem, ksp)
 
 
 @contextmanager
 def impatient(problem, snes: PETSc.SNES):
-    """A block in which default solvers of a small problem stop after PATIENCE iterations, where LU goes on."""
-    ksp = snes.getKSP()
+    """A block in which default solvers of a small problem stop after PATIENCE iterations, where LU goes on, and those
+    of Newton's method after IN_NEWTON, from where it takes their step, or a part of it."""
+    ksp, failures = snes.getKSP(), snes.getMaxKSPFailures()
     most = ksp.getTolerances()[3]
     if may_change(problem, ksp):
         ksp.setTolerances(max_it=min(most, PATIENCE))
+    elif not (problem.physics.is_linear or problem.operator.follows_solution or is_given(problem.prefix, "ksp_max_it")):
+        ksp.setTolerances(max_it=min(most, IN_NEWTON))
+        snes.setMaxKSPFailures(max(failures, EVERY_STEP))
     try:
         yield
     finally:
         ksp.setTolerances(max_it=most)
+        snes.setMaxKSPFailures(failures)
 
 
 def reason_of_solve(problem, snes: PETSc.SNES) -> str:

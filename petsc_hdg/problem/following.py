@@ -68,6 +68,8 @@ def solve(problem, u: PETSc.Vec) -> None:
         growths += 1
         if growths >= GROWTHS:
             raise _runaway(problem)
+    if problem.snes.getConvergedReason() < 0:
+        raise _runaway(problem)
 
 
 def _with_last(problem, stalls: int) -> int:

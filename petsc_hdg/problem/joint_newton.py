@@ -12,7 +12,7 @@ from petsc4py import PETSc
 
 from ..operators import JointState
 from ..operators.condensed.joint import read_interior, write_interior
-from . import assembled_instead, direct, following, preconditioners
+from . import assembled_instead, direct, first_guess, following, preconditioners
 from .interiors import Interiors
 
 PATIENCE = 4  # residuals in which local problems fail before the solver of the trace is left
@@ -24,15 +24,16 @@ ENOUGH = 1e-4  # of the norm at first, from which on SNES may go on where roundi
 SHORTER = 0.1, 0.5  # bounds of a step that is tried next, relative to the last
 
 
-def solve(problem, u: PETSc.Vec, goes_on: bool = False) -> None:
+def solve(problem, u: PETSc.Vec, goes_on: bool = False, is_open: bool = False) -> None:
     """Let SNES work on u, from u on; where it fails, a nonlinear condensed problem takes trace and cells together.
 
     A stabilization that follows the state is found anew between Newton's first steps, and between solves until it suits
     the solution. Where the first steps fail, a larger one leads to a solution first.
-    goes_on: u is an iterate of a solve whose first steps are done. Collective.
+    goes_on: u is an iterate of a solve whose first steps are done.
+    is_open: whether a problem that is not condensed may begin elsewhere, see first_guess. Collective.
     """
     if not Interiors.are_kept(problem):
-        following.solve(problem, u)
+        first_guess.solve(problem, u, is_open)
         return
     operator, snes = problem.operator, problem.snes
     begin = _Begin(snes)

@@ -80,6 +80,7 @@ class Problem(Restartable, Evaluated):
         self.default_krylov = ""  # where it follows symmetry, see preconditioners.set_defaults
         self.default_pc = ""  # as the last solver of the problem was given it
         self.direct = ""  # why LU is the default, see direct
+        self.tried: list[str] = []  # by the last nonlinear solve, see first_guess
         self.told_of_convection = False
         self.symmetric = None  # whether the matrix is, and definite, with the present data: see preconditioners
         self.eigenvalues = None  # smallest and largest, as -sipg_check_coercivity estimates them
@@ -304,7 +305,7 @@ class Problem(Restartable, Evaluated):
                 compatible.check(self, u)
                 self.newton_iterations = self.linear_iterations = 0
                 self.time = None
-                joint_newton.solve(self, u, goes_on)
+                joint_newton.solve(self, u, goes_on, guess is None and not goes_on)
             diagnosis.check_solved(self, u)
             gauge.make_orthogonal(self, u)
         return u

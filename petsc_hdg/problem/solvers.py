@@ -117,19 +117,27 @@ def one_goal(snes: PETSc.SNES):
         snes.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
 
 
-def check_converged(snes: PETSc.SNES, failure: str = "", explain=None) -> None:
+def told(tried: list[str]) -> str:
+    """What was tried, as the end of a sentence, where that is more than one thing."""
+    return f"; tried: {', then '.join(tried)}" if len(tried) > 1 else ""
+
+
+def check_converged(snes: PETSc.SNES, failure: str = "", explain=None, end: str = "") -> None:
     """Raise SolveError, on all ranks, if the solver stopped without a solution.
 
-    failure: what the operator says.   explain: function that looks for the cause and says it, or "". Collective.
+    failure: what the operator says.   explain: function that looks for the cause and says it, or "".   end: of the
+    sentence. Collective.
     """
     ksp = snes.getKSP()
+    if snes.getConvergedReason() > 0:
+        return
     if min(ksp.getConvergedReason(), snes.getConvergedReason()) < 0 and not failure and explain is not None:
         failure = explain()
     if ksp.getConvergedReason() < 0:
         why = _name(PETSc.KSP.ConvergedReason, ksp.getConvergedReason())
         raise SolveError(
             f"the linear solver stopped without a solution: {why} after "
-            f"{plural(ksp.getIterationNumber(), 'iteration')}; " + (failure or advice(ksp))
+            f"{plural(ksp.getIterationNumber(), 'iteration')}; " + (failure or advice(ksp)) + end
         )
     if snes.getConvergedReason() < 0:
         why = _name(PETSc.SNES.ConvergedReason, snes.getConvergedReason())
@@ -137,6 +145,7 @@ def check_converged(snes: PETSc.SNES, failure: str = "", explain=None) -> None:
             f"the nonlinear solver stopped without a solution: {why} after "
             f"{plural(snes.getIterationNumber(), 'step')}; "
             + (failure or "-snes_monitor shows its course, a better first guess or -snes_linesearch_type may help")
+            + end
         )
 
 

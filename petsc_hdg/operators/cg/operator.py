@@ -189,6 +189,14 @@ class CGOperator(DeviceOperator):
 
         in_parts(self.direction, w, run, out, self.ghost_sums)
 
+    def data_action(self, out) -> None:
+        """out = J d at the state of `linearize`, where d is the essential values alone. Collective."""
+        zero = self.arrays.zeros(max(1, self.dofmap.num_owned))
+        self.update_essential(self.direction, self.time)
+        self.action(zero, out)
+        self.arrays.fill(self.direction.tail)
+        self.direction.essential_time = None
+
     def diagonal(self, out) -> None:
         """out = diagonal of J. Collective."""
         self.run_columns("cg_diagonal", self._element)

@@ -1,0 +1,174 @@
+"""Where Newton's method begins if the user does not say, and what is tried where it comes to no solution."""
+
+from __future__ import annotations
+
+import numpy as np
+from petsc4py import PETSc
+
+from ..errors import SolveError
+from ..operators import ConformingSubspace
+from ..options import is_given
+from . import diagnosis, direct, following, methods, solvers
+
+SCHEMES = ("cg_gpu", "sipg_gpu")  # whose state is all that Newton's method has
+SAMPLES = 64  # vertices of a boundary at which its data are looked at
+LEAST_PART = 1e-3  # of the residual of a start over that at zero: a start that is worse is none
+BY_RESIDUAL = (PETSc.SNES.ConvergedReason.CONVERGED_FNORM_ABS, PETSc.SNES.ConvergedReason.CONVERGED_FNORM_RELATIVE)
+STEPS = 50  # that PETSc gives Newton's method
+LINEAR = "the linear extension of the data"
+
+
+def solve(problem, u: PETSc.Vec, is_open: bool) -> None:
+    """Let SNES work on u from u, or, if the start `is_open`, u is zero and there are essential data, from the extension
+    of these by the problem linearized at zero. Where that fails SNES is a trust region from the same start, and then
+    has u itself. Collective.
+
+    `problem.tried` keeps what was tried, for people.
+    """
+    problem.tried = []
+    if problem.options.backend not in SCHEMES or problem.physics.is_linear:
+        following.solve(problem, u)
+        return
+    zero, start, part = u.copy(), "the guess" if u.norm() > 0 or not is_open else "zero", 1.0
+    if start == "zero" and _has_data(problem) and _linearized(problem, u):
+        start, part = LINEAR, _part_of_residual(problem, zero, u)
+        if part < LEAST_PART:
+            start, part = "zero", 1.0
+            zero.copy(u)
+    begin, failure = u.copy(), _attempt(problem, u, f"Newton's method from {start}", part)
+    if failure is not None and _may_go_on(problem):
+        begin.copy(u)
+        failure = _by_trust_region(problem, u, start, part)
+        if failure is not None and start == LINEAR:
+            zero.copy(u)
+            failure = _attempt(problem, u, "Newton's method from zero")
+    for vector in (zero, begin):
+        vector.destroy()
+    if isinstance(failure, SolveError):
+        raise SolveError(f"{failure}{solvers.told(problem.tried)}")
+
+
+def _attempt(problem, u: PETSc.Vec, name: str, part: float = 1.0) -> SolveError | bool | None:
+    """Solve from u to a part of the relative tolerance; None if that leads to a solution, else the error, or False
+    where SNES tells. Collective."""
+    problem.tried.append(name)
+    problem.operator.restart()
+    snes = problem.snes
+    rtol, atol, stol, most = snes.getTolerances()
+    snes.setTolerances(rtol=part * rtol)
+    try:
+        following.solve(problem, u)
+    except SolveError as error:
+        return error
+    finally:
+        snes.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
+    reason = snes.getConvergedReason()  # a trust region that has shrunk is none
+    return None if (reason > 0 and snes.getType() != "newtontr") or reason in BY_RESIDUAL else False
+
+
+def _part_of_residual(problem, zero: PETSc.Vec, u: PETSc.Vec) -> float:
+    """|F(0)| over |F(u)|, at most 1: a start that is worse has no easier aim. Collective."""
+    norms, f = [], u.duplicate()
+    for state in (zero, u):
+        problem.operator.restart()
+        problem.callbacks.residual(None, state, f)
+        norms.append(f.norm())
+    f.destroy()
+    return min(1.0, norms[0] / norms[1]) if np.isfinite(norms).all() and norms[1] > 0 else 0.0
+
+
+def _may_go_on(problem) -> bool:
+    """Whether something else is worth trying: SNES is the default, and did not come to its user's last step, nor to
+    what is no number, and writes no checkpoints."""
+    snes, given = problem.snes, any(is_given(problem.prefix, name) for name in ("snes_type", "snes_max_it"))
+    default = snes.getType() == "newtonls" and not given and problem.checkpoints.monitor is None
+    return default and snes.getTolerances()[3] >= STEPS and not diagnosis.met_no_number(snes)
+
+
+def _by_trust_region(problem, u: PETSc.Vec, start: str, part: float) -> SolveError | bool | None:
+    """What `_attempt` says of a trust region, by a SNES of its own: its KSP never forgets that. Collective."""
+    line_search, other = problem.snes, problem.create_snes()
+    (rtol, atol, stol, most), ksp = line_search.getTolerances(), line_search.getKSP()
+    other.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
+    other.getKSP().setTolerances(*ksp.getTolerances())
+    other.setType("newtontr")
+    other.setMonitor(lambda _, step, norm: line_search.monitor(step, norm))
+    problem.snes = other
+    try:
+        failure = _attempt(problem, u, f"a trust region from {start}", part)
+    finally:
+        problem.snes = line_search
+    if failure is None:
+        line_search.setConvergedReason(other.getConvergedReason())
+    other.destroy()
+    return failure
+
+
+def _has_data(problem) -> bool:
+    """Whether essential conditions say something that is not zero. Collective."""
+    mesh, physics = problem.mesh, problem.physics
+    interpreter, constants = physics.interpreter(mesh.dim), problem.operator.constants
+    largest = 0.0
+    for number, condition in enumerate(physics.dirichlet):
+        vertices = np.unique(mesh.topology.entity_vertices[mesh.dim - 1][mesh.facet_mask(condition.label)])
+        some = vertices[:: max(1, len(vertices) // SAMPLES)]
+        with np.errstate(all="ignore"):
+            for x in mesh.geometry.nodes[some]:
+                largest = max(largest, np.abs(interpreter.pw_dirichlet(number, 0.0, x, constants)).max())
+    return problem.comm.allreduce(int(largest > 0)) > 0
+
+
+def _linearized(problem, u: PETSc.Vec) -> bool:
+    """Put into u, which is zero, the continuous function of first degree that extends the data by the Jacobian where u
+    and all data are zero, and so are gradients, however steep the data are; whether there is one. Collective."""
+    calls = problem.callbacks
+    subspace = calls.conforming or ConformingSubspace(problem.operator, problem.access, u.comm, problem.vec_type)
+    step = subspace.mat.createVecLeft()
+    if not subspace.mat.getSize()[0]:
+        return False
+    try:
+        with solvers.agreed(problem.comm):
+            found = _solve_linear(problem, subspace, u, step)
+    except SolveError:  # of a physics that is not meant for zero
+        found = False
+    if found:
+        with problem.access.read(step) as x:
+            u.setArray(_at_nodes(problem.discretization, subspace.operator.cell_fields(x, 0.0)))
+    calls.forget()
+    return found
+
+
+def _solve_linear(problem, subspace, zero: PETSc.Vec, step: PETSc.Vec) -> bool:
+    """`step` = what the free vertices have; whether that is found. Collective."""
+    operator, (load, image) = subspace.operator, (step.duplicate(), step.duplicate())
+    with operator.without_data():
+        subspace.update(zero)
+    with problem.access.write(load) as out:
+        operator.data_action(out)
+    load.scale(-1.0)
+    subspace.mat.mult(load, image)
+    if not np.isfinite([load.norm(), image.norm()]).all() or image.norm() == 0:
+        return False
+    ksp = PETSc.KSP().create(step.comm)
+    ksp.setOperators(subspace.mat)
+    ksp.setType("fgmres")
+    ksp.setTolerances(rtol=methods.IN_NEWTON, max_it=direct.PATIENCE)
+    if subspace.mat.getSize()[0] <= direct.MOST:
+        direct.set_factors(ksp.getPC(), problem.options.deterministic)
+    else:
+        ksp.getPC().setType("gamg")
+    ksp.solve(load, step)
+    found = ksp.getConvergedReason() >= 0 and bool(np.isfinite(step.norm()))
+    ksp.destroy()
+    return found
+
+
+def _at_nodes(discretization, fields) -> np.ndarray:
+    """This rank's values [owned] of fields in cells at the nodes of a discretization."""
+    dofmap = discretization.dofmap
+    compact, found = dofmap.compact[dofmap.cell_dofs], np.zeros(dofmap.num_owned)
+    for space, field in zip(discretization.spaces, fields, strict=True):
+        numbers = compact[:, space.first_dof : space.first_dof + space.num_dofs]
+        values = field.at(space.element.nodes).reshape(numbers.shape)
+        found[numbers[numbers < dofmap.num_owned]] = values[numbers < dofmap.num_owned]
+    return found

@@ -1,0 +1,77 @@
+"""Where Newton's method begins if the user does not say, what is tried after it, how patient its linear solves are."""
+
+from __future__ import annotations
+
+import pytest
+from petsc4py import PETSc
+from petsc_options import petsc_options
+
+import petsc_hdg as fe
+from petsc_hdg.physics import library
+from petsc_hdg.problem import direct, first_guess
+
+STEEP = "g[0] = sin(2*PETSC_PI*x[0])*cos(PETSC_PI*x[1]);"
+LINEAR = "Newton's method from the linear extension of the data"
+
+
+def soap_film(backend: str, faces: int = 8, **settings) -> fe.Problem:
+    """A minimal surface over a square whose rim is steep."""
+    physics = library.minimal_surface(boundary=[fe.Dirichlet("boundary", STEEP)])
+    mesh = fe.Mesh.box((faces, faces), simplex=False, comm=PETSc.COMM_SELF)
+    return fe.Problem(mesh, physics, backend=backend, **({"degree": 2} | settings))
+
+
+@pytest.mark.parametrize("backend, most", [("cg_gpu", 12), ("sipg_gpu", 20)])
+def test_steep_data_from_nothing(backend, most):
+    problem = soap_film(backend)
+    u = problem.solve()
+    assert problem.newton_iterations <= most and problem.tried == [LINEAR]
+    again = soap_film(backend).solve(u)
+    assert (again - u).norm() < {"cg_gpu": 1e-6, "sipg_gpu": 0.05}[backend] * u.norm(), "penalties follow the way there"
+
+
+def test_the_start_is_the_linear_solution():
+    """Of f1 = (1 + u²) ∇u the harmonic one of first degree, its data exact at the nodes; of zero data none."""
+    mesh = fe.Mesh.box((5, 4), comm=PETSc.COMM_SELF)
+
+    def made(f1: str, g) -> fe.Problem:
+        return fe.Problem(mesh, fe.Physics({"u": 1}, "f0[0] = 0.0;", f1, boundary=[fe.Dirichlet("left", g)]), degree=1)
+
+    flux = "for (d = 0; d < dim; ++d) f1[d] = {}*u_x[d];"
+    harmonic = made(flux.format("1.0"), "g[0] = 1 + x[1];").solve()
+    problem = made(flux.format("(1 + u[0]*u[0])"), "g[0] = 1 + x[1];")
+    u = problem.create_vec()
+    problem.callbacks  # noqa: B018
+    assert first_guess._has_data(problem) and first_guess._linearized(problem, u)
+    assert (u - harmonic).norm() < 1e-5 * harmonic.norm()
+    assert not first_guess._has_data(made(flux.format("(1 + u[0]*u[0])"), 0.0))
+    assert made(flux.format("(1 + u[0]*u[0])"), 0.0).solve().norm() == 0
+
+
+@pytest.mark.full
+def test_a_trust_region_is_the_second_try():
+    problem = soap_film("sipg_gpu", 12)
+    u = problem.solve(problem.create_vec())
+    assert problem.tried == ["Newton's method from the guess", "a trust region from the guess"]
+    assert (u - soap_film("sipg_gpu", 12).solve()).norm() < 0.05 * u.norm()
+    assert problem.snes.getConvergedReason() > 0 and problem.snes.getType() == "newtonls"
+
+
+def test_the_end_says_what_was_tried():
+    """-Δu = exp(u) times more than there is a solution for."""
+    flux = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
+    physics = fe.Physics({"u": 1}, "f0[0] = -60*exp(u[0]);", flux, boundary=[fe.Dirichlet("boundary", "g[0] = 0.1;")])
+    problem = fe.Problem(fe.Mesh.box((4, 4), comm=PETSc.COMM_SELF), physics, degree=1)
+    with pytest.raises(fe.SolveError, match=f"; tried: {LINEAR}, then a trust region from .*, then .* from zero$"):
+        problem.solve()
+    with petsc_options(snes_max_it="3"), pytest.raises(fe.SolveError, match="after 3 steps; (?!.*tried)"):
+        fe.Problem(problem.mesh, physics, degree=1).solve()
+
+
+def test_steps_of_linear_solves_that_run_out_of_patience_are_used(monkeypatch):
+    monkeypatch.setattr(direct, "MOST", 0)
+    monkeypatch.setattr(direct, "IN_NEWTON", 4)
+    problem = soap_film("cg_gpu", degree=1)
+    problem.solve()
+    assert problem.newton_iterations <= 30 and problem.linear_iterations <= 4 * problem.newton_iterations
+    assert problem.snes.getKSP().getTolerances()[3] == 10_000
