@@ -78,7 +78,6 @@ def everything(mpirun, tmp_path_factory):
     return done, folder
 
 
-@pytest.mark.quick
 def test_all_ways_to_solve_are_seen(everything):
     done, folder = everything
     assert done.returncode == 0, done.stdout + done.stderr

@@ -128,6 +128,7 @@ def test_there_are_twenty_random_agglomerations():
 
 
 @pytest.mark.parametrize("cell, faces, count, seed", CASES)
+@pytest.mark.full
 def test_the_papers_scheme(cell, faces, count, seed):
     """Approach 1 = approach 2 = the matrix-free product = the oracle."""
     mesh = box_mesh(cell, faces, seed=seed)

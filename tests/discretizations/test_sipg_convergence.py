@@ -55,7 +55,9 @@ def errors(cell: str, degree: int, level: int, is_bent: bool) -> tuple[float, fl
     return found["L2"], found["H1"], mesh.num_cells
 
 
-@pytest.mark.parametrize("cell, degree, is_bent", TABLE)
+@pytest.mark.parametrize(
+    "cell, degree, is_bent", [pytest.param(*row, marks=pytest.mark.full if DIM[row[0]] == 3 else ()) for row in TABLE]
+)
 def test_convergence(cell, degree, is_bent, record_property):
     coarse, fine, l2_bound, h1_bound = TABLE[cell, degree, is_bent]
     l2, h1, cells = zip(*(errors(cell, degree, level, is_bent) for level in (coarse, fine)), strict=True)

@@ -158,7 +158,7 @@ def test_every_example_is_listed():
     assert sorted(RUNS) == sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
 
 
-QUICK = ("demo", "poisson", "heat")  # the first page, all schemes, time
+QUICK = ("demo", "poisson")  # the first page, all schemes
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,6 @@ def test_example(mpirun, name, ranks, arguments, expected):
         assert least <= float(found.group(1)) <= most, said
 
 
-@pytest.mark.quick
 def test_report_of_an_example(mpirun, tmp_path):
     report = tmp_path / "report.json"
     mpirun(2, "examples/poisson.py", "-dm_plex_box_faces", "8,8", "-fe_degree", "2", "-fe_report", report)

@@ -61,6 +61,7 @@ def test_diagonal(cell, physics, degree):
     assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
 
 
+@pytest.mark.full
 def test_diagonal_of_a_nonlinear_physics_in_time():
     """At a state, with a rate, a shift, auxiliary fields, natural and essential conditions, two components."""
     mesh = box_mesh("quadrilateral", (4, 3), comm=PETSc.COMM_SELF)

@@ -7,7 +7,7 @@ import pytest
 from petsc4py import PETSc
 from petsc_options import petsc_options
 from sample_condensed import LAPLACE, by_name
-from sample_meshes import SHAPES, bent, box_mesh
+from sample_meshes import bent, box_mesh
 from sample_physics import everything_on_one_field
 from taylor import assert_second_order
 
@@ -77,6 +77,7 @@ def test_symmetric_physics_is_symmetric_positive(name, cell, is_bent):
     assert product(found, x, y).dot(y) > 0
 
 
+@pytest.mark.full
 def test_the_form_is_affine_in_theta():
     """A(1) + A(-1) = 2 A(0), and only A(1) is symmetric."""
     found = {theta: problem("tensor", "triangle", 2, sipg_theta=theta) for theta in (1, 0, -1)}
@@ -88,7 +89,10 @@ def test_the_form_is_affine_in_theta():
     assert abs(turned - ay[-1].dot(x)) > 1e-6 * abs(turned)
 
 
-@pytest.mark.parametrize("cell", SHAPES)
+@pytest.mark.parametrize(
+    "cell",
+    ["triangle", "hexahedron", *(pytest.param(c, marks=pytest.mark.full) for c in ("quadrilateral", "tetrahedron"))],
+)
 def test_fused_is_split(cell):
     """Residual and product with every input of the contract: nonlinear, auxiliary fields, rates, mixed conditions."""
     physics = everything_on_one_field()

@@ -165,6 +165,7 @@ def test_constant_coefficients(cell, degree):
 
 @pytest.mark.parametrize("cell", SHAPES)
 @pytest.mark.parametrize("penalty", ["shahbazi", "paper"])
+@pytest.mark.full
 def test_congruent_cells_share_their_data(cell, penalty):
     mesh = fe.Mesh.box(GRIDS[cell])
     sample = Sample(Uncompiled(mesh, laplace(), 2, "affine", sipg_penalty=penalty), mesh.num_cells)

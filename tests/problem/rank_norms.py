@@ -18,11 +18,11 @@ def norms(mpirun, script, ranks: int, *runs: str) -> dict:
     return json.loads(mpirun(ranks, script, *runs).stdout.splitlines()[-1])
 
 
-def norms_of(mpirun, script, runs: dict[int, tuple[str, ...]]):
+def norms_of(mpirun, script, runs: dict[int, tuple[str, ...]], alone: bool = False):
     """A function of ranks and run, for the runs {ranks: runs} of a script: those on as many ranks start with the first
-    that is asked for."""
-    on = cache(lambda ranks: norms(mpirun, script, ranks, *runs[ranks]))
-    return lambda ranks, run: on(ranks)[str(run)]
+    that is asked for, unless each is to start alone."""
+    on = cache(lambda ranks, started: norms(mpirun, script, ranks, *started))
+    return lambda ranks, run: on(ranks, (str(run),) if alone else runs[ranks])[str(run)]
 
 
 def assert_same(found: dict, expected: dict, tolerance: float) -> float:

@@ -22,6 +22,7 @@ def problem_of(backend: str) -> Problem:
 
 
 @pytest.mark.parametrize("backend", DEGREES)
+@pytest.mark.full
 def test_differences_converge_as_derivatives_do(backend):
     """By `solve`, and by a SNES of the user's own: the same solution in as many steps of Newton's method."""
     problem = problem_of(backend)

@@ -55,7 +55,9 @@ def refused(backend: str) -> None:
             problem.solve()
 
 
-@pytest.mark.parametrize("backend", ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu"))
+@pytest.mark.parametrize(
+    "backend", ("cg_gpu", "hdg_gpu", *(pytest.param(name, marks=pytest.mark.full) for name in ("sipg_gpu", "poly_gpu")))
+)
 def test_the_sentence_names_a_direct_solver_that_solves_it(backend):
     refused(backend)
     with petsc_options(ksp_type="preonly", pc_type="lu"):
@@ -63,6 +65,7 @@ def test_the_sentence_names_a_direct_solver_that_solves_it(backend):
         assert problem.errors(problem.solve())["L2"] < 3e-2
 
 
+@pytest.mark.full
 def test_waves_of_hybridized_schemes_are_told_of_the_direct_solver():
     problem = fe.Problem(fe.Mesh.box((8, 8), simplex=False), waves("u"), backend="hdg_gpu", degree=3)
     with (

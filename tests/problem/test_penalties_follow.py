@@ -37,6 +37,7 @@ def test_one_run_with_penalties_of_states_before_stands_still(problem):
     assert problem.snes.getConvergedReason() < 0
 
 
+@pytest.mark.full
 def test_converges_from_zero(problem):
     u = np.abs(problem.cell_values(problem.solve())["u"]).max()
     assert EPS * u + u**3 / 3 == pytest.approx(TORSION, rel=0.01)

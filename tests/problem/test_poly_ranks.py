@@ -16,8 +16,8 @@ RANKS = [(1, 2), (2, 3), pytest.param(3, 4, marks=pytest.mark.quick), (4, 5), (7
 
 
 @pytest.fixture(scope="module")
-def runs(mpirun):
-    return norms_of(mpirun, SCRIPT, RUNS)
+def runs(mpirun, request):
+    return norms_of(mpirun, SCRIPT, RUNS, alone=request.config.getoption("--quick"))
 
 
 @pytest.mark.parametrize("ranks, seed", RANKS)

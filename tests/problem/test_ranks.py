@@ -18,8 +18,8 @@ RANKS = [(1, 2), (2, 3), pytest.param(3, 4, marks=pytest.mark.quick), (4, 5), (7
 
 
 @pytest.fixture(scope="module")
-def found(mpirun):
-    return norms_of(mpirun, SCRIPT, RUNS)
+def found(mpirun, request):
+    return norms_of(mpirun, SCRIPT, RUNS, alone=request.config.getoption("--quick"))
 
 
 @pytest.fixture(scope="module")

@@ -149,6 +149,7 @@ def test_orders_in_space_and_time(space, degree, record_property):
     assert unknowns == [n * n * functions for n in sizes]
 
 
+@pytest.mark.full
 def test_total_degree_loses_little():
     """P_p has the errors of P_{p,p} times a number near one, with half the unknowns."""
     problem = problem_of(HEAT, squares(4), 2, faces=8)
@@ -242,6 +243,7 @@ def test_matrices_of_steady_coefficients_are_assembled_once(physics, times, monk
         assert len(calls) == 2, "another length"
 
 
+@pytest.mark.full
 def test_constants_that_change_are_seen():
     ends = []
     for values in ((1.0, 3.0), (3.0, 3.0)):

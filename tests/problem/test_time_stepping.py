@@ -70,7 +70,7 @@ def test_no_time_is_special(method):
     assert (found[0] - other).norm() > 0.1 * found[0].norm()
 
 
-@pytest.mark.parametrize("backend", ["cg_gpu", "hdg_gpu"])
+@pytest.mark.parametrize("backend", [pytest.param("cg_gpu", marks=pytest.mark.full), "hdg_gpu"])
 def test_newton_in_time(backend):
     found, error = orders(problem_in_time(NONLINEAR, backend=backend), {"ts_type": "bdf"})
     assert 1.7 < found < 2.6 and 1e-6 < error < 1e-3, (found, error)
