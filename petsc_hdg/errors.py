@@ -55,6 +55,10 @@ class SolveError(PetscHdgError):
     """A solver failed or is set up in a way that cannot work."""
 
 
+class LeftSolverError(SolveError):
+    """PETSc was left by an error within a solve: its vectors may be locked, and nothing else is tried with them."""
+
+
 class Alone(BaseException):
     """An error of one rank of which the others cannot hear, since they are inside a call of all ranks: it ends the
     program (see run.py), and `except Exception` of a script does not take it for one that all ranks have caught."""

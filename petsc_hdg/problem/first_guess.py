@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from petsc4py import PETSc
 
-from ..errors import SolveError
+from ..errors import LeftSolverError, SolveError
 from ..operators import ConformingSubspace
 from ..options import is_given
 from . import diagnosis, direct, following, methods, solvers
@@ -58,6 +58,8 @@ def _attempt(problem, u: PETSc.Vec, name: str, part: float = 1.0) -> SolveError 
     snes.setTolerances(rtol=part * rtol)
     try:
         following.solve(problem, u)
+    except LeftSolverError:
+        raise
     except SolveError as error:
         return error
     finally:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from petsc4py import PETSc
 
-from ..errors import OptionError, SolveError, causes, collectively, our_error
+from ..errors import LeftSolverError, OptionError, SolveError, causes, collectively, our_error
 from ..given import plural
 from ..mesh.petsc_c import reason, vec_type_of
 from ..operators.advice import advice
@@ -28,12 +28,14 @@ def agreed(comm, solver: PETSc.Object | None = None):
         except BaseException as error:  # an interrupt too
             if solver is not None and _within_multigrid(error):
                 solver.incRef()
-            if not isinstance(error, PETSc.Error):
-                raise
-            found = our_error(error) or _cause(error)
+            found = (our_error(error) or _cause(error)) if isinstance(error, PETSc.Error) else error
+            if solver is not None and type(found) is SolveError:
+                left = LeftSolverError(str(found))
+                vars(left).update(vars(found))  # which ranks know of it
+                raise left from error
             if found is not None:
                 raise found from None
-            raise SolveError(
+            raise LeftSolverError(
                 f"PETSc's solvers failed ({reason(error)}); check the options -ksp_type, -pc_type and theirs"
             ) from error
 
