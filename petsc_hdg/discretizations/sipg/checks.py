@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import PhysicsError
+from ..condensed.symmetry import fields_without_own_terms
 from ..degree_checks import check_one_degree
 from ..samples import random_inputs
 from .neighbours import MOST_NATURAL
@@ -43,13 +44,11 @@ def _check_saddle(physics, dim: int) -> None:
     Stokes flow: nothing holds its jumps, and in spaces of one degree no stable pair does without."""
     depends = _dependences(physics, dim)
     starts = [f.offset for f in physics.fields]
-    value, by_state, by_flux, both = (
-        np.logical_or.reduceat(np.logical_or.reduceat(block, starts, 0), starts, 1) for block in depends
-    )
-    follows, coupled = value | by_state | by_flux | both, by_state | by_flux
-    for own, other in np.argwhere(coupled & coupled.T):
-        if not follows[own, own]:
-            names = [physics.fields[i].name for i in (own, other)]
+    by_fields = np.logical_or.reduceat(np.logical_or.reduceat(depends[1] | depends[2], starts, 0), starts, 1)
+    without = fields_without_own_terms(physics, dim)
+    for own, other in np.argwhere(by_fields & by_fields.T):
+        names = [physics.fields[i].name for i in (own, other)]
+        if names[0] in without:
             raise PhysicsError(
                 f"physics '{physics.name}' has no '{names[0]}' in the equation of '{names[0]}', which couples to "
                 f"'{names[1]}' by gradient and divergence (a saddle point), and discontinuous fields of one degree are "
