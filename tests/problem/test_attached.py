@@ -87,7 +87,7 @@ def test_a_pc_that_the_user_gives_the_problems_solver_finds_a_matrix():
 def test_the_users_own_ts_with_hybridizable_dg(method):
     """PETSc's line search (bt) asks for one product, alpha scales residuals; rosw has but one linear solve a stage."""
     if method == "arkimex" and hasattr(PETSc.TS.Type, "DIRK"):
-        pytest.skip("this ARKIMEX begins with the mass matrix, which hdg_gpu has not")
+        pytest.skip("this ARKIMEX begins with the mass matrix, which hdg_gpu does not have")
     problem, ends = problem_in_time(HEAT, backend="hdg_gpu"), []
     for own in (True, False):
         with petsc_options(ts_type=method, ts_adapt_type="none"):
