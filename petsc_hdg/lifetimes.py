@@ -56,18 +56,18 @@ def destroy(comm=None, collect: bool = True) -> None:
     for _ in range(ROUNDS if collect else 1):
         if collect:
             gc.collect()
-        for each in filter(None, (PETSc.COMM_SELF, comm)):
-            _clean(each)
+        _clean(*filter(None, (PETSc.COMM_SELF, comm)))
 
 
-def _clean(comm) -> None:
-    """Destroy what is listed. Collective.
+def _clean(*comms) -> None:
+    """Destroy what is listed on communicators. Collective.
 
     Python's objects outlive this call: PETSc loses what they, freed with the attribute or the context of a PETSc object
     that it destroys here, would list meanwhile. That comes next time.
     """
     alive = gc.get_objects()
-    PETSc.garbage_cleanup(comm)
+    for comm in comms:
+        PETSc.garbage_cleanup(comm)
     del alive
 
 

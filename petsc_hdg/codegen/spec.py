@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -77,24 +77,27 @@ class KernelSpec:
     @cached_property
     def _source(self) -> str:
         parts = [f"#define REAL_BYTES {self.real_bytes}\n", _located(_COMMON, kernel_text(_COMMON))]
+        provided = {"REAL_BYTES", *_names(kernel_text(_COMMON)), *self.macros, *self.tables}
         if self.physics:
             if _PETSC in kernel_names():
                 parts.append(_located(_PETSC, kernel_text(_PETSC)))
+                provided |= _names(kernel_text(_PETSC))
             parts.append(_located("physics", self.physics))
+            provided |= _names(self.physics)
         parts.append(_located("sizes", preamble_text(self.macros, self.tables, self.precision)))
         for source in self.sources:
             text = kernel_text(source)
-            self._check_needs(source, text, "".join(parts))
+            self._check_needs(source, text, provided)
             parts.append(_located(source, text))
+            provided |= _names(text)
         return "".join(parts)
 
-    def _check_needs(self, source: str, text: str, before: str) -> None:
+    def _check_needs(self, source: str, text: str, provided: set[str]) -> None:
         needs = needed_names(text)
         if needs is None:
             raise DeviceError(
                 f"kernel file {source} has no '// needs:' line in its header comment; write '// needs: none' if so"
             )
-        provided = set(re.findall(r"[A-Za-z_]\w*", _without_comments(before)))
         missing = [name for name in needs if name not in provided]
         if missing:
             raise DeviceError(
@@ -102,10 +105,12 @@ class KernelSpec:
             )
 
 
+@lru_cache(maxsize=256)
+def _names(text: str) -> frozenset[str]:
+    """Identifiers in a text outside of its comments."""
+    return frozenset(re.findall(r"[A-Za-z_]\w*", re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)))
+
+
 def _located(name: str, text: str) -> str:
     """`text` under a #line directive, so that compiler messages name `name` and its own line numbers."""
     return f'#line 1 "{name}"\n{text}' + ("" if text.endswith("\n") else "\n")
-
-
-def _without_comments(text: str) -> str:
-    return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)

@@ -8,6 +8,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
+from petsc_hdg.codegen.library import kernel_text
 from petsc_hdg.device.cache import Entry, warn
 from petsc_hdg.device.messages import errors
 from petsc_hdg.device.platforms import opencl
@@ -15,6 +16,7 @@ from petsc_hdg.errors import DeviceError, PetscHdgError, PhysicsError
 
 MOST_THREADS = 8  # that compile at a time
 POCL = "Portable Computing Language"
+WITHOUT_HEADER = "-D_OPENCL_H_"  # PoCL's compiler finds its header of built-in functions read already
 
 
 def build_options(precision: str) -> list[str]:
@@ -108,8 +110,8 @@ def _loaded(device, spec, entry: Entry):
             made = cl.Program(device.context, [device.cl_device], [kept])
             return made.build(devices=[device.cl_device], cache_dir=False)
         source = spec.program_source()
-        return _build(_created(device, source), device, spec) if kept == source.encode() else None
-    except cl.Error:
+        return _built(device, spec, source) if kept == source.encode() else None
+    except (cl.Error, _NotBuilt):
         return None
 
 
@@ -117,12 +119,10 @@ def _compiled(device, spec, entry: Entry):
     cl = opencl()
     source = spec.program_source()
     entry.write("program.cl", source.encode())
-    program = _created(device, source)
     try:
-        _build(program, device, spec)
-    except cl.Error as error:
-        log = program.get_build_info(device.cl_device, cl.program_build_info.LOG) or str(error)
-        raise _build_error(device, spec, entry, source, log) from error
+        program = _built(device, spec, source)
+    except _NotBuilt as error:
+        raise _build_error(device, spec, entry, source, str(error)) from error.__cause__
     binaries = [source.encode()] if compiles_at_launch(device) else program.get_info(cl.program_info.BINARIES)
     if binaries and binaries[0]:
         entry.write_binary(bytes(binaries[0]))
@@ -130,14 +130,29 @@ def _compiled(device, spec, entry: Entry):
     return program
 
 
-def _created(device, source: str):
-    program = opencl().Program(device.context, source)
+def _built(device, spec, source: str):
+    """The program of a source; PoCL's with our short declarations of built-in functions, if it takes them."""
+    options = build_options(spec.precision)
+    if device.platform.startswith(POCL):
+        try:
+            return _build(device, kernel_text("builtins.clh") + source, [*options, WITHOUT_HEADER])
+        except _NotBuilt:
+            pass  # a mistake in the text, a function that is not declared there, or another PoCL
+    return _build(device, source, options)
+
+
+class _NotBuilt(Exception):
+    """The compiler's log of a program that it refuses."""
+
+
+def _build(device, source: str, options: list[str]):
+    cl = opencl()
+    program = cl.Program(device.context, source)
     _ = program.int_ptr  # creates the program now: pyopencl's own cache of binaries is then left out
-    return program
-
-
-def _build(program, device, spec):
-    return program.build(build_options(spec.precision), devices=[device.cl_device], cache_dir=False)
+    try:
+        return program.build(options, devices=[device.cl_device], cache_dir=False)
+    except cl.Error as error:
+        raise _NotBuilt(program.get_build_info(device.cl_device, cl.program_build_info.LOG) or str(error)) from error
 
 
 def _build_error(device, spec, entry: Entry, source: str, log: str) -> DeviceError | PhysicsError:

@@ -10,6 +10,7 @@ from agreement import assert_close, jacobian, random_state, residual
 from test_builtin_functions import DIFFERENTIABLE, all_in_one
 from test_language import BODIES, physics_of
 
+from petsc_hdg.device import build
 from petsc_hdg.physics import library
 
 cl = pytest.importorskip("pyopencl")
@@ -52,13 +53,16 @@ def queue():
     return cl.CommandQueue(cl.Context(devices[:1]))
 
 
-def evaluate(queue, physics, dim: int, state: dict) -> np.ndarray:
-    """f0, f1, df0, df1 on the device."""
+def evaluate(queue, physics, dim: int, state: dict, declared: bool = False) -> np.ndarray:
+    """f0, f1, df0, df1 on the device.   declared: whether our file declares built-in functions, PoCL's header none."""
     sizes = {"C": physics.num_components, "D": dim, "A": physics.num_auxiliary, "K": len(physics.constants)}
     macros = "".join(f"#define {name} {value}\n" for name, value in sizes.items())
     texts = [(_KERNELS / name).read_text() for name in ("common.clh", "petsc.clh")]
     source = "#define REAL_BYTES 8\n" + "".join(texts) + physics.device_source(dim) + macros + _KERNEL
-    kernel = cl.Program(queue.context, source).build(options=["-cl-std=CL1.2", "-Werror"]).evaluate
+    if declared:
+        source = (_KERNELS / "builtins.clh").read_text() + source
+    options = ["-cl-std=CL1.2", "-Werror", *([build.WITHOUT_HEADER] if declared else [])]
+    kernel = cl.Program(queue.context, source).build(options=options).evaluate
     names = ("u", "u_t", "u_x", "du", "du_t", "du_x", "a", "a_x", "x")
     values = np.concatenate([*(np.ravel(state[name]) for name in names), physics.constant_values, [0.0]])
     out = np.full(2 * physics.num_components * (1 + dim), np.nan)
@@ -85,6 +89,8 @@ def test_every_builtin_function(queue):
     for half in (0, actual.size // 2):
         for number, (name, _) in enumerate(DIFFERENTIABLE):
             assert actual[half + number] == pytest.approx(wanted[half + number], rel=1e-12, abs=1e-13), name
+    if queue.context.devices[0].platform.name.startswith(build.POCL):
+        np.testing.assert_array_equal(evaluate(queue, physics, 1, state, declared=True), actual)
 
 
 @pytest.mark.parametrize("name", ["helper in place", "2D array", "names of OpenCL", "switch block", "helper value"])
