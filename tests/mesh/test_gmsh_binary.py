@@ -1,4 +1,4 @@
-"""Binary files of MSH 2.2 are counted through before PETSc reads them."""
+"""Binary files of MSH 2.2 are counted through before PETSc reads them; remarks before the head are left out."""
 
 from __future__ import annotations
 
@@ -31,6 +31,16 @@ def test_a_binary_file_is_read(tmp_path):
     (tmp_path / "binary.msh").write_bytes(binary())
     found, expected = Mesh.from_file(tmp_path / "binary.msh"), Mesh.from_file(TEXT)
     assert found.num_cells == expected.num_cells and found.labels == expected.labels
+
+
+@pytest.mark.parametrize("mark", (b"", b"\xef\xbb\xbf"), ids=("plain", "byte order mark"))
+def test_remarks_before_the_head(tmp_path, mark):
+    (tmp_path / "remarks.msh").write_bytes(mark + b"$Comments\n$MeshFormat is below\n$EndComments\n" + binary())
+    found, expected = Mesh.from_file(tmp_path / "remarks.msh"), Mesh.from_file(TEXT)
+    assert found.num_cells == expected.num_cells and found.labels == expected.labels
+    (tmp_path / "cut.msh").write_bytes((tmp_path / "remarks.msh").read_bytes()[:-200])
+    with pytest.raises(MeshError, match=f"Mesh file {tmp_path / 'cut.msh'} has a damaged section"):
+        Mesh.from_file(tmp_path / "cut.msh")
 
 
 def test_flipped_bits_are_refused_or_harmless(tmp_path):

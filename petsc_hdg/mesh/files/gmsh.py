@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,12 +18,41 @@ from ..labels import INTERNAL, mark, stratum_points, values_of
 from . import gmsh_check
 from .meshio_file import flat
 
-_HEADER_LINES = 100_000
+_HEADER_LINES, _HEADER_BYTES = 100_000, 1_000_000
+_REMARKS = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*\$Comments\b.*?\$EndComments[^\n]*\n)*", re.DOTALL)
 _RESERVED = INTERNAL | {"Cell Sets", "Face Sets", "Edge Sets", "Vertex Sets"}  # names of labels that PETSc makes
 
 
 def read(path: Path, comm):
     """DMPlex with all cells on rank 0, labels by physical names, or numbers of groups without one. Raises MeshError."""
+    with tempfile.TemporaryDirectory() as folder:
+        with collectively(comm):
+            plain = _without_remarks(path, Path(folder)) if comm.rank == 0 else path
+        plain = comm.bcast(plain)
+        try:
+            return _read(plain, comm)
+        except MeshError as error:
+            raise MeshError(str(error).replace(str(plain), str(path))) from None
+
+
+def _without_remarks(path: Path, folder: Path) -> Path:
+    """The file, or a copy in the folder without the byte order mark and $Comments that stand before $MeshFormat, which
+    PETSc's reader does not skip."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_HEADER_BYTES)
+            remarks = _REMARKS.match(head).end()
+            if not remarks:
+                return path
+            with open(folder / path.name, "wb") as copy:
+                file.seek(remarks)
+                shutil.copyfileobj(file, copy)
+    except OSError as error:
+        raise MeshError(f"Mesh file {path} cannot be read: {error.strerror}.") from None
+    return folder / path.name
+
+
+def _read(path: Path, comm):
     version, names = 0.0, {}
     with collectively(comm):
         if comm.rank == 0:
