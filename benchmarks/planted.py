@@ -280,7 +280,11 @@ def found_by(copy: Path, name: str, line: int, new: str, known: dict) -> tuple[s
     failed = re.search(r"^(?:FAILED|ERROR) (.*?)(?: - |$)", done.stdout, re.MULTILINE)
     if done.returncode == 0:
         return "survived", ""
-    return "found", failed[1] if failed else f"exit {done.returncode}"
+    test = failed[1] if failed else f"exit {done.returncode}"
+    if "::" not in test:  # a mistake that ends an import, or tests that cannot be collected together
+        command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", f"@{listed}"]
+        subprocess.run(command, cwd=copy, env=_environment(copy), check=True, capture_output=True)
+    return "found", test
 
 
 def _left_behind(folder: str, names: list[str]) -> set[str]:

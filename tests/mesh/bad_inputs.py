@@ -3,8 +3,8 @@
 import bad_polytopes
 import meshio
 import numpy as np
-from conftest import MESHES
 from petsc4py import PETSc
+from shuffled_boxes import MESHES
 
 from petsc_hdg.mesh import Mesh
 

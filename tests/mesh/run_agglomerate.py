@@ -9,8 +9,8 @@ import petsc4py
 petsc4py.init(sys.argv)
 
 import numpy as np  # noqa: E402
-from conftest import MESHES, shuffled_box  # noqa: E402
 from mpi4py import MPI  # noqa: E402
+from shuffled_boxes import MESHES, shuffled_box  # noqa: E402
 
 from petsc_hdg.mesh import Mesh, agglomerate, coarsen, fewer_cells, polygons  # noqa: E402
 from petsc_hdg.mesh.whole_mesh import centroids  # noqa: E402

@@ -4,9 +4,9 @@ import hashlib
 import json
 
 import numpy as np
-from conftest import MESHES, shuffled_box
 from mpi4py import MPI
 from petsc4py import PETSc
+from shuffled_boxes import MESHES, shuffled_box
 
 import petsc_hdg as fe
 from petsc_hdg.mesh.whole_mesh import centroids

@@ -7,8 +7,8 @@ import petsc4py
 petsc4py.init(sys.argv)
 
 import numpy as np  # noqa: E402
-from conftest import MESHES, shuffled_box  # noqa: E402
 from mpi4py import MPI  # noqa: E402
+from shuffled_boxes import MESHES, shuffled_box  # noqa: E402
 from test_geometry import volume  # noqa: E402
 
 from petsc_hdg.mesh import Mesh  # noqa: E402

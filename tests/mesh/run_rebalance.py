@@ -1,9 +1,9 @@
 """Under mpiexec: cells dealt to the ranks by cost; names, overlap and solutions stay."""
 
 import numpy as np
-from conftest import MESHES
 from mpi4py import MPI
 from petsc4py import PETSc
+from shuffled_boxes import MESHES
 
 import petsc_hdg as fe
 from petsc_hdg.mesh.cell_values import cell_costs

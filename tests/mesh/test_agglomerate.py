@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import MESHES
 from mpi4py import MPI
+from shuffled_boxes import MESHES
 
 from petsc_hdg.errors import MeshError
 from petsc_hdg.mesh import Mesh, Polytopes, agglomerate, coarsen

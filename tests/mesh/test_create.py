@@ -3,8 +3,8 @@
 import meshio
 import numpy as np
 import pytest
-from conftest import MESHES, shuffled_box
 from petsc4py import PETSc
+from shuffled_boxes import MESHES, shuffled_box
 from test_geometry import volume
 from test_topology import check_against_closures
 

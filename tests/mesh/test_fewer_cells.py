@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from conftest import MESHES, shuffled_box
 from mpi4py import MPI
+from shuffled_boxes import MESHES, shuffled_box
 from test_polygons import qualities, volumes
 
 from petsc_hdg.errors import MeshError

@@ -4,7 +4,7 @@ import basix
 import meshio
 import numpy as np
 import pytest
-from conftest import MESHES
+from shuffled_boxes import MESHES
 
 from petsc_hdg.mesh import Mesh
 from petsc_hdg.mesh.quality import determinants, jacobians

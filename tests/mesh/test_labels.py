@@ -4,8 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import MESHES
 from petsc4py import PETSc
+from shuffled_boxes import MESHES
 
 import petsc_hdg as fe
 from petsc_hdg.errors import MeshError
