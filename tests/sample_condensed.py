@@ -6,6 +6,7 @@ from petsc_hdg.physics import Auxiliary, Dirichlet, Neumann, Physics, Robin, lib
 
 LAPLACE = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
 ZERO_LEFT = Dirichlet("left", "g[0] = 0.2 + x[1];")
+OBLIQUE = "for (d = 0; d < dim; ++d) f1[d] = 0.05*x[0]*u_x[dim - 1 - d] - 0.1*n[d]*u[0];"
 
 
 def tensor() -> Physics:
@@ -28,7 +29,7 @@ def convection() -> Physics:
         f1="for (d = 0; d < dim; ++d) f1[d] = a[0]*u_x[d] - (1 + d)*u[0];",
         auxiliary={"nu": Auxiliary(1, "cell"), "w": Auxiliary(1, "nodal")},
         constants={"beta": 0.7},
-        boundary=[ZERO_LEFT, Robin("right", "f0[0] = (n[0] + 1.5)*u[0] + 0.3*u_x[0] - x[1]*beta;")],
+        boundary=[ZERO_LEFT, Robin("right", "f0[0] = (n[0] + 1.5)*u[0] + 0.3*u_x[0] - x[1]*beta;", f1=OBLIQUE)],
         name="convection",
     )
 
@@ -69,13 +70,14 @@ def minimal_surface() -> Physics:
 
 
 def nonlinear() -> Physics:
-    """Diffusivity and reaction that depend on u, a Robin condition that is not linear and reads the gradient."""
+    """Diffusivity and reaction that depend on u, a Robin condition that is not linear, whose f0 and f1 read the
+    gradient."""
     return Physics(
         {"u": 1},
         f0="f0[0] = u[0]*u[0]*u[0] - 1 + x[0];",
         f1="for (d = 0; d < dim; ++d) f1[d] = (1 + a[0]*u[0]*u[0])*u_x[d];",
         auxiliary={"k": Auxiliary(1, "cell")},
-        boundary=[ZERO_LEFT, Robin("right", "f0[0] = u[0]*u[0] + 0.2*u_x[0]*n[0] + u[0];")],
+        boundary=[ZERO_LEFT, Robin("right", "f0[0] = u[0]*u[0] + 0.2*u_x[0]*n[0] + u[0];", f1=OBLIQUE)],
         name="nonlinear diffusion",
     )
 

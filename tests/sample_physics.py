@@ -5,6 +5,7 @@ from __future__ import annotations
 from petsc_hdg.physics import Auxiliary, Dirichlet, Field, Neumann, Physics, Robin
 
 SMOOTH = "u[0] = sin(x[0] + 0.5); for (d = 1; d < dim; ++d) u[0] *= cos(1.5*x[d] - 0.3);"
+SLOPES = "for (d = 0; d < dim; ++d) {{ f1[d] = {}*u_x[d]*a[1] - n[d]*t; f1[dim + d] = 0.3*u_t[0]*u[1]*x[d]; }}"
 
 
 def smooth_poisson() -> Physics:
@@ -48,8 +49,16 @@ def everything(pressure_offset: int = -1) -> Physics:
         boundary=[
             Dirichlet("left", "g[0] = 0.3 + x[0]; g[1] = t*x[1];", field="v"),
             Neumann("top", "g[0] = n[1]*x[0] + t*a[1]; g[1] = n[0];", field="v"),
-            Robin("right", "f0[0] = u[2]*u[0]*a[0]*n[0] + 0.2*u_t[1]; f0[1] = u[1]*u_x[0]*x[1]*beta;", field="v"),
+            Robin(
+                "right",
+                "f0[0] = u[2]*u[0]*a[0]*n[0] + 0.2*u_t[1]; f0[1] = u[1]*u_x[0]*x[1]*beta;",
+                "v",
+                f1=SLOPES.format("u[2]"),
+            ),
             Robin("bottom", "f0[0] = u[2]*u[2] + u[0]*n[1];", field="p"),
+            Robin(
+                "bottom", field="p", f1="for (d = 0; d < dim; ++d) f1[d] = n[d]*(u[2] - beta) + u[0]*u_x[2*dim + d];"
+            ),
         ],
         name="everything",
     )
@@ -73,7 +82,11 @@ def everything_on_one_field() -> Physics:
         boundary=[
             Dirichlet("left", "g[0] = 0.3 + x[0]; g[1] = t*x[1];"),
             Neumann("top", "g[0] = n[1]*x[0] + t*a[1]; g[1] = n[0];"),
-            Robin("right", "f0[0] = u[1]*u[0]*a[0]*n[0] + 0.2*u_t[1]; f0[1] = u[1]*u_x[0]*x[1]*beta;"),
+            Robin(
+                "right",
+                "f0[0] = u[1]*u[0]*a[0]*n[0] + 0.2*u_t[1]; f0[1] = u[1]*u_x[0]*x[1]*beta;",
+                f1=SLOPES.format("u[1]"),
+            ),
         ],
         name="everything on one field",
     )
@@ -90,7 +103,7 @@ def one_field() -> Physics:
         boundary=[
             Dirichlet("left", "g[0] = x[1];"),
             Neumann("top", "g[0] = x[0];"),
-            Robin("right", "f0[0] = u[0]*u[0];"),
+            Robin("right", "f0[0] = u[0]*u[0];", f1="f1[0] = u[0]*u_x[1]; f1[1] = n[0]*u_t[0];"),
         ],
     )
 

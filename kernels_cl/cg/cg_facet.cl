@@ -5,12 +5,6 @@
 // Arrays
 //   out  from `first` on: [NDOF, facet_stride] vectors and diagonals, [NDOF, NDOF, facet_stride] matrices; facet fastest
 
-// Contribution of a point to coefficient i.
-inline real facet_test(int i, TABLE const real *basis, const real *f0)
-{
-  return f0[DOF_COMP[i]] * basis[DOF_BASIS[i]];
-}
-
 __kernel void cg_facet_residual(FACET_ARGUMENTS)
 {
   const int facet = get_global_id(0);
@@ -20,9 +14,10 @@ __kernel void cg_facet_residual(FACET_ARGUMENTS)
   for (int i = 0; i < NDOF; ++i) r_e[i] = 0;
   for (int q = 0; q < NQF; ++q) {
     FACET_POINT
-    real f0[NC];
-    pw_boundary(condition, u, u_t, u_x, a, a_x, t, x, n, constants, f0);
-    for (int i = 0; i < NDOF; ++i) r_e[i] += weight * facet_test(i, basis, f0);
+    real f0[NC], f1[NC * DIM];
+    pw_boundary(condition, u, u_t, u_x, a, a_x, t, x, n, constants, f0, f1);
+    point_pull_back(&g, weight, f0, f1);
+    for (int i = 0; i < NDOF; ++i) r_e[i] += cg_test(i, basis, grad, f0, f1);
   }
   for (int i = 0; i < NDOF; ++i) out[first + i * facet_stride + facet] = r_e[i];
 }
@@ -36,10 +31,11 @@ __kernel void cg_facet_action(FACET_ARGUMENTS)
   for (int i = 0; i < NDOF; ++i) r_e[i] = 0;
   for (int q = 0; q < NQF; ++q) {
     FACET_POINT
-    real f0[NC];
+    real f0[NC], f1[NC * DIM];
     CG_DIRECTION(DU_E)
-    pw_boundary_jacobian(condition, u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, n, constants, f0);
-    for (int i = 0; i < NDOF; ++i) r_e[i] += weight * facet_test(i, basis, f0);
+    pw_boundary_jacobian(condition, u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, n, constants, f0, f1);
+    point_pull_back(&g, weight, f0, f1);
+    for (int i = 0; i < NDOF; ++i) r_e[i] += cg_test(i, basis, grad, f0, f1);
   }
   for (int i = 0; i < NDOF; ++i) out[first + i * facet_stride + facet] = r_e[i];
 }
@@ -53,10 +49,11 @@ __kernel void cg_facet_matrix(FACET_ARGUMENTS)
   for (int i = 0; i < NDOF; ++i) column[i] = 0;
   for (int q = 0; q < NQF; ++q) {
     FACET_POINT
-    real f0[NC];
+    real f0[NC], f1[NC * DIM];
     CG_TRIAL(j)
-    pw_boundary_jacobian(condition, u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, n, constants, f0);
-    for (int i = 0; i < NDOF; ++i) column[i] += weight * facet_test(i, basis, f0);
+    pw_boundary_jacobian(condition, u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, n, constants, f0, f1);
+    point_pull_back(&g, weight, f0, f1);
+    for (int i = 0; i < NDOF; ++i) column[i] += cg_test(i, basis, grad, f0, f1);
   }
   for (int i = 0; i < NDOF; ++i) out[first + ((size_t)i * NDOF + j) * facet_stride + facet] = column[i];
 }
@@ -69,10 +66,11 @@ __kernel void cg_facet_diagonal(FACET_ARGUMENTS)
   real sum = 0;
   for (int q = 0; q < NQF; ++q) {
     FACET_POINT
-    real f0[NC];
+    real f0[NC], f1[NC * DIM];
     CG_TRIAL(j)
-    pw_boundary_jacobian(condition, u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, n, constants, f0);
-    sum += weight * facet_test(j, basis, f0);
+    pw_boundary_jacobian(condition, u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, n, constants, f0, f1);
+    point_pull_back(&g, weight, f0, f1);
+    sum += cg_test(j, basis, grad, f0, f1);
   }
   out[first + j * facet_stride + facet] = sum;
 }

@@ -16,7 +16,7 @@ __kernel void cg_facet_transposed(FACET_ARGUMENTS)
     FACET_POINT
     real f0[NC], f1[NC * DIM];
     CG_DIRECTION(DU_E)
-    transposed_boundary_jacobian(condition, u, u_t, u_x, du, a, a_x, t, shift, x, n, constants, f0, f1);
+    transposed_boundary_jacobian(condition, u, u_t, u_x, du, du_x, a, a_x, t, shift, x, n, constants, f0, f1);
     point_pull_back(&g, weight, f0, f1);
     for (int i = 0; i < NDOF; ++i) r_e[i] += cg_test(i, basis, grad, f0, f1);
   }

@@ -1,5 +1,5 @@
 // Fluxes through facets weighted by the basis functions, one thread a facet: f1·n of the components that are essential
-// there, or what a natural condition gives the others. After cg_facet.clh.
+// there, or what a natural condition gives the others; its f1 sums to nothing over them. After cg_facet.clh.
 // needs: DIM NC NDOF NQF TIME
 //
 // Arrays
@@ -22,12 +22,14 @@ __kernel void cg_flux(FACET_ARGUMENTS)
         for (int d = 0; d < DIM; ++d) through[c] += f1[c * DIM + d] * n[d];
       }
     } else {
-      pw_boundary(condition, u, u_t, u_x, a, a_x, t, x, n, constants, f0);
+      pw_boundary(condition, u, u_t, u_x, a, a_x, t, x, n, constants, f0, f1);
       for (int c = 0; c < NC; ++c) through[c] = -f0[c];
     }
+    for (int k = 0; k < NC * DIM; ++k) f1[k] = condition < 0 ? 0 : -f1[k];
     for (int c = 0; c < NC; ++c)
       if ((facets[(3 + c) * facet_stride + facet] != 0) != (condition < 0)) through[c] = 0;
-    for (int i = 0; i < NDOF; ++i) r_e[i] += weight * through[DOF_COMP[i]] * basis[DOF_BASIS[i]];
+    point_pull_back(&g, weight, through, f1);
+    for (int i = 0; i < NDOF; ++i) r_e[i] += cg_test(i, basis, grad, through, f1);
   }
   for (int i = 0; i < NDOF; ++i) out[first + i * facet_stride + facet] = r_e[i];
 }

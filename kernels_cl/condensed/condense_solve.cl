@@ -1,7 +1,7 @@
 // Local nonlinear problems of a batch of cells, a group of threads a cell: damped Newton for the interior at a given
 // trace, then the residual of the trace. Where it fails from the interior that is given, it begins again at the mean of the
 // trace's nodes; where it fails from there too, the interior stays as it was.
-// needs: NI NT NC NQ SIZE THREADS CELLS CHUNK SCRATCH
+// needs: NI NT NC NQ BOUNDARY_ROWS SIZE THREADS CELLS CHUNK SCRATCH
 //
 // Arrays (see condense_point.clh for the others), for cells first ... first + num_cells - 1 of this rank
 //   interior  [NE, stride]  first guess on entry, solution on return, or the guess without one
@@ -47,6 +47,9 @@ void condense_solve(CONDENSE_ARGUMENTS, int most_steps, real tolerance, __global
     CONDENSE_VOLUME(true, s, blocks, ADD_POINT)
 #if JUMPS
     CONDENSE_JUMPS(s, blocks, least, ADD_JUMP)
+#endif
+#if BOUNDARY_ROWS > 1  // f0_bd is tested by the trace alone
+    CONDENSE_NATURAL(true, s, blocks, masks, ADD_POINT)
 #endif
     tile_eliminate(entry, row0, column0, NE, rows, columns);
     EACH_COLUMN(b) if (COLUMN(b) == SIZE) EACH_ROW(a) if (ROW(a) < SIZE) step[ROW(a)] = ENTRY(a, b);

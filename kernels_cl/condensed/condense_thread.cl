@@ -114,7 +114,8 @@ void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global re
       condense_boundary(false, mask, FACET_OP + q * NP * NF, AUX_AT(FACET_AUX_BASIS, q, AUX_NODES),
                         AUX_AT(FACET_AUX_GRAD, q, AUX_NODES * DIM), FACET_GEO + q * NNODES, FACET_NORMALS + f * DIM, &g,
                         FACET_WEIGHTS[q], t, constants, aux_e, s, block);
-      EACH_ROW(i) sums[i] += FACET_OP[q * NP * NF + i] * block[NR];
+      for (int r = 0; r < BOUNDARY_ROWS; ++r)
+        EACH_ROW(i) sums[i] += FACET_OP[(q * NP + r) * NF + i] * block[r * BLOCK_PITCH + NR];
     }
   }
 #endif

@@ -57,7 +57,7 @@ __kernel void sipg_affine_simplex_data(SIPG_ARGUMENTS, __global real *data, __gl
       strength = 0;
       for (int k = 0; k < 31; ++k)
         if (kind[1] >> k & 1) {
-          pw_boundary_jacobian(k, zero, zero, zero, &one, &shift, zero, a, a_x, t, shift, x, n, constants, f0);
+          pw_boundary_jacobian(k, zero, zero, zero, &one, &shift, zero, a, a_x, t, shift, x, n, constants, f0, f1);
           strength += f0[0];
         }
     }

@@ -4,7 +4,7 @@
 // 1. own values, geometry and links   2. at each node the fluxes of the interior and of its facets to other cells, tested
 // 3. rows written   4. the few facets on the boundary, added.
 //
-// needs: DIM NC NB N NQF NNODES NFACETS GEO_FACET CELLS TIME STATE THETA D1 GEO_ORDER
+// needs: DIM NC NB N NQF NNODES NFACETS GEO_FACET CELLS TIME STATE FLUX_F1 D1 GEO_ORDER
 //
 // Sizes
 //   CELLS  work-items of a work-group
@@ -50,7 +50,7 @@ INLINE void boundary_point(const Work *w, const real *constants, int direction, 
   point_pull_back(&g, p.weight, f0, f1);
   for (int c = 0; c < NC; ++c) {
     row[(c * NB + node) * width] += f0[c];
-#if THETA != 0
+#if FLUX_F1
     for (int r = 0; r < DIM; ++r)
       for (int k = 0; k < N; ++k)
         row[(c * NB + node + (k - at[r]) * STRIDE(r)) * width] += D1[at[r] * N + k] * f1[c * DIM + r];

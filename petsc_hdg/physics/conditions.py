@@ -31,10 +31,11 @@ class Neumann:
 
 @dataclass(frozen=True)
 class Robin:
-    """f1·n = -f0 on `label`, f0 being PETSc's boundary function f0_bd: it writes f0[c] and may use the solution as
-    well.
+    """∫ φ·f0 + ∇φ:f1 ds on `label`, PETSc's boundary functions f0_bd and f1_bd: they write f0[c] and f1[c*dim + d], and
+    may use the solution and its gradient as well. f0 alone says f1·n = -f0; None is zero.
     """
 
     label: str
-    f0: object
+    f0: object = None
     field: str | None = None
+    f1: object = None

@@ -16,7 +16,8 @@ class Dependence:
     on_place    whether they may read x or the solution (or n, in a stabilization)
     auxiliary   components of auxiliary data that they may read, ascending
     constants   numbers of constants that they may read, ascending
-    natural     of each natural condition 0: it adds nothing to matrices, 1: the same on every facet, 2: it reads x or n
+    natural     of each natural condition 0: it adds nothing to matrices, 1: the same on every facet, 2: it reads x or
+                n, or it multiplies gradients
     on_time     whether they may read t
     """
 
@@ -34,7 +35,11 @@ def dependence(instance, with_stabilization: bool) -> Dependence:
     programs += [form.program for form in instance.stabilization] if with_stabilization else []
     programs = [program for program in programs if program is not None]
     robin = [form.derivative for form in instance.natural]
-    natural = tuple(0 if p is None else 1 + int(varies_in_cell(p, _NOTHING)) for p in robin)
+    slopes = [form.term.kind == "f1" for form in instance.natural]
+    natural = tuple(
+        0 if p is None else 1 + int(is_slope or varies_in_cell(p, _NOTHING))
+        for p, is_slope in zip(robin, slopes, strict=True)
+    )
     on_place = not instance.is_linear or any(varies_in_cell(p, _NOTHING) for p in programs)
     read = [p for p in (*programs, *robin) if p is not None]
     components = range(instance.num_auxiliary)

@@ -136,27 +136,28 @@ def _branches(cases: list[list[str]]) -> list[str]:
 
 
 def _boundary(instance: Instance) -> str:
-    lines = [_zero("f0", instance.num_components), *_branches([_natural(form) for form in instance.natural])]
-    return _function(f"pw_boundary(int condition, {_INPUTS}, {_POINT}, {_BOUNDARY_END}, real *f0)", lines)
+    cases = _branches([_natural(form, instance.dim) for form in instance.natural])
+    lines = [_zero("f0", instance.num_components), _zero("f1", instance.num_components * instance.dim), *cases]
+    return _function(f"pw_boundary(int condition, {_INPUTS}, {_POINT}, {_BOUNDARY_END}, real *f0, real *f1)", lines)
 
 
-def _natural(form: Form) -> list[str]:
+def _natural(form: Form, dim: int) -> list[str]:
+    if form.term.kind in ("f0", "f1"):
+        return [_call(form.program, _place(form, dim))]
     offset, components = form.term.field.offset, form.term.field.components
-    if form.term.kind == "f0":
-        return [_call(form.program, _at("f0", offset))]
     subtract = f"for (int i = 0; i < {components}; ++i) f0[{offset} + i] = -g[i];"
     return [f"real g[{components}] = {{0}};", _call(form.program, "g"), subtract]
 
 
 def _boundary_jacobian(instance: Instance) -> str:
     cases = [
-        [_call(form.derivative, _at("df0", form.term.field.offset))] if form.derivative else []
+        [_call(form.derivative, _place(form, instance.dim, "d"))] if form.derivative else []
         for form in instance.natural
     ]
-    head = (
-        f"pw_boundary_jacobian(int condition, {_INPUTS}, {_RATES}, {_POINT}, real u_tshift, {_BOUNDARY_END}, real *df0)"
-    )
-    return _function(head, [_zero("df0", instance.num_components), *_branches(cases)])
+    end = f"real u_tshift, {_BOUNDARY_END}, real *df0, real *df1"
+    lines = [_zero("df0", instance.num_components), _zero("df1", instance.num_components * instance.dim)]
+    head = f"pw_boundary_jacobian(int condition, {_INPUTS}, {_RATES}, {_POINT}, {end})"
+    return _function(head, [*lines, *_branches(cases)])
 
 
 def _dirichlet(instance: Instance) -> str:

@@ -25,8 +25,8 @@ from petsc_hdg.physics.terms import Condition, Terms
 
 @dataclass(frozen=True, eq=False)
 class Physics:
-    """Pointwise functions of  ∫ φ·f0 + ∇φ:f1 dx + ∫_Γ φ·f0_bd ds = 0  for all φ (PETSc's convention), checked when
-    made.
+    """Pointwise functions of  ∫ φ·f0 + ∇φ:f1 dx + ∫_Γ φ·f0_bd + ∇φ:f1_bd ds = 0  for all φ (PETSc's convention),
+    checked when made.
 
     fields     name -> number of components or Field(components, degree_offset), in the order of field numbers
     f0, f1     C text (a body, or a whole function in PETSc's signature), pathlib.Path or CFile of a C file, sympy
@@ -79,7 +79,7 @@ class Physics:
         said = [", ".join(f"{f.name} ({plural(f.components, 'component')})" for f in self.fields)]
         said += [f"auxiliary {', '.join(a.name for a in self.auxiliary)}"] if self.auxiliary else []
         said += [", ".join(f"{name} = {value:g}" for name, value in self.constants.items())] if self.constants else []
-        said += [f"{each.kind} on {each.label}" for each in (*self.dirichlet, *self.natural)]
+        said += dict.fromkeys(f"{each.kind} on {each.label}" for each in (*self.dirichlet, *self.natural))
         return f"<Physics '{self.name}': {'; '.join(said)}>"
 
     @property
@@ -109,8 +109,14 @@ class Physics:
 
     @property
     def natural(self) -> tuple[Condition, ...]:
-        """Neumann and Robin conditions; their place is the `condition` of pw_boundary."""
+        """Neumann and Robin conditions, f0 and f1 of a Robin condition apart; their place is the `condition` of
+        pw_boundary."""
         return self.terms.natural
+
+    @property
+    def has_boundary_f1(self) -> bool:
+        """Whether a natural condition multiplies gradients of test functions."""
+        return any(condition.term.kind == "f1" for condition in self.natural)
 
     @property
     def has_exact(self) -> bool:

@@ -83,7 +83,7 @@ class Reader:
         self._exact_given = self._by_field("exact", exact)
         if isinstance(boundary, (Dirichlet, Neumann, Robin)):
             boundary = (boundary,)
-        conditions = [self._condition(number, entry) for number, entry in enumerate(boundary or ())]
+        conditions = [found for number, entry in enumerate(boundary or ()) for found in self._conditions(number, entry)]
         dirichlet = tuple(condition for condition in conditions if condition.kind == "Dirichlet")
         natural = tuple(condition for condition in conditions if condition.kind != "Dirichlet")
         blocks = self._jacobian(jacobian)
@@ -205,7 +205,8 @@ class Reader:
                 terms.append(self._term(slot, key, kind, text, signatures.JACOBIANS[kind], test, shape, trial))
         return tuple(terms)
 
-    def _condition(self, number: int, entry) -> Condition:
+    def _conditions(self, number: int, entry) -> list[Condition]:
+        """The condition of an entry; of a Robin condition those of f0 and of f1."""
         if not isinstance(entry, (Dirichlet, Neumann, Robin)):
             message = (
                 f"boundary condition {number} is a {type(entry).__name__}; give Dirichlet(…), Neumann(…) or Robin(…)"
@@ -218,13 +219,29 @@ class Reader:
             )
         what = f"{kind} condition on '{entry.label}'"
         field = self._field(what, entry.field)
-        signature = {"Dirichlet": signatures.DIRICHLET, "Neumann": signatures.NEUMANN, "Robin": signatures.ROBIN}[kind]
-        given = entry.f0 if kind == "Robin" else entry.g
+        key, components = f"{kind.lower()}{number}", self._components(what, field, entry)
+        if kind == "Robin":
+            return self._robin(what, key, entry, field, components)
+        given, signature = entry.g, signatures.DIRICHLET if kind == "Dirichlet" else signatures.NEUMANN
         if kind == "Dirichlet" and isinstance(given, str) and given.strip() == "exact":
             given, signature = self._exact_of(what, field), signatures.DIRICHLET_EXACT
-        term_kind = "f0" if kind == "Robin" else "g"
-        term = self._term(what, f"{kind.lower()}{number}", term_kind, given, signature, field, (field.components,))
-        return Condition(kind, entry.label, field, term, self._components(what, field, entry))
+        term = self._term(what, key, "g", given, signature, field, (field.components,))
+        return [Condition(kind, entry.label, field, term, components)]
+
+    def _robin(self, what: str, key: str, entry, field: Field, components: tuple[int, ...]) -> list[Condition]:
+        if entry.f0 is None and entry.f1 is None:
+            raise PhysicsError(f"physics '{self.physics}', {what}: it has neither f0 nor f1; give at least one of them")
+        parts = [
+            ("f0", what, key, entry.f0, signatures.ROBIN, (field.components,)),
+            ("f1", f"{what}, f1", f"{key}_f1", entry.f1, signatures.ROBIN_F1, (field.components, None)),
+        ]
+        return [
+            Condition(
+                "Robin", entry.label, field, self._term(slot, name, kind, given, signature, field, shape), components
+            )
+            for kind, slot, name, given, signature, shape in parts
+            if given is not None
+        ]
 
     def _exact_of(self, what: str, field: Field):
         given = self._exact_given.get(field.name)

@@ -36,7 +36,8 @@ class Term:
 
 @dataclass(frozen=True)
 class Condition:
-    """A boundary condition with its term. `kind` is Dirichlet, Neumann or Robin.
+    """A boundary condition with its term, of kind f1 where it multiplies gradients of test functions. `kind` is
+    Dirichlet, Neumann or Robin.
 
     label       name of the boundary
     field       the Field it is about

@@ -91,6 +91,9 @@ def test_symmetry_is_told():
     assert told("f0[0] = 0;", plain, boundary=[fe.Robin("left", "f0[0] = u[0]*u[0];")])
     assert not told("f0[0] = 0;", plain, boundary=[fe.Robin("left", "f0[0] = u_x[0];")])
     assert not told("f0[0] = 0;", "f1[0] = u_x[1]; f1[1] = u_x[1];")
+    leaving, lifted = "f0[0] = u[0] - u_x[0]*n[0] - u_x[1]*n[1];", "f1[0] = -u[0]*n[0]; f1[1] = -u[0]*n[1];"
+    assert told("f0[0] = 0;", plain, boundary=[fe.Robin("left", leaving, f1=lifted)])
+    assert not told("f0[0] = 0;", plain, boundary=[fe.Robin("left", leaving), fe.Robin("right", f1=lifted)])
 
 
 @pytest.mark.parametrize("ptx", [0, 90])

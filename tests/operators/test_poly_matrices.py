@@ -44,7 +44,10 @@ def physics_of(name: str) -> fe.Physics:
             {"u": 1},
             f0="f0[0] = u_t[0] + x[1]*u[0]; for (d = 0; d < dim; ++d) f0[0] += (1 + d - x[0])*u_x[d];",
             f1="for (d = 0; d < dim; ++d) f1[d] = 0.5*u_x[d]; f1[0] += 0.3*u_x[1] - x[1]*u[0];",
-            boundary=[fe.Dirichlet("left", "g[0] = 1;"), fe.Robin("right", "f0[0] = x[1]*u[0];")],
+            boundary=[
+                fe.Dirichlet("left", "g[0] = 1;"),
+                fe.Robin("right", "f0[0] = x[1]*u[0];", f1="f1[0] = 0.2*u_x[1] - n[0]*u[0];"),
+            ],
             name="convection",
         )
     return fe.Physics(
@@ -141,6 +144,13 @@ def test_matrices_give_the_product(cell):
     assert mesh.dim == DIM[cell] and mesh.polytopes.count > 5
     for approach in ("2", "1"):
         assert differences(mesh, physics_of(name), max(degrees), approach) < 1e-12, approach
+
+
+def test_a_gradient_that_conditions_alone_read():
+    mesh = agglomerated(box_mesh("triangle", FACES["triangle"]), 9, (2,))
+    oblique = fe.Robin("right", "f0[0] = 0.3*u_x[0] + u[0];")
+    physics = fe.Physics({"u": 1}, "f0[0] = u[0] - x[0];", boundary=[oblique])
+    assert differences(mesh, physics, 2, "2") < 1e-12
 
 
 @pytest.mark.parametrize("precision", ["double", "single"])

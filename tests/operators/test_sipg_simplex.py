@@ -209,6 +209,7 @@ REFUSED = {
     "nonlinear": ({"u": 1}, "f0[0] = u[0]*u[0];", DIFFUSION, {}),
     "two components": ({"u": 2}, "f0[0] = 1;", "for (d = 0; d < 2*dim; ++d) f1[d] = u_x[d];", {}),
     "varying Robin": ({"u": 1}, "f0[0] = 1;", DIFFUSION, {"boundary": [fe.Robin("top", "f0[0] = x[0]*u[0];")]}),
+    "f1 of Robin": ({"u": 1}, "f0[0] = 1;", DIFFUSION, {"boundary": [fe.Robin("top", f1="f1[0] = n[0]*u[0];")]}),
     "oblique Robin": ({"u": 1}, "f0[0] = 1;", DIFFUSION, {"boundary": [fe.Robin("top", "f0[0] = u_x[0];")]}),
 }
 

@@ -11,15 +11,16 @@ import petsc_hdg as fe
 
 DIFFUSION = "for (d = 0; d < {0}*dim; ++d) f1[d] = {1}*u_x[d];"
 SIDE = fe.Dirichlet("left", 0.3)
+OBLIQUE = "f1[0] = u[0]*u_x[1] - n[0]*u[0]; f1[1] = 0.3*u_x[0];"
 
 
 def convection() -> fe.Physics:
-    """Nonlinear, with a Robin condition that reads the gradient."""
+    """Nonlinear, with a Robin condition whose f0 and f1 read the gradient."""
     return fe.Physics(
         {"u": 1},
         "f0[0] = u_t[0] + u[0]*u[0] + u[0]*u_x[0] - k*u_x[dim - 1];",
         "for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*u_x[d] + (d + 1)*u[0];",
-        boundary=[SIDE, fe.Robin("right", "f0[0] = u[0]*u[0] + x[1]*u_x[1] - 0.5*u[0]*u_x[0];")],
+        boundary=[SIDE, fe.Robin("right", "f0[0] = u[0]*u[0] + x[1]*u_x[1] - 0.5*u[0]*u_x[0];", f1=OBLIQUE)],
         constants={"k": 0.7},
     )
 

@@ -31,15 +31,18 @@ def jacobian(functions, s: dict, shift: float = 0.0) -> np.ndarray:
 
 
 def boundary(functions, s: dict, condition: int) -> np.ndarray:
-    """f0 of a natural condition."""
-    return functions.pw_boundary(condition, s["u"], s["u_t"], s["u_x"], s["a"], s["a_x"], s["t"], s["x"], s["n"])
+    """f0 and f1 of a natural condition, flat."""
+    state = s["u"], s["u_t"], s["u_x"], s["a"], s["a_x"], s["t"], s["x"], s["n"]
+    return np.concatenate([flux.ravel() for flux in functions.pw_boundary(condition, *state)])
 
 
 def boundary_jacobian(functions, s: dict, condition: int) -> np.ndarray:
-    """df0 of a natural condition along du, du_t, du_x."""
+    """df0 and df1 of a natural condition along du, du_t, du_x, flat."""
     rates = s["du"], s["du_t"], s["du_x"]
     state = s["u"], s["u_t"], s["u_x"]
-    return functions.pw_boundary_jacobian(condition, *state, *rates, s["a"], s["a_x"], s["t"], 0.0, s["x"], s["n"])
+    rest = s["a"], s["a_x"], s["t"], 0.0, s["x"], s["n"]
+    found = functions.pw_boundary_jacobian(condition, *state, *rates, *rest)
+    return np.concatenate([flux.ravel() for flux in found])
 
 
 def moved(s: dict, step: float) -> dict:

@@ -127,6 +127,14 @@ BAD = {
         boundary(Robin("right", "f0[0] = 1.0;\nf0[0] += uu[0];")),
         "Robin condition on 'right', line 2: unknown name 'uu'",
     ),
+    "Robin without terms": (
+        boundary(Robin("right")),
+        "Robin condition on 'right': it has neither f0 nor f1; give at least one of them",
+    ),
+    "Robin typo in f1": (
+        boundary(Robin("right", "f0[0] = 1.0;", f1="f1[0] = nn[0];")),
+        "Robin condition on 'right', f1, line 1: unknown name 'nn'",
+    ),
     "exact with state": (
         text("f0[0] = u[0];", exact="u[0] = u_x[0];"),
         "exact, line 1: 'u_x' cannot be used here: an exact solution may depend on x, t",

@@ -52,6 +52,14 @@ def test_conditions_count_where_they_are_differentiated():
     assert reads(boundary=given) == ("r", ())
 
 
+def test_what_conditions_add_to_matrices():
+    """Nothing, the same on every facet, or what differs: where they read x, and where they multiply gradients."""
+    texts = {"f0": "f0[0] = x[0];", "f1": "f1[0] = u[0];"}, {"f0": "f0[0] = u[0];"}, {"f0": "f0[0] = x[0]*u[0];"}
+    given = [Robin(label, **text) for label, text in zip(("left", "right", "top"), texts, strict=True)]
+    made = Physics({"u": 1}, None, FLUX, boundary=[*given, Neumann("bottom", "g[0] = 1;")])
+    assert made.dependence(2).natural == (0, 2, 1, 2, 0) and made.has_boundary_f1 and made.is_linear
+
+
 def test_a_stabilization_counts_where_a_scheme_has_it():
     assert reads(stabilization="tau[0] = 1 + q + a[1];") == ("", ())
     assert reads(stabilization="tau[0] = 1 + q + a[1];", with_stabilization=True) == ("q", (1,))

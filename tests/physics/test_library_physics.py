@@ -18,7 +18,11 @@ from compiled_physics import CompiledPhysics
 
 from petsc_hdg.physics import Auxiliary, Dirichlet, Neumann, Robin, library
 
-ROBIN = Robin("right", "f0[0] = u[0] * u[0] * x[0] + n[0] * sin(u_x[0]);")
+ROBIN = Robin(
+    "right",
+    "f0[0] = u[0] * u[0] * x[0] + n[0] * sin(u_x[0]);",
+    f1="for (d = 0; d < dim; ++d) f1[d] = u[0] * u[0] * n[d] - cos(u_x[dim - 1 - d]);",
+)
 PHYSICS = {
     "poisson": (
         lambda dim: library.poisson(kappa=2.5, boundary=(ROBIN, Neumann("top", "g[0] = n[0] * x[0];"))),

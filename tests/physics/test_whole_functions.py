@@ -249,7 +249,7 @@ def test_neumann_in_both_signatures(tmp_path):
     )
     s = random_state(physics, 2)
     for functions in (physics.interpreter(2), CompiledPhysics(physics, 2, tmp_path)):
-        both = [functions.pw_boundary(c, s["u"], None, None, s["a"], None, 0.0, s["x"], s["n"])[0] for c in (0, 1)]
+        both = [functions.pw_boundary(c, s["u"], None, None, s["a"], None, 0.0, s["x"], s["n"])[0][0] for c in (0, 1)]
         assert_close(both, [-s["x"][1], -s["n"][1] * s["a"][0]])
 
 

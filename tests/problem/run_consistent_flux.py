@@ -25,7 +25,12 @@ def elastic(dirichlet: dict) -> fe.Physics:
 
 
 ALL = fe.Dirichlet("boundary", "g[0] = x[0]*x[1];")
-MIXED = [fe.Dirichlet("left", 0.0), fe.Neumann("top", "g[0] = 0.3;"), fe.Robin("right", "f0[0] = 2*u[0];")]
+MIXED = [
+    fe.Dirichlet("left", 0.0),
+    fe.Neumann("top", "g[0] = 0.3;"),
+    fe.Robin("right", "f0[0] = 2*u[0];"),
+    fe.Robin("bottom", f1="f1[0] = 0.1*u_x[0] - 0.2; f1[1] = 0.3*u[0];"),
+]
 CASES = {
     "variable": lambda: scalar("(1 + x[0]*x[1] + sin(3*x[0]))*u_x[d]", [ALL]),
     "nonlinear": lambda: scalar("(1 + u[0]*u[0])*u_x[d]", [ALL]),

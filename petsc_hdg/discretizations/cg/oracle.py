@@ -47,8 +47,8 @@ class Oracle:
         u_t = np.zeros_like(u) if u_t is None else u_t
         out = np.zeros(len(u))
         for p, weight, n in self._facet_points(cell, facet, aux):
-            f0 = self.interpreter.pw_boundary(condition, *p.state(u, u_t), p.a, p.a_x, t, p.x, n, constants)
-            out += weight * p.test(f0, None)
+            f0, f1 = self.interpreter.pw_boundary(condition, *p.state(u, u_t), p.a, p.a_x, t, p.x, n, constants)
+            out += weight * p.test(f0, f1)
         return out
 
     def facet_action(
@@ -59,10 +59,10 @@ class Oracle:
         out = np.zeros(len(u))
         for p, weight, n in self._facet_points(cell, facet, aux):
             directions = p.state(du, shift * du)
-            f0 = self.interpreter.pw_boundary_jacobian(
+            f0, f1 = self.interpreter.pw_boundary_jacobian(
                 condition, *p.state(u, u_t), *directions, p.a, p.a_x, t, shift, p.x, n, constants
             )
-            out += weight * p.test(f0, None)
+            out += weight * p.test(f0, f1)
         return out
 
     def _points(self, rule, cell, aux):

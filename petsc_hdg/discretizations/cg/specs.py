@@ -260,7 +260,8 @@ class CGSpecs:
         """Specs of the boundary integrals: residual, action, matrix, diagonal."""
         tables = self.facet_tables(*self.facet_rules)
         names = [f"cg_facet_{what}" for what in ("residual", "action", "matrix", "diagonal")]
-        return {n: self.facet_spec(n, "cg_facet.cl", tables) for n in names}
+        used = {"F0": 1, "F1": int(self.physics.has_boundary_f1)}
+        return {n: self.facet_spec(n, "cg_facet.cl", tables, **used) for n in names}
 
     def transposed_specs(self) -> dict[str, KernelSpec]:
         """Specs of the transposed Jacobian's action: `cg_transposed` of cells, and `cg_facet_transposed`."""
@@ -278,7 +279,7 @@ class CGSpecs:
 
     def flux_spec(self) -> KernelSpec:
         """Spec of `cg_flux`."""
-        return self.facet_spec("cg_flux", "cg_flux.cl", self.facet_tables(*self.facet_rules))
+        return self.facet_spec("cg_flux", "cg_flux.cl", self.facet_tables(*self.facet_rules), F0=1, F1=1)
 
     def facet_spec(self, name: str, file: str, tables: dict, **macros) -> KernelSpec:
         """Spec of a kernel of facets from the tables of `facet_tables`, with macros of its own."""

@@ -23,7 +23,8 @@ class HybridizedDG(CondensedDiscretization):
     """Numbering, arrays, tables and kernel specs of the scheme `hdg_gpu`; pure data, no device.
 
     For all v in the cells and μ on the skeleton, with q(u, û) the lifted gradient (see Lift):
-        ∫ v·f0(u, q) + q(v, μ):f1(u, q) dx + ∮ τ (u - û)·(v - μ) ds + ∫_Γ μ·f0_bd(û, q) ds = 0,   û = P g on Γ_D.
+        ∫ v·f0(u, q) + q(v, μ):f1(u, q) dx + ∮ τ (u - û)·(v - μ) ds + ∫_Γ μ·f0_bd(û, q) + q(v, μ):f1_bd(û, q) ds = 0,
+    û = P g on Γ_D.
     Where f1 is linear with constant coefficients this is LDG-H (King et al. 2014, eq. 4 and 5); the trace system is
     symmetric wherever the physics is.
     """

@@ -48,8 +48,7 @@ class CondensedOracle:
         z = np.asarray(state).reshape(-1, self.components)
         points, pointwise = self._cell_points(cell, aux), self.interpreter.pw_residual
         fluxes = [pointwise(*p, t, x, constants) for p, x in zip(points.states(z), points.x, strict=True)]
-        f0, f1 = (np.array([flux[k] for flux in fluxes]) * self._column(points, 2 + k) for k in range(2))
-        out = points.value.T @ f0 + np.einsum("qdj,qcd->jc", points.gradient, f1)
+        out = self._tested(points, fluxes)
         for facet, conditions in self._facets(cell):
             points = self._facet_points(cell, facet, aux)
             if points.jump is not None:
@@ -57,12 +56,17 @@ class CondensedOracle:
                 out += points.jump.T @ (points.weight[:, None] * jumps)
             for condition in conditions:
                 pointwise = self.interpreter.pw_boundary
-                f0 = [
+                fluxes = [
                     pointwise(condition, *p, t, x, n, constants)
                     for p, x, n in zip(points.states(z), points.x, points.normal, strict=True)
                 ]
-                out += points.value.T @ (points.weight[:, None] * np.array(f0))
+                out += self._tested(points, fluxes)
         return out.ravel()
+
+    def _tested(self, points, fluxes) -> np.ndarray:
+        """Sum [function, component] over points of f0 and f1 there, times functions and their gradients."""
+        f0, f1 = (np.array([flux[k] for flux in fluxes]) * self._column(points, 2 + k) for k in range(2))
+        return points.value.T @ f0 + np.einsum("qdj,qcd->jc", points.gradient, f1)
 
     @staticmethod
     def _column(points, ndim: int) -> np.ndarray:
@@ -90,14 +94,15 @@ class CondensedOracle:
                 eye = np.eye(self.components)
                 out += np.einsum("qi,qc,ce,qj->icje", points.jump, tau, eye, points.jump, optimize=True)
             for condition in conditions:
-                slopes = self._column(points, 4) * self._boundary_slopes(condition, points, z, t, constants)
-                out += np.einsum("qi,qcae,qaj->icje", points.value, slopes, points.basis, optimize=True)
+                slopes = self._column(points, 5) * self._boundary_slopes(condition, points, z, t, constants)
+                out += np.einsum("qbi,qcbae,qaj->icje", points.basis, slopes, points.basis, optimize=True)
         return out.reshape(z.size, z.size)
 
     def _boundary_slopes(self, condition: int, points, z, t, constants) -> np.ndarray:
-        """Derivative [point, component, value or direction, trial component] of a natural condition."""
+        """Derivative [point, component, value or direction, trial's value or direction, trial component] of a natural
+        condition."""
         count, dim = self.components, self.discretization.dim
-        out = np.zeros((len(points.x), count, 1 + dim, count))
+        out = np.zeros((len(points.x), count, 1 + dim, 1 + dim, count))
         for q, (u, u_t, u_x, a, a_x) in enumerate(points.states(z)):
             for e in range(count):
                 for k in range(1 + dim):
@@ -106,9 +111,8 @@ class CondensedOracle:
                     shift = self._shift(constants)
                     given = seeds[:, 0], shift * seeds[:, 0], seeds[:, 1:]
                     state = (u, u_t, u_x, *given, a, a_x, t, shift, points.x[q])
-                    out[q, :, k, e] = self.interpreter.pw_boundary_jacobian(
-                        condition, *state, points.normal[q], constants
-                    )
+                    rates = self.interpreter.pw_boundary_jacobian(condition, *state, points.normal[q], constants)
+                    out[q, :, 0, k, e], out[q, :, 1:, k, e] = rates
         return out
 
     def tau(self, points, t, constants, place: tuple[int, int]) -> np.ndarray:

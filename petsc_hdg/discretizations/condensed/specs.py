@@ -80,6 +80,7 @@ class CondensedSpecs(CondensedShapes):
             "NCONST": len(self.physics.constants) + int(self.in_time),
             "RATE": self.physics.num_auxiliary if self.in_time else -1,
             "NATURAL": len(self.physics.natural),
+            "BOUNDARY_ROWS": 1 + self.dim * int(self.physics.has_boundary_f1),
             "JUMPS": int(self.has_jumps),
             "TAU": self.stabilization_mode if self.has_jumps else 0,
             "NFACETS": self.num_facets_of_cell,

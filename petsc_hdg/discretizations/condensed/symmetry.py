@@ -62,15 +62,16 @@ def _blocks(physics, dim: int, seed: int, slope: float = 1.0) -> tuple:
     slope: factor of the random gradients."""
     interpreter, count = physics.interpreter(dim), physics.num_components
     (u, u_t, u_x), (a, a_x, t, shift, x, constants), normal = random_inputs(physics, dim, seed)
-    state, zero, flat = (u, u_t, slope * u_x), np.zeros(count), np.zeros((count, dim))
+    state, zero = (u, u_t, slope * u_x), np.zeros(count)
     g0, g1, g2, g3 = interpreter.g_blocks(*state, a, a_x, t, shift, x, constants)
     pairs = [(g0, g0.T), (g3, g3.transpose(1, 0, 3, 2))]
-    for condition in range(len(physics.natural)):
-        rest = a, a_x, t, 0.0, x, normal / np.linalg.norm(normal), constants
-        slopes, units = interpreter.pw_boundary_jacobian, np.eye(count * dim).reshape(-1, count, dim)
-        given = np.array([slopes(condition, *state, du, zero, flat, *rest) for du in np.eye(count)])
-        by_gradient = np.array([slopes(condition, *state, zero, zero, dq, *rest) for dq in units])
-        pairs += [(given, given.T), (by_gradient, 0 * by_gradient)]
+    rest, on_labels = (a, a_x, t, 0.0, x, normal / np.linalg.norm(normal), constants), {}
+    for number, condition in enumerate(physics.natural):  # f0 and f1 of a label are symmetric together
+        along = np.eye(count * (1 + dim)).reshape(-1, 1 + dim, count)
+        rows = [interpreter.pw_boundary_jacobian(number, *state, e[0], zero, e[1:].T, *rest) for e in along]
+        given = np.array([np.concatenate([f0, f1.T.ravel()]) for f0, f1 in rows])
+        on_labels[condition.label] = on_labels.get(condition.label, 0) + given
+    pairs += [(given, given.T) for given in on_labels.values()]
     return g0, g1, g2, g3, pairs
 
 

@@ -29,9 +29,15 @@ class MatrixSpecs:
     @property
     def facet_slots(self) -> int:
         """Products of a point of a facet: see poly_matrix_facets.cl."""
-        if not self.disc.physics.is_linear:
+        if self._facet_macros["STATE"]:
             return 1 + self.disc.dim
         return 1 + int(self.fine.theta != 0 and ("f1", "u_x") in self.pairs)
+
+    @property
+    def _facet_macros(self) -> dict[str, int]:
+        """Sizes of fluxes. Those of f1 on boundaries by gradients need what a physics that is not linear needs."""
+        sizes = self.fine.flux_macros
+        return {**sizes, "STATE": int(sizes["STATE"] or self.disc.physics.has_boundary_f1)}
 
     @property
     def _tests_gradient(self) -> bool:
@@ -43,7 +49,8 @@ class MatrixSpecs:
 
     @property
     def _trial_gradient(self) -> bool:
-        return any(trial == "u_x" for _, trial in self.pairs)
+        natural = self.disc.physics.natural
+        return any(trial == "u_x" for _, trial in self.pairs) or any("u_x" in c.term.program.inputs for c in natural)
 
     @property
     def _trial_value(self) -> bool:
@@ -71,7 +78,7 @@ class MatrixSpecs:
             self.fine,
             ("sipg_facet.clh", *"poly_items.clh poly_basis.clh poly_facet_sides.clh poly_facet_point.clh".split()),
         )
-        macros = {**fine._macros(), **fine.flux_macros}
+        macros = {**fine._macros(), **self._facet_macros}
         sources, load = fine._flux_sources(*headers), (load[0], load[1] * 1e9)
         return self._spec("facets", sources, macros, fine._plain_tables, degree, self.facet_slots, atomic, load)
 

@@ -95,16 +95,18 @@ class PenaltyOracle:
         return self._joined(own, other, sigma, n, x, s, adjoint=0.5)
 
     def _boundary(self, kind, own: _Side, x, n, sigma, s: State):
-        """Nitsche's method in components with Dirichlet data, natural fluxes in the others."""
+        """Nitsche's method in components with Dirichlet data, natural fluxes in the others; f1 of conditions in all."""
         f0, f1 = self._joined(own, self._data(kind, own, x, s), sigma, n, x, s, adjoint=1.0)
         free = kind[:-1] < 0
         f0[free] = 0
         for condition in range(len(self.discretization.physics.natural)):
             if kind[-1] >> condition & 1:
-                f0[free] += self._natural(condition, own, x, n, s)[free]
+                given, slopes = self._natural(condition, own, x, n, s)
+                f0[free] += given[free]
+                f1 += slopes
         return f0, f1
 
-    def _natural(self, condition: int, side: _Side, x, n, s: State) -> np.ndarray:
+    def _natural(self, condition: int, side: _Side, x, n, s: State) -> tuple[np.ndarray, np.ndarray]:
         state = (condition, side.u, side.u_t, side.u_x)
         if s.du is None:
             return self.interpreter.pw_boundary(*state, side.a, side.a_x, s.t, x, n, s.constants)

@@ -39,6 +39,7 @@ class SIPGSpecs(CGSpecs):
             "NORIENT": self.orientations.count,
             "THETA": self.theta,
             "F0_GRADIENT": int(reads_gradient(self.physics)),
+            "FLUX_F1": int(self.theta != 0 or self.physics.has_boundary_f1),
             "STATE": int(not self.physics.is_linear),
         }
 

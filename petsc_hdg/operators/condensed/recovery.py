@@ -214,10 +214,16 @@ class Recovery:
         return np.moveaxis(rows[:-1], -1, 0), rows[-1].T
 
     def flux(self, label: str, x, t: float = 0.0) -> np.ndarray:
-        """∫ f̂·n over the exterior facets of a named boundary [component]. Raises OptionError without facet fluxes."""
+        """∫ f̂·n over the exterior facets of a named boundary [component]. Raises OptionError without facet fluxes, or
+        where a Robin condition has an f1."""
         if not self.disc.has_jumps:
             raise OptionError(
                 f"{self.disc.name} with -cg_condense has no fluxes of facets; leave -cg_condense out or give hdg_gpu"
+            )
+        if self.disc.physics.has_boundary_f1:
+            raise OptionError(
+                f"fluxes of {self.disc.name} leave out the f1 of a Robin condition, which physics "
+                f"'{self.disc.physics.name}' has; give -fe_backend cg_gpu, or integrate f1·n with problem.integral"
             )
         cells, facets = self.disc.mesh.boundary_facets(label)
         through = self.fluxes(x, t)[0][cells, facets].sum(axis=0)

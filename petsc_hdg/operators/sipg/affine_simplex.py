@@ -142,7 +142,7 @@ class Probe:
         rest = self.a, self.a_x, 0.7, 1.3, self.x, normal, self.constants
         directions = self.zero, self.zero, du_x
         state = self.zero, self.zero, self.zero_x
-        return float(self.interpreter.pw_boundary_jacobian(condition, *state, *directions, *rest)[0])
+        return float(self.interpreter.pw_boundary_jacobian(condition, *state, *directions, *rest)[0][0])
 
     @property
     def has_reaction(self) -> bool:

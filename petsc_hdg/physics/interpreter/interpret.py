@@ -102,25 +102,28 @@ class Interpreter:
         g3 = d1[:, :, num:].reshape(num, dim, num, dim).transpose(0, 2, 1, 3)
         return d0[:, :num].copy(), g1, g2, g3
 
-    def pw_boundary(self, condition: int, u, u_t, u_x, a, a_x, t, x, n, constants=None) -> np.ndarray:
-        """f0 [C] of natural condition number `condition`."""
+    def pw_boundary(
+        self, condition: int, u, u_t, u_x, a, a_x, t, x, n, constants=None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """f0 [C], f1 [C, dim] of natural condition number `condition`."""
         inputs = self._inputs(constants, t=t, u=u, u_t=u_t, u_x=u_x, a=a, a_x=a_x, x=x, n=n)
-        form, f0 = self._instance.natural[condition], self._zeros()[0]
-        values = self._values(form, inputs, ())
-        self._part(f0, form)[:] = values if form.term.kind == "f0" else -values
-        return f0
+        form, fluxes = self._instance.natural[condition], self._zeros()
+        part = self._part(fluxes[form.term.kind == "f1"], form)
+        part[:] = self._values(form, inputs, part.shape[1:]) * (-1 if form.term.kind == "g" else 1)
+        return fluxes
 
     def pw_boundary_jacobian(
         self, condition: int, u, u_t, u_x, du, du_t, du_x, a, a_x, t, u_tshift, x, n, constants=None
-    ) -> np.ndarray:
-        """df0 [C] of natural condition number `condition` along du, du_t, du_x."""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """df0 [C], df1 [C, dim] of natural condition number `condition` along du, du_t, du_x."""
         inputs = self._inputs(constants, t=t, u=u, u_t=u_t, u_x=u_x, a=a, a_x=a_x, x=x, n=n)
         rates = self._checked(u=du, u_t=du_t, u_x=du_x)
-        form, f0 = self._instance.natural[condition], self._zeros()[0]
+        form, fluxes = self._instance.natural[condition], self._zeros()
         dual = inputs | {name: _duals(inputs[name], rates[name].ravel()[:, None]) for name in _STATE}
-        if form.term.kind == "f0":
-            self._part(f0, form)[:] = self._rates(form, dual, 1)[:, 0]
-        return f0
+        if form.term.kind != "g":
+            part = self._part(fluxes[form.term.kind == "f1"], form)
+            part[:] = self._rates(form, dual, 1)[:, 0].reshape(part.shape)
+        return fluxes
 
     def pw_dirichlet(self, condition: int, t, x, constants=None) -> np.ndarray:
         """g [C] of Dirichlet condition number `condition`: zero outside its field."""

@@ -70,7 +70,7 @@ def _data(output: str, reason: str) -> Signature:
 
 
 F0, F1 = _point("f0"), _point("f1")
-ROBIN = _point("f0", boundary=True)
+ROBIN, ROBIN_F1 = _point("f0", boundary=True), _point("f1", boundary=True)
 JACOBIANS = {name: _point(name, jacobian=True) for name in ("g0", "g1", "g2", "g3")}
 DIRICHLET = _data("g", "Dirichlet data may depend on x, t and constants alone")
 DIRICHLET_EXACT = _data("u", "an exact solution may depend on x, t and constants alone")
