@@ -44,6 +44,7 @@ class Row:
     """One problem: names of functions in a file under src, by field.
 
     fields: name -> components.   steps: of a run from t = 0 to `end`, 0 of a steady problem.
+    natural: f0_bd and f1_bd on the whole boundary, in the place of Dirichlet data for the first field.
     """
 
     file: str
@@ -56,6 +57,7 @@ class Row:
     steps: int = 0
     end: float = 0.1
     guess: object = None
+    natural: dict = field(default_factory=dict)
 
 
 def _heat(name: str) -> Row:
@@ -77,6 +79,13 @@ def _flow(file: str, name: str, f0: str, exact: str, **more) -> Row:
     return Row(file, name, *functions, fields={"v": 2, "p": 1}, **more)
 
 
+def _nitsche(name: str) -> Row:
+    natural = {"v": (f"f0_bd_nitsche_{name}_u", f"f1_bd_nitsche_{name}_u"), "p": (f"f0_bd_nitsche_{name}_p", None)}
+    constants = {"mu": 1.0, "penalty": 400.0}
+    file, f0, exact = "snes/tutorials/ex62.c", f"f0_{name}_u", f"{name}_u"
+    return _flow(file, f"{name}, Nitsche", f0, exact, constants=constants, natural=natural)
+
+
 ROWS = [
     _poisson("quadratic", "f0_u"),
     _poisson("sine in x", "f0_xtrig_u", exact="xtrig_u_2d"),
@@ -87,6 +96,7 @@ ROWS = [
     _poisson("inhomogeneous", "f0_trig_inhomogeneous_u", exact="trig_inhomogeneous_u", file="ex13.c"),
     *(_elastic(kind, name) for kind in ("vlap", "elas") for name in ("quadratic", "trig")),
     *(_flow("snes/tutorials/ex62.c", n, f"f0_{n}_u", f"{n}_u", constants={"mu": 1.0}) for n in ("quadratic", "trig")),
+    *map(_nitsche, ("quadratic", "trig")),
     *(_heat(name) for name in ("quad_lin", "quad_trig", "trig_lin", "trig_trig")),
     *(_flow("ts/tutorials/ex46.c", f"mms{k}", f"f0_mms{k}_u", f"mms{k}_u_2d", steps=4) for k in (1, 2)),
 ]
@@ -95,12 +105,16 @@ ROWS = [
 def physics(source: Path, row: Row, backend: str) -> fe.Physics:
     """The row's physics, a pressure one degree lower where the scheme has fields of two degrees."""
 
+    def read(function: str | None) -> CFile | None:
+        return function and CFile(source / "src" / row.file, function)
+
     def of(names: dict) -> dict:
-        return {name: CFile(source / "src" / row.file, function) for name, function in names.items()}
+        return {name: read(function) for name, function in names.items()}
 
     lower = {"degree_offset": -1} if backend == "cg_gpu" else {}
     fields = {name: fe.Field(count, **(lower if name == "p" else {})) for name, count in row.fields.items()}
-    walls = fe.Dirichlet("boundary", "exact", field=next(iter(fields)))
+    walls = [fe.Robin("boundary", read(f0), name, f1=read(f1)) for name, (f0, f1) in row.natural.items()]
+    walls = walls or [fe.Dirichlet("boundary", "exact", field=next(iter(fields)))]
     return fe.Physics(fields, of(row.f0), of(row.f1), boundary=walls, constants=row.constants, exact=of(row.exact))
 
 
@@ -168,14 +182,15 @@ def read(path: Path, name: str, kind: str) -> str:
                 fe.Physics(two, **{kind: {"a": given}}, constants=constants)
             elif kind in ("g0", "g1", "g2", "g3"):
                 fe.Physics(two, {"a": "f0[0] = u[0];"}, jacobian={("a", "a"): {kind: given}}, constants=constants)
-            elif kind == "bd_f0":
-                fe.Physics(two, {"a": "f0[0] = 0;"}, boundary=fe.Robin("b", given, field="a"), constants=constants)
+            elif kind in ("bd_f0", "bd_f1"):
+                walls = fe.Robin("b", field="a", **{kind.removeprefix("bd_"): given})
+                fe.Physics(two, {"a": "f0[0] = 0;"}, boundary=walls, constants=constants)
             elif kind == "u":
                 fe.Physics(two, {"a": "f0[0] = 0;"}, boundary=fe.Dirichlet("b", given, field="a"), constants=constants)
             elif kind == "obj":
                 Objective(fe.Physics(two, {"a": "f0[0] = 0;"}, constants=constants), given, 2)
             else:
-                return f"{kind.removeprefix('bd_')} on boundaries is no term here"
+                return f"{kind.removeprefix('bd_')} on boundaries comes by differentiation"
             return ""
         except PetscHdgError as error:
             wanted = re.search(r"constants=\{'(\w+)': …\}", str(error))
