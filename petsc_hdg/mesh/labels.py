@@ -94,7 +94,7 @@ class Labels:
 
 
 def require_exterior(name: str, inside: int, comm) -> None:
-    """Raise MeshError for the name of an interface: no natural condition and no flux tells its two sides apart.
+    """Raise MeshError for the name of an interface where its two sides would have to be told apart.
 
     inside: how many facets inside the mesh have the name on this rank. Collective.
     """
@@ -103,7 +103,8 @@ def require_exterior(name: str, inside: int, comm) -> None:
         if total:
             raise MeshError(
                 f"The boundary '{name}' holds facets inside the mesh; natural conditions, fluxes and integrals are "
-                "those of exterior facets: give these a name of their own, or cut the mesh there."
+                "those of exterior facets: give these a name of their own, or cut the mesh there (cg_gpu and hdg_gpu "
+                "take conditions inside whose f0 or g reads neither n, u_t, gradients nor auxiliary fields, and no f1)."
             )
 
 

@@ -233,14 +233,22 @@ class Mesh:
         left, total = self.comm.allreduce(np.array([without.sum(), exterior.sum()]))
         return f"a label of the mesh, which leaves out {left} of {total} exterior facets" if left else ""
 
-    def boundary_facets(self, label: str) -> tuple[np.ndarray, np.ndarray]:
+    def boundary_facets(self, label: str, inside: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Exterior facets of owned cells on a named boundary ("boundary": all), each once over all ranks. Collective.
 
+        inside: also those inside the mesh, which stand for either of their cells.
         Returns cells [n] int32, ascending, and local facets [n] int32, in basix' order. Raises MeshError.
         """
-        mask = self.facet_mask(label)
-        require_exterior(label, np.count_nonzero(mask & ~self.exterior), self.comm)
-        cells, local = np.nonzero(mask[self.topology.entity[self.dim - 1][: self.num_cells]])
+        mask, facets = self.facet_mask(label), self.topology.entity[self.dim - 1][: self.num_cells]
+        there = mask[facets]
+        if inside:
+            first, last = self.topology.stratum[self.dim - 1]
+            start, once = self.dm.getChart()[0], np.zeros(facets.size, bool)
+            once[np.unique(facets, return_index=True)[1]] = True
+            there &= once.reshape(facets.shape) & self.exchange.owned()[first - start : last - start][facets]
+        else:
+            require_exterior(label, np.count_nonzero(mask & ~self.exterior), self.comm)
+        cells, local = np.nonzero(there)
         return cells.astype(np.int32), local.astype(np.int32)
 
     def closure_mask(self, label: str) -> np.ndarray:

@@ -11,6 +11,7 @@ from petsc_hdg.physics.tree.program import Program
 from petsc_hdg.physics.tree.specialise import Setting, specialise
 
 STATE = frozenset({"u", "u_t", "u_x"})
+_SIDED = frozenset({"n", "u_t", "u_x", "a", "a_x"})
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,11 @@ class Condition:
     field: Field
     term: Term
     components: tuple[int, ...]
+
+    @property
+    def has_sides(self) -> bool:
+        """Whether the two sides of a facet inside a mesh may give it different values."""
+        return self.term.kind == "f1" or not self.term.program.inputs.isdisjoint(_SIDED)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,43 @@
+"""Under mpiexec: `run_interfaces.py` prints errors of problems with a source on facets inside the mesh, as JSON."""
+
+import json
+
+import numpy as np
+from petsc4py import PETSc
+
+import petsc_hdg as fe
+from petsc_hdg.run import guarded
+
+DIFFUSION = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
+HELD = [fe.Dirichlet("left", 0.0), fe.Dirichlet("right", 0.0)]
+EXCHANGE = [fe.Robin("middle", "f0[0] = u[0];"), fe.Neumann("middle", "g[0] = 1;")]
+SCHEMES = {"cg_gpu": {}, "hdg_gpu": {}, "condensed": {"backend": "cg_gpu", "cg_condense": True}}
+
+
+def cut(comm=PETSc.COMM_SELF) -> fe.Mesh:
+    """The unit square of 6 × 4 rectangles, whose line x = ½ is called "middle"."""
+    points = np.stack(np.meshgrid(np.linspace(0, 1, 7), np.linspace(0, 1, 5), indexing="ij"), axis=-1).reshape(-1, 2)
+    number = np.arange(35).reshape(7, 5)
+    cells = np.stack([number[:-1, :-1], number[1:, :-1], number[:-1, 1:], number[1:, 1:]], axis=-1).reshape(-1, 4)
+    lines = {name: np.stack([number[i, :-1], number[i, 1:]], axis=1) for name, i in (("left", 0), ("middle", 3))}
+    lines["right"] = np.stack([number[6, :-1], number[6, 1:]], axis=1)
+    if comm.getRank():
+        cells, points, lines = cells[:0], points[:0], {name: line[:0] for name, line in lines.items()}
+    return fe.Mesh.from_cells(cells, points, lines, cell="quadrilateral", comm=comm, partition_seed=2)
+
+
+def found(scheme: str, comm=PETSc.COMM_SELF) -> list[float]:
+    """∫ (u - 0.4 min(x, 1 - x))², and the flux out of the sides, of which there is none with condensation."""
+    physics = fe.Physics({"u": 1}, None, DIFFUSION, boundary=[*HELD, *EXCHANGE])
+    problem = fe.Problem(cut(comm), physics, degree=2, **{"backend": scheme, **SCHEMES[scheme]})
+    u = problem.solve()
+    gap = problem.integral("(u[0] - 0.4*fmin(x[0], 1 - x[0]))*(u[0] - 0.4*fmin(x[0], 1 - x[0]))", u)
+    return [gap, *([] if scheme == "condensed" else [float(problem.flux(side, u)[0]) for side in ("left", "right")])]
+
+
+def run() -> None:
+    PETSc.Sys.Print(json.dumps([found(scheme, PETSc.COMM_WORLD) for scheme in SCHEMES]))
+
+
+if __name__ == "__main__":
+    guarded(run)  # a rank that fails ends the others

@@ -1,0 +1,48 @@
+"""Natural conditions on facets inside the mesh: each facet counts once, for what has one value there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from run_interfaces import DIFFUSION, EXCHANGE, HELD, SCHEMES, cut, found
+
+import petsc_hdg as fe
+from petsc_hdg.errors import MeshError
+
+SCRIPT = Path(__file__).with_name("run_interfaces.py")
+
+
+def check(values: list[float]) -> None:
+    """Two slopes that meet in a kink of 0.8, which leaves by the sides."""
+    assert values[0] < 1e-16
+    np.testing.assert_allclose(values[1:], -0.4, atol=1e-6)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_source_inside_makes_a_kink(scheme):
+    check(found(scheme))
+
+
+def test_ranks_agree(mpirun):
+    for values in json.loads(mpirun(3, SCRIPT).stdout.splitlines()[-1]):
+        check(values)
+
+
+@pytest.mark.parametrize(
+    ("backend", "condition"),
+    [
+        ("cg_gpu", fe.Robin("middle", "f0[0] = n[0]*u[0];")),
+        ("cg_gpu", fe.Robin("middle", "f0[0] = u_x[0];")),
+        ("cg_gpu", fe.Robin("middle", f1="f1[0] = u[0];")),
+        ("hdg_gpu", fe.Robin("middle", "f0[0] = u_t[0];")),
+        ("sipg_gpu", EXCHANGE[0]),
+        ("poly_gpu", EXCHANGE[0]),
+    ],
+)
+def test_what_has_two_sides_is_refused(backend, condition):
+    physics = fe.Physics({"u": 1}, None, DIFFUSION, boundary=[*HELD, condition])
+    with pytest.raises(MeshError, match="'middle' holds facets inside the mesh"):
+        fe.Problem(cut(), physics, degree=1, backend=backend).solve()
