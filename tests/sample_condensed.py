@@ -69,15 +69,14 @@ def minimal_surface() -> Physics:
     return library.minimal_surface(boundary=[Dirichlet("boundary", "g[0] = 0.3*sin(PETSC_PI*x[0])*(1 + x[1]);")])
 
 
-def nonlinear() -> Physics:
-    """Diffusivity and reaction that depend on u, a Robin condition that is not linear, whose f0 and f1 read the
-    gradient."""
+def nonlinear(f1: str | None = None) -> Physics:
+    """Diffusivity and reaction that depend on u, a Robin condition that is not linear and reads the gradient."""
     return Physics(
         {"u": 1},
         f0="f0[0] = u[0]*u[0]*u[0] - 1 + x[0];",
         f1="for (d = 0; d < dim; ++d) f1[d] = (1 + a[0]*u[0]*u[0])*u_x[d];",
         auxiliary={"k": Auxiliary(1, "cell")},
-        boundary=[ZERO_LEFT, Robin("right", "f0[0] = u[0]*u[0] + 0.2*u_x[0]*n[0] + u[0];", f1=OBLIQUE)],
+        boundary=[ZERO_LEFT, Robin("right", "f0[0] = u[0]*u[0] + 0.2*u_x[0]*n[0] + u[0];", f1=f1)],
         name="nonlinear diffusion",
     )
 
@@ -108,6 +107,7 @@ def by_name(name: str, dim: int) -> Physics:
         "five": five,
         "minimal surface": minimal_surface,
         "nonlinear": nonlinear,
+        "oblique": lambda: nonlinear(OBLIQUE),
         "burgers": burgers,
     }
     return made[name]()

@@ -1,14 +1,17 @@
 // Fluxes out of each cell through its facets, and its source, one thread a cell. The flux through a facet is the residual
 // of its trace functions, whose sum is one there: the integral of f1·n - tau (u - û), lifted where f1 is not linear.
-// They balance: over all facets they add up to the integral of f0. After condense_point.clh and hdg_recovery.clh.
+// They balance: over all facets they add up to the integral of f0. What f1 of natural conditions gives, as it is tested by
+// gradients, goes through all facets of the cell. After condense_point.clh and hdg_recovery.clh.
 // needs: DIM NC NA NFUN NI NT NFACETS NQ NQF NNODES JUMPS AUX_NODAL OP ONES GEO GEO_GRAD WEIGHTS AUX_BASIS AUX_GRAD
 // needs: JUMP FACET_GEO FACET_GEO_GRAD FACET_WEIGHTS FACET_NORMALS FACET_AUX_BASIS FACET_AUX_GRAD AUX_NODES TABLE
+// needs: NATURAL BOUNDARY_ROWS
+// optional: FACET_OP FACET_ONES
 //
 // Arrays
-//   stabilization, facet_tau  as in condense_point.clh
+//   stabilization, facet_tau, conditions  as in condense_point.clh
 //   out  [NFACETS + 1, NC, stride]  fluxes, then the integral of f0; cell fastest; the others as in hdg_recovery.clh
 // Tables
-//   ONES [NQ, DIM, NFACETS]  reference gradients of the sum of the trace functions of each facet
+//   ONES [NQ, DIM, NFACETS]  reference gradients of the sum of the trace functions of each facet, FACET_ONES [F NQF, …]
 //   the others as in condense_point.clh
 
 #define NTF (NT / NFACETS)
@@ -65,7 +68,34 @@ inline void flux_jump(int f, int cell, int stride, real t, Stabilization stabili
 }
 #endif
 
-__kernel void hdg_flux(RECOVERY_ARGUMENTS, real stabilization, __global const real *facet_tau, __global real *out)
+#if BOUNDARY_ROWS > 1
+// Part of the fluxes on facet f: f1 of its natural conditions, the bits of `mask`, against the gradients of the sums.
+inline void flux_natural(int f, int mask, int cell, int stride, real t, const real *constants, const real *aux_e,
+                         Geometry *g, __global const real *tables, __global const real *x_e, real *sum)
+{
+  for (int p = f * NQF; mask && p < (f + 1) * NQF; ++p) {
+    real x[DIM], n[DIM], u[NC], q[NC * DIM], u_t[NC], a[NA + 1], a_x[(NA + 1) * DIM], f0[NC], f1[NC * DIM];
+    geometry_point(g, FACET_GEO_GRAD + p * NNODES * DIM);
+    const real weight = FACET_WEIGHTS[p] * condense_normal(FACET_NORMALS + f * DIM, g, n);
+    geometry_x(g, FACET_GEO + p * NNODES, x);
+    recovery_state(FACET_OP + p * (1 + DIM) * NFUN, x_e, stride, cell, u, q);
+    point_physical(g, NC, q);
+    for (int c = 0; c < NC; ++c) u_t[c] = 0;
+    point_auxiliary(aux_e, AUX_POINT(FACET_AUX_BASIS, p, AUX_NODES), AUX_POINT(FACET_AUX_GRAD, p, AUX_NODES * DIM), g, a,
+                    a_x);
+    for (int condition = 0; condition < NATURAL; ++condition) {
+      if (!(mask >> condition & 1)) continue;
+      pw_boundary(condition, u, u_t, q, a, a_x, t, x, n, constants, f0, f1);
+      point_pull_back(g, weight, f0, f1);
+      for (int k = 0; k < NFACETS * NC; ++k)
+        for (int r = 0; r < DIM; ++r) sum[k] += f1[k % NC * DIM + r] * FACET_ONES[(p * DIM + r) * NFACETS + k / NC];
+    }
+  }
+}
+#endif
+
+__kernel void hdg_flux(RECOVERY_ARGUMENTS, real stabilization, __global const real *facet_tau,
+                       __global const int *conditions, __global real *out)
 {
   const int cell = get_global_id(0);
   if (cell >= num_cells) return;
@@ -79,6 +109,10 @@ __kernel void hdg_flux(RECOVERY_ARGUMENTS, real stabilization, __global const re
 #if JUMPS
   for (int f = 0; f < NFACETS; ++f)
     flux_jump(f, cell, stride, t, STABILIZATION(f), constants, aux_e, &g, tables, x_e, sum);
+#endif
+#if BOUNDARY_ROWS > 1
+  for (int f = 0; f < NFACETS; ++f)
+    flux_natural(f, conditions[f * stride + cell], cell, stride, t, constants, aux_e, &g, tables, x_e, sum);
 #endif
   for (int k = 0; k < (NFACETS + 1) * NC; ++k) out[k * (size_t)stride + cell] = sum[k];
 }

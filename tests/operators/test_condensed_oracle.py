@@ -56,13 +56,13 @@ CASES = [
     Case("five", "triangle", 1),
     Case("minimal surface", "triangle", 2),
     Case("minimal surface", "hexahedron", 0),
-    Case("nonlinear", "quadrilateral", 1),
+    Case("oblique", "quadrilateral", 1),
     Case("nonlinear", "tetrahedron", 2),
     Case("burgers", "quadrilateral", 3),
     Case("minimal surface", "triangle", 1, curved=True),
     Case("minimal surface", "hexahedron", 1, curved=True),
     Case("poisson", "triangle", 3, backend="cg_gpu"),
-    Case("nonlinear", "quadrilateral", 2, backend="cg_gpu"),
+    Case("oblique", "quadrilateral", 2, backend="cg_gpu"),
     Case("tensor", "tetrahedron", 4, backend="cg_gpu"),
     Case("nonlinear", "triangle", 1, precision="single"),
 ]
@@ -154,7 +154,7 @@ def test_the_table_is_complete():
     hdg = [c for c in CASES if c.backend == "hdg_gpu"]
     assert {c.cell for c in hdg} == set(SHAPES) and {c.degree for c in hdg} == {0, 1, 2, 3}
     assert {(c.cell, c.curved) for c in hdg} >= {("triangle", True), ("hexahedron", True)}
-    assert {c.physics for c in CASES} == {*LINEAR, "minimal surface", "nonlinear", "burgers"}
+    assert {c.physics for c in CASES} == {*LINEAR, "minimal surface", "nonlinear", "oblique", "burgers"}
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

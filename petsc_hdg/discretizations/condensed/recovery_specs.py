@@ -108,11 +108,18 @@ class RecoverySpecs:
         """Spec of `hdg_flux`."""
         disc = self.disc
         tables = {**disc.cell_tables(disc.quadrature), **disc.facet_tables()}
-        gradients = tables["OP"][:, 1:, disc.num_interior :]
-        shape = (*gradients.shape[:2], disc.num_facets_of_cell, -1)
-        tables["ONES"] = np.ascontiguousarray(gradients.reshape(shape).sum(axis=-1))
+        tables["ONES"] = self._facet_sums(tables["OP"])
+        if disc.physics.has_boundary_f1:
+            tables["FACET_ONES"] = self._facet_sums(tables["FACET_OP"])
         macros = {"NQ": disc.quadrature.num_points, "NQF": tables["FACET_WEIGHTS"].shape[1]}
         return self.spec("hdg_flux", macros, tables, 32, headers=CONDENSE_POINT)
+
+    def _facet_sums(self, table: np.ndarray) -> np.ndarray:
+        """Gradients of the sum of the trace functions of each facet [point, dim, facet] from a table of functions
+        [..., point, 1 + dim, function]."""
+        gradients = table.reshape(-1, *table.shape[-2:])[:, 1:, self.disc.num_interior :]
+        shape = (*gradients.shape[:2], self.disc.num_facets_of_cell, -1)
+        return np.ascontiguousarray(gradients.reshape(shape).sum(axis=-1))
 
     def jumps_spec(self) -> KernelSpec:
         """Spec of `hdg_jumps`, which reads no physics and no geometry."""

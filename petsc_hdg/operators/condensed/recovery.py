@@ -207,23 +207,17 @@ class Recovery:
         """
         disc, kernel = self.disc, self.kernel("flux")
         shape = (disc.num_facets_of_cell + 1, disc.components, disc.stride)
-        sums, tau = self.arrays.zeros(int(np.prod(shape))), self.op.stabilization
+        sums, tau, conditions = self.arrays.zeros(int(np.prod(shape))), self.op.stabilization, self.op._conditions
         arguments = self._arguments(kernel, self.coefficients(x, t), t)
-        kernel(disc.mesh.num_cells, *arguments, float(disc.stabilization), tau and tau.buffer, sums)
+        kernel(disc.mesh.num_cells, *arguments, float(disc.stabilization), tau and tau.buffer, conditions, sums)
         rows = self.arrays.to_host(sums, shape, name="fluxes")[..., : disc.mesh.num_cells].astype(float)
         return np.moveaxis(rows[:-1], -1, 0), rows[-1].T
 
     def flux(self, label: str, x, t: float = 0.0) -> np.ndarray:
-        """∫ f̂·n over the exterior facets of a named boundary [component]. Raises OptionError without facet fluxes, or
-        where a Robin condition has an f1."""
+        """∫ f̂·n over the exterior facets of a named boundary [component]. Raises OptionError without facet fluxes."""
         if not self.disc.has_jumps:
             raise OptionError(
                 f"{self.disc.name} with -cg_condense has no fluxes of facets; leave -cg_condense out or give hdg_gpu"
-            )
-        if self.disc.physics.has_boundary_f1:
-            raise OptionError(
-                f"fluxes of {self.disc.name} leave out the f1 of a Robin condition, which physics "
-                f"'{self.disc.physics.name}' has; give -fe_backend cg_gpu, or integrate f1·n with problem.integral"
             )
         cells, facets = self.disc.mesh.boundary_facets(label)
         through = self.fluxes(x, t)[0][cells, facets].sum(axis=0)
