@@ -199,10 +199,10 @@ BAD_OPTIONS = {
         "The boundary 'middle' holds facets inside the mesh; natural conditions, fluxes and integrals are",
     ),
     **{
-        f"a natural condition inside the mesh by {backend}": (
+        f"a flux by the normal inside the mesh by {backend}": (
             lambda c, f, backend=backend: fe.Problem(
                 divided(c),
-                physics(boundary=[fe.Dirichlet("boundary", 0.0), fe.Neumann("middle", 1.0)]),
+                physics(boundary=[fe.Dirichlet("boundary", 0.0), fe.Neumann("middle", "g[0] = n[0];")]),
                 Options(backend=backend, check_kernels=False),
             ).solve(),
             "The boundary 'middle' holds facets inside the mesh; natural conditions, fluxes and integrals are",
