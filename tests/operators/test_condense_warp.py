@@ -14,10 +14,15 @@ from petsc_hdg.discretizations.condensed.warp_shape import ThreadShape, WarpShap
 from petsc_hdg.discretizations.transposition import DeviceLimits
 
 LEFT = fe.Dirichlet("left", "g[0] = x[1];")
+NITSCHE = fe.Robin(
+    "right",
+    "f0[0] = 9*u[0] - 1; for (d = 0; d < dim; ++d) f0[0] -= u_x[d]*n[d];",
+    f1="for (d = 0; d < dim; ++d) f1[d] = (x[0] - u[0])*n[d];",
+)
 ROBIN = {
     "f0": "f0[0] = -x[0];",
     "f1": "for (d = 0; d < dim; ++d) f1[d] = u_x[d];",
-    "boundary": [LEFT, fe.Robin("right", "f0[0] = u[0] - 1;")],
+    "boundary": [LEFT, NITSCHE],
 }
 VARIABLE = {
     "f0": "f0[0] = 1 + u_x[0];",
@@ -66,7 +71,8 @@ def test_warps_stand_cells_that_hardly_hold_to_their_traces():
 
 @pytest.mark.parametrize(("cell", "degree"), [("triangle", 1), ("tetrahedron", 0)])
 def test_threads_agree_with_the_plain_kernel(cell, degree):
-    physics = fe.Physics({"u": 1}, ROBIN["f0"], ROBIN["f1"], boundary=[LEFT, fe.Neumann("right", "g[0] = x[1];")])
+    given = [LEFT, fe.Neumann("right", "g[0] = x[1];"), fe.Robin("top", f1="f1[0] = x[0]; f1[1] = n[1];")]
+    physics = fe.Physics({"u": 1}, ROBIN["f0"], ROBIN["f1"], boundary=given)
     mesh = fe.Mesh.box((3, 2) if cell == "triangle" else (2, 1, 1))
     plain, _ = _run(mesh, physics, degree=degree)
     threads, shape = _run(mesh, physics, degree=degree, uses_threads=True)
