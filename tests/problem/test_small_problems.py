@@ -66,7 +66,7 @@ def test_small_coarse_levels_are_solved_directly():
 
 
 def test_conjugate_gradients_that_stall_go_on_by_another_method(monkeypatch):
-    """As with a cycle that is not symmetric: here its restrictions are a hundred times the transposed interpolations."""
+    """As with a cycle that is not symmetric: its restrictions are a hundred times the transposed interpolations."""
 
     def spoil(pc: PETSc.PC) -> None:
         for level in range(1, pc.getMGLevels()):
