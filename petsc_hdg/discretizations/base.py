@@ -16,6 +16,7 @@ from ..physics.dependence import Dependence
 from ..reference import ReferenceElement, cell_quadrature
 from .dofmap import dof_nodes, entity_points
 from .element_kernels import check_kernel
+from .saddle_points import check_stable
 
 PAD = 32  # cells are padded to this multiple, so that rows of cell-fastest arrays are aligned
 
@@ -97,7 +98,8 @@ class Discretization:
 
     @classmethod
     def prepared(cls, physics, options, dim: int):
-        """The physics as the scheme takes it, with what options add to it."""
+        """The physics as the scheme takes it, with what options add to it. Raises PhysicsError."""
+        check_stable(physics, dim, cls.name)
         return physics
 
     @property

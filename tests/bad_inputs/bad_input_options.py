@@ -175,7 +175,7 @@ BAD_OPTIONS = {
             ),
             "has no 'pressure' in the equation of 'pressure', which couples to 'velocity' by gradient and divergence",
         )
-        for backend, offset in (("sipg_gpu", 0), ("poly_gpu", 0), ("sipg_gpu", -1))
+        for backend, offset in (("cg_gpu", 0), ("sipg_gpu", 0), ("poly_gpu", 0), ("sipg_gpu", -1))
     },
     "data inside the mesh": (
         lambda c, f: fe.Problem(

@@ -1,0 +1,39 @@
+"""Saddle points: fields that only couple to others by gradient and divergence."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import PhysicsError
+from .condensed.symmetry import fields_without_own_terms
+from .samples import random_inputs
+
+
+def dependences(physics, dim: int) -> list[np.ndarray]:
+    """Whether the equation of a component depends on one [component, component], by g0, g1, g2 and g3."""
+    state, rest, _ = random_inputs(physics, dim, 0)
+    blocks = physics.interpreter(dim).g_blocks(*state, *rest)
+    count = physics.num_components
+    return [np.abs(block).reshape(count, count, -1).max(axis=2) > 0 for block in blocks]
+
+
+def check_stable(physics, dim: int, scheme: str) -> None:
+    """Raise PhysicsError for a field that only couples to another one by gradient and divergence, as the pressure of
+    Stokes flow, in spaces of one degree: no such pair is stable. Discontinuous ones lack what holds the jumps."""
+    if len(physics.fields) < 2:
+        return
+    depends, fields = dependences(physics, dim), physics.fields
+    starts = [f.offset for f in fields]
+    by_fields = np.logical_or.reduceat(np.logical_or.reduceat(depends[1] | depends[2], starts, 0), starts, 1)
+    pairs = [(fields[i], fields[j]) for i, j in np.argwhere(by_fields & by_fields.T)]
+    if scheme == "cg_gpu":
+        pairs = [(own, other) for own, other in pairs if own.degree_offset >= other.degree_offset]
+    without = fields_without_own_terms(physics, dim) if pairs else []
+    for own, other in pairs:
+        if own.name in without:
+            raise PhysicsError(
+                f"physics '{physics.name}' has no '{own.name}' in the equation of '{own.name}', which couples to "
+                f"'{other.name}' by gradient and divergence (a saddle point), and fields of one degree are stable there "
+                f"by hdg_gpu alone; give -fe_backend hdg_gpu, -fe_backend cg_gpu with degree_offset=-1 of '{own.name}', "
+                f"or add a term of '{own.name}' to its equation"
+            )
