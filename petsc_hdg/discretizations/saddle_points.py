@@ -33,7 +33,7 @@ def check_stable(physics, dim: int, scheme: str) -> None:
         if own.name in without:
             raise PhysicsError(
                 f"physics '{physics.name}' has no '{own.name}' in the equation of '{own.name}', which couples to "
-                f"'{other.name}' by gradient and divergence (a saddle point), and fields of one degree are stable there "
-                f"by hdg_gpu alone; give -fe_backend hdg_gpu, -fe_backend cg_gpu with degree_offset=-1 of '{own.name}', "
-                f"or add a term of '{own.name}' to its equation"
+                f"'{other.name}' by gradient and divergence (a saddle point), and fields of one degree are stable "
+                "there by hdg_gpu alone; give -fe_backend hdg_gpu, -fe_backend cg_gpu with degree_offset=-1 of "
+                f"'{own.name}', or add a term of '{own.name}' to its equation"
             )
