@@ -168,6 +168,20 @@ def test_errors_agree_with_numpy(cell):
     assert_close(recovery.errors(None), whole)
 
 
+@pytest.mark.parametrize("cell", SHAPES)
+def test_jumps_agree_with_numpy(cell):
+    state = given(cell, 1, False)
+    recovery, disc = Recovery(state), state.discretization
+    jump, weights, mean = recovery.specs.jump_tables()
+    inside, squares = disc.num_interior, np.zeros((2, disc.components))
+    assert np.abs(jump[:inside].sum(axis=0) - 1).max() < 1e-13 and np.abs(jump[inside:].sum(axis=0) + 1).max() < 1e-13
+    for c in range(disc.mesh.num_cells):
+        both = np.concatenate(state.of_cell(c)[:2]).reshape(-1, disc.components)
+        trace, average = jump[inside:].T @ both[inside:], mean @ both[:inside]
+        squares += weights @ np.array([(jump.T @ both) ** 2, trace**2 + average**2])
+    assert recovery.jumps(None) == pytest.approx(np.sqrt(squares[0].sum() / squares[1].sum()), rel=1e-12)
+
+
 def test_working_memory_of_u_star_may_be_global_and_in_tiles(monkeypatch):
     local, outside = Recovery(given("triangle", 2, False)), Recovery(given("triangle", 2, False, local_bytes=512))
     most = 5 * outside.specs.star_scratch * 8

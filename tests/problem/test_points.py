@@ -13,6 +13,7 @@ from sample_meshes import bent, box_mesh
 
 import petsc_hdg as fe
 from petsc_hdg.errors import OptionError
+from petsc_hdg.mesh import locate
 from petsc_hdg.mesh.locate import Locator
 from petsc_hdg.options import Options
 from petsc_hdg.options.options import BACKENDS
@@ -66,6 +67,12 @@ def test_maps_of_curved_cells_are_inverted(cell):
     assert (found == cells).mean() > 0.9  # neighbours of curved cells may share places by rounding alone
     assert np.abs(where - at)[found == cells].max() < 1e-9
     assert (locator.find(mesh.geometry.nodes)[0] >= 0).all()
+
+
+def test_a_map_that_is_not_inverted_holds_nothing(monkeypatch):
+    monkeypatch.setattr(locate, "STEPS", 1)
+    mesh = box_mesh("quadrilateral", comm=PETSc.COMM_SELF)
+    assert (Locator(mesh).find(places(mesh))[0] == -1).all()
 
 
 def test_a_curved_cell_beyond_the_box_of_its_nodes():

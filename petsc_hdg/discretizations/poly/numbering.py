@@ -82,7 +82,7 @@ def _dofmap(disc, first, count: int, ghost_rank, ghost_first) -> DofMap:
     return DofMap(
         section=_section(disc, np.diff(first)[:count]),
         cell_dofs=np.zeros((0, 0), np.int32),  # unknowns belong to no base cell
-        compact=np.arange(first[-1], dtype=np.int32),
+        compact=np.zeros(0, np.int32),
         num_owned=owned,
         num_ghosts=int(first[-1]) - owned,
         num_constrained=0,
