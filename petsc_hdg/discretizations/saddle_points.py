@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import PhysicsError
-from .condensed.symmetry import fields_without_own_terms
 from .samples import random_inputs
+from .symmetry import fields_without_own_terms
 
 
 def dependences(physics, dim: int) -> list[np.ndarray]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from petsc4py import PETSc
 
-from ..discretizations.condensed.symmetry import fields_without_own_terms
+from ..discretizations.symmetry import fields_without_own_terms
 from ..options import defaults_in_database, is_given
 from . import convection, methods
 

@@ -10,7 +10,7 @@ from petsc4py import PETSc
 
 from .. import stages
 from ..discretizations import HybridizedDG, PolytopicDG
-from ..discretizations.condensed.symmetry import derivative_kind
+from ..discretizations.symmetry import derivative_kind
 from ..errors import collectively
 from ..operators import AssembledMatrix, Callbacks, JacobianContext, TraceMatrix
 from ..operators.check import check_kernels

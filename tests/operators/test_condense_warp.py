@@ -9,8 +9,8 @@ from condensed_runs import residual_and_product
 import petsc_hdg as fe
 from petsc_hdg.discretizations import CondensedCG, HybridizedDG
 from petsc_hdg.discretizations.condensed import warp_shape
-from petsc_hdg.discretizations.condensed.symmetry import has_symmetric_derivative
 from petsc_hdg.discretizations.condensed.warp_shape import ThreadShape, WarpShape
+from petsc_hdg.discretizations.symmetry import has_symmetric_derivative
 from petsc_hdg.discretizations.transposition import DeviceLimits
 
 LEFT = fe.Dirichlet("left", "g[0] = x[1];")

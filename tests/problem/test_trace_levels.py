@@ -14,7 +14,7 @@ from sample_physics import smooth_poisson
 from sample_trace_levels import PHYSICS
 
 import petsc_hdg as fe
-from petsc_hdg.discretizations.condensed.symmetry import derivative_kind
+from petsc_hdg.discretizations.symmetry import derivative_kind
 from petsc_hdg.options import Options
 from petsc_hdg.physics import library
 from petsc_hdg.problem import assembled_instead

@@ -7,9 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from ..large_tables import CONSTANT_BYTES
+from ..symmetry import has_symmetric_derivative
 from .affine_cells import are_parallelepipeds
 from .lines import PTX, lines_pay
-from .symmetry import has_symmetric_derivative
 from .tensor_factors import TensorFactors, tensor_factors
 from .tile_shape import TileShape, tile_shape
 from .warp_shape import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..samples import SAMPLES, random_inputs
+from .samples import SAMPLES, random_inputs
 
 TOLERANCE = 1e-13
 
