@@ -64,8 +64,8 @@ class Recorder:
         made = Kernel.__init__
 
         def watched(kernel, spec, device):
-            for name in spec.sources:
-                self.kernels.setdefault(Path(name).name, set()).add(self.test)
+            for name in re.findall(r'^#line 1 "(\w+\.clh?)"', spec.program_source(), re.MULTILINE):
+                self.kernels.setdefault(name, set()).add(self.test)
             made(kernel, spec, device)
 
         Kernel.__init__ = watched
@@ -244,7 +244,10 @@ def chosen(count: int, seed: int) -> list[tuple]:
 def tests_of(name: str, line: int, known: dict) -> tuple[list[str], float]:
     """Tests that may use a line of the package or a kernel file, likely and short ones first, and their seconds."""
     if name.startswith("kernels_cl"):
-        tests = known["kernels"].get(Path(name).name, [])
+        in_physics = [
+            test for test in known["seconds"] if test.startswith("tests/physics/")
+        ]  # headers of gcc's texts too
+        tests = known["kernels"].get(Path(name).name, []) + (in_physics if name.endswith("petsc.clh") else [])
     else:
         tests = known["lines"].get(name, {}).get(str(line), [])
     room, seconds, chosen, spent = Path(name).parts[1].removesuffix(".py"), known["seconds"], [], 0.0
