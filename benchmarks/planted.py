@@ -244,9 +244,7 @@ def chosen(count: int, seed: int) -> list[tuple]:
 def tests_of(name: str, line: int, known: dict) -> tuple[list[str], float]:
     """Tests that may use a line of the package or a kernel file, likely and short ones first, and their seconds."""
     if name.startswith("kernels_cl"):
-        in_physics = [
-            test for test in known["seconds"] if test.startswith("tests/physics/")
-        ]  # headers of gcc's texts too
+        in_physics = [test for test in known["seconds"] if test.startswith("tests/physics/")]
         tests = known["kernels"].get(Path(name).name, []) + (in_physics if name.endswith("petsc.clh") else [])
     else:
         tests = known["lines"].get(name, {}).get(str(line), [])
