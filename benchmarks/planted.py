@@ -249,9 +249,9 @@ def tests_of(name: str, line: int, known: dict) -> tuple[list[str], float]:
     else:
         tests = known["lines"].get(name, {}).get(str(line), [])
     room, seconds, chosen, spent = Path(name).parts[1].removesuffix(".py"), known["seconds"], [], 0.0
-    for group in (set(tests) - set(known["ranks"]), known["ranks"]):
+    for group, most in ((set(tests) - set(known["ranks"]), MOST_SECONDS / 2), (known["ranks"], MOST_SECONDS)):
         for test in sorted(group, key=lambda test: (f"/{room}/" not in test, seconds.get(test, 0.0))):
-            if test in seconds and test not in known["failed"] and spent + seconds[test] < MOST_SECONDS:
+            if test in seconds and test not in known["failed"] and spent + seconds[test] < most:
                 chosen.append(test)
                 spent += seconds[test]
     return chosen, spent
