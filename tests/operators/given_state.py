@@ -25,6 +25,7 @@ class GivenState:
         self.stabilization = Stabilization(self) if disc.stabilization_follows else None
         buffers = [self.arrays.to_device(array) for array in given]
         self._constants, self._nodes, self._cell_nodes, self._dofs, self._aux = buffers
+        self._conditions = self.arrays.to_device(disc.facet_conditions())
 
     def local_state(self, x, t):
         return self.arrays.to_device(self.interior)
