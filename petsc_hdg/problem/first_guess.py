@@ -95,6 +95,7 @@ def _by_trust_region(problem, u: PETSc.Vec, start: str, part: float) -> SolveErr
     other.getKSP().setTolerances(*ksp.getTolerances())
     other.setType("newtontr")
     other.setMonitor(lambda _, step, norm: line_search.monitor(step, norm))
+    problem.watch.attach(other)
     problem.snes = other
     try:
         failure = _attempt(problem, u, f"a trust region from {start}", part)

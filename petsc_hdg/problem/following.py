@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import weakref
 from contextlib import contextmanager
 
 from petsc4py import PETSc
 
 from ..errors import SolveError
 from ..options import is_given
+from . import solvers
 
-APPROACH = 10  # steps of Newton's method by themselves, at most, while the scheme follows the state
 STALLS = 2  # linear solvers that stall on the way, from which on it is given up
 PATIENCE = 1000  # iterations of a linear solver while penalties may be too small, where the user gives no number
 GROWTHS = 3  # solutions that ask for larger penalties, from which on they are none
@@ -21,55 +22,73 @@ RUNAWAY = (
 )
 
 
-def approach(problem, u: PETSc.Vec, stalls: int = 0) -> int:
-    """Newton steps one by one, until the scheme suits the state u that they lead to; how many linear solvers stalled,
-    with those before. Collective.
+class Watch:
+    """A monitor of SNES that stops it, while `solve` runs it, where the penalties do not suffice at the state that a
+    step led to: they have grown there, so that the next linearization is definite and has a residual of its own.
 
-    By penalties of the state before, the matrix at a new state may be indefinite, and linear solvers stall. Raises
-    SolveError if they do so again and again.
+    stopped: whether the last run was.
     """
-    most = problem.snes.getTolerances()[3]
-    problem.snes.setTolerances(max_it=min(1, most))
-    try:
-        for _ in range(APPROACH):
-            with _impatient(problem):
-                problem.solve_from(u)
-            stalls = _with_last(problem, stalls)
-            if is_settled(problem, u):
-                break
-    finally:
-        problem.snes.setTolerances(max_it=most)
-    return stalls
+
+    def __init__(self, problem):
+        self._problem = weakref.ref(problem)  # which keeps the SNES
+        self.is_on = self.stopped = False
+
+    def __call__(self, snes, step: int, norm: float) -> None:
+        if self.is_on and step and not snes.getConvergedReason():
+            self.stopped = not is_settled(self._problem(), snes.getSolution())
+            if self.stopped:
+                snes.setConvergedReason(PETSc.SNES.ConvergedReason.DIVERGED_FUNCTION_COUNT)
+                snes.setMaxFunctionEvaluations(1)  # where PETSc tests for convergence after its monitors
+
+    def attach(self, snes: PETSc.SNES) -> None:
+        """Watch a SNES, if its problem has penalties that follow the state."""
+        problem = self._problem()
+        if problem.operator.follows_solution and not problem.is_condensed:
+            snes.setMonitor(self)
+
+    @contextmanager
+    def on(self, snes: PETSc.SNES):
+        """A block in which it may stop SNES."""
+        most = snes.getMaxFunctionEvaluations()
+        self.is_on, self.stopped = True, False
+        try:
+            yield
+        finally:
+            self.is_on = False
+            snes.setMaxFunctionEvaluations(most)
 
 
 def solve(problem, u: PETSc.Vec) -> None:
-    """Approach a solution and let SNES work on u, until the scheme suits it; where SNES fails while the scheme does not
-    suit the state that it came to, on from there.
+    """Let SNES work on u, by penalties that grow before a step where they fall short at its state, until they suit the
+    solution. Collective.
 
-    Newton's method may stand still where penalties of states before leave the matrix indefinite. A solution by
-    penalties that are too small for it may be none: then the energy of the scheme falls without end where a jump meets
-    a large flux, and it sits on the way there. Collective. Raises SolveError where penalties grow on and on.
+    By penalties of a state before, the matrix may be indefinite: linear solvers stall, and Newton's method stands
+    still. A solution by penalties that are too small for it may be none: then the energy of the scheme falls without
+    end where a jump meets a large flux, and it sits on the way there. Raises SolveError where penalties grow on and on.
     """
     if not problem.operator.follows_solution:
         problem.solve_from(u)
         return
-    stalls, growths = approach(problem, u), 0
-    for _ in range(APPROACH):
-        with _impatient(problem):
-            problem.solve_from(u)
-        stalls = _with_last(problem, stalls)
-        if is_settled(problem, u):
-            if _stalled(problem):
+    snes, stalls, growths, steps = problem.snes, 0, 0, 0
+    most = snes.getTolerances()[3]
+    with solvers.one_goal(snes) as aim:
+        while True:
+            with _impatient(problem), problem.watch.on(snes):
                 problem.solve_from(u)
-            return
-        if problem.snes.getConvergedReason() < 0:
-            stalls = approach(problem, u, stalls)
-            continue
-        growths += 1
-        if growths >= GROWTHS:
-            raise _runaway(problem)
-    if problem.snes.getConvergedReason() < 0:
-        raise _runaway(problem)
+            stalls = _with_last(problem, stalls)
+            grown = problem.watch.stopped or not is_settled(problem, u)
+            growths += grown and snes.getConvergedReason() > 0
+            steps += max(1, snes.getIterationNumber())
+            if growths >= GROWTHS or (grown and steps >= most and not is_given(problem.prefix, "snes_max_it")):
+                raise _runaway(problem)
+            if not grown or steps >= most:
+                break
+            aim()
+            snes.setTolerances(max_it=most - steps)
+        if grown:
+            snes.setConvergedReason(PETSc.SNES.ConvergedReason.DIVERGED_MAX_IT)
+        elif _stalled(problem) and steps < most:
+            problem.solve_from(u)
 
 
 def _with_last(problem, stalls: int) -> int:

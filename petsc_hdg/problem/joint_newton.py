@@ -15,6 +15,7 @@ from ..operators.condensed.joint import read_interior, write_interior
 from . import assembled_instead, direct, first_guess, following, preconditioners
 from .interiors import Interiors
 
+APPROACH = 10  # steps of Newton's method by themselves, at most, while the stabilization follows the state
 PATIENCE = 4  # residuals in which local problems fail before the solver of the trace is left
 DECREASE = 1e-4  # of the norm by a full step, that a shorter one is to reach in proportion
 LEAST_DAMPING = 1e-8
@@ -103,7 +104,7 @@ def _approach(problem, u: PETSc.Vec, begin: _Begin) -> bool:
     where one fails, u stays where the last one led. Whether all went well. Collective.
     """
     operator, snes, reached = problem.operator, problem.snes, u.copy()
-    for _ in range(min(following.APPROACH, begin.left)):
+    for _ in range(min(APPROACH, begin.left)):
         interior = read_interior(operator, operator.interior)
         begin.allow(1)
         operator.patience = PATIENCE

@@ -28,6 +28,7 @@ from . import (
     diagnosis,
     direct,
     field_splits,
+    following,
     gauge,
     inputs,
     joint_newton,
@@ -81,6 +82,7 @@ class Problem(Restartable, Evaluated):
         self.default_pc = ""  # as the last solver of the problem was given it
         self.direct = ""  # why LU is the default, see direct
         self.tried: list[str] = []  # by the last nonlinear solve, see first_guess
+        self.watch = following.Watch(self)
         self.told_of_convection = False
         self.symmetric = None  # whether the matrix is, and definite, with the present data: see preconditioners
         self.eigenvalues = None  # smallest and largest, as -sipg_check_coercivity estimates them
@@ -291,6 +293,7 @@ class Problem(Restartable, Evaluated):
         """The solver that `solve` uses."""
         snes = self.create_snes()
         self.checkpoints.monitor = newton_checkpoints.watch(self, snes)
+        self.watch.attach(snes)
         return snes
 
     def solve(self, guess: PETSc.Vec | None = None) -> PETSc.Vec:
