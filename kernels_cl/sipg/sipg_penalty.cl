@@ -1,14 +1,15 @@
 // Penalties of each facet, one thread a facet of a cell; both sides of a facet find the same numbers.
 // After cg_point.clh, sipg_flux.clh, sipg_facet.clh and normal_derivatives.clh.
-// needs: NDOF NBASIS NC NAUX NQF DIM NNODES NFACETS NORIENT PERM FACET_RATIO CORNERS NCORNERS FIELD PENALTY BOUNDARY PAPER UPWIND NUMBERS
+// needs: NDOF NBASIS NC NAUX NQF DIM NNODES NFACETS NORIENT PERM FACET_RATIO CORNERS NCORNERS FIELD PENALTY BOUNDARY PAPER STEEP UPWIND NUMBERS
 //
 // Sizes
 //   PENALTY   what multiplies (normal diffusivity) |F|/|K|, or with PAPER over the facet's diameter; BOUNDARY times as much there
+//   STEEP     share of a jump over |K|/|F| that gradients are to see, 0: the physics is linear
 //   UPWIND    whether half the speed of convection is added
 //   NUMBERS   whether given numbers stand for |F|/|K|
 // Arrays
 //   numbers [NFACETS, stride]    what stands for |F|/|K| on that side of a facet
-//   sigma [NC, NFACETS, stride]  the larger of what stands there and what is found if `grow`, else what is found
+//   sigma [NC, NFACETS, stride]  what is found
 // Tables
 //   FACET_RATIO [NFACETS] |F| / |K| of the reference cell;  CORNERS [NFACETS, NCORNERS] geometry nodes;  FIELD [NC] field
 
@@ -37,6 +38,21 @@ inline void penalty_point(const Side *s, const real *n, real t, const real *x, c
   }
 }
 
+// The same at the values behind the facet, with the gradient that the cell takes where its jump closes: diffusivities that
+// vanish on this side, or grow with the gradient, are those that the next state has. What is no number there counts as none.
+inline void penalty_beyond(const Side *s, const real *beyond, real steepness, const real *n, real t, const real *x,
+                           const real *constants, PenaltySide *side, real *speed)
+{
+  Side seen = *s;
+  PenaltySide found = *side;
+  for (int c = 0; c < NC; ++c) {
+    seen.u[c] = beyond[c];
+    for (int d = 0; d < DIM; ++d) seen.u_x[c * DIM + d] -= steepness * (s->u[c] - beyond[c]) * n[d];
+  }
+  penalty_point(&seen, n, t, x, constants, &found, speed);
+  for (int c = 0; c < NC; ++c) side->diffusivity[c] = found.diffusivity[c];
+}
+
 // Largest distance between corners of facet f.
 inline real penalty_diameter(const Geometry *g, int f)
 {
@@ -53,8 +69,8 @@ inline real penalty_diameter(const Geometry *g, int f)
   return sqrt(most);
 }
 
-// Add point `row` of facet `face` of one side, seen with its own normal.
-#define PENALTY_SIDE(part, side, g, row, face)                                                    \
+// Add point `row` of facet `face` of one side, seen with its own normal; beyond [NC] are the values behind it.
+#define PENALTY_SIDE(part, side, beyond, g, row, face)                                                  \
   do {                                                                                            \
     real m[DIM], y[DIM], size = 0;                                                                \
     point_gradient(FACET_NORMALS + (face) * DIM, &g, m);                                          \
@@ -64,6 +80,7 @@ inline real penalty_diameter(const Geometry *g, int f)
     part.ratio = fmax(part.ratio, size);                                                          \
     geometry_x(&g, FACET_GEO + (row) * NNODES, y);                                                \
     penalty_point(&side, m, t, y, constants, &part, speed);                                       \
+    if (STEEP > 0) penalty_beyond(&side, beyond, STEEP * size * FACET_RATIO[face], m, t, y, constants, &part, speed); \
   } while (0)
 
 // |F|/|K| of a side, with PAPER one over the diameter of F. With nodes as quadrature points the trace inequality holds node
@@ -76,7 +93,7 @@ inline real penalty_scale(const PenaltySide *side, const Geometry *g, int face, 
 }
 
 __kernel void sipg_penalty(CG_ARGUMENTS, __global const int *neighbour, __global const int *code, __global real *sigma_,
-                           __global const int *kinds, int grow, __global const real *numbers)
+                           __global const int *kinds, __global const real *numbers)
 {
   const int cell = get_global_id(0) % stride, f = get_global_id(0) / stride;
   if (cell >= num_cells || f >= NFACETS) return;
@@ -89,8 +106,9 @@ __kernel void sipg_penalty(CG_ARGUMENTS, __global const int *neighbour, __global
   if (behind != -1)
     for (int q = 0; q < NQF; ++q) {
       SIPG_POINT
-      PENALTY_SIDE(own, a_side, g, row, f);
-      if (behind >= 0) PENALTY_SIDE(far, b_side, h, row_other, place);
+      if (STEEP > 0 && behind < 0) sipg_data(kind, &a_side, t, x, constants, b_side.u);
+      PENALTY_SIDE(own, a_side, b_side.u, g, row, f);
+      if (behind >= 0) PENALTY_SIDE(far, b_side, a_side.u, h, row_other, place);
     }
   for (int c = 0; c < NC; ++c) {
     real found = behind == -1 ? 0 : own.diffusivity[c] * penalty_scale(&own, &g, f, FACET_RATIO[f], numbers, f * stride + cell);
@@ -103,7 +121,6 @@ __kernel void sipg_penalty(CG_ARGUMENTS, __global const int *neighbour, __global
     const int is_negative = own.sum[c] + far.sum[c] < 0 && found > 16 * REAL_EPSILON * drift;
     found += drift;
     const int at = (c * NFACETS + f) * stride + cell;
-    if (grow) found = fmax(found, fabs(sigma_[at]));
     sigma_[at] = is_negative ? -found : found;
   }
 }

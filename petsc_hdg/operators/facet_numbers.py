@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 GROWTH = 1.5  # of a number at a state, from which on the one that belongs to another state does not serve
+EXCESS = 10.0  # sum over that of another state, from which on numbers do not serve there
 
 
 class FacetNumbers:
@@ -19,9 +20,8 @@ class FacetNumbers:
         self.buffer = self.arrays.zeros(int(np.prod(shape)))
         self.is_known = False
 
-    def update(self, *state, grow: bool = False) -> None:
-        """Find the numbers of a state; grow: only larger ones replace those there are, where the scheme wants that.
-        Collective."""
+    def update(self, *state) -> None:
+        """Find the numbers of a state. Collective."""
         raise NotImplementedError
 
     def ensure(self, *state) -> None:
@@ -30,16 +30,20 @@ class FacetNumbers:
             self.update(*state)
 
     def serve(self, *state) -> bool:
-        """Whether the numbers suit a state; else, or where none are known, they are its own from now on. Collective."""
+        """Whether the numbers suit a state; else, or where none are known, they follow it from now on. Collective."""
         if not self.is_known:
             self.update(*state)
             return False
         before = self.values()
-        self.update(*state, grow=True)
-        if self.disc.mesh.comm.allreduce(int(self.differ(before, self.values()))):
-            return False
-        self.write(before)
-        return True
+        self.update(*state)
+        now = self.joined(before, self.values())
+        serves = not self.disc.mesh.comm.allreduce(int(self.differ(before, now)))
+        self.write(before if serves else now)
+        return serves
+
+    def joined(self, before: np.ndarray, now: np.ndarray) -> np.ndarray:
+        """Numbers that follow those of two states. Collective."""
+        return now
 
     def differ(self, before: np.ndarray, now: np.ndarray) -> bool:
         """Whether numbers now are such that those before do not serve."""

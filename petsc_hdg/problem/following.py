@@ -9,7 +9,6 @@ from petsc4py import PETSc
 
 from ..errors import SolveError
 from ..options import is_given
-from . import solvers
 
 STALLS = 2  # linear solvers that stall on the way, from which on it is given up
 PATIENCE = 1000  # iterations of a linear solver while penalties may be too small, where the user gives no number
@@ -59,8 +58,8 @@ class Watch:
 
 
 def solve(problem, u: PETSc.Vec) -> None:
-    """Let SNES work on u, by penalties that grow before a step where they fall short at its state, until they suit the
-    solution. Collective.
+    """Let SNES work on u, by penalties that follow where they do not suit the state before a step, until they suit the
+    solution; every run aims at a part of the residual of the first state. Collective.
 
     By penalties of a state before, the matrix may be indefinite: linear solvers stall, and Newton's method stands
     still. A solution by penalties that are too small for it may be none: then the energy of the scheme falls without
@@ -70,8 +69,9 @@ def solve(problem, u: PETSc.Vec) -> None:
         problem.solve_from(u)
         return
     snes, stalls, growths, steps = problem.snes, 0, 0, 0
-    most = snes.getTolerances()[3]
-    with solvers.one_goal(snes) as aim:
+    rtol, atol, stol, most = snes.getTolerances()
+    begin, f = u.copy(), u.duplicate()
+    try:
         while True:
             with _impatient(problem), problem.watch.on(snes):
                 problem.solve_from(u)
@@ -83,12 +83,16 @@ def solve(problem, u: PETSc.Vec) -> None:
                 raise _runaway(problem)
             if not grown or steps >= most:
                 break
-            aim()
-            snes.setTolerances(max_it=most - steps)
+            problem.callbacks.residual(None, begin, f)  # by the penalties that the next run has
+            snes.setTolerances(atol=max(atol, rtol * f.norm()), max_it=most - steps)
         if grown:
             snes.setConvergedReason(PETSc.SNES.ConvergedReason.DIVERGED_MAX_IT)
         elif _stalled(problem) and steps < most:
             problem.solve_from(u)
+    finally:
+        snes.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
+        begin.destroy()
+        f.destroy()
 
 
 def _with_last(problem, stalls: int) -> int:
@@ -100,7 +104,7 @@ def _with_last(problem, stalls: int) -> int:
 
 
 def is_settled(problem, u: PETSc.Vec) -> bool:
-    """Whether the penalties suffice at u; else they grow. Collective."""
+    """Whether the penalties suit u; else they follow it. Collective."""
     with problem.access.read(u) as buffer:
         return problem.operator.settled(buffer)
 

@@ -139,9 +139,10 @@ class PenaltyOracle:
         """σ [component] of a facet at a state: what InteriorPenalty.penalty_formula says."""
         disc = self.discretization
         behind = disc.neighbours.neighbour[cell, facet]
-        sides = [(cell, facet)] if behind != -1 else []
+        far = (behind, disc.neighbours.facet[cell, facet])
+        sides = [(cell, facet, *far)] if behind != -1 else []
         if behind >= 0:
-            sides.append((behind, disc.neighbours.facet[cell, facet]))
+            sides.append((*far, cell, facet))
         strengths, speeds = np.zeros((2, 0, disc.physics.num_components))
         total = np.zeros(disc.physics.num_components)
         for side in sides:
@@ -155,22 +156,35 @@ class PenaltyOracle:
         is_negative = (total < 0) & (diffusive > 16 * epsilon * drift)  # rounding has no sign
         return np.where(is_negative, -1, 1) * (diffusive + drift)
 
-    def _strength(self, cell: int, facet: int, s: State) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of one side of a facet [component]: largest normal diffusivity over a length, largest speed, and the sum of
-        diffusivities over the points."""
+    def _strength(self, cell: int, facet: int, behind: int, place: int, s: State) -> tuple[np.ndarray, ...]:
+        """Of one side of a facet, with what lies behind it, [component]: largest normal diffusivity over a length,
+        largest speed, and the sum of diffusivities over the points."""
         disc, points = self.discretization, self._points(cell, 1 + facet, s)
         diffusivity, speed, signed = np.zeros((3, disc.physics.num_components))
-        for p, x, n in points.each:
+        beyond = self._beyond(points, self._rules[1 + facet], behind, place, s) if disc.steep else ()
+        for number, (p, x, n) in enumerate([*points.each, *beyond]):
             g1, g2, g3 = self.interpreter.g_blocks(p.u, p.u_t, p.u_x, p.a, p.a_x, s.t, 0.0, x, s.constants)[1:]
             normal = np.einsum("cjde,d,e->cj", g3, n, n)
-            signed += np.diag(normal)
+            signed += np.diag(normal) if number < len(points.x) else 0.0
             normal = np.abs(normal)
             for space in disc.spaces:
                 own = slice(space.first_component, space.first_component + space.components)
-                diffusivity[own] = np.maximum(diffusivity[own], normal[own, own].sum(axis=1).max())
+                diffusivity[own] = np.fmax(diffusivity[own], normal[own, own].sum(axis=1).max())
             along = np.abs(np.einsum("ccd,d->c", g1, n)) + np.abs(np.einsum("ccd,d->c", g2, n))
             speed = np.maximum(speed, along)
         return diffusivity / self._length(cell, facet, points), speed, signed
+
+    def _beyond(self, points: _Points, rule, behind: int, place: int, s: State):
+        """(side, x, normal) of each point with the values behind it and a share of the jump in the gradient."""
+        disc = self.discretization
+        if behind >= 0:
+            others = self._others(points, behind, place, s)
+        else:
+            kind = disc.neighbours.kinds[-2 - behind]
+            others = [self._data(kind, p, x, s) for p, x, _ in points.each]
+        ratios = points.weight / (points.determinant * rule.weights) * rule.weights.sum() / self._rules[0].weights.sum()
+        for (p, x, n), other, ratio in zip(points.each, others, ratios, strict=True):
+            yield replace(p, u=other.u, u_x=p.u_x - disc.steep * ratio * np.outer(p.u - other.u, n)), x, n
 
     def _length(self, cell: int, facet: int, points: _Points) -> float:
         """One over the given number, the facet's diameter with -sipg_penalty paper, or the least |K| / |F|."""

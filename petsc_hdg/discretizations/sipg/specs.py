@@ -16,6 +16,7 @@ PLAIN = {  # file -> its kernels: two programs, as either is used without the ot
     "sipg_facet.cl": ("sipg_facet_residual", "sipg_facet_action"),
     "sipg_facet_matrix.cl": ("sipg_facet_block", "sipg_facet_coupling"),
 }
+STEEP = 0.5  # each of two cells closes half of a jump
 
 
 class SIPGSpecs(CGSpecs):
@@ -88,6 +89,7 @@ class SIPGSpecs(CGSpecs):
             "PENALTY": self.penalty_factor,
             "BOUNDARY": 1 if self.is_paper else 2,
             "PAPER": int(self.is_paper),
+            "STEEP": self.steep,
             "UPWIND": int(self.physics.is_linear),
             "NUMBERS": int(self.side_numbers is not None),
         }
@@ -144,6 +146,11 @@ class SIPGSpecs(CGSpecs):
         if self.is_tensor:
             return scale * (p + 1.0) ** 2
         return scale * (d + 1) / 2 * (p + 1) * (p + d) / d
+
+    @property
+    def steep(self) -> float:
+        """Share of a jump over |K|/|F| that the gradient of nonlinear physics sees in its penalty, too."""
+        return 0.0 if self.physics.is_linear else STEEP
 
     @property
     def penalty_formula(self) -> str:

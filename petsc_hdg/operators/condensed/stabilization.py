@@ -8,10 +8,9 @@ import numpy as np
 from mpi4py.MPI import SUM
 
 from ...device import Kernel, kernels_of
-from ..facet_numbers import FacetNumbers
+from ..facet_numbers import EXCESS, FacetNumbers
 
 FLOOR = 0.1  # least tau, of the mean over the mesh: where a diffusivity vanishes at one state, it may not at the next
-EXCESS = 10.0  # mean of tau over that of another state, from which on it does not serve there
 
 
 class Stabilization(FacetNumbers):
@@ -37,7 +36,7 @@ class Stabilization(FacetNumbers):
         kernel(items, *self.op.local._arguments("hdg_stabilization", 0, cells, trace, interior, t), out)
         return self.arrays.to_host(out, self.shape, name="penalties").astype(float)
 
-    def update(self, trace, interior, t: float, grow: bool = False) -> None:
+    def update(self, trace, interior, t: float) -> None:
         """Find tau of a state, up or down. Collective."""
         trace.end()
         values = self.found(trace, interior, t)

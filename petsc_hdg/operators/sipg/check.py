@@ -69,7 +69,7 @@ class _Sample:
         self.oracle = PenaltyOracle(disc)
         u, u_t, du = (v[disc.extended_dofs] for v in values)
         operator.state, operator.rate, operator.time, operator.shift = *vectors[:2], self.t, self.shift
-        operator.penalty.update(*vectors[:2], self.t, grow=False)
+        operator.penalty.update(*vectors[:2], self.t)
         aux, sigma, constants = operator.aux_rows, operator.penalties(), operator.constants
         self.state = State(u, aux, constants, sigma, self.t, self.shift, u_t)
         self.direction = replace(self.state, du=du)

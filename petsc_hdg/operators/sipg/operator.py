@@ -19,7 +19,7 @@ class SIPGOperator(CGOperator):
     """Kernels of an InteriorPenalty discretization bound to the buffers they work on; interface as CGOperator.
 
     Penalties of linear physics belong to its data; those of nonlinear physics are found at the first state after
-    `restart` and grow where `settled` finds them too small.
+    `restart` and follow where `settled` finds that they do not suit.
     """
 
     def _upload(self) -> None:
@@ -134,7 +134,7 @@ class SIPGOperator(CGOperator):
         self.penalty.is_known = False
 
     def settled(self, u) -> bool:
-        """Whether the penalties suffice at a state u; else they grow. Collective."""
+        """Whether the penalties suit a state u; else they follow it. Collective."""
         return self.penalty.serve(self.current.use(u), self.rest.use(self._zero), 0.0)
 
     def penalties(self) -> np.ndarray:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from mpi4py.MPI import MAX, MIN
+from mpi4py.MPI import MAX, MIN, SUM
 
 from ...discretizations.base import cell_fastest
-from ..facet_numbers import FacetNumbers
+from ..facet_numbers import EXCESS, FacetNumbers
 
 
 class SIPGPenalty(FacetNumbers):
@@ -28,13 +28,27 @@ class SIPGPenalty(FacetNumbers):
             None if numbers is None else self.arrays.to_device(cell_fastest(numbers.T, self.disc.stride), "penalties")
         )
 
-    def update(self, vector, rate, t: float, grow: bool = False) -> None:
-        """Find the penalties of a state; grow: only larger ones replace those there are."""
+    def update(self, vector, rate, t: float) -> None:
+        """Find the penalties of a state."""
         op, disc, kernel = self.op, self.disc, self.op.kernels["sipg_penalty"]
         arguments = op.arguments(kernel, disc.mesh.num_cells, vector, rate, t=t)
         items = disc.num_facets_of_cell * disc.stride
-        kernel(items, *arguments, op.neighbour, op.code, self.buffer, op.kinds, int(grow), self._side_numbers)
+        kernel(items, *arguments, op.neighbour, op.code, self.buffer, op.kinds, self._side_numbers)
         self.is_known = True
+
+    def joined(self, before: np.ndarray, now: np.ndarray) -> np.ndarray:
+        """The larger penalties of two states; those of the later one where the others are far too large on the whole,
+        as of a start with steep jumps. Collective."""
+        sums = self.disc.mesh.comm.allreduce(np.array([self._sums(before), self._sums(now)]), SUM)
+        return now if (sums[0] > EXCESS * sums[1]).any() else np.where(np.abs(now) > np.abs(before), now, before)
+
+    def differ(self, before: np.ndarray, now: np.ndarray) -> bool:
+        """Whether penalties grew, or were far too large."""
+        return super().differ(before, now) or bool((self._sums(before) > EXCESS * self._sums(now)).any())
+
+    def _sums(self, values: np.ndarray) -> np.ndarray:
+        """Sums [component] over the facets of this rank's cells."""
+        return np.abs(values[:, :, : self.disc.mesh.num_cells]).sum(axis=(1, 2), dtype=float)
 
     def owned(self) -> np.ndarray:
         """The same of owned cells [component, facet of the cell, cell]."""
