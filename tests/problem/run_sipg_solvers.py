@@ -21,6 +21,14 @@ BURGERS = Physics(
     exact={"u": "u[0] = 0;"},
     name="burgers",
 )
+LOADED = Physics(  # penalties grow on the way
+    {"u": 1},
+    "f0[0] = -50;",
+    "for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*u_x[d];",
+    boundary=[Dirichlet("boundary", 0.0)],
+    exact={"u": "u[0] = 0;"},
+    name="loaded",
+)
 
 
 def found(cell: str, physics, degree: int) -> dict:
@@ -46,6 +54,7 @@ def found(cell: str, physics, degree: int) -> dict:
 def main() -> None:
     values = {cell: found(cell, smooth_poisson(), 2) for cell in SHAPES}
     values |= {f"nonlinear {cell}": found(cell, BURGERS, 2) for cell in ("triangle", "quadrilateral")}
+    values["loaded"] = found("quadrilateral", LOADED, 2)
     PETSc.Sys.Print(json.dumps(values))
 
 
