@@ -30,7 +30,7 @@ class FacetNumbers:
             self.update(*state)
 
     def serve(self, *state) -> bool:
-        """Whether the numbers suit a state; else, or where none are known, they follow it from now on. Collective."""
+        """Return True if the numbers suit a state; otherwise, or if none are known, update them. Collective."""
         if not self.is_known:
             self.update(*state)
             return False
@@ -42,12 +42,21 @@ class FacetNumbers:
         return serves
 
     def joined(self, before: np.ndarray, now: np.ndarray) -> np.ndarray:
-        """Numbers that follow those of two states. Collective."""
+        """Return the numbers that replace those of two states. Collective."""
         return now
 
     def differ(self, before: np.ndarray, now: np.ndarray) -> bool:
-        """Whether numbers now are such that those before do not serve."""
-        return bool((np.abs(now) > GROWTH * np.abs(before)).any())
+        """Return True if the numbers before are too small somewhere on this rank, or too large in total."""
+        grown = self.by_component(now) > GROWTH * self.by_component(before)
+        return bool(grown.any() or (self.sums(before) > EXCESS * self.sums(now)).any())
+
+    def by_component(self, values: np.ndarray) -> np.ndarray:
+        """Magnitudes [component, facet of a cell] on this rank's cells."""
+        raise NotImplementedError
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Sums [component] of the magnitudes on this rank's cells."""
+        return self.by_component(values).sum(axis=1, dtype=float)
 
     def values(self) -> np.ndarray:
         """The numbers [shape] on the host."""

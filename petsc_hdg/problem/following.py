@@ -104,7 +104,7 @@ def _with_last(problem, stalls: int) -> int:
 
 
 def is_settled(problem, u: PETSc.Vec) -> bool:
-    """Whether the penalties suit u; else they follow it. Collective."""
+    """Return True if the penalties suit u; otherwise update them. Collective."""
     with problem.access.read(u) as buffer:
         return problem.operator.settled(buffer)
 

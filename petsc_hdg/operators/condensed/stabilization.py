@@ -8,7 +8,7 @@ import numpy as np
 from mpi4py.MPI import SUM
 
 from ...device import Kernel, kernels_of
-from ..facet_numbers import EXCESS, FacetNumbers
+from ..facet_numbers import FacetNumbers
 
 FLOOR = 0.1  # least tau, of the mean over the mesh: where a diffusivity vanishes at one state, it may not at the next
 
@@ -55,13 +55,10 @@ class Stabilization(FacetNumbers):
 
     def _means(self, values: np.ndarray) -> np.ndarray:
         """Means [component] over the facets of all ranks' cells. Collective."""
-        sums = values[:, : self.disc.mesh.num_cells].sum(axis=(0, 1))
-        sums = np.append(sums, self.disc.mesh.num_cells * self.disc.num_facets_of_cell)
+        sums = np.append(self.sums(values), self.disc.mesh.num_cells * self.disc.num_facets_of_cell)
         sums = self.disc.mesh.comm.allreduce(sums, SUM)
         return sums[:-1] / max(1.0, sums[-1])
 
-    def differ(self, before: np.ndarray, now: np.ndarray) -> bool:
-        """Whether tau is too small for a state somewhere, or too large on the whole."""
-        cells = slice(0, self.disc.mesh.num_cells)
-        excess = before[:, cells].sum(axis=(0, 1)) > EXCESS * now[:, cells].sum(axis=(0, 1))
-        return super().differ(before[:, cells], now[:, cells]) or bool(excess.any())
+    def by_component(self, values: np.ndarray) -> np.ndarray:
+        """Values [component, facet of a cell] on this rank's cells."""
+        return np.moveaxis(values[:, : self.disc.mesh.num_cells], -1, 0).reshape(self.disc.components, -1)

@@ -108,7 +108,7 @@ class PolytopicOperator:
         self.fine.restart()
 
     def settled(self, u) -> bool:
-        """Whether the penalties suit a state u; else they follow it. Collective."""
+        """Return True if the penalties suit a state u; otherwise update them. Collective."""
         return self.fine.settled(self.expand(u))
 
     def details(self, complete: bool = True) -> list[str]:

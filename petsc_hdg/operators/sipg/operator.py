@@ -134,7 +134,7 @@ class SIPGOperator(CGOperator):
         self.penalty.is_known = False
 
     def settled(self, u) -> bool:
-        """Whether the penalties suit a state u; else they follow it. Collective."""
+        """Return True if the penalties suit a state u; otherwise update them. Collective."""
         return self.penalty.serve(self.current.use(u), self.rest.use(self._zero), 0.0)
 
     def penalties(self) -> np.ndarray:

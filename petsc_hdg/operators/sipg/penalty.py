@@ -39,16 +39,12 @@ class SIPGPenalty(FacetNumbers):
     def joined(self, before: np.ndarray, now: np.ndarray) -> np.ndarray:
         """The larger penalties of two states; those of the later one where the others are far too large on the whole,
         as of a start with steep jumps. Collective."""
-        sums = self.disc.mesh.comm.allreduce(np.array([self._sums(before), self._sums(now)]), SUM)
+        sums = self.disc.mesh.comm.allreduce(np.array([self.sums(before), self.sums(now)]), SUM)
         return now if (sums[0] > EXCESS * sums[1]).any() else np.where(np.abs(now) > np.abs(before), now, before)
 
-    def differ(self, before: np.ndarray, now: np.ndarray) -> bool:
-        """Whether penalties grew, or were far too large."""
-        return super().differ(before, now) or bool((self._sums(before) > EXCESS * self._sums(now)).any())
-
-    def _sums(self, values: np.ndarray) -> np.ndarray:
-        """Sums [component] over the facets of this rank's cells."""
-        return np.abs(values[:, :, : self.disc.mesh.num_cells]).sum(axis=(1, 2), dtype=float)
+    def by_component(self, values: np.ndarray) -> np.ndarray:
+        """Magnitudes [component, facet of a cell] on this rank's cells."""
+        return np.abs(values[:, :, : self.disc.mesh.num_cells]).reshape(len(values), -1)
 
     def owned(self) -> np.ndarray:
         """The same of owned cells [component, facet of the cell, cell]."""
