@@ -10,7 +10,7 @@ from .symmetry import fields_without_own_terms
 
 
 def dependences(physics, dim: int) -> list[np.ndarray]:
-    """Whether the equation of a component depends on one [component, component], by g0, g1, g2 and g3."""
+    """True where the equation of a component reads another one [component, component], for g0, g1, g2 and g3 each."""
     state, rest, _ = random_inputs(physics, dim, 0)
     blocks = physics.interpreter(dim).g_blocks(*state, *rest)
     count = physics.num_components
@@ -19,7 +19,7 @@ def dependences(physics, dim: int) -> list[np.ndarray]:
 
 def check_stable(physics, dim: int, scheme: str) -> None:
     """Raise PhysicsError for a field that only couples to another one by gradient and divergence, as the pressure of
-    Stokes flow, in spaces of one degree: no such pair is stable. Discontinuous ones lack what holds the jumps."""
+    Stokes flow, in spaces of one degree: no such pair is stable. In discontinuous spaces nothing bounds its jumps."""
     if len(physics.fields) < 2:
         return
     depends, fields = dependences(physics, dim), physics.fields

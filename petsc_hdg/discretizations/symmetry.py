@@ -66,8 +66,8 @@ def _blocks(physics, dim: int, seed: int, slope: float = 1.0) -> tuple:
     g0, g1, g2, g3 = interpreter.g_blocks(*state, a, a_x, t, shift, x, constants)
     pairs = [(g0, g0.T), (g3, g3.transpose(1, 0, 3, 2))]
     rest, on_labels = (a, a_x, t, 0.0, x, normal / np.linalg.norm(normal), constants), {}
+    along = np.eye(count * (1 + dim)).reshape(-1, 1 + dim, count)
     for number, condition in enumerate(physics.natural):  # f0 and f1 of a label are symmetric together
-        along = np.eye(count * (1 + dim)).reshape(-1, 1 + dim, count)
         rows = [interpreter.pw_boundary_jacobian(number, *state, e[0], zero, e[1:].T, *rest) for e in along]
         given = np.array([np.concatenate([f0, f1.T.ravel()]) for f0, f1 in rows])
         on_labels[condition.label] = on_labels.get(condition.label, 0) + given
