@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tiers
 
@@ -59,6 +60,25 @@ def _no_gpu() -> str:
     from petsc_hdg.device.platforms import all_devices, is_gpu
 
     return "" if any(is_gpu(device) for device in all_devices()) else "there is no OpenCL GPU"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def uninitialised_buffers():
+    """Buffers that nothing has written hold signalling NaN and large integers, not by luck what would do."""
+    from petsc_hdg.device.arrays import Arrays, opencl
+
+    empty = Arrays.empty
+    signalling = {4: np.uint32(0x7FA00000), 8: np.uint64(0x7FF4000000000000)}
+
+    def filled(arrays, count, dtype=None):
+        buffer, kind = empty(arrays, count, dtype), arrays.real if dtype is None else np.dtype(dtype)
+        value = signalling[kind.itemsize] if kind.kind == "f" else np.uint8(0x7F)
+        opencl().enqueue_fill_buffer(arrays.device.queue, buffer, value, 0, buffer.size)
+        return buffer
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Arrays, "empty", filled)
+        yield
 
 
 @pytest.fixture

@@ -318,5 +318,5 @@ class CGOperator(DeviceOperator):
 
     def _matrix_buffer(self, name: str, count: int):
         if name not in self._matrix_buffers:
-            self._matrix_buffers[name] = self.arrays.empty(count)
+            self._matrix_buffers[name] = self.arrays.zeros(count)  # kernels leave out padding, which the host reads
         return self._matrix_buffers[name]
