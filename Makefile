@@ -7,8 +7,8 @@ SHELL := /bin/bash
 SYSTEM_PYTHON ?= /usr/bin/python3
 RANKS ?= 2
 DEMO_OPTIONS ?= -fe_backend cg_gpu -fe_degree 2 -ksp_type cg -pc_type gamg -snes_monitor -ksp_monitor -fe_view
-# Two processes, a file of tests to one of them: most of the time goes into compiling kernels, one at a time.
-TEST_OPTIONS ?= -n 2 --dist loadfile
+# Two processes, a file of tests to one of them, long files first, as tests/tiers.py orders them.
+TEST_OPTIONS ?= -n 2 --dist loadfile --no-loadscope-reorder
 TIER ?= --quick
 PETSC_VERSION := 3.26.1
 PETSC_PREFIX ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/petsc_hdg/petsc-$(PETSC_VERSION)

@@ -13,6 +13,7 @@ import time
 from collections import Counter, defaultdict
 
 MOST_NUMBERS = 2  # of a range that the quick tier shows
+START_OF_MPI = 20  # other tests take as long as one that starts MPI
 SLOWEST = 10  # files that the summary names
 
 
@@ -34,7 +35,7 @@ def _part(text: str) -> tuple[int, int]:
 
 
 def choose(config, items: list) -> None:
-    """Leave out what belongs to other tiers and parts."""
+    """Leave out what belongs to other tiers and parts; the longest files begin, so that processes end together."""
     kept = list(items)
     if config.getoption("--quick"):
         kept = [item for rows in _tables(items).values() for item in _fewest(rows)]
@@ -45,6 +46,10 @@ def choose(config, items: list) -> None:
         chosen = set(kept)
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = [item for item in items if item in chosen]
+    costs = Counter()
+    for item in items:
+        costs[item.path] += START_OF_MPI if "mpirun" in item.fixturenames else 1
+    items.sort(key=lambda item: -costs[item.path])
 
 
 def _is_quick(item) -> bool:
