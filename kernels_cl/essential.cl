@@ -18,7 +18,7 @@
   for (int d = 0; d < DIM; ++d) x[d] = x_[k * DIM + d];
 
 // One component of g.
-inline real essential_value(int condition, int component, real t, const real *x, const real *constants)
+static inline real essential_value(int condition, int component, real t, const real *x, const real *constants)
 {
   real g[NCOMP];
   for (int c = 0; c < NCOMP; ++c) g[c] = 0;

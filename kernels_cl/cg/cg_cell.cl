@@ -6,7 +6,8 @@
 // needs: NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME BASIS GRAD GEO GEO_GRAD WEIGHTS
 //
 // Arrays
-//   out [NDOF, stride]  element vector, cell fastest; the others as in cg_point.clh and geometry.clh
+//   out [NDOF, stride]  element vector, cell fastest, or [cell, NDOF] after gather_cells.clh
+// The others as in cg_point.clh and geometry.clh.
 // Tables
 //   BASIS [NQ, NBASIS], GRAD [NQ, NBASIS, DIM], GEO [NQ, NNODES], GEO_GRAD [NQ, NNODES, DIM], WEIGHTS [NQ]
 
@@ -38,7 +39,7 @@ __kernel void cg_residual(CG_ARGUMENTS, __global real *out)
     point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
     for (int i = 0; i < NDOF; ++i) r_e[i] += cg_test(i, basis, grad, f0, f1);
   }
-  for (int i = 0; i < NDOF; ++i) out[i * stride + cell] = r_e[i];
+  for (int i = 0; i < NDOF; ++i) out[ELEMENT_ENTRY(i, cell)] = r_e[i];
 }
 
 // Action of the Jacobian at u on du.
@@ -68,5 +69,5 @@ __kernel void cg_action(CG_ARGUMENTS, __global real *out)
     point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
     for (int i = 0; i < NDOF; ++i) r_e[i] += cg_test(i, basis, grad, f0, f1);
   }
-  for (int i = 0; i < NDOF; ++i) out[i * stride + cell] = r_e[i];
+  for (int i = 0; i < NDOF; ++i) out[ELEMENT_ENTRY(i, cell)] = r_e[i];
 }

@@ -1,11 +1,11 @@
 // Element matrices and their diagonals, one thread a column of a cell: the Jacobian's action on each basis function.
 //
 // Global size is NDOF * stride: thread (j, cell), cell fastest.
-// needs: CELL_BY_CELL NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME BASIS GRAD GEO GEO_GRAD WEIGHTS
+// needs: NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME BASIS GRAD GEO GEO_GRAD WEIGHTS
 //
 // Arrays
 //   out [NDOF test, NDOF trial, stride] element matrices (cg_matrix), [NDOF, stride] diagonals (cg_diagonal), cell fastest;
-//       if CELL_BY_CELL [cell, NDOF] diagonals
+//       after gather_cells.clh [cell, NDOF] diagonals
 // The others as in cg_point.clh, geometry.clh and cg_cell.cl.
 
 #define U_E(i) CG_U(cell, i)
@@ -51,5 +51,5 @@ __kernel void cg_diagonal(CG_ARGUMENTS, __global real *out)
     CG_COLUMN_POINT
     sum += cg_test(j, basis, grad, f0, f1);
   }
-  out[CELL_BY_CELL ? cell * NDOF + j : j * stride + cell] = sum;
+  out[ELEMENT_ENTRY(j, cell)] = sum;
 }

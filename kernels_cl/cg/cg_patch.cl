@@ -50,7 +50,7 @@
   __global const real *place_x, __global const ulong *words, __global real *owned,                                   \
   __global real *border, __global const real *patch_aux, __local real2 *local_
 
-inline real patch_value(__global const real *owned_, __global const real *tail_, int n_owned, int index)
+static inline real patch_value(__global const real *owned_, __global const real *tail_, int n_owned, int index)
 {
   return index < n_owned ? owned_[index] : tail_[index - n_owned];
 }
@@ -128,7 +128,7 @@ inline real patch_value(__global const real *owned_, __global const real *tail_,
   for (int v = 0; v < VERTICES; ++v)                                                                                 \
     for (int c = 0; c < NC; ++c) values[v * NC + c] = v_l[((vector) * NC + c) * most_places + at[v]];
 
-inline void patch_corners(int *at, __local const ulong *word, int clusters)
+static inline void patch_corners(int *at, __local const ulong *word, int clusters)
 {
   for (int w = 0; w * CORNERS_A_WORD < VERTICES; ++w) {
     const ulong packed = word[w * clusters];
@@ -138,7 +138,7 @@ inline void patch_corners(int *at, __local const ulong *word, int clusters)
 }
 
 // Geometry of cell `part` of a cluster from the coordinates of its vertices.
-inline void patch_geometry(Geometry *g, const real *node, const int part)
+static inline void patch_geometry(Geometry *g, const real *node, const int part)
 {
   for (int n = 0; n < NNODES; ++n)
     for (int d = 0; d < DIM; ++d) g->node[n * DIM + d] = node[FAN(part, n) * DIM + d];

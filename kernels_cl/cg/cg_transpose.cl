@@ -20,7 +20,7 @@
 #define DU_L(i) du_l[(i) * CELLS + c]
 
 // Fluxes of one point into local memory.
-inline void store_flux(__local real *flux_l, int q, int c, const real *f0, const real *f1)
+static inline void store_flux(__local real *flux_l, int q, int c, const real *f0, const real *f1)
 {
   for (int k = 0; k < NC; ++k) flux_l[(k * NQ + q) * CELLS + c] = f0[k];
   for (int k = 0; k < NC * DIM; ++k) flux_l[((NC + k) * NQ + q) * CELLS + c] = f1[k];

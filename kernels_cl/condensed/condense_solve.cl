@@ -14,7 +14,7 @@
 #define ADD_JUMP(jump, block) tile_add_jump(entry, row0, column0, jump, block)
 
 // Largest absolute value of v [count] in local memory; nan counts as infinite.
-inline real largest(__local const real *v, int count)
+static inline real largest(__local const real *v, int count)
 {
   real most = 0;
   for (int k = 0; k < count; ++k) most = fabs(v[k]) <= most ? most : v[k] == v[k] ? fabs(v[k]) : REAL_HUGE;

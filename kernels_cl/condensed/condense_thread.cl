@@ -26,7 +26,7 @@
 #endif
 
 // Column j of the matrix from the cell's factors [NTERMS], weighted tau [NFACETS].
-inline void thread_column(int j, const real *factors, const real *taus, real *v)
+static inline void thread_column(int j, const real *factors, const real *taus, real *v)
 {
   EACH_ROW(i) {
     v[i] = 0;
@@ -40,7 +40,7 @@ inline void thread_column(int j, const real *factors, const real *taus, real *v)
 }
 
 // Meet the pivots on the left of column j: `done` [NE, SIZE] columns of the interior, inverses of their pivots.
-inline void thread_meet(int j, real *v, const real *done, const real *inverses)
+static inline void thread_meet(int j, real *v, const real *done, const real *inverses)
 {
   UNROLL for (int k = 0; k < NE; ++k)
     if (k < j) {
@@ -51,7 +51,7 @@ inline void thread_meet(int j, real *v, const real *done, const real *inverses)
 }
 
 // Write `rows` reals of each thread side by side: out [item, rows], stage [THREADS, rows].
-inline void thread_write(__global real *out, __local const real *stage, int rows, int lane, int item0, int num_cells)
+static inline void thread_write(__global real *out, __local const real *stage, int rows, int lane, int item0, int num_cells)
 {
   WARP_BARRIER();
   for (int k = lane; k < THREADS * rows; k += THREADS)

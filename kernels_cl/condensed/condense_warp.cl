@@ -14,15 +14,15 @@
 #define FACTORS (NTERMS + JUMPS * NFACETS)
 
 // Factor of table k in the entry of components i and j.
-inline real warp_factor(__local const real *block, int k, int i, int j)
+static inline real warp_factor(__local const real *block, int k, int i, int j)
 {
   if (k < NTERMS) return block[(i * NP + TERM_ROW[k]) * (NR + 1) + j * NP + TERM_COLUMN[k]];
   return i == j ? block[BLOCK + (k - NTERMS) * 2 * NC + i] : 0;
 }
 
 // Set the entries of a cell: block as CELL_BLOCK says, sums [ND] the residual.
-inline void warp_constant(real *entry, int warp, int row0, int quad, TABLE const real *tiled,
-                          __local const real *block, __local const real *sums)
+static inline void warp_constant(real *entry, int warp, int row0, int quad, TABLE const real *tiled,
+                                 __local const real *block, __local const real *sums)
 {
 #if NC == 1
   real factors[FACTORS];

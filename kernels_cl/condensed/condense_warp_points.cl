@@ -19,8 +19,8 @@
 #define COPIED(v) (*(TABLE const real2 *)(v))
 
 // Add two points with derivatives held [2, HELD_REALS].
-inline void points_add(real *entry, int warp, int row0, int quad, TABLE const real *rows, __local const real *held,
-                       __local real *mma_scratch)
+static inline void points_add(real *entry, int warp, int row0, int quad, TABLE const real *rows, __local const real *held,
+                              __local real *mma_scratch)
 {
   const int lane = 4 * row0 + quad;
   __local const real *first = held + quad / 2 * HELD_REALS + quad % 2 * 2 * BLOCK_PITCH, *second = first + BLOCK_PITCH;
@@ -42,8 +42,8 @@ inline void points_add(real *entry, int warp, int row0, int quad, TABLE const re
 
 #if JUMPS
 // Add eight points of facets with weighted tau, and that times the jump, held [8, 2].
-inline void points_add_jumps(real *entry, int warp, int row0, int quad, TABLE const real *rows, __local const real *held,
-                             __local real *mma_scratch)
+static inline void points_add_jumps(real *entry, int warp, int row0, int quad, TABLE const real *rows, __local const real *held,
+                                    __local real *mma_scratch)
 {
   const int lane = 4 * row0 + quad;
   real2 image[COLUMN_BLOCKS];

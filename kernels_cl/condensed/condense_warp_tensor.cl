@@ -39,8 +39,8 @@
 #define FACET_VALUES(facets, axis, end, k) ((facets) + (((axis) * 2 + (end)) * FACE + (k)) * 2)
 
 // Matrices [ROWS, COLUMNS] of the lines of a slice from its blocks, or from τ where the slice is a facet. A work-item has columns.
-inline void tensor_lines(__local real *lines, TABLE const real *table, __local const int *from, __local const real *blocks, __local const real *facets,
-                         int slice, int member)
+static inline void tensor_lines(__local real *lines, TABLE const real *table, __local const int *from, __local const real *blocks, __local const real *facets,
+                                int slice, int member)
 {
   for (int item = member; item < LINES_OF_SLICE * COLUMNS; item += MEMBERS) {
     const int column = item % COLUMNS, line = item / COLUMNS, from0 = from[2 * column];
@@ -78,7 +78,7 @@ inline void tensor_lines(__local real *lines, TABLE const real *table, __local c
 
 #if DIM == 3
 // Matrices [end, LINE_NODES, LINE_NODES + 1] of the lines at both ends of the second axis: jumps of functions of the first.
-inline void tensor_ends(__local real *ends, __local const real *facets, int slice, int member)
+static inline void tensor_ends(__local real *ends, __local const real *facets, int slice, int member)
 {
   for (int item = member; item < 2 * (LINE_NODES + 1); item += MEMBERS) {
     const int column = item % (LINE_NODES + 1), end = item / (LINE_NODES + 1);
@@ -95,8 +95,8 @@ inline void tensor_ends(__local real *ends, __local const real *facets, int slic
 }
 
 // Matrix [COLUMNS_SLICE - 1, COLUMNS_SLICE] of a slice. A work-item has the rows of one function of the first axis.
-inline void tensor_slice(__local real *matrix, TABLE const real *table, __local const int *from, __local const real *lines, __local const real *ends,
-                         int slice, int member)
+static inline void tensor_slice(__local real *matrix, TABLE const real *table, __local const int *from, __local const real *lines, __local const real *ends,
+                                int slice, int member)
 {
   const bool inside = slice < LINE_POINTS;
   for (int item = member + (inside ? 0 : LINES * COLUMNS_SLICE); item < (LINES + LINE_NODES) * COLUMNS_SLICE; item += MEMBERS) {
@@ -133,8 +133,8 @@ inline void tensor_slice(__local real *matrix, TABLE const real *table, __local 
 #endif
 
 // Add what a slice with a matrix [LAST_COLUMNS - 1, LAST_COLUMNS] gives the cell's.
-inline void tensor_add(real *entry, int warp, int row0, int quad, TABLE const real *table, __local const int *from, __local const real *matrix,
-                       int slice)
+static inline void tensor_add(real *entry, int warp, int row0, int quad, TABLE const real *table, __local const int *from, __local const real *matrix,
+                              int slice)
 {
   TABLE const real2 *factors = (TABLE const real2 *)table + slice * INDICES;
   const int inside = slice < LINE_POINTS;

@@ -23,8 +23,8 @@
 #endif
 
 // Part of the fluxes inside the cell: f1 against the gradients of the sums; and the source.
-inline void flux_inside(int cell, int stride, real t, const real *constants, const real *aux_e, Geometry *g,
-                        __global const real *tables, __global const real *x_e, real *sum)
+static inline void flux_inside(int cell, int stride, real t, const real *constants, const real *aux_e, Geometry *g,
+                               __global const real *tables, __global const real *x_e, real *sum)
 {
   for (int p = 0; p < NQ; ++p) {
     real x[DIM], u[NC], q[NC * DIM], u_t[NC], a[NA + 1], a_x[(NA + 1) * DIM], f0[NC], f1[NC * DIM];
@@ -46,8 +46,8 @@ inline void flux_inside(int cell, int stride, real t, const real *constants, con
 
 #if JUMPS
 // Part of the flux through facet f: the stabilized jump.
-inline void flux_jump(int f, int cell, int stride, real t, Stabilization stabilization, const real *constants, const real *aux_e,
-                      Geometry *g, __global const real *tables, __global const real *x_e, real *sum)
+static inline void flux_jump(int f, int cell, int stride, real t, Stabilization stabilization, const real *constants, const real *aux_e,
+                             Geometry *g, __global const real *tables, __global const real *x_e, real *sum)
 {
   for (int p = f * NQF; p < (f + 1) * NQF; ++p) {
     real x[DIM], n[DIM], a[NA + 1], a_x[(NA + 1) * DIM], tau[NC];
@@ -70,8 +70,8 @@ inline void flux_jump(int f, int cell, int stride, real t, Stabilization stabili
 
 #if BOUNDARY_ROWS > 1
 // Part of the fluxes on facet f: f1 of its natural conditions, the bits of `mask`, against the gradients of the sums.
-inline void flux_natural(int f, int mask, int cell, int stride, real t, const real *constants, const real *aux_e,
-                         Geometry *g, __global const real *tables, __global const real *x_e, real *sum)
+static inline void flux_natural(int f, int mask, int cell, int stride, real t, const real *constants, const real *aux_e,
+                                Geometry *g, __global const real *tables, __global const real *x_e, real *sum)
 {
   for (int p = f * NQF; mask && p < (f + 1) * NQF; ++p) {
     real x[DIM], n[DIM], u[NC], q[NC * DIM], u_t[NC], a[NA + 1], a_x[(NA + 1) * DIM], f0[NC], f1[NC * DIM];

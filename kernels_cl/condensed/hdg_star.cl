@@ -43,8 +43,8 @@
 #define SCRATCH_SIZE METRIC
 #define MEAN_OF(i) MEANS[i]
 
-inline void star_system(const Geometry *g, int cell, int stride, __global const real *tables, __global const real *x_e,
-                        SCRATCH real *work, real *mean)
+static inline void star_system(const Geometry *g, int cell, int stride, __global const real *tables, __global const real *x_e,
+                               SCRATCH real *work, real *mean)
 {
   real metric[NMETRIC];
   for (int r = 0, m = 0; r < DIM; ++r)
@@ -77,7 +77,7 @@ inline void star_system(const Geometry *g, int cell, int stride, __global const 
 #define MEAN_OF(i) work[MEAN + (i)]
 
 // Metric w J^-1 J^-T, and the flux, weights and values of u in it, at point p of a cell.
-inline void star_point(int p, const Geometry *g, __global const real *tables, real *u, real *q, SCRATCH real *work)
+static inline void star_point(int p, const Geometry *g, __global const real *tables, real *u, real *q, SCRATCH real *work)
 {
   const real weight = WEIGHTS[p] * g->measure;
   work[VALUE + p * (1 + NC)] = weight;
@@ -96,8 +96,8 @@ inline void star_point(int p, const Geometry *g, __global const real *tables, re
     }
 }
 
-inline void star_system(Geometry *g, int cell, int stride, __global const real *tables, __global const real *x_e,
-                        SCRATCH real *work, real *mean)
+static inline void star_system(Geometry *g, int cell, int stride, __global const real *tables, __global const real *x_e,
+                               SCRATCH real *work, real *mean)
 {
   FOR_ITEMS(p, NQ) {
     real u[NC], q[NC * DIM];
@@ -145,7 +145,7 @@ inline void star_system(Geometry *g, int cell, int stride, __global const real *
 #endif
 
 // The matrix becomes U of U^T D^-1 U, D its diagonal; the right-hand sides become those of U.
-inline void star_eliminate(SCRATCH real *work)
+static inline void star_eliminate(SCRATCH real *work)
 {
   for (int k = 0; k < NFREE; ++k) {
     BARRIER_SCRATCH();
@@ -164,7 +164,7 @@ inline void star_eliminate(SCRATCH real *work)
 }
 
 // The right-hand sides become D times the solution.
-inline void star_substitute(SCRATCH real *work)
+static inline void star_substitute(SCRATCH real *work)
 {
   for (int k = NFREE - 1; k >= 0; --k) {
     BARRIER_SCRATCH();

@@ -11,14 +11,14 @@
 // Tables
 //   NODE_GEO [NB, NNODES]       geometry functions at the nodes
 
-inline void node_x(int node, int cell, int stride, __global const real *nodes, __global const int *cell_nodes, real *x)
+static inline void node_x(int node, int cell, int stride, __global const real *nodes, __global const int *cell_nodes, real *x)
 {
   for (int d = 0; d < DIM; ++d) x[d] = 0;
   for (int v = 0; v < NNODES; ++v)
     for (int d = 0; d < DIM; ++d) x[d] += NODE_GEO[node * NNODES + v] * nodes[cell_nodes[v * stride + cell] * DIM + d];
 }
 
-inline int fine_place(int num_cells, int cell, int row)
+static inline int fine_place(int num_cells, int cell, int row)
 {
   const int chunk = cell / 32, width = min(32, num_cells - chunk * 32);
   return chunk * 32 * NC * NB + row * width + cell % 32;

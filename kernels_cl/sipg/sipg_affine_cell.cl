@@ -5,9 +5,9 @@
 
 LINE_PRODUCT(line_product, real)
 
-inline void cell_product(const ChunkSides *c, int place, int width, bool straight, const real *v, const uint *link,
-                         __global const int *class_of_cell, __global const real4 *classes, __global real *out,
-                         __global real *part)
+static inline void cell_product(const ChunkSides *c, int place, int width, bool straight, const real *v, const uint *link,
+                                __global const int *class_of_cell, __global const real4 *classes, __global real *out,
+                                __global real *part)
 {
   real sum[NDOF];
   Side side[NFACETS];

@@ -14,7 +14,7 @@ typedef int8 mask_t;
 LINE_PRODUCT(lanes_product, vec)
 
 // Lane l of the result is lane order[l] of a, or of b where order[l] >= LANES.
-inline vec merged(vec a, vec b, mask_t order)
+static inline vec merged(vec a, vec b, mask_t order)
 {
 #if REAL_BYTES == 8 && defined(__AVX512F__)
   return __builtin_ia32_vpermi2varpd512(a, order, b);
@@ -38,7 +38,7 @@ typedef struct {
   int kind;
 } Sides;
 
-inline mask_t order_load(const int *order)
+static inline mask_t order_load(const int *order)
 {
 #if REAL_BYTES == 8
   return convert_long8(vload8(0, order));
@@ -48,7 +48,7 @@ inline mask_t order_load(const int *order)
 }
 
 // Neighbours in a chunk whose neighbours are all straight.
-inline void sides_straight(Sides *s, const ChunkSides *c, int side, int part)
+static inline void sides_straight(Sides *s, const ChunkSides *c, int side, int part)
 {
   int other[LANES], order[LANES], first, second;
   for (int l = 0; l < LANES; ++l) other[l] = straight_neighbour(c, side, c->links[side * CHUNK + part + l]);
@@ -73,13 +73,13 @@ inline void sides_straight(Sides *s, const ChunkSides *c, int side, int part)
 }
 
 // Whether a line of a neighbour at `place` of its block stands there as one at `start` says.
-inline bool same_block(const Side *s, int place, const Side *start)
+static inline bool same_block(const Side *s, int place, const Side *start)
 {
   return s->at - place == start->at && s->along == start->along && s->across == start->across && s->inward == start->inward;
 }
 
 // Any neighbours.
-inline void sides_general(Sides *s, const ChunkSides *c, int side, int part, int count)
+static inline void sides_general(Sides *s, const ChunkSides *c, int side, int part, int count)
 {
   real sign[LANES];
   int order[LANES];
@@ -116,7 +116,7 @@ inline void sides_general(Sides *s, const ChunkSides *c, int side, int part, int
 }
 
 // Value and derivative of a block of neighbours at the end of the line (a, b).
-inline void block_line(const Side *s, int a, int b, vec *u, vec *d)
+static inline void block_line(const Side *s, int a, int b, vec *u, vec *d)
 {
   __global const real *at = s->at + (a * s->along + b * s->across);
   const vec value = vload8(0, at);
@@ -131,7 +131,7 @@ inline void block_line(const Side *s, int a, int b, vec *u, vec *d)
 #define LANE_AT(l) s->lane[l].at[a * s->lane[l].along + b * s->lane[l].across + k * s->lane[l].inward]
 
 // Value u and outward derivative d of the neighbours at the end of the line (a, b).
-inline __attribute__((always_inline)) void sides_line(const Sides *s, int a, int b, vec *u, vec *d)
+static inline __attribute__((always_inline)) void sides_line(const Sides *s, int a, int b, vec *u, vec *d)
 {
   vec value, slope;
   if (s->kind == SCATTERED) {
@@ -155,7 +155,7 @@ inline __attribute__((always_inline)) void sides_line(const Sides *s, int a, int
 }
 
 // Number `entry` of the classes of LANES cells.
-inline vec class_load(__global const real *classes, __global const int *class_of_cell, int uniform, int last, int entry)
+static inline vec class_load(__global const real *classes, __global const int *class_of_cell, int uniform, int last, int entry)
 {
   if (uniform >= 0) return (vec)classes[uniform * 4 * CLASS_SIZE + entry];
   real values[LANES];

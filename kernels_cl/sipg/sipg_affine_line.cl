@@ -9,9 +9,9 @@
 
 LINE_PRODUCT(line_product, real)
 
-inline void line_products(const ChunkSides *c, int place, int width, bool straight, bool active, int lane, int thread,
-                          const uint *link, __global const int *class_of_cell, __global const real4 *classes,
-                          __global const real *own, __global real *out, __local real *sums, __global real *part)
+static inline void line_products(const ChunkSides *c, int place, int width, bool straight, bool active, int lane, int thread,
+                                 const uint *link, __global const int *class_of_cell, __global const real4 *classes,
+                                 __global const real *own, __global real *out, __local real *sums, __global real *part)
 {
   const int number = c->more.w < 0 ? class_of_cell[c->first + place] : c->more.w;
   __global const real4 *row = classes + number * CLASS_SIZE;

@@ -10,7 +10,7 @@
 #define FACTORIAL (DIM == 2 ? 2 : 6)
 
 // Barycentric gradients [DIM + 1, DIM].
-inline void barycentric_gradients(const Geometry *g, real *gradient)
+static inline void barycentric_gradients(const Geometry *g, real *gradient)
 {
   for (int d = 0; d < DIM; ++d) gradient[d] = 0;
   for (int r = 0; r < DIM; ++r)

@@ -11,7 +11,7 @@
 #define BLOCK (1 + DIM)
 
 // Direction k of component c in physical space: its value, or reference gradient k - 1.
-inline void sipg_unit(int c, int k, const Geometry *g, real shift, SideDirection *d)
+static inline void sipg_unit(int c, int k, const Geometry *g, real shift, SideDirection *d)
 {
   for (int e = 0; e < NC; ++e) d->u[e] = d->u_t[e] = 0;
   for (int e = 0; e < NC * DIM; ++e) d->u_x[e] = 0;
@@ -24,14 +24,14 @@ inline void sipg_unit(int c, int k, const Geometry *g, real shift, SideDirection
 }
 
 // Column k of B, from fluxes that point_pull_back has treated.
-inline void sipg_column(int c, int k, const real *f0, const real *f1, real *B)
+static inline void sipg_column(int c, int k, const real *f0, const real *f1, real *B)
 {
   B[k] = f0[c];
   for (int r = 0; r < DIM; ++r) B[(1 + r) * BLOCK + k] = f1[c * DIM + r];
 }
 
 // sum += vᵀ B v of each basis function of component c.
-inline void sipg_quadratic(int c, const real *B, TABLE const real *basis, TABLE const real *grad, real *sum)
+static inline void sipg_quadratic(int c, const real *B, TABLE const real *basis, TABLE const real *grad, real *sum)
 {
   for (int i = 0; i < NDOF; ++i) {
     if (DOF_COMP[i] != c) continue;

@@ -6,7 +6,7 @@
 //   out       [NDOF, stride] vectors, which are added to. Cell fastest.
 
 // w . f0 + w_x : f1.
-inline real sipg_along(const SideDirection *w, const real *f0, const real *f1)
+static inline real sipg_along(const SideDirection *w, const real *f0, const real *f1)
 {
   real sum = 0;
   for (int c = 0; c < NC; ++c) sum += w->u[c] * f0[c];

@@ -21,8 +21,8 @@ typedef struct {
 } PenaltySide;
 
 // Normal diffusivity (sum of the absolute row of n·G·n over the field) and speed of each component at a point.
-inline void penalty_point(const Side *s, const real *n, real t, const real *x, const real *constants, PenaltySide *side,
-                          real *speed)
+static inline void penalty_point(const Side *s, const real *n, real t, const real *x, const real *constants, PenaltySide *side,
+                                 real *speed)
 {
   real normal[NC * NC], by_value[NC * NC], by_gradient[NC * NC];
   normal_derivatives(s->u, s->u_t, s->u_x, s->a, s->a_x, t, x, n, constants, normal, by_value, by_gradient);
@@ -40,8 +40,8 @@ inline void penalty_point(const Side *s, const real *n, real t, const real *x, c
 
 // The same at the values behind the facet, with the gradient that the cell takes where its jump closes: diffusivities that
 // vanish on this side, or grow with the gradient, are those that the next state has. What is no number there counts as none.
-inline void penalty_beyond(const Side *s, const real *beyond, real steepness, const real *n, real t, const real *x,
-                           const real *constants, PenaltySide *side, real *speed)
+static inline void penalty_beyond(const Side *s, const real *beyond, real steepness, const real *n, real t, const real *x,
+                                  const real *constants, PenaltySide *side, real *speed)
 {
   Side seen = *s;
   PenaltySide found = *side;
@@ -54,7 +54,7 @@ inline void penalty_beyond(const Side *s, const real *beyond, real steepness, co
 }
 
 // Largest distance between corners of facet f.
-inline real penalty_diameter(const Geometry *g, int f)
+static inline real penalty_diameter(const Geometry *g, int f)
 {
   real most = 0;
   for (int a = 0; a < NCORNERS; ++a)
@@ -85,8 +85,8 @@ inline real penalty_diameter(const Geometry *g, int f)
 
 // |F|/|K| of a side, with PAPER one over the diameter of F. With nodes as quadrature points the trace inequality holds node
 // by node, so that the largest ratio of surface and volume elements counts; on affine cells it is the same everywhere.
-inline real penalty_scale(const PenaltySide *side, const Geometry *g, int face, real ratio, __global const real *numbers,
-                          int at)
+static inline real penalty_scale(const PenaltySide *side, const Geometry *g, int face, real ratio, __global const real *numbers,
+                                 int at)
 {
   if (NUMBERS) return numbers[at];
   return PAPER ? 1 / penalty_diameter(g, face) : ratio * side->ratio;

@@ -26,7 +26,7 @@
 #define IN_CHUNK (32 / LANES)
 
 // The values of LANES cells, of which `left` are there.
-inline VEC lane_values(__global const real *place, int left)
+static inline VEC lane_values(__global const real *place, int left)
 {
 #if LANES > 1
   if (left < LANES) {
@@ -59,7 +59,7 @@ __kernel void sipg_stored(int num_cells, int stride, __global const real *A, __g
 }
 
 // The rows of one cell, with the matrix a [NDOF trial, NDOF test] from its first row on.
-inline void congruent_rows(__global const real *a, __global const real *x, int width, int stride, __global real *out)
+static inline void congruent_rows(__global const real *a, __global const real *x, int width, int stride, __global real *out)
 {
   real sum[ROWS];
   for (int i = 0; i < ROWS; ++i) sum[i] = 0;

@@ -32,12 +32,12 @@
 #define TABLE_AT(kind, slot, k) ((((size_t)(kind) * NA + (slot)) * M + (k)) * WIDTH)
 
 // Where unknown i of a facet stands on a cell's facet.
-inline int oriented(__global const int *permutations, int orientation, int i)
+static inline int oriented(__global const int *permutations, int orientation, int i)
 {
   return permutations[orientation * NP + i / NC] * NC + i % NC;
 }
 
-inline void set_or_add(__global stored *entry, bool add, real value) { *entry = add ? *entry + value : value; }
+static inline void set_or_add(__global stored *entry, bool add, real value) { *entry = add ? *entry + value : value; }
 
 // Blocks of the kinds of one tile. Tiles come in ascending order: a facet's first cell sets its own block, the second adds.
 __kernel void trace_congruent_assemble(int num_listed, int first, int count, int tile_stride, int kind_stride,
@@ -89,7 +89,7 @@ __kernel void trace_congruent_assemble(int num_listed, int first, int count, int
   __global const int *restrict kinds, __global const int *restrict far
 
 // Values of a facet, numbers counted from the group's first facet.
-inline __global const real *facet_values(__global const real *owned, __global const real *tail, int n_owned, int start)
+static inline __global const real *facet_values(__global const real *owned, __global const real *tail, int n_owned, int start)
 {
   return start < n_owned ? owned + start : tail + (start - n_owned);
 }

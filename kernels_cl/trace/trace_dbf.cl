@@ -16,7 +16,7 @@
 //   orientation [cell, F]            row of permutations;  permutations [orientation, NP] node of the cell's facet
 
 // Where unknown i of a facet stands on a cell's facet.
-inline int oriented(__global const int *permutations, int orientation, int i)
+static inline int oriented(__global const int *permutations, int orientation, int i)
 {
   return permutations[orientation * NP + i / NC] * NC + i % NC;
 }

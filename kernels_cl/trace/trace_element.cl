@@ -14,14 +14,14 @@
 //   element [cell, MC] unpacked, [MC, stride] packed: element vectors
 //   orientation [cell, F]          row of permutations;  permutations [orientation, NP] node of the cell's facet
 
-inline int pair(int row, int column) { return row * (row + 1) / 2 + column; }
+static inline int pair(int row, int column) { return row * (row + 1) / 2 + column; }
 
 // Place in P of entry (i, k), i and k in any order.
-inline size_t packed(int i, int k, int stride) { return (size_t)(i < k ? pair(k, i) : pair(i, k)) * stride; }
+static inline size_t packed(int i, int k, int stride) { return (size_t)(i < k ? pair(k, i) : pair(i, k)) * stride; }
 
 // Entry of row `row` in column `column` of its facet's own block; that on the diagonal if column < 0.
-inline int own_column(__global const int *orientation, __global const int *permutations, int cell, int row,
-                      int column)
+static inline int own_column(__global const int *orientation, __global const int *permutations, int cell, int row,
+                             int column)
 {
   if (column < 0) return row;
   const int facet = row / M;

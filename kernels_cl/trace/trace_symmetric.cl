@@ -26,22 +26,22 @@
 #define PAIRS (F * (F - 1) / 2)
 #define EACH(i) _Pragma("unroll") for (int i = 0; i < CHUNK; ++i)
 
-inline int oriented(__global const int *permutations, int orientation, int i)
+static inline int oriented(__global const int *permutations, int orientation, int i)
 {
   return permutations[orientation * NP + i / NC] * NC + i % NC;
 }
 
-inline int lower(int i, int k) { return i < k ? k * (k + 1) / 2 + i : i * (i + 1) / 2 + k; }
+static inline int lower(int i, int k) { return i < k ? k * (k + 1) / 2 + i : i * (i + 1) / 2 + k; }
 
 // Pairs of facets; in them chunks of rows, chunks of columns, rows, columns.
-inline int pair_entry(int a, int i, int b, int k)
+static inline int pair_entry(int a, int i, int b, int k)
 {
   const int chunk = i / CHUNK * (M / CHUNK) + k / CHUNK;
   return (a * (a - 1) / 2 + b) * M * M + (chunk * CHUNK + i % CHUNK) * CHUNK + k % CHUNK;
 }
 
 // Entry (i, k) of the own block of facet f of a patch whose owned facets are f0 … f1 - 1, all in the order of `own`.
-inline size_t own_entry(int i, int k, int f, int f0, int f1)
+static inline size_t own_entry(int i, int k, int f, int f0, int f1)
 {
   return (size_t)f0 * (M * (M + 1) / 2) + (size_t)lower(i, k) * (f1 - f0) + f - f0;
 }
@@ -93,7 +93,7 @@ __kernel void trace_symmetric_own(int num_listed, int first_cell, int count, int
 }
 
 // Facets a > b of the pair that thread `part` of a cell takes in a round.
-inline void pair_of(int round, int part, int *a, int *b)
+static inline void pair_of(int round, int part, int *a, int *b)
 {
 #if PARTS == 1
   *a = 1;
@@ -108,8 +108,8 @@ inline void pair_of(int round, int part, int *a, int *b)
 
 // y of the two facets of a pair += its block times x, and its transpose times x. An essential facet (`none`) has x = 0
 // and a y that is left alone; entries are read there too, so that no load waits for a branch.
-inline void add_pair(__global const stored *restrict entry, int here, int there, int none, __local const real *x,
-                     __local real *y)
+static inline void add_pair(__global const stored *restrict entry, int here, int there, int none, __local const real *x,
+                            __local real *y)
 {
 #if M <= 10
 #pragma unroll
@@ -137,7 +137,7 @@ inline void add_pair(__global const stored *restrict entry, int here, int there,
 }
 
 // y of one place += its own block times x.
-inline void add_own(__global const stored *restrict entry, size_t stride, __local const real *x, __local real *y)
+static inline void add_own(__global const stored *restrict entry, size_t stride, __local const real *x, __local real *y)
 {
   for (int i = 0; i < M; i += CHUNK) {
     real xi[CHUNK], yi[CHUNK];

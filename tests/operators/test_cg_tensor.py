@@ -152,11 +152,12 @@ def test_sums_of_cells_and_facets(cell, faces, physics, local_bytes, diagonal):
     for op in (lines, plain):
         count = op.dofmap.num_owned
         u, rate, du = (op.arrays.to_device(1.2 + random_values(k, count)) for k in range(3))
-        out = [op.arrays.zeros(count) for _ in range(3)]
+        out = [op.arrays.zeros(count) for _ in range(4)]
         op.residual(u, out[0], 0.3, rate)
         op.linearize(u, 0.3, rate, 1.7)
         op.action(du, out[1])
         op.diagonal(out[2])
+        op.transposed(du, out[3])
         found.append([op.arrays.to_host(buffer, count) for buffer in out])
     for a, b in zip(*found, strict=True):
         assert np.abs(b).max() > 1e-3 and np.abs(a - b).max() < TOLERANCE * np.abs(b).max()

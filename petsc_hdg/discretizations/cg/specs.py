@@ -251,7 +251,7 @@ class CGSpecs:
 
     def matrix_specs(self) -> dict[str, KernelSpec]:
         """Specs of `cg_matrix` and `cg_diagonal`."""
-        macros = {**self._macros(), "NQ": self.quadrature.num_points, "CELL_BY_CELL": int(self.cell_by_cell)}
+        macros = {**self._macros(), "NQ": self.quadrature.num_points}
         tables, sources = self._cell_tables(self.quadrature), self._sources("cg_matrix.cl")
         specs = {n: self._spec(n, sources, macros, tables, 32) for n in ("cg_matrix", "cg_diagonal")}
         return specs | (line_diagonal(self) if self.variant == "tensor" else {})
