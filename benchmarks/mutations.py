@@ -217,13 +217,18 @@ _VALUES = (
 _TOO_MUCH = {"fe_degree": 4, "fe_quadrature_degree": 10}  # larger ones are accepted, and compile for minutes
 
 
-def mutated_options(rng: random.Random) -> list[str]:
-    """Options of a program in a command line: a scheme and one to three others with values good and bad."""
+def our_options() -> dict[str, tuple]:
+    """Default and choices of each option of the package, by its name."""
     from dataclasses import fields
 
     from petsc_hdg.options import Options, option_name
 
-    ours = {option_name(f): f.metadata["choices"] for f in fields(Options) if f.name != "prefix"}
+    return {option_name(f): (f.default, f.metadata["choices"]) for f in fields(Options) if f.name != "prefix"}
+
+
+def mutated_options(rng: random.Random) -> list[str]:
+    """Options of a program in a command line: a scheme and one to three others with values good and bad."""
+    ours = {name: choices for name, (_, choices) in our_options().items()}
     for files in ("fe_kernel_view", "fe_report", "fe_checkpoint", "fe_restart", "fe_output"):
         ours.pop(files, None)
     given = ["-fe_backend", rng.choice(BACKENDS)]

@@ -7,6 +7,7 @@ also compiles the device text for the OpenCL device, one program a batch. Prints
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -85,8 +86,9 @@ def main() -> int:
     parser.add_argument("-count", type=int, default=2000)
     parser.add_argument("-seed", type=int, default=0)
     parser.add_argument("-device", action="store_true")
+    parser.add_argument("-json", help="file for the totals and the texts that differ")
     given = parser.parse_args()
-    different = compared = 0
+    different, compared = [], 0
     for start in range(0, given.count, BATCH):
         made = Texts(given.seed + start)
         texts = [made.text() for _ in range(BATCH)]
@@ -94,9 +96,13 @@ def main() -> int:
             wrong, smooth = batch(texts, given.seed + start, Path(folder), given.device)
         for number in sorted(wrong):
             print(f"--- batch seed {given.seed + start}, text {number}\n{texts[number]}", flush=True)
-        different, compared = different + len(wrong), compared + smooth
-    print(f"{given.count} texts, {compared} derivatives compared with differences: {different} differ")
-    return int(different > 0)
+        different += [{"seed": given.seed + start, "text": texts[number]} for number in sorted(wrong)]
+        compared += smooth
+    print(f"{given.count} texts, {compared} derivatives compared with differences: {len(different)} differ")
+    if given.json:
+        found = {"texts": given.count, "derivatives": compared, "different": different}
+        Path(given.json).write_text(json.dumps(found, indent=1) + "\n")
+    return int(bool(different))
 
 
 if __name__ == "__main__":

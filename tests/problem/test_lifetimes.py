@@ -85,7 +85,7 @@ def test_nothing_is_left_of_problems(backend, monkeypatch):
     ],
 )
 def test_ends(mpirun, ranks, how, schemes):
-    done = mpirun(ranks, HERE / "run_ends.py", how, *schemes, check=how != "raised", timeout=120)
+    done = mpirun(ranks, HERE / "run_ends.py", how, ",".join(schemes), check=how != "raised", timeout=120)
     assert done.stdout.count("solved") == ranks
     if how == "raised":
         assert done.returncode == 1 and done.stderr.count("ValueError: on all ranks") == 1, done.stderr
