@@ -12,7 +12,7 @@ from pathlib import Path
 
 CORNERS = {"quad": (0, 1, 3, 2), "hex": (0, 1, 3, 2, 4, 5, 7, 6)}  # x first
 TYPES = {("simplex", 1): 1, ("simplex", 2): 2, ("simplex", 3): 4, ("cube", 1): 1, ("cube", 2): 3, ("cube", 3): 5}
-NAMES = ("wall", "boundary", "celltype", "depth", "Cell Sets", "Face Sets", "marker", "", "ä b", "2", "x" * 200, "a\\n")
+NAMES = ("wall", "celltype", "depth", "Cell Sets", "Face Sets", "marker", "", "ä b", "2", "x" * 200, "a\\n")
 TAGS = ("in turn", "backwards", "sparse", "wide", "from 0", "below 0", "above 2³¹", "twice")
 HEADS = (
     b"\xef\xbb\xbf",
@@ -29,8 +29,11 @@ def mesh(rng: random.Random) -> bytes:
     cells = cells[: rng.choice((1, 2, 1000, 1000))]
     size = len(cells[0])
     facets = [cells[0][: size // 2 if kind == "cube" else dim]]
-    tags, groups, name = list(range(1, len(points) + 1)), [1, 2], rng.choice(("wall", "wall", *NAMES))
-    odd = rng.sample(("tags", "unused", "doubled", "twice", "turned", "collapsed", "scale", "group", "none", "flat"), 2)
+    tags, groups, name = list(range(1, len(points) + 1)), [1, 2], rng.choice(("wall",) * 9 + NAMES)
+    odd = rng.sample(
+        ("tags", "unused", "doubled", "twice", "turned", "collapsed", "scale", "group", "none", "flat"),
+        rng.choice((0, 1, 1, 2)),
+    )
     if "unused" in odd or "doubled" in odd:
         points += [list(rng.choice(points)) for _ in range(rng.choice((1, 5)))]
         tags = list(range(1, len(points) + 1))
@@ -57,7 +60,7 @@ def mesh(rng: random.Random) -> bytes:
     blocks = [(TYPES["simplex" if kind == "simplex" else "cube", dim - 1], groups[1], facets)]
     blocks.append((TYPES[kind, dim], groups[0], cells))
     write = rng.choice((_msh4, lambda *given: _msh2(*given, binary=False), lambda *given: _msh2(*given, binary=True)))
-    head = rng.choice((b"", b"", b"", *HEADS))
+    head = rng.choice((b"",) * 6 + HEADS)
     return head + write(dim, points, tags, blocks, {(dim - 1, groups[1]): name, (dim, groups[0]): "inside"})
 
 

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..errors import MeshError
 from . import petsc_c
 from .shapes import Shape
 
@@ -187,9 +188,16 @@ def _order_vertices(shape: Shape, members: dict[int, np.ndarray]) -> np.ndarray:
 
 def _neighbours(edges: np.ndarray, vertex: np.ndarray, count: int) -> np.ndarray:
     """The `count` vertices joined to `vertex` [cell] by the edges [cell, edge, 2], ascending [cell, count]."""
-    ends = edges[_holds(_columns(edges), vertex)].reshape(-1, count, 2)
+    ends = edges[_once(_holds(_columns(edges), vertex), count)].reshape(-1, count, 2)
     others = ends[:, :, 0] + (ends[:, :, 1] - vertex[:, None])
     return np.sort(others, axis=1)
+
+
+def _once(held: np.ndarray, count: int) -> np.ndarray:
+    """`held` [cell, entity], which has `count` entities of each cell. Raises MeshError if it has not."""
+    if (np.count_nonzero(held, axis=1) != count).any():
+        raise MeshError("A cell with two corners in one vertex is no quadrilateral or hexahedron; repair the mesh.")
+    return held
 
 
 def _order_quadrilateral(edges: np.ndarray) -> np.ndarray:
@@ -210,7 +218,7 @@ def _order_hexahedron(edges: np.ndarray, faces: np.ndarray) -> np.ndarray:
 
     def opposite(a, b):
         """The fourth vertex of the face that holds the first vertex, a and b."""
-        return face_sum[with_first & _holds(columns, a) & _holds(columns, b)] - first - a - b
+        return face_sum[_once(with_first & _holds(columns, a) & _holds(columns, b), 1)] - first - a - b
 
     v3, v5, v6 = opposite(v1, v2), opposite(v1, v4), opposite(v2, v4)
     total = face_sum.sum(axis=1) // 3

@@ -11,6 +11,9 @@ from petsc_hdg.mesh import Mesh
 SQUARE = [[0.0, 0], [1, 0], [0, 1], [1, 1]]
 CUBE = [[x, y, z] for z in (0.0, 1) for y in (0.0, 1) for x in (0.0, 1)]
 
+COLLAPSED = b"$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n3\n1 0 0 0\n2 1 0 0\n3 1 1 0\n$EndNodes\n"
+COLLAPSED += b"$Elements\n1\n1 3 2 1 1 1 1 2 3\n$EndElements\n"
+
 
 def written(folder, name: str, content: bytes):
     path = folder / name
@@ -108,6 +111,14 @@ BAD = {
     "too long a block": (lambda c, f: disk(c, f, b"1 1 0 27\n", b"1 1 0 2700\n"), "damaged section of nodes"),
     "coordinate nan": (lambda c, f: disk(c, f, b"\n-1 1.898821519314986e-15", b"\n-1 nan"), "not a finite number"),
     "unknown node": (lambda c, f: disk(c, f, b"\n1 1 2 15 \n", b"\n1 1 200 15 \n"), "names a node that there is not"),
+    "a corner twice": (
+        lambda c, f: Mesh.from_file(written(f, "twice.msh", COLLAPSED), c),
+        "two corners in one vertex is no quadrilateral",
+    ),
+    "tag above 32 bits": (
+        lambda c, f: Mesh.from_file(edited(f, "regions_v2.msh", b"$Nodes\n31\n", b"$Nodes\n32\n2147483648 2 2 0\n"), c),
+        "a node has the tag 2147483648",
+    ),
     "unknown format": (
         lambda c, f: Mesh.from_file(written(f, "a.blah", b"x"), c),
         "unknown format '.blah'; known are .msh",

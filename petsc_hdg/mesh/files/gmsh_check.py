@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from petsc4py import PETSc
 
 from ...errors import MeshError
 from ...given import plural
@@ -255,7 +256,9 @@ def _binary_elements_2(content: bytes) -> np.ndarray:
 
 
 def _check_range(tags: np.ndarray) -> None:
-    """PETSc's reader keeps an array over all tags between the smallest and the largest."""
+    """PETSc's reader keeps an array over all tags between the smallest and the largest, and reads them as PetscInt."""
+    most = np.iinfo(PETSc.IntType).max
+    _require(tags[-1] <= most, f"a node has the tag {tags[-1]}, and PETSc reads those up to {most}")
     span = int(tags[-1] - tags[0]) + 1
     fits = span <= max(_MOST_SPAN, 100 * len(tags))
     _require(fits, f"{len(tags)} nodes have tags from {tags[0]} to {tags[-1]}, which is too wide a range")
