@@ -275,7 +275,7 @@ SOLVERS |= {
 KSPS = ("cg", "gmres", "fgmres", "bcgs", "minres", "richardson", "petsc_hdg.CG", "petsc_hdg.GMRES", "petsc_hdg.FGMRES")
 KSPS += ("petsc_hdg.BiCGStab", "petsc_hdg.Chebyshev", "preonly")
 PCS = ("lu", "jacobi", "gamg", "none", "mg", "sor", "ilu", "bjacobi", "cholesky", "icc", "ksp", "petsc_hdg.ChebyshevPC")
-PCS += ("petsc_hdg.CellBlockJacobi", "petsc_hdg.FacetBlockJacobi")
+BLOCKS = {"hdg_gpu": ("petsc_hdg.FacetBlockJacobi",), "sipg_gpu": ("petsc_hdg.CellBlockJacobi",)}
 FILES = {"fe_report": "report.json", "fe_checkpoint": "kept.h5", "fe_output": "output.pvd", "fe_kernel_view": "kernels"}
 
 
@@ -295,7 +295,7 @@ def options(backend: str, ours: dict, rng: random.Random, folder: Path) -> list[
         given |= {name: rng.choice(pool)} if pool and name != "fe_backend" else {}
     for name in rng.sample(tuple(SOLVERS), rng.choice((0, 0, 1, 2))):
         given[name] = rng.choice(SOLVERS[name])
-    for what, pool in (("ksp", KSPS), ("pc", PCS)):
+    for what, pool in (("ksp", KSPS), ("pc", PCS + BLOCKS.get(backend, ()))):
         chosen = rng.choice((None, *pool)) if given.get("ksp_type") != "preonly" else rng.choice(("lu", "cholesky"))
         if chosen:
             python = chosen.startswith("petsc_hdg.")
