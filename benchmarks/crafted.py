@@ -380,7 +380,7 @@ def _arrays(file, shape, rng, h5py) -> None:
             *map(link, (h5py.SoftLink("/kept"), h5py.SoftLink("/u"), h5py.SoftLink("../../kept"))),
             *map(link, (h5py.ExternalLink("/etc/passwd", "/u"), h5py.ExternalLink("other.h5", "/u"))),
             of("<f8", external=[("/etc/passwd", 0, 8 * shape[0])]),
-            *(of("<f8", wanted, chunks=(100,) * len(wanted)) for _ in range(2) if wanted),
+            *(of("<f8", wanted, chunks=tuple(min(100, n) for n in wanted)) for _ in range(2) if wanted and min(wanted)),
             of("<f8", rng.choice((shape, (*shape, 1), (0,), (shape[0] + 1,)))),
             of("<f8", compression="gzip"),
             *map(of, ("<i8", ">f8", "<f4", "S5", "<c16", h5py.string_dtype(), h5py.ref_dtype, [("x", "<f8")], bool)),
