@@ -350,7 +350,24 @@ def _other(value, rng):
         else:
             value[key] = _other(value[key], rng)
         return value
-    odd = (None, True, -1, 0, 1.5, 10**30, float("nan"), float("inf"), "", "u", "../u", [], {}, [[1]], [None] * 9)
+    odd = (
+        None,
+        True,
+        -1,
+        0,
+        1.5,
+        10**30,
+        10**400,
+        float("nan"),
+        float("inf"),
+        "",
+        "u",
+        "../u",
+        [],
+        {},
+        [[1]],
+        [None] * 9,
+    )
     return rng.choice(odd)
 
 
@@ -385,7 +402,7 @@ def _arrays(file, shape, rng, h5py) -> None:
             of("<f8", compression="gzip"),
             *map(of, ("<i8", ">f8", "<f4", "S5", "<c16", h5py.string_dtype(), h5py.ref_dtype, [("x", "<f8")], bool)),
             lambda: file.create_dataset("u", data=h5py.Empty("<f8")),
-            lambda: file.create_dataset("u", data=np.full(shape, rng.choice((np.nan, np.inf, 1e300)))),
+            lambda: file.create_dataset("u", data=np.full(shape, rng.choice((np.nan, np.inf, 1e100)))),
             lambda: file.create_dataset("u", data=list(range(shape[0]))),
         )
     )()

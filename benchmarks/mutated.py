@@ -115,7 +115,7 @@ def of_checkpoint(folder: Path) -> dict:
     problem, u = box_problem()
     found = problem.restart(folder / "input.h5")
     u.axpy(-1.0, found.u)
-    wrong = u.norm() + abs(found.t - 0.25) + abs(found.step - 7) + abs(found.numbers["load"] - 3.5)
+    wrong = u.norm() + abs(found.t - 0.25) + abs(found.step - 7) + abs(found.numbers.get("load", 0.0) - 3.5)
     return {"error": float(wrong) + abs(problem.physics.constants["kappa"] - 0.75)}
 
 

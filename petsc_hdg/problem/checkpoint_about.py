@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import re
+import sys
 
 from ..output.checkpoint_file import unclear
 
@@ -12,7 +12,7 @@ NAME = re.compile(r"\w[\w-]*")
 
 
 def _number(value) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _count(value) -> bool:

@@ -129,6 +129,7 @@ ABOUT |= {
     "kind unknown": with_(kind="magic"),
     "t a text": with_(t="now"),
     "t no number": with_(t=float("nan")),
+    "t too large": with_(t=10**400),
     "step below 0": with_(step=-1),
     "step too large": with_(step=10**30),
     "step a fraction": with_(step=1.5),
