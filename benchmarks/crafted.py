@@ -181,7 +181,7 @@ while (x[0] > 0) { }
 PetscReal v = u[0]; while (v < 2) v *= 1.0;
 for (PetscInt i = 0; i < 3; ++i) i = 0;
 a: goto a;
-for (PetscInt i = 0; i < 2000000000; ++i) f0[0] += 1e-9;
+for (PetscInt i = 0; i < 200000; ++i) f0[0] += 1e-9;
 for (d = 0; d >= 0; ++d) f0[0] += d;
 f0[0] = 1/0;
 f0[0] = 7 % (PetscInt)0;

@@ -12,6 +12,11 @@ def truncated(a: int, b: int) -> int:
     return 0 if b == 0 else -(-a // b) if (a < 0) != (b < 0) else a // b
 
 
+def wrapped(value: int) -> int:
+    """The integer of 32 bits that has the last bits of `value`."""
+    return (value + 2**31) % 2**32 - 2**31
+
+
 # Binary operators of integers; those of reals but for the division, which is a function of dual.py.
 OPERATORS: dict[str, Callable] = {
     "+": operator.add,
@@ -28,8 +33,8 @@ OPERATORS: dict[str, Callable] = {
     "&": operator.and_,
     "|": operator.or_,
     "^": operator.xor,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
+    "<<": lambda a, b: wrapped(a << (b & 31)),  # by as many bits as OpenCL C says
+    ">>": lambda a, b: a >> (b & 31),
     "&&": lambda a, b: bool(a and b),
     "||": lambda a, b: bool(a or b),
 }

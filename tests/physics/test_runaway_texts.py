@@ -72,6 +72,10 @@ GUARDED = {
     "a helper's array": ("f0[0] = f(&u[(PetscInt)(4 * x[0])]);", (0.9, -0.5)),
     "integers": ("const PetscInt c[2] = {1, 0}; if (c[(PetscInt)(4 * x[0])]) f0[0] = u[0];", (0.9, -0.5)),
     "a pointer": ("const PetscScalar *p = &u[1]; f0[0] = p[(PetscInt)(4 * x[0])];", (0.3, -0.9)),
+    "a divisor": ("PetscInt k = (PetscInt)(40 * x[0]) - 6; f0[0] = u[0] * (7 / k + 7 % (k + 1));", (0.15, 0.13)),
+    "a divisor in an assignment": ("PetscInt k = 7; k %= (PetscInt)(40 * x[0]) - 6; f0[0] = u[0] * k;", (0.15,)),
+    "a shift": ("PetscInt k = (PetscInt)(40 * x[0]); f0[0] = u[0] * ((1 << k) + (-9 >> k));", ()),
+    "a divisor above 0": ("PetscInt c = PetscMax(1, (PetscInt)x[0]); f0[0] = u[0] * (7 / c + 7 % (c + 1));", ()),
     "a clamped index": ("const PetscReal c[2] = {1, 2}; f0[0] = c[PetscMin(1, PetscMax(0, (PetscInt)x[0]))];", ()),
     "a count": ("for (PetscInt c = 0; c < 2; ++c) f0[1 - c] = u[c];", ()),
 }

@@ -10,14 +10,14 @@ from petsc_hdg.physics.elementary import OPERATORS
 from petsc_hdg.physics.interpreter.dual import call, divide, value_of
 from petsc_hdg.physics.lowering.names import PRECISION_CONSTANTS
 from petsc_hdg.physics.tree import ir
-from petsc_hdg.physics.tree.ir import REAL, Function
+from petsc_hdg.physics.tree.ir import INT, REAL, Function
 from petsc_hdg.physics.tree.specialise import outside
 
 UNSET = object()
 
 
 class OutOfBounds(PhysicsError):
-    """An index is outside its array. `data_dependent`: it was computed from real numbers."""
+    """An index is outside its array, or a divisor is 0. `data_dependent`: it was computed from real numbers."""
 
     data_dependent = False
 
@@ -129,8 +129,24 @@ class ExpressionClosures:
             return lambda frame: int(bool(left(frame)) and bool(right(frame)))
         if node.op == "||":
             return lambda frame: int(bool(left(frame)) or bool(right(frame)))
+        if node.op in "/%" and node.type == INT:
+            return self._divided(node, left, right)
         function = divide if node.op == "/" and node.type == REAL else OPERATORS[node.op]
         return lambda frame: function(left(frame), right(frame))
+
+    def _divided(self, node: ir.Binary, left: Callable, right: Callable) -> Callable:
+        """A division of integers, checked."""
+        function, line = OPERATORS[node.op], self.line
+
+        def value(frame):
+            divisor = right(frame)
+            if divisor == 0:
+                error = OutOfBounds(str(self.source.error(line, f"an integer is divided ({node.op}) by 0")))
+                error.data_dependent = True
+                raise error
+            return function(left(frame), divisor)
+
+        return value
 
     def _of_select(self, node: ir.Select) -> Callable:
         condition, then, other = (
@@ -157,10 +173,7 @@ class ExpressionClosures:
 
 
 def _to_int(value: float) -> int:
-    try:
-        return int(value)
-    except (ValueError, OverflowError):
-        return -(2**31)
+    return int(value) if -(2**31) <= value < 2**31 else -(2**31)  # C leaves the others open; so do most processors
 
 
 def _has_cast(node) -> bool:

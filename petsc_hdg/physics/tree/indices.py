@@ -1,6 +1,7 @@
-"""Indices that depend on data: accesses that may leave their array are guarded, so that no device reads there.
+"""Indices and divisors that depend on data: accesses that may leave their array are guarded, so that no device reads
+there, and so are divisions of integers that may be by zero, which end a process.
 
-All that a function writes is no number after such an access, as if a loop did not end.
+All that a function writes is no number after such an access or division, as if a loop did not end.
 """
 
 from __future__ import annotations
@@ -146,7 +147,14 @@ class _Guard:
         new = ir.rebuild(node, self._reads)
         if isinstance(node, Element) and not self._is_inside(node):
             return ir.Guarded(self._inside(new), new, node.type)
+        if isinstance(node, Binary) and node.op in "/%" and node.type == INT and not self._divides(node.right):
+            return ir.Guarded(_divisible(new.left, new.right), new, INT)
         return new
+
+    def _divides(self, divisor) -> bool:
+        """Whether every integer can be divided by it."""
+        least, greatest = self.range(divisor)
+        return least > 0 or greatest < -1
 
     def _tests(self, statement, line: int) -> tuple:
         """Tests before a statement, of what it writes and of addresses that it takes."""
@@ -154,7 +162,18 @@ class _Guard:
         if isinstance(statement, ir.Assign) and isinstance(statement.target, Element):
             taken.append(statement.target)
         outside = [ir.Unary("!", self._reads(self._inside(node)), INT) for node in taken if not self._is_inside(node)]
+        if isinstance(statement, ir.Assign) and statement.op in ("/=", "%=") and statement.target.type == INT:
+            value = self._reads(statement.value)
+            wrong = [] if self._divides(statement.value) else [_divisible(statement.target, value)]
+            outside += [ir.Unary("!", test, INT) for test in wrong]
         return tuple(ir.If(test, (ir.Fail(line),), (), line) for test in outside)
+
+
+def _divisible(number, divisor) -> Binary:
+    """The test of a division: neither by zero, nor of the least integer by -1."""
+    other = Binary("!=", divisor, Num("-1", INT), INT)
+    fits = Binary("||", other, Binary(">", number, Num("-2147483647", INT), INT), INT)
+    return Binary("&&", Binary("!=", divisor, _ZERO, INT), fits, INT)
 
 
 def _combined(op: str, left: Range, right: Range) -> Range:
