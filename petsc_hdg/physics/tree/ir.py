@@ -49,7 +49,8 @@ class Element:
 
 @dataclass(frozen=True)
 class Guarded:
-    """An element that is read, or a division that is done, where `inside` holds; else the function ends as by Fail. Device texts alone have it."""
+    """An element that is read, or a division that is done, where `inside` holds; else the function ends as by Fail.
+    Device texts alone have it."""
 
     inside: Expr
     element: Element | Binary
