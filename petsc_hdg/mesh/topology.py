@@ -196,8 +196,14 @@ def _neighbours(edges: np.ndarray, vertex: np.ndarray, count: int) -> np.ndarray
 def _once(held: np.ndarray, count: int) -> np.ndarray:
     """`held` [cell, entity], which has `count` entities of each cell. Raises MeshError if it has not."""
     if (np.count_nonzero(held, axis=1) != count).any():
-        raise MeshError("A cell with two corners in one vertex is no quadrilateral or hexahedron; repair the mesh.")
+        raise _collapsed()
     return held
+
+
+def _collapsed() -> MeshError:
+    return MeshError(
+        "A cell of the mesh has two corners in one vertex, or a facet that is not its own; repair the mesh."
+    )
 
 
 def _order_quadrilateral(edges: np.ndarray) -> np.ndarray:
@@ -227,11 +233,17 @@ def _order_hexahedron(edges: np.ndarray, faces: np.ndarray) -> np.ndarray:
 
 
 def _slots(vertices: np.ndarray, members: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """basix numbers [cell, entity] of sub-entities with vertices `members` [cell, entity, vertex] in `vertices`."""
+    """basix numbers [cell, entity] of sub-entities with vertices `members` [cell, entity, vertex] in `vertices`.
+
+    Raises MeshError for a cell whose sub-entities are not those of its shape.
+    """
     code, columns = np.zeros(members.shape[:2], np.uint8), _columns(members)
     for k in range(vertices.shape[1]):
         code |= _holds(columns, vertices[:, k]).view(np.uint8) << np.uint8(k)
-    return table[code].astype(np.int64)
+    slot = table[code].astype(np.int64)
+    if ((1 << (slot & 63)).sum(axis=1) != (1 << members.shape[1]) - 1).any():  # each of them once
+        raise _collapsed()
+    return slot
 
 
 def _columns(members: np.ndarray) -> np.ndarray:

@@ -11,8 +11,16 @@ from petsc_hdg.mesh import Mesh
 SQUARE = [[0.0, 0], [1, 0], [0, 1], [1, 1]]
 CUBE = [[x, y, z] for z in (0.0, 1) for y in (0.0, 1) for x in (0.0, 1)]
 
-COLLAPSED = b"$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n3\n1 0 0 0\n2 1 0 0\n3 1 1 0\n$EndNodes\n"
-COLLAPSED += b"$Elements\n1\n1 3 2 1 1 1 1 2 3\n$EndElements\n"
+
+def gmsh(points, cell: str) -> bytes:
+    """MSH 2.2 of one cell: type, tags, nodes."""
+    nodes = "".join(f"{k + 1} {' '.join(map(str, point))}\n" for k, point in enumerate(points))
+    head = f"$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n{len(points)}\n{nodes}$EndNodes\n"
+    return f"{head}$Elements\n1\n1 {cell}\n$EndElements\n".encode()
+
+
+COLLAPSED = gmsh([[0, 0, 0], [1, 0, 0], [1, 1, 0]], "3 2 1 1 1 1 2 3")
+OPPOSITE = gmsh(CUBE, "5 2 1 1 1 2 4 2 5 6 8 7")
 
 
 def written(folder, name: str, content: bytes):
@@ -113,7 +121,11 @@ BAD = {
     "unknown node": (lambda c, f: disk(c, f, b"\n1 1 2 15 \n", b"\n1 1 200 15 \n"), "names a node that there is not"),
     "a corner twice": (
         lambda c, f: Mesh.from_file(written(f, "twice.msh", COLLAPSED), c),
-        "two corners in one vertex is no quadrilateral",
+        "A cell of the mesh has two corners in one vertex",
+    ),
+    "opposite corners of a face alike": (
+        lambda c, f: Mesh.from_file(written(f, "alike.msh", OPPOSITE), c),
+        "A cell of the mesh has two corners in one vertex",
     ),
     "tag above 32 bits": (
         lambda c, f: Mesh.from_file(edited(f, "regions_v2.msh", b"$Nodes\n31\n", b"$Nodes\n32\n2147483648 2 2 0\n"), c),
