@@ -35,9 +35,12 @@ def check(problem, u: PETSc.Vec, residual: PETSc.Vec) -> None:
 
 
 def _asks(ksp: PETSc.KSP) -> bool:
-    """Whether a solver ended by its relative tolerance, or by a norm of zero, which any tolerance takes."""
+    """Whether a solver ended by its relative tolerance, or by a norm of zero, which any tolerance takes.
+
+    Newton's method may end without a linear solve.
+    """
     reason = ksp.getConvergedReason()
-    if ksp.getNormType() == PETSc.KSP.NormType.NONE or reason == _REASON.CONVERGED_ITS:
+    if ksp.getNormType() == PETSc.KSP.NormType.NONE or reason in (_REASON.ITERATING, _REASON.CONVERGED_ITS):
         return False
     return reason != _REASON.CONVERGED_ATOL or ksp.getResidualNorm() == 0
 

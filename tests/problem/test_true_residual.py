@@ -135,6 +135,15 @@ def test_solves_that_ask_for_no_relative_tolerance_are_left_alone(options):
     assert least_error(problem, u) > 1e-6 * u.norm()
 
 
+@pytest.mark.parametrize("snes", ["newtonls", "newtontr"])
+def test_a_first_guess_that_is_the_solution_is_left_alone(snes):
+    """Newton's method ends before any linear solve, whose solution there is not."""
+    flux = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
+    still = fe.Physics({"u": 1}, "f0[0] = 0.0;", flux, boundary=[fe.Dirichlet("boundary", 0.0)])
+    with petsc_options(snes_type=snes):
+        assert made(still).solve().norm() == 0
+
+
 def test_the_right_side_of_a_singular_matrix_may_be_out_of_balance():
     """By what quadrature leaves: that part of the residual stays."""
     flux = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
