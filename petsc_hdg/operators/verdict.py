@@ -39,13 +39,13 @@ def _filled(values: np.ndarray) -> np.ndarray:
 
 
 def judge(kernel, got: np.ndarray, expected: np.ndarray, precision: str, scale: float | None = None) -> None:
-    """Record the verdict. States at which the physics is not finite decide nothing.
+    """Record the verdict. States at which the physics is not finite decide nothing, and neither do no numbers.
 
     scale: size of the numbers that `expected` is a sum of; its own largest entry by default.
     Raises DeviceError naming the kernel and the difference.
     """
     finite = np.isfinite(expected)
-    if not finite.all():
+    if not finite.size or not finite.all():
         return
     difference, tolerance = float(np.abs(got - expected).max()), TOLERANCE[precision]
     if expected.any() or scale:

@@ -87,3 +87,12 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+def test_patches_without_unknowns():
+    """One cell whose vertices are all essential: nothing to compare, and the data are the solution."""
+    physics = Physics(
+        {"u": 1}, "f0[0] = 0.0;", "f1[0] = u_x[0]; f1[1] = u_x[1];", boundary=[Dirichlet("boundary", 2.0)]
+    )
+    problem = Problem(box_mesh("quadrilateral", (1, 1), comm=PETSc.COMM_SELF), physics, kernel="patch")
+    assert abs(problem.integral("u[0]", problem.solve()) - 2.0) < 1e-12
