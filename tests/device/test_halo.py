@@ -9,8 +9,7 @@ from petsc_hdg.errors import DeviceError
 SCRIPT = __file__.replace("test_halo", "run_halo")
 
 
-@pytest.mark.quick
-@pytest.mark.parametrize("ranks, node", [(2, 2), (4, 3), (3, 1)])
+@pytest.mark.parametrize("ranks, node", [(2, 2), (4, 3), pytest.param(3, 1, marks=pytest.mark.quick)])
 def test_exchange(mpirun, ranks, node):
     """On nodes of `node` ranks: one node, some neighbours elsewhere, all elsewhere."""
     done = mpirun(ranks, SCRIPT, "auto", "windows", "messages", env={"PETSC_HDG_NODE_RANKS": str(node)})

@@ -50,6 +50,7 @@ def test_deep_texts_are_what_they_say(deep):
     assert_close(found, expected)
 
 
+@pytest.mark.full
 def test_deep_texts_and_derivatives_compile(deep, tmp_path):
     compiled = CompiledPhysics(deep, 2, tmp_path)
     assert_text_agrees(compiled, deep.interpreter(2), random_state(deep, 2))
@@ -63,10 +64,10 @@ def test_a_long_sympy_sum():
 
 
 def test_thousands_of_terms():
-    text = "f0[0] = " + " + ".join(f"{number} * u[0]" for number in range(3_000)) + ";"
+    text = "f0[0] = " + " + ".join(f"{number} * u[0]" for number in range(1_000)) + ";"
     physics = Physics({"u": 1}, text)
     assert max(map(len, physics.device_source(1).splitlines())) < 1000
-    assert physics.interpreter(1).pw_residual([2.0], [0.0], [[0.0]], None, None, 0.0, [0.3])[0] == 2 * 4_498_500
+    assert physics.interpreter(1).pw_residual([2.0], [0.0], [[0.0]], None, None, 0.0, [0.3])[0] == 2 * 499_500
 
 
 @pytest.mark.parametrize(

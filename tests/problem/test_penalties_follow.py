@@ -40,7 +40,7 @@ def test_converges_from_zero(problem):
     assert EPS * u + u**3 / 3 == pytest.approx(TORSION, rel=0.01)
 
 
-@pytest.mark.parametrize("backend", ["sipg_gpu", "poly_gpu"])
+@pytest.mark.parametrize("backend", ["sipg_gpu", pytest.param("poly_gpu", marks=pytest.mark.full)])
 def test_penalties_grow_before_a_step_leaves_the_matrix_indefinite(backend):
     """1 + u² with a load of 50, from zero: diffusivities grow by a factor of 4 on the way, each time linear solvers
     took hundreds of iterations by penalties of states before. PETSc shows each run of one set of penalties."""
@@ -74,7 +74,7 @@ def sheared(backend: str, **options) -> tuple[fe.Problem, float]:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("theta", [0, 1])
+@pytest.mark.parametrize("theta", [0, pytest.param(1, marks=pytest.mark.full)])
 def test_a_large_load_is_solved_at_once(theta):
     """From the linear extension of the data: where a jump of zero to the data met a large stress, the adjoint term
     would let the energy fall without end."""

@@ -73,7 +73,7 @@ def nonlinear() -> Physics:
     )
 
 
-@pytest.mark.parametrize("cell", ["triangle", "hexahedron"])
+@pytest.mark.parametrize("cell", ["triangle", pytest.param("hexahedron", marks=pytest.mark.full)])
 def test_cells_conserve_nonlinear_physics(cell):
     problem, u = solved(nonlinear(), cell, degree=2, backend="hdg_gpu")
     with problem.access.read(u) as buffer:

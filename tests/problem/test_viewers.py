@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.quick
-@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("ranks", [1, pytest.param(3, marks=pytest.mark.quick)])
 def test_viewers_are_right_or_refuse(mpirun, tmp_path, ranks):
     mpirun(ranks, Path(__file__).with_name("run_viewers.py"), tmp_path)
