@@ -6,14 +6,15 @@ from petsc4py import PETSc
 
 from ..operators.condensed.full import FullSystem
 from ..operators.condensed.joint import write_interior
-from . import diagnosis, following, joint_newton, solvers
+from ..options import database
+from . import diagnosis, following, joint_newton, methods, solvers
 
 
 def solve_full(problem, guess: PETSc.Vec | None = None) -> PETSc.Vec:
     """The trace of the solution of all unknowns together, from a guess of the trace; collective.
 
     `problem.full` keeps (u [cell, dof], q̃ [cell, dim, basis, component]) in the frames of the reference cell. The
-    default solver factors the matrix; PETSc's options choose another. Raises OptionError for a problem that is too
+    default solver factors the matrix; PETSc's options choose another, GMRES around a -pc_type. Raises OptionError for a problem that is too
     large, SolveError if the solver stops without a solution.
     """
     problem.callbacks  # noqa: B018  complains of data that are missing, and checks the kernels of recovery
@@ -51,7 +52,9 @@ def _create_snes(problem, system: FullSystem) -> PETSc.SNES:
     snes.setJacobian(system.linearize, system.matrix, system.matrix)
     if problem.physics.is_linear:
         snes.setType("ksponly")
-    snes.getKSP().setType("preonly")
+    is_given = database.is_given(problem.prefix, "pc_type")
+    snes.getKSP().setType("gmres" if is_given else "preonly")  # which takes what a preconditioner says for the solution
+    methods.set_tolerance(problem, snes.getKSP())
     pc = snes.getKSP().getPC()
     if problem.comm.size == 1:
         pc.setType("lu")

@@ -92,6 +92,14 @@ def test_condensed_equals_full(physics, cell, degree):
     assert np.abs(values - inside).max() < 1e-10 * scale
 
 
+def test_a_preconditioner_of_the_full_setting_is_iterated():
+    with petsc_options(pc_type="jacobi"):
+        full = problem("poisson", mesh_of("triangle"), 1, hdg_setting="full")
+        found = full.solve()
+    right = problem("poisson", mesh_of("triangle"), 1).solve()
+    assert full.linear_iterations > 1 and (found - right).norm() < 1e-6 * right.norm()
+
+
 def test_the_full_setting_has_limits(monkeypatch):
     monkeypatch.setattr("petsc_hdg.operators.condensed.full.MOST_UNKNOWNS", 100)
     with pytest.raises(OptionError, match="hdg_setting full has .* unknowns here and takes at most 100; leave it out"):
