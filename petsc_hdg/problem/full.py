@@ -14,8 +14,8 @@ def solve_full(problem, guess: PETSc.Vec | None = None) -> PETSc.Vec:
     """The trace of the solution of all unknowns together, from a guess of the trace; collective.
 
     `problem.full` keeps (u [cell, dof], q̃ [cell, dim, basis, component]) in the frames of the reference cell. The
-    default solver factors the matrix; PETSc's options choose another, GMRES around a -pc_type. Raises OptionError for a problem that is too
-    large, SolveError if the solver stops without a solution.
+    default solver factors the matrix; PETSc's options choose another, GMRES around a -pc_type. Raises OptionError for a
+    problem that is too large, SolveError if the solver stops without a solution.
     """
     problem.callbacks  # noqa: B018  complains of data that are missing, and checks the kernels of recovery
     system = FullSystem(problem.operator, problem.access)
