@@ -3,11 +3,11 @@
     python benchmarks/defaults.py -jobs 2 -json now.json -compare benchmarks/results/defaults.json [-only REGEX]
 
 A row is one problem with a known solution, solved without an option: Newton steps, linear iterations, the L2 error, the
-least error of its schemes and interpolants, and how it ended: solved, wrong (an error WRONG times the least one, and no
-warning), warned (the same, with a warning), refused (a sentence), or crash. The rows of a physics and a scheme share a
-process; one that takes more than LIMIT seconds for a row is killed and the next rows get a new one. -compare names rows
-that take more than MOST of their iterations, or are not solved any more; then, and if a row is wrong or a crash, the
-exit status is 1. -only picks rows such as "wind 100 hdg_gpu 2 triangles".
+least error of its schemes and interpolants, and how it ended: solved, wrong (an error above WRONG times the least one
+and above NOTHING, and no warning), warned (the same, with a warning), refused (a sentence), or crash. The rows of a
+physics and a scheme share a process; one that takes more than LIMIT seconds for a row is killed and the next rows get a
+new one. -compare names rows that take more than MOST of their iterations, or are not solved any more; then, and if a
+row is wrong or a crash, the exit status is 1. -only picks rows such as "wind 100 hdg_gpu 2 triangles".
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SCHEMES = ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")
 SIDES = {1: 36, 2: 20, 4: 8, 6: 8}  # degree -> cells along a side of the plane; multiples of 4, where coefficients jump
 SIDES_IN_SPACE = {1: 8, 2: 4}
 MESHES = ("squares", "triangles", "moved")  # moved: hexahedra of low degrees, quadrilaterals of high ones
-LIMIT, WRONG, NOTHING = 300, 50, 1e-6  # seconds; factor of the least error; error that is never wrong
+LIMIT, WRONG, NOTHING = 300, 50, 1e-3  # seconds; factor of the least error; error (solutions are of size 1)
 MOST, SPARE = 1.3, 2  # factor of iterations, and what is added to it
 ENDS = ("solved", "warned", "refused", "wrong", "crash")
 
@@ -178,7 +178,7 @@ PHYSICS = {
     "1+u2 load 50": (growing, {}, {}),
     "p-Laplacian 4": (p_laplacian, {}, {}),
     "p-Laplacian 4 load 1": (p_laplacian_load, {}, {}),
-    **{f"Helmholtz {k}": (helmholtz, {"k": k}, {}) for k in (5, 10, 20)},
+    **{f"Helmholtz {k}": (helmholtz, {"k": k}, {}) for k in (5, 10.6, 20.7)},
     **{f"elasticity {nu}": (elasticity, {"lambda": 2 * nu / (1 - 2 * nu)}, {}) for nu in (0.3, 0.49, 0.4999)},
     "neo-Hookean": (neo_hookean, {"load": 0.3}, {"loads": (0.1, 0.2, 0.3)}),
     "stretched cells": (stretched, {}, {"height": 0.01}),
