@@ -17,9 +17,11 @@ FAILURES = (*INDEFINITE, _REASON.DIVERGED_DTOL, _REASON.DIVERGED_BREAKDOWN, _REA
 
 
 def changes_course(problem, snes: PETSc.SNES) -> bool:
-    """Whether the linear solver failed in a way for which there is another, which the next solve takes: one for
-    indefinite matrices, or LU if the problem is small. Collective."""
+    """Whether the linear solver failed in a way for which there is another, which the next solve takes: LU if the
+    problem is small, or one for indefinite matrices. Collective."""
     indefinite = preconditioners.met_indefinite(problem, snes)
+    if indefinite and takes_factors(problem, snes):
+        return True
     return _take(problem, snes) or indefinite or takes_factors(problem, snes)
 
 

@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from petsc4py import PETSc
 
 from ..discretizations.symmetry import fields_without_own_terms
+from ..operators.advice import INDEFINITE
 from ..options import defaults_in_database, is_given
 from . import convection, methods
 
 FEW = 300  # unknowns up to which a direct solver is the default
 MOST = 20_000  # unknowns up to which one takes the place of iterations
 MOST_OF_SADDLES = 50_000  # the same of saddle points, which default iterations do not solve
-PATIENCE = 100  # iterations of a default solver up to there
+PATIENCE = 50  # iterations of a default solver up to there, where LU costs as much as 30 or fewer
 IN_NEWTON = 300  # the same of large nonlinear ones
 EVERY_STEP = 1_000_000  # linear solves that may stop without a solution
 NAMED = ("ksp_type", "pc_type", "ksp_max_it")  # options by which users choose their solver
@@ -117,6 +118,7 @@ def reason_of_solve(problem, snes: PETSc.SNES) -> str:
     if stands_still:  # which steps that only look solved, by a preconditioner that hides a part of them, may do
         return f"Newton's method stood still by steps of {solver}"
     what = "did not converge in" if stopped == _REASON.DIVERGED_MAX_IT else "failed after"
+    what = "found the matrix indefinite in" if stopped in INDEFINITE else what
     return f"{solver} {what} {ksp.getIterationNumber()} iterations"
 
 

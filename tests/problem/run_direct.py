@@ -41,10 +41,18 @@ def box(faces: int, comm=PETSc.COMM_SELF, simplex: bool = True) -> fe.Mesh:
     return fe.Mesh.box((faces, faces), simplex=simplex, comm=comm)
 
 
+def rubber() -> fe.Physics:
+    """Nearly incompressible: definite, and hard for multigrid."""
+    return library.elasticity(
+        2, "f0[0] = -x[1]; f0[1] = x[0]*x[0];", lame_lambda=5e3, boundary=fe.Dirichlet("boundary", 0.0)
+    )
+
+
 CASES = {
     "enclosed": lambda comm: fe.Problem(box(8, comm), stokes(True), degree=2),
     "open": lambda comm: fe.Problem(box(8, comm), stokes(False), degree=2),
     "wind": lambda comm: fe.Problem(box(20, comm, simplex=False), wind(1e-3), degree=1),
+    "rubber": lambda comm: fe.Problem(box(8, comm, simplex=False), rubber(), degree=4),
     "waves": lambda comm: fe.Problem(box(10, comm, simplex=False), helmholtz(20.0), degree=3, backend="hdg_gpu"),
 }
 
