@@ -150,7 +150,7 @@ def test_elasticity(poisson, most):
 
 @pytest.mark.parametrize("cell", ["triangle", "quadrilateral"])
 def test_an_indefinite_matrix_is_assembled(cell, monkeypatch):
-    """Of Helmholtz' equation, as soon as conjugate gradients find out; other data go on so. Not small, so without LU."""
+    """Of Helmholtz' equation, as soon as conjugate gradients find out; other data go on so. Large ones, without LU."""
     monkeypatch.setattr(direct, "MOST", 100)
     problem = made(PHYSICS["Helmholtz"][0], cell)
     assert problem.pmat == "conforming"
