@@ -27,7 +27,8 @@ class ConformingSubspace:
     Making one is collective.
 
     fine: operator of the scheme.   access: VecAccess.
-    interpolation: AIJ matrix, rows in the numbering of the scheme, columns in that of the subspace.
+    interpolation: AIJ matrix, rows in the numbering of the scheme, columns in that of the subspace; of schemes that
+    have nodes.
     matrix: AssembledMatrix of the Jacobian on the subspace, with upwinding unless `is_symmetric` is set.
     bounds: what gives smoothers their bounds by its `update` after the matrix has been filled, or None.
     solvers: what sets up solvers of the matrix by its `update` after that, or None.
@@ -48,7 +49,6 @@ class ConformingSubspace:
         sizes = tuple((d.num_owned, disc.mesh.comm.allreduce(d.num_owned)) for d in (disc.dofmap, self.dofmap))
         self._sizes, self._comm = sizes, comm
         self.matrix = _CoarseMatrix(self, sizes[1], comm, vec_type)
-        self.interpolation = self._from_nodes([space.element.nodes for space in disc.spaces])
         self._version: int | None = None  # of the scheme's data, as the subspace has them
         self.bounds = None
         self.solvers = None
@@ -60,8 +60,11 @@ class ConformingSubspace:
 
     def update(self, u, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
         """Fill the matrix at the vertex averages of a state of the scheme (PETSc vectors). Collective."""
+        self.update_at(self._average(u), t, None if u_t is None else self._average(u_t), shift)
+
+    def update_at(self, state, t: float = 0.0, rate=None, shift: float = 0.0) -> None:
+        """Fill the matrix at a state of the subspace (PETSc vectors). Collective."""
         self._update_data()
-        state, rate = self._average(u), None if u_t is None else self._average(u_t)
         with self.access.read(state) as x, self.access.read(state if rate is None else rate) as x_t:
             self.operator.linearize(x, t, None if rate is None else x_t, shift)
         self.matrix.update()
@@ -107,6 +110,10 @@ class ConformingSubspace:
         return state
 
     # Interpolation ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def interpolation(self) -> PETSc.Mat:
+        return self._from_nodes([space.element.nodes for space in self.fine.discretization.spaces])
 
     def _from_nodes(self, nodes: list[np.ndarray]) -> PETSc.Mat:
         """AIJ matrix of the values of subspace functions at nodes [node, dim] of each field in each cell; rows with nan

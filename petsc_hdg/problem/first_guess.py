@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 from petsc4py import PETSc
 
+from ..discretizations import PolytopicDG
+from ..discretizations.poly.projection import project
 from ..errors import LeftSolverError, SolveError
 from ..operators import ConformingSubspace
 from ..options import is_given
 from . import diagnosis, direct, following, methods, solvers
 
-SCHEMES = ("cg_gpu", "sipg_gpu")  # whose state is all that Newton's method has
+SCHEMES = ("cg_gpu", "sipg_gpu", "poly_gpu")  # whose state is all that Newton's method has
 SAMPLES = 64  # vertices of a boundary at which its data are looked at
 LEAST_PART = 1e-3  # of the residual of a start over that at zero: a start that is worse is none
 BY_RESIDUAL = (PETSc.SNES.ConvergedReason.CONVERGED_FNORM_ABS, PETSc.SNES.ConvergedReason.CONVERGED_FNORM_RELATIVE)
@@ -131,21 +133,21 @@ def _linearized(problem, u: PETSc.Vec) -> bool:
         return False
     try:
         with solvers.agreed(problem.comm):
-            found = _solve_linear(problem, subspace, u, step)
+            found = _solve_linear(problem, subspace, step)
     except SolveError:  # of a physics that is not meant for zero
         found = False
     if found:
         with problem.access.read(step) as x:
-            u.setArray(_at_nodes(problem.discretization, subspace.operator.cell_fields(x, 0.0)))
+            u.setArray(_in_scheme(problem.discretization, subspace.operator.cell_fields(x, 0.0)))
     calls.forget()
     return found
 
 
-def _solve_linear(problem, subspace, zero: PETSc.Vec, step: PETSc.Vec) -> bool:
+def _solve_linear(problem, subspace, step: PETSc.Vec) -> bool:
     """`step` = what the free vertices have; whether that is found. Collective."""
     operator, (load, image) = subspace.operator, (step.duplicate(), step.duplicate())
     with operator.without_data():
-        subspace.update(zero)
+        subspace.update_at(step)
     with problem.access.write(load) as out:
         operator.data_action(out)
     load.scale(-1.0)
@@ -166,8 +168,10 @@ def _solve_linear(problem, subspace, zero: PETSc.Vec, step: PETSc.Vec) -> bool:
     return found
 
 
-def _at_nodes(discretization, fields) -> np.ndarray:
-    """This rank's values [owned] of fields in cells at the nodes of a discretization."""
+def _in_scheme(discretization, fields) -> np.ndarray:
+    """This rank's unknowns [owned] of fields in cells: values at the nodes of a discretization, or its projection."""
+    if isinstance(discretization, PolytopicDG):
+        return project(discretization, np.concatenate([f.at(discretization.quadrature.points) for f in fields], axis=2))
     dofmap = discretization.dofmap
     compact, found = dofmap.compact[dofmap.cell_dofs], np.zeros(dofmap.num_owned)
     for space, field in zip(discretization.spaces, fields, strict=True):

@@ -15,19 +15,19 @@ LINEAR = "Newton's method from the linear extension of the data"
 
 
 def soap_film(backend: str, faces: int = 8, **settings) -> fe.Problem:
-    """A minimal surface over a square whose rim is steep."""
+    """A minimal surface over a square whose rim is steep; on triangles, where it is harder, by poly_gpu."""
     physics = library.minimal_surface(boundary=[fe.Dirichlet("boundary", STEEP)])
-    mesh = fe.Mesh.box((faces, faces), simplex=False, comm=PETSc.COMM_SELF)
+    mesh = fe.Mesh.box((faces, faces), simplex=backend == "poly_gpu", comm=PETSc.COMM_SELF)
     return fe.Problem(mesh, physics, backend=backend, **({"degree": 2} | settings))
 
 
-@pytest.mark.parametrize("backend, most", [("cg_gpu", 12), ("sipg_gpu", 20)])
+@pytest.mark.parametrize("backend, most", [("cg_gpu", 12), ("sipg_gpu", 20), ("poly_gpu", 20)])
 def test_steep_data_from_nothing(backend, most):
     problem = soap_film(backend)
     u = problem.solve()
     assert problem.newton_iterations <= most and problem.tried == [LINEAR]
     again = soap_film(backend).solve(u)
-    assert (again - u).norm() < {"cg_gpu": 1e-6, "sipg_gpu": 0.05}[backend] * u.norm(), "penalties follow the way there"
+    assert (again - u).norm() < (1e-6 if backend == "cg_gpu" else 0.05) * u.norm(), "penalties follow the way there"
 
 
 def test_the_start_is_the_linear_solution():
