@@ -64,7 +64,7 @@ class ConformingSubspace:
 
     def update_at(self, state, t: float = 0.0, rate=None, shift: float = 0.0) -> None:
         """Fill the matrix at a state of the subspace (PETSc vectors). Collective."""
-        self._update_data()
+        self.update_data()
         with self.access.read(state) as x, self.access.read(state if rate is None else rate) as x_t:
             self.operator.linearize(x, t, None if rate is None else x_t, shift)
         self.matrix.update()
@@ -74,7 +74,7 @@ class ConformingSubspace:
         if self.solvers is not None:
             self.solvers.update()
 
-    def _update_data(self) -> None:
+    def update_data(self) -> None:
         """Constants and auxiliary fields as the scheme has them now, nodal ones at the vertices. Collective."""
         if self._version == self.fine.version:
             return

@@ -18,6 +18,7 @@ LEAST_PART = 1e-3  # of the residual of a start over that at zero: a start that 
 BY_RESIDUAL = (PETSc.SNES.ConvergedReason.CONVERGED_FNORM_ABS, PETSc.SNES.ConvergedReason.CONVERGED_FNORM_RELATIVE)
 STEPS = 50  # that PETSc gives Newton's method
 LINEAR = "the linear extension of the data"
+MOVED = "the guess, moved with the data"
 
 
 def solve(problem, u: PETSc.Vec, is_open: bool) -> None:
@@ -32,12 +33,17 @@ def solve(problem, u: PETSc.Vec, is_open: bool) -> None:
         following.solve(problem, u)
         return
     zero, start, part = u.copy(), "the guess" if u.norm() > 0 or not is_open else "zero", 1.0
-    if start == "zero" and _has_data(problem) and _linearized(problem, u):
+    if start == "zero" and _has_data(problem) and _take(_extension(problem), u):
         start, part = LINEAR, _part_of_residual(problem, zero, u)
         if part < LEAST_PART:
             start, part = "zero", 1.0
             zero.copy(u)
+    if start == "the guess" and _moves(problem, zero, u):
+        start = MOVED
     begin, failure = u.copy(), _attempt(problem, u, f"Newton's method from {start}", part)
+    if failure is not None and start == "the guess" and _take(moved_with_data(problem, zero), u):
+        u.copy(begin)
+        start, failure = MOVED, _attempt(problem, u, f"Newton's method from {MOVED}")
     if failure is not None and _may_go_on(problem):
         begin.copy(u)
         failure = _by_trust_region(problem, u, start, part)
@@ -71,14 +77,16 @@ def _attempt(problem, u: PETSc.Vec, name: str, part: float = 1.0) -> SolveError 
 
 
 def _part_of_residual(problem, zero: PETSc.Vec, u: PETSc.Vec) -> float:
-    """|F(0)| over |F(u)|, at most 1: a start that is worse has no easier aim. Collective."""
+    """|F(0)| over |F(u)|, at most 1: a start that is worse has no easier aim; 0 where F(u) is no number. Collective."""
     norms, f = [], u.duplicate()
     for state in (zero, u):
         problem.operator.restart()
         problem.callbacks.residual(None, state, f)
         norms.append(f.norm())
     f.destroy()
-    return min(1.0, norms[0] / norms[1]) if np.isfinite(norms).all() and norms[1] > 0 else 0.0
+    if not (np.isfinite(norms[1]) and norms[1] > 0):
+        return 0.0
+    return min(1.0, norms[0] / norms[1]) if np.isfinite(norms[0]) else 1.0
 
 
 def _may_go_on(problem) -> bool:
@@ -123,29 +131,67 @@ def _has_data(problem) -> bool:
     return problem.comm.allreduce(int(largest > 0)) > 0
 
 
-def _linearized(problem, u: PETSc.Vec) -> bool:
-    """Put into u, which is zero, the continuous function of first degree that extends the data by the Jacobian where u
-    and all data are zero, and so are gradients, however steep the data are; whether there is one. Collective."""
-    calls = problem.callbacks
+def moved_with_data(problem, guess: PETSc.Vec) -> PETSc.Vec | None:
+    """A guess plus the linear extension of what essential data have changed by since the last solution, or since zero;
+    None where they have not, or it is not found. Cells beside a boundary that moves far are turned inside out else.
+    Collective."""
+    before, is_zero = problem.solved_constants, guess.norm() == 0
+    if problem.checkpoints.monitor is not None or not (is_zero or before is not None):
+        return None  # a restart does not know the constants before
+    moved = _extension(problem)
+    if moved is not None and not is_zero:
+        old = _extension(problem, before)
+        moved = None if old is None else moved - old
+    if moved is None or moved.norm() == 0:
+        return None
+    moved.axpy(1.0, guess)
+    return moved
+
+
+def _moves(problem, guess: PETSc.Vec, u: PETSc.Vec) -> bool:
+    """Whether constants have changed since the last solution, and u, the guess moved with the data, is nearer to one.
+    Collective."""
+    before = problem.solved_constants
+    if before is None or np.array_equal(before, problem.operator.constants):
+        return False
+    moved = moved_with_data(problem, guess)
+    return moved is not None and _part_of_residual(problem, guess, moved) == 1.0 and _take(moved, u)
+
+
+def _take(found: PETSc.Vec | None, u: PETSc.Vec) -> bool:
+    """Put what was found into u; whether there is something."""
+    if found is not None:
+        found.copy(u)
+    return found is not None
+
+
+def _extension(problem, constants=None) -> PETSc.Vec | None:
+    """The continuous function of first degree that extends the data, by these constants or the problem's, by the
+    Jacobian where u and all data are zero, and so are gradients, however steep the data are. Collective."""
+    calls, u = problem.callbacks, problem.create_vec()
     subspace = calls.conforming or ConformingSubspace(problem.operator, problem.access, u.comm, problem.vec_type)
     step = subspace.mat.createVecLeft()
     if not subspace.mat.getSize()[0]:
-        return False
+        return None
     try:
         with solvers.agreed(problem.comm):
-            found = _solve_linear(problem, subspace, step)
+            found = _solve_linear(problem, subspace, step, constants)
     except SolveError:  # of a physics that is not meant for zero
         found = False
     if found:
         with problem.access.read(step) as x:
             u.setArray(_in_scheme(problem.discretization, subspace.operator.cell_fields(x, 0.0)))
+    subspace.operator.set_constants(problem.operator.constants)
     calls.forget()
-    return found
+    return u if found else None
 
 
-def _solve_linear(problem, subspace, step: PETSc.Vec) -> bool:
+def _solve_linear(problem, subspace, step: PETSc.Vec, constants) -> bool:
     """`step` = what the free vertices have; whether that is found. Collective."""
     operator, (load, image) = subspace.operator, (step.duplicate(), step.duplicate())
+    subspace.update_data()
+    if constants is not None:
+        operator.set_constants(constants)
     with operator.without_data():
         subspace.update_at(step)
     with problem.access.write(load) as out:

@@ -28,14 +28,30 @@ SHORTER = 0.1, 0.5  # bounds of a step that is tried next, relative to the last
 def solve(problem, u: PETSc.Vec, goes_on: bool = False, is_open: bool = False) -> None:
     """Let SNES work on u, from u on; where it fails, a nonlinear condensed problem takes trace and cells together.
 
-    A stabilization that follows the state is found anew between Newton's first steps, and between solves until it suits
-    the solution. Where the first steps fail, a larger one leads to a solution first.
+    Where that fails too, it has the guess moved with the data.
     goes_on: u is an iterate of a solve whose first steps are done.
     is_open: whether a problem that is not condensed may begin elsewhere, see first_guess. Collective.
     """
     if not Interiors.are_kept(problem):
         first_guess.solve(problem, u, is_open)
         return
+    guess = u.copy()
+    _solve_condensed(problem, u, goes_on)
+    if problem.snes.getConvergedReason() < 0 and not goes_on:
+        moved = first_guess.moved_with_data(problem, guess)
+        if moved is not None:
+            moved.copy(u)
+            problem.operator.forget_interior()
+            _solve_condensed(problem, u)
+    guess.destroy()
+
+
+def _solve_condensed(problem, u: PETSc.Vec, goes_on: bool = False) -> None:
+    """Let SNES work on u, from u on, or trace and cells together. Collective.
+
+    A stabilization that follows the state is found anew between Newton's first steps, and between solves until it suits
+    the solution. Where the first steps fail, a larger one leads to a solution first.
+    """
     operator, snes = problem.operator, problem.snes
     begin = _Begin(snes)
     with problem.access.read(u) as x:

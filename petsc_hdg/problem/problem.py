@@ -78,6 +78,7 @@ class Problem(Restartable, Evaluated):
         self.time = None  # of its last step
         self.after_step = []  # functions of a TS, called after each step of those that the problem is attached to
         self.traffic = None  # of the last solve, see traffic.Traffic
+        self.solved_constants = None  # of the last solution
         self.default_krylov = ""  # where it follows symmetry, see preconditioners.set_defaults
         self.default_pc = ""  # as the last solver of the problem was given it
         self.direct = ""  # why LU is the default, see direct
@@ -310,6 +311,7 @@ class Problem(Restartable, Evaluated):
                 self.time = None
                 joint_newton.solve(self, u, goes_on, guess is None and not goes_on)
             diagnosis.check_solved(self, u)
+            self.solved_constants = self.operator.constants.copy()
             gauge.make_orthogonal(self, u)
         return u
 

@@ -230,9 +230,14 @@ class CondensedSpecs(CondensedShapes):
 
     def begin_spec(self) -> KernelSpec:
         """Spec of `condense_begin`: the interior where local problems begin."""
+        trace, nodes = (
+            np.column_stack([np.ones(len(x)), x])
+            for x in (self.spaces[0].element.nodes, self.cell_element.nodes[-self.num_interior :])
+        )
         macros = {"NI": self.num_interior, "NT": self.num_trace, "NC": self.components, "NDOF": self.num_trace_dofs}
+        macros["NB"], tables = trace.shape[1], {"FIT": np.linalg.pinv(trace), "AFFINE": nodes}
         sources = ("gather_tvector.clh", "condense_begin.cl")
-        return KernelSpec("condense_begin", sources, macros, precision=self.options.precision, local_size=64)
+        return KernelSpec("condense_begin", sources, macros, tables, precision=self.options.precision, local_size=64)
 
     def recover_spec(self) -> KernelSpec:
         """Spec of `condense_recover`: the interior from the trace by stored matrices."""

@@ -233,6 +233,11 @@ class CondensedOperator(Recovered):
         self._begin_at(trace)
         self.local._stabilize(trace, self.interior, t)
 
+    def forget_interior(self) -> None:
+        """Have local problems begin at the trace, not at the interior of the last solution."""
+        self._solved = None
+        self.restart()
+
     def _begin_at(self, trace: TailedVector) -> None:
         """Have an interior that goes with a trace after `restart`. Collective."""
         if self._has_begun:
