@@ -37,21 +37,27 @@ def warn(problem, peclet: float) -> None:
     problem.told_of_convection |= bool(peclet)
 
 
-def _of_cells(problem) -> np.ndarray:
-    """Largest |b| h / (2 κ) of a component in some of this rank's cells [cell]."""
+def blocks(problem):
+    """Yield nodes [node, dim] of some of this rank's cells and the physics' g0 … g3 there at zero, without time."""
     mesh, physics, operator = problem.mesh, problem.physics, problem.operator
     interpreter, dim = physics.interpreter(mesh.dim), mesh.dim
     flat = np.zeros((physics.num_components, dim))
     starts = problem.discretization.auxiliary.starts
     cells = np.unique(np.linspace(0, mesh.num_cells - 1, min(SAMPLES, mesh.num_cells)).astype(int))
+    for cell in cells:
+        nodes = mesh.geometry.nodes[mesh.geometry.cell_nodes[cell]]
+        a = np.array([operator.aux_rows[i:j, cell].mean() for i, j in zip(starts[:-1], starts[1:], strict=True)])
+        rest = a, np.zeros((len(a), dim)), 0.0, 0.0, nodes.mean(axis=0), operator.constants
+        with np.errstate(all="ignore"):
+            yield nodes, interpreter.g_blocks(flat[:, 0], flat[:, 0], flat, *rest)
+
+
+def _of_cells(problem) -> np.ndarray:
+    """Largest |b| h / (2 κ) of a component in some of this rank's cells [cell]."""
     found = []
     with np.errstate(all="ignore"):
-        for cell in cells:
-            nodes = mesh.geometry.nodes[mesh.geometry.cell_nodes[cell]]
-            a = np.array([operator.aux_rows[i:j, cell].mean() for i, j in zip(starts[:-1], starts[1:], strict=True)])
-            rest = a, np.zeros((len(a), dim)), 0.0, 0.0, nodes.mean(axis=0), operator.constants
-            _, g1, g2, g3 = interpreter.g_blocks(flat[:, 0], flat[:, 0], flat, *rest)
-            found.append(max(_number(g1[c, c], g2[c, c], g3[c, c], nodes) for c in range(len(flat))))
+        for nodes, (_, g1, g2, g3) in blocks(problem):
+            found.append(max(_number(g1[c, c], g2[c, c], g3[c, c], nodes) for c in range(len(g3))))
     return np.nan_to_num(np.array(found), nan=0.0, posinf=np.finfo(float).max)
 
 

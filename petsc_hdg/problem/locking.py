@@ -1,0 +1,38 @@
+"""Nearly incompressible bodies, whose displacements elements of first degree lock, and what says so."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from .convection import blocks
+
+LARGE = 40.0  # bulk modulus over shear modulus from which on it is told: Poisson's ratio is 0.49
+
+
+def warn(problem) -> None:
+    """Tell the user, on rank 0 and once, of degrees and schemes that do not lock. Collective."""
+    if problem.options.backend == "hdg_gpu" or problem.options.degree > 1 or problem.told_of_locking:
+        return
+    fields = [f for f in problem.physics.fields if f.components == problem.mesh.dim > 1]
+    if not fields or problem.missing_auxiliary:
+        return
+    largest = max((_ratio(g3[f.offset :, f.offset :]) for _, (*_, g3) in blocks(problem) for f in fields), default=0.0)
+    largest, problem.told_of_locking = max(problem.comm.allgather(largest)), True
+    if largest >= LARGE and problem.comm.rank == 0:
+        warnings.warn(
+            f"physics '{problem.physics.name}' resists changes of volume about {largest:.2g} times as much as shear: "
+            f"displacements of first degree by {problem.options.backend} may be much too small (locking); "
+            f"-{problem.prefix}fe_degree 2 or more, or -{problem.prefix}fe_backend hdg_gpu, do not lock",
+            stacklevel=2,
+        )
+
+
+def _ratio(g3: np.ndarray) -> float:
+    """Stiffness of g3 [component, component, dim, dim] against changes of volume over that against shear, 0 if none."""
+    dim = g3.shape[-1]
+    volume, shear = np.eye(dim), np.zeros((dim, dim))
+    shear[0, 1] = shear[1, 0] = 1.0
+    bulk, slide = (np.einsum("cd,cbde,be->", e, g3[:dim, :dim], e) / np.sum(e * e) for e in (volume, shear))
+    return float(bulk / slide) if np.isfinite(bulk) and slide > 0 else 0.0
