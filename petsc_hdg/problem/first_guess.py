@@ -33,7 +33,7 @@ def solve(problem, u: PETSc.Vec, is_open: bool) -> None:
         following.solve(problem, u)
         return
     zero, start, part = u.copy(), "the guess" if u.norm() > 0 or not is_open else "zero", 1.0
-    if start == "zero" and _has_data(problem) and _take(_extension(problem), u):
+    if start == "zero" and _has_data(problem) and take(_extension(problem), u):
         start, part = LINEAR, _part_of_residual(problem, zero, u)
         if part < LEAST_PART:
             start, part = "zero", 1.0
@@ -41,7 +41,7 @@ def solve(problem, u: PETSc.Vec, is_open: bool) -> None:
     if start == "the guess" and _moves(problem, zero, u):
         start = MOVED
     begin, failure = u.copy(), _attempt(problem, u, f"Newton's method from {start}", part)
-    if failure is not None and start == "the guess" and _take(moved_with_data(problem, zero), u):
+    if failure is not None and start == "the guess" and take(moved_with_data(problem, zero), u):
         u.copy(begin)
         start, failure = MOVED, _attempt(problem, u, f"Newton's method from {MOVED}")
     if failure is not None and _may_go_on(problem):
@@ -155,10 +155,10 @@ def _moves(problem, guess: PETSc.Vec, u: PETSc.Vec) -> bool:
     if before is None or np.array_equal(before, problem.operator.constants):
         return False
     moved = moved_with_data(problem, guess)
-    return moved is not None and _part_of_residual(problem, guess, moved) == 1.0 and _take(moved, u)
+    return moved is not None and _part_of_residual(problem, guess, moved) == 1.0 and take(moved, u)
 
 
-def _take(found: PETSc.Vec | None, u: PETSc.Vec) -> bool:
+def take(found: PETSc.Vec | None, u: PETSc.Vec) -> bool:
     """Put what was found into u; whether there is something."""
     if found is not None:
         found.copy(u)

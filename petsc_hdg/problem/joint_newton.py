@@ -28,19 +28,21 @@ SHORTER = 0.1, 0.5  # bounds of a step that is tried next, relative to the last
 def solve(problem, u: PETSc.Vec, goes_on: bool = False, is_open: bool = False) -> None:
     """Let SNES work on u, from u on; where it fails, a nonlinear condensed problem takes trace and cells together.
 
-    Where that fails too, it has the guess moved with the data.
+    Where that fails too, it has the guess moved with the data, from which it begins where a start is open.
     goes_on: u is an iterate of a solve whose first steps are done.
-    is_open: whether a problem that is not condensed may begin elsewhere, see first_guess. Collective.
+    is_open: whether it may begin elsewhere, see first_guess. Collective.
     """
     if not Interiors.are_kept(problem):
         first_guess.solve(problem, u, is_open)
         return
-    guess = u.copy()
+    guess, moved = u.copy(), None
+    if is_open:
+        moved = first_guess.moved_with_data(problem, guess)
+        first_guess.take(moved, u)
     _solve_condensed(problem, u, goes_on)
     if problem.snes.getConvergedReason() < 0 and not goes_on:
-        moved = first_guess.moved_with_data(problem, guess)
-        if moved is not None:
-            moved.copy(u)
+        other = guess if moved is not None else first_guess.moved_with_data(problem, guess)
+        if first_guess.take(other, u):
             problem.operator.forget_interior()
             _solve_condensed(problem, u)
     guess.destroy()

@@ -21,6 +21,12 @@ def soap_film(backend: str, faces: int = 8, **settings) -> fe.Problem:
     return fe.Problem(mesh, physics, backend=backend, **({"degree": 2} | settings))
 
 
+def scherk() -> fe.Physics:
+    """A minimal surface, steep beside two corners."""
+    height = "g[0] = log(cos(2.4*(x[1] - 0.5))/cos(2.4*(x[0] - 0.5)))/2.4;"
+    return library.minimal_surface(boundary=[fe.Dirichlet("boundary", height)])
+
+
 @pytest.mark.parametrize("backend, most", [("cg_gpu", 12), ("sipg_gpu", 20), ("poly_gpu", 20)])
 def test_steep_data_from_nothing(backend, most):
     problem = soap_film(backend)
@@ -28,6 +34,12 @@ def test_steep_data_from_nothing(backend, most):
     assert problem.newton_iterations <= most and problem.tried == [LINEAR]
     again = soap_film(backend).solve(u)
     assert (again - u).norm() < (1e-6 if backend == "cg_gpu" else 0.05) * u.norm(), "penalties follow the way there"
+
+
+def test_traces_begin_there_too():
+    problem = fe.Problem(fe.Mesh.box((8, 8), comm=PETSc.COMM_SELF), scherk(), backend="hdg_gpu", degree=2)
+    problem.solve()
+    assert problem.newton_iterations <= 7
 
 
 @pytest.mark.parametrize("backend", ["cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu"])
