@@ -1,6 +1,6 @@
 """Default options on hard problems: physics × scheme × degree × mesh, and the bar that solvers may not fall below.
 
-    python benchmarks/defaults.py -jobs 2 -json now.json -compare benchmarks/results/defaults.json [-only REGEX]
+    python benchmarks/defaults.py -jobs 2 -json now.json -compare before.json [-only REGEX]
 
 A row is one problem with a known solution, solved without an option: Newton steps, linear iterations, the L2 error, the
 least error of its schemes and interpolants, and how it ended: solved, wrong (an error above WRONG times the least one
