@@ -24,8 +24,8 @@ typedef struct {
 static inline void penalty_point(const Side *s, const real *n, real t, const real *x, const real *constants, PenaltySide *side,
                                  real *speed)
 {
-  real normal[NC * NC], by_value[NC * NC], by_gradient[NC * NC];
-  normal_derivatives(s->u, s->u_t, s->u_x, s->a, s->a_x, t, x, n, constants, normal, by_value, by_gradient);
+  real normal[NC * NC], by_value[NC * NC], by_gradient[NC * NC], reaction[NC];
+  normal_derivatives(s->u, s->u_t, s->u_x, s->a, s->a_x, t, x, n, constants, normal, by_value, by_gradient, reaction);
   for (int c = 0; c < NC; ++c)
     if (UPWIND) speed[c] = fmax(speed[c], fabs(by_value[c * NC + c]) + fabs(by_gradient[c * NC + c]));
   for (int c = 0; c < NC; ++c) {

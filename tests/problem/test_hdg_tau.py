@@ -12,18 +12,23 @@ import petsc_hdg as fe
 FLUX = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
 
 
-def physics(stabilization=None) -> fe.Physics:
+def physics(stabilization=None, source="u[0] - 1") -> fe.Physics:
     conditions = [fe.Dirichlet("left", "g[0] = x[1];"), fe.Robin("right", "f0[0] = kappa * u[0];")]
     return fe.Physics(
-        {"u": 1}, "f0[0] = u[0] - 1;", FLUX, constants={"kappa": 2.0}, boundary=conditions, stabilization=stabilization
+        {"u": 1},
+        f"f0[0] = {source};",
+        FLUX,
+        constants={"kappa": 2.0},
+        boundary=conditions,
+        stabilization=stabilization,
     )
 
 
-def trace(tau, stabilization=None, **constants) -> np.ndarray:
+def trace(tau, stabilization=None, source="u[0] - 1", **constants) -> np.ndarray:
     """The trace for `-hdg_tau tau`."""
     with petsc_options(**direct_solver(), **({"hdg_tau": tau} if tau else {})):
         mesh = fe.Mesh.box((3, 2), comm=PETSc.COMM_SELF)
-        problem = fe.Problem(mesh, physics(stabilization), backend="hdg_gpu", degree=1, check_kernels=False)
+        problem = fe.Problem(mesh, physics(stabilization, source), backend="hdg_gpu", degree=1, check_kernels=False)
         if constants:
             problem.set_constants(**constants)
         return problem.solve().array.copy()
@@ -46,6 +51,11 @@ def test_ways_to_give_one(tau, stabilization, with_two):
 @pytest.mark.parametrize("tau", ["3", "1 + fabs(n[0])", "auto"])
 def test_it_matters(tau, with_two):
     assert np.abs(trace(tau) - with_two).max() > 1e-4
+
+
+def test_it_sees_the_wave_number():
+    """The diffusivity over the mesh's extent, and k of -Δu - k²u = 1: without it waves on triangles are wrong."""
+    np.testing.assert_allclose(trace("auto", source="-9*u[0] - 1"), trace("4", source="-9*u[0] - 1"), rtol=1e-10)
 
 
 def test_it_follows_constants(with_two):
