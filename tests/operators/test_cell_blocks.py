@@ -104,7 +104,7 @@ def test_a_singular_block_is_an_error():
         CellBlocks(made("triangle", empty, pmat="none", degree=1).operator).update()
 
 
-@pytest.mark.parametrize("cell", ["triangle", "quadrilateral"])
+@pytest.mark.parametrize("cell", ["triangle", pytest.param("quadrilateral", marks=pytest.mark.full)])
 def test_as_a_pc(cell):
     """It takes fewer iterations than the diagonal on cells of high degree, and the transposed solve works too."""
     counts = {}

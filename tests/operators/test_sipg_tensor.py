@@ -108,6 +108,7 @@ def test_nodes_of_work_items(dim, count, lanes, threads):
     assert mixed < 2**dim
 
 
+@pytest.mark.full
 def test_many_cells_and_a_short_last_chunk():
     mesh = box_mesh("quadrilateral", (10, 9))
     assert mesh.num_cells % 32 == 26

@@ -48,6 +48,7 @@ def test_ranks_agree(mpirun):
         assert found[name]["energy"] == pytest.approx(alone["energy"], rel=1e-7)
 
 
+@pytest.mark.full
 def test_polytopes_lose_their_levels():
     problem = fe.Problem(box(10, simplex=False), helmholtz(20.0), degree=3, backend="poly_gpu")
     assert numbers(problem)["left"] < 1e-8 and problem.direct and problem.callbacks.levels is None
@@ -71,6 +72,7 @@ def test_large_problems_are_not_factored(monkeypatch):
     assert problem.snes.getKSP().getPC().getType() == "gamg" and not problem.direct
 
 
+@pytest.mark.full
 def test_newton_goes_on_with_factors():
     """Waves whose speed follows them: to the tolerance that Newton's method began with, from the same guess."""
     physics = fe.Physics(

@@ -42,7 +42,9 @@ def test_traces_begin_there_too():
     assert problem.newton_iterations <= 7
 
 
-@pytest.mark.parametrize("backend", ["cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu"])
+@pytest.mark.parametrize(
+    "backend", ["cg_gpu", "hdg_gpu", *(pytest.param(b, marks=pytest.mark.full) for b in ("sipg_gpu", "poly_gpu"))]
+)
 def test_load_steps_begin_at_what_moves_with_the_boundary(backend):
     """Steps so large that the cells beside the boundary would be turned inside out."""
     pull = fe.Dirichlet("boundary", "g[0] = load*sin(2*x[1]); g[1] = load*x[0]*x[1];")

@@ -109,6 +109,7 @@ def known(mesh: fe.Mesh, **options) -> fe.Problem:
     return fe.Problem(mesh, physics, check_kernels=False, **options)
 
 
+@pytest.mark.full
 def test_a_degenerate_law_with_a_known_solution():
     mesh = fe.agglomerate(fe.Mesh.box((4, 4), comm=PETSc.COMM_SELF), 16)
     problem = known(mesh, backend="poly_gpu", degree=2)

@@ -132,6 +132,7 @@ def test_a_solution_up_to_a_constant():
         assert iterations(problem_of("triangle", (n, n), physics, 2)) <= 20
 
 
+@pytest.mark.full
 def test_time_stepping_with_the_users_own_ts():
     physics = Physics({"u": 1}, "f0[0] = u_t[0];", FLUX, boundary=[Dirichlet("boundary", 0.0)], name="decay")
     problem = problem_of("triangle", (8, 8), physics, 2)

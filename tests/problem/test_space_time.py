@@ -44,7 +44,7 @@ EXACT = [
     (3, "tensor", None, [2, 3]),
     (3, "tensor", [2, 1], None),
     (2, "total", None, None),
-    (2, "total", [3, 1, 2], [2, 3]),
+    pytest.param(2, "total", [3, 1, 2], [2, 3], marks=pytest.mark.full),
 ]
 
 
@@ -197,7 +197,7 @@ JACOBIANS = [
     (MOVING, 3, "total", [1, 2]),
     (HEAT, 1, "tensor", [1, 2]),
     (NONLINEAR, 1, "tensor", [1, 2]),
-    (NONLINEAR, 2, "total", [1]),
+    pytest.param(NONLINEAR, 2, "total", [1], marks=pytest.mark.full),
 ]
 
 
@@ -268,6 +268,7 @@ def test_products_alone_solve_too():
     assert (ends[0] - ends[1]).norm() < 1e-9 * ends[0].norm()
 
 
+@pytest.mark.full
 def test_nonlinear_physics():
     """Newton's method in each slab; more points in time change little."""
     problem = problem_of(NONLINEAR, blobs, 2, faces=4)
