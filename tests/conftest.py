@@ -64,7 +64,7 @@ def _no_gpu() -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def uninitialised_buffers():
-    """Buffers that nothing has written hold signalling NaN and large integers, not by luck what would do."""
+    """Fill new buffers with signalling NaN or large integers, so that a read before a write fails each time."""
     from petsc_hdg.device.arrays import Arrays, opencl
 
     empty = Arrays.empty

@@ -13,7 +13,7 @@ import time
 from collections import Counter, defaultdict
 
 MOST_NUMBERS = 2  # of a range that the quick tier shows
-START_OF_MPI = 20  # other tests take as long as one that starts MPI
+START_OF_MPI = 20  # number of other tests that take as long as one that starts MPI
 SLOWEST = 10  # files that the summary names
 
 

@@ -76,6 +76,15 @@ def test_ranks(mpirun):
         assert "sums agree" in mpirun(ranks, Path(__file__), faces, timeout=200).stdout
 
 
+def test_patches_without_unknowns():
+    """One cell whose vertices are all essential: nothing to compare, and the data are the solution."""
+    physics = Physics(
+        {"u": 1}, "f0[0] = 0.0;", "f1[0] = u_x[0]; f1[1] = u_x[1];", boundary=[Dirichlet("boundary", 2.0)]
+    )
+    problem = Problem(box_mesh("quadrilateral", (1, 1), comm=PETSc.COMM_SELF), physics, kernel="patch")
+    assert abs(problem.integral("u[0]", problem.solve()) - 2.0) < 1e-12
+
+
 def main() -> None:
     FACES["triangle"] = tuple(int(n) for n in sys.argv[1].split(","))
     (found, disc), (expected, _) = (sums("triangle", v, PETSc.COMM_WORLD, partition_seed=2) for v in ("patch", "cell"))
@@ -87,12 +96,3 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-
-
-def test_patches_without_unknowns():
-    """One cell whose vertices are all essential: nothing to compare, and the data are the solution."""
-    physics = Physics(
-        {"u": 1}, "f0[0] = 0.0;", "f1[0] = u_x[0]; f1[1] = u_x[1];", boundary=[Dirichlet("boundary", 2.0)]
-    )
-    problem = Problem(box_mesh("quadrilateral", (1, 1), comm=PETSc.COMM_SELF), physics, kernel="patch")
-    assert abs(problem.integral("u[0]", problem.solve()) - 2.0) < 1e-12

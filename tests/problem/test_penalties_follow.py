@@ -74,7 +74,7 @@ def sheared(backend: str, **options) -> tuple[fe.Problem, float]:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("theta", [0, pytest.param(1, marks=pytest.mark.full)])
+@pytest.mark.parametrize("theta", [0, 1])
 def test_a_large_load_is_solved_at_once(theta):
     """From the linear extension of the data: where a jump of zero to the data met a large stress, the adjoint term
     would let the energy fall without end."""
@@ -90,7 +90,7 @@ def degenerate(**options) -> fe.Problem:
     return fe.Problem(mesh, physics, backend="poly_gpu", degree=2, check_kernels=False, **options)
 
 
-@pytest.mark.parametrize("theta", [0, 1])
+@pytest.mark.parametrize("theta", [0, pytest.param(1, marks=pytest.mark.full)])
 def test_a_degenerate_law_is_solved_from_zero(theta):
     """Diffusivities are those of zero gradients, but for the jumps to the data, which penalties see."""
     problem = degenerate(sipg_theta=theta)
