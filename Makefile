@@ -39,8 +39,8 @@ demo: $(READY)         ## solve the main example on 2 ranks (RANKS=n, DEMO_OPTIO
 test: $(READY)         ## run the quick tier of the tests (TEST_OPTIONS=...)
 	$(RUN) -m pytest --quick $(TEST_OPTIONS)
 
-test-all: $(READY)     ## run all tests (TEST_OPTIONS=...)
-	$(RUN) -m pytest $(TEST_OPTIONS)
+test-all: $(READY)     ## run all tests (TEST_OPTIONS=...), or one part of the files (PART=0/2)
+	$(RUN) -m pytest $(TEST_OPTIONS) $(if $(PART),--part $(PART))
 
 setup-current-petsc: $(CURRENT_READY)  ## build a current PETSc with ViennaCL into the user's cache, and the virtual environment .venv-current
 
