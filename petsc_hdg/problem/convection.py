@@ -38,7 +38,10 @@ def warn(problem, peclet: float) -> None:
 
 
 def blocks(problem):
-    """Yield nodes [node, dim] of some of this rank's cells and the physics' g0 … g3 there at zero, without time."""
+    """Yield nodes [node, dim] of some of this rank's cells and the physics' g0 … g3 there at zero, without time.
+
+    The caller sets numpy's errstate: a physics may be singular at zero.
+    """
     mesh, physics, operator = problem.mesh, problem.physics, problem.operator
     interpreter, dim = physics.interpreter(mesh.dim), mesh.dim
     flat = np.zeros((physics.num_components, dim))
@@ -48,8 +51,7 @@ def blocks(problem):
         nodes = mesh.geometry.nodes[mesh.geometry.cell_nodes[cell]]
         a = np.array([operator.aux_rows[i:j, cell].mean() for i, j in zip(starts[:-1], starts[1:], strict=True)])
         rest = a, np.zeros((len(a), dim)), 0.0, 0.0, nodes.mean(axis=0), operator.constants
-        with np.errstate(all="ignore"):
-            yield nodes, interpreter.g_blocks(flat[:, 0], flat[:, 0], flat, *rest)
+        yield nodes, interpreter.g_blocks(flat[:, 0], flat[:, 0], flat, *rest)
 
 
 def _of_cells(problem) -> np.ndarray:

@@ -77,7 +77,8 @@ def _attempt(problem, u: PETSc.Vec, name: str, part: float = 1.0) -> SolveError 
 
 
 def _part_of_residual(problem, zero: PETSc.Vec, u: PETSc.Vec) -> float:
-    """|F(0)| over |F(u)|, at most 1: a start that is worse has no easier aim; 0 where F(u) is no number. Collective."""
+    """Return |F(zero)| / |F(u)|, at most 1, so that a worse start has no easier tolerance; 0 if F(u) is not finite.
+    Collective."""
     norms, f = [], u.duplicate()
     for state in (zero, u):
         problem.operator.restart()
@@ -132,12 +133,14 @@ def _has_data(problem) -> bool:
 
 
 def moved_with_data(problem, guess: PETSc.Vec) -> PETSc.Vec | None:
-    """A guess plus the linear extension of what essential data have changed by since the last solution, or since zero;
-    None where they have not, or it is not found. Cells beside a boundary that moves far are turned inside out else.
-    Collective."""
+    """Return a guess plus the linear extension of the change of the essential data since the last solution, or of the
+    data if the guess is zero. None if the data have not changed, or the extension is not found. Without it cells at a
+    boundary that moves far are turned inside out. Collective."""
     before, is_zero = problem.solved_constants, guess.norm() == 0
     if problem.checkpoints.monitor is not None or not (is_zero or before is not None):
         return None  # a restart does not know the constants before
+    if is_zero and not _has_data(problem):
+        return None
     moved = _extension(problem)
     if moved is not None and not is_zero:
         old = _extension(problem, before)
@@ -149,8 +152,8 @@ def moved_with_data(problem, guess: PETSc.Vec) -> PETSc.Vec | None:
 
 
 def _moves(problem, guess: PETSc.Vec, u: PETSc.Vec) -> bool:
-    """Whether constants have changed since the last solution, and u, the guess moved with the data, is nearer to one.
-    Collective."""
+    """Put the moved guess into u and return True, if constants have changed since the last solution and the move does
+    not increase the residual. Collective."""
     before = problem.solved_constants
     if before is None or np.array_equal(before, problem.operator.constants):
         return False
@@ -159,15 +162,16 @@ def _moves(problem, guess: PETSc.Vec, u: PETSc.Vec) -> bool:
 
 
 def take(found: PETSc.Vec | None, u: PETSc.Vec) -> bool:
-    """Put what was found into u; whether there is something."""
+    """Copy a vector into u; return False if it is None."""
     if found is not None:
         found.copy(u)
     return found is not None
 
 
 def _extension(problem, constants=None) -> PETSc.Vec | None:
-    """The continuous function of first degree that extends the data, by these constants or the problem's, by the
-    Jacobian where u and all data are zero, and so are gradients, however steep the data are. Collective."""
+    """Return the continuous function of first degree that extends the data of these constants, or of the problem's.
+
+    It solves the problem linearized where u, its gradient and all data are zero. None if that fails. Collective."""
     calls, u = problem.callbacks, problem.create_vec()
     subspace = calls.conforming or ConformingSubspace(problem.operator, problem.access, u.comm, problem.vec_type)
     step = subspace.mat.createVecLeft()

@@ -1,25 +1,27 @@
-"""Nearly incompressible bodies, whose displacements elements of first degree lock, and what says so."""
+"""Warning of locking: displacements of first degree in nearly incompressible bodies."""
 
 from __future__ import annotations
 
 import warnings
 
 import numpy as np
+from mpi4py.MPI import MAX
 
 from .convection import blocks
 
-LARGE = 40.0  # bulk modulus over shear modulus from which on it is told: Poisson's ratio is 0.49
+LARGE = 40.0  # least ratio of bulk to shear stiffness of a warning: Poisson's ratio is 0.49
 
 
 def warn(problem) -> None:
-    """Tell the user, on rank 0 and once, of degrees and schemes that do not lock. Collective."""
+    """Warn on rank 0, once, and name degrees and schemes that do not lock. Collective."""
     if problem.options.backend == "hdg_gpu" or problem.options.degree > 1 or problem.told_of_locking:
         return
     fields = [f for f in problem.physics.fields if f.components == problem.mesh.dim > 1]
     if not fields or problem.missing_auxiliary:
         return
-    largest = max((_ratio(g3[f.offset :, f.offset :]) for _, (*_, g3) in blocks(problem) for f in fields), default=0.0)
-    largest, problem.told_of_locking = max(problem.comm.allgather(largest)), True
+    with np.errstate(all="ignore"):
+        ratios = [_ratio(g3[f.offset :, f.offset :]) for _, (*_, g3) in blocks(problem) for f in fields]
+    largest, problem.told_of_locking = problem.comm.allreduce(max(ratios, default=0.0), MAX), True
     if largest >= LARGE and problem.comm.rank == 0:
         warnings.warn(
             f"physics '{problem.physics.name}' resists changes of volume about {largest:.2g} times as much as shear: "
@@ -30,7 +32,7 @@ def warn(problem) -> None:
 
 
 def _ratio(g3: np.ndarray) -> float:
-    """Stiffness of g3 [component, component, dim, dim] against changes of volume over that against shear, 0 if none."""
+    """Return bulk over shear stiffness of g3 [component, component, dim, dim]; 0 without shear stiffness."""
     dim = g3.shape[-1]
     volume, shear = np.eye(dim), np.zeros((dim, dim))
     shear[0, 1] = shear[1, 0] = 1.0
