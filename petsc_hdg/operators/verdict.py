@@ -39,7 +39,7 @@ def _filled(values: np.ndarray) -> np.ndarray:
 
 
 def judge(kernel, got: np.ndarray, expected: np.ndarray, precision: str, scale: float | None = None) -> None:
-    """Record the verdict. States at which the physics is not finite decide nothing, and neither do no numbers.
+    """Record the verdict. Empty arrays, and states at which the physics is not finite, are not judged.
 
     scale: size of the numbers that `expected` is a sum of; its own largest entry by default.
     Raises DeviceError naming the kernel and the difference.

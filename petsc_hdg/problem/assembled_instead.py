@@ -17,8 +17,8 @@ FAILURES = (*INDEFINITE, _REASON.DIVERGED_DTOL, _REASON.DIVERGED_BREAKDOWN, _REA
 
 
 def changes_course(problem, snes: PETSc.SNES) -> bool:
-    """Whether the linear solver failed in a way for which there is another, which the next solve takes: LU if the
-    problem is small, or one for indefinite matrices. Collective."""
+    """Return True if the linear solver failed and the next solve uses another one: LU for a small problem, else a
+    method for indefinite matrices. Collective."""
     indefinite = preconditioners.met_indefinite(problem, snes)
     if indefinite and takes_factors(problem, snes):
         return True

@@ -52,8 +52,8 @@ def _create_snes(problem, system: FullSystem) -> PETSc.SNES:
     snes.setJacobian(system.linearize, system.matrix, system.matrix)
     if problem.physics.is_linear:
         snes.setType("ksponly")
-    is_given = database.is_given(problem.prefix, "pc_type")
-    snes.getKSP().setType("gmres" if is_given else "preonly")  # which takes what a preconditioner says for the solution
+    is_given = database.is_given(problem.prefix, "pc_type")  # one application of it is no solution
+    snes.getKSP().setType("gmres" if is_given else "preonly")
     methods.set_tolerance(problem, snes.getKSP())
     pc = snes.getKSP().getPC()
     if problem.comm.size == 1:

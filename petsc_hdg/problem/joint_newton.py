@@ -26,11 +26,12 @@ SHORTER = 0.1, 0.5  # bounds of a step that is tried next, relative to the last
 
 
 def solve(problem, u: PETSc.Vec, goes_on: bool = False, is_open: bool = False) -> None:
-    """Let SNES work on u, from u on; where it fails, a nonlinear condensed problem takes trace and cells together.
+    """Solve from u by SNES; if that fails, a nonlinear condensed problem solves for trace and interior together.
 
-    Where that fails too, it has the guess moved with the data, from which it begins where a start is open.
+    If that fails too, it is solved again from the guess moved with the data (first_guess). With `is_open` it begins
+    there, and the second try begins at the guess.
     goes_on: u is an iterate of a solve whose first steps are done.
-    is_open: whether it may begin elsewhere, see first_guess. Collective.
+    is_open: the user gives no guess. Collective.
     """
     if not Interiors.are_kept(problem):
         first_guess.solve(problem, u, is_open)
@@ -49,10 +50,10 @@ def solve(problem, u: PETSc.Vec, goes_on: bool = False, is_open: bool = False) -
 
 
 def _solve_condensed(problem, u: PETSc.Vec, goes_on: bool = False) -> None:
-    """Let SNES work on u, from u on, or trace and cells together. Collective.
+    """Solve from u by SNES, or for trace and interior together. Collective.
 
-    A stabilization that follows the state is found anew between Newton's first steps, and between solves until it suits
-    the solution. Where the first steps fail, a larger one leads to a solution first.
+    A state-dependent stabilization is recomputed after each of Newton's first steps, and after each solve until it
+    suits the solution. If the first steps fail, a larger stabilization is used until there is a solution.
     """
     operator, snes = problem.operator, problem.snes
     begin = _Begin(snes)

@@ -35,9 +35,9 @@ def check(problem, u: PETSc.Vec, residual: PETSc.Vec) -> None:
 
 
 def _asks(ksp: PETSc.KSP) -> bool:
-    """Whether a solver ended by its relative tolerance, or by a norm of zero, which any tolerance takes.
+    """Return True if a solver stopped by its relative tolerance, or at a residual norm of zero.
 
-    Newton's method may end without a linear solve.
+    ITERATING is the reason of a KSP that Newton's method has not called.
     """
     reason = ksp.getConvergedReason()
     if ksp.getNormType() == PETSc.KSP.NormType.NONE or reason in (_REASON.ITERATING, _REASON.CONVERGED_ITS):

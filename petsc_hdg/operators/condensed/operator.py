@@ -234,7 +234,7 @@ class CondensedOperator(Recovered):
         self.local._stabilize(trace, self.interior, t)
 
     def forget_interior(self) -> None:
-        """Have local problems begin at the trace, not at the interior of the last solution."""
+        """Begin the next local problems at the trace instead of at the interior of the last solution."""
         self._solved = None
         self.restart()
 

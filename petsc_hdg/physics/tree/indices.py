@@ -152,7 +152,7 @@ class _Guard:
         return new
 
     def _divides(self, divisor) -> bool:
-        """Whether every integer can be divided by it."""
+        """Return True if no value of the divisor is 0 or -1."""
         least, greatest = self.range(divisor)
         return least > 0 or greatest < -1
 
@@ -170,7 +170,7 @@ class _Guard:
 
 
 def _divisible(number, divisor) -> Binary:
-    """The test of a division: neither by zero, nor of the least integer by -1."""
+    """Return the condition that the divisor is not 0, nor -1 under the least integer."""
     other = Binary("!=", divisor, Num("-1", INT), INT)
     fits = Binary("||", other, Binary(">", number, Num("-2147483647", INT), INT), INT)
     return Binary("&&", Binary("!=", divisor, _ZERO, INT), fits, INT)
