@@ -81,6 +81,27 @@ def uninitialised_buffers():
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def stated_local_memory():
+    """A kernel that states its local memory takes no more: shapes of work-groups are chosen by what is stated."""
+    from petsc_hdg.device.kernel import Kernel, opencl
+    from petsc_hdg.discretizations.poly import matrix_specs
+
+    check = Kernel._check_limits
+
+    def compared(kernel, cl):
+        check(kernel, cl)
+        taken = kernel.handle.get_work_group_info(
+            opencl().kernel_work_group_info.LOCAL_MEM_SIZE, kernel.device.cl_device
+        )
+        stated = kernel.spec.local_bytes
+        assert not stated or taken <= stated or matrix_specs.EMULATED, (kernel.spec.name, taken, stated)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Kernel, "_check_limits", compared)
+        yield
+
+
 @pytest.fixture
 def fresh_cache(tmp_path, monkeypatch):
     """An empty folder for compiled programs, and devices that were never used."""

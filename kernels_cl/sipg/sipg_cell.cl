@@ -23,7 +23,7 @@
 // Rows of test functions at a node against its fluxes, added to sum [NC, NB].
 INLINE void test_fluxes(const int *at, const real *f0, const real *f1, real *sum)
 {
-  const int node = at[0] + N * at[1] + (DIM == 3 ? N * N * at[DIM - 1] : 0);
+  const int node = at[0] + N * at[1];
   UNROLL for (int c = 0; c < NC; ++c) {
     sum[c * NB + node] += f0[c];
     UNROLL for (int r = 0; r < DIM; ++r)

@@ -126,9 +126,12 @@ def test_profile_counts_launches_and_seconds(make_spec):
         kernel(1000, a, a, a, 1000)
     calls, seconds = device.seconds()["selftest_add"]
     assert calls == 3 and 0 < seconds < 1
+    for _ in range(5000):
+        kernel(1, a, a, a, 1)
+    assert len(device._events) < 5000 and device.seconds()["selftest_add"][0] == 5003
     device.profile = False
     kernel(1000, a, a, a, 1000)
-    assert device.seconds()["selftest_add"][0] == 3
+    assert device.seconds()["selftest_add"][0] == 5003
 
 
 def test_program_scope_table_of_32_kib(device, make_spec):

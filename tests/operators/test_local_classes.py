@@ -117,6 +117,15 @@ def test_first_use_compares_with_numpy(monkeypatch):
     assert {"condense_element", "condense_shared"} <= set(seen)
 
 
+def test_bytes_of_a_class(monkeypatch):
+    _, problem = found("triangle", CONVECTION, True, degree=2)
+    classes = problem.operator.local.classes
+    size = sum(buffer.size for buffer in (classes.solver, classes.recovery, classes.schur))
+    monkeypatch.setattr(local_classes, "MOST_SHARE", 1)
+    monkeypatch.setattr(local_classes, "MOST_BYTES", size)
+    assert local_classes.most_classes(problem.discretization) == classes.shapes.count
+
+
 def test_few_copies_are_not_worth_it(monkeypatch):
     monkeypatch.setattr(local_classes, "MOST_BYTES", 0)
     problem = fe.Problem(box("triangle"), CONVECTION, backend="hdg_gpu", degree=1)

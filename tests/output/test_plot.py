@@ -113,12 +113,12 @@ def test_huge_meshes_become_dots(tmp_path, monkeypatch):
 
 def test_inset_of_a_coarse_mesh_shows_the_whole_mesh():
     mesh = box("triangle", COMM)
-    x = node_places(mesh, 1)
-
-    scene = plane.collect_plane(
-        COMM, ReferenceElement("triangle", 1), x, x[..., :1], np.zeros(len(x)), {}, None, Picture(inset=True)
-    )
-    assert scene.lens is None and len(scene.edges.points) == mesh.num_facets
+    for unit in (1e-3, 1.0, 1e3):
+        x = unit * node_places(mesh, 1)
+        scene = plane.collect_plane(
+            COMM, ReferenceElement("triangle", 1), x, x[..., :1], np.zeros(len(x)), {}, None, Picture(inset=True)
+        )
+        assert scene.lens is None and len(scene.edges.points) == mesh.num_facets
 
 
 def test_lens_is_put_off_the_domain():

@@ -13,7 +13,7 @@ from sample_space_time import nonlinear as nonlinear_rates
 from sample_time import HEAT, HEATED, NONLINEAR, VARYING, final_error, problem_in_time, start
 
 from petsc_hdg.errors import OptionError, PhysicsError, SolveError
-from petsc_hdg.physics import Dirichlet, Physics
+from petsc_hdg.physics import Dirichlet, Physics, Robin
 
 SCRIPT = Path(__file__).with_name("run_time.py")
 SHIFTED = Physics(
@@ -275,6 +275,20 @@ def test_hybridizable_dg_with_nonlinear_rates():
         u = problem.solve_in_time(problem.create_vec(), 0.3, 0.1)
         found.append(problem.cell_values(u, 0.3)["u"])
     assert np.sqrt(np.mean((found[0] - found[1]) ** 2)) < 1e-3 < 1e-2 < np.std(found[0])
+
+
+def test_hybridizable_dg_with_rates_on_the_boundary():
+    """u = (1 + t)(1 + x), with -du/dn = u_t - 3 - t at x = 1: exact by backward Euler."""
+    physics = Physics(
+        {"u": 1},
+        "f0[0] = u_t[0] - 1 - x[0];",
+        "for (d = 0; d < dim; ++d) f1[d] = u_x[d];",
+        boundary=[Dirichlet("left", "exact"), Robin("right", "f0[0] = u_t[0] - 3 - t;")],
+        exact="u[0] = (1 + t)*(1 + x[0]);",
+    )
+    problem = problem_of(physics, None, 1, faces=2, backend="hdg_gpu")
+    u = problem.solve_in_time(problem.interpolate("exact", 0.0), 0.4, 0.2)
+    assert problem.errors(u, 0.4)["L2"] < 1e-9
 
 
 def test_hybridizable_dg_at_rest():

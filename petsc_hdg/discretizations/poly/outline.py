@@ -137,7 +137,7 @@ def _mapped(mesh, cells, points) -> tuple[np.ndarray, np.ndarray]:
     at one for all."""
     table = ReferenceElement(mesh.cell, mesh.geometry.degree).tabulate(points)
     nodes = mesh.geometry.nodes[mesh.geometry.cell_nodes[cells]]
-    rates = table[1:, :1] if mesh.shape.is_simplex and mesh.geometry.degree == 1 else table[1:]
+    rates = table[1:, :1] if mesh.shape.is_simplex else table[1:]
     return table[0] @ nodes, np.einsum("rqb,cbd->cqdr", rates, nodes, optimize=True)
 
 

@@ -127,7 +127,7 @@ class LocalClasses:
 def most_classes(disc) -> int:
     """Shapes up to which sharing solvers pays."""
     inside, trace = disc.num_eliminated, disc.num_trace_dofs
-    each = disc.real_bytes * ((inside + trace) ** 2 + inside * trace)
+    each = disc.real_bytes * (inside + trace) ** 2
     return int(min(MOST_SHARE * disc.mesh.num_cells, MOST_BYTES / each)) if inside else 0
 
 
