@@ -269,12 +269,14 @@ def found_by(copy: Path, name: str, line: int, new: str, known: dict) -> tuple[s
     path.write_text("\n".join(lines), encoding="utf-8")
     listed = copy / "listed.txt"
     listed.write_text("\n".join(tests))
-    # A check that has passed is remembered with the program: checks are tried with an empty cache.
-    cache = {"PETSC_HDG_CACHE": str(copy / "output" / "kernels")} if "judge(" in text else {}
+    # Checks that passed are remembered with their programs: they are tried with an empty cache.
+    environment = _environment(copy)
+    if "judge(" in text:
+        environment["PETSC_HDG_CACHE"] = str(copy / "output" / "kernels")
     try:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"@{listed}"],
-            cwd=copy, env=_environment(copy, **cache), timeout=STARTS + PATIENCE * seconds, capture_output=True, text=True,
+            cwd=copy, env=environment, timeout=STARTS + PATIENCE * seconds, capture_output=True, text=True,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return "hangs", tests[0]

@@ -84,6 +84,9 @@ def test_other_times_of_a_slab():
     assert (space_time.at(0.4) - u).norm() < 1e-12
     with pytest.raises(OptionError, match=r"the last slab is \(0, 0.4\), and t = 0.5"):
         space_time.at(0.5)
+    slab, space = space_time.slab, problem.operator
+    assert slab.flops > 2 * space.flops
+    assert slab.diagonal_flops / slab.flops == pytest.approx(2 * space.diagonal_flops / space.flops)
 
 
 # Orders ---------------------------------------------------------------------------------------------------------------
