@@ -11,7 +11,7 @@ from ..discretizations import PolytopicDG
 from ..discretizations.samples import SAMPLES, random_inputs
 from ..errors import OptionError, PhysicsError, SolveError
 from ..given import plural
-from ..options import given_text
+from ..options import database, given_text
 from . import agglomerate_levels, methods
 
 KINDS = ("euler", "rk", "ssp")
@@ -108,8 +108,8 @@ class RightHandSide:
     """What explicit methods of TS call: G(t, u) = -M⁻¹ F(t, u, 0).
 
     M is inverted cell by cell for discontinuous elements, and solved for by conjugate gradients, preconditioned by its
-    diagonal, for continuous ones; `-mass_ksp_type`, `-mass_pc_type` and others have the last word. It is found once
-    where it is the same for all states and times. Making one is collective.
+    diagonal, for continuous ones, and where `-mass_pc_type` gives another preconditioner; `-mass_ksp_type` and others
+    have the last word. It is found once where it is the same for all states and times. Making one is collective.
     """
 
     def __init__(self, problem):
@@ -127,16 +127,18 @@ class RightHandSide:
         ksp.setOperators(self._calls.jacobian)
         ksp.setTolerances(rtol=TOLERANCE[problem.options.precision])
         pc, is_assembled = ksp.getPC(), self._calls.assembled is not None
-        if isinstance(discretization, PolytopicDG) and is_assembled:
-            agglomerate_levels.set_blocks(pc, discretization, self._calls.jacobian, symmetric=True)
-            ksp.setType("preonly")
-        elif hasattr(problem.operator, "cell_blocks"):
-            pc.setType("python")
-            pc.setPythonType("petsc_hdg.CellBlockJacobi")
-            ksp.setType("preonly")
-        else:
+        is_polytopic = isinstance(discretization, PolytopicDG) and is_assembled
+        is_direct = is_polytopic or hasattr(problem.operator, "cell_blocks")
+        if not is_direct or database.is_given(ksp.getOptionsPrefix(), "pc_type"):
             pc.setType("jacobi")
             methods.take(problem, ksp, "cg" if self._dependence.is_symmetric else "gmres")
+        else:
+            ksp.setType("preonly")
+            if is_polytopic:
+                agglomerate_levels.set_blocks(pc, discretization, self._calls.jacobian, symmetric=True)
+            else:
+                pc.setType("python")
+                pc.setPythonType("petsc_hdg.CellBlockJacobi")
         ksp.setFromOptions()
         return ksp
 

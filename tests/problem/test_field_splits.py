@@ -38,7 +38,11 @@ def test_iterations_of_stokes_flow_do_not_grow(found):
     "fields, options, message",
     [
         ({"u": 1}, {}, "has one field, 'u', and nothing to split"),
-        ({"u": 1, "v": 1}, {"pc_fieldsplit_0_fields": "0,2"}, "-pc_fieldsplit_0_fields is '0,2'; it takes numbers"),
+        (
+            {"u": 1, "v": 1},
+            {"pc_fieldsplit_0_fields": "1", "pc_fieldsplit_1_fields": "0,2"},
+            "-pc_fieldsplit_1_fields is '0,2'; it takes numbers",
+        ),
     ],
 )
 def test_refusals(fields, options, message):

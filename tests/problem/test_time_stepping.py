@@ -191,6 +191,16 @@ def test_a_mass_matrix_that_stays_is_found_once():
     assert len(counts) == 1 and problem.linear_iterations == 20 * 3 + 1
 
 
+def test_a_preconditioner_of_the_mass_matrix():
+    """One that is given belongs to iterations; one application of it would be another mass matrix."""
+    errors = []
+    for options in ({}, {"mass_pc_type": "jacobi"}):
+        problem = problem_of(HEATED, None, 1, faces=2, backend="sipg_gpu")
+        with petsc_options(ts_type="euler", **options):
+            errors.append(final_error(problem, 20, t0=0.2, t1=0.21))
+    assert errors[1] == pytest.approx(errors[0], rel=1e-6)
+
+
 def test_an_explicit_ts_of_the_users_own():
     problem = problem_in_time(HEAT, faces=(2, 2), degree=1)
     ts = PETSc.TS().create(PETSc.COMM_SELF)
