@@ -158,6 +158,15 @@ def test_groups_of_facets(cell, lowest, monkeypatch):
     assert sorted(seen) == list(range(layout.num_facets)) and len(groups.far) == far + 1
 
 
+def test_neighbours_beyond_16_bits_are_far():
+    neighbours, facet = np.array([[32767, 32768, 0, 1]]), np.array([[0, 1]])
+    far, _, adjacent = facet_groups_module._relative(neighbours, facet, np.array([[0]]), 40000)
+    assert far[:-1].tolist() == [32768] and adjacent.view(np.int16).ravel().tolist() == [32767, -32768]
+    facet, first = np.array([[2, 3]]), np.array([[32768]])  # one far slot of two facets: -32768 and -32767 name it
+    far, _, adjacent = facet_groups_module._relative(np.array([[0, 0, 0, 2]]), facet, first, 40000)
+    assert far[:-1].tolist() == [0] and adjacent.view(np.int16).ravel().tolist() == [-32768, -32766]
+
+
 def test_distinct_rows(monkeypatch):
     rows = np.random.default_rng(1).integers(0, 3, (200, 5)).astype(np.uint16)
 
