@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics.terms import STATE, Form, Term, Terms, form
+from petsc_hdg.physics.tree.activity import has_jumps
 from petsc_hdg.physics.variation import varies_in_cell
 
 _X = frozenset({"x"})
@@ -64,13 +66,17 @@ class Instance:
 
     @cached_property
     def is_linear(self) -> bool:
-        """Whether no derivative of the residual or of a boundary term reads the solution (so the residual is affine
-        in it).
-        """
-        derivatives = [entry.derivative for entry in self.residual + self.natural] + [
-            entry.program for entry in self.jacobian or ()
-        ]
-        return not any(program.inputs & STATE for program in derivatives if program is not None)
+        """True if residual and boundary terms are affine in the solution: no derivative and no branch reads it."""
+        forms = self.residual
+        if self.jacobian is not None:
+            try:
+                forms = tuple(self._form(term, STATE) for term in self.terms.residual)
+            except PhysicsError:  # of a function without a derivative
+                return False
+        forms += self.natural
+        derivatives = [entry.derivative for entry in forms] + [entry.program for entry in self.jacobian or ()]
+        reads = any(program.inputs & STATE for program in derivatives if program is not None)
+        return not reads and not any(has_jumps(entry.program, STATE) for entry in forms)
 
     @cached_property
     def has_constant_jacobian(self) -> bool:

@@ -87,12 +87,29 @@ def test_text_is_the_same_in_every_process():
         ("f0[0] = 1.0 / (1.0 + u[0]);", False, False),
         ("f0[0] = sin(x[0]);", True, False),
         ("PetscReal v[1]; twice(u, v); f0[0] = v[0];", True, False),
+        ("f0[0] = u[0] > 1 ? 1.0 : 0.0;", False, False),
+        ("if (u_t[0] > 0.5) f0[0] = 1;", False, True),
+        ("f0[0] = floor(3 * u[0]) + u[0];", False, False),
+        ("PetscInt n = (PetscInt)(3 * u[0]); f0[0] = n;", False, False),
+        ("f0[0] = x[0] > 1 ? floor(x[0]) * u[0] : u[0];", True, False),
+        ("f0[0] = sided(u[0]);", False, False),
+        ("f0[0] = sided(x[0]) * u[0];", True, False),
     ],
 )
 def test_linear_and_transient(f0, linear, transient):
-    helpers = "void twice(const PetscReal *a, PetscReal *b) { b[0] = 2.0 * a[0]; }"
+    helpers = (
+        "void twice(const PetscReal *a, PetscReal *b) { b[0] = 2.0 * a[0]; }"
+        "PetscReal sided(PetscReal a) { if (a < 0) return -1.0; return 1.0; }"
+    )
     physics = Physics({"u": 1}, f0, FLUX, helpers=helpers)
     assert (physics.is_linear, physics.uses_time_derivative) == (linear, transient)
+
+
+def test_a_constant_jacobian_by_hand_makes_nothing_linear():
+    assert not Physics({"u": 1}, "f0[0] = u[0]*u[0];", FLUX, jacobian={"g0": "g0[0] = 6;"}).is_linear
+    assert Physics({"u": 1}, "f0[0] = 6*u[0];", FLUX, jacobian={"g0": "g0[0] = 6;"}).is_linear
+    no_derivative = "f0[0] = nextafter(u[0], 1.0);"
+    assert not Physics({"u": 1}, no_derivative, FLUX, jacobian={"g0": "g0[0] = 1;"}).is_linear
 
 
 def test_boundary_terms_count_for_linearity():

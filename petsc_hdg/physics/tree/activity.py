@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 from petsc_hdg.physics.functions import BUILTINS
 from petsc_hdg.physics.tree import ir
@@ -41,11 +42,23 @@ class Activity:
             case ir.Select():
                 return node.type == REAL and (self.depends(node.then) or self.depends(node.other))
             case ir.Call():
-                zero = node.function in BUILTINS and BUILTINS[node.function].partials == ()
-                return node.type == REAL and not zero and any(map(self.depends, node.arguments))
+                return node.type == REAL and not _is_flat(node) and any(map(self.depends, node.arguments))
             case ir.HelperCall():
                 return node.type == REAL and self.summary(node).result
         return node.type == REAL and any(self.depends(child) for child in ir.children(node))
+
+    @cached_property
+    def has_jumps(self) -> bool:
+        """True if an active value is compared, rounded or converted to an integer, which no derivative shows."""
+        for node in ir.walk(*self.function.body):
+            if isinstance(node, (ir.If, ir.Loop, ir.Select)) and self.depends(node.condition):
+                return True
+            if isinstance(node, ir.HelperCall) and self.summary(node).has_jumps:
+                return True
+            flat = _is_flat(node) if isinstance(node, ir.Call) else isinstance(node, (ir.Unary, ir.Binary))
+            if flat and not self.depends(node) and any(map(self.depends, ir.children(node))):
+                return True
+        return False
 
     def mask(self, call: ir.HelperCall) -> frozenset:
         """Names of the parameters that are active in a call."""
@@ -77,3 +90,14 @@ class Activity:
             for parameter, argument in zip(self.helpers[node.function].parameters, node.arguments, strict=False):
                 if isinstance(argument, ir.Ref) and parameter.name in inside:
                     self.names.add(self.root(argument.name))
+
+
+def _is_flat(call: ir.Call) -> bool:
+    """True if a built-in function has no derivative but zero."""
+    return call.function in BUILTINS and BUILTINS[call.function].partials == ()
+
+
+def has_jumps(program, active: frozenset) -> bool:
+    """True if the values of a Program may jump where inputs of `active` pass a bound, as those of floor(u) do."""
+    helpers = {helper.name: helper for helper in program.helpers}
+    return Activity(program.main, frozenset(active) & program.inputs, helpers, {}).has_jumps
