@@ -1,9 +1,10 @@
 """Mutated inputs, each in a process of its own: `python benchmarks/mutate.py [-count 200] [-seed 0] [-kinds mesh,…]`.
 
-Accepted are a right answer (`right`) and one clear sentence with exit status 1 (`refused`). All else is a defect: the
-interpreter dies (`crash`), the time ends (`hang`), an exception that is no sentence (`trace`), or a wrong number
-(`wrong`). Two seeds of five make a crafted input (crafted.py), the others change a valid one at random. `-case
-KIND:SEED` runs one again and shows what it says; `-json FILE` keeps all.
+Accepted are a right answer (`right`), one clear sentence with exit status 1 (`refused`), and a warning that the
+solution is off where options ask for it (`told`). All else is a defect: the interpreter dies (`crash`), the time ends
+(`hang`), an exception that is no sentence (`trace`), or a wrong number (`wrong`). Two seeds of five make a crafted
+input (crafted.py), the others change a valid one at random. `-case KIND:SEED` runs one again and shows what it says;
+`-json FILE` keeps all.
 """
 
 from __future__ import annotations
@@ -162,7 +163,7 @@ def environment() -> dict:
 
 
 def outcome(kind: str, status: int | None, answer, said: list[str], err: str, tolerance=None) -> str:
-    """right, refused, or a defect. The tolerance is the kind's unless it is given."""
+    """right, refused, told (wrong, and a warning says so), or a defect. The tolerance is the kind's by default."""
     if status is None:
         return "hang"
     if status not in (0, 1):
@@ -172,7 +173,9 @@ def outcome(kind: str, status: int | None, answer, said: list[str], err: str, to
     if answer is None:
         return "crash"
     exact = answer.get("degree", 1) > 0
-    return "right" if not exact or answer["error"] <= (tolerance or TOLERANCE[kind]) else "wrong"
+    if not exact or answer["error"] <= (tolerance or TOLERANCE[kind]):
+        return "right"
+    return "told" if "the solution is off by" in err else "wrong"
 
 
 def main() -> int:

@@ -15,13 +15,15 @@ from mpi4py.MPI import MAX
 from petsc4py import PETSc
 
 LOOSE = 100.0  # error that is sure, over what the tolerance asks for, up to which nothing is said
+ONCE = 1e-3  # error relative to the solution that is told where a preconditioner alone is the solver
 ROUNDINGS = 1000.0  # the same over the rounding of the solution
 INVERSE = "petsc_hdg_inverse_diagonal"  # attribute of a Jacobian: state, 1 / diagonal
 _REASON = PETSc.KSP.ConvergedReason
 
 
 def check(problem, u: PETSc.Vec, residual: PETSc.Vec) -> None:
-    """Warn, on rank 0, of a linear solve that met its relative tolerance and left an error far above it. Collective.
+    """Warn, on rank 0, of a linear solve that met its relative tolerance and left an error far above it, or of one
+    application of a preconditioner (`preonly`) that is no solution. Collective.
 
     residual: F(u), which changes.   With a new matrix it costs its diagonal.
     """
@@ -30,16 +32,20 @@ def check(problem, u: PETSc.Vec, residual: PETSc.Vec) -> None:
         return
     rtol, error, size = ksp.getTolerances()[0], least_error(problem, residual), ksp.getSolution().norm()
     rounding = float(np.finfo(problem.arrays.real).eps) * u.norm()
-    if error > max(LOOSE * rtol * size, ROUNDINGS * rounding) and problem.comm.rank == 0:
-        warnings.warn(_sentence(problem, rtol, error / size if size else np.inf), stacklevel=2)
+    once = ksp.getType() == "preonly"
+    if error > max((ONCE if once else LOOSE * rtol) * size, ROUNDINGS * rounding) and problem.comm.rank == 0:
+        relative = error / size if size else np.inf
+        warnings.warn((_of_one_application if once else _sentence)(problem, rtol, relative), stacklevel=2)
 
 
 def _asks(ksp: PETSc.KSP) -> bool:
-    """Return True if a solver stopped by its relative tolerance, or at a residual norm of zero.
+    """Return True if a solver is `preonly`, or stopped by its relative tolerance, or at a residual norm of zero.
 
     ITERATING is the reason of a KSP that Newton's method has not called.
     """
     reason = ksp.getConvergedReason()
+    if ksp.getType() == "preonly":
+        return reason == _REASON.CONVERGED_ITS
     if ksp.getNormType() == PETSc.KSP.NormType.NONE or reason in (_REASON.ITERATING, _REASON.CONVERGED_ITS):
         return False
     return reason != _REASON.CONVERGED_ATOL or ksp.getResidualNorm() == 0
@@ -75,4 +81,13 @@ def _sentence(problem, rtol: float, relative: float) -> str:
         f"of its size or more: the preconditioner hides a part of the residual{given}; "
         f"-{prefix}ksp_monitor_true_residual shows its course, -{prefix}ksp_norm_type unpreconditioned or another "
         f"-{prefix}pc_type may help"
+    )
+
+
+def _of_one_application(problem, rtol: float, relative: float) -> str:
+    prefix, pc = problem.prefix, problem.snes.getKSP().getPC().getType()
+    return (
+        f"-{prefix}ksp_type preonly applies the preconditioner ({pc}) once, and the solution is off by {relative:.1e} "
+        f"of its size or more; -{prefix}pc_type lu solves directly, and other -{prefix}ksp_type iterate to "
+        f"-{prefix}ksp_rtol {rtol:g}"
     )

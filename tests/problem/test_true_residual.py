@@ -126,9 +126,17 @@ def test_large_jumps_are_no_matter(backend, pmat, pattern):
     assert least_error(problem, u) < 3e-10 * u.norm()
 
 
-@pytest.mark.parametrize("options", [{"ksp_type": "preonly"}, {"ksp_type": "gmres", "ksp_atol": "1e-2"}])
-def test_solves_that_ask_for_no_relative_tolerance_are_left_alone(options):
-    with warnings.catch_warnings(), petsc_options(pc_type="jacobi", **options):
+@pytest.mark.parametrize("pc, many", [("jacobi", 1), ("lu", 0)])
+def test_one_application_of_a_preconditioner_is_told(pc, many):
+    with warnings.catch_warnings(record=True) as found, petsc_options(ksp_type="preonly", pc_type=pc):
+        warnings.simplefilter("always")
+        made(kappa=lambda x: 1 + 5 * x[..., 1]).solve()
+    said = [str(one.message) for one in found]
+    assert len(said) == many and all("-ksp_type preonly applies the preconditioner (jacobi) once" in s for s in said)
+
+
+def test_a_solve_that_asks_for_no_relative_tolerance_is_left_alone():
+    with warnings.catch_warnings(), petsc_options(pc_type="jacobi", ksp_type="gmres", ksp_atol="1e-2"):
         warnings.simplefilter("error")
         problem = made(kappa=lambda x: 1 + 5 * x[..., 1])
         u = problem.solve()
