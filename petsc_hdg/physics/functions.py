@@ -124,6 +124,7 @@ BUILTINS: dict[str, Builtin] = {
     "radians": Builtin("r", math.radians, (lambda x: _PI / 180,)),
     "ldexp": Builtin("ri", lambda x, n: x * power(2.0, n), (lambda x, n: power(2.0, n),)),
     "sqr": Builtin("r", lambda x: x * x, (lambda x: 2 * x,)),
+    "quarter_power": Builtin("ri", lambda x, n: power(x, n / 4), (lambda x, n: n / 4 * power(x, n / 4 - 1),)),
     "step": Builtin("rr", lambda edge, x: float(x >= edge), _ZERO),
     "sign": Builtin("r", sign, _ZERO),
     "floor": Builtin("r", lambda x: float(math.floor(x)), _ZERO),

@@ -27,7 +27,7 @@ POINTS = {
     "clamp": [(0.3, 0.1, 0.9), (-0.3, 0.1, 0.9), (1.3, 0.1, 0.9)], "smoothstep": [(0.1, 0.9, 0.3), (0.1, 0.9, 1.3), (0.1, 0.9, -1.0)],
     "step": [(0.3, 0.5), (0.6, 0.5)], "tgamma": [(0.7,), (3.3,), (-0.6,)], "lgamma": [(0.7,), (11.0,), (-0.6,)],
     "fma": [(0.3, 0.5, 0.7)], "mad": [(0.3, 0.5, 0.7)], "mix": [(0.3, 0.5, 0.7)], "nextafter": [(0.3, 0.5)], "logb": [(0.3,), (9.0,)],
-    "abs": [(-3,)], "max": [(2, 3)], "min": [(2, 3)],
+    "quarter_power": [(0.7, 3), (1.4, -2), (-0.7, 12), (1.2, 55), (0.9, -62)], "abs": [(-3,)], "max": [(2, 3)], "min": [(2, 3)],
 }  # fmt: skip
 ONE_ARGUMENT = [(0.3,), (-1.2,)]
 
@@ -119,7 +119,8 @@ SINGULAR = [
     ("pow(2.0, u[0])", 0.0, 1.0, np.log(2)), ("pow(0.0, 1.0 + u[0])", 0.5, 1.0, 0.0), ("pown(u[0], 0)", 0.0, 1.0, 0.0),
     ("hypot(u[0], 0.0 * u[0])", 0.0, 1.0, 0.0), ("atan2(u[0], 0.0)", 0.0, 1.0, 0.0), ("fabs(u[0])", 0.0, 1.0, 0.0),
     ("asin(u[0])", 1.0, 0.0, 0.0), ("rsqrt(u[0])", 0.0, 0.0, 0.0), ("log(u[0])", 0.0, 0.0, 0.0),
-    ("sqrt(u[0] * u[0])", 0.0, 1.0, 0.0),
+    ("sqrt(u[0] * u[0])", 0.0, 1.0, 0.0), ("pow(u[0], 9.0/4)", 0.0, 1.0, 0.0), ("pow(u[0], -3.0/2.0)", 0.0, 0.0, 0.0),
+    ("pow(u[0], 0.25)", 0.0, 1.0, np.inf), ("pow(u[0], 5)", -2.0, 1.0, 80.0), ("pow(u[0], -1)", -2.0, 1.0, -0.25),
 ]  # fmt: skip
 
 
@@ -130,6 +131,15 @@ def test_singular_points(number, folder):
     for functions in (physics.interpreter(2), CompiledPhysics(physics, 2, folder)):
         df0, _ = functions.pw_jacobian([u], None, None, [du], None, None, None, None, 0, 0, [0, 0])
         assert_close(df0, [expected]) if np.isfinite(expected) else np.testing.assert_equal(df0, [expected])
+
+
+@pytest.mark.parametrize("exponent", ["3", "-1.0/2.0", "1.5", "(dim + 1)/4.0", "-(2*0.75)"])
+def test_powers_known_in_quarters_need_no_pow(exponent):
+    physics = Physics({"u": 1}, f"f0[0] = pow(1 + u[0]*u[0], {exponent});")
+    source = physics.device_source(2)
+    assert "quarter_power(" in source and " pow(" not in source and "d0_pow(" not in source
+    residual = physics.interpreter(2).pw_residual([0.6], None, None, None, None, 0, [0, 0])[0]
+    assert_close(residual, [1.36 ** eval(exponent, {"dim": 2})])
 
 
 def test_petsc_names(folder):

@@ -12,9 +12,6 @@ from petsc_hdg.physics.lowering.scope import Scope
 from petsc_hdg.physics.text.parse import line_of
 from petsc_hdg.physics.tree.ir import INT, REAL, Binary, Call, Expr, HelperCall, Num, Symbol, Unary
 
-# Powers that are cheaper, and at zero more accurate, without pow.
-_POWERS = {"pow": {1: "", 2: "sqr", 0.5: "sqrt"}, "powr": {1: "", 2: "sqr"}, "pown": {1: "", 2: "sqr"}}
-
 
 def real(expr: Expr) -> Expr:
     """`expr` as a real, so that no overloaded function of OpenCL C is called with an integer."""
@@ -73,9 +70,6 @@ class Calls:
         arguments = tuple(
             real(value) if kind == "r" else value for kind, value in zip(row.arguments, values, strict=False)
         )
-        if builtin in _POWERS and isinstance(values[1], Num) and values[1].value in _POWERS[builtin]:
-            short = _POWERS[builtin][values[1].value]
-            return Call(short, arguments[:1], REAL) if short else arguments[0]
         value = Call(builtin, arguments, row.result)
         is_test = row.result == INT and "r" in row.arguments  # C says "not 0" where it is true, OpenCL C says 1
         return Binary("!=", value, Num("0", INT), INT) if is_test else value

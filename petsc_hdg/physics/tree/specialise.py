@@ -13,6 +13,9 @@ from petsc_hdg.physics.tree.ir import INT, Binary, Call, Element, Function, Name
 from petsc_hdg.physics.tree.program import Program
 
 
+MOST_QUARTERS = 64  # of an exponent, so that its derivatives are within the range of quarter_power in petsc.clh
+
+
 @dataclass(frozen=True)
 class Setting:
     """What is known once the dimension is.
@@ -37,6 +40,33 @@ def specialise(program: Program, setting: Setting) -> Program:
 
 def _int(value) -> Num:
     return Num(str(int(value)), INT)
+
+
+def _power(node: Call):
+    """A power by products and square roots, which are cheaper and at zero more accurate than pow, if the exponent is a
+    known number of quarters.
+    """
+    base, exponent = node.arguments[0], _number(node.arguments[1])
+    if exponent is None or not 0 < abs(4 * exponent) <= MOST_QUARTERS or 4 * exponent % 1:
+        return node
+    short = {2: "sqr", 0.5: "sqrt"}.get(exponent)
+    if short:
+        return Call(short, (base,), ir.REAL)
+    return base if exponent == 1 else Call("quarter_power", (base, _int(4 * exponent)), ir.REAL)
+
+
+def _number(node) -> float | None:
+    """The value of an expression of literals, or None."""
+    if isinstance(node, Num):
+        return node.value
+    if isinstance(node, Unary) and node.op in ("+", "-", "(real)"):
+        value = _number(node.operand)
+        return -value if value is not None and node.op == "-" else value
+    if isinstance(node, Binary) and node.type == ir.REAL and node.op in "+-*/":
+        left, right = _number(node.left), _number(node.right)
+        if left is not None and right is not None and (right or node.op != "/"):
+            return left / right if node.op == "/" else OPERATORS[node.op](left, right)
+    return None
 
 
 class _Specialiser:
@@ -120,6 +150,8 @@ class _Specialiser:
             and all(isinstance(a, Num) and a.type == INT for a in node.arguments)
         ):
             return _int({"abs": abs, "max": max, "min": min}[node.function](*(a.value for a in node.arguments)))
+        if isinstance(node, Call) and node.function in ("pow", "powr", "pown"):
+            return _power(node)
         return node
 
     def _binary(self, node: Binary, line: int):
