@@ -7,7 +7,7 @@ from petsc4py import PETSc
 
 from ..discretizations import PolytopicDG
 from ..discretizations.poly.projection import project
-from ..errors import LeftSolverError, SolveError
+from ..errors import DeviceError, LeftSolverError, SolveError
 from ..operators import ConformingSubspace
 from ..options import is_given
 from . import diagnosis, direct, following, methods, solvers
@@ -17,14 +17,16 @@ SAMPLES = 64  # vertices of a boundary at which its data are looked at
 LEAST_PART = 1e-3  # of the residual of a start over that at zero: a start that is worse is none
 BY_RESIDUAL = (PETSc.SNES.ConvergedReason.CONVERGED_FNORM_ABS, PETSc.SNES.ConvergedReason.CONVERGED_FNORM_RELATIVE)
 STEPS = 50  # that PETSc gives Newton's method
+INCOMPLETE = "the solution of the incomplete method"
 LINEAR = "the linear extension of the data"
 MOVED = "the guess, moved with the data"
 
 
 def solve(problem, u: PETSc.Vec, is_open: bool) -> None:
-    """Let SNES work on u from u, or, if the start `is_open`, u is zero and there are essential data, from the extension
-    of these by the problem linearized at zero. Where that fails SNES is a trust region from the same start, and then
-    has u itself. Collective.
+    """Solve from u, or, if the start `is_open`, u is zero and there are essential data, from their linear extension.
+
+    Where that fails interior penalty begins at the solution of its incomplete method; then a trust region has the first
+    start, and then line search has u itself. Collective.
 
     `problem.tried` keeps what was tried, for people.
     """
@@ -40,13 +42,18 @@ def solve(problem, u: PETSc.Vec, is_open: bool) -> None:
             zero.copy(u)
     if start == "the guess" and _moves(problem, zero, u):
         start = MOVED
+    problem.watch.has_another = _may_go_on(problem)
     begin, failure = u.copy(), _attempt(problem, u, f"Newton's method from {start}", part)
     if failure is not None and start == "the guess" and take(moved_with_data(problem, zero), u):
         u.copy(begin)
         start, failure = MOVED, _attempt(problem, u, f"Newton's method from {MOVED}")
+    if failure is not None and _may_go_on(problem) and take(_by_incomplete_method(problem, begin), u):
+        failure = _attempt(problem, u, f"Newton's method from {INCOMPLETE}", part)
     if failure is not None and _may_go_on(problem):
         begin.copy(u)
+        problem.watch.has_another = start == LINEAR
         failure = _by_trust_region(problem, u, start, part)
+        problem.watch.has_another = False
         if failure is not None and start == LINEAR:
             zero.copy(u)
             failure = _attempt(problem, u, "Newton's method from zero")
@@ -96,6 +103,28 @@ def _may_go_on(problem) -> bool:
     snes, given = problem.snes, any(is_given(problem.prefix, name) for name in ("snes_type", "snes_max_it"))
     default = snes.getType() == "newtonls" and not given and problem.checkpoints.monitor is None
     return default and snes.getTolerances()[3] >= STEPS and not diagnosis.met_no_number(snes)
+
+
+def _by_incomplete_method(problem, begin: PETSc.Vec) -> PETSc.Vec | None:
+    """Return the solution from `begin` by -sipg_theta 0, or None. It has no adjoint term, by which the energy may be
+    unbounded where a jump meets a large flux. None too if the scheme is that method or another one. Collective."""
+    if problem.options.backend == "cg_gpu" or problem.options.sipg_theta == 0:
+        return None
+    problem.tried.append(INCOMPLETE)
+    try:
+        other = problem.with_options(sipg_theta=0, view=False, kernel_view="")
+    except DeviceError:  # two problems are too large
+        return None
+    other.told_of_locking = True
+    try:
+        return other.solve(begin)
+    except LeftSolverError:
+        raise
+    except SolveError:
+        return None
+    finally:
+        problem.newton_iterations += other.newton_iterations
+        problem.linear_iterations += other.linear_iterations
 
 
 def _by_trust_region(problem, u: PETSc.Vec, start: str, part: float) -> SolveError | bool | None:

@@ -1,4 +1,4 @@
-"""Newton's method for a scheme that follows the state: penalties of interior penalty that nonlinear physics needs."""
+"""Newton's method watched: state-dependent penalties of interior penalty, and steps that gain nothing."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ..options import is_given
 STALLS = 2  # linear solvers that stall on the way, from which on it is given up
 PATIENCE = 1000  # iterations of a linear solver while penalties may be too small, where the user gives no number
 GROWTHS = 3  # solutions that ask for larger penalties, from which on they are none
+FRUITLESS, GAIN = 10, 0.2  # steps that reduce the residual by less than this part of it, where another try is left
 
 RUNAWAY = (
     "the penalties of interior penalty do not settle: the states that Newton's method comes to ask for larger ones "
@@ -22,39 +23,49 @@ RUNAWAY = (
 
 
 class Watch:
-    """A monitor of SNES that stops it, while `solve` runs it, where the penalties do not suffice at the state that a
-    step led to: they have grown there, so that the next linearization is definite and has a residual of its own.
+    """A monitor that stops SNES while `solve` runs it, for one of two reasons.
 
-    stopped: whether the last run was.
+    stopped     the last run: the penalties do not suffice at the state that a step led to. They are larger now, so that
+                the next linearization is definite and has a residual of its own
+    fruitless   the last run: FRUITLESS steps reduced the residual by less than GAIN
+    has_another True if something else is tried where a run fails; only then fruitless steps stop it
     """
 
     def __init__(self, problem):
         self._problem = weakref.ref(problem)  # which keeps the SNES
-        self.is_on = self.stopped = False
+        self.is_on = self.stopped = self.fruitless = self.has_another = False
+        self._norms: list[float] = []
 
     def __call__(self, snes, step: int, norm: float) -> None:
-        if self.is_on and step and not snes.getConvergedReason():
-            self.stopped = not is_settled(self._problem(), snes.getSolution())
-            if self.stopped:
+        if not self.is_on:
+            return
+        self._norms.append(norm)
+        if step and not snes.getConvergedReason():
+            problem, before = self._problem(), self._norms[:-FRUITLESS]
+            self.stopped = problem.operator.follows_solution and not is_settled(problem, snes.getSolution())
+            self.fruitless = self.has_another and bool(before) and norm > (1 - GAIN) * before[-1]
+            if self.stopped or self.fruitless:
                 snes.setConvergedReason(PETSc.SNES.ConvergedReason.DIVERGED_FUNCTION_COUNT)
                 snes.setMaxFunctionEvaluations(1)  # where PETSc tests for convergence after its monitors
 
     def attach(self, snes: PETSc.SNES) -> None:
-        """Watch a SNES, if its problem has penalties that follow the state."""
+        """Watch the SNES of a nonlinear problem."""
         problem = self._problem()
-        if problem.operator.follows_solution and not problem.is_condensed:
+        if not (problem.physics.is_linear or problem.is_condensed):
             snes.setMonitor(self)
 
     @contextmanager
     def on(self, snes: PETSc.SNES):
         """A block in which it may stop SNES."""
         most = snes.getMaxFunctionEvaluations()
-        self.is_on, self.stopped = True, False
+        self.is_on, self.stopped, self.fruitless, self._norms = True, False, False, []
         try:
             yield
         finally:
             self.is_on = False
             snes.setMaxFunctionEvaluations(most)
+            if self.fruitless and not self.stopped:
+                snes.setConvergedReason(PETSc.SNES.ConvergedReason.DIVERGED_LOCAL_MIN)
 
 
 def solve(problem, u: PETSc.Vec) -> None:
@@ -66,7 +77,8 @@ def solve(problem, u: PETSc.Vec) -> None:
     end where a jump meets a large flux, and it sits on the way there. Raises SolveError where penalties grow on and on.
     """
     if not problem.operator.follows_solution:
-        problem.solve_from(u)
+        with problem.watch.on(problem.snes):
+            problem.solve_from(u)
         return
     snes, stalls, growths, steps = problem.snes, 0, 0, 0
     rtol, atol, stol, most = snes.getTolerances()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -186,6 +187,16 @@ class Problem(Restartable, Evaluated):
             self.operator.set_auxiliary(name, inputs.auxiliary_values(self.discretization, name, value))
         if name in self._unset:
             self._unset.remove(name)
+
+    def with_options(self, **options) -> Problem:
+        """Return another problem of the same physics, mesh and data, by other options (collective)."""
+        options = replace(self.options, poly_subdivision="cells", **options)  # which the mesh has already
+        other = Problem(self.mesh, self.physics, options, nullspace=self.nullspace)
+        fields, element = self.discretization.auxiliary, other.discretization.auxiliary.element
+        for name, values in fields.onto(element, self.operator.aux_rows, self.mesh.num_cells):
+            other.operator.set_auxiliary(name, values)
+        other._unset = list(self._unset)
+        return other
 
     # PETSc -----------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from petsc_options import petsc_options
 
 import petsc_hdg as fe
 from petsc_hdg.physics import library
-from petsc_hdg.problem import direct, first_guess
+from petsc_hdg.problem import direct, first_guess, following
 
 STEEP = "g[0] = sin(2*PETSC_PI*x[0])*cos(PETSC_PI*x[1]);"
 LINEAR = "Newton's method from the linear extension of the data"
@@ -73,9 +73,45 @@ def test_the_start_is_the_linear_solution():
     assert made(flux.format("(1 + u[0]*u[0])"), 0.0).solve().norm() == 0
 
 
+@pytest.mark.parametrize("backend", ["sipg_gpu", "poly_gpu"])
+def test_the_incomplete_method_has_the_same_data(backend):
+    """u = x of -∇·(κ (1 + c u²) ∇u) by a problem without the adjoint term."""
+    flux = "for (d = 0; d < dim; ++d) f1[d] = a[0]*(1 + constants[0]*u[0]*u[0])*u_x[d];"
+    source, wall = "f0[0] = 2*a[0]*constants[0]*x[0];", fe.Dirichlet("boundary", "exact")
+    physics = fe.Physics(
+        {"u": 1}, source, flux, auxiliary={"kappa": 1}, constants={"c": 1.0}, boundary=[wall], exact="u[0] = x[0];"
+    )
+    problem = fe.Problem(fe.Mesh.box((3, 3), simplex=False, comm=PETSc.COMM_SELF), physics, backend=backend, degree=2)
+    problem.set_auxiliary("kappa", 2.0)
+    problem.set_constants(c=0.5)
+    problem.newton_iterations, problem.linear_iterations = 0, 0
+    found = first_guess._by_incomplete_method(problem, problem.create_vec())
+    assert problem.errors(found)["L2"] < 1e-8 and problem.newton_iterations > 1
+    assert problem.options.sipg_theta == 1 and problem.tried == [first_guess.INCOMPLETE]
+
+
+@pytest.mark.full
+def test_the_incomplete_method_is_the_next_try():
+    mesh = fe.Mesh.box((8, 8), simplex=False, comm=PETSc.COMM_SELF)
+    problem = fe.Problem(mesh, scherk(), backend="poly_gpu", degree=6)
+    problem.solve()
+    assert problem.tried == [LINEAR, first_guess.INCOMPLETE, f"Newton's method from {first_guess.INCOMPLETE}"]
+    assert problem.newton_iterations <= 40
+
+
+def test_steps_that_gain_nothing_end_a_try(monkeypatch):
+    """Two steps that do not make the residual a hundred times smaller; the last try has no such end."""
+    monkeypatch.setattr(following, "GAIN", 0.99)
+    monkeypatch.setattr(following, "FRUITLESS", 2)
+    problem = soap_film("cg_gpu", degree=1)
+    problem.solve()
+    assert problem.tried[0] == LINEAR and len(problem.tried) == 3 and problem.snes.getConvergedReason() > 0
+
+
 @pytest.mark.full
 def test_a_trust_region_is_the_next_try(monkeypatch):
     monkeypatch.setattr(first_guess, "moved_with_data", lambda *_: None)
+    monkeypatch.setattr(first_guess, "_by_incomplete_method", lambda *_: None)
     problem = soap_film("sipg_gpu", 12)
     u = problem.solve(problem.create_vec())
     assert problem.tried == ["Newton's method from the guess", "a trust region from the guess"]

@@ -12,7 +12,6 @@ from petsc_hdg.physics.tree import ir
 from petsc_hdg.physics.tree.ir import INT, Binary, Call, Element, Function, Name, Num, Select, Unary
 from petsc_hdg.physics.tree.program import Program
 
-
 MOST_QUARTERS = 64  # of an exponent, so that its derivatives are within the range of quarter_power in petsc.clh
 
 
