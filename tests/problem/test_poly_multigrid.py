@@ -173,6 +173,23 @@ def test_convection():
         assert krylov(problem) == method
 
 
+def test_each_level_has_the_state_by_its_own_element():
+    """Of first degree below second below fourth: the matrix of that scheme at the same affine state, in two chunks of
+    cells."""
+    flux = "for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*u_x[d];"
+    physics = Physics({"u": 1}, "f0[0] = -1;", flux, boundary=[Dirichlet("boundary", "g[0] = 1 + x[0] - 2*x[1];")])
+    found = []
+    for degree in (4, 1):
+        problem = problem_of(physics, 5, degree, cells=1)
+        u = problem.interpolate(lambda x: 1 + x[..., 0] - 2 * x[..., 1])
+        calls = problem.callbacks
+        calls.residual(None, u, problem.create_vec())
+        calls.linearize(None, u, calls.jacobian, calls.preconditioning)
+        found.append(calls.levels.matrices[1].mat if degree == 4 else calls.preconditioning)
+    level, alone = (mat.getValuesCSR()[2] for mat in found)
+    np.testing.assert_allclose(level, alone, rtol=1e-10, atol=1e-10 * abs(alone).max())
+
+
 @pytest.mark.full
 def test_newton():
     for n in (8, 16):

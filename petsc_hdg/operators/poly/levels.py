@@ -62,9 +62,9 @@ class AgglomerateLevels:
         """Fill the matrices at a state of the finest level (PETSc vectors). Collective."""
         self._update_data()
         with self.access.read(u) as x, self.access.read(u if u_t is None else u_t) as x_t:
-            state = self._on_cells(x)
-            rate = None if u_t is None else self._on_cells(x_t)
-        for operator, matrix in zip(self.operators, self.matrices, strict=True):
+            states = self._on_cells(x)
+            rates = [None] * len(states) if u_t is None else self._on_cells(x_t)
+        for operator, matrix, state, rate in zip(self.operators, self.matrices, states, rates, strict=True):
             if operator.follows_solution:
                 operator.restart()
             operator.fine.linearize(state, t, rate, shift)
@@ -86,20 +86,24 @@ class AgglomerateLevels:
 
     # States ----------------------------------------------------------------------------------------------
 
-    def _on_cells(self, u):
-        """Buffer of a state's nodal values on the base cells as coarse levels have them; zeros for linear physics."""
-        coarse = self.operators[0].fine
-        if coarse.discretization.physics.is_linear:
-            return coarse._zero
+    def _on_cells(self, u) -> list:
+        """Buffers [level] of a state's nodal values on the base cells, by the element that each level has there; zeros
+        for linear physics.
+        """
+        if self.fine.discretization.physics.is_linear:
+            return [operator.fine._zero for operator in self.operators]
         fine = self.fine.fine if isinstance(self.fine, PolytopicOperator) else self.fine
         nodal = self.fine.expand(u) if isinstance(self.fine, PolytopicOperator) else u
-        given = fine.arrays.to_host(nodal, max(1, fine.dofmap.num_owned), name="states")
-        out = np.zeros(max(1, coarse.dofmap.num_owned))
-        element, wanted = fine.discretization.element, coarse.discretization.element
-        table = element.tabulate(wanted.nodes, 0)[0]  # [coarse node, node]
-        for here, there in zip(_unknowns(fine.discretization), _unknowns(coarse.discretization), strict=True):
-            out[there] = given[here] @ table.T
-        return fine.arrays.to_device(out, "states")
+        given, found = fine.arrays.to_host(nodal, max(1, fine.dofmap.num_owned), name="states"), {}
+        for coarse in (operator.fine for operator in self.operators):
+            wanted = coarse.discretization.element
+            if wanted.degree not in found:
+                out = np.zeros(max(1, coarse.dofmap.num_owned))
+                table = fine.discretization.element.tabulate(wanted.nodes, 0)[0]  # [coarse node, node]
+                for here, there in zip(_unknowns(fine.discretization), _unknowns(coarse.discretization), strict=True):
+                    out[there] = given[here] @ table.T
+                found[wanted.degree] = fine.arrays.to_device(out, "states")
+        return [found[operator.fine.discretization.element.degree] for operator in self.operators]
 
 
 def _coarser(finest) -> list[PolytopicDG]:
