@@ -28,13 +28,14 @@ def large_peclet(problem) -> float:
 
 def warn(problem, peclet: float) -> None:
     """Tell the user, on rank 0 and once, of schemes for convection."""
-    if peclet and problem.comm.rank == 0 and not problem.told_of_convection:
+    if peclet and problem.comm.rank == 0 and "convection" not in problem.told:
         warnings.warn(
             f"the cell Péclet number |b| h / (2 k κ) of physics '{problem.physics.name}' is about {peclet:.2g}: by "
             f"cg_gpu the solution may oscillate; -{problem.prefix}fe_backend sipg_gpu or hdg_gpu suit convection",
             stacklevel=2,
         )
-    problem.told_of_convection |= bool(peclet)
+    if peclet:
+        problem.told.add("convection")
 
 
 def blocks(problem):

@@ -10,7 +10,7 @@ from petsc4py import PETSc
 from ..discretizations.symmetry import fields_without_own_terms
 from ..operators.advice import INDEFINITE
 from ..options import defaults_in_database, is_given
-from . import convection, locking, methods
+from . import convection, locking, methods, waves
 
 FEW = 300  # unknowns up to which a direct solver is the default
 MOST = 20_000  # unknowns up to which one takes the place of iterations
@@ -68,6 +68,7 @@ def reason_of_text(problem) -> str:
     peclet = convection.large_peclet(problem)
     convection.warn(problem, peclet)
     locking.warn(problem)
+    waves.warn(problem)
     if not is_open(problem, MOST_OF_SADDLES) or (problem.assembles and problem.num_unknowns <= FEW):
         return ""
     fields = fields_without_own_terms(problem.physics, problem.mesh.dim)

@@ -115,7 +115,7 @@ def _by_incomplete_method(problem, begin: PETSc.Vec) -> PETSc.Vec | None:
         other = problem.with_options(sipg_theta=0, view=False, kernel_view="")
     except DeviceError:  # two problems are too large
         return None
-    other.told_of_locking = True
+    other.told = problem.told
     try:
         return other.solve(begin)
     except LeftSolverError:

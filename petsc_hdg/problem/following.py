@@ -13,6 +13,7 @@ from ..options import is_given
 STALLS = 2  # linear solvers that stall on the way, from which on it is given up
 PATIENCE = 1000  # iterations of a linear solver while penalties may be too small, where the user gives no number
 GROWTHS = 3  # solutions that ask for larger penalties, from which on they are none
+RESTARTS = 15  # runs by new penalties, from which on the next try is made if there is one
 FRUITLESS, GAIN = 10, 0.2  # steps that reduce the residual by less than this part of it, where another try is left
 
 RUNAWAY = (
@@ -80,7 +81,7 @@ def solve(problem, u: PETSc.Vec) -> None:
         with problem.watch.on(problem.snes):
             problem.solve_from(u)
         return
-    snes, stalls, growths, steps = problem.snes, 0, 0, 0
+    snes, stalls, growths, steps, runs = problem.snes, 0, 0, 0, 0
     rtol, atol, stol, most = snes.getTolerances()
     begin, f = u.copy(), u.duplicate()
     try:
@@ -91,7 +92,10 @@ def solve(problem, u: PETSc.Vec) -> None:
             grown = problem.watch.stopped or not is_settled(problem, u)
             growths += grown and snes.getConvergedReason() > 0
             steps += max(1, snes.getIterationNumber())
-            if growths >= GROWTHS or (grown and steps >= most and not is_given(problem.prefix, "snes_max_it")):
+            runs += 1
+            is_last = problem.watch.has_another and runs >= RESTARTS
+            is_last |= steps >= most and not is_given(problem.prefix, "snes_max_it")
+            if growths >= GROWTHS or (grown and is_last):
                 raise _runaway(problem)
             if not grown or steps >= most:
                 break

@@ -14,14 +14,15 @@ LARGE = 40.0  # least ratio of bulk to shear stiffness of a warning: Poisson's r
 
 def warn(problem) -> None:
     """Warn on rank 0, once, and name degrees and schemes that do not lock. Collective."""
-    if problem.options.backend == "hdg_gpu" or problem.options.degree > 1 or problem.told_of_locking:
+    if problem.options.backend == "hdg_gpu" or problem.options.degree > 1 or "locking" in problem.told:
         return
     fields = [f for f in problem.physics.fields if f.components == problem.mesh.dim > 1]
     if not fields or problem.missing_auxiliary:
         return
     with np.errstate(all="ignore"):
         ratios = [_ratio(g3[f.offset :, f.offset :]) for _, (*_, g3) in blocks(problem) for f in fields]
-    largest, problem.told_of_locking = problem.comm.allreduce(max(ratios, default=0.0), MAX), True
+    problem.told.add("locking")
+    largest = problem.comm.allreduce(max(ratios, default=0.0), MAX)
     if largest >= LARGE and problem.comm.rank == 0:
         warnings.warn(
             f"physics '{problem.physics.name}' resists changes of volume about {largest:.2g} times as much as shear: "

@@ -85,7 +85,7 @@ class Problem(Restartable, Evaluated):
         self.direct = ""  # why LU is the default, see direct
         self.tried: list[str] = []  # by the last nonlinear solve, see first_guess
         self.watch = following.Watch(self)
-        self.told_of_convection = self.told_of_locking = False
+        self.told: set[str] = set()  # what the user was warned of
         self.symmetric = None  # whether the matrix is, and definite, with the present data: see preconditioners
         self.eigenvalues = None  # smallest and largest, as -sipg_check_coercivity estimates them
         self.derivative = matrices.derivative(self)  # of its physics
