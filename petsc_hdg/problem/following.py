@@ -14,7 +14,7 @@ STALLS = 2  # linear solvers that stall on the way, from which on it is given up
 PATIENCE = 1000  # iterations of a linear solver while penalties may be too small, where the user gives no number
 GROWTHS = 3  # solutions that ask for larger penalties, from which on they are none
 RESTARTS = 15  # runs by new penalties, from which on the next try is made if there is one
-FRUITLESS, GAIN = 10, 0.2  # steps that reduce the residual by less than this part of it, where another try is left
+FRUITLESS, GAIN, LAST = 10, 0.2, 0.05  # steps that gain less than GAIN of the residual, the last one less than LAST
 
 RUNAWAY = (
     "the penalties of interior penalty do not settle: the states that Newton's method comes to ask for larger ones "
@@ -28,7 +28,7 @@ class Watch:
 
     stopped     the last run: the penalties do not suffice at the state that a step led to. They are larger now, so that
                 the next linearization is definite and has a residual of its own
-    fruitless   the last run: FRUITLESS steps reduced the residual by less than GAIN
+    fruitless   the last run: FRUITLESS steps reduced the residual by less than GAIN, the last one by less than LAST
     has_another True if something else is tried where a run fails; only then fruitless steps stop it
     """
 
@@ -42,9 +42,12 @@ class Watch:
             return
         self._norms.append(norm)
         if step and not snes.getConvergedReason():
-            problem, before = self._problem(), self._norms[:-FRUITLESS]
+            problem, norms = self._problem(), self._norms
             self.stopped = problem.operator.follows_solution and not is_settled(problem, snes.getSolution())
-            self.fruitless = self.has_another and bool(before) and norm > (1 - GAIN) * before[-1]
+            gains = (
+                len(norms) <= FRUITLESS or norm < (1 - GAIN) * norms[-1 - FRUITLESS] or norm < (1 - LAST) * norms[-2]
+            )
+            self.fruitless = self.has_another and not gains
             if self.stopped or self.fruitless:
                 snes.setConvergedReason(PETSc.SNES.ConvergedReason.DIVERGED_FUNCTION_COUNT)
                 snes.setMaxFunctionEvaluations(1)  # where PETSc tests for convergence after its monitors

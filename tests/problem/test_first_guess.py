@@ -102,6 +102,7 @@ def test_the_incomplete_method_is_the_next_try():
 def test_steps_that_gain_nothing_end_a_try(monkeypatch):
     """Two steps that do not make the residual a hundred times smaller; the last try has no such end."""
     monkeypatch.setattr(following, "GAIN", 0.99)
+    monkeypatch.setattr(following, "LAST", 0.99)
     monkeypatch.setattr(following, "FRUITLESS", 2)
     problem = soap_film("cg_gpu", degree=1)
     problem.solve()
