@@ -25,9 +25,7 @@ def warn(problem) -> None:
     if is_other or "waves" in problem.told:
         return
     problem.told.add("waves")
-    nodes = problem.mesh.geometry.nodes
-    span = problem.comm.allgather([nodes.min(axis=0, initial=math.inf), nodes.max(axis=0, initial=-math.inf)])
-    length = float(np.max(np.max([high for _, high in span], axis=0) - np.min([low for low, _ in span], axis=0)))
+    length = float(np.ptp(problem.mesh.corners, axis=0).max())
     with np.errstate(all="ignore"):
         numbers = [(_wave_number(g0, g3), np.ptp(cell, axis=0).max()) for cell, (g0, _, _, g3) in blocks(problem)]
     found = [(k * size, k) for k, size in numbers]

@@ -78,13 +78,7 @@ class HybridizedDG(CondensedDiscretization):
     @cached_property
     def length(self) -> float:
         """Largest extent of the mesh's bounding box, the length by which a diffusivity becomes a stabilization."""
-        nodes, comm = self.mesh.geometry.nodes, self.mesh.comm
-        low = nodes.min(axis=0, initial=np.inf) if len(nodes) else np.full(self.dim, np.inf)
-        high = nodes.max(axis=0, initial=-np.inf) if len(nodes) else np.full(self.dim, -np.inf)
-        low, high = np.array(low, dtype=float), np.array(high, dtype=float)
-        comm.Allreduce(MPI.IN_PLACE, low, MPI.MIN)
-        comm.Allreduce(MPI.IN_PLACE, high, MPI.MAX)
-        return float((high - low).max())
+        return float(np.ptp(self.mesh.corners, axis=0).max())
 
     def operator_table(self, points: np.ndarray) -> np.ndarray:
         """Values of u and reference gradients q̃ [point, 1 + dim, function] at reference points [point, dim]."""
