@@ -8,10 +8,10 @@ import warnings
 import numpy as np
 from mpi4py.MPI import MAX
 
+from ..discretizations import PolytopicDG
 from .convection import blocks
 
 LARGE = {"hdg_gpu": 10.0}  # least pollution number of a warning; that of the other schemes is 1
-DEGREES = 16  # accepted by some scheme
 
 
 def warn(problem) -> None:
@@ -45,7 +45,9 @@ def _pollution(waves: float, angle: float, degree: int) -> float:
 
 
 def _remedy(problem, waves: float, angle: float) -> str:
-    higher = range(problem.options.degree + 1, DEGREES)
+    found = problem.discretization
+    _, most = found.degrees_accepted if isinstance(found, PolytopicDG) else found.degrees
+    higher = range(problem.options.degree + 1, most + 1)
     enough = next((degree for degree in higher if _pollution(waves, angle, degree) < 0.1), None)
     return (f"-{problem.prefix}fe_degree {enough} or " if enough else "") + "smaller cells"
 
