@@ -162,10 +162,10 @@ class Discretization:
     @cached_property
     def natural_facets(self) -> np.ndarray:
         """Facets of natural conditions [3, facet]: cell, facet of the reference cell, index of the condition. Inside
-        the mesh those that have one value there."""
+        the mesh those of conditions with a side, or with one value there."""
         rows = [np.zeros((3, 0), dtype=np.int32)]
         for number, condition in enumerate(self.physics.natural):
-            cells, facets = self.mesh.boundary_facets(condition.label, inside=not condition.has_sides)
+            cells, facets = self.mesh.boundary_facets(condition.label, condition.may_be_inside, condition.side)
             rows.append(np.stack([cells, facets, np.full(len(cells), number)]).astype(np.int32))
         return np.concatenate(rows, axis=1)
 

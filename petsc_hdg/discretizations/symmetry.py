@@ -67,10 +67,11 @@ def _blocks(physics, dim: int, seed: int, slope: float = 1.0) -> tuple:
     pairs = [(g0, g0.T), (g3, g3.transpose(1, 0, 3, 2))]
     rest, on_labels = (a, a_x, t, 0.0, x, normal / np.linalg.norm(normal), constants), {}
     along = np.eye(count * (1 + dim)).reshape(-1, 1 + dim, count)
-    for number, condition in enumerate(physics.natural):  # f0 and f1 of a label are symmetric together
+    for number, condition in enumerate(physics.natural):  # f0 and f1 of a label and side are symmetric together
         rows = [interpreter.pw_boundary_jacobian(number, *state, e[0], zero, e[1:].T, *rest) for e in along]
         given = np.array([np.concatenate([f0, f1.T.ravel()]) for f0, f1 in rows])
-        on_labels[condition.label] = on_labels.get(condition.label, 0) + given
+        place = condition.label, condition.side
+        on_labels[place] = on_labels.get(place, 0) + given
     pairs += [(given, given.T) for given in on_labels.values()]
     return g0, g1, g2, g3, pairs
 

@@ -35,13 +35,19 @@ class CanonicalCells:
         cells = self.mesh.geometry.cell_nodes[: self.mesh.num_cells]
         return summed(self.mesh.comm, mixed(self._of_nodes[cells].sum(axis=1, dtype=np.uint64) + mixed(self.numbers)))
 
-    def digest_of_boundaries(self, labels) -> str:
-        """Hexadecimal, of the places of the exterior facets that have each of some names. Collective."""
+    def digest_of_boundaries(self, places) -> str:
+        """Hexadecimal, of the places of the facets that have each of some names, and of the cells on their sides.
+        Collective.
+
+        places: pairs of the name of a boundary, and of a region or "".
+        """
         mesh, found = self.mesh, [np.zeros(0, np.uint64)]
         corners = mesh.topology.entity_vertices[mesh.dim - 1]
-        for number, label in enumerate(labels):
-            facets = mesh.topology.entity[mesh.dim - 1][mesh.boundary_facets(label)]
-            of_facet = self._of_nodes[corners[facets]].sum(axis=1, dtype=np.uint64)
+        for number, (label, side) in enumerate(places):
+            cells, local = mesh.boundary_facets(label, True, side or None)
+            of_facet = self._of_nodes[corners[mesh.topology.entity[mesh.dim - 1][cells, local]]].sum(axis=1)
+            if side:
+                of_facet += self._of_nodes[mesh.geometry.cell_nodes[cells]].sum(axis=1)
             found.append(mixed(of_facet + mixed(np.array([number]))))
         return summed(mesh.comm, np.concatenate(found))
 

@@ -104,7 +104,28 @@ def require_exterior(name: str, inside: int, comm) -> None:
             raise MeshError(
                 f"The boundary '{name}' holds facets inside the mesh; natural conditions, fluxes and integrals are "
                 "those of exterior facets: give these a name of their own, or cut the mesh there (cg_gpu and hdg_gpu "
-                "take conditions inside whose f0 or g reads neither n, u_t, gradients nor auxiliary fields, and no f1)."
+                "take conditions inside that say side=, the region whose cells see the facets, or whose f0 or g reads "
+                "neither n, u_t, gradients nor auxiliary fields, and no f1)."
+            )
+
+
+def require_one_side(name: str, side: str, seen: np.ndarray, counts: np.ndarray, comm) -> None:
+    """Raise MeshError for a region that does not tell apart the two sides of each facet of a name. Collective.
+
+    seen, counts: how many cells of the region, and of the mesh, this rank's facets of that name have [facet].
+    """
+    both, without, some = (comm.allreduce(int(m.sum())) for m in (seen > 1, (seen == 0) & (counts > 1), seen > 0))
+    with collectively(comm):
+        if both:
+            raise MeshError(
+                f"The region '{side}' holds both cells of some facets of '{name}'; side= takes a region that lies on "
+                "one side of the facets: give a smaller one."
+            )
+        if without or not some:
+            where = "of some facets inside the mesh" if some else "of the facets"
+            raise MeshError(
+                f"The region '{side}' holds no cell {where} of '{name}'; side= takes a region with a cell of each of "
+                "them: give another one, or these facets a name of their own."
             )
 
 

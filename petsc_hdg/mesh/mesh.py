@@ -17,7 +17,7 @@ from . import create, petsc_c, quality
 from .exchange import PointExchange
 from .geometry import Geometry, local_degree, read_blocks, stratum_values
 from .given_meshes import interpolated, kind, place, require_dm
-from .labels import EXTERIOR, Labels, require_exterior
+from .labels import EXTERIOR, Labels, require_exterior, require_one_side
 from .order import BY_FACET, INNER, cell_classes, means, morton_order, plex_order
 from .polytopes import Polytopes
 from .shapes import SURFACE, shape
@@ -233,21 +233,28 @@ class Mesh:
         left, total = self.comm.allreduce(np.array([without.sum(), exterior.sum()]))
         return f"a label of the mesh, which leaves out {left} of {total} exterior facets" if left else ""
 
-    def boundary_facets(self, label: str, inside: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def boundary_facets(
+        self, label: str, inside: bool = False, side: str | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Exterior facets of owned cells on a named boundary ("boundary": all), each once over all ranks. Collective.
 
         inside: also those inside the mesh, which stand for either of their cells.
+        side: name of a region; those of its cells alone, and inside the mesh for these, of which there has to be one.
         Returns cells [n] int32, ascending, and local facets [n] int32, in basix' order. Raises MeshError.
         """
         mask, facets = self.facet_mask(label), self.topology.entity[self.dim - 1][: self.num_cells]
         there = mask[facets]
-        if inside:
+        if not inside:
+            require_exterior(label, np.count_nonzero(mask & ~self.exterior), self.comm)
+        if side is not None:
+            there &= self.cell_mask(side)[:, None]
+            seen = self.exchange_facets(np.bincount(facets[there], minlength=self.num_facets))
+            require_one_side(label, side, seen[mask], self.facet_counts[mask], self.comm)
+        elif inside:
             first, last = self.topology.stratum[self.dim - 1]
             start, once = self.dm.getChart()[0], np.zeros(facets.size, bool)
             once[np.unique(facets, return_index=True)[1]] = True
             there &= once.reshape(facets.shape) & self.exchange.owned()[first - start : last - start][facets]
-        else:
-            require_exterior(label, np.count_nonzero(mask & ~self.exterior), self.comm)
         cells, local = np.nonzero(there)
         return cells.astype(np.int32), local.astype(np.int32)
 

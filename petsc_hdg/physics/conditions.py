@@ -22,20 +22,28 @@ class Dirichlet:
 
 @dataclass(frozen=True)
 class Neumann:
-    """f1·n = g on `label`, so f0_bd = -g. `g` writes g[c] and may use x, t, n, a, a_x and constants."""
+    """f1·n = g on `label`, so f0_bd = -g. `g` writes g[c] and may use x, t, n, a, a_x and constants.
+
+    side  name of a region: the facets of `label` as its cells see them, also inside the mesh (cg_gpu and hdg_gpu)
+    """
 
     label: str
     g: object
     field: str | None = None
+    side: str | None = None
 
 
 @dataclass(frozen=True)
 class Robin:
     """∫ φ·f0 + ∇φ:f1 ds on `label`, PETSc's boundary functions f0_bd and f1_bd: they write f0[c] and f1[c*dim + d], and
     may use the solution and its gradient as well. f0 alone says f1·n = -f0; None is zero.
+
+    side  name of a region: n, u_t, gradients, auxiliary values and test functions are those of its cells, also inside
+          the mesh (cg_gpu and hdg_gpu)
     """
 
     label: str
     f0: object = None
     field: str | None = None
     f1: object = None
+    side: str | None = None

@@ -79,7 +79,9 @@ class Physics:
         said = [", ".join(f"{f.name} ({plural(f.components, 'component')})" for f in self.fields)]
         said += [f"auxiliary {', '.join(a.name for a in self.auxiliary)}"] if self.auxiliary else []
         said += [", ".join(f"{name} = {value:g}" for name, value in self.constants.items())] if self.constants else []
-        said += dict.fromkeys(f"{each.kind} on {each.label}" for each in (*self.dirichlet, *self.natural))
+        for each in (*self.dirichlet, *self.natural):
+            where = f"{each.kind} on {each.label}" + (f" from {each.side}" if each.side else "")
+            said += [where] if where not in said else []
         return f"<Physics '{self.name}': {'; '.join(said)}>"
 
     @property

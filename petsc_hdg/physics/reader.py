@@ -217,7 +217,13 @@ class Reader:
             raise PhysicsError(
                 f"physics '{self.physics}': a {kind} condition has label {entry.label!r}; give the name of a boundary"
             )
-        what = f"{kind} condition on '{entry.label}'"
+        side, what = getattr(entry, "side", None), f"{kind} condition on '{entry.label}'"
+        if side is not None:
+            if not isinstance(side, str) or not side:
+                raise PhysicsError(
+                    f"physics '{self.physics}', {what}: side is {side!r}; give the name of a region of cells, or None"
+                )
+            what += f" from side '{side}'"
         field = self._field(what, entry.field)
         key, components = f"{kind.lower()}{number}", self._components(what, field, entry)
         if kind == "Robin":
@@ -226,7 +232,7 @@ class Reader:
         if kind == "Dirichlet" and isinstance(given, str) and given.strip() == "exact":
             given, signature = self._exact_of(what, field), signatures.DIRICHLET_EXACT
         term = self._term(what, key, "g", given, signature, field, (field.components,))
-        return [Condition(kind, entry.label, field, term, components)]
+        return [Condition(kind, entry.label, field, term, components, side)]
 
     def _robin(self, what: str, key: str, entry, field: Field, components: tuple[int, ...]) -> list[Condition]:
         if entry.f0 is None and entry.f1 is None:
@@ -236,11 +242,10 @@ class Reader:
             ("f1", f"{what}, f1", f"{key}_f1", entry.f1, signatures.ROBIN_F1, (field.components, None)),
         ]
         return [
-            Condition(
-                "Robin", entry.label, field, self._term(slot, name, kind, given, signature, field, shape), components
-            )
+            Condition("Robin", entry.label, field, term, components, entry.side)
             for kind, slot, name, given, signature, shape in parts
             if given is not None
+            for term in [self._term(slot, name, kind, given, signature, field, shape)]
         ]
 
     def _exact_of(self, what: str, field: Field):

@@ -43,6 +43,7 @@ class Condition:
     label       name of the boundary
     field       the Field it is about
     components  numbers of the components of the field it constrains (Dirichlet)
+    side        name of the region whose cells see the facets; None: facets are exterior, or see the same from both
     """
 
     kind: str
@@ -50,10 +51,15 @@ class Condition:
     field: Field
     term: Term
     components: tuple[int, ...]
+    side: str | None = None
 
     @property
-    def has_sides(self) -> bool:
-        """Whether the two sides of a facet inside a mesh may give it different values."""
+    def may_be_inside(self) -> bool:
+        """Whether a facet inside a mesh gives it one value: that of its side, or the same from both."""
+        return self.side is not None or not self._has_sides
+
+    @property
+    def _has_sides(self) -> bool:
         return self.term.kind == "f1" or not self.term.program.inputs.isdisjoint(_SIDED)
 
 

@@ -45,12 +45,13 @@ def identity(problem) -> dict:
 
 def _identity(problem) -> dict:
     disc, mesh, options, unknowns = problem.discretization, problem.mesh, problem.options, problem.checkpoints.unknowns
+    places = {(c.label, c.side or "") for c in (*problem.physics.dirichlet, *problem.physics.natural)}
     return {
         "cell": mesh.cell,
         "cells": unknowns.cells.total,
         "box": unknowns.cells.mesh.corners.ravel().tolist(),
         "places": unknowns.cells.digest,
-        "sides": unknowns.cells.digest_of_boundaries(sorted({c.label for c in problem.physics.boundary})),
+        "sides": unknowns.cells.digest_of_boundaries(sorted(places)),
         "scheme": disc.name,
         "degree": options.degree,
         "condensed": problem.is_condensed,

@@ -148,7 +148,7 @@ def _boundary_kinds(mesh, physics, neighbour: np.ndarray) -> np.ndarray:
             free = mask & (rows[:, :, component] < 0)
             rows[free, component] = number
     for number, condition in enumerate(physics.natural):
-        cells, local = mesh.boundary_facets(condition.label)
+        cells, local = mesh.boundary_facets(condition.label, side=condition.side)
         rows[cells, local, -1] |= 1 << number
     outside = (neighbour < 0) & ((rows[:, :, :-1] >= 0).any(axis=2) | (rows[:, :, -1] > 0))
     kinds, which = np.unique(rows[outside], axis=0, return_inverse=True)

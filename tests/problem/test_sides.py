@@ -1,0 +1,67 @@
+"""Natural conditions on facets inside the mesh as the cells of one region see them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from petsc4py import PETSc
+from run_sides import JUMP, REFUSED, found, halves, problem_of
+
+import petsc_hdg as fe
+from petsc_hdg.errors import MeshError, PhysicsError
+from petsc_hdg.problem.checkpoint import identity
+
+
+def check(values: dict) -> None:
+    """∫ y² + k y + ¼ along the middle where n_x = 1 and k = 1, and ¼ - ∫ y² + k y where n_x = -1 and k = 3."""
+    assert max(values["errors"]) < 1e-6
+    np.testing.assert_allclose(values["integrals"], [13 / 12, -19 / 12], rtol=1e-12)
+    assert max(values["gaps"]) < 1e-6 and values["refused"] == len(REFUSED)
+
+
+def test_one_side_sees_its_own():
+    check(found())
+
+
+def test_ranks_agree(mpirun):
+    check(json.loads(mpirun(3, Path(__file__).with_name("run_sides.py")).stdout.splitlines()[-1]))
+
+
+def test_facets_of_a_side():
+    """Also exterior ones: those of the region's cells."""
+    mesh = halves()
+    assert [len(mesh.boundary_facets("left", side=side)[0]) for side in ("low", "corner")] == [4, 2]
+    cells, _ = mesh.boundary_facets("middle", inside=True, side="high")
+    assert len(cells) == 4 and mesh.cell_mask("high")[cells].all()
+
+
+def test_checkpoints_tell_sides_apart():
+    found = {}
+    for side in JUMP:
+        condition = fe.Robin("middle", "f0[0] = u_x[0]*n[0];", side=side)
+        problem = problem_of("cg_gpu", PETSc.COMM_SELF, 1, [fe.Dirichlet("left", 0.0), condition])
+        found[side] = identity(problem)
+        assert f"Robin on middle from {side}" in repr(problem.physics)
+    assert all(found["low"][what] != found["high"][what] for what in ("sides", "physics"))
+
+
+def test_checkpoints_of_a_source_inside():
+    """Its places count, and those of an exterior one are others."""
+    walls = ([fe.Dirichlet("left", 0.0), fe.Robin(label, "f0[0] = 1;")] for label in ("middle", "boundary"))
+    found = [identity(problem_of("cg_gpu", PETSc.COMM_SELF, 1, each)) for each in walls]
+    assert found[0]["sides"] != found[1]["sides"]
+
+
+@pytest.mark.parametrize("backend", ["sipg_gpu", "poly_gpu"])
+def test_schemes_without_sides(backend):
+    condition = fe.Robin("middle", "f0[0] = u_x[0]*n[0];", side="low")
+    with pytest.raises(MeshError, match="cg_gpu and hdg_gpu take conditions inside that say side="):
+        problem_of(backend, PETSc.COMM_SELF, 1, [fe.Dirichlet("left", 0.0), condition]).solve()
+
+
+def test_a_side_is_a_name():
+    with pytest.raises(PhysicsError, match="Neumann condition on 'middle': side is 3; give the name of a region"):
+        problem_of("cg_gpu", PETSc.COMM_SELF, 1, [fe.Neumann("middle", "g[0] = n[0];", side=3)])
