@@ -21,6 +21,7 @@ __version__ = "0.1.0"  # read from here by pyproject.toml
 
 # Looked up at first use, so that `import petsc_hdg` neither starts MPI nor PETSc.
 _PUBLIC = {
+    "AMG": "krylov",
     "Auxiliary": "physics",
     "BiCGStab": "krylov",
     "CG": "krylov",

@@ -71,3 +71,20 @@ KERNEL(GROUP) void krylov_set(int n, real s, __global real *y)
 {
   FOR_UNKNOWNS(i, n) y[i] = s;
 }
+
+// y = numbers between -1.08 and 1.08 by the hash that PETSc takes of the numbers from `first` on
+KERNEL(GROUP) void krylov_noise(int n, uint first, __global real *y)
+{
+  FOR_UNKNOWNS(i, n) {
+    uint hash = first + (uint)i;
+    for (int turn = 0; turn < 2; ++turn) hash = ((hash >> 16) ^ hash) * 0x45d9f3bu;
+    hash = (hash >> 16) ^ hash;
+    y[i] = (real)((long)hash - 2147483648l) * (real)5e-10;
+  }
+}
+
+// y = 1 / (s y), 1 where that is nothing
+KERNEL(GROUP) void krylov_invert(int n, real s, __global real *y)
+{
+  FOR_UNKNOWNS(i, n) y[i] = s * y[i] == 0 ? 1 : 1 / (s * y[i]);
+}

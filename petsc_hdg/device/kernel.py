@@ -45,6 +45,8 @@ class Kernel:
         self._local = (spec.local_size,)
         self._arguments: tuple = (None,) * self.num_args
         self._set, self._parts = False, {}
+        self._free: list = []  # handles of twins that are gone: making one takes a tenth of a millisecond
+        self._is_twin = False
         self._is_first = compiles_at_launch(device)
 
     def _check_limits(self, cl) -> None:
@@ -117,8 +119,13 @@ class Kernel:
     def _twin(self) -> Kernel:
         """The same kernel with arguments of its own."""
         other = copy.copy(self)
-        other.handle, other._set, other._parts = opencl().Kernel(self.program, self.spec.name), False, {}
+        other.handle = self._free.pop() if self._free else opencl().Kernel(self.program, self.spec.name)
+        other._set, other._parts, other._is_twin = False, {}, True
         return other
+
+    def __del__(self):
+        if getattr(self, "_is_twin", False):
+            self._free.append(self.handle)
 
     def _set_arguments(self, arguments: tuple) -> None:
         """Hand changed arguments to OpenCL; the tuple kept here keeps their buffers alive until the next launch."""

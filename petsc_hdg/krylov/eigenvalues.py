@@ -6,13 +6,11 @@ from math import sqrt
 
 import numpy as np
 
-from ..threads import in_threads
 from .basis import Basis
 from .hessenberg import Hessenberg
 from .operation import Operation
 
 TOLERANCE = 1e-12  # of the residual at which PETSc's estimator stops
-CHUNK = 1 << 15  # numbers made at a time: temporaries stay in the cache
 
 
 def extreme_eigenvalues(operation: Operation, first: int, steps: int) -> tuple[float, float]:
@@ -20,9 +18,9 @@ def extreme_eigenvalues(operation: Operation, first: int, steps: int) -> tuple[f
 
     first: global number of this rank's first unknown, so that the noise does not depend on the ranks.
     """
-    vectors, arrays = operation.vectors, operation.vectors.arrays
+    vectors = operation.vectors
     given, w = vectors.buffer("given"), vectors.buffer("w")
-    arrays.upload(given, noise(first, vectors.count, vectors.comm.size).astype(arrays.real), "Krylov vectors")
+    vectors.run("noise", np.uint32(first % (1 << 32)), given)
     if operation.preconditioner.null_space is not None:
         operation.preconditioner.null_space.remove(given)
     operation.first_residual(given, None, False, w)
@@ -41,19 +39,3 @@ def extreme_eigenvalues(operation: Operation, first: int, steps: int) -> tuple[f
         return float("nan"), float("nan")
     values = np.linalg.eigvals(matrix[: small.size, : small.size]).real
     return float(values.min()), float(values.max())
-
-
-def noise(first: int, count: int, ranks: int = 1) -> np.ndarray:
-    """Numbers between -1.08 and 1.08 [count] by the hash that PETSc takes of numbers; `ranks`: see in_threads."""
-    values = np.empty(count)
-
-    def fill(begin: int) -> None:
-        part = values[begin : begin + CHUNK]
-        x = np.arange(first + begin, first + begin + len(part), dtype=np.int64).astype(np.uint32)
-        for _ in range(2):
-            x = ((x >> np.uint32(16)) ^ x) * np.uint32(0x45D9F3B)
-        x = (x >> np.uint32(16)) ^ x
-        np.multiply(x.astype(np.int64) - 2147483648, 5e-10, out=part)
-
-    in_threads(fill, range(0, count, CHUNK), ranks)
-    return values

@@ -79,16 +79,16 @@ class LevelBounds:
         if isinstance(operator, SellMatrix):
             self._mirrors.append(operator)
         if pc.getType() == "pbjacobi":
-            return Operation(_Product(operator), _Blocks(mat, vectors), True, vectors)
+            return Operation(Product(operator), _Blocks(mat, vectors), True, vectors)
         if not petsc_c.has_operators(smoother):
             smoother.setOperators(mat, mat)  # as PETSc does when it sets the levels up
         elif smoother.getOperators()[1] != mat:
             raise Unsupported("a level with a matrix of the user's")
         pc.setUp()
-        return Operation(_Product(operator), Preconditioner(pc, vectors), True, vectors)
+        return Operation(Product(operator), Preconditioner(pc, vectors), True, vectors)
 
 
-class _Product:
+class Product:
     """`mult` by the matrix of a level."""
 
     on_device = True

@@ -15,8 +15,8 @@ from ..options import Options
 from .dense_matrix import DenseMatrix
 from .level_operators import Unsupported, level_operator
 from .multigrid_view import cycles, described, distinct_smoothers
-from .preconditioners import MAKERS, ByPetsc
-from .sell_matrix import SellMatrix, is_assembled, mirrored
+from .preconditioners import MAKERS, ByPetsc, device_preconditioner
+from .sell_matrix import is_assembled, mirrored
 from .smoothers import smoother_of
 from .staging import Staged
 from .vectors import Vectors
@@ -26,41 +26,34 @@ MOST_JOINED = 512  # rows of levels that are joined where their matrix has no in
 ACCURATE = 1e-6  # relative residual of a solution by an inverse: worse ones are not taken
 
 
-class MirroredMultigrid:
-    """Levels of a PC of type mg or gamg that is set up. Making one is collective; raises Unsupported.
+class Multigrid:
+    """A multiplicative cycle over levels on the device.
 
-    vectors    those of the finest level
-    precision  that of matrices stored on the device, "double" or "single"
+    levels  from the coarsest but one to the finest, each with `total` unknowns, `smoother`, `operator`,
+            `interpolation`, `restriction` and buffers `r` and, of the level below, `below_b`, `below_x`
+    coarse  what solves on the coarsest level: `apply(b, x)`
+    cycles  visits of each level by the one above it
+    note    for -ksp_view
     """
 
     on_device = True
 
-    def __init__(self, pc, vectors: Vectors, precision: str = "double"):
-        text = described(pc)
-        if "MULTIPLICATIVE" not in text:
-            raise Unsupported("multigrid of another type than multiplicative")
-        if distinct_smoothers(text):
-            raise Unsupported("multigrid whose smoothers before and after the coarse correction differ")
-        self.cycles = cycles(text)
-        count = pc.getMGLevels()
-        if count == 1:
-            raise Unsupported("multigrid of one level")
-        self.levels = [_Level(pc, number, vectors, precision) for number in range(1, count)]
-        self.coarse = coarse_solver(pc.getMGCoarseSolve(), vectors, precision)
+    def __init__(self, vectors: Vectors):
+        self.levels, self.coarse, self.cycles, self.note = [], None, 1, ""
         self._arrays, self._small, self._joined = vectors.arrays, 0, None
-        self._recorded = Recorded(vectors.device)
-        if vectors.comm.size == 1 and vectors.device.is_gpu:
-            self.join(MOST_JOINED, MOST_INVERSE)
-        rows = [pc.getMGCoarseSolve().getOperators()[0].getSize()[0], *(level.total for level in self.levels)]
-        stored = ", matrices in single precision" if precision == "single" else ""
-        self.note = "multigrid on the device, unknowns of its levels " + ", ".join(map(str, rows)) + stored
+        self.forget()
+
+    def forget(self) -> None:
+        """What a cycle launches is other from now on."""
+        self._recorded = Recorded(self._arrays.device)
 
     def apply(self, x, y) -> None:
         """y = M⁻¹ x. Collective."""
         self._recorded.run(self._apply, x, y)
 
     def _apply(self, x, y) -> None:
-        self.levels[-1].smoother.begin(x)
+        if self.levels:
+            self.levels[-1].smoother.begin(x)
         self._cycle(len(self.levels), x, y, zero=True)
 
     def _cycle(self, number: int, b, x, zero: bool) -> None:
@@ -86,13 +79,40 @@ class MirroredMultigrid:
         for turn in range(1 if number == 0 else self.cycles):
             self._cycle(number, b, x, zero=turn == 0)
 
+
+class MirroredMultigrid(Multigrid):
+    """Levels of a PC of type mg or gamg that is set up. Making one is collective; raises Unsupported.
+
+    vectors    those of the finest level
+    precision  that of matrices stored on the device, "double" or "single"
+    """
+
+    def __init__(self, pc, vectors: Vectors, precision: str = "double"):
+        super().__init__(vectors)
+        text = described(pc)
+        if "MULTIPLICATIVE" not in text:
+            raise Unsupported("multigrid of another type than multiplicative")
+        if distinct_smoothers(text):
+            raise Unsupported("multigrid whose smoothers before and after the coarse correction differ")
+        self.cycles = cycles(text)
+        count = pc.getMGLevels()
+        if count == 1:
+            raise Unsupported("multigrid of one level")
+        self.levels = [_Level(pc, number, vectors, precision) for number in range(1, count)]
+        self.coarse = coarse_solver(pc.getMGCoarseSolve(), vectors, precision)
+        if vectors.comm.size == 1 and vectors.device.is_gpu:
+            self.join(MOST_JOINED, MOST_INVERSE)
+        rows = [pc.getMGCoarseSolve().getOperators()[0].getSize()[0], *(level.total for level in self.levels)]
+        stored = ", matrices in single precision" if precision == "single" else ""
+        self.note = "multigrid on the device, unknowns of its levels " + ", ".join(map(str, rows)) + stored
+
     def join(self, joined: int, inverted: int) -> None:
         """Replace small levels, but not the finest, by one matrix: many launches on few numbers. One rank only.
 
         It is the inverse of the matrix of the largest level of at most `inverted` rows, or, where that is singular or
         none is left, what visits of the largest level of at most `joined` rows amount to, which are linear.
         """
-        self._recorded = Recorded(self._arrays.device)  # launches are others from now on
+        self.forget()
         self._joined, sizes = None, [level.total for level in self.levels[:-1]]
         for most, matrix in ((inverted, self._inverse), (joined, self._visits)):
             self._small = sum(size <= most for size in sizes)  # sizes ascend
@@ -122,10 +142,9 @@ class _Level:
             raise Unsupported(f"multigrid whose interpolation is a matrix of type {interpolation.getType()}")
         restriction = pc.getMGRestriction(number)
         # PETSc gives the interpolation itself where it multiplies by its transpose
-        if restriction.getSize()[0] == interpolation.getSize()[0]:
-            restriction = interpolation.transpose(PETSc.Mat())
+        transposed = restriction.getSize()[0] == interpolation.getSize()[0]
         self.interpolation = mirrored(interpolation, arrays, precision)
-        self.restriction = SellMatrix(restriction, arrays, precision)
+        self.restriction = mirrored(interpolation if transposed else restriction, arrays, precision, transposed)
         rows, below = interpolation.getLocalSize()
         self.r = arrays.zeros(max(1, rows))
         self.below_b, self.below_x = arrays.zeros(max(1, below)), arrays.zeros(max(1, below))
@@ -157,6 +176,10 @@ def coarse_solver(ksp, fine: Vectors, precision: str):
     is_linear = ksp.getType() == "preonly"
     if is_linear and ksp.getPC().getType() in ("mg", "gamg"):
         return MirroredMultigrid(ksp.getPC(), vectors, precision)
+    if is_linear and ksp.getPC().getType() == "python":
+        made = device_preconditioner(ksp.getPC(), vectors)
+        if made.on_device:
+            return made
     on_host = _OnHost(ksp, vectors)
     if not is_linear or fine.comm.size > 1:
         return on_host

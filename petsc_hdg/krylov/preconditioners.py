@@ -5,8 +5,10 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from ..device import aside
+from ..mesh import petsc_c
 from ..operators.block_jacobi import BlockJacobi
 from .null_space import removal
+from .places import context_of
 from .staging import Converted, Staged
 from .vectors import Vectors
 
@@ -31,12 +33,18 @@ class Scaling:
 
     def _take_diagonal(self, pc) -> None:
         """What PETSc's Jacobi multiplies by, whichever of its kinds it is."""
-        ones, diagonal = pc.getOperators()[1].createVecs()
+        mat, vectors, self.diagonal = pc.getOperators()[1], self.vectors, self.vectors.buffer("diagonal")
+        context = context_of(mat)
+        here = context is not None and context.operator.device is vectors.device
+        if here and not Converted(vectors, context.operator.arrays).is_needed and petsc_c.scales_by_diagonal(pc):
+            context.diagonal(self.diagonal)
+            vectors.run("invert", float(context.factor), self.diagonal)
+            return
+        ones, diagonal = mat.createVecs()
         ones.set(1.0)
         pc.apply(ones, diagonal)
-        self.diagonal = self.vectors.buffer("diagonal")
-        with self.vectors.access.read(diagonal) as values:
-            self.vectors.copy(values, self.diagonal)
+        with vectors.access.read(diagonal) as values:
+            vectors.copy(values, self.diagonal)
         for vec in (ones, diagonal):
             vec.destroy()
 

@@ -55,18 +55,39 @@ class SellMatrix:
 
     def _load(self, arrays, precision: str, row_starts, columns, values) -> None:
         """Slices of CSR rows, made on the device."""
-        self.arrays, to_device, self._kernels = arrays, arrays.to_device, {}
+        self._lay(arrays, precision, row_starts, columns)
+        self._fill((1, 1), *(arrays.to_device(each, "matrices") for each in (row_starts, columns, values)))
+
+    @classmethod
+    def of_blocks(cls, rows, precision: str = "double") -> SellMatrix:
+        """Slices for a matrix of BlockRows, which has one rank; `take` fills them."""
+        made, (height, width) = cls.__new__(cls), rows.shape
+        made.num_rows, made.num_owned, made.num_ghosts = rows.num_rows * height, rows.num_columns * width, 0
+        made._at_once, made.halo, made.tail = True, None, rows.arrays.zeros(1)
+        counts = np.repeat(np.diff(rows.starts) * width, height)
+        made._lay(rows.arrays, precision, np.concatenate([[0], np.cumsum(counts)]), None)
+        return made
+
+    def take(self, rows) -> None:
+        """Copy the values of BlockRows with the pattern that the slices were made for."""
+        self._fill(rows.shape, *rows.all)
+
+    def _lay(self, arrays, precision: str, row_starts, columns) -> None:
+        """Room for the entries of rows."""
+        self.arrays, self._kernels = arrays, {}
         self.precision = precision if arrays.precision == "double" else "single"
-        self.num_entries = len(values)
+        self.num_entries = int(row_starts[-1])
         starts = slice_starts(row_starts)
-        self._slices = self._split(row_starts, columns)
-        self._starts, count = to_device(starts, "matrices"), max(1, int(starts[-1]))
+        self._starts, count = arrays.to_device(starts, "matrices"), max(1, int(starts[-1]))
         narrow = self.precision == "single" and arrays.precision == "double"
         self._columns, self._values = arrays.empty(count, np.int32), arrays.empty(count, np.float32 if narrow else None)
-        given = (to_device(each, "matrices") for each in (row_starts, columns, values))
-        self._made("sell_slice", "sell_slice.cl", SLICE)(
-            (len(starts) - 1) * SLICE, self.num_rows, *given, self._starts, self._columns, self._values
-        )
+        self._slices = self._split(row_starts, columns)
+
+    def _fill(self, shape: tuple[int, int], *given) -> None:
+        """Copy rows of blocks of a shape, given as buffers of starts, columns and values."""
+        items = -(-self.num_rows // SLICE) * SLICE
+        kernel = self._made("sell_slice", "sell_slice.cl", SLICE, {"ROWS": shape[0], "COLUMNS": shape[1]})
+        kernel(items, self.num_rows, *given, self._starts, self._columns, self._values)
 
     @property
     def bytes(self) -> int:
@@ -151,12 +172,14 @@ def is_assembled(mat) -> bool:
     return "aij" in mat.getType() and "sbaij" not in mat.getType()
 
 
-def mirrored(mat, arrays, precision: str = "double") -> SellMatrix:
-    """The mirror of a matrix as it is now, made once for those that ask while it lives. Collective."""
-    key = mat.handle, mat.stateGet(), id(arrays.device), arrays.precision, precision
+def mirrored(mat, arrays, precision: str = "double", transposed: bool = False) -> SellMatrix:
+    """The mirror of a matrix as it is now, or of its transpose, made once for those that ask while it lives.
+    Collective."""
+    key = mat.handle, mat.stateGet(), id(arrays.device), arrays.precision, precision, transposed
     made = _MADE.get(key)
     if made is None:
-        made = _MADE[key] = SellMatrix(mat, arrays, precision)
+        given = mat.transpose(PETSc.Mat()) if transposed else mat
+        made = _MADE[key] = SellMatrix(given, arrays, precision)
         made.source = mat  # kept, or PETSc might give its place to another matrix, and this would stand for that one
     return made
 

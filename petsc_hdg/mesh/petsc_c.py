@@ -279,6 +279,14 @@ def pc_has_failed(pc: PETSc.PC) -> bool:
     return pc.comm.tompi4py().allreduce(int(found.value != 0)) > 0
 
 
+def scales_by_diagonal(pc: PETSc.PC) -> bool:
+    """Whether a PC of type jacobi divides by the diagonal itself, not by row sums, maxima or absolute values."""
+    kind, absolute = ctypes.c_int(), ctypes.c_int()
+    call("PCJacobiGetType", _pointer(pc), ctypes.byref(kind))
+    call("PCJacobiGetUseAbs", _pointer(pc), ctypes.byref(absolute))
+    return kind.value == 0 and not absolute.value
+
+
 def has_operators(ksp: PETSc.KSP) -> bool:
     """Whether a KSP has been given its matrices; asked for them before, PETSc makes empty ones."""
     found = [ctypes.c_int() for _ in range(2)]

@@ -80,10 +80,14 @@ class JacobianContext(ShellMatrix):
     def getDiagonal(self, mat, diagonal) -> None:
         """diagonal = diag(J). Raises SolveError for a vector of another size, which PETSc lets pass."""
         require_rows(mat, diagonal)
-        callback = self.operator.arrays.callback(f"{self.name} diagonal")
-        with stages.event("Diagonal", self._diagonal_flops), callback, self.access.write(diagonal) as out:
-            self._diagonal(out)
+        with self.operator.arrays.callback(f"{self.name} diagonal"), self.access.write(diagonal) as out:
+            self.diagonal(out)
         diagonal.scale(self.factor)
+
+    def diagonal(self, out) -> None:
+        """out = the diagonal, a buffer, without the factor. Collective."""
+        with stages.event("Diagonal", self._diagonal_flops):
+            self._diagonal(out)
 
     @property
     def _diagonal_flops(self) -> int:

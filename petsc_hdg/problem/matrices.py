@@ -51,9 +51,8 @@ def callbacks(problem) -> Callbacks:
 
 
 def derivative(problem) -> str:
-    """What `derivative_kind` says of the physics of hybridizable DG, whose preconditioner that settles."""
-    is_trace = issubclass(problem.scheme, HybridizedDG)
-    return derivative_kind(problem.physics, problem.mesh.dim) if is_trace else "other"
+    """What `derivative_kind` says of the physics, which settles the preconditioner of other schemes than polytopic."""
+    return "other" if issubclass(problem.scheme, PolytopicDG) else derivative_kind(problem.physics, problem.mesh.dim)
 
 
 def view(problem) -> list[str]:

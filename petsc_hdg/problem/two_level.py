@@ -15,7 +15,7 @@ from ..krylov.level_bounds import LevelBounds
 from ..mesh.petsc_c import set_passive_dm
 from ..operators import ConformingSubspace
 from ..operators.cell_blocks import CellBlocks
-from ..options import defaults_in_database
+from ..options import any_given, defaults_in_database
 from . import direct, methods
 from .coarse_solvers import CoarseSolvers
 from .null_space import set_near_nullspace
@@ -52,13 +52,14 @@ def conforming_subspace(problem) -> ConformingSubspace | None:
 
 
 def is_diffusive(problem, symmetric: bool) -> bool:
-    """Whether smoothers of symmetric matrices suit the matrix."""
-    return symmetric or problem.derivative == "diffusive"
+    """Whether smoothers of symmetric matrices suit the matrix: not where CG has found it indefinite."""
+    kept = problem.derivative == "symmetric" and not problem.is_condensed
+    return symmetric or problem.derivative == "diffusive" or kept
 
 
 def krylov(problem, symmetric: bool) -> str:
     """The Krylov method: the smoother of nonsymmetric matrices is GMRES, so that the one outside must be flexible."""
-    return "cg" if symmetric else "gmres" if is_diffusive(problem, symmetric) else "fgmres"
+    return "cg" if symmetric else "gmres" if is_diffusive(problem, symmetric) and problem.is_condensed else "fgmres"
 
 
 def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
@@ -72,7 +73,7 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     set_passive_dm(coarse, conforming.discretization.dm)  # which SNES restricts states to
     coarse.setOperators(conforming.mat)
     coarse.setType("preonly")
-    direct.set_type_or(problem, coarse.getPC(), conforming.mat, "gamg")
+    _set_coarse_solver(problem, coarse.getPC(), conforming.mat, symmetric)
     with defaults_in_database(coarse.getOptionsPrefix() or "", COARSE, unless="pc_type"):
         coarse.setFromOptions()
     set_smoother(problem, pc.getMGSmoother(1), symmetric)
@@ -82,6 +83,16 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     if conforming.solvers is None:
         conforming.solvers = CoarseSolvers(problem, setting_up)
     conforming.solvers.add(coarse)
+
+
+def _set_coarse_solver(problem, pc: PETSc.PC, mat: PETSc.Mat, symmetric: bool) -> None:
+    """A direct solver of small matrices; else multigrid, on the device where its smoothers suit the matrix and no
+    option of GAMG is given."""
+    tuned = any_given(pc.getOptionsPrefix() or "", "pc_gamg_")
+    on_device = problem.comm.size == 1 and is_diffusive(problem, symmetric) and not tuned
+    direct.set_type_or(problem, pc, mat, "python" if on_device else "gamg")
+    if pc.getType() == "python":
+        pc.setPythonType("petsc_hdg.AMG")
 
 
 def set_smoother(problem, smoother: PETSc.KSP, symmetric: bool) -> None:
@@ -124,3 +135,7 @@ def change(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     if pc.getType() == "mg":
         set_smoother(problem, pc.getMGSmoother(1), symmetric)
         pc.getMGSmoother(1).setFromOptions()
+        coarse = pc.getMGCoarseSolve()
+        _set_coarse_solver(problem, coarse.getPC(), problem.callbacks.conforming.mat, symmetric)
+        with defaults_in_database(coarse.getOptionsPrefix() or "", COARSE, unless="pc_type"):
+            coarse.setFromOptions()

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from mpi4py import MPI
 from petsc4py import PETSc
 from petsc_options import petsc_options
 from sample_meshes import box_mesh
 from sample_physics import smooth_poisson
 
 import petsc_hdg
-from petsc_hdg.krylov import eigenvalues, level_bounds
+from petsc_hdg.device import Arrays, Device
+from petsc_hdg.krylov import level_bounds
 from petsc_hdg.krylov.level_bounds import LevelBounds
 from petsc_hdg.krylov.multigrid_view import chebyshev_bounds, described
+from petsc_hdg.krylov.vectors import Vectors
 from petsc_hdg.options import Options
 from petsc_hdg.problem import Problem
 
@@ -77,11 +80,20 @@ def test_bounds_of_the_fine_of_two_levels_are_petscs(backend, degree, cell, monk
     assert bounds == pytest.approx(wanted, rel=2e-6) and norm == pytest.approx(size, rel=1e-6)
 
 
-def test_noise_does_not_depend_on_ranks_and_parts(monkeypatch):
-    whole = eigenvalues.noise(0, 1000)
-    assert len(np.unique(whole)) == 1000 and -1.08 < whole.min() < -1 and 1 < whole.max() < 1.08
-    monkeypatch.setattr(eigenvalues, "CHUNK", 7)
-    np.testing.assert_array_equal(np.concatenate([eigenvalues.noise(0, 300), eigenvalues.noise(300, 700)]), whole)
+def test_noise_is_the_hash_of_petsc_and_does_not_depend_on_ranks():
+    arrays = Arrays(Device.select("any"))
+
+    def noise(first: int, count: int) -> np.ndarray:
+        vectors = Vectors(arrays, count, MPI.COMM_SELF)
+        vectors.run("noise", np.uint32(first), vectors.buffer("w"))
+        return arrays.to_host(vectors.buffer("w"), count)
+
+    x = np.arange(1000, dtype=np.uint32)
+    for _ in range(2):
+        x = ((x >> np.uint32(16)) ^ x) * np.uint32(0x45D9F3B)
+    expected = (((x >> np.uint32(16)) ^ x).astype(np.int64) - 2147483648) * 5e-10
+    np.testing.assert_array_equal(noise(0, 1000), expected)
+    np.testing.assert_array_equal(np.concatenate([noise(0, 300), noise(300, 700)]), expected)
 
 
 def test_bounds_follow_coefficients():

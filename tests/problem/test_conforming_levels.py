@@ -130,7 +130,7 @@ def test_gamg_knows_a_symmetric_coarse_matrix(wind, symmetric):
 def test_one_rank_multiplies_coarse_matrices_by_two_products():
     found = []
     for given in ({}, {"matptap_via": "scalable"}):
-        with petsc_options(**given):
+        with petsc_options(mg_coarse_pc_gamg_type="agg", **given):
             problem = problem_of("cg_gpu", 2, faces=(24, 24))
             with smoothing(problem, problem.snes):
                 found.append(PETSc.Options().getString("matptap_via"))

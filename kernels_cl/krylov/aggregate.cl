@@ -1,0 +1,236 @@
+// Smoothed aggregation (Vanek, Mandel and Brezina 1996): strong couplings of the nodes of a matrix, aggregates around a maximal
+// independent set at distance two (Bell, Dalton and Olson 2012), and the prolongator from near-null vectors.
+//
+// A node is a row of blocks [SIZE, SIZE]. Laid behind block_rows.cl, whose row_of and place_of it uses.
+//
+// needs: GROUP SIZE MODES REAL_BYTES
+//
+// Sizes
+//   SIZE   numbers of a node;  MODES  near-null vectors
+// Arrays
+//   starts [node + 1], columns [block], values [block, SIZE, SIZE]  the matrix
+//   scale    [node]   norm of the diagonal block;  inverse [node, SIZE] one over the diagonal
+//   weight   [block]  strength of a coupling, 0 of weak ones and of the diagonal block
+//   state    [node]   2 of a root, 1 undecided, 0 else in the highest bits, below them what decides between equals
+//   roots    [node + 1]  number of roots before a node;  numbers [node] aggregate, -1 of none
+
+#define ROOT 2ul
+#define OPEN 1ul
+#define KIND(state) ((state) >> 62)
+#define ENOUGH 0.2f  // couplings to nodes without an aggregate, of all, from which a node may be a root of the second choice
+#define ALONE 0.1  // coupling over the diagonal, summed over a row, up to which Jacobi's iteration solves it
+
+static real norm_square(__global const real *block)
+{
+  real sum = 0;
+  for (int i = 0; i < SIZE * SIZE; ++i) sum += block[i] * block[i];
+  return sum;
+}
+
+static ulong open_state(int node)
+{
+  uint hash = (uint)node;
+  for (int turn = 0; turn < 2; ++turn) hash = ((hash >> 16) ^ hash) * 0x45d9f3bu;
+  hash = (hash >> 16) ^ hash;
+  return OPEN << 62 | (ulong)(hash & 0x3fffffffu) << 32 | (uint)node;
+}
+
+KERNEL(GROUP) void aggregate_diagonal(int nodes, __global const int *starts, __global const int *columns,
+                                      __global const real *values, __global real *scale, __global real *inverse)
+{
+  const int node = get_global_id(0);
+  if (node >= nodes) return;
+  const int place = place_of(node, starts[node], starts[node + 1], columns);
+  const int here = place < starts[node + 1] && columns[place] == node;
+  scale[node] = here ? sqrt(norm_square(values + place * (SIZE * SIZE))) : 0;
+  for (int i = 0; i < SIZE; ++i) {
+    const real entry = here ? values[place * (SIZE * SIZE) + i * (SIZE + 1)] : 0;
+    inverse[node * SIZE + i] = entry == 0 ? 1 : 1 / entry;
+  }
+}
+
+// Weights, and the states before the first round; a node of rows that Jacobi's iteration solves belongs to no aggregate.
+KERNEL(GROUP) void aggregate_strength(int nodes, __global const int *starts, __global const int *columns,
+                                      __global const real *values, __global const real *scale,
+                                      __global const real *inverse, real threshold, __global float *weight,
+                                      __global ulong *state)
+{
+  const int node = get_global_id(0);
+  if (node >= nodes) return;
+  real sums[SIZE];
+  for (int i = 0; i < SIZE; ++i) sums[i] = 0;
+  int strong = 0;
+  for (int k = starts[node]; k < starts[node + 1]; ++k) {
+    const int other = columns[k];
+    for (int i = 0; i < SIZE; ++i)
+      for (int j = 0; j < SIZE; ++j)
+        if (other != node || i != j) sums[i] += fabs(values[(k * SIZE + i) * SIZE + j]);
+    weight[k] = 0;
+    if (other == node) continue;
+    real square = norm_square(values + k * (SIZE * SIZE));
+    const int end = starts[other + 1], back = place_of(node, starts[other], end, columns);
+    if (back < end && columns[back] == node) square = fmax(square, norm_square(values + back * (SIZE * SIZE)));
+    const real product = scale[node] * scale[other];
+    if (square > threshold * threshold * product && square > 0) weight[k] = (float)(product > 0 ? square / product : 1);
+    strong |= weight[k] > 0;
+  }
+  int alone = 1;
+  for (int i = 0; i < SIZE; ++i) alone &= sums[i] <= (real)ALONE * fabs(1 / inverse[node * SIZE + i]);
+  state[node] = alone && !strong ? 0 : open_state(node);
+}
+
+// The states before the second choice of roots, among nodes that have no aggregate and enough couplings to such nodes.
+KERNEL(GROUP) void aggregate_reopen(int nodes, __global const int *starts, __global const int *columns,
+                                    __global const float *weight, __global const int *numbers, __global ulong *state)
+{
+  const int node = get_global_id(0);
+  if (node >= nodes) return;
+  int strong = 0, without = 0;
+  for (int k = starts[node]; k < starts[node + 1]; ++k) {
+    strong += weight[k] > 0;
+    without += weight[k] > 0 && numbers[columns[k]] < 0;
+  }
+  state[node] = numbers[node] < 0 && without >= ENOUGH * strong && without > 0 ? open_state(node) : 0;
+}
+
+// Couplings that are strong in one of two sets of weights and weak in the other.
+KERNEL(GROUP) void aggregate_changes(int blocks, __global const float *before, __global const float *now,
+                                     __global int *changes)
+{
+  const int entry = get_global_id(0);
+  if (entry < blocks && (before[entry] > 0) != (now[entry] > 0)) atomic_inc(changes);
+}
+
+KERNEL(GROUP) void aggregate_largest(int nodes, __global const int *starts, __global const int *columns,
+                                     __global const float *weight, __global const ulong *given, __global ulong *found)
+{
+  const int node = get_global_id(0);
+  if (node >= nodes) return;
+  ulong most = given[node];
+  for (int k = starts[node]; k < starts[node + 1]; ++k)
+    if (weight[k] > 0) most = max(most, given[columns[k]]);
+  found[node] = most;
+}
+
+// One round: a node that is the largest within two couplings becomes a root, one that sees a root there none.
+KERNEL(GROUP) void aggregate_decide(int nodes, __global const ulong *largest, __global ulong *state,
+                                    __global int *undecided)
+{
+  const int node = get_global_id(0);
+  if (node >= nodes || KIND(state[node]) != OPEN) return;
+  if (largest[node] == state[node]) state[node] = ROOT << 62 | (state[node] & 0x3ffffffffffffffful);
+  else if (KIND(largest[node]) == ROOT) state[node] = (uint)node;
+  else undecided[0] = 1;
+}
+
+KERNEL(GROUP) void aggregate_roots(int nodes, __global const ulong *state, __global int *is_root)
+{
+  const int node = get_global_id(0);
+  if (node < nodes) is_root[node] = KIND(state[node]) == ROOT;
+}
+
+// Roots found an aggregate, which the nodes join that have none and are coupled to a root, each to the strongest.
+KERNEL(GROUP) void aggregate_begin(int nodes, __global const int *starts, __global const int *columns,
+                                   __global const float *weight, __global const ulong *state,
+                                   __global const int *roots, __global int *numbers)
+{
+  const int node = get_global_id(0);
+  if (node >= nodes || numbers[node] >= 0) return;
+  int number = -1;
+  float most = 0;
+  for (int k = starts[node]; k < starts[node + 1]; ++k)
+    if (weight[k] > most && KIND(state[columns[k]]) == ROOT) most = weight[k], number = roots[columns[k]];
+  numbers[node] = KIND(state[node]) == ROOT ? roots[node] : number;
+}
+
+// Nodes without an aggregate join that of their strongest coupling.
+KERNEL(GROUP) void aggregate_join(int nodes, __global const int *starts, __global const int *columns,
+                                  __global const float *weight, __global const int *given, __global int *numbers)
+{
+  const int node = get_global_id(0);
+  if (node >= nodes) return;
+  int number = given[node];
+  float most = 0;
+  if (number < 0)
+    for (int k = starts[node]; k < starts[node + 1]; ++k)
+      if (weight[k] > most && given[columns[k]] >= 0) most = weight[k], number = given[columns[k]];
+  numbers[node] = number;
+}
+
+// Prolongator ------------------------------------------------------------------------------------------------------
+
+// Near-null vectors [node, SIZE, MODES] orthonormal in each aggregate: blocks [SIZE, MODES] of the tentative prolongator, and
+// those of the level below [aggregate, MODES, MODES]. A vector that depends on those before it is left out: zero.
+KERNEL(GROUP) void aggregate_tentative(int aggregates, __global const int *member_starts, __global const int *members,
+                                       __global const int *places, __global const real *modes, __global real *values,
+                                       __global real *below)
+{
+  const int aggregate = get_global_id(0);
+  if (aggregate >= aggregates) return;
+  const int begin = member_starts[aggregate], end = member_starts[aggregate + 1];
+  __global real *triangle = below + aggregate * (MODES * MODES);
+  for (int i = 0; i < MODES * MODES; ++i) triangle[i] = 0;
+  for (int c = 0; c < MODES; ++c) {
+    real before = 0, after = 0;
+    for (int k = begin; k < end; ++k)
+      for (int i = 0; i < SIZE; ++i) {
+        const real value = modes[(members[k] * SIZE + i) * MODES + c];
+        values[(places[k] * SIZE + i) * MODES + c] = value;
+        before += value * value;
+      }
+    for (int turn = 0; turn < 2; ++turn)  // twice is enough
+      for (int d = 0; d < c; ++d) {
+        real dot = 0;
+        for (int k = begin; k < end; ++k)
+          for (int i = 0; i < SIZE; ++i) {
+            const int row = (places[k] * SIZE + i) * MODES;
+            dot += values[row + c] * values[row + d];
+          }
+        triangle[d * MODES + c] += dot;
+        for (int k = begin; k < end; ++k)
+          for (int i = 0; i < SIZE; ++i) {
+            const int row = (places[k] * SIZE + i) * MODES;
+            values[row + c] -= dot * values[row + d];
+          }
+      }
+    for (int k = begin; k < end; ++k)
+      for (int i = 0; i < SIZE; ++i) {
+        const real value = values[(places[k] * SIZE + i) * MODES + c];
+        after += value * value;
+      }
+    const int kept = after > (real)1e4 * REAL_EPSILON * REAL_EPSILON * before && after > (real)1e-16 * before;
+    triangle[c * MODES + c] = kept ? sqrt(after) : 0;
+    const real factor = kept ? 1 / sqrt(after) : 0;
+    for (int k = begin; k < end; ++k)
+      for (int i = 0; i < SIZE; ++i) values[(places[k] * SIZE + i) * MODES + c] *= factor;
+  }
+}
+
+// P = T - omega D^-1 (A T), given A T in P; a row of T has one block or none.
+KERNEL(GROUP) void aggregate_smooth(int blocks, int nodes, __global const int *starts, __global const int *columns,
+                                    __global const int *t_starts, __global const int *t_columns,
+                                    __global const real *t, __global const real *inverse, real omega,
+                                    __global real *values)
+{
+  const int entry = get_global_id(0);
+  if (entry >= blocks) return;
+  const int node = row_of(entry, nodes, starts), place = t_starts[node];
+  const int here = place < t_starts[node + 1] && t_columns[place] == columns[entry];
+  for (int i = 0; i < SIZE; ++i)
+    for (int j = 0; j < MODES; ++j) {
+      const int at = (entry * SIZE + i) * MODES + j;
+      values[at] = (here ? t[(place * SIZE + i) * MODES + j] : 0) - omega * inverse[node * SIZE + i] * values[at];
+    }
+}
+
+// Rows of zeros, of vectors that were left out, get a one on the diagonal.
+KERNEL(GROUP) void aggregate_mend(int nodes, __global const int *starts, __global const int *columns,
+                                  __global real *values)
+{
+  const int node = get_global_id(0);
+  if (node >= nodes) return;
+  const int place = place_of(node, starts[node], starts[node + 1], columns);
+  if (place == starts[node + 1] || columns[place] != node) return;
+  for (int i = 0; i < SIZE; ++i)
+    if (values[place * (SIZE * SIZE) + i * (SIZE + 1)] == 0) values[place * (SIZE * SIZE) + i * (SIZE + 1)] = 1;
+}

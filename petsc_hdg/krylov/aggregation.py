@@ -1,0 +1,113 @@
+"""Smoothed aggregation on the device of one rank: aggregates of nodes, prolongators, matrices of levels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .block_rows import SOURCE, BlockKernels, BlockRows, Product, Transpose, starts_of
+
+STALE = 0.02  # part of couplings that have become strong or weak, above which aggregates are made anew
+MOST_ROUNDS = 200  # of the maximal independent set; some ten are enough
+
+
+class Aggregates:
+    """Aggregates of the nodes of a matrix, at its values of now.
+
+    numbers  buffer [node]: aggregate, -1 of nodes that belong to none;  count: of aggregates
+    inverse  buffer [node, size]: one over the diagonal, as of the last `measure`
+    """
+
+    def __init__(self, matrix: BlockRows, threshold: float):
+        self._matrix, self._threshold, arrays = matrix, threshold, matrix.arrays
+        self._nodes, size = matrix.num_rows, matrix.shape[0]
+        self._kernels = BlockKernels(arrays, (SOURCE, "aggregate.cl"), SIZE=size, MODES=1)
+        self._scale, self.inverse = arrays.empty(self._nodes), arrays.empty(self._nodes * size)
+        self._weight, self._now = (arrays.empty(matrix.count, np.float32) for _ in range(2))
+        self._state, self._near, self._far = (arrays.empty(self._nodes, np.uint64) for _ in range(3))
+        self._flag = arrays.zeros(1, np.int32)
+        self.measure()
+        self._weight, self._now = self._now, self._weight
+        given = arrays.empty(self._nodes, np.int32)
+        arrays.fill(given, 255)
+        self.count = self._begin(given, 0)
+        self._run("reopen", *matrix.pattern, self._weight, given, self._state)
+        self.count = self._begin(given, self.count)
+        self.numbers = arrays.empty(self._nodes, np.int32)
+        self._run("join", *matrix.pattern, self._weight, given, self.numbers)
+
+    def measure(self) -> None:
+        """Diagonal and strengths of the present values."""
+        matrix = self._matrix
+        self._run("diagonal", *matrix.all, self._scale, self.inverse)
+        self._run("strength", *matrix.all, self._scale, self.inverse, float(self._threshold), self._now, self._state)
+
+    def serve(self) -> bool:
+        """Whether the strong couplings, as of the last `measure`, are still those that the aggregates were made of."""
+        count = self._matrix.count
+        self._matrix.arrays.fill(self._flag)
+        self._kernels.run("aggregate_changes", count, count, self._weight, self._now, self._flag)
+        return self._flagged() <= STALE * count
+
+    def _find_roots(self) -> None:
+        pattern, arrays = self._matrix.pattern, self._matrix.arrays
+        for _ in range(MOST_ROUNDS):
+            self._run("largest", *pattern, self._weight, self._state, self._near)
+            self._run("largest", *pattern, self._weight, self._near, self._far)
+            arrays.fill(self._flag)
+            self._run("decide", self._far, self._state, self._flag)
+            if not self._flagged():
+                return
+
+    def _begin(self, numbers, first: int) -> int:
+        """Aggregates, counted from `first`, around roots that are chosen now among open nodes; how many there are."""
+        self._find_roots()
+        arrays, is_root = self._matrix.arrays, self._matrix.arrays.empty(self._nodes, np.int32)
+        self._run("roots", self._state, is_root)
+        roots = first + starts_of(arrays, is_root, self._nodes)
+        before = arrays.to_device(roots, "matrices")
+        self._run("begin", *self._matrix.pattern, self._weight, self._state, before, numbers)
+        return int(roots[-1])
+
+    def _run(self, name: str, *arguments) -> None:
+        self._kernels.run(f"aggregate_{name}", self._nodes, self._nodes, *arguments)
+
+    def _flagged(self) -> int:
+        return int(self._matrix.arrays.to_host(self._flag, 1, np.int32, "matrices")[0])
+
+
+class Coarsening:
+    """The next coarser level of a matrix: `prolongator`, `restriction`, `matrix`, and its near-null vectors `modes`.
+
+    modes: buffer [node, size, num_modes] of near-null vectors of the matrix.
+    """
+
+    def __init__(self, matrix: BlockRows, aggregates: Aggregates, modes, num_modes: int):
+        self._aggregates, arrays = aggregates, matrix.arrays
+        size = matrix.shape[0]
+        numbers = arrays.to_host(aggregates.numbers, matrix.num_rows, np.int32, "matrices")
+        starts = np.concatenate([[0], np.cumsum(numbers >= 0)])
+        columns = arrays.to_device(numbers[numbers >= 0], "matrices")
+        self._tentative = BlockRows(arrays, (size, num_modes), aggregates.count, starts, columns)
+        members = Transpose(self._tentative)
+        self._kernels = BlockKernels(arrays, (SOURCE, "aggregate.cl"), SIZE=size, MODES=num_modes)
+        self.modes = arrays.empty(aggregates.count * num_modes**2)
+        given = *members.result.pattern, members.source, modes, self._tentative.values, self.modes
+        self._kernels.run("aggregate_tentative", aggregates.count, aggregates.count, *given)
+        self._smoothed = Product(matrix, self._tentative)
+        self._transpose = Transpose(self._smoothed.result)
+        self.prolongator, self.restriction = self._smoothed.result, self._transpose.result
+        self._applied = Product(matrix, self.prolongator)
+        self._galerkin = Product(self.restriction, self._applied.result)
+        self.matrix = self._galerkin.result
+        self._below = BlockKernels(arrays, (SOURCE, "aggregate.cl"), SIZE=num_modes, MODES=num_modes)
+
+    def update(self, omega: float) -> None:
+        """P = T - ω D⁻¹ A T, its transpose, and Pᵀ A P, of the present values."""
+        smoothed, t, coarse = self.prolongator, self._tentative, self.matrix
+        self._smoothed.update()
+        sizes = smoothed.count, smoothed.num_rows
+        given = *smoothed.pattern, *t.all, self._aggregates.inverse, float(omega), smoothed.values
+        self._kernels.run("aggregate_smooth", smoothed.count, *sizes, *given)
+        for each in (self._transpose, self._applied, self._galerkin):
+            each.update()
+        self._below.run("aggregate_mend", coarse.num_rows, coarse.num_rows, *coarse.all)

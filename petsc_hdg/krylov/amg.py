@@ -1,0 +1,220 @@
+"""Algebraic multigrid by smoothed aggregation (Vanek, Mandel and Brezina 1996), set up and applied on the device."""
+
+from __future__ import annotations
+
+import numpy as np
+from petsc4py import PETSc
+
+from ..errors import SolveError, collectively
+from ..lifetimes import Context
+from ..options import Options, given_numbers
+from ..stages import event
+from .aggregation import Aggregates, Coarsening
+from .block_rows import BlockRows, Collected
+from .dense_matrix import DenseMatrix
+from .eigenvalues import extreme_eigenvalues
+from .level_bounds import LOWER, STEPS, UPPER, Product
+from .multigrid import MOST_INVERSE, Multigrid
+from .operation import Operation
+from .places import arrays_of
+from .preconditioners import MAKERS
+from .sell_matrix import SellMatrix, is_assembled, rows_of
+from .smoothers import Smoother, chebyshev_steps
+from .vectors import Vectors
+
+DAMPING = 1.4  # of the prolongator's smoother, over the largest eigenvalue: GAMG's
+SMALLEST_FALL = 0.7  # unknowns of a level over those of the finer one, above which coarsening ends
+LONG = 10  # Chebyshev steps in the place of a factorization where a large coarsest level stays
+
+
+class AMG(Context):
+    """A PC for AIJ and BAIJ matrices of one rank: -pc_type python -pc_python_type petsc_hdg.AMG.
+
+    A cycle is symmetric where the matrix is, so that conjugate gradients take it. Near-null vectors are those of the
+    matrix, else constants of each unknown of its blocks. Patterns and aggregates are kept while the matrix has the same
+    pattern and its strong couplings stay so; all values are computed anew.
+
+    -pc_amg_threshold 0.02         |a_ij| / √(a_ii a_jj) up to which a coupling is weak
+    -pc_amg_coarse_eq_limit 500    unknowns of the coarsest level, which is inverted
+    -pc_amg_smooths 2              Chebyshev steps with Jacobi before and after the coarse correction
+    """
+
+    def __init__(self):
+        self.threshold, self.limit, self.smooths = 0.02, 500, 2
+        self.cycle: _Cycle | None = None
+
+    def destroy(self, pc) -> None:
+        """The PC is going."""
+        super().destroy(pc)
+        self.cycle = None
+
+    def setFromOptions(self, pc) -> None:
+        """Read the options. Raises OptionError."""
+        prefix = pc.getOptionsPrefix() or ""
+        (self.threshold,) = given_numbers(prefix, "pc_amg_threshold", (self.threshold,), least=0)
+        (self.limit,) = given_numbers(prefix, "pc_amg_coarse_eq_limit", (self.limit,), least=1)
+        (self.smooths,) = given_numbers(prefix, "pc_amg_smooths", (self.smooths,), least=1)
+
+    def setUp(self, pc) -> None:
+        """Compute all levels of the matrix as it is now. Collective."""
+        mat = pc.getOperators()[1]
+        with collectively(pc.comm.tompi4py()):
+            if pc.comm.size > 1:
+                raise SolveError(f"petsc_hdg.AMG was given a matrix of {pc.comm.size} ranks, it takes one: use gamg")
+            if not is_assembled(mat):
+                raise SolveError(
+                    f"petsc_hdg.AMG was given a matrix of type {mat.getType()}, it takes an assembled one: use aij"
+                )
+        with event("AmgSetUp"):
+            rows = rows_of(mat)
+            if self.cycle is None or not self.cycle.fits(mat, rows):
+                vectors = Vectors(arrays_of(pc, mat.createVecLeft()), mat.getLocalSize()[0], pc.comm.tompi4py())
+                precision = Options.from_petsc(pc.getOptionsPrefix()).pmat_precision
+                self.cycle = _Cycle(self, mat, rows, vectors, precision)
+            self.cycle.update(rows)
+
+    def apply(self, pc, x, y) -> None:
+        """y = a cycle from zero for x. Collective."""
+        access = self.cycle.vectors.access
+        with access.read(x) as given, access.write(y) as out:
+            self.cycle.apply(given, out)
+
+    def view(self, pc, viewer) -> None:
+        """Say how many unknowns levels have."""
+        note = "not set up yet" if self.cycle is None else self.cycle.note
+        viewer.printfASCII(f"  petsc_hdg.AMG: {note}\n")
+
+
+class _Cycle(Multigrid):
+    """The levels of a matrix, whose patterns and aggregates come with the first values that `update` is given."""
+
+    def __init__(self, choice: AMG, mat, rows: tuple, vectors: Vectors, precision: str):
+        super().__init__(vectors)
+        self.vectors, self._choice, self._precision = vectors, choice, precision
+        self._size = mat.getBlockSize()
+        self._pattern = tuple(map(np.copy, rows[:2]))
+        self._finest = Collected(vectors.arrays, rows, self._size)
+        self._modes = _near_null_vectors(mat, self._size)
+
+    def fits(self, mat, rows: tuple) -> bool:
+        """Whether rows have the pattern of these levels."""
+        return mat.getBlockSize() == self._size and all(map(np.array_equal, self._pattern, rows[:2]))
+
+    def update(self, rows: tuple) -> None:
+        """Levels of the values of rows."""
+        self._finest.update(rows)
+        if not self.levels or not all(level.update(keep=True) for level in reversed(self.levels)):
+            self._build()
+        last = self.levels[0].coarsening.matrix if self.levels else self._finest.result
+        self.coarse = self._coarsest(last)
+        self.forget()
+        sizes = [last.num_rows * last.shape[0], *(level.total for level in self.levels)]
+        self.note = "smoothed aggregation on the device, unknowns of its levels " + ", ".join(map(str, sizes))
+
+    def _build(self) -> None:
+        matrix, modes = self._finest.result, self.vectors.arrays.to_device(self._modes, "near-null vectors")
+        self.levels, count = [], self._modes.shape[1]
+        while matrix.num_rows * matrix.shape[0] > self._choice.limit:
+            aggregates = Aggregates(matrix, self._choice.threshold)
+            if not 0 < aggregates.count * count <= SMALLEST_FALL * matrix.num_rows * matrix.shape[0]:
+                return
+            coarsening = Coarsening(matrix, aggregates, modes, count)
+            level = _Level(matrix, aggregates, coarsening, self.vectors, self._precision, self._choice.smooths)
+            level.update(keep=False)
+            self.levels.insert(0, level)
+            matrix, modes = coarsening.matrix, coarsening.modes
+
+    def _coarsest(self, matrix: BlockRows):
+        """The inverse of the matrix, or smoothing where it is too large for that."""
+        if matrix.num_rows * matrix.shape[0] <= max(self._choice.limit, MOST_INVERSE):
+            dense = matrix.dense()
+            try:
+                return DenseMatrix(np.linalg.inv(dense), matrix.arrays)
+            except np.linalg.LinAlgError:
+                return DenseMatrix(np.linalg.pinv(dense), matrix.arrays)
+        return _Relaxation(matrix, Aggregates(matrix, self._choice.threshold).inverse, self.vectors, self._precision)
+
+
+class _Level:
+    """A level above the coarsest (see Multigrid), with its set-up; `largest` is an estimate of D⁻¹ A's eigenvalues."""
+
+    def __init__(self, matrix: BlockRows, aggregates, coarsening, finest: Vectors, precision: str, smooths: int):
+        self._matrix, self._aggregates, self.coarsening, self._smooths = matrix, aggregates, coarsening, smooths
+        arrays, self.total = finest.arrays, matrix.num_rows * matrix.shape[0]
+        self._vectors = Vectors(arrays, self.total, finest.comm)
+        given = matrix, coarsening.prolongator, coarsening.restriction
+        self.operator, self.interpolation, self.restriction = (SellMatrix.of_blocks(each, precision) for each in given)
+        below = self.interpolation.num_owned
+        self.r, self.below_b, self.below_x = map(arrays.zeros, (self.total, below, below))
+
+    def update(self, keep: bool) -> bool:
+        """The next coarser matrix, transfers and smoother of the matrix's present values, if the aggregates still serve
+        or are not to be kept; whether they are computed."""
+        aggregates, coarsening = self._aggregates, self.coarsening
+        if keep:
+            aggregates.measure()
+            if not aggregates.serve():
+                return False
+        self.operator.take(self._matrix)
+        diagonal = _Diagonal(aggregates.inverse, self._vectors)
+        self.largest = largest = largest_eigenvalue(self.operator, diagonal, self._vectors)
+        coarsening.update(DAMPING / largest)
+        self.interpolation.take(coarsening.prolongator)
+        self.restriction.take(coarsening.restriction)
+        steps = chebyshev_steps(LOWER * largest, UPPER * largest, self._smooths)
+        self.smoother = Smoother(self.operator, diagonal, self._vectors, steps)
+        return True
+
+
+class _Relaxation:
+    """What solves, roughly, on a coarsest level that is large: such matrices have little coupling."""
+
+    def __init__(self, matrix: BlockRows, inverse, finest: Vectors, precision: str):
+        vectors = Vectors(finest.arrays, matrix.num_rows * matrix.shape[0], finest.comm)
+        operator, diagonal = SellMatrix.of_blocks(matrix, precision), _Diagonal(inverse, vectors)
+        operator.take(matrix)
+        largest = largest_eigenvalue(operator, diagonal, vectors)
+        self._smoother = Smoother(operator, diagonal, vectors, chebyshev_steps(LOWER * largest, UPPER * largest, LONG))
+
+    def apply(self, b, x) -> None:
+        """x = steps from zero for b"""
+        self._smoother.smooth(b, x, zero=True)
+
+
+class _Diagonal:
+    """`apply` of an inverted diagonal."""
+
+    on_device, is_identity, is_diagonal, null_space = True, False, True, None
+
+    def __init__(self, diagonal, vectors: Vectors):
+        self.diagonal, self._vectors = diagonal, vectors
+
+    def apply(self, x, y) -> None:
+        """y = diagonal x"""
+        self._vectors.run("multiply", self.diagonal, x, y)
+
+
+def largest_eigenvalue(operator: SellMatrix, diagonal: _Diagonal, vectors: Vectors) -> float:
+    """Of D⁻¹ A, an estimate from below; 2 where there is none."""
+    found = extreme_eigenvalues(Operation(Product(operator), diagonal, True, vectors), 0, STEPS)[1]
+    return found if np.isfinite(found) and found > 0 else 2.0
+
+
+def _near_null_vectors(mat, size: int) -> np.ndarray:
+    """Near-null vectors [row, vector] of a matrix, constants of each unknown of its blocks where it has none."""
+    vectors = mat.getNearNullSpace().getVecs() if mat.getNearNullSpace().handle else []
+    if vectors:
+        return np.column_stack([vector.getArray(readonly=True) for vector in vectors])
+    return np.tile(np.eye(size), (mat.getLocalSize()[0] // size, 1))
+
+
+def amg_cycle(pc: PETSc.PC, vectors: Vectors) -> _Cycle | None:
+    """For a PC of type python with a context of ours. Collective."""
+    context = pc.getPythonContext() if pc.getType() == PETSc.PC.Type.PYTHON else None
+    if not isinstance(context, AMG):
+        return None
+    pc.setUp()
+    return context.cycle if context.cycle.vectors.device is vectors.device else None
+
+
+MAKERS.append(amg_cycle)

@@ -1,0 +1,236 @@
+"""Smoothed aggregation on the device against dense numpy: patterns, aggregates, prolongators, levels, a whole cycle."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from petsc4py import PETSc
+
+from petsc_hdg.device import Arrays, Device
+from petsc_hdg.errors import OptionError, SolveError, our_error
+from petsc_hdg.krylov.aggregation import Aggregates, Coarsening
+from petsc_hdg.krylov.amg import AMG
+from petsc_hdg.krylov.block_rows import Collected, Product, Transpose
+from petsc_hdg.krylov.smoothers import chebyshev_steps
+
+SIDE = 14
+
+
+@pytest.fixture(scope="module")
+def arrays():
+    return Arrays(Device.select("any"))
+
+
+def laplacian(side: int = SIDE, stretch: float = 1.0) -> np.ndarray:
+    """Five points of a grid with Dirichlet nodes around, the first node's row only its diagonal."""
+    line = 2 * np.eye(side) - np.eye(side, k=1) - np.eye(side, k=-1)
+    dense = np.kron(line, np.eye(side)) + stretch * np.kron(np.eye(side), line)
+    dense[0, 1:] = dense[1:, 0] = 0
+    return dense
+
+
+def lame(side: int = 8) -> np.ndarray:
+    """Two coupled numbers at each node of a grid, some blocks of which lack entries."""
+    coupled = np.kron(laplacian(side), np.eye(2)) + 0.2 * np.kron(laplacian(side), np.diag([1, 0]))
+    skew = np.kron(np.eye(side * side), [[0, 0.05], [0.05, 0]])
+    return coupled + skew
+
+
+def petsc_matrix(dense: np.ndarray, size: int = 1) -> PETSc.Mat:
+    row, column = dense.nonzero()
+    starts = np.searchsorted(row, np.arange(len(dense) + 1)).astype(PETSc.IntType)
+    csr = starts, column.astype(PETSc.IntType), dense[row, column]
+    mat = PETSc.Mat().createAIJ(dense.shape, bsize=size, csr=csr, comm=PETSc.COMM_SELF)
+    return mat
+
+
+def collected(arrays, dense: np.ndarray, size: int):
+    rows = petsc_matrix(dense, size).getValuesCSR()
+    found = Collected(arrays, rows, size)
+    found.update(rows)
+    return found.result
+
+
+def modes_of(size: int, rows: int, count: int) -> np.ndarray:
+    """Near-null vectors [row, vector]: constants of each number of a node, then linear functions."""
+    constants = np.tile(np.eye(size), (rows // size, 1))
+    more = np.random.default_rng(3).uniform(-1, 1, (rows, count - size))
+    return np.hstack([constants, more])
+
+
+@pytest.mark.parametrize(("dense", "size"), [(laplacian(), 1), (lame(), 2)], ids=["numbers", "blocks"])
+def test_blocks_products_and_transposes(arrays, dense, size):
+    a = collected(arrays, dense, size)
+    np.testing.assert_array_equal(a.dense(), dense)
+    square, turned = Product(a, a), Transpose(a)
+    for each in (square, turned):
+        each.update()
+    np.testing.assert_allclose(square.result.dense(), dense @ dense, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(turned.result.dense(), dense.T)
+    columns = arrays.to_host(square.result.columns, square.result.count, np.int32)
+    starts = square.result.starts
+    assert all((np.diff(columns[a:b]) > 0).all() for a, b in zip(starts[:-1], starts[1:], strict=True))
+
+
+def test_products_in_parts_of_rows_have_the_same_pattern(arrays, monkeypatch):
+    a = collected(arrays, laplacian(), 1)
+    whole = Product(a, a).result
+    monkeypatch.setattr("petsc_hdg.krylov.block_rows.MOST_FOUND", 100)
+    parts = Product(a, a).result
+    np.testing.assert_array_equal(parts.starts, whole.starts)
+    told = [arrays.to_host(each.columns, each.count, np.int32) for each in (parts, whole)]
+    np.testing.assert_array_equal(*told)
+
+
+def test_aggregates_follow_strong_couplings(arrays):
+    """Across a grid stretched 1:100 the couplings along one direction alone are strong: aggregates are lines."""
+    a = collected(arrays, laplacian(stretch=100.0), 1)
+    aggregates = Aggregates(a, threshold=0.02)
+    numbers = arrays.to_host(aggregates.numbers, a.num_rows, np.int32)
+    assert numbers[0] == -1  # a row of its diagonal alone
+    assert set(numbers) == {-1, *range(aggregates.count)}
+    line = np.arange(a.num_rows) // SIDE
+    sizes = np.bincount(numbers[1:])
+    assert sizes.max() <= 7 and sizes.min() >= 1
+    for number in range(aggregates.count):
+        members = np.flatnonzero(numbers == number)
+        assert len(set(line[members])) == 1 and (np.diff(members) == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("dense", "size", "count"), [(laplacian(), 1, 1), (lame(), 2, 3), (lame(), 2, 6)], ids=["one", "three", "six"]
+)
+def test_a_coarsening_is_that_of_numpy(arrays, dense, size, count):
+    a = collected(arrays, dense, size)
+    aggregates = Aggregates(a, threshold=0.02)
+    modes, rows = modes_of(size, len(dense), count), len(dense)
+    coarsening = Coarsening(a, aggregates, arrays.to_device(modes), count)
+    coarsening.update(0.6)
+    numbers = np.repeat(arrays.to_host(aggregates.numbers, a.num_rows, np.int32), size)
+    tentative, below = np.zeros((rows, aggregates.count * count)), np.zeros((aggregates.count, count, count))
+    for number in range(aggregates.count):
+        members = numbers == number
+        left = modes[members]
+        for c in range(count):
+            column = left[:, c].copy()
+            for d in range(c):
+                part = tentative[members, number * count + d]
+                below[number, d, c] = part @ column
+                column -= below[number, d, c] * part
+            norm = np.linalg.norm(column)
+            if norm > 1e-8 * np.linalg.norm(left[:, c]):
+                below[number, c, c], tentative[members, number * count + c] = norm, column / norm
+    smoothed = tentative - 0.6 * np.diag(1 / np.diag(dense)) @ dense @ tentative
+    galerkin = smoothed.T @ dense @ smoothed
+    empty = np.abs(galerkin).sum(axis=1) == 0
+    galerkin[empty, empty] = 1
+    np.testing.assert_allclose(coarsening.prolongator.dense(), smoothed, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(coarsening.restriction.dense(), smoothed.T, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(coarsening.matrix.dense(), galerkin, rtol=0, atol=1e-11)
+    told = arrays.to_host(coarsening.modes, below.shape)
+    np.testing.assert_allclose(told, below, rtol=0, atol=1e-11)
+    assert empty.any() == (count == 6)  # an aggregate of two nodes has four numbers
+
+
+def solver(mat, **options) -> PETSc.KSP:
+    ksp = PETSc.KSP().create(PETSc.COMM_SELF)
+    ksp.setOperators(mat)
+    ksp.setType("cg")
+    ksp.setTolerances(rtol=1e-10)
+    pc = ksp.getPC()
+    pc.setType("python")
+    pc.setPythonType("petsc_hdg.AMG")
+    for name, value in options.items():
+        setattr(pc.getPythonContext(), name, value)
+    return ksp
+
+
+def applied(pc, rows: int) -> np.ndarray:
+    """The matrix of a PC."""
+    x, y = pc.getOperators()[0].createVecs()
+    found = np.empty((rows, rows))
+    for k, unit in enumerate(np.eye(rows)):
+        x.setArray(unit)
+        pc.apply(x, y)
+        found[:, k] = y.getArray()
+    return found
+
+
+def test_a_cycle_is_that_of_numpy():
+    """Two levels: smoothing by Chebyshev with Jacobi, the coarse matrix inverted; symmetric and positive definite."""
+    dense = laplacian()
+    ksp = solver(petsc_matrix(dense), limit=60)
+    ksp.setUp()
+    cycle = ksp.getPC().getPythonContext().cycle
+    (level,) = cycle.levels
+    inverse, identity = np.diag(1 / np.diag(dense)), np.eye(len(dense))
+    (_, _, scale), (_, mix, last) = level.smoother.steps
+    first = scale * inverse
+    smoothing = mix * first + last * inverse @ (identity - dense @ first)  # two steps from zero, keep 0 of them
+    left = identity - smoothing @ dense
+    p = level.coarsening.prolongator.dense()
+    correction = identity - p @ np.linalg.solve(level.coarsening.matrix.dense(), p.T @ dense)
+    expected = (identity - left @ correction @ left) @ np.linalg.inv(dense)
+    found = applied(ksp.getPC(), len(dense))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(found, found.T, rtol=0, atol=1e-11)
+    assert np.linalg.eigvalsh((found + found.T) / 2).min() > 0
+    assert level.smoother.steps == chebyshev_steps(*(b * level.largest for b in (0.1, 1.1)), 2)
+
+
+def test_iterations_do_not_grow_and_kept_patterns_give_the_same_bits():
+    counts, b = [], None
+    for side in (20, 40, 80):
+        ksp = solver(petsc_matrix(laplacian(side)), limit=60)
+        x, b = ksp.getOperators()[0].createVecs()
+        b.set(1.0)
+        ksp.solve(b, x)
+        assert ksp.getConvergedReason() > 0
+        counts.append(ksp.getIterationNumber())
+    assert max(counts) <= 14, counts
+    mat, context = ksp.getOperators()[0], ksp.getPC().getPythonContext()
+    levels, first = context.cycle.levels, x.getArray().copy()
+    mat.scale(2.0)
+    ksp.solve(b, x)
+    mat.scale(0.5)
+    ksp.solve(b, x)
+    assert context.cycle.levels is levels  # patterns and aggregates are kept
+    np.testing.assert_array_equal(x.getArray(), first)
+    diagonal = mat.getDiagonal()
+    diagonal.getArray()[800:1600] = 1e6  # couplings become weak
+    mat.setDiagonal(diagonal)
+    ksp.solve(b, x)
+    assert context.cycle.levels is not levels and ksp.getConvergedReason() > 0
+    residual = b.duplicate()
+    mat.mult(x, residual)
+    residual.axpy(-1.0, b)
+    assert residual.norm() < 1e-6 * b.norm()
+
+
+def test_sizes_patterns_and_types_may_change():
+    ksp = solver(petsc_matrix(laplacian()), limit=60)
+    for dense, size in ((laplacian(), 1), (lame(), 2), (laplacian(9), 1), (np.eye(300) * 3, 1)):
+        mat = petsc_matrix(dense, size)
+        ksp.reset()
+        ksp.setOperators(mat.convert("baij", PETSc.Mat()) if size > 1 else mat)
+        x, b = mat.createVecs()
+        b.setArray(dense @ np.arange(len(dense)))
+        ksp.solve(b, x)
+        np.testing.assert_allclose(x.getArray(), np.arange(len(dense)), rtol=0, atol=1e-6 * len(dense))
+
+
+def test_options_and_refusals():
+    ksp = solver(petsc_matrix(laplacian()))
+    PETSc.Options()["amg_pc_amg_threshold"] = -1
+    ksp.setOptionsPrefix("amg_")
+    with pytest.raises((OptionError, PETSc.Error)) as raised:
+        ksp.setFromOptions()
+    assert "-amg_pc_amg_threshold is '-1'; it takes one number, not below 0" in str(our_error(raised.value))
+    del PETSc.Options()["amg_pc_amg_threshold"]
+    pc = PETSc.PC().create(PETSc.COMM_SELF)
+    pc.setType("python")
+    pc.setPythonContext(AMG())
+    pc.setOperators(PETSc.Mat().createPython((9, 9), comm=PETSc.COMM_SELF))
+    with pytest.raises((SolveError, PETSc.Error)) as raised:
+        pc.setUp()
+    assert "it takes an assembled one" in str(our_error(raised.value))
