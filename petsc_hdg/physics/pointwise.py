@@ -15,6 +15,7 @@ from petsc_hdg.errors import PhysicsError
 from petsc_hdg.given import plural, shown
 from petsc_hdg.physics.dependence import Dependence, dependence
 from petsc_hdg.physics.device_text import device_text
+from petsc_hdg.physics.given_dm import auxiliary_of, fields_of
 from petsc_hdg.physics.instance import Instance
 from petsc_hdg.physics.interpreter.check import first_run, run_stabilization
 from petsc_hdg.physics.interpreter.interpret import Interpreter
@@ -41,6 +42,7 @@ class Physics:
     name       used in messages
     stabilization  of hybridizable methods: text that writes tau[c] for each component of all fields from x, n, t, a,
                a_x and constants; or an expression, or a number above 0, for every component
+    degree     of problems that are given none
 
     Raises PhysicsError, naming the function and the line, for what cannot be read, checked or differentiated.
     """
@@ -56,6 +58,7 @@ class Physics:
     name: str = field(default="physics", kw_only=True)
     exact: object = field(default=None, kw_only=True)
     stabilization: object = field(default=None, kw_only=True)
+    degree: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self):
         if not isinstance(self.name, str) or not self.name or any(c in self.name for c in '"\\\n'):
@@ -83,6 +86,19 @@ class Physics:
             where = f"{each.kind} on {each.label}" + (f" from {each.side}" if each.side else "")
             said += [where] if where not in said else []
         return f"<Physics '{self.name}': {'; '.join(said)}>"
+
+    @classmethod
+    def from_dm(cls, dm, f0=None, f1=None, **given) -> Physics:
+        """The physics on the fields of a DM: names, components and degrees of its PetscFE's, and the auxiliary fields
+        of the DM of its auxiliary vector.
+
+        What petsc4py does not show is given as to Physics: functions, constants and boundary conditions; what is given
+        of the rest stands instead of what the DM says. Raises PhysicsError for fields that no scheme has.
+        """
+        known = {} if "fields" in given else fields_of(dm)
+        if "auxiliary" not in given:
+            known["auxiliary"] = auxiliary_of(dm)
+        return cls(**{"f0": f0, "f1": f1, **known, **given})
 
     @property
     def num_components(self) -> int:

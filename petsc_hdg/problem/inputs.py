@@ -21,7 +21,8 @@ def chosen_options(physics, options, prefix: str, defaults: dict) -> Options:
     if not isinstance(physics, Physics):
         raise PhysicsError(f"A problem takes a Physics, and {shown(physics)} is given; fe.Physics makes one")
     if options is None:
-        return Options.from_petsc(prefix, **defaults)
+        degree = {} if physics.degree is None else {"degree": physics.degree}
+        return Options.from_petsc(prefix, **degree | defaults)
     if not isinstance(options, Options):
         raise OptionError(f"A problem takes Options, and {shown(options)} is given; leave them out to have PETSc's")
     options.validate()
