@@ -12,6 +12,7 @@ from petsc4py import PETSc
 
 from ..operators import JointState
 from ..operators.condensed.joint import read_interior, write_interior
+from ..options import is_given
 from . import assembled_instead, direct, first_guess, following, preconditioners
 from .interiors import Interiors
 
@@ -53,22 +54,39 @@ def _solve_condensed(problem, u: PETSc.Vec, goes_on: bool = False) -> None:
     """Solve from u by SNES, or for trace and interior together. Collective.
 
     A state-dependent stabilization is recomputed after each of Newton's first steps, and after each solve until it
-    suits the solution. If the first steps fail, a larger stabilization is used until there is a solution.
+    suits the solution. If the first steps fail, a larger stabilization is used until there is a solution; if what
+    follows them fails, one that is larger than that of the guess, from there.
     """
-    operator, snes = problem.operator, problem.snes
+    operator, snes, guess = problem.operator, problem.snes, u.copy()
     begin = _Begin(snes)
-    with problem.access.read(u) as x:
-        operator.begin(x)
+    _begin_local(problem, u)
     try:
-        if operator.follows_solution and not goes_on and not _approach(problem, u, begin):
+        may_rise, factor = operator.follows_solution and not goes_on, RAISE
+        if may_rise and not _approach(problem, u, begin):
             operator.stabilization.scale(RAISE)
+            factor = RAISE**2
         _solve_once(problem, u, begin)
+        if snes.getConvergedReason() < 0 and may_rise and not is_given(problem.prefix, "snes_max_it"):
+            guess.copy(u)
+            operator.forget_interior()
+            _begin_local(problem, u)
+            operator.stabilization.scale(factor)
+            begin.steps = 0
+            begin.allow(begin.left)
+            _solve_once(problem, u, begin)
         for _ in range(ROUNDS):
             begin.note()
             if snes.getConvergedReason() < 0 or not operator.follows_solution or not _follow(problem, u, begin):
                 break
     finally:
         begin.put_back()
+        guess.destroy()
+
+
+def _begin_local(problem, u: PETSc.Vec) -> None:
+    """Let local problems begin at u. Collective."""
+    with problem.access.read(u) as x:
+        problem.operator.begin(x)
 
 
 def _follow(problem, u: PETSc.Vec, begin: _Begin) -> bool:
@@ -79,7 +97,11 @@ def _follow(problem, u: PETSc.Vec, begin: _Begin) -> bool:
     solution, interior, tau = u.copy(), read_interior(operator, operator.interior), operator.stabilization.values()
     changed = not following.is_settled(problem, u)
     if changed:
-        _run(problem, u, begin)
+        operator.patience = PATIENCE  # there is a solution already
+        try:
+            _run(problem, u, begin)
+        finally:
+            operator.patience = None
         changed = snes.getConvergedReason() >= 0
         if not changed:
             solution.copy(u)

@@ -77,6 +77,36 @@ def test_says_so_where_it_does_not_converge():
         problem(**CASES[0]).solve()
 
 
+COFACTOR = "PetscReal c[4] = {u_x[3], -u_x[2], -u_x[1], u_x[0]};"
+PRESSED = fe.Physics(
+    {"x": 2, "p": 1},
+    f0={"p": "f0[0] = u_x[0]*u_x[3] - u_x[1]*u_x[2] - 1;"},
+    f1={
+        "x": f"{COFACTOR} PetscReal q = u[2] + 3*(u_x[0]*u_x[3] - u_x[1]*u_x[2] - 1);"
+        "for (d = 0; d < 4; ++d) f1[d] = u_x[d] + q*c[d];"
+    },
+    constants={"load": 0.0},
+    boundary=[
+        fe.Dirichlet("left", "g[0] = x[0]; g[1] = x[1];", field="x"),
+        fe.Robin(
+            "right", f"{COFACTOR} for (d = 0; d < 2; ++d) f0[d] = load*(c[2*d]*n[0] + c[2*d + 1]*n[1]);", field="x"
+        ),
+    ],
+    name="an incompressible solid, pressed on a side that turns",
+)
+
+
+def test_larger_stabilization_is_tried_where_newton_fails_and_the_lower_one_given_up_soon():
+    """The place of a point is near that by continuous elements; whose fields are of degree 2 and 1."""
+    mesh = fe.Mesh.box((2, 2), comm=PETSc.COMM_SELF)
+    pressed = fe.Problem(mesh, PRESSED, backend="hdg_gpu", degree=2, check_kernels=False)
+    for load, place in ((0.4, (0.920, 0.493)), (2.0, (0.691, 0.437))):
+        pressed.set_constants(load=load)
+        u = pressed.solve(pressed.interpolate({"x": lambda x: x}))
+        np.testing.assert_allclose(pressed.at(u, [[1.0, 0.5]])["x"][0], place, atol=0.01)
+        assert pressed.newton_iterations <= 60
+
+
 def whole_system(one: fe.Problem, trace: np.ndarray, interior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Matrix and residual of [interiors of the cells, free trace] by the oracle."""
     operator, dofmap = one.operator, one.discretization.dofmap
