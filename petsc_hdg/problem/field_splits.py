@@ -6,11 +6,15 @@ cells of `sipg_gpu`, so the preconditioner is given its splits here.
 
 from __future__ import annotations
 
+import warnings
+from functools import partial
+
 import numpy as np
 from petsc4py import PETSc
 
 from ..discretizations import PolytopicDG
 from ..errors import OptionError
+from ..given import plural
 from ..mesh import petsc_c
 from ..options import given_text, given_truth, is_given
 from .null_space import orthonormal
@@ -95,6 +99,24 @@ def split(problem, ksp: PETSc.KSP) -> None:
             joined = joined.expand(sets[k][1])
         joined.sort()
         pc.setFieldSplitIS((names, joined))
+    ksp.setMonitor(partial(_tell_of_limits, problem))
+
+
+def _tell_of_limits(problem, ksp: PETSc.KSP, step: int, norm: float) -> None:
+    """A monitor that warns, on rank 0, of solvers of splits that stop at PETSc's limit: each step waits for them."""
+    inner = ksp.getPC().getFieldSplitSubKSP() if step else []
+    for prefix, one in ((one.getOptionsPrefix() or "", one) for one in inner):
+        stops = one.getConvergedReason() == PETSc.KSP.ConvergedReason.DIVERGED_MAX_IT
+        if not stops or prefix in problem.told or is_given(prefix, "ksp_max_it"):
+            continue
+        problem.told.add(prefix)
+        if problem.comm.rank == 0:
+            warnings.warn(
+                f"a solver inside of fieldsplit stopped after {plural(one.getIterationNumber(), 'iteration')} without "
+                f"a solution, and each iteration around it waits for that: give another -{prefix}pc_type, or say by "
+                f"-{prefix}ksp_max_it how many are enough, or leave -pc_type out",
+                stacklevel=2,
+            )
 
 
 def _groups(prefix: str, names: list[str]) -> list[tuple[str, list[int]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,24 @@ def test_iterations_of_stokes_flow_do_not_grow(found):
         (coarse, error), (fine, other) = found[name]
         assert fine <= min(most, growth * coarse), (name, found[name])
         assert max(error, other) < 1e-6, (name, found[name])
+
+
+@pytest.mark.parametrize("given", [{}, {"fieldsplit_v_ksp_max_it": 500}], ids=["PETSc's limit", "the user's limit"])
+def test_inner_solvers_that_stop_at_their_limit_are_told(given):
+    """Once, and not where the user has set the limit: here a tolerance that rounding forbids."""
+    inner = {"fieldsplit_v_ksp_type": "richardson", "fieldsplit_v_pc_type": "jacobi", "fieldsplit_v_ksp_rtol": 1e-30}
+    wall = [fe.Dirichlet("boundary", 0.0, field=name) for name in "uv"]
+    physics = fe.Physics(
+        {"u": 1, "v": 1}, {"u": "f0[0] = -1;", "v": "f0[0] = -1;"}, {"u": FLUX, "v": FLUX}, boundary=wall
+    )
+    with petsc_options(pc_type="fieldsplit", **inner, **given), warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        problem = fe.Problem(fe.Mesh.box((4, 4)), physics)
+        problem.solve()
+        problem.solve()
+    texts = [str(one.message) for one in said if "inside of fieldsplit" in str(one.message)]
+    assert len(texts) == (0 if given else 1), texts
+    assert given or ("10000 iterations" in texts[0] and "-fieldsplit_v_ksp_max_it" in texts[0])
 
 
 @pytest.mark.parametrize(
