@@ -71,6 +71,9 @@ KERNEL(GROUP) void aggregate_strength(int nodes, __global const int *starts, __g
     const int end = starts[other + 1], back = place_of(node, starts[other], end, columns);
     if (back < end && columns[back] == node) square = fmax(square, norm_square(values + back * (SIZE * SIZE)));
     const real product = scale[node] * scale[other];
+#if SIZE == 1
+    if (values[k] * inverse[node] > 0) continue;
+#endif
     if (square > threshold * threshold * product && square > 0) weight[k] = (float)(product > 0 ? square / product : 1);
     strong |= weight[k] > 0;
   }

@@ -35,12 +35,12 @@ class AMG(Context):
     pattern and its strong couplings stay so; all values are computed anew.
 
     -pc_amg_threshold 0.02         |a_ij| / √(a_ii a_jj) up to which a coupling is weak
-    -pc_amg_coarse_eq_limit 500    unknowns of the coarsest level, which is inverted
+    -pc_amg_coarse_eq_limit 300    unknowns of the coarsest level, which is inverted
     -pc_amg_smooths 2              Chebyshev steps with Jacobi before and after the coarse correction
     """
 
     def __init__(self):
-        self.threshold, self.limit, self.smooths = 0.02, 500, 2
+        self.threshold, self.limit, self.smooths = 0.02, 300, 2
         self.cycle: _Cycle | None = None
 
     def destroy(self, pc) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
-from ..discretizations import HybridizedDG, InteriorPenalty
+from ..discretizations import ContinuousGalerkin, HybridizedDG, InteriorPenalty
 from ..krylov.level_bounds import LevelBounds
 from ..mesh.petsc_c import set_passive_dm
 from ..operators import ConformingSubspace
@@ -52,8 +52,9 @@ def conforming_subspace(problem) -> ConformingSubspace | None:
 
 
 def is_diffusive(problem, symmetric: bool) -> bool:
-    """Whether smoothers of symmetric matrices suit the matrix: not where CG has found it indefinite."""
-    kept = problem.derivative == "symmetric" and not problem.is_condensed
+    """Whether smoothers of symmetric matrices suit the matrix: not where CG has found it indefinite, and not where
+    penalties that follow the state come to a symmetric derivative."""
+    kept = problem.derivative == "symmetric" and isinstance(problem.discretization, ContinuousGalerkin)
     return symmetric or problem.derivative == "diffusive" or kept
 
 
