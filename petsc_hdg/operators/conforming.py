@@ -59,8 +59,12 @@ class ConformingSubspace:
         return self.matrix.mat
 
     def update(self, u, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
-        """Fill the matrix at the vertex averages of a state of the scheme (PETSc vectors). Collective."""
+        """Fill the matrix at the vertex averages of the state (PETSc vectors) that the scheme was linearized at, and
+        set up what works with both. Collective."""
         self.update_at(self._average(u), t, None if u_t is None else self._average(u_t), shift)
+        for each in (self.bounds, self.solvers):
+            if each is not None:
+                each.update()
 
     def update_at(self, state, t: float = 0.0, rate=None, shift: float = 0.0) -> None:
         """Fill the matrix at a state of the subspace (PETSc vectors). Collective."""
@@ -69,10 +73,6 @@ class ConformingSubspace:
             self.operator.linearize(x, t, None if rate is None else x_t, shift)
         self.matrix.update()
         self.mat.setOption(PETSc.Mat.Option.SYMMETRIC, self.is_symmetric)  # GAMG then transposes no graphs
-        if self.bounds is not None:
-            self.bounds.update()
-        if self.solvers is not None:
-            self.solvers.update()
 
     def update_data(self) -> None:
         """Constants and auxiliary fields as the scheme has them now, nodal ones at the vertices. Collective."""

@@ -10,6 +10,7 @@ from sample_meshes import box_mesh
 from sample_physics import NONLINEAR, WIND, smooth_poisson
 from subspace_gap import subspace_gap
 
+from petsc_hdg.krylov.level_bounds import LevelBounds
 from petsc_hdg.options import Options, is_given
 from petsc_hdg.physics import Dirichlet, Physics, library
 from petsc_hdg.problem import Problem
@@ -139,3 +140,19 @@ def test_one_rank_multiplies_coarse_matrices_by_two_products():
         found.append((problem.linear_iterations, u.norm()))
     assert (found[0], found[2]) == ("rap", "scalable") and not is_given("", "matptap_via")
     assert found[1] == pytest.approx(found[3], rel=1e-9)
+
+
+def test_levels_are_set_up_at_states_of_the_scheme_alone(monkeypatch):
+    """The extension of data for the first guess fills the coarse matrix before the scheme has been linearized."""
+    update, found = LevelBounds.update, []
+
+    def told(bounds):
+        found.append(problem.operator.linearizations)
+        update(bounds)
+
+    monkeypatch.setattr(LevelBounds, "update", told)
+    f1 = "for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*u_x[d];"
+    physics = Physics({"u": 1}, "f0[0] = -1;", f1, boundary=[Dirichlet("boundary", "g[0] = x[0];")])
+    problem = problem_of("cg_gpu", 2, physics=physics)
+    problem.solve()
+    assert found == [*range(1, problem.newton_iterations + 1)]
