@@ -48,6 +48,10 @@ class AMG(Context):
         super().destroy(pc)
         self.cycle = None
 
+    def reset(self, pc) -> None:
+        """Forget levels and aggregates."""
+        self.cycle = None
+
     def setFromOptions(self, pc) -> None:
         """Read the options. Raises OptionError."""
         prefix = pc.getOptionsPrefix() or ""

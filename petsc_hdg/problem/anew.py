@@ -1,10 +1,12 @@
-"""What preconditioners keep of former matrices, such as the coarse spaces of GAMG, and when they are to forget it."""
+"""What preconditioners keep of former matrices, such as the coarse spaces of multigrid, and when they are to forget it."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 
 from petsc4py import PETSc
+
+from ..krylov import AMG
 
 COEFFICIENTS = "petsc_hdg_coefficients"  # attribute of a SNES: the data that its matrices read in its last solve
 
@@ -19,21 +21,22 @@ def watched(problem):
 
 
 def begin_anew(ksp: PETSc.KSP) -> None:
-    """Forget what preconditioners keep of former matrices, such as the coarse spaces of GAMG, as a restart does.
+    """Forget what preconditioners keep of former matrices, such as the coarse spaces of multigrid, as a restart does.
     Collective."""
     pc = ksp.getPC()
     kind = pc.getType()
-    if kind in (PETSc.PC.Type.GAMG, PETSc.PC.Type.ML, PETSc.PC.Type.HYPRE):
+    context = pc.getPythonContext() if kind == PETSc.PC.Type.PYTHON else None
+    if kind in (PETSc.PC.Type.GAMG, PETSc.PC.Type.ML, PETSc.PC.Type.HYPRE) or isinstance(context, AMG):
         operators = ksp.getOperators()
         pc.reset()
         ksp.setOperators(*operators)
-        if kind != PETSc.PC.Type.HYPRE:
+        if kind in (PETSc.PC.Type.GAMG, PETSc.PC.Type.ML):
             pc.setMGLevels(1)  # new smoothers: old ones keep their estimates of eigenvalues
     elif kind == PETSc.PC.Type.MG:
         for level in range(pc.getMGLevels()):
             begin_anew(pc.getMGSmoother(level))
-    elif kind == PETSc.PC.Type.PYTHON and hasattr(pc.getPythonContext(), "ksp"):  # such as CellElimination
-        begin_anew(pc.getPythonContext().ksp)
+    elif hasattr(context, "ksp"):  # such as CellElimination
+        begin_anew(context.ksp)
 
 
 def follow_data(problem, snes: PETSc.SNES) -> None:
