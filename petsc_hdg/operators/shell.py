@@ -12,7 +12,9 @@ REMEDY = "use -fe_pmat aij, or the copy that mat.convert('aij', PETSc.Mat()) mak
 
 def _refused(name: str):
     def refuse(self, mat, *arguments):
-        raise SolveError(f"Mat.{name} needs stored entries, and this matrix computes products on the device: {REMEDY}")
+        raise SolveError(
+            f"Mat.{name} needs stored entries, and this matrix computes products on the device: {self.remedy}"
+        )
 
     refuse.__doc__ = "Raises SolveError."
     return refuse
@@ -21,11 +23,12 @@ def _refused(name: str):
 class ShellMatrix(Context):
     """Context of a PETSc Python Mat whose products are computed on a device.
 
-    factor: of the matrix; Callbacks set it to 1 where they linearize.
+    factor: of the matrix; Callbacks set it to 1 where they linearize.   remedy: the end of sentences that refuse.
     PETSc itself refuses other operations that it does not offer to Python.
     """
 
     factor = 1.0
+    remedy = REMEDY
 
     shift = _refused("shift")
     diagonalScale = _refused("diagonalScale")

@@ -204,27 +204,37 @@ class SlabOperator:
         """
         self.arrays.fill(out)
         f = self._vectors["f"]
+        for weight, test, trials in self._products():
+            for n, (factor, trial) in enumerate(trials):
+                du = self.values(*trial, dx, "u", factor, float(n))
+            self.operator.action(du, f)
+            self._sum(self._rows[test[0]] + test[1], f, out, weight)
+
+    def transposed(self, w, out) -> None:
+        """out = Jᵀ w: as `action`, with the rows of test and trial functions swapped. Collective."""
+        self.arrays.fill(out)
+        f = self._vectors["f"]
+        for weight, test, trials in self._products():
+            self.operator.transposed(self.values(*test, w, "u"), f)
+            for factor, trial in trials:
+                self._sum(self._rows[trial[0]] + trial[1], f, out, weight * factor)
+
+    def _products(self):
+        """Parts of J: (weight, test, trials), each weight · testᵀ (K + s M) Σ factor · trial over `trials`, pairs of
+        factor and row; K + s M is that of the operator, which is linearized. Collective, in each step."""
         for shift in (self.shift, -self.shift):
             for settle, weight, test, value, rate in self.terms():
                 settle(shift)
-                keep = 0.0
-                if value is not None:
-                    du, keep = self.values(*value, dx, "u", 0.5), 1.0
-                if rate is not None:
-                    du = self.values(*rate, dx, "u", 0.5 / shift, keep)
-                self.operator.action(du, f)
-                self._sum(self._rows[test[0]] + test[1], f, out, weight)
+                yield weight, test, [pair for pair in ((0.5, value), (0.5 / shift, rate)) if pair[1] is not None]
 
     def diagonal(self, out) -> None:
         """out = diagonal of J. Collective."""
         self.arrays.fill(out)
         f = self._vectors["f"]
-        for shift in (self.shift, -self.shift):
-            for settle, weight, test, value, rate in self.terms():
-                settle(shift)
-                self.operator.diagonal(f)
-                row = sum(half * self.row(trial) for half, trial in ((0.5, value), (0.5 / shift, rate)) if trial)
-                self._sum(0, f, out, weight, self.arrays.to_device(self.row(test) * row, "slab"))
+        for weight, test, trials in self._products():
+            self.operator.diagonal(f)
+            row = sum(factor * self.row(trial) for factor, trial in trials)
+            self._sum(0, f, out, weight, self.arrays.to_device(self.row(test) * row, "slab"))
 
     def row(self, which: tuple[str, int]) -> np.ndarray:
         """A row [kind, column] of the tables."""

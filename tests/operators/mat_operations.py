@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from petsc4py import PETSc
 
-from petsc_hdg import Dirichlet, Mesh, Physics, Problem
+from petsc_hdg import Dirichlet, Mesh, Physics, Problem, SpaceTime
 from petsc_hdg.errors import PetscHdgError, our_error
 
 CASES = {
@@ -18,6 +18,7 @@ CASES = {
     "sipg": {"backend": "sipg_gpu", "degree": 1},
     "sipg assembled": {"backend": "sipg_gpu", "degree": 1, "pmat": "aij"},
     "poly": {"backend": "poly_gpu", "degree": 1, "pmat": "none"},
+    "slab": {"backend": "cg_gpu", "degree": 1, "pmat": "none", "poly_time_degree": 1},
 }
 
 
@@ -127,35 +128,52 @@ def works(case: str, operation: str) -> bool:
 
 
 def problem_of(case: str, comm) -> Problem:
+    rate = "(1 + u[0]*u[0])*u_t[0] + " if case == "slab" else ""
     physics = Physics(
         {"u": 1},
-        f0="f0[0] = u[0]*u[0] + u_x[0];",
+        f0=f"f0[0] = {rate}u[0]*u[0] + u_x[0];",
         f1="for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*u_x[d];",
         boundary=[Dirichlet("left", "g[0] = x[1];")],
     )
     return Problem(Mesh.box([2, 2], simplex=True, comm=comm), physics, **CASES[case])
 
 
+def matrices_of(case: str, comm):
+    """The shell matrices of a case, and a function that linearizes them anew."""
+    problem = problem_of(case, comm)
+    state = problem.interpolate(lambda x: 0.3 + x[..., 0] * x[..., 1])
+    if case == "slab":
+        slab = SpaceTime(problem)
+        slab.begin(state, 0.1, 0.3)
+        slab.solution.setArray(np.sin(np.arange(*slab.solution.getOwnershipRange())))
+        return [slab.jacobian], lambda: slab._linearize(None, slab.solution, slab.jacobian, None)
+    calls = problem.callbacks
+
+    def linearize():
+        calls.forget()
+        calls.linearize(None, state, calls.jacobian, calls.preconditioning)
+
+    return [calls.jacobian, *([calls.rough] if calls.rough is not None else [])], linearize
+
+
 def check(case: str, comm) -> None:
     """All operations on the matrices of a case: those that it has are right, the others are refused on all ranks."""
-    problem = problem_of(case, comm)
-    calls, state = problem.callbacks, problem.interpolate(lambda x: 0.3 + x[..., 0] * x[..., 1])
-    x = problem.create_vec()
+    matrices, linearize = matrices_of(case, comm)
+    x = matrices[0].createVecRight()
     x.setArray(1 + np.cos(np.arange(*x.getOwnershipRange())))
     for operation, run in TABLE.items():
-        for mat in (calls.jacobian, calls.rough) if calls.rough is not None else (calls.jacobian,):
-            calls.forget()
-            calls.linearize(None, state, calls.jacobian, calls.preconditioning)
+        for mat in matrices:
+            linearize()
             where = f"{operation} of '{case}' on {comm.size} ranks"
             if works(case, operation):
                 expected, found = run(mat.convert("aij", PETSc.Mat()), x), run(mat, x)
-                tolerance = 1e-5 if mat == calls.rough else 1e-11
+                tolerance = 1e-5 if mat is not matrices[0] else 1e-11
                 scale = 1 + np.abs(expected).max(initial=0)
                 assert np.abs(found - expected).max(initial=0) <= tolerance * scale, where
             else:
                 assert refuses(run, mat, x), where
         if operation == "convert in place":
-            calls = problem_of(case, comm).callbacks  # the matrix is PETSc's now
+            matrices, linearize = matrices_of(case, comm)  # the matrix is PETSc's now
 
 
 def refuses(run, mat, x) -> bool:

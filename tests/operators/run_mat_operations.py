@@ -3,6 +3,6 @@
 from mat_operations import check
 from petsc4py import PETSc
 
-for case in ("cg assembled", "hdg dbf assembled", "hdg element", "sipg", "poly"):
+for case in ("cg assembled", "hdg dbf assembled", "hdg element", "sipg", "poly", "slab"):
     check(case, PETSc.COMM_WORLD)
 PETSc.Sys.Print("matrix operations agree")

@@ -8,6 +8,7 @@ from mat_operations import product
 from petsc4py import PETSc
 
 import petsc_hdg as fe
+from petsc_hdg.errors import SolveError, our_error
 
 DIFFUSION = "for (d = 0; d < {0}*dim; ++d) f1[d] = {1}*u_x[d];"
 SIDE = fe.Dirichlet("left", 0.3)
@@ -96,3 +97,12 @@ def test_transposed_products(case):
     expected = product(aij, x, "multTranspose")
     np.testing.assert_allclose(product(mat, x, "multTranspose"), expected, atol=1e-12 * np.abs(expected).max())
     assert np.abs(product(aij, x) - expected).max() > 1e-3 * np.abs(expected).max()
+
+
+def test_hdg_in_time_refuses_them():
+    physics = fe.Physics({"u": 1}, "f0[0] = u_t[0] - 1;", DIFFUSION.format(1, 1), boundary=[SIDE])
+    mat = linearized(physics, True, backend="hdg_gpu", degree=1).callbacks.jacobian
+    for refused in (lambda x: product(mat, x, "multTranspose"), lambda x: mat.getDiagonal()):
+        with pytest.raises((SolveError, PETSc.Error)) as raised:
+            refused(mat.createVecRight())
+        assert "take -fe_backend cg_gpu, sipg_gpu or poly_gpu" in str(our_error(raised.value) or raised.value)

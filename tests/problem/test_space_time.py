@@ -229,6 +229,9 @@ def test_products_matrix_and_differences_agree(physics, degree, space, cycle):
     space_time.matrix.mult(dx, by_matrix)
     assert (product - by_matrix).norm() < 1e-12 * product.norm()
     assert (product - difference).norm() < (1e-12 if physics.is_linear else 1e-8) * product.norm()
+    space_time.jacobian.multTranspose(dx, product)
+    space_time.matrix.multTranspose(dx, by_matrix)
+    assert (product - by_matrix).norm() < 1e-12 * product.norm()
     diagonals = [mat.getDiagonal() for mat in (space_time.jacobian, space_time.matrix)]
     assert (diagonals[0] - diagonals[1]).norm() < 1e-12 * diagonals[0].norm()
 

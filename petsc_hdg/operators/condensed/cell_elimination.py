@@ -21,6 +21,8 @@ class StateMatrix(ShellMatrix):
     residual: the last one that Callbacks computed.   step: what CellElimination has solved it for.
     """
 
+    remedy = "take -fe_backend cg_gpu, sipg_gpu or poly_gpu, whose Jacobians in time have them"
+
     def __init__(self, operator, access, trace: PETSc.Mat, rough: PETSc.Mat, residual: PETSc.Vec):
         self.operator, self.access, self.trace, self.rough = operator, access, trace, rough
         self.residual = residual
@@ -49,6 +51,16 @@ class StateMatrix(ShellMatrix):
             )
         self.residual.copy(y)
         y.scale(factor)
+
+    def multTranspose(self, mat, x, y) -> None:
+        """Raises SolveError: cells are eliminated and recovered, and their rows are nowhere transposed."""
+        raise SolveError(
+            f"hdg_gpu in time has no transposed products, which TSAdjoint and solves with Jᵀ need: {self.remedy}"
+        )
+
+    def getDiagonal(self, mat, diagonal) -> None:
+        """Raises SolveError."""
+        raise SolveError(f"hdg_gpu in time has no diagonal of the Jacobian of cells and trace: {self.remedy}")
 
     def are_alike(self, x: PETSc.Vec, known: PETSc.Vec, factor: float = 1.0) -> bool:
         """Whether x is `factor` times what is known, to SAME. Collective."""
