@@ -103,9 +103,10 @@ def require_exterior(name: str, inside: int, comm) -> None:
         if total:
             raise MeshError(
                 f"The boundary '{name}' holds facets inside the mesh; natural conditions, fluxes and integrals are "
-                "those of exterior facets: give these a name of their own, or cut the mesh there (cg_gpu and hdg_gpu "
-                "take conditions inside that say side=, the region whose cells see the facets, or whose f0 or g reads "
-                "neither n, u_t, gradients nor auxiliary fields, and no f1)."
+                "those of exterior facets: give side=, the region whose cells see the facets (conditions and fluxes: "
+                "by cg_gpu and hdg_gpu), give these a name of their own, or cut the mesh there (without side= cg_gpu "
+                "and hdg_gpu take conditions inside whose f0 or g reads neither n, u_t, gradients nor auxiliary "
+                "fields, and no f1)."
             )
 
 

@@ -10,7 +10,7 @@ from petsc4py import PETSc
 
 from .. import stages
 from ..errors import collectively
-from ..given import number
+from ..given import number, text
 from ..output import Picture
 from . import inputs, results, series
 from .exact import Exact
@@ -78,19 +78,31 @@ class Evaluated:
         with stages.stage("output"):
             results.write_trace(self, path, u, t)
 
-    def flux(self, label: str, u: PETSc.Vec, t: float = 0.0) -> np.ndarray:
-        """∫ f1·n over the exterior facets of a named boundary [component], as Neumann conditions give it. Collective.
+    def flux(self, label: str, u: PETSc.Vec, t: float = 0.0, side: str | None = None) -> np.ndarray:
+        """∫ f1·n over the facets of a named boundary [component], as Neumann conditions give it. Collective.
+
+        side  name of a region: what flows out of its cells there, with cg_gpu and hdg_gpu also inside the mesh; sources
+              of the region are balanced by all of its boundary. None: facets are exterior
 
         It is the scheme's own, which balances the sources of a steady solution over the mesh to rounding, with hdg_gpu
         in each cell: the numerical flux, with cg_gpu the consistent one, such as reactions of supports. Natural
         boundaries have what their conditions give.
-        Raises MeshError for an unknown boundary.
+        Raises MeshError for an unknown boundary or region, facets inside the mesh without a side, and a region that has
+        none or both of their cells.
         """
+        with collectively(self.comm):
+            text("The side of a flux", side)
         with stages.stage("output"), self.reading(u, t) as buffer:
-            return self.operator.flux(label, buffer, t)
+            return self.operator.flux(label, buffer, t, side)
 
     def integral(
-        self, integrand, u: PETSc.Vec, t: float = 0.0, label: str | None = None, over: str | None = None
+        self,
+        integrand,
+        u: PETSc.Vec,
+        t: float = 0.0,
+        label: str | None = None,
+        over: str | None = None,
+        side: str | None = None,
     ) -> float | np.ndarray:
         """∫ of a pointwise function of u over the mesh, a named region of cells or a named boundary. Collective.
 
@@ -99,14 +111,16 @@ class Evaluated:
         label      region of cells
         over       boundary, as conditions name it ("boundary": all exterior facets); the text may read the outward unit
                    normal n[dim]. Its parts sum up to the whole where they do not overlap.
+        side       name of a region: n, gradients, auxiliary values and, where it jumps, u are those of its cells, also
+                   on facets of `over` that are inside the mesh
 
         With hdg_gpu u is that of the cells, on a boundary the trace, and u_x their gradient q; `flux` gives the
         numerical flux. Else both are those of the cells: essential values are then those of cg_gpu alone.
         The rules integrate as high a degree as those of `errors`. Each text is compiled once. Raises PhysicsError for
-        what the text cannot be, MeshError for an unknown region or boundary and for facets inside the mesh, OptionError
-        for both.
+        what the text cannot be, MeshError for an unknown region or boundary and for facets inside the mesh without a
+        side, OptionError for a label and a boundary, or a side without one.
         """
-        return self._integrals(integrand, u, t, label, over)
+        return self._integrals(integrand, u, t, label, over, side)
 
     def at(self, u: PETSc.Vec, points, t: float = 0.0) -> dict[str, np.ndarray]:
         """Values [point, component] of each field, as `cell_values` names them, at places on all ranks. Collective.

@@ -7,7 +7,7 @@ import numpy as np
 from .. import stages
 from ..device import Kernel
 from ..errors import OptionError, PhysicsError, collectively
-from ..given import shown
+from ..given import shown, text
 from ..physics.objective import Objective
 
 
@@ -21,7 +21,7 @@ class Integrals:
         self.problem = problem
         self._kernels: dict[tuple[str, bool], Kernel] = {}
 
-    def __call__(self, given, u, t: float, label: str | None, over: str | None) -> float | np.ndarray:
+    def __call__(self, given, u, t: float, label: str | None, over: str | None, side: str | None) -> float | np.ndarray:
         """See Problem.integral."""
         problem = self.problem
         mesh, comm = problem.mesh, problem.comm
@@ -31,13 +31,18 @@ class Integrals:
                     f"An integral over the cells of {shown(label)} and over the boundary {shown(over)} was asked for; "
                     "give label= or over=, and add what both give."
                 )
+            if text("The side of an integral", side) and over is None:
+                raise OptionError(
+                    f"An integral as the side {shown(side)} sees it was asked for, of no boundary; give that by "
+                    "over=, or label= for the cells of a region."
+                )
             kernel = self._kernel(given, over is not None)
         inside = slice(None) if label is None else mesh.cell_mask(label)
         with stages.stage("output"), problem.reading(u, t) as buffer:
             if over is None:
                 parts = problem.operator.integrals(kernel, buffer, t)[:, inside]
             else:
-                parts = problem.operator.boundary_integrals(kernel, over, buffer, t)
+                parts = problem.operator.boundary_integrals(kernel, over, buffer, t, side)
         found = comm.allreduce(parts.sum(axis=1))
         return float(found[0]) if len(found) == 1 else found
 

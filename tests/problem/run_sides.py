@@ -62,6 +62,27 @@ def integral(side: str | None, comm=PETSc.COMM_SELF) -> float:
     return values[0] - values[1]
 
 
+def fluxes(scheme: str, comm=PETSc.COMM_SELF) -> list[float]:
+    """Through the middle out of the low and the high part, and by the gradients there, of a transmission problem whose
+    solution spaces of degree 2 hold."""
+    problem = problem_of(
+        scheme, comm, 2, [fe.Dirichlet("boundary", "exact"), fe.Robin("middle", JUMP["low"], side="low")]
+    )
+    u = problem.solve()
+    by_gradient = [problem.integral("a[0]*u_x[0]*n[0]", u, over="middle", side=side) for side in ("low", "high")]
+    return [*(float(problem.flux("middle", u, side=side)[0]) for side in ("low", "high")), *by_gradient]
+
+
+def balances(scheme: str, comm=PETSc.COMM_SELF) -> list[float]:
+    """What each part's sources and the fluxes through all of its boundary leave of each other; sources beside it, and
+    data where the middle meets the exterior."""
+    walls = [fe.Dirichlet("boundary", "g[0] = sin(3*x[1]);"), fe.Robin("middle", "f0[0] = -1;")]
+    problem = problem_of(scheme, comm, 2, walls, "f0[0] = x[0]*x[1];")
+    u = problem.solve()
+    through = [sum(float(problem.flux(label, u, side=side)[0]) for label in ("middle", "boundary")) for side in JUMP]
+    return [flux - problem.integral("x[0]*x[1]", u, label=side) for flux, side in zip(through, JUMP, strict=True)]
+
+
 def slope_gap(scheme: str, side: str, comm=PETSc.COMM_SELF) -> float:
     """The Jacobian's product beside a difference of residuals, in parts of its size."""
     condition = fe.Robin("middle", LAW[0], f1=LAW[1], side=side)
@@ -91,6 +112,8 @@ def found(comm=PETSc.COMM_SELF) -> dict:
         "errors": [error(scheme, side, comm) for scheme in SCHEMES for side in JUMP],
         "integrals": [integral("low", comm), integral("high", comm)],
         "gaps": [slope_gap(scheme, side, comm) for scheme in ("cg_gpu", "hdg_gpu") for side in JUMP],
+        "fluxes": {scheme: fluxes(scheme, comm) for scheme in ("cg_gpu", "hdg_gpu")},
+        "balances": [balances(scheme, comm) for scheme in ("cg_gpu", "hdg_gpu")],
         "refused": refusals(comm),
     }
 

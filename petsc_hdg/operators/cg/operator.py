@@ -38,6 +38,7 @@ class CGOperator(DeviceOperator):
         self.rate = self.kept_rate
         self.time, self.shift = 0.0, 0.0
         self._matrix_buffers: dict = {}
+        self._fluxes: dict[str | None, ConsistentFlux] = {}
         self._upload()
         self.patches = PatchOperator(self) if discretization.variant == "patch" else None
 
@@ -117,8 +118,8 @@ class CGOperator(DeviceOperator):
         return Kernel(cell_integral_spec(self.discretization, objective), self.device)
 
     @cached_property
-    def _consistent_flux(self) -> ConsistentFlux:
-        return ConsistentFlux(self)
+    def _flux_kernel(self) -> Kernel:
+        return Kernel(self.discretization.flux_spec(), self.device)
 
     @property
     def main_kernel(self) -> Kernel:
@@ -231,16 +232,18 @@ class CGOperator(DeviceOperator):
         kernel(disc.mesh.num_cells, *self.arguments(kernel, disc.mesh.num_cells, self.current, t=t), sums)
         return self.arrays.to_host(sums, shape, name="integrals")[:, : disc.mesh.num_cells].astype(float)
 
-    def flux(self, label: str, u, t: float) -> np.ndarray:
-        """The flux of the scheme through the exterior facets of a named boundary [component], which balances the
-        sources at a steady solution. Collective."""
-        return self._consistent_flux(label, u, t)
+    def flux(self, label: str, u, t: float, side: str | None = None) -> np.ndarray:
+        """The flux of the scheme through the facets of a named boundary [component], as the cells of a region see it.
+        It balances the sources at a steady solution, those of the region on all of its facets. Collective."""
+        if side not in self._fluxes:
+            self._fluxes[side] = ConsistentFlux(self, self._flux_kernel, side)
+        return self._fluxes[side](label, u, t)
 
-    def boundary_integrals(self, kernel: Kernel, label: str, u, t: float) -> np.ndarray:
+    def boundary_integrals(self, kernel: Kernel, label: str, u, t: float, side: str | None = None) -> np.ndarray:
         """Integrals [component, facet] of a pointwise function over this rank's facets of a named boundary, of u and
-        its gradient in the cells. Collective."""
+        its gradient in the cells, those of a region. Collective."""
         disc, rows = self.discretization, kernel.spec.macros["NOBJ"]
-        cells, local = disc.mesh.boundary_facets(label)
+        cells, local = disc.mesh.boundary_facets(label, side is not None, side)
         self.update_essential(self.current, t)
         self.current.use(u)
         self.update_essential(self.rest, t)

@@ -32,9 +32,9 @@ class Recovered(DeviceOperator):
         """Cells, local facets and fields of the trace on each facet once. Collective. Raises OptionError."""
         return self.recovery.trace_fields(x, t) if self.discretization.has_jumps else super().trace_fields(x, t)
 
-    def flux(self, label: str, x, t: float):
-        """Numerical flux through the exterior facets of a named boundary [component]. Collective."""
-        return self.recovery.flux(label, x, t)
+    def flux(self, label: str, x, t: float, side: str | None = None):
+        """Numerical flux through the facets of a named boundary [component], as a region sees it. Collective."""
+        return self.recovery.flux(label, x, t, side)
 
     def errors(self, x, t: float):
         """Squared errors [norm, component] over this rank's cells. Collective."""
@@ -48,6 +48,6 @@ class Recovered(DeviceOperator):
         """Integrals [component, cell] of a pointwise function over this rank's cells. Collective."""
         return self.recovery.integrals(kernel, x, t)
 
-    def boundary_integrals(self, kernel: Kernel, label: str, x, t: float):
+    def boundary_integrals(self, kernel: Kernel, label: str, x, t: float, side: str | None = None):
         """Integrals [component, facet] over this rank's facets of a named boundary. Collective."""
-        return self.recovery.boundary_integrals(kernel, label, x, t)
+        return self.recovery.boundary_integrals(kernel, label, x, t, side)

@@ -171,10 +171,10 @@ class Recovery:
         kernel(disc.mesh.num_cells, *self._arguments(kernel, x_e, t), star, sums)
         return self.arrays.to_host(sums, shape, name="integrals")[:, : disc.mesh.num_cells].astype(float)
 
-    def boundary_integrals(self, kernel: Kernel, label: str, x, t: float = 0.0) -> np.ndarray:
+    def boundary_integrals(self, kernel: Kernel, label: str, x, t: float, side: str | None) -> np.ndarray:
         """Integrals [component, facet] of a pointwise function over this rank's facets of a named boundary: of the
-        trace û and of the cell's gradient, as a Robin condition reads them."""
-        facets = np.stack(self.disc.mesh.boundary_facets(label), axis=1)
+        trace û and of the gradient of the cell, that of a region, as a Robin condition reads them."""
+        facets = np.stack(self.disc.mesh.boundary_facets(label, side is not None, side), axis=1)
         stride, count = padded(len(facets)), len(facets)
         shape = (kernel.spec.macros["NOBJ"], stride)
         sums = self.arrays.zeros(int(np.prod(shape)))
@@ -213,13 +213,14 @@ class Recovery:
         rows = self.arrays.to_host(sums, shape, name="fluxes")[..., : disc.mesh.num_cells].astype(float)
         return np.moveaxis(rows[:-1], -1, 0), rows[-1].T
 
-    def flux(self, label: str, x, t: float = 0.0) -> np.ndarray:
-        """∫ f̂·n over the exterior facets of a named boundary [component]. Raises OptionError without facet fluxes."""
+    def flux(self, label: str, x, t: float, side: str | None) -> np.ndarray:
+        """∫ f̂·n over the facets of a named boundary [component], out of the cells of a region. Raises OptionError
+        without facet fluxes."""
         if not self.disc.has_jumps:
             raise OptionError(
                 f"{self.disc.name} with -cg_condense has no fluxes of facets; leave -cg_condense out or give hdg_gpu"
             )
-        cells, facets = self.disc.mesh.boundary_facets(label)
+        cells, facets = self.disc.mesh.boundary_facets(label, side is not None, side)
         through = self.fluxes(x, t)[0][cells, facets].sum(axis=0)
         return self.disc.mesh.comm.allreduce(through)
 

@@ -248,13 +248,13 @@ class PolytopicOperator:
         """Integrals [component, base cell] of a pointwise function over this rank's base cells. Collective."""
         return self.fine.integrals(kernel, self.expand(u), t)
 
-    def boundary_integrals(self, kernel: Kernel, label: str, u, t: float) -> np.ndarray:
+    def boundary_integrals(self, kernel: Kernel, label: str, u, t: float, side: str | None = None) -> np.ndarray:
         """Integrals [component, facet] of a pointwise function over this rank's facets of a boundary. Collective."""
-        return self.fine.boundary_integrals(kernel, label, self.expand(u), t)
+        return self.fine.boundary_integrals(kernel, label, self.expand(u), t, side)
 
-    def flux(self, label: str, u, t: float) -> np.ndarray:
+    def flux(self, label: str, u, t: float, side: str | None = None) -> np.ndarray:
         """The numerical flux ∫ f1·n over the exterior facets of a named boundary [component]. Collective."""
-        return self.fine.flux(label, self.expand(u), t)
+        return self.fine.flux(label, self.expand(u), t, side)
 
     def cell_fields(self, u, t: float) -> list:
         """The fields of a vector at the nodes of this rank's base cells. Collective."""

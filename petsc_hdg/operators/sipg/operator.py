@@ -105,10 +105,6 @@ class SIPGOperator(CGOperator):
         return kernels_of(specs, self.device)
 
     @cached_property
-    def _flux_kernel(self) -> Kernel:
-        return Kernel(self.discretization.flux_spec(), self.device)
-
-    @cached_property
     def diagonal_kernel(self) -> Kernel:
         """`sipg_diagonal`."""
         return Kernel(self.discretization.diagonal_spec(), self.device)
@@ -239,11 +235,11 @@ class SIPGOperator(CGOperator):
         sizes = ((self.cell_blocks(), square), (couplings, faces * square))
         return np.concatenate([self.arrays.to_host(buffer, size, name="matrices") for buffer, size in sizes])
 
-    def flux(self, label: str, u, t: float) -> np.ndarray:
-        """The numerical flux ∫ f1·n over the exterior facets of a named boundary [component], which balances the
-        sources to rounding. Collective."""
+    def flux(self, label: str, u, t: float, side: str | None = None) -> np.ndarray:
+        """The numerical flux ∫ f1·n over the exterior facets of a named boundary [component], those of a region's
+        cells, which balances the sources to rounding. Collective. Raises MeshError for facets inside the mesh."""
         disc, components = self.discretization, self.discretization.physics.num_components
-        facets = np.stack(disc.mesh.boundary_facets(label), axis=1)
+        facets = np.stack(disc.mesh.boundary_facets(label, side=side), axis=1)
         self.current.use(u)
         self.penalty.ensure(self.current, self.rest, t)
         stride, count, kernel = padded(len(facets)), len(facets), self._flux_kernel
