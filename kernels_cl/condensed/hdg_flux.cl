@@ -94,7 +94,7 @@ static inline void flux_natural(int f, int mask, int cell, int stride, real t, c
 }
 #endif
 
-__kernel void hdg_flux(RECOVERY_ARGUMENTS, real stabilization, __global const real *facet_tau,
+__kernel void hdg_flux(RECOVERY_ARGUMENTS, __global const real *stabilization, __global const real *facet_tau,
                        __global const int *conditions, __global real *out)
 {
   const int cell = get_global_id(0);

@@ -41,6 +41,22 @@ def test_wind_in_f0(no_warning):
     assert one.errors(one.solve())["L2"] < 1e-4
 
 
+def test_a_thin_layer(no_warning):
+    """1 × 0.01, u turning by 3 across: the diffusivity is over the extent of each direction. L2 7.9e-2 with the largest
+    alone."""
+    exact = "sin(2*x[0] + 1)*cos(300*x[1])"
+    thin = fe.Physics(
+        {"u": 1},
+        f0=f"f0[0] = -(4 + 300*300)*{exact};",
+        f1="for (d = 0; d < dim; ++d) f1[d] = u_x[d];",
+        boundary=[fe.Dirichlet("boundary", "exact")],
+        exact=f"u[0] = {exact};",
+    )
+    mesh = fe.Mesh.box((8, 8), upper=(1.0, 0.01), comm=PETSc.COMM_SELF)
+    one = fe.Problem(mesh, thin, backend="hdg_gpu", degree=1)
+    assert one.errors(one.solve())["L2"] < 1e-3
+
+
 def test_an_answer_without_meaning_is_told():
     one = problem(WIND, 12, hdg_tau="0.001")
     with pytest.warns(UserWarning, match="the jumps u - û of the field 'u' are .* as large as the solution"):

@@ -76,9 +76,10 @@ class HybridizedDG(CondensedDiscretization):
         return self.trace_element.num_facet_basis * self.components
 
     @cached_property
-    def length(self) -> float:
-        """Largest extent of the mesh's bounding box, the length by which a diffusivity becomes a stabilization."""
-        return float(np.ptp(self.mesh.corners, axis=0).max())
+    def extents(self) -> np.ndarray:
+        """Extents [dim] of the box around the mesh: lengths by which a diffusivity becomes a stabilization. Collective
+        at first use."""
+        return np.ptp(self.mesh.corners, axis=0)
 
     def operator_table(self, points: np.ndarray) -> np.ndarray:
         """Values of u and reference gradients q̃ [point, 1 + dim, function] at reference points [point, dim]."""

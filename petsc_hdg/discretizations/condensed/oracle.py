@@ -118,8 +118,8 @@ class CondensedOracle:
     def tau(self, points, t, constants, place: tuple[int, int]) -> np.ndarray:
         """Stabilization [point, component] on a facet: the option, what the physics gives, or by diffusivity and speed.
 
-        The last is κ / L + √(κ max(0, -∂f0_c/∂u_c)) + the speeds of n·∂f1/∂u + half those of ∂f0/∂∇u·n, with
-        κ = |n·∂f1_c/∂∇u_c·n| and L the largest extent of the mesh; of linear physics at u = 0 and q = 0, and 1 where
+        The last is κ √(Σ (n_d / L_d)²) + √(κ max(0, -∂f0_c/∂u_c)) + the speeds of n·∂f1/∂u + half those of ∂f0/∂∇u·n,
+        with κ = |n·∂f1_c/∂∇u_c·n| and L_d the extents of the mesh; of linear physics at u = 0 and q = 0, and 1 where
         that is no positive number, of others `given_tau`.
         place: cell and facet.
         """
@@ -139,7 +139,8 @@ class CondensedOracle:
     def _automatic_tau(self, u, u_t, u_x, a, a_x, x, n, constants, t) -> np.ndarray:
         g0, g1, g2, g3 = self.interpreter.g_blocks(u, u_t, u_x, a, a_x, t, 0.0, x, constants)
         kappa = np.abs(np.einsum("ccde,d,e->c", g3, n, n))
-        found = kappa / self.discretization.length + np.sqrt(kappa * np.maximum(-np.diag(g0), 0.0))
+        per_length = np.linalg.norm(n / self.discretization.extents)
+        found = kappa * per_length + np.sqrt(kappa * np.maximum(-np.diag(g0), 0.0))
         return found + _speeds(g2 @ n) + _speeds(g1 @ n) / 2
 
     def following_tau(self, cell: int, state, aux, constants, t=0.0) -> np.ndarray:

@@ -48,11 +48,11 @@ class CondensedSpecs(CondensedShapes):
         return self.has_jumps and self.stabilization_mode == 2
 
     @property
-    def stabilization(self) -> float:
-        """What kernels take for it: the number, or one over the length of the mesh."""
+    def stabilization(self) -> np.ndarray:
+        """What kernels take for it: the number [1], or one over the extents [dim] of the mesh."""
         if not self.has_jumps or self.stabilizes_by_expression:
-            return 0.0
-        return 1 / self.length if self.stabilization_mode in (1, 3) else float(self.options.hdg_tau)
+            return np.zeros(1)
+        return 1 / self.extents if self.stabilization_mode in (1, 3) else np.array([float(self.options.hdg_tau)])
 
     @cached_property
     def flops_per_cell(self) -> int:

@@ -27,8 +27,8 @@ class LocalStage:
     def __init__(self, operator):
         self.op = operator
         self.disc = operator.discretization
-        self.stabilization = self.disc.stabilization  # here, because all ranks must ask, also those without cells
         self.arrays = operator.arrays
+        self.stabilization = self.arrays.to_device(self.disc.stabilization, "stabilization")  # all ranks must ask
         count = max(1, self.disc.stride)
         self.residual = self.arrays.zeros(self.disc.num_trace_dofs * count)
         self.solution = self.arrays.zeros(max(1, self.disc.num_eliminated * count))

@@ -209,7 +209,8 @@ class Recovery:
         shape = (disc.num_facets_of_cell + 1, disc.components, disc.stride)
         sums, tau, conditions = self.arrays.zeros(int(np.prod(shape))), self.op.stabilization, self.op._conditions
         arguments = self._arguments(kernel, self.coefficients(x, t), t)
-        kernel(disc.mesh.num_cells, *arguments, float(disc.stabilization), tau and tau.buffer, conditions, sums)
+        given = self.arrays.to_device(disc.stabilization, "stabilization")
+        kernel(disc.mesh.num_cells, *arguments, given, tau and tau.buffer, conditions, sums)
         rows = self.arrays.to_host(sums, shape, name="fluxes")[..., : disc.mesh.num_cells].astype(float)
         return np.moveaxis(rows[:-1], -1, 0), rows[-1].T
 
