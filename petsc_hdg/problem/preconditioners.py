@@ -92,8 +92,16 @@ def smoothing(problem, snes: PETSc.SNES):
     Krylov method follows. Where matrices read those that changed, preconditioners forget what they keep of former ones.
     """
     anew.follow_data(problem, snes)
-    with coarse_solvers.products(problem), _smoothing(problem, snes):
+    with coarse_solvers.products(problem), _splits_by_pmat(problem, snes), _smoothing(problem, snes):
         yield
+
+
+def _splits_by_pmat(problem, snes: PETSc.SNES):
+    """Context manager: have multigrid in a split smooth its finest level by the matrix that it coarsens. Products with
+    a Schur complement solve for the other split, and bounds of smoothers are not those of its approximation."""
+    names = [field.name for field in problem.physics.fields] if snes.getKSP().getPC().getType() == "fieldsplit" else []
+    wanted = {f"fieldsplit_{name}_pc_use_amat": "0" for name in names}
+    return defaults_in_database(snes.getOptionsPrefix() or "", wanted, unless="pc_use_amat")
 
 
 def _smoothing(problem, snes: PETSc.SNES):

@@ -13,6 +13,7 @@ CASES = {
     ("navier_stokes", 2): (1, 130, 1e-9, 1e-9),
     ("navier_stokes_selfp", 2): (1, 24, 1e-9, 1e-9),
     ("variable_viscosity", 2): (1, 36, 1e-4, 0.4),
+    ("stokes_selfp", 2): (32, 1, 1e-7, 1e-6),
     ("stokes", 2): (6, 16, 1e-7, 1e-6),
     ("stokes", 3): (6, 26, 1e-7, 1e-6),
 }
