@@ -1,4 +1,4 @@
-"""What preconditioners keep of former matrices, such as the coarse spaces of multigrid, and when they are to forget it."""
+"""What preconditioners keep of former matrices, such as coarse spaces of multigrid, and when they are to forget it."""
 
 from __future__ import annotations
 
