@@ -233,3 +233,16 @@ def test_memory_without_a_size_is_refused():
     text = "PetscScalar *w;\nPetscCalloc1(PetscFloorReal(x[0]), &w);\nf0[0] = w[0];"
     with pytest.raises(PhysicsError, match="line 2: the size of an array must be an integer"):
         Physics({"u": 1}, text).check(2)
+
+
+def test_functions_called_in_turn(path):
+    """As PetscWeakForm calls them: the second finds what the first left there."""
+    path.write_text(TUTORIAL + f"static void f0_more({ARGUMENTS})\n{{\n  f0[0] += t;\n}}\n")
+    choices = "f0_plain", ("f0_plain", "f0_more"), ["f0_more", "f0_plain"]
+    every = [Physics({"u": 1}, CFile(path, names), constants=CONSTANTS).interpreter(2) for names in choices]
+    s = random_state(Physics({"u": 1}, CFile(path, "f0_plain"), constants=CONSTANTS), 2)
+    first, both, covered = (residual(functions, s)[0] for functions in every)
+    assert_close(both, first + s["t"])
+    assert_close(covered, first)
+    with pytest.raises(PhysicsError, match="there is no function 'f0_none'"):
+        Physics({"u": 1}, CFile(path, ("f0_plain", "f0_none")))

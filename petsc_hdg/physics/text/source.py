@@ -13,10 +13,13 @@ from petsc_hdg.errors import PhysicsError
 
 @dataclass(frozen=True)
 class CFile:
-    """One function of a C file that holds several: `CFile("ex12.c", "f1_u")`. The others may serve as its helpers."""
+    """One function of a C file that holds several: `CFile("ex12.c", "f1_u")`. The others may serve as its helpers.
+
+    Several names are called in turn, as PetscWeakForm does: each finds in f0 or f1 what those before it left there.
+    """
 
     path: str | Path
-    function: str
+    function: str | Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,10 @@ def make_source(physics: str, slot: str, given, output: str, components: int, sh
     """
     source = Source(physics, slot, "")
     if isinstance(given, CFile):
-        return Source(physics, slot, _read(source, Path(given.path)), str(given.path), given.function)
+        text, names = _read(source, Path(given.path)), given.function
+        if not isinstance(names, str):
+            text, names = _in_turn(text, tuple(names))
+        return Source(physics, slot, text, str(given.path), names)
     if isinstance(given, Expression):
         rest = "".join(f" {output}[{number}] = {output}[0];" for number in range(1, components))
         text = _checked(source, given.text)
@@ -87,6 +93,17 @@ def make_source(physics: str, slot: str, given, output: str, components: int, sh
     raise source.error(
         None, f"is a {type(given).__name__}; give C text, a pathlib.Path of a C file, numbers or sympy expressions"
     )
+
+
+def _in_turn(text: str, names: tuple[str, ...]) -> tuple[str, str]:
+    """A C file's `text` with one more function, which calls `names` in turn, and its name."""
+    found = [re.search(rf"\b{name}\s*\(([^(){{}};]*)\)\s*\{{", text) for name in names]
+    if len(names) == 1 or None in found:
+        return text, names[found.index(None) if None in found else 0]
+    parameters, whole = found[0].group(1), "_then_".join(names)
+    given = ", ".join(re.findall(r"(\w+)\s*(?:\[[^]]*\]\s*)*(?:,|\Z)", parameters.strip()))
+    calls = " ".join(f"{name}({given});" for name in names)
+    return f"{text}\nstatic void {whole}({parameters}) {{ {calls} }}\n", whole
 
 
 def _is_sequence(given) -> bool:
