@@ -170,6 +170,11 @@ class Callbacks:
             linearized(self)
 
     @property
+    def solved(self) -> PETSc.Mat:
+        """The matrix of the systems that iterations solve."""
+        return self.jacobian
+
+    @property
     def preconditioning(self) -> PETSc.Mat:
         """The matrix that preconditioners take."""
         return self.assembled.mat if self.assembled is not None else self.rough or self.jacobian

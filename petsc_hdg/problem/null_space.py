@@ -40,10 +40,11 @@ class NullSpace:
     @cached_property
     def candidates(self) -> np.ndarray:
         """Modes that essential conditions leave free. Collective at first use."""
-        if self.discretization.in_time:  # the mass of the cells is in the matrix
-            return self._none()
-        found = [self._none()]
-        for field in self.discretization.physics.fields:
+        found, physics = [self._none()], self.discretization.physics
+        moving = {term.field.name for term in physics.terms.residual if "u_t" in term.program.inputs}
+        for field in physics.fields:
+            if self.discretization.in_time and field.name in moving:  # the mass of the cells is in the matrix
+                continue
             kind = self.claimed.get(field.name)
             if kind is None:
                 found.append(self._free(self.modes.rigid(field)))
@@ -85,12 +86,12 @@ class NullSpace:
             self._coefficients, self._left_over = calls.operator.coefficients, self.candidates
             self.right = self.left = self._none()
         if len(self._left_over):
-            self._find(calls.jacobian)
+            self._find(calls.solved)
         self._tell(calls)
 
     def _find(self, jacobian: PETSc.Mat) -> None:
-        modes = self._left_over
-        columns, random = self.modes.columns(self.discretization, modes), np.random.default_rng(self.comm.rank)
+        modes, random = self._left_over, np.random.default_rng(self.comm.rank)
+        columns = self._columns(jacobian, self.discretization, modes)
         claimed = self._claimed(modes)
         parts = self._right(jacobian, columns, random, claimed), self._left(jacobian, columns, random, claimed)
         self.right, self.left = (self._combined(modes, part) for part in parts)
@@ -143,6 +144,8 @@ class NullSpace:
         """
         null = self.right if len(self.right) >= len(self.left) else self.left
         for mat in calls.matrices:
+            if mat == calls.jacobian and mat != calls.solved:
+                continue
             before, now = mat.getAttr(OURS), mat.getNullSpace().handle
             if (now and (before is None or now != before.handle)) or (before is None and not len(null)):
                 continue
@@ -152,6 +155,10 @@ class NullSpace:
             mat.setTransposeNullSpace(space if self.left is null else self._space(mat, disc, self.left))
             mat.setAttr(OURS, space if len(null) else None)
 
+    def _columns(self, mat: PETSc.Mat, discretization, modes: np.ndarray) -> np.ndarray:
+        """Modes in the unknowns [row, mode] of a matrix: of states in time those of the trace, which come first."""
+        return self.modes.columns(discretization, modes)[: mat.getLocalSize()[0]]
+
     def _is_coarse(self, calls, mat: PETSc.Mat) -> bool:
         return calls.conforming is not None and mat == calls.conforming.mat
 
@@ -159,7 +166,7 @@ class NullSpace:
         """The span of modes, or what PETSc takes for none. Collective."""
         if not len(modes):
             return PETSc.NullSpace()
-        vectors = orthonormal(self.comm, mat.createVecLeft, self.modes.columns(discretization, modes))
+        vectors = orthonormal(self.comm, mat.createVecLeft, self._columns(mat, discretization, modes))
         space = PETSc.NullSpace().create(vectors=vectors, comm=mat.comm)
         for vector in vectors:
             vector.destroy()

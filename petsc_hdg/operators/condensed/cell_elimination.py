@@ -156,6 +156,11 @@ class StateCallbacks(Callbacks):
             self.system.rough.assemble()
 
     @property
+    def solved(self) -> PETSc.Mat:
+        """The matrix of the systems that iterations solve: that of the trace."""
+        return self.system.trace
+
+    @property
     def preconditioning(self) -> PETSc.Mat:
         """The matrix that preconditioners take: the same, which CellElimination knows."""
         return self.jacobian
