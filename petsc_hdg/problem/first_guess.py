@@ -200,7 +200,10 @@ def take(found: PETSc.Vec | None, u: PETSc.Vec) -> bool:
 def _extension(problem, constants=None) -> PETSc.Vec | None:
     """Return the continuous function of first degree that extends the data of these constants, or of the problem's.
 
-    It solves the problem linearized where u, its gradient and all data are zero. None if that fails. Collective."""
+    It solves the problem linearized where u, its gradient and all data are zero. None if that fails, or a field has no
+    first degree where others have it. Collective."""
+    if any(field.degree_offset < 0 for field in problem.physics.fields):
+        return None
     calls, u = problem.callbacks, problem.create_vec()
     subspace = calls.conforming or ConformingSubspace(problem.operator, problem.access, u.comm, problem.vec_type)
     step = subspace.mat.createVecLeft()

@@ -73,6 +73,19 @@ def test_the_start_is_the_linear_solution():
     assert made(flux.format("(1 + u[0]*u[0])"), 0.0).solve().norm() == 0
 
 
+def test_flows_of_two_degrees_begin_at_zero():
+    """A pressure of first degree has no linear extension beside it."""
+    physics = fe.Physics(
+        {"v": 2, "p": fe.Field(1, degree_offset=-1)},
+        {"v": "for (d = 0; d < 2; ++d) f0[d] = u[0]*u_x[2*d] + u[1]*u_x[2*d + 1];", "p": "f0[0] = u_x[0] + u_x[3];"},
+        {"v": "for (d = 0; d < 4; ++d) f1[d] = u_x[d]; f1[0] -= u[2]; f1[3] -= u[2];"},
+        boundary=[fe.Dirichlet("boundary", "exact", field="v")],
+        exact={"v": "u[0] = x[1]; u[1] = x[0];", "p": "u[0] = -(x[0]*x[0] + x[1]*x[1])/2;"},
+    )
+    problem = fe.Problem(fe.Mesh.box((3, 3), comm=PETSc.COMM_SELF), physics, backend="cg_gpu", degree=3)
+    assert problem.errors(problem.solve(), field="v")["L2"] < 1e-8 and problem.tried == ["Newton's method from zero"]
+
+
 @pytest.mark.parametrize("backend", ["sipg_gpu", "poly_gpu"])
 def test_the_incomplete_method_has_the_same_data(backend):
     """u = x of -∇·(κ (1 + c u²) ∇u) by a problem without the adjoint term."""
