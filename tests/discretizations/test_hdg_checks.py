@@ -23,16 +23,22 @@ def steady(**others) -> Physics:
         steady(boundary=Robin("a", "f0[0] = u_t[0];")),
         library.neo_hookean(3),
         Physics({"u": 2, "v": 3}, {"u": "f0[0] = u[4];"}),
+        Physics({"u": 1}, "f0[0] = u_t[0];", "f1[0] = constants[0]*u_x[0] - u[0];", constants={"k": 1.0}),
+        Physics({"u": 1}, "f0[0] = -1;", "for (d = 0; d < dim; ++d) f1[d] = -u_x[d];"),
     ],
 )
 def test_taken(physics):
-    check_hdg(physics)
+    check_hdg(physics, 3)
 
 
 REFUSED = {
     "degrees": (library.stokes(2), "has degree_offset -1 of 'pressure', and all fields of hdg_gpu have the degree of"),
     "other degree": (Physics({"u": Field(1, 1)}, "f0[0] = 1;"), "has degree_offset 1 of 'u'"),
     "components": (Physics({"u": 4, "v": 2}, {"u": "f0[0] = 1;"}), "has 6 components in all its fields.* at most 5"),
+    "sign": (
+        Physics({"u": 1}, "f0[0] = u_t[0];", FLUX.replace("= u_x", "= k*u_x"), constants={"k": -2.0}),
+        "has a negative diffusivity in the equation of 'u', .* with the other sign, or",
+    ),
 }
 
 
@@ -40,8 +46,8 @@ REFUSED = {
 def test_refused(name):
     physics, message = REFUSED[name]
     with pytest.raises(PhysicsError, match=message) as caught:
-        check_hdg(physics)
-    assert "give -fe_backend cg_gpu" in str(caught.value) and "\n" not in str(caught.value)
+        check_hdg(physics, 2)
+    assert "-fe_backend cg_gpu" in str(caught.value) and "\n" not in str(caught.value)
 
 
 def tau(option, physics=None):

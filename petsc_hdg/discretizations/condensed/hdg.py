@@ -44,7 +44,7 @@ class HybridizedDG(CondensedDiscretization):
         return 0, MOST_DEGREE[self.mesh.cell]
 
     def _check_physics(self) -> None:
-        check_hdg(self.physics)
+        check_hdg(self.physics, self.dim)
         super()._check_physics()
 
     @cached_property

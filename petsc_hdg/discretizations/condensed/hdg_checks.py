@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...errors import OptionError, PhysicsError
 from ..degree_checks import check_one_degree
+from ..samples import SAMPLES, random_inputs
 
 MOST_COMPONENTS = 5
 
 
-def check_hdg(physics) -> None:
+def check_hdg(physics, dim: int) -> None:
     """Raise PhysicsError for a physics that hdg_gpu does not discretize."""
     check_one_degree(physics, "hdg_gpu")
     if physics.num_components > MOST_COMPONENTS:
@@ -16,6 +19,28 @@ def check_hdg(physics) -> None:
             f"physics '{physics.name}' has {physics.num_components} components in all its fields, and hdg_gpu takes at "
             f"most {MOST_COMPONENTS}; give -fe_backend cg_gpu"
         )
+    if not physics.uses_time_derivative:
+        return
+    backwards = _diffuses_backwards(physics, dim)
+    for field in physics.fields:
+        if backwards[field.offset : field.offset + field.components].any():
+            raise PhysicsError(
+                f"physics '{physics.name}' has a negative diffusivity in the equation of '{field.name}', and the "
+                "stabilization of hdg_gpu is positive: they make a scheme that is not stable in time; give f0, f1 and "
+                f"natural conditions of '{field.name}' with the other sign, or -fe_backend cg_gpu"
+            )
+
+
+def _diffuses_backwards(physics, dim: int) -> np.ndarray:
+    """Whether ∂f1_c/∂∇u_c is negative in all directions [component], at samples of positive numbers and the physics'
+    own constants."""
+    found = np.full(physics.num_components, True)
+    with np.errstate(all="ignore"):  # of samples outside a function's domain come nan, which are not negative
+        for seed in range(SAMPLES // 2):
+            state, (*rest, _), _ = random_inputs(physics, dim, seed)
+            g3 = physics.interpreter(dim).g_blocks(*state, *rest, physics.constant_values)[3]
+            found &= (np.einsum("ccdd->cd", g3) < 0).all(axis=1)
+    return found
 
 
 def stabilized(physics, options, dim: int):
