@@ -246,3 +246,22 @@ def test_functions_called_in_turn(path):
     assert_close(covered, first)
     with pytest.raises(PhysicsError, match="there is no function 'f0_none'"):
         Physics({"u": 1}, CFile(path, ("f0_plain", "f0_none")))
+
+
+def test_auxiliary_fields_that_a_called_function_does_without(path, tmp_path):
+    """As in PETSc's src/ts/tutorials/ex76.c: an array without elements is passed on, and not read."""
+    text = f"""static void f0_with({ARGUMENTS})
+{{
+  f0[0] += u[0];
+  if (NfAux > 0) f0[0] += a[aOff[0]];
+}}
+static void f0_calls({ARGUMENTS})
+{{
+  f0_with({GIVEN}, f0);
+}}
+"""
+    path.write_text(text)
+    physics = Physics({"u": 1}, CFile(path, "f0_calls"))
+    s = random_state(physics, 2)
+    assert_close(residual(physics.interpreter(2), s)[0], s["u"])
+    assert_text_agrees(CompiledPhysics(physics, 2, tmp_path), physics.interpreter(2), s)

@@ -129,9 +129,10 @@ class _Guard:
         return name, index
 
     def _is_inside(self, node: Element | ir.Ref) -> bool:
-        """Whether an access stays in its array, or that array's size is unknown."""
+        """Whether an access stays in its array, or that array's size is unknown. An address may be that of an array
+        without elements, such as a without auxiliary fields."""
         name, index = self._place(node.name, node.index if isinstance(node, Element) else node.offset)
-        if name not in self.sizes or index is None:
+        if name not in self.sizes or index is None or (isinstance(node, ir.Ref) and index == _ZERO):
             return True
         least, greatest = self.range(index)
         return least >= 0 and greatest < self.sizes[name]
