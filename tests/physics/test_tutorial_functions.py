@@ -184,6 +184,21 @@ static PetscErrorCode wall(PetscInt dim, PetscReal time, const PetscReal x[], Pe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 """
+BEHIND_A_CALL = """
+static PetscErrorCode again(PetscInt dim, PetscReal time, const PetscReal x[], PetscInt Nc, PetscScalar *u, void *ctx)
+{
+  PetscFunctionBeginUser;
+  PetscCheck(dim > 0, PETSC_COMM_SELF, PETSC_ERR_SUP, "Dimension %" PetscInt_FMT, dim);
+  PetscCall(wall(dim, time, x, Nc, u, ctx));
+  u[1] += 1.0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+static PetscErrorCode at_last(PetscInt dim, PetscReal time, const PetscReal x[], PetscInt Nc, PetscScalar *u, void *ctx)
+{
+  PetscCall(again(dim, time, x, Nc, u, ctx));
+  return PETSC_SUCCESS;
+}
+"""
 
 
 def test_members_of_the_context_are_named_constants(tmp_path):
@@ -195,6 +210,15 @@ def test_members_of_the_context_are_named_constants(tmp_path):
         found = physics.interpreter(2).pw_dirichlet(0, 0.0, [1.0, 2.0])
         np.testing.assert_allclose(found, [0.5 * 2 + 5, 1.0 * 2 + 5])
         assert "constants[1]" in physics.device_source(2)
+
+
+def test_members_of_the_context_behind_calls(tmp_path):
+    """Of functions that others call, and of functions that these call."""
+    (tmp_path / "user.c").write_text(BEHIND_A_CONTEXT + BEHIND_A_CALL)
+    boundary = [Dirichlet("boundary", CFile(tmp_path / "user.c", "at_last"))]
+    physics = Physics({"u": 2}, "f0[0] = u[0];", boundary=boundary, constants={"count": 5, "mu": 0.5})
+    for functions in (physics.interpreter(2), CompiledPhysics(physics, 2, tmp_path)):
+        assert_close(functions.pw_dirichlet(0, 0.0, [1.0, 2.0]), [0.5 * 2 + 5, 1.0 * 2 + 6])
 
 
 def test_members_without_a_value_are_named_with_their_line():

@@ -10,7 +10,7 @@ from petsc_hdg.physics.functions import BUILTINS
 from petsc_hdg.physics.lowering import names
 from petsc_hdg.physics.lowering.scope import Scope
 from petsc_hdg.physics.text.parse import line_of
-from petsc_hdg.physics.tree.ir import INT, REAL, Binary, Call, Expr, HelperCall, Num, Symbol, Unary
+from petsc_hdg.physics.tree.ir import INT, REAL, Binary, Call, Expr, HelperCall, Num, Ref, Symbol, Unary
 
 
 def real(expr: Expr) -> Expr:
@@ -36,11 +36,13 @@ def _called(source, node) -> str:
 class Calls:
     """Reads calls in a scope; Expressions, which extends this, reads everything else.
 
-    `helpers` finds the user's functions; `constants` maps names of constants to their numbers.
+    `helpers` finds the user's functions; `constants` maps names of constants to their numbers, `members` those of the
+    context: the same, but in helper functions, which see no others.
     """
 
-    def __init__(self, scope: Scope, helpers, constants: dict[str, int]):
+    def __init__(self, scope: Scope, helpers, constants: dict[str, int], members: dict[str, int] | None = None):
         self.scope, self.source, self.helpers, self.constants = scope, scope.source, helpers, constants
+        self.members = constants if members is None else members
 
     def _funccall(self, node) -> Expr:
         name, line = _called(self.source, node), line_of(node)
@@ -86,16 +88,18 @@ class Calls:
     def helper_call(self, name: str, arguments: list, line: int) -> HelperCall:
         """A call of the user's function `name`."""
         function = self.helpers.get(name, self.source, line)
-        count = len(function.parameters) + len(function.unused)
+        given = [parameter for parameter in function.parameters if parameter.name != "constants"]
+        count = len(given) + len(function.unused)
         if len(arguments) != count:
             raise self.source.error(line, f"{name} takes {count} argument(s), here it has {len(arguments)}")
         for position in function.unused:
             self._ignored(arguments[position])
         arguments = [node for position, node in enumerate(arguments) if position not in function.unused]
         values = tuple(
-            self._argument(function, parameter, node)
-            for parameter, node in zip(function.parameters, arguments, strict=False)
+            self._argument(function, parameter, node) for parameter, node in zip(given, arguments, strict=False)
         )
+        if len(given) < len(function.parameters):  # the members of the context that it reads
+            values += (Ref(self.scope.find("constants").name, Num("0", INT), line),)
         return HelperCall(function.name, values, function.result or "", line)
 
     def _ignored(self, node) -> None:

@@ -120,18 +120,18 @@ class Expressions(Calls):
                 raise self.source.error(line, f"'{node.name}' is an array; write {node.name}[i]")
             return Name(symbol.name, symbol.type)
         if node.name in self.constants:
-            return self._named_constant(node.name, line)
+            if self.scope.find("constants") is None:
+                raise self.source.error(
+                    line, f"a helper function does not see the constant '{node.name}'; pass it as an argument"
+                )
+            return self._constant_number(self.constants[node.name], line)
         number = _number(node.name)
         if number is None:
             raise self._unknown(node.name, line)
         return number
 
-    def _named_constant(self, name: str, line: int) -> Element:
-        if self.scope.find("constants") is None:
-            raise self.source.error(
-                line, f"a helper function does not see the constant '{name}'; pass it as an argument"
-            )
-        return Element("constants", Num(str(self.constants[name]), INT), REAL, line)
+    def _constant_number(self, number: int, line: int) -> Element:
+        return Element(self.scope.find("constants").name, Num(str(number), INT), REAL, line)
 
     def is_context(self, node) -> bool:
         """Whether an expression is the user's context, cast or not."""
@@ -147,13 +147,13 @@ class Expressions(Calls):
             raise self.source.error(
                 line, f"a helper function does not see the member '{member}' of the context; pass it as an argument"
             )
-        if member not in self.constants:
+        if member not in self.members:
             raise self.source.error(
                 line,
                 f"the member '{member}' of the context is memory of the host; give its value in "
                 f"constants={{'{member}': …}}",
             )
-        return self._named_constant(member, line)
+        return self._constant_number(self.members[member], line)
 
     def _arrayref(self, node) -> Expr:
         symbol, indices = self._chain(node)

@@ -35,12 +35,15 @@ ALL_INPUTS = ("u", "u_t", "u_x", "n", "a", "a_x", "x", "t", "g", "f0", "f1", "ct
 
 @dataclass
 class Helpers:
-    """The user's helper functions, read when first called; those of `shared` are seen as well."""
+    """The user's helper functions, read when first called; those of `shared` are seen as well. `members` of the
+    context are numbers of constants, which a function that reads one has as an argument more.
+    """
 
     parsed: Parsed | None
     prefix: str
     main: str = ""
     shared: object = None
+    members: Mapping[str, int] | None = None
     done: dict = field(default_factory=dict)
     open: list = field(default_factory=list)
 
@@ -148,7 +151,7 @@ def _lower_body(parsed: Parsed, signature: Signature, shared: Helpers, constants
 
 def _lower_whole(parsed: Parsed, node, signature: Signature, shared: Helpers, constants, key: str) -> Program:
     name = node.decl.name
-    helpers = Helpers(parsed, f"ph_{key}_", name, shared)
+    helpers = Helpers(parsed, f"ph_{key}_", name, shared, constants)
     parameters = node.decl.type.args.params if node.decl.type.args else []
     meanings = signature.meanings(len(parameters))
     if meanings is None:
@@ -205,8 +208,8 @@ def _closure(main: Function, known: dict[str, Function]) -> tuple:
     return tuple(order.values())
 
 
-def _function(scope: Scope, helpers, constants, body, name, result, parameters, line) -> Function:
-    expressions = Expressions(scope, helpers, dict(constants))
+def _function(scope: Scope, helpers, constants, body, name, result, parameters, line, members=None) -> Function:
+    expressions = Expressions(scope, helpers, dict(constants), members)
     statements = Statements(expressions, result)
     scope.push()
     scope.allocated = allocated(body)
@@ -239,13 +242,18 @@ def _helper(helpers: Helpers, name: str) -> Function:
         bound = Symbol(scope.fresh(parameter.name), kind, extents, const=bool(const and extents), pointer=bool(extents))
         scope.bind(parameter.name, bound)
         parameters[position] = bound
-    result, given = result_type(source, node), tuple(parameters.values())
-    function = _function(scope, helpers, {}, node.body, f"{helpers.prefix}{name}_", result, given, line_of(node))
+    result, given, behind = result_type(source, node), tuple(parameters.values()), ()
+    if helpers.members is not None and scope.find("constants") is None:
+        behind = (symbol("constants"),)
+        scope.bind("constants", behind[0])
+    at, members = (f"{helpers.prefix}{name}_", result, given, line_of(node)), helpers.members
+    function = _function(scope, helpers, {}, node.body, *at, members)
     used = ir.names_used(*function.body)
     unused |= {place for place, bound in parameters.items() if bound.extents and bound.name not in used}
     if function.result != REAL:
         _check_loops(function)
     left = tuple(bound for place, bound in parameters.items() if place not in unused)
+    left += tuple(bound for bound in behind if bound.name in used)
     return replace(function, parameters=left, unused=frozenset(unused))
 
 

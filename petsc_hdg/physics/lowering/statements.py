@@ -105,7 +105,7 @@ class Statements(Declarations):
             return self.read(zeroing(pointer_of(node), arguments[0])) if name == "PetscCalloc1" else ()
         if name == "PetscBagGetData" and self.expressions.is_context(arguments[-1]):
             return ()
-        if name == "abort" and not arguments:
+        if name in ("PetscCheck", "PetscAssert") or (name == "abort" and not arguments):
             return ()  # of what is no number, on which the solvers stop
         if name in ("PetscFunctionReturn", "PetscFunctionReturnVoid"):
             return self._returned(arguments[0] if arguments else None, line)

@@ -30,6 +30,7 @@ _QUALIFIERS = re.compile(
     r"\b(PETSC_UNUSED|PETSC_EXTERN|PETSC_INTERN|PETSC_STATIC_INLINE|PETSC_RESTRICT|restrict|__restrict__|__kernel|__private|__inline__|register|volatile)\b"
 )
 _CONTEXT = re.compile(r"\bPetscCtx\b")
+_FORMAT = re.compile(r"\bPetscInt_FMT\b")  # of messages, which are not read
 _DECLARED = re.compile(r"\b([A-Za-z_]\w*)\s+\**\s*[A-Za-z_]\w*\s*[\[,)=;(]")
 _BEFORE_NAMES = frozenset({"const", "void", "char", "signed", "static", "inline", "extern", "goto", "case"}) | _KEYWORDS
 _POSITION = re.compile(r"physics:(\d+):(\d+): ?(.*)", re.DOTALL)
@@ -67,6 +68,7 @@ def parse(source: Source, macros: dict[str, str], library: bool = False) -> Pars
     text = preprocess(source, source.text, macros, refused)
     text = _QUALIFIERS.sub(lambda match: " " * len(match.group()), text)
     text = _CONTEXT.sub("void   *", text)  # as long as the word: columns stay
+    text = _FORMAT.sub('"d"         ', text)
     _check_brackets(source, text)
     if source.function:
         text = _only(source, text)
