@@ -52,10 +52,11 @@ def conforming_subspace(problem) -> ConformingSubspace | None:
 
 
 def is_diffusive(problem, symmetric: bool) -> bool:
-    """Whether smoothers of symmetric matrices suit the matrix: not where CG has found it indefinite, and not where
-    penalties that follow the state come to a symmetric derivative."""
-    kept = problem.derivative == "symmetric" and isinstance(problem.discretization, ContinuousGalerkin)
-    return symmetric or problem.derivative == "diffusive" or kept
+    """Whether smoothers of symmetric matrices suit the matrix: not where CG has found it indefinite. Nonlinear physics
+    of a symmetric derivative is not asked for its matrix' symmetry but on traces; penalties that follow the state may
+    spoil that."""
+    not_asked = not problem.physics.is_linear and isinstance(problem.discretization, ContinuousGalerkin)
+    return symmetric or problem.derivative == "diffusive" or (problem.derivative == "symmetric" and not_asked)
 
 
 def krylov(problem, symmetric: bool) -> str:
