@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
-from ..discretizations import ContinuousGalerkin, HybridizedDG, InteriorPenalty
+from ..discretizations import HybridizedDG, InteriorPenalty
 from ..krylov.level_bounds import LevelBounds
 from ..mesh.petsc_c import set_passive_dm
 from ..operators import ConformingSubspace
@@ -55,8 +55,8 @@ def is_diffusive(problem, symmetric: bool) -> bool:
     """Whether smoothers of symmetric matrices suit the matrix: not where CG has found it indefinite. Nonlinear physics
     of a symmetric derivative is not asked for its matrix' symmetry but on traces; penalties that follow the state may
     spoil that."""
-    not_asked = not problem.physics.is_linear and isinstance(problem.discretization, ContinuousGalerkin)
-    return symmetric or problem.derivative == "diffusive" or (problem.derivative == "symmetric" and not_asked)
+    asked = problem.physics.is_linear or isinstance(problem.discretization, HybridizedDG | InteriorPenalty)
+    return symmetric or problem.derivative == "diffusive" or (problem.derivative == "symmetric" and not asked)
 
 
 def krylov(problem, symmetric: bool) -> str:

@@ -156,3 +156,16 @@ def test_levels_are_set_up_at_states_of_the_scheme_alone(monkeypatch):
     problem = problem_of("cg_gpu", 2, physics=physics)
     problem.solve()
     assert found == [*range(1, problem.newton_iterations + 1)]
+
+
+@pytest.mark.parametrize("backend, u_depends, smoother", [
+    ("cg_gpu", False, "chebyshev"), ("cg_gpu", True, "chebyshev"),
+    ("sipg_gpu", False, "gmres"), ("sipg_gpu", True, "chebyshev"),
+])  # fmt: skip
+def test_smoothers_of_nonlinear_physics(backend, u_depends, smoother):
+    """Symmetric derivatives under penalties that follow the state keep GMRES; diffusion that depends on u does not."""
+    factor = "1 + u[0]*u[0]" if u_depends else "1 + u_x[0]*u_x[0] + u_x[1]*u_x[1]"
+    f1 = f"for (d = 0; d < dim; ++d) f1[d] = ({factor})*u_x[d];"
+    physics = Physics({"u": 1}, "f0[0] = -1;", f1, boundary=[Dirichlet("boundary", "g[0] = x[0];")])
+    problem = problem_of(backend, 2, physics=physics)
+    assert problem.snes.getKSP().getPC().getMGSmoother(1).getType() == smoother
