@@ -11,11 +11,13 @@ from ..errors import DeviceError, LeftSolverError, SolveError
 from ..operators import ConformingSubspace
 from ..options import is_given
 from . import diagnosis, direct, following, methods, solvers
+from .null_space import set_near_nullspace
 
 SCHEMES = ("cg_gpu", "sipg_gpu", "poly_gpu")  # whose state is all that Newton's method has
 SAMPLES = 64  # vertices of a boundary at which its data are looked at
 LEAST_PART = 1e-3  # of the residual of a start over that at zero: a start that is worse is none
 BY_RESIDUAL = (PETSc.SNES.ConvergedReason.CONVERGED_FNORM_ABS, PETSc.SNES.ConvergedReason.CONVERGED_FNORM_RELATIVE)
+FEW = 2_000  # unknowns of a continuous function up to which LU takes no longer than multigrid
 STEPS = 50  # that PETSc gives Newton's method
 INCOMPLETE = "the solution of the incomplete method"
 LINEAR = "the linear extension of the data"
@@ -236,14 +238,31 @@ def _solve_linear(problem, subspace, step: PETSc.Vec, constants) -> bool:
     subspace.mat.mult(load, image)
     if not np.isfinite([load.norm(), image.norm()]).all() or image.norm() == 0:
         return False
+    return any(_is_solved(problem, subspace, by, load, step) for by in _preconditioners(problem, subspace.mat))
+
+
+def _preconditioners(problem, mat: PETSc.Mat) -> list[str]:
+    """Types of PC that are worth trying, one after the other. Collective."""
+    rows = mat.getSize()[0]
+    on_device = rows > FEW and problem.comm.size == 1 and problem.derivative != "other"
+    return on_device * ["python"] + ["lu" if rows <= direct.MOST else "gamg"]
+
+
+def _is_solved(problem, subspace, by: str, load: PETSc.Vec, step: PETSc.Vec) -> bool:
+    """Whether `step` has become the solution for `load` by a type of PC. Collective."""
     ksp = PETSc.KSP().create(step.comm)
     ksp.setOperators(subspace.mat)
     ksp.setType("fgmres")
     ksp.setTolerances(rtol=methods.IN_NEWTON, max_it=direct.PATIENCE)
-    if subspace.mat.getSize()[0] <= direct.MOST:
-        direct.set_factors(ksp.getPC(), problem.options.deterministic)
+    pc = ksp.getPC()
+    if by == "lu":
+        direct.set_factors(pc, problem.options.deterministic)
     else:
-        ksp.getPC().setType("gamg")
+        if not subspace.mat.getNearNullSpace().handle:
+            set_near_nullspace(subspace.discretization, subspace.mat)
+        pc.setType(by)
+    if by == "python":
+        pc.setPythonType("petsc_hdg.AMG")
     ksp.solve(load, step)
     found = ksp.getConvergedReason() >= 0 and bool(np.isfinite(step.norm()))
     ksp.destroy()

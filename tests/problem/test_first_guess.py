@@ -57,8 +57,11 @@ def test_load_steps_begin_at_what_moves_with_the_boundary(backend):
     assert problem.integral("u[0]*u[0] + u[1]*u[1]", u) == pytest.approx(0.0646007, rel=1e-4)
 
 
-def test_the_start_is_the_linear_solution():
-    """Of f1 = (1 + u²) ∇u the harmonic one of first degree, its data exact at the nodes; of zero data none."""
+@pytest.mark.parametrize("few, by", [(first_guess.FEW, "lu"), (10, "python")])
+def test_the_start_is_the_linear_solution(monkeypatch, few, by):
+    """Of f1 = (1 + u²) ∇u the harmonic one of first degree, its data exact at the nodes; of zero data none. By LU, and
+    by multigrid on the device where there are more unknowns."""
+    monkeypatch.setattr(first_guess, "FEW", few)
     mesh = fe.Mesh.box((5, 4), comm=PETSc.COMM_SELF)
 
     def made(f1: str, g) -> fe.Problem:
@@ -68,6 +71,7 @@ def test_the_start_is_the_linear_solution():
     harmonic = made(flux.format("1.0"), "g[0] = 1 + x[1];").solve()
     problem = made(flux.format("(1 + u[0]*u[0])"), "g[0] = 1 + x[1];")
     u = first_guess._extension(problem)
+    assert first_guess._preconditioners(problem, problem.callbacks.assembled.mat)[0] == by
     assert first_guess._has_data(problem) and (u - harmonic).norm() < 1e-5 * harmonic.norm()
     assert not first_guess._has_data(made(flux.format("(1 + u[0]*u[0])"), 0.0))
     assert made(flux.format("(1 + u[0]*u[0])"), 0.0).solve().norm() == 0
