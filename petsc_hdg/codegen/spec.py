@@ -16,6 +16,7 @@ from petsc_hdg.errors import DeviceError
 
 _COMMON = "common.clh"
 _PETSC = "petsc.clh"
+_DIGESTS: dict[tuple, str] = {}  # of programs without tables, whose texts take long to lay end to end
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,12 @@ class KernelSpec:
     @cached_property
     def digest(self) -> str:
         """Hexadecimal digest of the program text and the precision it is built with."""
-        return hashlib.sha256(self.program_source().encode()).hexdigest()
+        if self.tables:
+            return _digest(self.program_source())
+        key = self.sources, repr(self.macros), self.physics, self.precision  # 1 and 1.0 are other texts
+        if key not in _DIGESTS:
+            _DIGESTS[key] = _digest(self.program_source())
+        return _DIGESTS[key]
 
     def program_source(self) -> str:
         """The whole program; raises DeviceError if a source needs a name that nothing provides."""
@@ -103,6 +109,10 @@ class KernelSpec:
             raise DeviceError(
                 f"kernel '{self.name}': {source} needs {', '.join(missing)}, which the spec does not provide"
             )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @lru_cache(maxsize=256)

@@ -59,12 +59,14 @@ class Entry:
 
     program: SHA-256 of the bytes that were loaded or compiled, which a verdict is given for.
     distrusted: why the folder is not used, empty if it is.
+    free_kernels: OpenCL's kernels of the program, by name, that nothing uses now.
     """
 
     def __init__(self, digest: str):
         self.root = cache_folder()
         self.folder = self.root / digest
         self.program = self.distrusted = ""
+        self.free_kernels: dict[str, list] = {}
 
     def path(self, name: str) -> Path:
         """Path of a file of this entry."""

@@ -40,7 +40,7 @@ class Multigrid:
 
     def __init__(self, vectors: Vectors):
         self.levels, self.coarse, self.cycles, self.note = [], None, 1, ""
-        self._arrays, self._small, self._joined = vectors.arrays, 0, None
+        self._vectors, self._arrays, self._small, self._joined = vectors, vectors.arrays, 0, None
         self.forget()
 
     def forget(self) -> None:
@@ -49,7 +49,14 @@ class Multigrid:
 
     def apply(self, x, y) -> None:
         """y = M⁻¹ x. Collective."""
-        self._recorded.run(self._apply, x, y)
+        if self._vectors.device.recording is not None:
+            self._recorded.run(self._apply, x, y)
+            return
+        # Methods have a pair of vectors for each iteration, launches are recorded for this one.
+        given, found = map(self._vectors.buffer, ("cycle b", "cycle x"))
+        self._vectors.copy(x, given)
+        self._recorded.run(self._apply, given, found)
+        self._vectors.copy(found, y)
 
     def _apply(self, x, y) -> None:
         if self.levels:

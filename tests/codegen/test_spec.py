@@ -101,6 +101,9 @@ def test_digest_follows_the_text_not_the_name():
     changed = [dict(macros={"GROUP": 32}), dict(tables={"SHIFT": np.array([0.2])}), dict(precision="single")]
     digests = {spec(**change).digest for change in changed} | {spec().digest}
     assert len(digests) == 4
+    sizes = {"SLICE": 32, "STORED": "real", "COLUMNS": 1}
+    without_tables = [KernelSpec("sell_slice", ("sell_slice.cl",), sizes | {"ROWS": rows}) for rows in (1, 1.0, 2)]
+    assert len({each.digest for each in without_tables}) == 3, "1 and 1.0 are equal, their texts are not"
 
 
 @pytest.mark.parametrize("change", [dict(precision="half"), dict(local_size=0), dict(local_bytes=-1)])

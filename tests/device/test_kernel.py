@@ -95,6 +95,21 @@ def test_parts_keep_their_arguments(device, make_spec, monkeypatch):
     np.testing.assert_allclose(np.diff(found), [2.0, -1.0], atol=1e-14)
 
 
+def test_kernels_that_are_gone_serve_others(device, make_spec):
+    """With arguments of their own, and one at a time."""
+    arrays, first = Arrays(device), Kernel(make_spec(), device)
+    a, b, out = arrays.to_device(np.full(8, 1.0)), arrays.to_device(np.full(8, 2.0)), arrays.zeros(9)
+    first(8, a, a, out, 8)
+    handle = first.handle.int_ptr
+    del first
+    second, third = Kernel(make_spec(), device), Kernel(make_spec(), device)
+    assert second.handle.int_ptr == handle != third.handle.int_ptr
+    with pytest.raises(DeviceError, match="4 arguments"):
+        second(8)
+    second(8, b, b, out, 8)
+    assert arrays.to_host(out, 8)[0] == 4.25
+
+
 def test_one_program_for_kernels_of_one_text(device, make_spec):
     assert Kernel(make_spec(), device).program is Kernel(make_spec(name="selftest_reverse"), device).program
 
