@@ -76,11 +76,13 @@ class Arrays:
         queue = order.pop("queue", self.device.queue)
         return opencl().enqueue_copy(queue, array, buffer, src_offset=start, is_blocking=wait, **order)
 
-    def copy(self, source, target, count: int, dtype=None) -> None:
-        """Copy the first `count` values (of `real` unless dtype is given) from buffer to buffer, on the device."""
-        itemsize = self.real.itemsize if dtype is None else np.dtype(dtype).itemsize
+    def copy(self, source, target, count: int, dtype=None, first: int = 0) -> None:
+        """Copy `count` values (of `real` unless dtype is given), from the source's `first` on, from buffer to buffer,
+        on the device."""
+        size = self.real.itemsize if dtype is None else np.dtype(dtype).itemsize
         if count:
-            opencl().enqueue_copy(self.device.queue, target, source, byte_count=count * itemsize)
+            cl, queue = opencl(), self.device.queue
+            cl.enqueue_copy(queue, target, source, byte_count=count * size, src_offset=first * size)
 
     def pinned(self, count: int, dtype=None) -> np.ndarray:
         """Host memory of `count` values that a GPU copies from and to at full speed; ordinary memory on CPUs."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from mpi4py import MPI
 from petsc4py import PETSc
 
+from ..device import aside
 from ..errors import SolveError, collectively
 from ..lifetimes import Context
 from ..options import Options, given_numbers
@@ -13,6 +15,7 @@ from .aggregation import Aggregates, Coarsening
 from .block_rows import BlockRows, Collected
 from .dense_matrix import DenseMatrix
 from .eigenvalues import extreme_eigenvalues
+from .gathered import WholeVectors, gathered, gathered_rows
 from .level_bounds import LOWER, STEPS, UPPER, Product
 from .multigrid import MOST_INVERSE, Multigrid
 from .operation import Operation
@@ -28,11 +31,12 @@ LONG = 10  # Chebyshev steps in the place of a factorization where a large coars
 
 
 class AMG(Context):
-    """A PC for AIJ and BAIJ matrices of one rank: -pc_type python -pc_python_type petsc_hdg.AMG.
+    """A PC for AIJ and BAIJ matrices: -pc_type python -pc_python_type petsc_hdg.AMG.
 
     A cycle is symmetric where the matrix is, so that conjugate gradients take it. Near-null vectors are those of the
     matrix, else constants of each unknown of its blocks. Patterns and aggregates are kept while the matrix has the same
-    pattern and its strong couplings stay so; all values are computed anew.
+    pattern and its strong couplings stay so; all values are computed anew. Of several ranks each has all levels, and
+    right-hand sides are gathered.
 
     -pc_amg_threshold 0.02         |a_ij| / √(a_ii a_jj) up to which a coupling is weak
     -pc_amg_coarse_eq_limit 300    unknowns of the coarsest level, which is inverted
@@ -61,18 +65,17 @@ class AMG(Context):
 
     def setUp(self, pc) -> None:
         """Compute all levels of the matrix as it is now. Collective."""
-        mat = pc.getOperators()[1]
-        with collectively(pc.comm.tompi4py()):
-            if pc.comm.size > 1:
-                raise SolveError(f"petsc_hdg.AMG was given a matrix of {pc.comm.size} ranks, it takes one: use gamg")
+        mat, comm = pc.getOperators()[1], pc.comm.tompi4py()
+        with collectively(comm):
             if not is_assembled(mat):
                 raise SolveError(
                     f"petsc_hdg.AMG was given a matrix of type {mat.getType()}, it takes an assembled one: use aij"
                 )
         with event("AmgSetUp"):
             rows = rows_of(mat)
-            if self.cycle is None or not self.cycle.fits(mat, rows):
-                vectors = Vectors(arrays_of(pc, mat.createVecLeft()), mat.getLocalSize()[0], pc.comm.tompi4py())
+            fits = self.cycle is not None and self.cycle.fits(mat, rows)
+            if not comm.allreduce(fits, MPI.LAND):
+                vectors = Vectors(arrays_of(pc, mat.createVecLeft()), mat.getLocalSize()[0], comm)
                 precision = Options.from_petsc(pc.getOptionsPrefix()).pmat_precision
                 self.cycle = _Cycle(self, mat, rows, vectors, precision)
             self.cycle.update(rows)
@@ -90,23 +93,41 @@ class AMG(Context):
 
 
 class _Cycle(Multigrid):
-    """The levels of a matrix, whose patterns and aggregates come with the first values that `update` is given."""
+    """The levels of a matrix, whose patterns and aggregates come with the first values that `update` is given.
+
+    vectors: those of this rank.   Making one is collective, as are all calls.
+    """
 
     def __init__(self, choice: AMG, mat, rows: tuple, vectors: Vectors, precision: str):
-        super().__init__(vectors)
         self.vectors, self._choice, self._precision = vectors, choice, precision
+        comm, arrays = vectors.comm, vectors.arrays
         self._size = mat.getBlockSize()
         self._pattern = tuple(map(np.copy, rows[:2]))
-        self._finest = Collected(vectors.arrays, rows, self._size)
-        self._modes = _near_null_vectors(mat, self._size)
+        self._finest = Collected(arrays, gathered_rows(comm, *rows[:2]), self._size)
+        self._modes = gathered(comm, _near_null_vectors(mat, self._size))
+        self._whole = None if comm.size == 1 else WholeVectors(arrays, comm, vectors.count)
+        super().__init__(vectors if comm.size == 1 else Vectors(arrays, self._whole.total, MPI.COMM_SELF))
 
     def fits(self, mat, rows: tuple) -> bool:
-        """Whether rows have the pattern of these levels."""
+        """Whether this rank's rows have the pattern of these levels. Not collective."""
         return mat.getBlockSize() == self._size and all(map(np.array_equal, self._pattern, rows[:2]))
+
+    def apply(self, x, y) -> None:
+        """y = M⁻¹ x"""
+        if self._whole is None:
+            super().apply(x, y)
+        else:
+            aside(self.vectors.device, lambda: self._apply_to_whole(x, y))
+
+    def _apply_to_whole(self, x, y) -> None:
+        b, found = map(self._vectors.buffer, ("whole b", "whole x"))
+        self._whole.gather(x, b)
+        self._recorded.run(self._apply, b, found)
+        self._whole.take(found, y)
 
     def update(self, rows: tuple) -> None:
         """Levels of the values of rows."""
-        self._finest.update(rows)
+        self._finest.update(gathered(self.vectors.comm, rows[2]))
         if not self.levels or not all(level.update(keep=True) for level in reversed(self.levels)):
             self._build()
         last = self.levels[0].coarsening.matrix if self.levels else self._finest.result
@@ -116,14 +137,14 @@ class _Cycle(Multigrid):
         self.note = "smoothed aggregation on the device, unknowns of its levels " + ", ".join(map(str, sizes))
 
     def _build(self) -> None:
-        matrix, modes = self._finest.result, self.vectors.arrays.to_device(self._modes, "near-null vectors")
+        matrix, modes = self._finest.result, self._arrays.to_device(self._modes, "near-null vectors")
         self.levels, count = [], self._modes.shape[1]
         while matrix.num_rows * matrix.shape[0] > self._choice.limit:
             aggregates = Aggregates(matrix, self._choice.threshold)
             if not 0 < aggregates.count * count <= SMALLEST_FALL * matrix.num_rows * matrix.shape[0]:
                 return
             coarsening = Coarsening(matrix, aggregates, modes, count)
-            level = _Level(matrix, aggregates, coarsening, self.vectors, self._precision, self._choice.smooths)
+            level = _Level(matrix, aggregates, coarsening, self._vectors, self._precision, self._choice.smooths)
             level.update(keep=False)
             self.levels.insert(0, level)
             matrix, modes = coarsening.matrix, coarsening.modes
@@ -136,7 +157,7 @@ class _Cycle(Multigrid):
                 return DenseMatrix(np.linalg.inv(dense), matrix.arrays)
             except np.linalg.LinAlgError:
                 return DenseMatrix(np.linalg.pinv(dense), matrix.arrays)
-        return _Relaxation(matrix, Aggregates(matrix, self._choice.threshold).inverse, self.vectors, self._precision)
+        return _Relaxation(matrix, Aggregates(matrix, self._choice.threshold).inverse, self._vectors, self._precision)
 
 
 class _Level:

@@ -135,13 +135,13 @@ class Transpose:
 
 
 class Collected:
-    """Rows of blocks of an AIJ matrix of one rank, in `result`; `update` takes the values of such rows.
+    """Rows of blocks of an AIJ matrix of one rank, in `result`; `update` takes the values [entry] of its rows.
 
-    rows: starts, columns, values of numbers, on the host.   size: of blocks.
+    pattern: starts and columns of numbers, on the host.   size: of blocks.
     """
 
-    def __init__(self, arrays, rows: tuple, size: int):
-        starts, columns, _ = rows
+    def __init__(self, arrays, pattern: tuple, size: int):
+        starts, columns = pattern
         self._arrays, self._size, self._count = arrays, size, len(columns)
         self._given = arrays.to_device(starts, "matrices"), arrays.to_device(columns, "matrices")
         if size == 1:
@@ -153,9 +153,9 @@ class Collected:
         pattern = product_pattern(arrays, whole, collecting, self._given, part=size)
         self.result = BlockRows(arrays, (size, size), nodes, *pattern)
 
-    def update(self, rows: tuple) -> None:
-        """Values of rows with the same pattern."""
-        values, a = np.ascontiguousarray(rows[2], self._arrays.real), self.result
+    def update(self, values: np.ndarray) -> None:
+        """Take values of the rows' entries."""
+        values, a = np.ascontiguousarray(values, self._arrays.real), self.result
         if self._size == 1:
             self._arrays.upload(a.values, values, "matrices")
         else:

@@ -18,12 +18,18 @@ from ..options import defaults_in_database
 # rank takes longer than two products.
 SAME_BITS = {"matptap_via": "allatonce"}
 TWO_PRODUCTS = {"matptap_via": "rap"}
+MOST_GATHERED = 1 << 22  # rows that each rank has all of: a GPU sets them up sooner than all hosts do their parts
 
 
 def products(problem):
     """Context manager: how PETSc multiplies the matrices of coarse levels."""
     same = SAME_BITS if problem.options.deterministic and problem.comm.size > 2 else {}
     return defaults_in_database("", TWO_PRODUCTS if problem.comm.size == 1 else same, unless="matptap_via")
+
+
+def on_device(problem, mat: PETSc.Mat) -> bool:
+    """Whether multigrid for a matrix is set up on the device, where its smoothers suit it: on one rank, or on GPUs."""
+    return problem.comm.size == 1 or (problem.device.has_solvers and mat.getSize()[0] <= MOST_GATHERED)
 
 
 class CoarseSolvers:

@@ -11,6 +11,7 @@ from ..errors import DeviceError, LeftSolverError, SolveError
 from ..operators import ConformingSubspace
 from ..options import is_given
 from . import diagnosis, direct, following, methods, solvers
+from .coarse_solvers import on_device
 from .null_space import set_near_nullspace
 
 SCHEMES = ("cg_gpu", "sipg_gpu", "poly_gpu")  # whose state is all that Newton's method has
@@ -244,8 +245,8 @@ def _solve_linear(problem, subspace, step: PETSc.Vec, constants) -> bool:
 def _preconditioners(problem, mat: PETSc.Mat) -> list[str]:
     """Types of PC that are worth trying, one after the other. Collective."""
     rows = mat.getSize()[0]
-    on_device = rows > FEW and problem.comm.size == 1 and problem.derivative != "other"
-    return on_device * ["python"] + ["lu" if rows <= direct.MOST else "gamg"]
+    there = rows > FEW and on_device(problem, mat) and problem.derivative != "other"
+    return there * ["python"] + ["lu" if rows <= direct.MOST else "gamg"]
 
 
 def _is_solved(problem, subspace, by: str, load: PETSc.Vec, step: PETSc.Vec) -> bool:

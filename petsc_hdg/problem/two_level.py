@@ -17,7 +17,7 @@ from ..operators import ConformingSubspace
 from ..operators.cell_blocks import CellBlocks
 from ..options import any_given, defaults_in_database
 from . import direct, methods
-from .coarse_solvers import CoarseSolvers
+from .coarse_solvers import CoarseSolvers, on_device
 from .null_space import set_near_nullspace
 
 STEPS = 3  # of a smoother
@@ -91,8 +91,8 @@ def _set_coarse_solver(problem, pc: PETSc.PC, mat: PETSc.Mat, symmetric: bool) -
     """A direct solver of small matrices; else multigrid, on the device where its smoothers suit the matrix and no
     option of GAMG is given."""
     tuned = any_given(pc.getOptionsPrefix() or "", "pc_gamg_")
-    on_device = problem.comm.size == 1 and is_diffusive(problem, symmetric) and not tuned
-    direct.set_type_or(problem, pc, mat, "python" if on_device else "gamg")
+    there = on_device(problem, mat) and is_diffusive(problem, symmetric) and not tuned
+    direct.set_type_or(problem, pc, mat, "python" if there else "gamg")
     if pc.getType() == "python":
         pc.setPythonType("petsc_hdg.AMG")
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from petsc4py import PETSc
@@ -45,9 +48,9 @@ def petsc_matrix(dense: np.ndarray, size: int = 1) -> PETSc.Mat:
 
 
 def collected(arrays, dense: np.ndarray, size: int):
-    rows = petsc_matrix(dense, size).getValuesCSR()
-    found = Collected(arrays, rows, size)
-    found.update(rows)
+    *pattern, values = petsc_matrix(dense, size).getValuesCSR()
+    found = Collected(arrays, pattern, size)
+    found.update(values)
     return found.result
 
 
@@ -234,3 +237,15 @@ def test_options_and_refusals():
     with pytest.raises((SolveError, PETSc.Error)) as raised:
         pc.setUp()
     assert "it takes an assembled one" in str(our_error(raised.value))
+
+
+@pytest.mark.quick
+def test_ranks_have_the_cycle_of_one(mpirun):
+    """Three ranks, one without rows."""
+    found = json.loads(mpirun(3, Path(__file__).with_name("run_amg.py")).stdout.splitlines()[-1])
+    for case in ("numbers", "blocks"):
+        count, alone, difference = found[case]
+        assert count == alone and difference < 1e-12, case
+    there, here = found["problem"]
+    assert there[0] == here[0] and abs(there[1] - here[1]) <= 1
+    assert there[2] == pytest.approx(here[2], rel=1e-6)
