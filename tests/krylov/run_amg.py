@@ -77,4 +77,3 @@ def main() -> None:
     found["problem"] = nonlinear(COMM), nonlinear(PETSc.COMM_SELF)
     if COMM.rank == 0:
         print(json.dumps(found))
-
