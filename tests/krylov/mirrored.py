@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from unittest import mock
 
 import petsc4py
 
@@ -24,7 +25,8 @@ def difference(pc: PETSc.PC, precision: str = "double") -> tuple[float, Mirrored
     x.setArray([((37 * i) % 101) / 101 - 0.4 for i in range(first, last)])
     pc.apply(x, expected)
     vectors = Vectors(arrays_of(pc, x), x.getLocalSize(), pc.comm.tompi4py())
-    mirror = MirroredMultigrid(pc, vectors, precision)
+    with mock.patch.object(MirroredMultigrid, "join"):  # by which small levels on GPUs are no longer PETSc's
+        mirror = MirroredMultigrid(pc, vectors, precision)
     for _ in range(2):  # nothing is left of the first
         with vectors.access.read(x) as given, vectors.access.write(found) as out:
             mirror.apply(given, out)

@@ -16,7 +16,7 @@ from petsc_hdg.krylov.level_operators import Unsupported
 from petsc_hdg.krylov.multigrid import inverse
 from petsc_hdg.krylov.multigrid_view import chebyshev_bounds, richardson_scale
 from petsc_hdg.krylov.sell_matrix import SellMatrix
-from petsc_hdg.krylov.smoothers import BlockSmoother, chebyshev_steps, inverse_blocks
+from petsc_hdg.krylov.smoothers import BlockSmoother, Smoother, chebyshev_steps, inverse_blocks
 from petsc_hdg.options import Options
 from petsc_hdg.problem import Problem
 
@@ -143,10 +143,11 @@ def test_small_levels_solved_by_an_inverse():
 def test_blocks_multiplied_into_the_matrix(zero):
     """Smoothing with M⁻¹ A and M⁻¹ b at hand is smoothing with M⁻¹."""
     pc = multigrid(laplacian_2d(30, block=2), mg_levels_pc_type="pbjacobi")
-    plain = difference(pc)[1].levels[-1].smoother
-    mat, arrays = plain.operator.source, plain.operator.arrays
+    made, mat = difference(pc)[1].levels[-1].smoother, pc.getOperators()[0]
+    arrays, blocks = made.vectors.arrays, SellMatrix(inverse_blocks(mat), made.vectors.arrays)
+    plain = Smoother(SellMatrix(mat, arrays), blocks, made.vectors, made.steps)
     product = SellMatrix(inverse_blocks(mat).matMult(mat), arrays)
-    ours = BlockSmoother(product, plain.pc, plain.vectors, plain.steps)
+    ours = BlockSmoother(product, blocks, plain.vectors, plain.steps)
     b, found = arrays.to_device(np.cos(np.arange(plain.vectors.count))), []
     for smoother in (plain, ours):
         x = arrays.to_device(np.sin(np.arange(plain.vectors.count)))
