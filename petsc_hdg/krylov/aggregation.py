@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .block_rows import SOURCE, BlockKernels, BlockRows, Product, Transpose, starts_of
+from ..operators.block_rows import SOURCE, BlockKernels, BlockRows, Product, Transpose, starts_of
 
 STALE = 0.02  # part of couplings that have become strong or weak, above which aggregates are made anew
 MOST_ROUNDS = 200  # of the maximal independent set; some ten are enough

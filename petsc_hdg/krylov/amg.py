@@ -9,10 +9,10 @@ from petsc4py import PETSc
 from ..device import aside
 from ..errors import SolveError, collectively
 from ..lifetimes import Context
+from ..operators.block_rows import BlockRows, Collected
 from ..options import Options, given_numbers
 from ..stages import event
 from .aggregation import Aggregates, Coarsening
-from .block_rows import BlockRows, Collected
 from .dense_matrix import DenseMatrix
 from .eigenvalues import extreme_eigenvalues
 from .gathered import WholeVectors, gathered, gathered_rows

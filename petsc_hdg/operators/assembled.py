@@ -21,7 +21,7 @@ class AssembledMatrix:
 
     def __init__(self, operator, sizes, comm, vec_type: str, mat_type: str = "aij"):
         self.operator, disc = operator, operator.discretization
-        rows = disc.matrix_rows()
+        rows = self.pattern()
         self._ahead, self._rows, self._size = None, None, None if rows is None else len(rows[1])
         self._filled: int | None = None  # state of the matrix
         if rows is not None and mat_type == "aij":
@@ -31,6 +31,14 @@ class AssembledMatrix:
             self._set_pattern(rows)
         self.mat.setVecType(vec_type)
         self.mat.setAttr("petsc_hdg_arrays", operator.arrays)  # for solvers on the device, which see the Mat alone
+
+    def pattern(self) -> tuple | None:
+        """Starts and PETSc columns of this rank's rows if `write` gives values row by row, else None."""
+        return self.operator.discretization.matrix_rows()
+
+    def write(self, values) -> None:
+        """Write the values [entry] of the rows of `pattern`."""
+        self.operator.write_matrices(values)
 
     def _created(self, sizes, comm, mat_type: str) -> PETSc.Mat:
         mat = PETSc.Mat().create(comm)
@@ -99,4 +107,4 @@ class AssembledMatrix:
             self.mat.assemble()
         else:
             with petsc_rows.written(self.mat, self._size) as values:
-                self.operator.write_matrices(values)
+                self.write(values)

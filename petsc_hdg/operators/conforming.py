@@ -15,6 +15,7 @@ from ..errors import collectively
 from ..reference import ReferenceElement
 from ..threads import in_threads
 from .assembled import AssembledMatrix
+from .cg.matrix_rows import MatrixRows
 from .cg.operator import CGOperator
 from .upwind import add_upwinding
 
@@ -154,8 +155,21 @@ class _CoarseMatrix(AssembledMatrix):
     """The Jacobian on the subspace, its convection upwinded: without, large cells leave no stable inverse."""
 
     def __init__(self, subspace: ConformingSubspace, sizes, comm, vec_type: str):
-        super().__init__(subspace.operator, (sizes[0], sizes[1]), comm, vec_type)
         self.subspace = subspace
+        self._row_sums = MatrixRows(subspace.operator) if MatrixRows.suit(subspace.operator) else None
+        super().__init__(subspace.operator, (sizes[0], sizes[1]), comm, vec_type)
+
+    def pattern(self) -> tuple | None:
+        return None if self._row_sums is None else (self._row_sums.starts, self._row_sums.columns)
+
+    def write(self, values) -> None:
+        cells, facets = self.operator.matrix_buffers()
+        if not self.subspace.is_symmetric:
+            arrays, disc = self.operator.arrays, self.operator.discretization
+            given = arrays.to_host(cells, disc.num_dofs**2 * disc.stride, name="matrices")
+            add_upwinding(disc, given)
+            arrays.upload(cells, given, "matrices")
+        self._row_sums.write(cells, facets, values)
 
     def values(self) -> np.ndarray:
         values = super().values()

@@ -13,8 +13,8 @@ from petsc_hdg.device import Arrays, Device
 from petsc_hdg.errors import OptionError, SolveError, our_error
 from petsc_hdg.krylov.aggregation import Aggregates, Coarsening
 from petsc_hdg.krylov.amg import AMG
-from petsc_hdg.krylov.block_rows import Collected, Product, Transpose
 from petsc_hdg.krylov.smoothers import chebyshev_steps
+from petsc_hdg.operators.block_rows import Collected, Product, Transpose
 
 SIDE = 14
 
@@ -78,7 +78,7 @@ def test_blocks_products_and_transposes(arrays, dense, size):
 def test_products_in_parts_of_rows_have_the_same_pattern(arrays, monkeypatch):
     a = collected(arrays, laplacian(), 1)
     whole = Product(a, a).result
-    monkeypatch.setattr("petsc_hdg.krylov.block_rows.MOST_FOUND", 100)
+    monkeypatch.setattr("petsc_hdg.operators.block_rows.MOST_FOUND", 100)
     parts = Product(a, a).result
     np.testing.assert_array_equal(parts.starts, whole.starts)
     told = [arrays.to_host(each.columns, each.count, np.int32) for each in (parts, whole)]

@@ -106,13 +106,20 @@ class ContinuousGalerkin(CGSpecs, Discretization):
         rows = np.concatenate([dofs.ravel(), dofs[self.natural_facets[0]].ravel()])
         return summation_rows(rows, place, self.dofmap.num_owned + self.dofmap.num_ghosts)
 
-    def matrix_numbers(self) -> tuple[np.ndarray, np.ndarray]:
-        """PETSc row and column of each entry of the matrices [dof, dof, stride] of cells, then facets; -1: dropped."""
+    def element_numbers(self) -> list[np.ndarray]:
+        """PETSc numbers [dof, stride] of the unknowns of cells, then, if there are such, of natural facets' cells; -1:
+        none."""
         numbers = np.full((self.num_dofs, self.stride), -1, dtype=self.dofmap.global_numbers.dtype)
         numbers[:, : self.mesh.num_cells] = self.dofmap.global_numbers[self.dofmap.compact[self.dofmap.cell_dofs]].T
+        if not self.num_facets:
+            return [numbers]
         of_facets = np.full((self.num_dofs, self.facet_stride), -1, dtype=numbers.dtype)
         of_facets[:, : self.num_facets] = numbers[:, self.natural_facets[0]]
-        parts = [numbers] + ([of_facets] if self.num_facets else [])
+        return [numbers, of_facets]
+
+    def matrix_numbers(self) -> tuple[np.ndarray, np.ndarray]:
+        """PETSc row and column of each entry of the matrices [dof, dof, stride] of cells, then facets; -1: dropped."""
+        parts = self.element_numbers()
         shape = [(self.num_dofs,) + p.shape for p in parts]
         rows = np.concatenate([np.broadcast_to(p[:, None, :], s).ravel() for p, s in zip(parts, shape, strict=True)])
         columns = np.concatenate([np.broadcast_to(p[None, :, :], s).ravel() for p, s in zip(parts, shape, strict=True)])

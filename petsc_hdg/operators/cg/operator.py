@@ -205,16 +205,23 @@ class CGOperator(DeviceOperator):
         self.assemble(self._element, out)
         self.halo.reverse_add(self.ghost_sums, out)
 
-    def matrices(self) -> np.ndarray:
-        """Element matrices [dof, dof, stride] of cells, then of facets, flat: the values for `matrix_numbers`."""
-        disc = self.discretization
+    def matrix_buffers(self) -> tuple:
+        """Buffers of element matrices [dof, dof, stride] of cells, and of facets, None if there are none."""
+        disc, facets = self.discretization, None
         square = disc.num_dofs**2
         cells = self._matrix_buffer("cells", square * disc.stride)
         self.run_columns("cg_matrix", cells)
-        parts = [self.arrays.to_host(cells, square * disc.stride, name="matrices")]
         if disc.num_facets:
             facets = self._matrix_buffer("facets", square * disc.facet_stride)
             self.run_facets("cg_facet_matrix", facets, first=0, columns=disc.num_dofs)
+        return cells, facets
+
+    def matrices(self) -> np.ndarray:
+        """Element matrices of cells, then of facets, flat: the values for `matrix_numbers`."""
+        disc, (cells, facets) = self.discretization, self.matrix_buffers()
+        square = disc.num_dofs**2
+        parts = [self.arrays.to_host(cells, square * disc.stride, name="matrices")]
+        if facets is not None:
             parts.append(self.arrays.to_host(facets, square * disc.facet_stride, name="matrices"))
         return np.concatenate(parts)
 

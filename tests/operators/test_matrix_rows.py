@@ -1,0 +1,37 @@
+"""Rows of the coarse matrix summed on the device against PETSc's sums of the same element matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from petsc4py import PETSc
+
+import petsc_hdg as fe
+from petsc_hdg.operators.cg.matrix_rows import MatrixRows
+
+
+@pytest.mark.parametrize(
+    "faces, simplex, components", [((5, 4), False, 1), ((4, 3), True, 2), ((3, 2, 2), False, 3), ((2, 2, 2), True, 1)]
+)
+def test_rows_are_petscs(monkeypatch, faces, simplex, components):
+    """With convection, which is upwinded, and a natural boundary whose terms depend on u; twice."""
+    flux = f"for (d = 0; d < dim*{components}; ++d) f1[d] = (1 + x[0] + u[0]*u[0])*u_x[d] + u[{components - 1}]*x[1];"
+    wall = "; ".join(f"g[{c}] = x[1]" for c in range(components)) + ";"
+    boundary = [fe.Dirichlet("left", wall), fe.Robin("right", "f0[0] = u[0]*u[0];")]
+    physics = fe.Physics({"u": components}, "f0[0] = u[0]*u_x[0] - 1;", flux, boundary=boundary)
+    mesh, found = fe.Mesh.box(faces, simplex=simplex, comm=PETSc.COMM_SELF), []
+    for by_rows in (True, False):
+        monkeypatch.setattr(MatrixRows, "suit", staticmethod(lambda operator, by_rows=by_rows: by_rows))
+        problem = fe.Problem(mesh, physics, backend="cg_gpu", degree=2, pmat="conforming")
+        conforming, state = problem.callbacks.conforming, problem.create_vec()
+        assert (conforming.matrix.pattern() is not None) == by_rows and problem.discretization.num_facets
+        for is_symmetric in (False, True):
+            state.setArray(np.sin(np.arange(state.getSize()) + is_symmetric))
+            conforming.is_symmetric = is_symmetric
+            conforming.update(state)
+            found.append(conforming.mat.getValuesCSR())
+    for ours, theirs in zip(found[:2], found[2:], strict=True):
+        for pattern, expected in zip(ours[:2], theirs[:2], strict=True):
+            np.testing.assert_array_equal(pattern, expected)
+        np.testing.assert_allclose(ours[2], theirs[2], rtol=0, atol=1e-13 * np.abs(theirs[2]).max())
+        assert np.abs(ours[2]).max() > 0.1
