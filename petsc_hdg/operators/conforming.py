@@ -45,7 +45,7 @@ class ConformingSubspace:
         self.dofmap = self.discretization.dofmap
         self.operator = CGOperator(self.discretization, fine.arrays)
         with collectively(disc.mesh.comm):
-            self.operator.compile(matrices=True)
+            self.operator.compile(matrices=True, products=False)
         self.is_symmetric = False
         sizes = tuple((d.num_owned, disc.mesh.comm.allreduce(d.num_owned)) for d in (disc.dofmap, self.dofmap))
         self._sizes, self._comm = sizes, comm

@@ -40,7 +40,6 @@ class CGOperator(DeviceOperator):
         self._matrix_buffers: dict = {}
         self._fluxes: dict[str | None, ConsistentFlux] = {}
         self._upload()
-        self.patches = PatchOperator(self) if discretization.variant == "patch" else None
 
     def _upload(self) -> None:
         disc, to_device = self.discretization, self.arrays.to_device
@@ -53,18 +52,23 @@ class CGOperator(DeviceOperator):
 
     # Kernels, compiled at first use ----------------------------------------------------------------------
 
-    def compile(self, matrices: bool = False) -> None:
+    def compile(self, matrices: bool = False, products: bool = True) -> None:
         """Compile what residuals and products need, and the element matrices if asked for. Not collective."""
-        build_programs(self.device, self._first_specs(matrices))
-        self.kernels, self.patches and self.patches.kernels  # noqa: B018
+        build_programs(self.device, self._first_specs(matrices, products))
+        if products:
+            self.kernels, self.patches and self.patches.kernels  # noqa: B018
         if matrices:
             self.matrix_kernels  # noqa: B018
 
-    def _first_specs(self, matrices: bool) -> list:
+    def _first_specs(self, matrices: bool, products: bool) -> list:
         """Specs whose programs are worth compiling side by side."""
         disc = self.discretization
-        found = [*disc.element_specs().values(), disc.assemble_spec()]
+        found = [*disc.element_specs().values(), disc.assemble_spec()] if products else []
         return found + (list(disc.matrix_specs().values()) if matrices else [])
+
+    @cached_property
+    def patches(self) -> PatchOperator | None:
+        return PatchOperator(self) if self.discretization.variant == "patch" else None
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
@@ -274,7 +278,7 @@ class CGOperator(DeviceOperator):
 
     def set_auxiliary(self, name: str, values: np.ndarray) -> None:
         super().set_auxiliary(name, values)
-        if self.patches is not None:
+        if vars(self).get("patches") is not None:
             self.patches.load_auxiliary()
 
     # Steps -----------------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ class SIPGOperator(CGOperator):
             specs |= disc.element_specs() | {n: plain[n] for n in ("sipg_facet_residual", "sipg_facet_action")}
         return kernels_of(specs, self.device)
 
-    def _first_specs(self, matrices: bool) -> list:
+    def _first_specs(self, matrices: bool, products: bool) -> list:
         disc = self.discretization
         found = [disc.assemble_spec(), disc.penalty_spec(), disc.diagonal_spec()]
         return found + (list(disc.fused_specs().values()) if self.fused is not None else [])
