@@ -8,6 +8,7 @@ from petsc4py import PETSc
 from petsc_options import direct_solver, petsc_options
 
 import petsc_hdg as fe
+from petsc_hdg.discretizations.condensed.oracle import CondensedOracle
 
 FLUX = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
 
@@ -68,3 +69,18 @@ def test_it_must_be_positive(tau):
         fe.PetscHdgError, match="tau is not positive and finite on a facet of cell .*; give -hdg_tau a number or"
     ):
         trace(tau)
+
+
+@pytest.mark.parametrize(
+    "f0, f1", [("u[0] + 0.1*u_x[0] + 0.1*u_x[1] - 1", None), ("u[0] - 1", "f1[0] = f1[1] = -0.1*u[0];")]
+)
+def test_rounding_counts_as_zero(f0, f1):
+    """Along the diagonals of squares cut in two n·v is what device and numpy round differently: τ is 1 by both."""
+    wind = fe.Physics({"u": 1}, f"f0[0] = {f0};", f1, boundary=[fe.Dirichlet("boundary", 1.0)])
+    with petsc_options(**direct_solver()):
+        problem = fe.Problem(fe.Mesh.box((3, 3), comm=PETSc.COMM_SELF), wind, backend="hdg_gpu", degree=1)
+        problem.solve()
+    operator = problem.operator
+    oracle, given = CondensedOracle(operator.discretization), [(c, operator.aux_rows[:, c]) for c in range(18)]
+    places = [(oracle._facet_points(c, f, aux), 0.0, operator.constants, (c, f)) for c, aux in given for f in range(3)]
+    assert np.min([oracle.tau(*place) for place in places]) > 1e-3
