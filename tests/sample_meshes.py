@@ -19,23 +19,44 @@ _FACES = {"triangle": (4, 3), "quadrilateral": (4, 3), "tetrahedron": (2, 2, 1),
 
 
 def box_mesh(
-    cell: str, faces=None, seed: int = 3, amplitude: float = 0.15, comm=None, order_seed: int | None = None, **settings
+    cell: str,
+    faces=None,
+    seed: int = 3,
+    amplitude: float = 0.15,
+    comm=None,
+    order_seed: int | None = None,
+    wall: bool = False,
+    **settings,
 ) -> Mesh:
-    """A small box with its interior vertices moved at random by `amplitude` of the spacing, and all orders random."""
+    """A small box with its interior vertices moved at random by `amplitude` of the spacing, and all orders random.
+
+    wall: whether facets in its middle, of an even number of `faces` along x, are "wall", between "low" and "high".
+    """
     comm = comm or PETSc.COMM_SELF
-    cells = points = sides = None
+    cells = points = sides = regions = None
     if comm.rank == 0:
         faces = faces or _FACES[cell]
         listed = box_cells(faces, cell in ("triangle", "tetrahedron"), 0.0, 1.0)
-        points = moved(listed.points, amplitude / max(faces), seed)
+        points = np.hstack([moved(listed.points, amplitude / max(faces), seed), listed.points])
         cells, points = shuffled(cell, listed.cells, points, seed if order_seed is None else order_seed)
+        points, first = np.split(points, 2, axis=1)
         sides = box_sides(cell, cells, points)
-    return Mesh.from_cells(cells, points, cell=cell, comm=comm, boundaries=sides, **settings)
+        if wall:
+            facets = np.unique(np.sort(facets_of(cell, cells), axis=1), axis=0)
+            sides["wall"] = facets[(np.abs(first[facets, 0] - 0.5) < 1e-12).all(axis=1)]
+            low = first[cells, 0].mean(axis=1) < 0.5
+            regions = {"low": np.flatnonzero(low), "high": np.flatnonzero(~low)}
+    return Mesh.from_cells(cells, points, cell=cell, comm=comm, boundaries=sides, regions=regions, **settings)
+
+
+def facets_of(cell: str, cells: np.ndarray) -> np.ndarray:
+    """Vertices [facet, vertex] of the facets of cells, those between cells twice."""
+    return np.concatenate([cells[:, corners] for corners in basix.topology(basix.CellType[cell])[-2]])
 
 
 def box_sides(cell: str, cells: np.ndarray, points: np.ndarray) -> dict[str, np.ndarray]:
     """Facets [facet, vertex] on each side of the unit box, by name."""
-    facets = np.concatenate([cells[:, corners] for corners in basix.topology(basix.CellType[cell])[-2]])
+    facets = facets_of(cell, cells)
     names = (("left", "right"), ("bottom", "top"), ("front", "back"))
     return {
         name: facets[(np.abs(points[facets, axis] - value) < 1e-12).all(axis=1)]

@@ -75,7 +75,8 @@ KERNEL(GROUP) void poly_action(CG_ARGUMENTS, __global const int *neighbour, __gl
     }
     poly_legendre(box, x, line, slope);
     POLY_DIRECTION(OWN, box, line, slope, d_own)
-    if (behind >= 0) sipg_flux_jacobian(&a_side, &b_side, &d_own, &d_other, sigma, n, t, shift, x, constants, f0, f1);
+    if (behind >= 0)
+      sipg_flux_jacobian(&a_side, &b_side, &d_own, &d_other, wall, sigma, n, t, shift, x, constants, f0, f1);
     else sipg_boundary_jacobian(kind, &a_side, &d_own, sigma, n, t, shift, x, constants, f0, f1);
     flux[0] = weight * f0[test];
     for (int d = 0; d < DIM; ++d) flux[1 + d] = weight * f1[test * DIM + d] * box[DIM + d];

@@ -1,4 +1,5 @@
-// Numerical flux f1·n out of boundary facets, one thread a facet: what balances the sources of the cells to rounding.
+// Numerical flux f1·n out of cells through some of their facets, one thread a facet: what balances the sources of the cells to
+// rounding.
 // After cg_point.clh, sipg_flux.clh and sipg_facet.clh.
 // needs: NDOF NC NAUX NQF DIM NNODES NFACETS NORIENT PERM
 //
@@ -14,7 +15,7 @@ __kernel void sipg_boundary_flux(SIPG_FACET_ARGUMENTS, __global const int *facet
   SIPG_BEHIND
   real sum[NC];
   for (int c = 0; c < NC; ++c) sum[c] = 0;
-  if (behind < -1)
+  if (behind != -1)
     for (int q = 0; q < NQF; ++q) {
       SIPG_POINT
       SIPG_FLUXES

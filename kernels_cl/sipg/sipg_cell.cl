@@ -65,7 +65,7 @@ INLINE void boundary_point(const Work *w, const real *constants, int direction, 
   UNROLLED for (int k = 0; k < NNODES; ++k) load_corner(corner, lane, k, stride, cell, nodes, cell_nodes);               \
   UNROLLED for (int entry = 0; entry < NFACETS * GEO_FACET; ++entry) {                                                   \
     const int direction = entry / (2 * GEO_FACET), side = entry / GEO_FACET % 2, facet = FACET_OF(direction, side);      \
-    const int other = neighbour[facet * stride + cell], its = code[facet * stride + cell];                               \
+    const int other = neighbour[facet * stride + cell], its = SIPG_TURN(code[facet * stride + cell]);                    \
     load_inward(inward, corner, lane, direction, side, entry % GEO_FACET, other < 0 ? cell : other, its, stride, nodes,  \
                 cell_nodes);                                                                                             \
     load_link(link, lane, facet, other, its, cell, num_cells, num_ghosts);                                               \

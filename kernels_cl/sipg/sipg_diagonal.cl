@@ -88,7 +88,7 @@ __kernel void sipg_diagonal(SIPG_FACET_ARGUMENTS)
           real f0[NC], f1[NC * DIM];
           sipg_unit(c, k, &g, shift, &d_own);
           if (behind >= 0)
-            sipg_flux_jacobian(&a_side, &b_side, &d_own, &d_other, sigma, n, t, shift, x, constants, f0, f1);
+            sipg_flux_jacobian(&a_side, &b_side, &d_own, &d_other, wall, sigma, n, t, shift, x, constants, f0, f1);
           else
             sipg_boundary_jacobian(kind, &a_side, &d_own, sigma, n, t, shift, x, constants, f0, f1);
           point_pull_back(&g, weight, f0, f1);

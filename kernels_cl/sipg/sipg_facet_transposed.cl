@@ -41,9 +41,10 @@ __kernel void sipg_facet_transposed(SIPG_FACET_ARGUMENTS)
         for (int c = 0; c < NC * DIM; ++c) e.u_x[c] = j == NC + c;
         real sum;
         if (behind >= 0) {
-          sipg_flux_jacobian(&a_side, &b_side, &e, &none, sigma, n, t, shift, x, constants, f0_e, f1_e);
+          sipg_flux_jacobian(&a_side, &b_side, &e, &none, wall, sigma, n, t, shift, x, constants, f0_e, f1_e);
           sum = sipg_along(&w_own, f0_e, f1_e);
-          sipg_flux_jacobian(&b_side, &a_side, &none, &e, sigma, back, t, shift, x_other, constants, f0_e, f1_e);
+          sipg_flux_jacobian(&b_side, &a_side, &none, &e, wall ? wall + NC + 1 : wall, sigma, back, t, shift, x_other,
+                             constants, f0_e, f1_e);
           sum += sipg_along(&w_other, f0_e, f1_e);
         } else {
           sipg_boundary_jacobian(kind, &a_side, &e, sigma, n, t, shift, x, constants, f0_e, f1_e);

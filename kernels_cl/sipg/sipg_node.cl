@@ -78,8 +78,8 @@ INLINE void node_to_fluxes(const Work *w, const real *constants, const int *at, 
   LOAD_VALUES                                                                                                             \
   SHARED(facet, NFACETS)                                                                                                  \
   {                                                                                                                       \
-    load_link(link, lane, facet, neighbour[facet * stride + cell], code[facet * stride + cell], cell, num_cells,          \
-              num_ghosts);                                                                                                \
+    load_link(link, lane, facet, neighbour[facet * stride + cell], SIPG_TURN(code[facet * stride + cell]), cell,          \
+              num_cells, num_ghosts);                                                                                     \
     UNROLL for (int c = 0; c < NC; ++c)                                                                                   \
       sigma[AT(c * NFACETS + facet)] = sigma_[(c * NFACETS + facet) * stride + cell];                                     \
   }                                                                                                                       \
@@ -90,7 +90,7 @@ INLINE void node_to_fluxes(const Work *w, const real *constants, const int *at, 
     const int direction = entry / (2 * GEO_FACET), side = entry / GEO_FACET % 2, facet = FACET_OF(direction, side);       \
     const int other = neighbour[facet * stride + cell];                                                                   \
     load_inward(inward, corner, lane, direction, side, entry % GEO_FACET, other < 0 ? cell : other,                       \
-                code[facet * stride + cell], stride, nodes, cell_nodes);                                                  \
+                SIPG_TURN(code[facet * stride + cell]), stride, nodes, cell_nodes);                                       \
   }                                                                                                                       \
   BARRIER_LOCAL();                                                                                                        \
   SHARED(line, NC * DIM * NQF) differentiate(v, lane, line / (DIM * NQF), line / NQF % DIM, line % NQF);                  \

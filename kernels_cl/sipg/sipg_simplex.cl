@@ -54,11 +54,11 @@ INLINE void volume_flux(const Work *w, const real *constants, int q, int action,
 }
 
 // Zero where there is no neighbour.
-INLINE void interior_flux(const Work *w, const real *constants, const real *sigma, int q, int action, int inside,
-                          __local real *flux)
+INLINE void interior_flux(const Work *w, const real *constants, __global const int *wall, const real *sigma, int q, int action,
+                          int inside, __local real *flux)
 {
   real f0[NC], f1[NC * DIM];
-  interior_fluxes(w, constants, sigma, q, action, f0, f1);
+  interior_fluxes(w, constants, wall, sigma, q, action, f0, f1);
   UNROLL for (int c = 0; c < NC; ++c) f0[c] = inside ? f0[c] : 0;
   UNROLL for (int k = 0; k < NC * DIM; ++k) f1[k] = inside ? f1[k] : 0;
   store_flux(flux, w->lane, q, f0, f1);
@@ -130,7 +130,7 @@ INLINE void boundary_flux(const Work *w, __global const int *kind, const real *c
 
 #define OTHER_CELL                                                                                    \
   const int behind = neighbour[f * stride + cell], from = behind < 0 ? cell : behind,                 \
-            vertex = behind < 0 ? 0 : code[f * stride + cell];                                        \
+            vertex = behind < 0 ? 0 : SIPG_TURN(code[f * stride + cell]);                             \
   const Order order = {ORDER + vertex * NB, GEO_ORDER + vertex * NNODES};                             \
   const Cell into = CELL(1);
 
@@ -170,7 +170,8 @@ INLINE void boundary_flux(const Work *w, __global const int *kind, const real *c
       LANE_AND_CELL                                                                                                  \
       WORK                                                                                                           \
       PENALTY_OF_FACET                                                                                               \
-      interior_flux(&w, constants, sigma, q, action, neighbour[f * stride + cell] >= 0, flux);                       \
+      interior_flux(&w, constants, SIPG_WALL(code[f * stride + cell], kinds), sigma, q, action,                      \
+                    neighbour[f * stride + cell] >= 0, flux);                                                        \
       END_OF_TURN                                                                                                    \
     }                                                                                                                \
     {                                                                                                                \

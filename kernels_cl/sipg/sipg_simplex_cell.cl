@@ -113,7 +113,8 @@ INLINE void load_corners_behind(real *corner, const real *own, __global const re
     }                                                                                                                    \
     UNROLL_FACETS for (int f = 0; f < NFACETS; ++f) {                                                                    \
       const int behind = neighbour[f * stride + cell], from = behind < 0 ? cell : behind;                                \
-      const int vertex = behind < 0 ? f : code[f * stride + cell];                                                       \
+      const int vertex = behind < 0 ? f : SIPG_TURN(code[f * stride + cell]);                                            \
+      __global const int *wall = SIPG_WALL(code[f * stride + cell], kinds);                                              \
       CELL_ARRAYS(mine, load_corners, VALUES, cell, f)                                                                                 \
       CELL_ARRAYS(other, BEHIND, VALUES, from, vertex)                                                                           \
       PENALTY                                                                                                            \
@@ -121,7 +122,7 @@ INLINE void load_corners_behind(real *corner, const real *own, __global const re
       real part[NC * NB];                                                                                                \
       UNROLL for (int k = 0; k < NC * NB; ++k) part[k] = 0;                                                              \
       UNROLL for (int q = 0; q < NQF; ++q) {                                                                             \
-        interior_fluxes(&w, constants, sigma, q, action, f0, f1);                                                        \
+        interior_fluxes(&w, constants, wall, sigma, q, action, f0, f1);                                                  \
         test_fluxes(f0, f1, FACET_BASIS + q * NB, FACET_GRAD + q * NB * DIM, ORDER, part);                               \
       }                                                                                                                  \
       outside |= behind < -1;                                                                                            \

@@ -30,7 +30,7 @@
 #define FACET(axis, side)                                                                             \
   const int facet = FACET_OF(axis, side), other = neighbour[facet * stride + cell];                   \
   const int behind = other < 0 ? cell : other;                                                        \
-  __constant const int *place = PLACE + 4 * code[facet * stride + cell];
+  __constant const int *place = PLACE + 4 * SIPG_TURN(code[facet * stride + cell]);
 #define PENALTY     \
   real sigma[NC];   \
   UNROLL for (int c = 0; c < NC; ++c) sigma[c] = sigma_[(c * 2 * DIM + facet) * stride + cell];
@@ -80,8 +80,8 @@
       WORK(u, du, trace, d_trace)                                                                                          \
       FACET(axis, item / NQF)                                                                                              \
       PENALTY                                                                                                              \
-      interior_flux(&w, aux, constants, axis, item / NQF, item % NQF, behind, place, RATES(behind), sigma, action,         \
-                    other >= 0, flux);                                                                                     \
+      interior_flux(&w, aux, constants, axis, item / NQF, item % NQF, behind, place, RATES(behind),                        \
+                    SIPG_WALL(code[facet * stride + cell], kinds), sigma, action, other >= 0, flux);                       \
     }                                                                                                                      \
     for (int side = 0; side < 2; ++side)                                                                                   \
       for (int lane = 0; lane < LANES; ++lane)                                                                             \

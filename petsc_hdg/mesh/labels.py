@@ -103,10 +103,9 @@ def require_exterior(name: str, inside: int, comm) -> None:
         if total:
             raise MeshError(
                 f"The boundary '{name}' holds facets inside the mesh; natural conditions, fluxes and integrals are "
-                "those of exterior facets: give side=, the region whose cells see the facets (conditions and fluxes: "
-                "by cg_gpu and hdg_gpu), give these a name of their own, or cut the mesh there (without side= cg_gpu "
-                "and hdg_gpu take conditions inside whose f0 or g reads neither n, u_t, gradients nor auxiliary "
-                "fields, and no f1)."
+                "those of exterior facets: give side=, the region whose cells see the facets, give these a name of "
+                "their own, or cut the mesh there (without side= conditions inside are those whose f0 or g reads "
+                "neither n, u_t, gradients nor auxiliary fields, and no f1)."
             )
 
 

@@ -24,7 +24,7 @@ class Dirichlet:
 class Neumann:
     """f1·n = g on `label`, so f0_bd = -g. `g` writes g[c] and may use x, t, n, a, a_x and constants.
 
-    side  name of a region: the facets of `label` as its cells see them, also inside the mesh (cg_gpu and hdg_gpu)
+    side  name of a region: the facets of `label` as its cells see them, also inside the mesh
     """
 
     label: str
@@ -38,8 +38,8 @@ class Robin:
     """∫ φ·f0 + ∇φ:f1 ds on `label`, PETSc's boundary functions f0_bd and f1_bd: they write f0[c] and f1[c*dim + d], and
     may use the solution and its gradient as well. f0 alone says f1·n = -f0; None is zero.
 
-    side  name of a region: n, u_t, gradients, auxiliary values and test functions are those of its cells, also inside
-          the mesh (cg_gpu and hdg_gpu)
+    side  name of a region: n, gradients, auxiliary values and ∇φ are those of its cells, also inside the mesh, where u
+          and φ have one value, with discontinuous functions the mean of both sides
     """
 
     label: str

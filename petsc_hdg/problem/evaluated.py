@@ -81,8 +81,8 @@ class Evaluated:
     def flux(self, label: str, u: PETSc.Vec, t: float = 0.0, side: str | None = None) -> np.ndarray:
         """∫ f1·n over the facets of a named boundary [component], as Neumann conditions give it. Collective.
 
-        side  name of a region: what flows out of its cells there, with cg_gpu and hdg_gpu also inside the mesh; sources
-              of the region are balanced by all of its boundary. None: facets are exterior
+        side  name of a region: what flows out of its cells there, also inside the mesh, with poly_gpu where polytopes
+              end; sources of the region are balanced by all of its boundary. None: facets are exterior
 
         It is the scheme's own, which balances the sources of a steady solution over the mesh to rounding, with hdg_gpu
         in each cell: the numerical flux, with cg_gpu the consistent one, such as reactions of supports. Natural

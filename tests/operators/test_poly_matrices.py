@@ -39,7 +39,11 @@ def physics_of(name: str) -> fe.Physics:
             auxiliary={"conductivity": fe.Auxiliary(1, "cell")},
             name="diffusion",
         )
-    if name == "convection":
+    if name in ("convection", "walls"):
+        walls = [
+            fe.Robin("wall", "f0[0] = u_x[0]*n[0] + x[1]*u[0];", f1="f1[1] = 0.2*u_x[0] - n[0]*u[0];", side="low"),
+            fe.Robin("wall", "f0[0] = 0.3*u_x[1] + u_t[0];", side="high"),
+        ]
         return fe.Physics(
             {"u": 1},
             f0="f0[0] = u_t[0] + x[1]*u[0]; for (d = 0; d < dim; ++d) f0[0] += (1 + d - x[0])*u_x[d];",
@@ -47,8 +51,9 @@ def physics_of(name: str) -> fe.Physics:
             boundary=[
                 fe.Dirichlet("left", "g[0] = 1;"),
                 fe.Robin("right", "f0[0] = x[1]*u[0];", f1="f1[0] = 0.2*u_x[1] - n[0]*u[0];"),
+                *(walls if name == "walls" else ()),
             ],
-            name="convection",
+            name=name,
         )
     return fe.Physics(
         {"v": 2},
@@ -146,6 +151,16 @@ def test_matrices_give_the_product(cell):
         assert differences(mesh, physics_of(name), max(degrees), approach) < 1e-12, approach
 
 
+def test_conditions_between_cells_and_inside_polytopes():
+    """The wall is the boundary of some polytopes and goes through others."""
+    mesh = agglomerated(box_mesh("quadrilateral", FACES["quadrilateral"], wall=True), 9, (2, 1))
+    operator = created(mesh, physics_of("walls"), 2)
+    near, (cells, facets) = operator.discretization.fine.neighbours, mesh.boundary_facets("wall", True, "low")
+    assert {-1, 1} == set(np.sign(near.neighbour[cells, facets]))
+    for approach in ("2", "1"):
+        assert differences(mesh, physics_of("walls"), 2, approach) < 1e-12, approach
+
+
 def test_a_gradient_that_conditions_alone_read():
     mesh = agglomerated(box_mesh("triangle", FACES["triangle"]), 9, (2,))
     oblique = fe.Robin("right", "f0[0] = 0.3*u_x[0] + u[0];")
@@ -162,10 +177,11 @@ def test_atomic_sums_give_the_product(precision):
 
 
 @pytest.mark.parametrize(
-    ("cell", "degrees", "name"), [("triangle", (3, 0), "convection"), ("quadrilateral", (2,), "everything")]
+    ("cell", "degrees", "name"),
+    [("triangle", (3, 0), "convection"), ("quadrilateral", (2,), "everything"), ("quadrilateral", (2,), "walls")],
 )
 def test_products_are_those_on_the_base_cells(cell, degrees, name):
-    mesh = agglomerated(box_mesh(cell, FACES[cell]), 9, degrees)
+    mesh = agglomerated(box_mesh(cell, FACES[cell], wall=name == "walls"), 9, degrees)
     operator = created(mesh, physics_of(name), max(degrees))
     du = linearized(operator)[0]
     arrays, fine = operator.arrays, operator.fine
@@ -286,9 +302,11 @@ import sys
 sys.path[:0] = ["tests", "tests/operators"]
 from petsc4py import PETSc
 from test_poly_matrices import FACES, agglomerated, assembled_apart, box_mesh, differences, physics_of
-for cell, name, degrees in (("triangle", "convection", (3, 0)), ("quadrilateral", "everything", (2,))):
+squares = (("quadrilateral", name, (2,)) for name in ("everything", "walls"))
+for cell, name, degrees in (("triangle", "convection", (3, 0)), *squares):
     for approach in ("2", "1"):
-        mesh = agglomerated(box_mesh(cell, FACES[cell], comm=PETSc.COMM_WORLD, partition_seed=2), 4, degrees)
+        settings = {"comm": PETSc.COMM_WORLD, "partition_seed": 2, "wall": name == "walls"}
+        mesh = agglomerated(box_mesh(cell, FACES[cell], **settings), 4, degrees)
         assert differences(mesh, physics_of(name), max(degrees), approach) < 1e-12, (cell, approach)
 mesh = agglomerated(box_mesh("triangle", FACES["triangle"], comm=PETSc.COMM_WORLD, partition_seed=2), 4, (2,))
 assert assembled_apart(mesh) < 1e-12

@@ -35,9 +35,10 @@ class MatrixSpecs:
 
     @property
     def _facet_macros(self) -> dict[str, int]:
-        """Sizes of fluxes. Those of f1 on boundaries by gradients need what a physics that is not linear needs."""
+        """Sizes of fluxes. Those of f1 on boundaries by gradients, and of conditions between cells, need what a physics
+        that is not linear needs."""
         sizes = self.fine.flux_macros
-        return {**sizes, "STATE": int(sizes["STATE"] or self.disc.physics.has_boundary_f1)}
+        return {**sizes, "STATE": int(sizes["STATE"] or sizes["WALLS"] or self.disc.physics.has_boundary_f1)}
 
     @property
     def _tests_gradient(self) -> bool:

@@ -29,6 +29,8 @@ HIGHEST = 6  # degree of a polytope
 class CutPenalty(InteriorPenalty):
     """Interior penalty on the base cells, without terms on facets inside a polytope. Making one is collective.
 
+    cut [cell, F]: whether a facet is inside a polytope. Functions have one value there, so that natural conditions are
+    those of a facet on the boundary of the cell that sees them.
     parent: the PolytopicDG whose penalties it takes.
     finer: InteriorPenalty of the same mesh and physics, with terms on these facets at least; its neighbours are taken,
     and its numbering where that is of the same degree.
@@ -40,10 +42,12 @@ class CutPenalty(InteriorPenalty):
             self._numbering = finer._numbering
         self.parent = parent
         near = self.neighbours.neighbour
-        inside = (near >= 0) & (near < mesh.num_cells)
-        of_cell = parent.polytopes.of_cell
-        inside &= of_cell[np.where(inside, near, 0)] == of_cell[:, None]
-        self.neighbours = replace(self.neighbours, neighbour=np.where(inside, -1, near).astype(np.int32))
+        inside, of_cell = (near >= 0) & (near < mesh.num_cells), parent.polytopes.of_cell
+        self.cut = inside & (of_cell[np.where(inside, near, 0)] == of_cell[:, None])
+        wall, kinds = self.neighbours.wall, self.neighbours.kinds
+        seen = (wall > 0) & (kinds[wall - 1, -1] > 0) if len(kinds) else False
+        near = np.where(self.cut, np.where(seen, -1 - wall, -1), near).astype(np.int32)
+        self.neighbours = replace(self.neighbours, neighbour=near, wall=np.where(self.cut, 0, wall))
 
     @property
     def side_numbers(self) -> np.ndarray:

@@ -25,6 +25,9 @@ class Neighbours:
     facet       [cell, F] the facet's place in the neighbour, 0 on the boundary
     orientation [cell, F] row of `Orientations.permutations`
     kinds       [kind, component + 1] Dirichlet condition of each component or -1, then a bit for each natural condition
+    wall        [cell, F] 1 + the first of three kinds with the natural conditions of a facet between cells: those that
+                the cell sees, that the neighbour sees, and the first again; 0: none
+    has_walls   whether there are such facets on any rank
     plan        HaloPlan of the ghost cells
     vertices    [num_cells + ghost, vertex] global vertex numbers
     cell_nodes  [num_cells + ghost, node], nodes [node, dim]: geometry, that of ghosts included
@@ -37,6 +40,8 @@ class Neighbours:
     facet: np.ndarray
     orientation: np.ndarray
     kinds: np.ndarray
+    wall: np.ndarray
+    has_walls: bool
     plan: HaloPlan
     vertices: np.ndarray
     cell_nodes: np.ndarray
@@ -72,7 +77,7 @@ def find_neighbours(mesh, physics, orientations: Orientations) -> Neighbours:
     """Neighbours of a mesh's owned cells, boundary kinds by the conditions. Collective. Raises PhysicsError."""
     neighbour, place, ghost_rank, ghost_cell = _across(mesh)
     plan = HaloPlan(mesh.comm, mesh.num_cells, ghost_rank, ghost_cell)
-    kinds = _boundary_kinds(mesh, physics, neighbour)
+    kinds, wall = _kinds(mesh, physics, neighbour)
     count = mesh.num_cells
 
     topology, geometry = mesh.topology, mesh.geometry
@@ -89,6 +94,8 @@ def find_neighbours(mesh, physics, orientations: Orientations) -> Neighbours:
         facet=place,
         orientation=orientations.of_neighbours(vertices, neighbour, place),
         kinds=kinds,
+        wall=wall,
+        has_walls=bool(mesh.comm.allreduce(int(wall.any()))),
         plan=plan,
         vertices=vertices,
         cell_nodes=cell_nodes,
@@ -133,8 +140,9 @@ def _remote(mesh, flat, faces: int, neighbour, place) -> tuple[np.ndarray, np.nd
     return ghosts[:, 0].astype(np.int32), ghosts[:, 1].astype(np.int32)
 
 
-def _boundary_kinds(mesh, physics, neighbour: np.ndarray) -> np.ndarray:
-    """Kinds of boundary facets, which are written into `neighbour`. Collective. Raises PhysicsError."""
+def _kinds(mesh, physics, neighbour: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Kinds of facets and `wall`; those of boundary facets are written into `neighbour`. Collective. Raises
+    PhysicsError."""
     facets = mesh.topology.entity[mesh.dim - 1][: mesh.num_cells]
     rows = np.full((*facets.shape, physics.num_components + 1), -1, np.int32)
     rows[:, :, -1] = 0
@@ -148,12 +156,22 @@ def _boundary_kinds(mesh, physics, neighbour: np.ndarray) -> np.ndarray:
             free = mask & (rows[:, :, component] < 0)
             rows[free, component] = number
     for number, condition in enumerate(physics.natural):
-        cells, local = mesh.boundary_facets(condition.label, side=condition.side)
+        cells, local = mesh.boundary_facets(condition.label, condition.may_be_inside, condition.side)
         rows[cells, local, -1] |= 1 << number
     outside = (neighbour < 0) & ((rows[:, :, :-1] >= 0).any(axis=2) | (rows[:, :, -1] > 0))
     kinds, which = np.unique(rows[outside], axis=0, return_inverse=True)
     neighbour[outside] = -2 - which.ravel()
-    return kinds.astype(np.int32)
+    seen = np.where(neighbour >= 0, rows[:, :, -1], 0)
+    on_facets = np.zeros(mesh.num_facets, np.int32)
+    np.add.at(on_facets, facets, seen)
+    beyond = mesh.exchange_facets(on_facets)[facets] - seen  # each bit is seen by one cell of a facet
+    between = (neighbour >= 0) & ((seen | beyond) != 0)
+    pairs, which = np.unique(np.stack([seen, beyond], axis=2)[between], axis=0, return_inverse=True)
+    walls = np.full((3 * len(pairs), kinds.shape[1]), -1)
+    walls[:, -1] = pairs[:, [0, 1, 0]].ravel()
+    wall = np.zeros(neighbour.shape, np.int32)
+    wall[between] = 1 + len(kinds) + 3 * which.ravel()
+    return np.concatenate([kinds, walls]).astype(np.int32), wall
 
 
 def _check_exterior(physics, label: str, inside: int) -> None:

@@ -76,8 +76,11 @@ class PenaltyOracle:
             kind = self.discretization.neighbours.kinds[-2 - behind]
             fluxes = [self._boundary(kind, *at, sigma, state) for at in points.each]
         else:
-            others = self._others(points, behind, self.discretization.neighbours.facet[cell, facet], state)
-            fluxes = [self._interior(*at, other, sigma, state) for at, other in zip(points.each, others, strict=True)]
+            near = self.discretization.neighbours
+            others, first = self._others(points, behind, near.facet[cell, facet], state), near.wall[cell, facet]
+            seen = near.kinds[first - 1 : first + 1, -1] if first else (0, 0)
+            each = zip(points.each, others, strict=True)
+            fluxes = [self._interior(*at, other, seen, sigma, state) for at, other in each]
         return self._tested(points, fluxes)
 
     # Fluxes at a point ---------------------------------------------------------------------------------------------
@@ -91,8 +94,18 @@ class PenaltyOracle:
             side.u, side.u_t, side.u_x, *directions, side.a, side.a_x, s.t, s.shift, x, s.constants
         )
 
-    def _interior(self, own: _Side, x, n, other: _Side, sigma, s: State):
-        return self._joined(own, other, sigma, n, x, s, adjoint=0.5)
+    def _interior(self, own: _Side, x, n, other: _Side, seen, sigma, s: State):
+        """With natural conditions that own and other side see (bits): of means of u, tested by the mean of both sides,
+        and of gradients of the side, tested by those of that side."""
+        f0, f1 = self._joined(own, other, sigma, n, x, s, adjoint=0.5)
+        for side, behind, normal, bits in ((own, other, n, seen[0]), (other, own, -n, seen[1])):
+            names = ("u", "u_t", *(("du", "du_t") if s.du is not None else ()))
+            mean = replace(side, **{k: (getattr(side, k) + getattr(behind, k)) / 2 for k in names})
+            for condition in range(len(self.discretization.physics.natural)):
+                if bits >> condition & 1:
+                    given, slopes = self._natural(condition, mean, x, normal, s)
+                    f0, f1 = f0 + given / 2, f1 + (slopes if side is own else 0.0)
+        return f0, f1
 
     def _boundary(self, kind, own: _Side, x, n, sigma, s: State):
         """Nitsche's method in components with Dirichlet data, natural fluxes in the others; f1 of conditions in all."""

@@ -177,9 +177,12 @@ class InteriorPenalty(SIPGSpecs, ContinuousGalerkin):
         """What lies behind each facet [F, stride], see Neighbours.neighbour."""
         return cell_fastest(self.neighbours.neighbour, self.stride)
 
-    def code_rows(self) -> np.ndarray:
-        """The neighbour's facet times the number of orientations, plus the orientation [F, stride]."""
+    def code_rows(self, walls: bool = False) -> np.ndarray:
+        """The neighbour's facet times the number of orientations, plus the orientation [F, stride]; with `walls` these
+        times the number of such codes are added, as sipg_flux.clh says."""
         code = self.neighbours.facet * self.orientations.count + self.neighbours.orientation
+        if walls:
+            code = code + self.neighbours.wall * (self.num_facets_of_cell * self.orientations.count)
         return cell_fastest(code.astype(np.int32), self.stride)
 
     def chunk_lists(self) -> tuple[np.ndarray, np.ndarray]:

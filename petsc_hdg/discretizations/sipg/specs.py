@@ -42,6 +42,7 @@ class SIPGSpecs(CGSpecs):
             "F0_GRADIENT": int(reads_gradient(self.physics)),
             "FLUX_F1": int(self.theta != 0 or self.physics.has_boundary_f1),
             "STATE": int(not self.physics.is_linear),
+            "WALLS": int(self.neighbours.has_walls),
         }
 
     def _flux_sources(self, *files: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from mpi4py.MPI import MAX, MIN
 
 from ...device import Kernel, kernels_of
 from ...discretizations.poly.shapes import shape_numbers
-from ...errors import PhysicsError
+from ...errors import MeshError, PhysicsError, collectively
 from ...given import plural
 from ..sipg.operator import SIPGOperator
 from .action import PolytopicAction
@@ -253,7 +253,17 @@ class PolytopicOperator:
         return self.fine.boundary_integrals(kernel, label, self.expand(u), t, side)
 
     def flux(self, label: str, u, t: float, side: str | None = None) -> np.ndarray:
-        """The numerical flux ∫ f1·n over the exterior facets of a named boundary [component]. Collective."""
+        """The numerical flux ∫ f1·n over the facets of a named boundary [component], with `side` out of the cells of a
+        region. Collective. Raises MeshError for facets inside polytopes."""
+        disc = self.discretization
+        facets = disc.mesh.boundary_facets(label, side is not None, side)
+        inside = disc.mesh.comm.allreduce(int(disc.fine.cut[facets].sum()))
+        with collectively(disc.mesh.comm):
+            if inside:
+                raise MeshError(
+                    f"'{label}' holds facets inside polytopes ({inside}), through which poly_gpu has no flux; take "
+                    "polytopes that end there (groups= of agglomerate), or problem.integral(…, over=, side=)"
+                )
         return self.fine.flux(label, self.expand(u), t, side)
 
     def cell_fields(self, u, t: float) -> list:

@@ -47,7 +47,8 @@ class AffineSimplexPass(FusedPass):
         degree = disc.element.degree
         if degree > MOST_DEGREE[disc.mesh.cell] or disc.quadrature_degree < 2 * degree:
             return False
-        if any(kind == 2 for kind in disc.physics.dependence(disc.dim).natural):
+        natural = disc.physics.dependence(disc.dim).natural
+        if any(kind == 2 for kind in natural) or (disc.neighbours.has_walls and any(natural)):
             return False
         return all(Probe(disc, seed).is_symmetric for seed in range(2))
 

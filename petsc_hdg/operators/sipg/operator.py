@@ -25,7 +25,7 @@ class SIPGOperator(CGOperator):
     def _upload(self) -> None:
         disc, to_device = self.discretization, self.arrays.to_device
         self.neighbour = to_device(disc.neighbour_rows(), "neighbours")
-        self.code = to_device(disc.code_rows(), "neighbours")
+        self.code = to_device(disc.code_rows(walls=True), "neighbours")
         kinds = disc.neighbours.kinds
         self.kinds = to_device(kinds if kinds.size else np.zeros(1, np.int32), "boundary kinds")
         self.penalty = SIPGPenalty(self)
@@ -236,10 +236,10 @@ class SIPGOperator(CGOperator):
         return np.concatenate([self.arrays.to_host(buffer, size, name="matrices") for buffer, size in sizes])
 
     def flux(self, label: str, u, t: float, side: str | None = None) -> np.ndarray:
-        """The numerical flux ∫ f1·n over the exterior facets of a named boundary [component], those of a region's
-        cells, which balances the sources to rounding. Collective. Raises MeshError for facets inside the mesh."""
+        """The numerical flux ∫ f1·n over the facets of a named boundary [component] out of their cells, with `side` of
+        a region's, which balances the sources to rounding. Collective. Raises MeshError for facets inside without."""
         disc, components = self.discretization, self.discretization.physics.num_components
-        facets = np.stack(disc.mesh.boundary_facets(label, side=side), axis=1)
+        facets = np.stack(disc.mesh.boundary_facets(label, side is not None, side), axis=1)
         self.current.use(u)
         self.penalty.ensure(self.current, self.rest, t)
         stride, count, kernel = padded(len(facets)), len(facets), self._flux_kernel
