@@ -200,6 +200,14 @@ def test_kernels_say_what_they_need():
         assert not unsaid, f"{path}: used but on no '// needs:' or '// optional:' line: {sorted(unsaid)}"
 
 
+def test_atomic_functions_are_declared():
+    """PoCL prints errors and compiles again, with its long header, where builtins.clh lacks one."""
+    declared = next(path for path in KERNELS if path.name == "builtins.clh").read_text(encoding="utf-8")
+    for path in KERNELS:
+        for name in set(re.findall(r"\batom(?:ic)?_\w+", path.read_text(encoding="utf-8"))):
+            assert f" {name}(" in declared, f"{path}: builtins.clh does not declare {name}"
+
+
 def test_names_of_kernel_files_are_their_own():
     names = [path.name for path in KERNELS]
     assert len(set(names)) == len(names)
