@@ -11,7 +11,10 @@ from petsc_hdg.run import guarded
 DIFFUSION = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
 HELD = [fe.Dirichlet("left", 0.0), fe.Dirichlet("right", 0.0)]
 EXCHANGE = [fe.Robin("middle", "f0[0] = u[0];"), fe.Neumann("middle", "g[0] = 1;")]
-SCHEMES = {"cg_gpu": {}, "hdg_gpu": {}, "condensed": {"backend": "cg_gpu", "cg_condense": True}}
+SCHEMES = {
+    **{scheme: {} for scheme in ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")},
+    "condensed": {"backend": "cg_gpu", "cg_condense": True},
+}
 
 
 def cut(comm=PETSc.COMM_SELF) -> fe.Mesh:

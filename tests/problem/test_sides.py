@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from petsc4py import PETSc
-from run_sides import FLUXES, JUMP, REFUSED, SCHEMES, found, halves, problem_of
+from run_sides import JUMP, REFUSED, SCHEMES, found, halves, problem_of
 
 import petsc_hdg as fe
 from petsc_hdg.errors import MeshError, OptionError, PhysicsError
@@ -66,15 +66,6 @@ def test_laws_that_need_a_side(backend):
     condition = fe.Robin("middle", "f0[0] = u_x[0]*n[0];")
     with pytest.raises(MeshError, match="give side=, the region whose cells see the facets"):
         problem_of(backend, PETSc.COMM_SELF, 1, [fe.Dirichlet("left", 0.0), condition]).solve()
-
-
-def test_a_source_without_a_side():
-    """A resistance and a source on the middle: the same by all schemes."""
-    walls, found = [fe.Dirichlet("boundary", 0.0), fe.Robin("middle", "f0[0] = 5*u[0] - 10;")], []
-    for scheme in FLUXES:
-        problem = problem_of(scheme, PETSc.COMM_SELF, 3, walls, None)
-        found.append(problem.integral("u[0]", problem.solve()))
-    np.testing.assert_allclose(found, found[0], rtol=1e-3)
 
 
 def test_integrals_of_a_side():
