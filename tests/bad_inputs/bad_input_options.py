@@ -16,6 +16,7 @@ from petsc_hdg.physics import library
 TWO_DEGREES = {"u": 1, "v": fe.Field(1, degree_offset=-1)}
 DIFFUSION = {name: "for (d = 0; d < dim; ++d) f1[d] = u_x[d];" for name in TWO_DEGREES}
 CONTINUITY = {"pressure": "f0[0] = u_x[0] + u_x[3];"}
+LAPLACE = "for (d = 0; d < 2*dim; ++d) f1[d] = u_x[d];"
 STRESS = {"velocity": "for (d = 0; d < 4; ++d) f1[d] = u_x[d] - (d % 3 == 0 ? u[2] : 0.0);"}
 
 BAD_OPTIONS = {
@@ -177,13 +178,13 @@ BAD_OPTIONS = {
         )
         for backend, offset in (("cg_gpu", 0), ("sipg_gpu", 0), ("poly_gpu", 0), ("sipg_gpu", -1))
     },
-    "data inside the mesh": (
+    "data of a component inside the mesh": (
         lambda c, f: fe.Problem(
             divided(c),
-            physics(boundary=[fe.Dirichlet("middle", 0.0)]),
+            fe.Physics({"u": 2}, None, LAPLACE, boundary=[fe.Dirichlet("middle", "g[1] = 0;", components=[1])]),
             Options(backend="sipg_gpu", check_kernels=False),
         ),
-        "'middle', which holds facets inside the mesh; sipg_gpu and poly_gpu take conditions on the exterior only",
+        "of some components on 'middle', which holds facets inside the mesh; sipg_gpu and poly_gpu take data of all",
     ),
     **{
         f"diffusion of another component by {backend}": (

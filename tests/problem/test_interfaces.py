@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from run_interfaces import DIFFUSION, EXCHANGE, HELD, SCHEMES, cut, found
+from run_interfaces import DIFFUSION, GIVEN, HELD, SCHEMES, cut, found
 
 import petsc_hdg as fe
 from petsc_hdg.errors import MeshError
@@ -24,6 +24,11 @@ def check(values: list[float]) -> None:
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_source_inside_makes_a_kink(scheme):
     check(found(scheme))
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_data_inside_make_a_kink(scheme):
+    check(found(scheme, conditions=GIVEN))
 
 
 def test_ranks_agree(mpirun):

@@ -21,7 +21,8 @@ class Neighbours:
     """Cells of a rank with their facet neighbours; those on other ranks, each once, follow as ghost cells.
 
     num_cells   owned cells;  ghost_rank, ghost_cell [ghost]: the owner of each ghost and its number there
-    neighbour   [cell, F] cell behind each facet, ghosts from num_cells on; -1 none; -2 - k boundary kind k
+    neighbour   [cell, F] cell behind each facet, ghosts from num_cells on; -1 none; -2 - k boundary kind k, which
+                facets between cells with Dirichlet data are for both
     facet       [cell, F] the facet's place in the neighbour, 0 on the boundary
     orientation [cell, F] row of `Orientations.permutations`
     kinds       [kind, component + 1] Dirichlet condition of each component or -1, then a bit for each natural condition
@@ -78,6 +79,7 @@ def find_neighbours(mesh, physics, orientations: Orientations) -> Neighbours:
     neighbour, place, ghost_rank, ghost_cell = _across(mesh)
     plan = HaloPlan(mesh.comm, mesh.num_cells, ghost_rank, ghost_cell)
     kinds, wall = _kinds(mesh, physics, neighbour)
+    place[neighbour < 0] = 0
     count = mesh.num_cells
 
     topology, geometry = mesh.topology, mesh.geometry
@@ -141,24 +143,22 @@ def _remote(mesh, flat, faces: int, neighbour, place) -> tuple[np.ndarray, np.nd
 
 
 def _kinds(mesh, physics, neighbour: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Kinds of facets and `wall`; those of boundary facets are written into `neighbour`. Collective. Raises
-    PhysicsError."""
+    """Kinds of facets and `wall`; those of boundary facets, and of facets between cells with Dirichlet data, are
+    written into `neighbour`. Collective. Raises PhysicsError."""
     facets = mesh.topology.entity[mesh.dim - 1][: mesh.num_cells]
     rows = np.full((*facets.shape, physics.num_components + 1), -1, np.int32)
     rows[:, :, -1] = 0
     for number, condition in enumerate(physics.dirichlet):
-        on_facet = mesh.facet_mask(condition.label)
-        inside = mesh.comm.allreduce(int((on_facet & ~mesh.exterior).sum()))
-        with collectively(mesh.comm):
-            _check_exterior(physics, condition.label, inside)
-        mask = (on_facet & mesh.exterior)[facets]
+        mask = mesh.facet_mask(condition.label)[facets]
         for component in (condition.field.offset + c for c in condition.components):
             free = mask & (rows[:, :, component] < 0)
             rows[free, component] = number
+    held = (rows[:, :, :-1] >= 0).sum(axis=2)
+    _check_held(mesh, physics, rows[(neighbour >= 0) & (held > 0) & (held < physics.num_components)])
     for number, condition in enumerate(physics.natural):
         cells, local = mesh.boundary_facets(condition.label, condition.may_be_inside, condition.side)
         rows[cells, local, -1] |= 1 << number
-    outside = (neighbour < 0) & ((rows[:, :, :-1] >= 0).any(axis=2) | (rows[:, :, -1] > 0))
+    outside = (neighbour < 0) & ((held > 0) | (rows[:, :, -1] > 0)) | (held == physics.num_components)
     kinds, which = np.unique(rows[outside], axis=0, return_inverse=True)
     neighbour[outside] = -2 - which.ravel()
     seen = np.where(neighbour >= 0, rows[:, :, -1], 0)
@@ -174,10 +174,17 @@ def _kinds(mesh, physics, neighbour: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return np.concatenate([kinds, walls]).astype(np.int32), wall
 
 
-def _check_exterior(physics, label: str, inside: int) -> None:
-    if inside:
-        raise PhysicsError(
-            f"physics '{physics.name}' has a Dirichlet condition on '{label}', which holds facets inside the mesh; "
-            "sipg_gpu and poly_gpu take conditions on the exterior only: give -fe_backend cg_gpu or hdg_gpu, or cut "
-            "the mesh there"
-        )
+def _check_held(mesh, physics, rows: np.ndarray) -> None:
+    """Raise PhysicsError for facets inside the mesh some of whose components have data. Collective.
+
+    rows: of such facets of this rank's cells, as `kinds`.
+    """
+    numbers = mesh.comm.allreduce(set(rows[:, :-1].ravel().tolist()) - {-1}, set.union)
+    with collectively(mesh.comm):
+        if numbers:
+            labels = ", ".join(sorted({f"'{physics.dirichlet[k].label}'" for k in numbers}))
+            raise PhysicsError(
+                f"physics '{physics.name}' has Dirichlet conditions of some components on {labels}, which holds facets "
+                "inside the mesh; sipg_gpu and poly_gpu take data of all components there: give -fe_backend cg_gpu or "
+                "hdg_gpu, or cut the mesh there"
+            )
