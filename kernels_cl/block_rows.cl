@@ -99,6 +99,33 @@ KERNEL(GROUP) void product_values(int blocks, int rows, __global const int *a_st
   for (int i = 0; i < ROWS * COLUMNS; ++i) c[entry * (ROWS * COLUMNS) + i] = sum[i];
 }
 
+// The same sums in the same order, where work-items are few: each has a row, and looks for less.
+KERNEL(GROUP) void product_rows(int rows, __global const int *a_starts, __global const int *a_columns,
+                                __global const real *a, __global const int *b_starts, __global const int *b_columns,
+                                __global const real *b, __global const int *starts, __global const int *columns,
+                                __global real *c)
+{
+  const int row = get_global_id(0);
+  if (row >= rows) return;
+  for (int i = starts[row] * (ROWS * COLUMNS); i < starts[row + 1] * (ROWS * COLUMNS); ++i) c[i] = 0;
+  for (int k = a_starts[row]; k < a_starts[row + 1]; ++k) {
+    int place = starts[row];
+    for (int l = b_starts[a_columns[k]]; l < b_starts[a_columns[k] + 1]; ++l, ++place) {
+      while (columns[place] < b_columns[l]) ++place;
+      for (int i = 0; i < ROWS; ++i) {
+        __global real *to = c + (place * ROWS + i) * COLUMNS;
+        real sum[COLUMNS];
+        for (int j = 0; j < COLUMNS; ++j) sum[j] = to[j];
+        for (int m = 0; m < INNER; ++m) {
+          const real factor = a[(k * ROWS + i) * INNER + m];
+          for (int j = 0; j < COLUMNS; ++j) sum[j] += factor * b[(l * INNER + m) * COLUMNS + j];
+        }
+        for (int j = 0; j < COLUMNS; ++j) to[j] = sum[j];
+      }
+    }
+  }
+}
+
 // Blocks [ROWS, COLUMNS] of rows of numbers, zero where these have none.
 KERNEL(GROUP) void collect_blocks(int blocks, int rows, __global const int *given_starts,
                                   __global const int *given_columns, __global const real *given,

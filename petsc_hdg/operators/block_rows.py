@@ -88,7 +88,11 @@ class Product:
     def update(self) -> None:
         """Values from those of the factors."""
         a, b, c = self._a, self._b, self.result
-        self._kernels.run("product_values", c.count, c.count, c.num_rows, *a.all, *b.all, *c.all)
+        factors = *a.all, *b.all, *c.all
+        if a.arrays.device.is_gpu:
+            self._kernels.run("product_values", c.count, c.count, c.num_rows, *factors)
+        else:
+            self._kernels.run("product_rows", c.num_rows, c.num_rows, *factors)
 
 
 def product_pattern(arrays, a_starts: np.ndarray, a: tuple, b: tuple, part: int = 1):
