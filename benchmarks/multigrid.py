@@ -3,8 +3,8 @@
     python benchmarks/multigrid.py [-rows 20000] [-json FILE] [-only TEXT] [-solvers amg,gamg,hypre,pyamg,saviennacl]
 
 Conjugate gradients to 1e-8 (GMRES where convection is) for a random right-hand side, by petsc_hdg.AMG and, of PETSc's,
-by GAMG (the same threshold, no aggressive coarsening), hypre and ViennaCL's, and by pyamg; what is not installed is left
-out. The second set-up has other values in the same pattern. On a GPU methods keep vectors there.
+by GAMG (the same threshold, no aggressive coarsening), hypre and ViennaCL's, and by pyamg; what is not installed fails.
+The second set-up has other values in the same pattern. On a GPU methods keep vectors there.
 """
 
 from __future__ import annotations
