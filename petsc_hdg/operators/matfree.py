@@ -6,7 +6,7 @@ from petsc4py import PETSc
 
 from .. import stages
 from ..errors import SolveError
-from .shell import REMEDY, ShellMatrix
+from .shell import ShellMatrix
 from .sizes import require_sizes
 
 
@@ -58,7 +58,7 @@ class JacobianContext(ShellMatrix):
         """The assembled matrix. Raises SolveError if there is none, or if others changed it after it was filled."""
         if self.assembled is None or not self.assembled.is_as_filled:
             why = "there is none" if self.assembled is None else "it was changed after it was filled"
-            raise SolveError(f"{what} come from the assembled matrix, and {why}: {REMEDY}")
+            raise SolveError(f"{what} come from the assembled matrix, and {why}: {self.remedy}")
         return self.assembled.mat
 
     def multTranspose(self, mat, x, y) -> None:
@@ -72,7 +72,7 @@ class JacobianContext(ShellMatrix):
     def getDiagonalBlock(self, mat) -> PETSc.Mat:
         """This rank's rows and columns, of the assembled matrix. Raises SolveError if there is none, or a factor."""
         if self.factor != 1:
-            raise SolveError(f"a scaled Jacobian does not give its diagonal block: {REMEDY}")
+            raise SolveError(f"a scaled Jacobian does not give its diagonal block: {self.remedy}")
         return self._entries("the rows of one rank").getDiagonalBlock()
 
     def getDiagonal(self, mat, diagonal) -> None:

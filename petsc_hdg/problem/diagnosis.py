@@ -83,8 +83,6 @@ def _of_residual(problem, u: PETSc.Vec, t: float) -> str:
 
 
 def _of_jacobian(problem, u: PETSc.Vec) -> str:
-    if problem.has_cell_states:  # whose matrix has no such products
-        return ""
     ones, product = u.duplicate(), u.duplicate()
     ones.set(1.0)
     problem.callbacks.jacobian.mult(ones, product)

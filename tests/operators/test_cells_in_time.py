@@ -27,7 +27,8 @@ CASES = {
 
 
 def residual_and_step(physics, degree: int, is_gpu: bool, **attributes):
-    """Residual, condensed right-hand side, product of the trace and recovered interior at one state; the shape."""
+    """Residual, condensed right-hand side, product of the trace, recovered interior; the same of the matrix' products,
+    and of its transpose; the launch shape."""
     options = fe.Options(backend="hdg_gpu", degree=degree, pmat="none", hdg_share=False)
     mesh = fe.Mesh.box((3, 2))
     disc = HybridizedDG(mesh, physics, options, DeviceLimits(48 * 1024, 1024, is_gpu))
@@ -47,8 +48,14 @@ def residual_and_step(physics, degree: int, is_gpu: bool, **attributes):
     operator.action(x, product)
     operator.recover_step(right_side, state)
     found = [(residual, size), (right_side, count), (product, count)]
-    interior = arrays.to_host(state, size)[count:]
-    return [*(arrays.to_host(buffer, n) for buffer, n in found), interior], disc.shape_of("condense")
+    found = [*(arrays.to_host(buffer, n) for buffer, n in found), arrays.to_host(state, size)[count:]]
+    for transposed in (False, True):
+        operator.products.multiply(rate, state, transposed)
+        operator.products.eliminate(rate, right_side, transposed)
+        found += [arrays.to_host(state, size), arrays.to_host(right_side, count)]
+        operator.products.recover(rate, right_side, state, transposed)
+        found.append(arrays.to_host(state, size))
+    return found, disc.shape_of("condense")
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from mat_operations import product
 from petsc4py import PETSc
+from petsc_options import petsc_options
 
 import petsc_hdg as fe
 from petsc_hdg.errors import SolveError, our_error
@@ -39,11 +40,11 @@ def two_fields() -> fe.Physics:
     )
 
 
-def two_diffusing() -> fe.Physics:
-    """Coupled fields of one degree."""
+def two_diffusing(v: str = "", p: str = "") -> fe.Physics:
+    """Coupled fields of one degree, with more terms of f0."""
     return fe.Physics(
         {"v": 2, "p": 1},
-        {"v": "f0[0] = u[1]*u_x[0]; f0[1] = u[2];", "p": "f0[0] = u_x[0] + u_x[dim + 1] + u[0]*u[2];"},
+        {"v": f"f0[0] = u[1]*u_x[0]; f0[1] = u[2]; {v}", "p": f"f0[0] = u_x[0] + u_x[dim + 1] + u[0]*u[2]; {p}"},
         {"v": DIFFUSION.format(2, "(1 + u[0]*u[0])"), "p": "for (d = 0; d < dim; ++d) f1[d] = u_x[2*dim + d] - u[1];"},
         boundary=[
             fe.Dirichlet("left", [0.0, 1.0], field="v"),
@@ -78,7 +79,10 @@ CASES = {
 
 
 def linearized(physics, simplex: bool, **options) -> fe.Problem:
-    problem = fe.Problem(fe.Mesh.box((3, 2), simplex=simplex), physics, check_kernels=False, **options)
+    return linearize(fe.Problem(fe.Mesh.box((3, 2), simplex=simplex), physics, check_kernels=False, **options))
+
+
+def linearize(problem: fe.Problem) -> fe.Problem:
     calls, state = problem.callbacks, problem.create_vec()
     state.setArray(0.5 + 0.3 * np.sin(np.arange(state.getLocalSize())))
     if problem.physics.uses_time_derivative:
@@ -99,10 +103,86 @@ def test_transposed_products(case):
     assert np.abs(product(aij, x) - expected).max() > 1e-3 * np.abs(expected).max()
 
 
-def test_hdg_in_time_refuses_them():
+def difference(problem, x, shift: float, step: float = 1e-5) -> np.ndarray:
+    """The residual's central difference along a vector, rates along `shift` of it, at the state of `linearized`."""
+    residuals = []
+    for length in (step, -step):
+        state, residual = problem.create_vec(), problem.create_vec()
+        state.setArray(0.5 + 0.3 * np.sin(np.arange(state.getLocalSize())))
+        rate = state.copy()
+        state.axpy(length, x)
+        rate.axpy(shift * length, x)
+        problem.callbacks.ifunction(None, 0.2, state, rate, residual)
+        residuals.append(residual.getArray().copy())
+    return (residuals[0] - residuals[1]) / (2 * step)
+
+
+@pytest.mark.parametrize("simplex", [True, False])
+def test_cells_and_trace_in_time(simplex):
+    """Products and solves with the Jacobian of hdg_gpu in time and its transpose, after residuals at other states."""
+    rates = {"v": "f0[0] += u_t[0]; f0[1] += (1 + u[0]*u[0])*u_t[1] + u_t[2];", "p": "f0[0] += u_t[2];"}
+    physics = two_diffusing(**rates) if simplex else convection_in_cells()
+    problem = fe.Problem(fe.Mesh.box((3, 2), simplex=simplex), physics, backend="hdg_gpu", degree=2)
+    with petsc_options(ksp_rtol="1e-13"):
+        ts = problem.create_ts()
+    mat, x, ksp = problem.callbacks.jacobian, problem.create_vec(), ts.getSNES().getKSP()
+    ksp.setOperators(mat)
+    x.setArray(np.cos(np.arange(x.getLocalSize())))
+    expected = difference(problem, x, 1.7)
+    linearize(problem).callbacks.ifunction(None, 0.4, x, x, problem.create_vec())
+    aij, size = mat.convert("aij", PETSc.Mat()), np.abs(expected).max()
+    np.testing.assert_allclose(product(mat, x), expected, atol=1e-7 * size)
+    turned = product(aij, x, "multTranspose")
+    np.testing.assert_allclose(product(mat, x, "multTranspose"), turned, atol=1e-12 * size)
+    assert np.abs(turned - expected).max() > 1e-2 * size
+    for solve, name in ((ksp.solve, "mult"), (ksp.solveTranspose, "multTranspose")):
+        y = x.duplicate()
+        solve(x, y)
+        np.testing.assert_allclose(product(aij, y, name), x.getArray(), atol=1e-10)
+
+
+def convection_in_cells() -> fe.Physics:
+    """Linear, of one field."""
+    f1 = "for (d = 0; d < dim; ++d) f1[d] = u_x[d] + (d + 1)*u[0];"
+    boundary = [SIDE, fe.Robin("right", "f0[0] = u[0];")]
+    return fe.Physics({"u": 1}, "f0[0] = (1 + x[0])*u_t[0] + u_x[0];", f1, boundary=boundary)
+
+
+@pytest.mark.parametrize("nonlinear", [False, True])
+def test_adjoint_in_time_of_hdg(nonlinear):
+    """TSAdjoint gives the derivative of a weighted sum of the last state along a change of the first."""
+    source, tau = ("u[0]*u[0] + u_x[0]", "1.0") if nonlinear else ("u[0] + u_x[0]", "auto")
+    physics = fe.Physics({"u": 1}, f"f0[0] = u_t[0] + {source};", DIFFUSION.format(1, 1), boundary=[SIDE])
+    problem = fe.Problem(fe.Mesh.box((2, 2)), physics, backend="hdg_gpu", degree=1, hdg_tau=tau)
+    first, direction, weights = (problem.create_vec() for _ in range(3))
+    inside = slice(problem.discretization.dofmap.num_owned, None)
+    for vector, function in ((first, np.cos), (direction, np.sin), (weights, np.cos)):
+        vector.getArray()[inside] = function(np.arange(vector.getLocalSize())[inside])
+
+    def run(start, adjoint=None):
+        with petsc_options(ts_type="beuler", ksp_rtol="1e-13", snes_rtol="1e-12"):
+            ts, u = problem.create_ts(), start.copy()
+        ts.setTimeStep(0.1)
+        ts.setMaxTime(0.3)
+        if adjoint is not None:
+            ts.setSaveTrajectory()
+        ts.solve(u)
+        if adjoint is not None:
+            ts.setCostGradients([adjoint])
+            ts.adjointSolve()
+        return u
+
+    adjoint = weights.copy()
+    run(first, adjoint)
+    ends = [run(first + step * direction).dot(weights) for step in (1e-4, -1e-4)]
+    expected = (ends[0] - ends[1]) / 2e-4
+    assert abs(expected) > 5e-3
+    assert abs(adjoint.dot(direction) - expected) < 1e-6 * abs(expected)
+
+
+def test_hdg_in_time_has_no_diagonal():
     physics = fe.Physics({"u": 1}, "f0[0] = u_t[0] - 1;", DIFFUSION.format(1, 1), boundary=[SIDE])
     mat = linearized(physics, True, backend="hdg_gpu", degree=1).callbacks.jacobian
-    for refused in (lambda x: product(mat, x, "multTranspose"), lambda x: mat.getDiagonal()):
-        with pytest.raises((SolveError, PETSc.Error)) as raised:
-            refused(mat.createVecRight())
-        assert "take -fe_backend cg_gpu, sipg_gpu or poly_gpu" in str(our_error(raised.value) or raised.value)
+    with pytest.raises((SolveError, PETSc.Error)) as raised:
+        mat.getDiagonal()
+    assert "use the copy that mat.convert" in str(our_error(raised.value) or raised.value)

@@ -34,6 +34,20 @@ def explicit(backend: str, comm) -> dict[str, float]:
         return problem.errors(problem.solve_in_time(start(problem, 0.2), 0.204, 1e-3, 0.2), 0.4)
 
 
+def transposed(backend: str, comm) -> dict[str, float]:
+    """Norms of products and solves with the Jacobian and its transpose."""
+    problem = problem_in_time(NONLINEAR, comm, backend=backend)
+    ts, calls, u = problem.create_ts(), problem.callbacks, start(problem, 0.3)
+    ksp = ts.getSNES().getKSP()
+    calls.ijacobian(None, 0.3, u, u, 2.0, calls.jacobian, calls.preconditioning)
+    ksp.setOperators(calls.jacobian, calls.preconditioning)
+    found, y = {}, u.duplicate()
+    for name in ("mult", "multTranspose", "solve", "solveTranspose"):
+        getattr(calls.jacobian if name.startswith("mult") else ksp, name)(u, y)
+        found[name] = y.norm()
+    return found
+
+
 def main() -> None:
     with petsc_options(ksp_rtol="1e-13"):
         compare()
@@ -41,7 +55,7 @@ def main() -> None:
 
 def compare() -> None:
     world = PETSc.COMM_WORLD.tompi4py()
-    runs = [(moved, backend) for backend in BACKENDS] + [(newton, "hdg_gpu")]
+    runs = [(moved, backend) for backend in BACKENDS] + [(newton, "hdg_gpu"), (transposed, "hdg_gpu")]
     runs += [(explicit, "cg_gpu"), (explicit, "poly_gpu")]
     for run, backend in runs:
         alone, together = run(backend, PETSc.COMM_SELF), run(backend, PETSc.COMM_WORLD)

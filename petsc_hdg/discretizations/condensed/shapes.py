@@ -139,9 +139,9 @@ class CondensedShapes:
         return sum(np.size(table) for table in self._thread_tables.values())
 
     def shape_of(self, name: str) -> TileShape | WarpShape | ThreadShape:
-        """Launch shape of `condense` or `condense_solve`."""
+        """Launch shape of a kernel of condensation."""
         if name == "condense" and (self.thread_shape or self.warp_shape):
             return self.thread_shape or self.warp_shape
         whole = (self.num_interior + self.num_trace) * self.components
-        size = whole if name == "condense" else self.num_eliminated
+        size = whole if name in ("condense", "condense_given") else self.num_eliminated
         return tile_shape(size, whole, self.components, self._point_block(), self.real_bytes, self.limits, name)

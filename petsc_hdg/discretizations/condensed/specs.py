@@ -172,6 +172,21 @@ class CondensedSpecs(CondensedShapes):
         sources = (*_POINTS, *tile, f"{name}.cl")
         return self.spec(name, sources, macros, {**self._tables, **terms}, shape.group)
 
+    def product_spec(self, name: str, transposed: bool) -> KernelSpec:
+        """Spec of `condense_product` or `condense_given`, with matrices of cells or their transposes."""
+        shape = self.shape_of(name)
+        macros = {
+            **self.point_macros(),
+            "NQ": self.quadrature.num_points,
+            "NQF": self._tables["FACET_WEIGHTS"].shape[1],
+            "TRANSPOSED": int(transposed),
+            **shape.macros(),
+        }
+        eliminate = "condense_eliminate_thread.clh" if shape.threads == 1 else "condense_eliminate.clh"
+        behind = {"condense_product": "condense_residual.clh", "condense_given": eliminate}[name]
+        sources = (*_POINTS, "condense_tile.clh", "condense_sum.clh", behind, f"{name}.cl")
+        return self.spec(name, sources, macros, dict(self._tables), shape.group)
+
     def _warp_spec(self, shape: WarpShape) -> KernelSpec:
         """Spec of `condense` by tensor cores."""
         make = warp_constant if self.sums_matrices else warp_points if self.factors is None else warp_tensor

@@ -88,7 +88,7 @@ def tile_shape(
 
 def _chunk(exchange, whole, block, real_bytes, limits, cells, threads, name) -> int:
     """Points at once: as many as there are threads, if local memory holds their blocks."""
-    vectors = exchange + (4 if name == "condense_solve" else 2) * whole
+    vectors = exchange + (4 if name in ("condense_solve", "condense_product") else 2) * whole
     room = limits.local_bytes // real_bytes // cells - vectors - 16
     if room < 2 * block:
         raise OptionError(

@@ -33,6 +33,37 @@ def check_condensed(operator) -> None:
         operator.states.check()
 
 
+def check_products(products, transposed: bool) -> None:
+    """Check `condense_product` and `condense_given` of StateProducts likewise: y = E x, and E_ii v = r with -E_ti v."""
+    operator, ending = products.op, "_transposed" * transposed
+    names = waiting(operator, [f"condense_product{ending}", f"condense_given{ending}"])
+    if not names:
+        return
+    tau = operator.stabilization and operator.stabilization.values()
+    operator.fill_rates()
+    s, precision = _Sample(operator), operator.arrays.precision
+    n, m, stride, cells = s.disc.num_eliminated, s.disc.num_trace_dofs, s.disc.stride, list(s.cells)
+    trace = vector_of(operator, s.values)
+    interior = operator.arrays.to_device(s.interior, "kernel check")
+    state, at = (trace, interior, s.t), (s.first, s.count)
+    inner, residual = s.empty(n, stride), s.empty(m, stride)
+    matrices = [matrix.T if transposed else matrix for matrix, _ in s.systems]
+    vectors = [s.state_of(cell) for cell in cells]
+    products.launch_product(transposed, at, state, state[:2], residual, inner)
+    found = np.vstack([s.to_host(buffer, rows, stride)[:, cells] for buffer, rows in ((inner, n), (residual, m))])
+    expected = np.array([matrix @ v for matrix, v in zip(matrices, vectors, strict=True)])
+    scale = max((np.abs(matrix) @ np.abs(v)).max() for matrix, v in zip(matrices, vectors, strict=True))
+    judge(operator.all_kernels()[names[0]], found.T, expected, precision, scale)
+    products.launch_given(transposed, at, state, interior, residual, inner)
+    solved, rest = s.to_host(inner, n, stride)[:, cells].T, s.to_host(residual, m, stride)[:, cells].T
+    got = [np.concatenate([matrix[:n, :n] @ v, y]) for matrix, v, y in zip(matrices, solved, rest, strict=True)]
+    expected = [np.concatenate([r[:n], -A[n:, :n] @ v]) for A, r, v in zip(matrices, vectors, solved, strict=True)]
+    scale = max((np.abs(matrix[:, :n]) @ np.abs(v)).max() for matrix, v in zip(matrices, solved, strict=True))
+    judge(operator.all_kernels()[names[-1]], np.array(got), np.array(expected), precision, scale)
+    if tau is not None:
+        operator.stabilization.give(tau)
+
+
 def _check_classes(operator, classes) -> None:
     """Those of cells that share solvers: the element matrix of a shape, and residual and local solution of cells."""
     kernels = {name: classes.kernels[name] for name in ("condense_element", "condense_shared")}

@@ -7,6 +7,7 @@ import numpy as np
 from ... import stages
 from .cell_states import CellStates
 from .operator import CondensedOperator
+from .state_products import StateProducts
 
 CHECK_SHIFT = 1.3  # before the first linearization, so that kernels are checked with one
 
@@ -18,6 +19,8 @@ class CondensedInTime(CondensedOperator):
     interior and trace and the matrix [A C; B G] (shift times the mass matrix included), a step (v, w) solves
         K w = s - B A⁻¹ r,    v = A⁻¹ (r - C w),    K = G - B A⁻¹ C.
     A matrix that does not follow the states is condensed once for each shift.
+
+    products: StateProducts, of any vectors.
     """
 
     shift = CHECK_SHIFT
@@ -25,14 +28,21 @@ class CondensedInTime(CondensedOperator):
     def __init__(self, discretization, arrays):
         super().__init__(discretization, arrays)
         self.states = CellStates(self)
-        self.time = 0.0
+        self.products = StateProducts(self)
+        self.time = self._jacobian_time = 0.0
         self.right_side = arrays.zeros(max(1, self.dofmap.num_owned))
         self._known: tuple | None = None  # what the matrix belongs to, where that is no state
-        self._is_eliminated = False  # whether `right_side` is that of the last residual
-        self._fill_rates()
+        # Copies of the state, its rates and its stabilization at the last linearization of a nonlinear physics.
+        self._linearized: list = [None, None, None]
+        self._has_rates = False
+        # Whether `right_side` is that of the last residual, and whether `state`, `interior` and rates are those of the
+        # last linearization, of the last residual.
+        self._is_eliminated = self._is_at_linearization = self.holds_residual = False
+        self.fill_rates()
 
-    def _fill_rates(self) -> None:
-        """Rates for the check of kernels; states bring their own."""
+    def fill_rates(self) -> None:
+        """Rates for the check of kernels, in the place of a state's own."""
+        self._is_eliminated = self._is_at_linearization = self.holds_residual = False
         starts, disc = self.discretization.auxiliary.starts, self.discretization
         rows = self.aux_rows[starts[disc.physics.num_auxiliary] :, : disc.mesh.num_cells]
         rows[:] = np.random.default_rng(17).uniform(-1, 1, rows.shape)
@@ -55,7 +65,8 @@ class CondensedInTime(CondensedOperator):
 
     def all_kernels(self):
         """Every kernel compiled so far, by name."""
-        return {**super().all_kernels(), **self.states.all_kernels()}
+        products = {f"{name}{'_transposed' * turned}": k for (name, turned), k in self.products.kernels.items()}
+        return {**super().all_kernels(), **self.states.all_kernels(), **products}
 
     @property
     def state_size(self) -> int:
@@ -66,7 +77,7 @@ class CondensedInTime(CondensedOperator):
 
     def _place(self, x, t: float, u_t) -> None:
         """Take a state and its rates. Collective."""
-        self.time, self._is_eliminated = t, False
+        self.time, self._is_eliminated, self._is_at_linearization, self.holds_residual = t, False, False, True
         self.update_essential(self.state, t)
         self.state.keep(x)
         self.states.spread(x, self.states.interior, self.interior)
@@ -84,12 +95,38 @@ class CondensedInTime(CondensedOperator):
         self.linearizations += 1
         self._set_shift(shift)
         self._place(x, t, u_t)
+        self._jacobian_time = t
         known = (shift, self.coefficients, t if self.discretization.reads_time else None) if self.is_linear else None
         if known is not None and known == self._known:
             return
         self._condense(self.state, self.interior, t, matrix=True, recovery=self.kept.buffer())
         self._sum_residual(self.right_side)
         self._known, self._is_eliminated = known, True
+        if not self.is_linear:
+            self._keep_linearized(x, u_t)
+
+    def _keep_linearized(self, x, u_t) -> None:
+        """Copy the state, its rates and its stabilization, to which products may have to go back."""
+        tau, size = self.stabilization, self.state_size
+        given = [(x, size), (u_t, size), (tau and tau.buffer, tau and int(np.prod(tau.shape)))]
+        for k, (buffer, count) in enumerate(given):
+            if buffer is not None:
+                self._linearized[k] = self._linearized[k] or self.arrays.empty(max(1, count))
+                self.arrays.copy(buffer, self._linearized[k], count)
+        self._has_rates, self._is_at_linearization = u_t is not None, True
+
+    def linearized(self) -> tuple:
+        """Trace, interior, time and stabilization of the last linearization; trace and interior may be any of a linear
+        physics. Collective."""
+        x, u_t, tau = self._linearized
+        if not self.is_linear and not self._is_at_linearization:
+            self._place(x, self._jacobian_time, u_t if self._has_rates else None)
+            self._is_at_linearization, self.holds_residual = True, False
+        return self.state, self.interior, self._jacobian_time, tau
+
+    def forget_elimination(self) -> None:
+        """Have `eliminate` condense anew: others have used the buffers of the local stage."""
+        self._is_eliminated = False
 
     def eliminate(self, out) -> None:
         """out [owned] = s - B A⁻¹ r of the last residual. Collective."""
@@ -132,7 +169,7 @@ class CondensedInTime(CondensedOperator):
 
     def local_state(self, x, t: float = 0.0):
         """The interior [eliminated dof, stride] of a state, in a buffer that the next call changes."""
-        self._is_eliminated = False
+        self._is_eliminated = self._is_at_linearization = self.holds_residual = False
         self.states.spread(x, self.states.interior, self.interior)
         self.local._stabilize(self.trace(x, t), self.interior, t)
         return self.interior

@@ -111,12 +111,13 @@ class LocalStage:
 
     # Launches --------------------------------------------------------------------------------------------
 
-    def _arguments(self, name: str, first: int, count: int, trace, interior, t: float) -> tuple:
-        """CONDENSE_ARGUMENTS of condense_point.clh."""
+    def _arguments(self, name: str, first: int, count: int, trace, interior, t: float, tau=None) -> tuple:
+        """CONDENSE_ARGUMENTS of condense_point.clh. tau: buffer of a stabilization that followed another state."""
         op, disc = self.op, self.disc
+        tau = tau or (op.stabilization and op.stabilization.buffer)
         return (
             count, first, disc.stride, op.dofmap.num_owned, float(t), self.stabilization,
-            op.stabilization and op.stabilization.buffer, op._constants, op._dofs, op._nodes, op._cell_nodes,
+            tau, op._constants, op._dofs, op._nodes, op._cell_nodes,
             op._conditions, op._aux, op._tables(name), trace.owned, trace.tail, interior,
         )  # fmt: skip
 

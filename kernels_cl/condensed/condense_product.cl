@@ -1,0 +1,53 @@
+// Products of the matrices [A C; B G] of a batch of cells at given states, a group of threads a cell; no matrix is stored.
+// TRANSPOSED: of their transposes. After condense_residual.clh.
+// needs: NI NT NC THREADS CELLS CHUNK NATURAL JUMPS TRANSPOSED
+//
+// Arrays (see condense_point.clh for the others), for cells first ... first + num_cells - 1 of this rank
+//   w_interior [NE, stride], w_owned, w_tail  the vector, as the state has interior, trace_owned and trace_tail
+//   residual   [NM, stride]  rows of the trace
+//   inner      [NE, stride]  rows of the interior
+
+// Add what a point gives the sums: its functions' values and gradients of the vector w, times its block.
+#define ADD_PRODUCT(op, block)                                                                    \
+  for (int m = lane; m < NR; m += THREADS) {                                                      \
+    real sum = 0;                                                                                 \
+    for (int j = 0; j < NF; ++j) sum += (op)[m % NP * NF + j] * w[j * NC + m / NP];               \
+    point[m] = sum;                                                                               \
+  }                                                                                               \
+  TILE_BARRIER();                                                                                 \
+  for (int k = lane; k < NR; k += THREADS) {                                                      \
+    real sum = 0;                                                                                 \
+    for (int m = 0; m < NR; ++m) sum += (block)[k * BLOCK_PITCH + m] * point[m];                  \
+    (block)[k * BLOCK_PITCH + NR] = sum;                                                          \
+  }                                                                                               \
+  TILE_BARRIER();                                                                                 \
+  sum_point(sums, lane, op, block);
+
+#define PRODUCT_POINT(op, block) { ADD_PRODUCT((op), (block)) }
+
+__kernel __attribute__((reqd_work_group_size(THREADS * CELLS, 1, 1)))
+void condense_product(CONDENSE_ARGUMENTS, __global const real *w_interior, __global const real *w_owned,
+                      __global const real *w_tail, __global real *residual, __global real *inner)
+{
+  CONDENSE_CELL
+  __local real s[ND], w[ND], sums[ND], point[NR], blocks[CHUNK * BLOCK];
+  __local int masks[CELLS];
+  for (int k = lane; k < ND; k += THREADS) {
+    s[k] = condense_gather(interior, trace_owned, trace_tail, n_owned, dofs, stride, cell, k);
+    w[k] = k < NE ? w_interior[k * stride + cell] : gather_dof(w_owned, w_tail, n_owned, dofs, stride, cell, k - NE);
+    sums[k] = 0;
+  }
+  TILE_BARRIER();
+  CONDENSE_VOLUME(true, s, blocks, PRODUCT_POINT)
+#if NATURAL
+  CONDENSE_NATURAL(true, s, blocks, masks, PRODUCT_POINT)
+#endif
+#if JUMPS
+  real least = REAL_HUGE;
+  CONDENSE_JUMPS(w, blocks, least, SUM_JUMP)
+#endif
+  TILE_BARRIER();
+  if (!active) return;
+  for (int k = lane; k < NE; k += THREADS) inner[k * stride + cell] = sums[k];
+  for (int k = lane; k < NM; k += THREADS) residual[k * stride + cell] = sums[NE + k];
+}
