@@ -249,15 +249,15 @@ class SpaceTime:
         """Put the Jacobian at x into `jacobian` and, where it is assembled, into `matrix`. Collective."""
         with self.problem.access.read(x) as state:
             self.slab.linearize(state)
-        if self.assembled and not self._is_known():
+        if self.jacobian.getType() == PETSc.Mat.Type.PYTHON:  # until it is converted in place
+            self.jacobian.getPythonContext().factor = 1.0
+        if self.assembled and not (self.slab.is_steady and self._known == self._data()):
             petsc_c.set_values_coo(self.matrix, self._matrix.values())
+            self._known = self._data()
 
-    def _is_known(self) -> bool:
-        """Whether the assembled matrix is the one that is wanted, which it is from now on."""
-        if not self.slab.is_steady:
-            return False
-        before, self._known = self._known, (self.slab.length, self.problem.operator.coefficients)
-        return before == self._known
+    def _data(self) -> tuple:
+        """What a steady assembled matrix belongs to, and what others did to it."""
+        return self.slab.length, self.problem.operator.coefficients, self.matrix.stateGet()
 
 
 def _require_problem(problem) -> None:

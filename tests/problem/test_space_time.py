@@ -236,6 +236,20 @@ def test_products_matrix_and_differences_agree(physics, degree, space, cycle):
     assert (diagonals[0] - diagonals[1]).norm() < 1e-12 * diagonals[0].norm()
 
 
+def test_a_linearization_takes_factors_back():
+    """Both matrices are those of the state again after `scale`, also where the assembled one is kept otherwise."""
+    space_time = SpaceTime(problem_of(HEAT, blobs, 1, faces=2), 1)
+    space_time.begin(space_time.problem.create_vec(), 0.0, 0.1)
+    x, products = space_time.create_vec(), []
+    x.set(1.0)
+    for _ in range(2):
+        space_time.linearize(x)
+        products += [mat * x for mat in (space_time.jacobian, space_time.matrix)]
+        for mat in (space_time.jacobian, space_time.matrix):
+            mat.scale(3.0)
+    assert all((product - products[0]).norm() < 1e-12 * products[0].norm() for product in products)
+
+
 @pytest.mark.parametrize("physics, times", [(HEAT, 1), (MOVING, 3)])
 def test_matrices_of_steady_coefficients_are_assembled_once(physics, times, monkeypatch):
     calls, values = [], SlabMatrix.values
