@@ -4,6 +4,8 @@ call.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from petsc_hdg.physics.instance import Instance
 from petsc_hdg.physics.terms import Form
 from petsc_hdg.physics.tree import ir
@@ -13,6 +15,7 @@ from petsc_hdg.physics.tree.indices import guarded
 from petsc_hdg.physics.tree.ir import REAL, Function
 from petsc_hdg.physics.tree.liveness import prune
 from petsc_hdg.physics.tree.program import Program
+from petsc_hdg.physics.tree.specialise import Setting
 
 _INPUTS = "const real *u, const real *u_t, const real *u_x"
 _RATES = "const real *du, const real *du_t, const real *du_x"
@@ -23,36 +26,33 @@ _BOUNDARY_END = "const real *x, const real *n, const real *constants"
 
 def device_text(instance: Instance) -> str:
     """The whole text; shapes are [C], [C, dim] with C all components of all fields."""
-    emitter = Emitter(next((form.setting for form in instance.all()), None))
-    written: set[str] = set()
-    for form in instance.all():
-        emitter.setting = form.setting
-        for program in (form.program, form.derivative):
-            _write(emitter, program, written)
     writers = [_residual, _jacobian, _boundary, _boundary_jacobian, _dirichlet] + ([_exact] if instance.exact else [])
     writers += [_stabilization] if instance.stabilization else []
     wrappers = "\n".join(writer(instance) for writer in writers)
-    return f'{emitter.text()}#line 1 "pointwise functions"\n{wrappers}'
+    return f'{_functions(instance.all())}#line 1 "pointwise functions"\n{wrappers}'
 
 
 def objective_text(form: Form, on_boundary: bool = False) -> str:
     """The text of pw_objective alone: numbers to integrate, obj [component]; on boundaries it takes the normal n."""
-    emitter = Emitter(form.setting)
-    _write(emitter, form.program, set())
     lines = [_zero("obj", form.term.field.components), f"    {_call(form.program, 'obj')}"]
     end = _BOUNDARY_END if on_boundary else _END
     wrapper = _function(f"pw_objective(const real *u, const real *u_x, {_POINT}, {end}, real *obj)", lines)
-    return f'{emitter.text()}#line 1 "pointwise functions"\n{wrapper}'
+    return f'{_functions([form])}#line 1 "pointwise functions"\n{wrapper}'
 
 
-def _write(emitter: Emitter, program: Program | None, written: set[str]) -> None:
-    if program is None:
-        return
-    known = {helper.name: helper for helper in program.helpers}
-    for function in (*program.helpers, _trimmed(program.main)):
-        if function.name not in written:
-            written.add(function.name)
-            emitter.function(guarded(prune(function, set(function.outputs), known), emitter.setting))
+def _functions(forms: Iterable[Form]) -> str:
+    """The text of the functions of forms and of those that they call, each once, callees first."""
+    found: dict[str, tuple[Function, Setting]] = {}
+    for form in forms:
+        for program in filter(None, (form.program, form.derivative)):
+            known = {helper.name: helper for helper in program.helpers}
+            for function in (*program.helpers, _trimmed(program.main)):
+                if function.name not in found:
+                    found[function.name] = prune(function, set(function.outputs), known), form.setting
+    emitter = Emitter()
+    for function, (_, setting) in zip(guarded(list(found.values())), found.values(), strict=True):
+        emitter.function(function, setting)
+    return emitter.text()
 
 
 def _trimmed(function: Function) -> Function:

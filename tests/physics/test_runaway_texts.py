@@ -36,16 +36,13 @@ def test_an_integrand_that_does_not_end_is_refused():
         Objective(physics, "obj[0] = 0; while (1) obj[0] += 1;", 2)
 
 
-def test_a_helper_that_cannot_tell_is_refused():
-    helper = "static void f(PetscReal *v)\n{\n  while (v[0] > 1) v[0] /= 2;\n}"
-    with pytest.raises(PhysicsError, match="helpers, line 3: a loop without a limit is possible in a helper"):
-        Physics({"u": 1}, "PetscReal v = u[0]; f(&v); f0[0] = v;", helpers=helper)
-
-
 def test_a_loop_is_counted_on_the_device(tmp_path):
-    newton = "static PetscReal f(PetscReal v)\n{\n  while (v > 1) v -= v > 5 ? 0.0 : 0.5;\n  return v;\n}"
+    newton = "static void f(PetscReal *v)\n{\n  while (v[0] > 1) v[0] -= v[0] > 5 ? 0.0 : 0.5;\n}"
     text = "PetscReal v = u[0];\nwhile (1) { v -= x[0]; if (v < 0) break; }\n"
-    fields = {"f0": {"u": text + "f0[0] = v + u[0]; f0[1] = 1.0;", "w": "f0[0] = f(u[2]);"}, "helpers": newton}
+    fields = {
+        "f0": {"u": text + "f0[0] = v + u[0]; f0[1] = 1.0;", "w": "PetscReal v = u[2]; f(&v); f0[0] = v;"},
+        "helpers": newton,
+    }
     physics = Physics({"u": 2, "w": 1}, **fields)
     compiled, interpreter = CompiledPhysics(physics, 1, tmp_path), physics.interpreter(1)
     zero = np.zeros((3, 1))
@@ -61,6 +58,41 @@ def test_a_loop_is_counted_on_the_device(tmp_path):
         value(interpreter, good, 0.0)
 
 
+HELPERS = """
+static PetscReal f(const PetscReal *v)
+{
+  return v[0] * v[0];
+}
+static PetscReal table(PetscReal at)
+{
+  const PetscReal c[3] = {1, 2, 4};
+  return c[(PetscInt)at];
+}
+static PetscReal entry(const PetscReal v[], PetscReal at)
+{
+  return v[(PetscInt)at];
+}
+static PetscReal next(const PetscReal v[], PetscReal at)
+{
+  return entry(v + 1, at);
+}
+static PetscInt place(const PetscReal v[], PetscReal least)
+{
+  PetscInt i = 0;
+  while (v[i] < least) ++i;
+  return i;
+}
+static void put(PetscReal v[], PetscReal at, PetscReal value)
+{
+  v[(PetscInt)at] = value;
+}
+static PetscReal total(PetscInt dim, const PetscReal v[])
+{
+  PetscReal sum = 0;
+  for (PetscInt d = 0; d < dim; ++d) sum += v[d];
+  return sum;
+}
+"""
 # text of f0 of two components, and the values of x at which it leaves an array
 GUARDED = {
     "a table": ("const PetscReal c[3] = {1, 2, 4}; f0[0] = c[(PetscInt)(4 * x[0])] * u[0];", (0.9, -0.5)),
@@ -70,6 +102,23 @@ GUARDED = {
     ),
     "a write": ("f0[(PetscInt)(4 * x[0])] = u[0] * u[0];", (0.9, -0.5)),
     "a helper's array": ("f0[0] = f(&u[(PetscInt)(4 * x[0])]);", (0.9, -0.5)),
+    "a helper's own array": ("f0[0] = u[0] * table(4 * x[0]);", (0.9, -0.5)),
+    "a helper's argument": ("f0[0] = entry(u, 4 * x[0]);", (0.6, -0.5)),
+    "arguments of two sizes": (
+        "const PetscReal c[4] = {1, 2, 3, 4}; f0[0] = entry(u, x[0]) * entry(c, 20 * x[0]);",
+        (0.3, -0.1),
+    ),
+    "a helper's helper": ("f0[0] = u[0]; f0[1] = u[0] * next(u, 4 * x[0]);", (0.3, -0.3)),
+    "a helper of integers": (
+        "f0[0] = u[place(u, x[0] > 0.1 && x[0] < 0.18 ? 18 * x[0] : -2) % 2];",
+        (0.17,),
+    ),
+    "a helper that writes": ("put(f0, 4 * x[0], u[0]);", (0.6, -0.3)),
+    "a pointer that moves on": (
+        "PetscInt k = (PetscInt)(4 * x[0]); const PetscScalar *p = &u[k]; k = 1; f0[0] = p[k];",
+        (0.3, -0.3),
+    ),
+    "a helper's count": ("f0[0] = total(1, u) + total(dim, u + 1);", ()),
     "integers": ("const PetscInt c[2] = {1, 0}; if (c[(PetscInt)(4 * x[0])]) f0[0] = u[0];", (0.9, -0.5)),
     "a pointer": ("const PetscScalar *p = &u[1]; f0[0] = p[(PetscInt)(4 * x[0])];", (0.3, -0.9)),
     "a divisor": ("PetscInt k = (PetscInt)(40 * x[0]) - 6; f0[0] = u[0] * (7 / k + 7 % (k + 1));", (0.15, 0.13)),
@@ -84,8 +133,7 @@ GUARDED = {
 @pytest.mark.parametrize("case", GUARDED)
 def test_accesses_stay_in_their_arrays_on_the_device(case, tmp_path):
     text, outside = GUARDED[case]
-    helpers = "static PetscReal f(const PetscReal *v)\n{\n  return v[0] * v[0];\n}"
-    physics = Physics({"u": 2}, text, helpers=helpers)
+    physics = Physics({"u": 2}, text, helpers=HELPERS)
     assert ("NAN" in physics.device_source(1)) == bool(outside)
     compiled, interpreter = CompiledPhysics(physics, 1, tmp_path), physics.interpreter(1)
     zero = np.zeros((2, 1))

@@ -28,7 +28,6 @@ from petsc_hdg.physics.tree.ir import REAL, Function, Symbol
 from petsc_hdg.physics.tree.liveness import written
 from petsc_hdg.physics.tree.program import Program
 from petsc_hdg.physics.tree.shallow import shallow
-from petsc_hdg.physics.tree.turns import is_bounded
 
 ALL_INPUTS = ("u", "u_t", "u_x", "n", "a", "a_x", "x", "t", "g", "f0", "f1", "ctx", "u_tShift")
 
@@ -250,21 +249,9 @@ def _helper(helpers: Helpers, name: str) -> Function:
     function = _function(scope, helpers, {}, node.body, *at, members)
     used = ir.names_used(*function.body)
     unused |= {place for place, bound in parameters.items() if bound.extents and bound.name not in used}
-    if function.result != REAL:
-        _check_loops(function)
     left = tuple(bound for place, bound in parameters.items() if place not in unused)
     left += tuple(bound for bound in behind if bound.name in used)
     return replace(function, parameters=left, unused=frozenset(unused))
-
-
-def _check_loops(function: Function) -> None:
-    """Refuse what only a function that returns a real can tell its caller: that a loop does not end."""
-    for node in ir.walk(*function.body):
-        if isinstance(node, ir.Loop) and not is_bounded(node):
-            message = (
-                "a loop without a limit is possible in a helper function that returns a PetscReal, or outside of one"
-            )
-            raise function.origin.error(node.line, f"{message}; write for (i = 0; i < limit; ++i) and break")
 
 
 def _late(parsed: Parsed, scope_of, constants=None):

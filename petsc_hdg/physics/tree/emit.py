@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from petsc_hdg.physics.tree import ir
 from petsc_hdg.physics.tree.derivative import derivative_name
-from petsc_hdg.physics.tree.ir import INT, Function, Num, Symbol
+from petsc_hdg.physics.tree.ir import INT, OUTSIDE, Function, Num, Symbol
 from petsc_hdg.physics.tree.specialise import Setting
 from petsc_hdg.physics.tree.turns import MOST_TURNS, is_bounded
 
@@ -14,8 +16,7 @@ _INDENT = "    "
 class Emitter:
     """Writes functions as C text whose lines carry the user's line numbers."""
 
-    def __init__(self, setting: Setting):
-        self.setting = setting
+    def __init__(self):
         self.lines: list[str] = []
         self._place: tuple | None = None
         self._failed, self._counted = "", 0
@@ -24,30 +25,31 @@ class Emitter:
         """All lines written so far."""
         return "\n".join(self.lines) + "\n"
 
-    def function(self, function: Function) -> None:
-        """Write `function`; a parameter is const unless the function writes it."""
+    def function(self, function: Function, setting: Setting) -> None:
+        """Write `function`, guarded for `setting`; a parameter is const unless the function writes it."""
         file = f"physics: {function.origin.physics}.{function.origin.slot}".replace('"', "'").replace("\\", "/")
         self._mark(file, max(function.line, 1))
         parameters = ", ".join(_parameter(p, p.name in function.outputs) for p in function.parameters) or "void"
         self._write(0, f"static inline {function.result or 'void'} {function.name}({parameters}) {{")
         used = ir.names_used(*function.body)
-        for name, values in self.setting.arrays.items():
+        for name, values in setting.arrays.items():
             if name in used:
                 self._write(1, f"const int {name}[] = {{{', '.join(map(str, values))}}};")
-        self._failed, self._counted = self._failure(function), 0
-        self._reads_outside = any(isinstance(node, ir.Guarded) for node in ir.walk(function.body))
-        if self._reads_outside:
-            self._write(1, "int outside = 0;")
+        self._failed, self._counted = self._failure(function, setting.sizes), 0
+        tells = any(isinstance(n, ir.Guarded) or n == ir.Name(OUTSIDE, INT) for n in ir.walk(function.body))
+        self._asks = tells and OUTSIDE not in function.outputs  # others tell their caller
+        if self._asks:
+            self._write(1, f"int {OUTSIDE}[1] = {{0}};")
         self._block(function.body, 1, file)
-        if self._reads_outside and not function.result:
-            self._write(1, f"if (outside) {{ {self._failed} }}")
+        if self._asks:
+            self._write(1, f"if ({OUTSIDE}[0]) {{ {self._failed} }}")
         self._write(0, "}")
 
-    def _failure(self, function: Function) -> str:
-        """What a function does whose loop does not end or that leaves an array: all that it writes is no number."""
-        if function.result:
-            return "return NAN;"
-        sizes = self.setting.sizes
+    def _failure(self, function: Function, sizes: Mapping[str, int]) -> str:
+        """What a function does whose loop does not end or that leaves an array: all that it writes is no number, or it
+        tells its caller."""
+        if OUTSIDE in function.outputs:
+            return f"{OUTSIDE}[0] = 1; return{' 0' if function.result else ''};"
         sizes = sizes | {derivative_name(name): size for name, size in sizes.items()}
         fills = (f"for (int i = 0; i < {sizes.get(name, 1)}; ++i) {name}[i] = NAN;" for name in function.outputs)
         return " ".join((*fills, "return;"))
@@ -119,12 +121,8 @@ class Emitter:
 
     def _return(self, node: ir.Return, depth: int, file: str) -> None:
         value = "" if node.value is None else f" {_bare(node.value)}"
-        if self._reads_outside and value:
-            self._write(depth, f"{{ const real result ={value}; return outside ? NAN : result; }}")
-        elif self._reads_outside:
-            self._write(depth, f"if (outside) {{ {self._failed} }} return;")
-        else:
-            self._write(depth, f"return{value};")
+        asked = f"if ({OUTSIDE}[0]) {{ {self._failed} }} " if self._asks else ""
+        self._write(depth, f"{asked}return{value};")
 
 
 def assignment(node: ir.Assign) -> str:
@@ -155,7 +153,7 @@ def expression(node) -> str:
         case ir.Element():
             return f"{node.name}[{_bare(node.index)}]"
         case ir.Guarded():
-            return f"({_bare(node.inside)} ? {expression(node.element)} : no_{node.type}(&outside))"
+            return f"({_bare(node.inside)} ? {expression(node.element)} : no_{node.type}({OUTSIDE}))"
         case ir.Unary():
             return f"({node.op}{expression(node.operand)})"
         case ir.Binary():

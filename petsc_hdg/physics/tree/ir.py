@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 
 INT, REAL = "int", "real"
+OUTSIDE = "outside"  # of device texts: an array [1] that tells whether a function failed, no name of the user's
 
 
 @dataclass(frozen=True)
