@@ -86,6 +86,11 @@ static void put(PetscReal v[], PetscReal at, PetscReal value)
 {
   v[(PetscInt)at] = value;
 }
+static PetscReal trace(PetscInt n, const PetscReal v[])
+{
+  if (n == 2) return v[1];
+  else return v[3 % n + 4];
+}
 static PetscReal total(PetscInt dim, const PetscReal v[])
 {
   PetscReal sum = 0;
@@ -118,6 +123,7 @@ GUARDED = {
         "PetscInt k = (PetscInt)(4 * x[0]); const PetscScalar *p = &u[k]; k = 1; f0[0] = p[k];",
         (0.3, -0.3),
     ),
+    "a helper's branch": ("f0[0] = trace(2, u);", ()),
     "a helper's count": ("f0[0] = total(1, u) + total(dim, u + 1);", ()),
     "integers": ("const PetscInt c[2] = {1, 0}; if (c[(PetscInt)(4 * x[0])]) f0[0] = u[0];", (0.9, -0.5)),
     "a pointer": ("const PetscScalar *p = &u[1]; f0[0] = p[(PetscInt)(4 * x[0])];", (0.3, -0.9)),

@@ -20,6 +20,14 @@ from petsc_hdg.physics.tree.turns import is_bounded
 Range = tuple[float, float]  # the least and the greatest value of an integer
 _UNKNOWN = (-inf, inf)
 _ZERO = Num("0", INT)
+_COMPARED = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 def guarded(functions: Sequence[tuple[Function, Setting]]) -> list[Function]:
@@ -113,6 +121,8 @@ class _Guard:
         if isinstance(node, ir.Loop):
             return (self._loop(node),)
         if isinstance(node, ir.If):
+            if (holds := self._decided(node.condition)) is not None:  # as in a function for 2 and 3 dimensions
+                return self.block(node.then if holds else node.other)
             before = dict(self.ranges)
             tests, condition = self._tests(node.condition, node.line), self._reads(node.condition)
             then = self.block(node.then)
@@ -142,6 +152,13 @@ class _Guard:
             node = replace(node, target=replace(node.target, offset=Name(at.name, INT)))
         self.bases[node.symbol.name] = node.target
         return (*before, node)
+
+    def _decided(self, condition) -> bool | None:
+        """Whether a comparison of two integers whose values are known holds."""
+        if not isinstance(condition, Binary) or condition.op not in _COMPARED or condition.left.type != INT:
+            return None
+        left, right = self.range(condition.left), self.range(condition.right)
+        return _COMPARED[condition.op](left[0], right[0]) if left[0] == left[1] and right[0] == right[1] else None
 
     def _loop(self, node: ir.Loop) -> ir.Loop:
         counters = {name: self.ranges.get(name, _UNKNOWN) for name in _changed(node.step)}
