@@ -247,7 +247,7 @@ ROWS = [
             ("p",),
             ("p",),
             walls=tuple(Wall(side, "v", components=(k // 2,)) for k, side in enumerate(SIDES)),
-            constants=dict.fromkeys(("n", "m", *more), 1.0),
+            constants=dict.fromkeys(("m", "ctx->n", *more), 1.0),
         )
         for name, more in (("Kx", ("B",)), ("Cx", ("etaA", "etaB", "xc")))
     ),
@@ -469,9 +469,9 @@ def read(path: Path, name: str, kind: str) -> str:
                 Objective(fe.Physics(two, {"a": "f0[0] = 0;"}, constants=constants), given, 2)
             return ""  # g0 … g3 of boundaries come by differentiation
         except PetscHdgError as error:
-            wanted = re.search(r"constants=\{'(\w+)': …\}", str(error))
+            wanted = re.search(r"constants=\{'([^']+)': …\}", str(error))
             if wanted is None or wanted[1] in constants:
-                return re.sub(r".*?line \d+: | \(known here.*", "", str(error))
+                return re.sub(r".*?line \d+: | \(known here.*|; the text has .*", "", str(error))
             constants[wanted[1]] = 1.0
     return "asks for more than 40 constants"
 

@@ -13,23 +13,11 @@ from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics.conditions import Dirichlet, Neumann, Robin
 from petsc_hdg.physics.layout import Field
 from petsc_hdg.physics.lowering import names, signatures
-from petsc_hdg.physics.lowering.lower import ALL_INPUTS, lower, shared_helpers
+from petsc_hdg.physics.lowering.lower import lower, shared_helpers
 from petsc_hdg.physics.terms import Condition, Term, Terms
-from petsc_hdg.physics.text.parse import INT_TYPES, REAL_TYPES
 from petsc_hdg.physics.text.source import CFile, Expression, make_source
 
-_IDENTIFIER = re.compile(r"[A-Za-z]\w*\Z")
-_C_WORDS = "if else for while do switch case default break continue return const static inline void struct sizeof goto"
-_ARGUMENTS = "dim Nf NfAux Nc uOff uOff_x aOff aOff_x a_t time numConstants constants"
-_RESERVED = {
-    *(set(ALL_INPUTS) - {"g"}),
-    *names.CONSTANTS,
-    *names.INT_CONSTANTS,
-    *REAL_TYPES,
-    *INT_TYPES,
-    *_C_WORDS.split(),
-    *_ARGUMENTS.split(),
-}
+_CONSTANT = re.compile(r"(ctx->)?[A-Za-z]\w*(\[\d+\])?\Z")  # or a member of a context, or an element of one
 _BLOCKS = ("g0", "g1", "g2", "g3")
 _ASSIGNS = {name: re.compile(rf";|\b{name}\s*\[") for name in ("tau", "obj")}  # statements, no expression
 
@@ -44,12 +32,13 @@ def check_constants(physics: str, given, fields: Sequence[str]) -> dict[str, flo
         )
     checked = {}
     for name, value in given.items():
-        if not isinstance(name, str) or not _IDENTIFIER.match(name):
+        if not isinstance(name, str) or not _CONSTANT.match(name):
             raise PhysicsError(
                 f"physics '{physics}': a constant cannot be called '{name}'; use letters, digits and underscores"
             )
-        if name in _RESERVED:
-            message = f"a constant cannot be called '{name}', which has a meaning in a physics; rename it"
+        if name in names.RESERVED:
+            message = f"a constant cannot be called '{name}', which has a meaning in a physics; rename it, or give a "
+            message += f"member of the context as 'ctx->{name}'"
             raise PhysicsError(f"physics '{physics}': {message}")
         try:
             checked[name] = float(value)

@@ -276,3 +276,71 @@ def test_the_line_in_a_file_is_named(path):
 def test_the_boundary_value_signature_must_be_given_whole():
     with pytest.raises(PhysicsError, match="'g' has 1 arguments, PETSc's signature of this function has 6"):
         Physics({"u": 1}, "f0[0] = u[0];", boundary=Dirichlet("a", "void g(PetscScalar u[]) { u[0] = 1.0; }"))
+
+
+CONTEXT = """
+typedef struct { PetscReal xmin[3], xmax[3]; PetscInt n; PetscReal *roots; PetscInt count; } AppCtx;
+
+static PetscErrorCode both(const PetscReal x[], PetscInt n, PetscScalar v[], PetscScalar *p, PetscScalar s[])
+{
+  if (v != NULL) { v[0] = n * x[0]; v[1] = x[1]; }
+  if (p) *p = n + x[1];
+  if (!s) return 0;
+  else s[0] = 1.0;
+  return 0;
+}
+
+static PetscErrorCode velocity(PetscInt dim, PetscReal time, const PetscReal x[], PetscInt Nc, PetscScalar *u, void *ctx)
+{
+  AppCtx *user = (AppCtx *)ctx;
+  PetscCall(both(x, user->n, u, NULL, NULL));
+  return 0;
+}
+
+static PetscErrorCode pressure(PetscInt dim, PetscReal time, const PetscReal x[], PetscInt Nc, PetscScalar *u, void *ctx)
+{
+  AppCtx *user = (AppCtx *)ctx;
+  PetscCall(both(x, user->n, NULL, u, NULL));
+  u[0] *= user->xmax[1] - user->xmin[1];
+  for (PetscInt k = 0; k < user->count; ++k) u[0] += user->roots[k];
+  return 0;
+}
+
+static PetscErrorCode always(const PetscReal x[], PetscScalar v[])
+{
+  v[0] = x[0];
+  return 0;
+}
+
+static PetscErrorCode nowhere(PetscInt dim, PetscReal time, const PetscReal x[], PetscInt Nc, PetscScalar *u, void *ctx)
+{
+  u[0] = 0.0;
+  PetscCall(always(x, NULL));
+  return 0;
+}
+"""
+
+
+def test_arrays_behind_the_context_and_arguments_that_are_null(tmp_path):
+    """Elements of members are named constants, `ctx->n` where n itself means the normal; each call with NULL is read as
+    a function of its own."""
+    path = tmp_path / "context.c"
+    path.write_text(CONTEXT)
+    exact = {"v": CFile(path, "velocity"), "p": CFile(path, "pressure")}
+    members = {"ctx->n": 3, "xmax[1]": 5.0, "xmin[1]": 1.0, "count": 2, "roots[0]": 0.25, "roots[1]": 0.5}
+    fields, f0 = {"v": 2, "p": 1}, {"p": "f0[0] = u[2];"}
+    physics = Physics(fields, f0, exact=exact, constants=members)
+    for functions in (physics.interpreter(2), CompiledPhysics(physics, 2, tmp_path)):
+        assert_close(functions.pw_exact(0.0, np.array([2.0, 7.0]))[0], [6.0, 7.0, 4 * 10 + 0.75])
+    refused = {
+        "line 24: the member 'xmax.1.' of the context .* constants={'xmax.1.': …}": {"xmax[1]"},
+        "line 16: the member 'n' of the context .* constants={'ctx->n': …}": {"ctx->n"},
+        "line 25: the member 'roots.0.' of the context": {"roots[0]", "roots[1]"},
+    }
+    for words, missing in refused.items():
+        with pytest.raises(PhysicsError, match=words):
+            Physics(fields, f0, exact=exact, constants={k: v for k, v in members.items() if k not in missing})
+    with pytest.raises(PhysicsError, match="line 31: 'v' cannot be used here: NULL is passed for it"):
+        Physics({"u": 1}, "f0[0] = u[0];", exact=CFile(path, "nowhere"))
+    with pytest.raises(PhysicsError, match="rename it, or give a member of the context as 'ctx->n'"):
+        Physics({"u": 1}, "f0[0] = u[0];", constants={"n": 1.0})

@@ -33,6 +33,23 @@ def _called(source, node) -> str:
     return node.name.name
 
 
+def is_null(node) -> bool:
+    """Return True for the pointer to nothing."""
+    return getattr(node, "name", None) in ("NULL", "nullptr") or (
+        isinstance(node, c_ast.Constant) and node.value == "0"
+    )
+
+
+def is_member(node) -> bool:
+    """Return True for a member of a structure, or an element of one."""
+    return isinstance(node.name if isinstance(node, c_ast.ArrayRef) else node, c_ast.StructRef)
+
+
+def _nulls(arguments: list) -> frozenset[int]:
+    """Positions of arguments that are NULL by name; a 0 may be a number."""
+    return frozenset(k for k, node in enumerate(arguments) if isinstance(node, c_ast.ID) and is_null(node))
+
+
 class Calls:
     """Reads calls in a scope; Expressions, which extends this, reads everything else.
 
@@ -77,7 +94,7 @@ class Calls:
         return Binary("!=", value, Num("0", INT), INT) if is_test else value
 
     def _helper_value(self, name: str, arguments: list, line: int) -> HelperCall:
-        function = self.helpers.get(name, self.source, line)
+        function = self.helpers.get(name, self.source, line, _nulls(arguments))
         if function.result is None:
             raise self.source.error(line, f"'{name}' returns nothing; call it as a statement of its own")
         if function.outputs:
@@ -87,7 +104,7 @@ class Calls:
 
     def helper_call(self, name: str, arguments: list, line: int) -> HelperCall:
         """A call of the user's function `name`."""
-        function = self.helpers.get(name, self.source, line)
+        function = self.helpers.get(name, self.source, line, _nulls(arguments))
         given = [parameter for parameter in function.parameters if parameter.name != "constants"]
         count = len(given) + len(function.unused)
         if len(arguments) != count:
@@ -104,15 +121,15 @@ class Calls:
 
     def _ignored(self, node) -> None:
         """Check the argument for a pointer that is not read: no pointer, what is not there on a device, or an array."""
-        name = getattr(node, "name", None)
-        none = isinstance(node, c_ast.Constant) and node.value == "0"
-        if not (none or (isinstance(name, str) and (name in ("NULL", "nullptr") or name in self.scope.reasons))):
+        if not is_null(node) and getattr(node, "name", None) not in self.scope.reasons:
             self.reference(node)
 
     def _argument(self, function, parameter: Symbol, node):
         line = line_of(node)
         if not parameter.extents:
             value = self.read(node)
+            if parameter.type == INT and value.type == REAL and is_member(node):
+                return Unary("(int)", value, INT)  # a whole number in the user's structure, and here a named constant
             if parameter.type == INT and value.type == REAL:
                 raise self.source.error(
                     line, f"'{parameter.name.rstrip('_')}' of helper '{function.name}' must be an integer"

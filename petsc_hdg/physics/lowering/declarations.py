@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pycparser import c_ast
 
-from petsc_hdg.physics.lowering.calls import real
+from petsc_hdg.physics.lowering.calls import is_member, real
 from petsc_hdg.physics.lowering.expressions import Expressions, scalar_type
 from petsc_hdg.physics.text.parse import line_of
 from petsc_hdg.physics.tree import ir
@@ -125,7 +125,7 @@ class Declarations:
             if extents:
                 raise self.source.error(line_of(node), f"the array '{node.name}' needs its values in braces")
             value = self.expressions.read(node.init)
-            if kind == INT and value.type == REAL and isinstance(node.init, c_ast.StructRef):
+            if kind == INT and value.type == REAL and is_member(node.init):
                 return Unary("(int)", value, INT)  # a whole number in the user's structure, and here a named constant
             return self._converted(value, kind, node.name, line_of(node))
         if not extents:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pycparser import c_ast
 
 from petsc_hdg.physics.lowering import names
-from petsc_hdg.physics.lowering.calls import Calls, base_name, real
+from petsc_hdg.physics.lowering.calls import Calls, base_name, is_null, real
 from petsc_hdg.physics.text.parse import INT_TYPES, OTHER_RANGE, REAL_TYPES, line_of
 from petsc_hdg.physics.tree.ir import (
     INT,
@@ -28,6 +28,7 @@ _COMPARISONS = ("<", ">", "<=", ">=", "==", "!=", "&&", "||")
 _INT_ONLY = ("%", "<<", ">>", "&", "|", "^")
 _OCTAL = re.compile(r"0\d+")
 _LARGEST = 2**31 - 1
+CONTEXT = "ctx->"  # before names of constants that are members of a context alone
 _NO_SIDE_EFFECT = "changes a variable inside an expression; write it as a statement of its own"
 
 
@@ -45,11 +46,21 @@ class Expressions(Calls):
 
     def condition(self, node) -> Expr:
         """An expression whose truth is asked; of an array, whether PETSc gives it: all but a_t are there."""
-        if isinstance(node, c_ast.ID):
-            symbol = self.scope.find(node.name)
-            if symbol is not None and symbol.extents:
-                return Num("1", INT)
-        return self.read(node)
+        there = self.is_there(node)
+        return self.read(node) if there is None else Num(str(int(there)), INT)
+
+    def is_there(self, node) -> bool | None:
+        """What a condition says that asks whether there is an array, or None for another condition."""
+        if isinstance(node, c_ast.UnaryOp) and node.op == "!":
+            inner = self.is_there(node.expr)
+            return None if inner is None else not inner
+        if isinstance(node, c_ast.BinaryOp) and node.op in ("==", "!=") and is_null(node.right):
+            inner = self.is_there(node.left)
+            return None if inner is None else inner == (node.op == "!=")
+        if not isinstance(node, c_ast.ID) or node.name in self.scope.nulls:
+            return False if isinstance(node, c_ast.ID) else None
+        symbol = self.scope.find(node.name)
+        return True if symbol is not None and symbol.extents else None
 
     def place(self, node) -> Name | Element:
         """What stands left of an assignment."""
@@ -140,22 +151,42 @@ class Expressions(Calls):
         return isinstance(node, c_ast.ID) and node.name in self.scope.contexts
 
     def _structref(self, node) -> Expr:
-        member, line = node.field.name, line_of(node)
+        return self._constant_number(self._member(node, node.field.name), line_of(node))
+
+    def _member(self, node, name: str) -> int:
+        """The number of the constant that is a member of the context, or an element of one: `xmax[1]`."""
+        line = line_of(node)
         if not self.is_context(node.name):
             raise self.source.error(line, "a member of a structure is not supported, but for those of the context")
         if self.scope.find("constants") is None:
             raise self.source.error(
-                line, f"a helper function does not see the member '{member}' of the context; pass it as an argument"
+                line, f"a helper function does not see the member '{name}' of the context; pass it as an argument"
             )
-        if member not in self.members:
-            raise self.source.error(
-                line,
-                f"the member '{member}' of the context is memory of the host; give its value in "
-                f"constants={{'{member}': …}}",
-            )
-        return self._constant_number(self.members[member], line)
+        for known in (CONTEXT + name, name):
+            if known in self.members:
+                return self.members[known]
+        wanted = CONTEXT + name if name in names.RESERVED else name
+        raise self.source.error(
+            line,
+            f"the member '{name}' of the context is memory of the host; give its value in constants={{'{wanted}': …}}",
+        )
+
+    def _member_element(self, node) -> Expr:
+        """An element of a member of the context that is an array: constants `xmax[0]`, `xmax[1]`, … one after another,
+        of which a known index needs its own alone."""
+        index, member, line = self._integer(node.subscript, "an index"), node.name.field.name, line_of(node)
+        if isinstance(index, Num):
+            return self._constant_number(self._member(node.name, f"{member}[{index.text}]"), line)
+        first, count = self._member(node.name, f"{member}[0]"), 1
+        prefix = CONTEXT if f"{CONTEXT}{member}[0]" in self.members else ""
+        while self.members.get(f"{prefix}{member}[{count}]") == first + count:
+            count += 1
+        place = index if first == 0 else Binary("+", Num(str(first), INT), index, INT)
+        return Element(self.scope.find("constants").name, place, REAL, line, ((index, Num(str(count), INT)),))
 
     def _arrayref(self, node) -> Expr:
+        if isinstance(node.name, c_ast.StructRef):
+            return self._member_element(node)
         symbol, indices = self._chain(node)
         line = line_of(node)
         if symbol is None:

@@ -13,6 +13,7 @@ from pycparser import c_ast
 
 from petsc_hdg.physics.lowering.declarations import Declarations
 from petsc_hdg.physics.lowering.expressions import Expressions
+from petsc_hdg.physics.lowering.names import ALL_INPUTS
 from petsc_hdg.physics.lowering.prototypes import inner_quals, result_type, type_words
 from petsc_hdg.physics.lowering.scope import Scope
 from petsc_hdg.physics.lowering.signatures import UNAVAILABLE, Signature, symbol
@@ -28,8 +29,6 @@ from petsc_hdg.physics.tree.ir import REAL, Function, Symbol
 from petsc_hdg.physics.tree.liveness import written
 from petsc_hdg.physics.tree.program import Program
 from petsc_hdg.physics.tree.shallow import shallow
-
-ALL_INPUTS = ("u", "u_t", "u_x", "n", "a", "a_x", "x", "t", "g", "f0", "f1", "ctx", "u_tShift")
 
 
 @dataclass
@@ -56,19 +55,19 @@ class Helpers:
         own = [name for name in self.parsed.functions if name != self.main] if self.parsed else []
         return own + (self.shared.names() if self.shared else [])
 
-    def get(self, name: str, source: Source, line: int) -> Function:
-        """Helper `name`, for a call at `line` of `source`."""
+    def get(self, name: str, source: Source, line: int, nulls: frozenset[int] = frozenset()) -> Function:
+        """Helper `name`, for a call at `line` of `source` whose arguments at `nulls` are NULL."""
         if self.parsed is None or name not in self.parsed.functions or name == self.main:
-            return self.shared.get(name, source, line)
+            return self.shared.get(name, source, line, nulls)
         if name in self.open:
             raise source.error(line, f"'{name}' calls itself; recursion is not possible on a device, use a loop")
-        if name not in self.done:
+        if (name, nulls) not in self.done:
             self.open.append(name)
             try:
-                self.done[name] = _helper(self, name)
+                self.done[name, nulls] = _helper(self, name, nulls)
             finally:
                 self.open.pop()
-        return self.done[name]
+        return self.done[name, nulls]
 
     def all(self) -> dict[str, Function]:
         """Every helper read so far, by its name in the tree, callees first."""
@@ -85,8 +84,8 @@ class _LazyDMPlex:
     def names(self) -> list[str]:
         return []
 
-    def get(self, name: str, source: Source, line: int) -> Function:
-        return _dmplex().get(name, source, line)
+    def get(self, name: str, source: Source, line: int, nulls: frozenset[int] = frozenset()) -> Function:
+        return _dmplex().get(name, source, line, nulls)
 
     def all(self) -> dict[str, Function]:
         return _dmplex().all() if _dmplex.cache_info().currsize else {}
@@ -219,7 +218,7 @@ def _function(scope: Scope, helpers, constants, body, name, result, parameters, 
     return Function(name, scope.source, result, tuple(parameters), code, line, frozenset(outputs))
 
 
-def _helper(helpers: Helpers, name: str) -> Function:
+def _helper(helpers: Helpers, name: str, nulls: frozenset[int]) -> Function:
     node, source = helpers.parsed.functions[name], helpers.parsed.source
     reasons = {word: f"a helper function sees only its own arguments; pass {word} as one" for word in ALL_INPUTS}
     scope = Scope(source, (symbol("dim"),), reasons, _late(helpers.parsed, lambda: scope))
@@ -235,6 +234,11 @@ def _helper(helpers: Helpers, name: str) -> Function:
             scope.contexts.add(parameter.name)
             unused.add(position)
             continue
+        if position in nulls and isinstance(parameter.type, (c_ast.ArrayDecl, c_ast.PtrDecl)):
+            reasons[parameter.name] = "NULL is passed for it"
+            scope.nulls.add(parameter.name)
+            unused.add(position)
+            continue
         kind, extents, pointer = typing.variable_type(parameter)
         extents = (None, *extents[1:]) if extents else (None,) if pointer else ()
         const = "const" in parameter.quals or (extents and "const" in inner_quals(parameter))
@@ -245,7 +249,8 @@ def _helper(helpers: Helpers, name: str) -> Function:
     if helpers.members is not None and scope.find("constants") is None:
         behind = (symbol("constants"),)
         scope.bind("constants", behind[0])
-    at, members = (f"{helpers.prefix}{name}_", result, given, line_of(node)), helpers.members
+    called = f"{helpers.prefix}{name}_" + "_".join(["null" * bool(nulls), *map(str, sorted(nulls))])
+    at, members = (called, result, given, line_of(node)), helpers.members
     function = _function(scope, helpers, {}, node.body, *at, members)
     used = ir.names_used(*function.body)
     unused |= {place for place, bound in parameters.items() if bound.extents and bound.name not in used}

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from petsc_hdg.physics.functions import BUILTINS
+from petsc_hdg.physics.text.parse import INT_TYPES, REAL_TYPES
+
+ALL_INPUTS = ("u", "u_t", "u_x", "n", "a", "a_x", "x", "t", "g", "f0", "f1", "ctx", "u_tShift")
+_C_WORDS = "if else for while do switch case default break continue return const static inline void struct sizeof goto"
+_ARGUMENTS = "dim Nf NfAux Nc uOff uOff_x aOff aOff_x a_t time numConstants constants"
 
 # Functions of OpenCL C that write through pointers, or belong to vectors.
 NOT_OFFERED = {
@@ -109,6 +114,16 @@ PRECISION_CONSTANTS = {
     "PETSC_MIN_REAL": -1.7976931348623157e308,
     "PETSC_INFINITY": 4.4942328371557893e307,
     "PETSC_NINFINITY": -4.4942328371557893e307,
+}
+# Names that no constant of the user's can have.
+RESERVED = {
+    *(set(ALL_INPUTS) - {"g"}),
+    *CONSTANTS,
+    *INT_CONSTANTS,
+    *REAL_TYPES,
+    *INT_TYPES,
+    *_C_WORDS.split(),
+    *_ARGUMENTS.split(),
 }
 
 

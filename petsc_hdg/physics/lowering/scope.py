@@ -28,6 +28,7 @@ class Scope:
         self._made: set[str] = set()
         self.symbols: dict[str, Symbol] = dict(self._blocks[0])
         self.allocated: dict = {}  # sizes of scratch memory, by the names of pointers
+        self.nulls: set[str] = set()  # names of pointers that are NULL
         self.contexts: set[str] = set()  # names of pointers to the user's context, or to structures behind it
 
     def push(self) -> None:

@@ -116,6 +116,9 @@ class Statements(Declarations):
         return (ir.Invoke(call, line),)
 
     def _if(self, node) -> tuple:
+        if (holds := self.expressions.is_there(node.cond)) is not None:
+            taken = node.iftrue if holds else node.iffalse
+            return self.block(taken) if taken else ()
         condition = self.expressions.condition(node.cond)
         then = self.block(node.iftrue) if node.iftrue else ()
         return (ir.If(condition, then, self.block(node.iffalse) if node.iffalse else (), line_of(node)),)
