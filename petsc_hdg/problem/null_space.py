@@ -9,6 +9,8 @@ from petsc4py import PETSc
 
 from ..errors import PhysicsError, SolveError
 from ..given import shown
+from ..options import defaults_in_database
+from . import direct
 from .affine_modes import CERTAIN, AffineModes
 
 HELD = 1e-10  # of a mode's size: values on essential boundaries from which on they hold it
@@ -41,10 +43,7 @@ class NullSpace:
     def candidates(self) -> np.ndarray:
         """Modes that essential conditions leave free. Collective at first use."""
         found, physics = [self._none()], self.discretization.physics
-        moving = {term.field.name for term in physics.terms.residual if "u_t" in term.program.inputs}
         for field in physics.fields:
-            if self.discretization.in_time and field.name in moving:  # the mass of the cells is in the matrix
-                continue
             kind = self.claimed.get(field.name)
             if kind is None:
                 found.append(self._free(self.modes.rigid(field)))
@@ -143,6 +142,7 @@ class NullSpace:
         Where the Jacobian of nonlinear physics has balance laws alone, the solution is made unique by the same modes.
         """
         null = self.right if len(self.right) >= len(self.left) else self.left
+        computed = self._computed(calls) if self._is_computable(calls) else None
         for mat in calls.matrices:
             if mat == calls.jacobian and mat != calls.solved:
                 continue
@@ -152,8 +152,45 @@ class NullSpace:
             disc = calls.conforming.discretization if self._is_coarse(calls, mat) else self.discretization
             space = self._space(mat, disc, null)
             mat.setNullSpace(space)
-            mat.setTransposeNullSpace(space if self.left is null else self._space(mat, disc, self.left))
+            left = space if self.left is null else self._space(mat, disc, self.left)
+            mat.setTransposeNullSpace(computed if computed and disc is self.discretization else left)
             mat.setAttr(OURS, space if len(null) else None)
+
+    def _is_computable(self, calls) -> bool:
+        """Return True for one mode without a left one, of nonlinear physics: Newton's method sees what is left out."""
+        alone = len(self.right) == 1 and not len(self.left) and not self.discretization.physics.is_linear
+        return alone and calls.assembled is not None and calls.solved.getSize()[0] <= direct.MOST_OF_SADDLES
+
+    def _computed(self, calls) -> PETSc.NullSpace:
+        """The left null space where one mode is the right one and none the left one, as of an enclosed flow whose
+        density depends on its state: w with (A + δ δᵀ)ᵀ w = δ, A the assembled matrix, δ where the mode is largest.
+        Collective."""
+        mat = calls.assembled.mat
+        mode = np.abs(self._columns(mat, self.discretization, self.right)[:, 0])
+        owner = int(np.argmax(self.comm.allgather(mode.max(initial=0.0))))
+        moved, (w, delta) = mat.copy(), mat.createVecs()
+        moved.setOption(PETSc.Mat.Option.NEW_NONZERO_ALLOCATION_ERR, False)
+        if self.comm.rank == owner:
+            row = int(mode.argmax()) + mat.getOwnershipRange()[0]
+            moved.setValue(row, row, 1.0, addv=True)
+            delta.setValue(row, 1.0)
+        moved.assemble()
+        delta.assemble()
+        ksp = PETSc.KSP().create(mat.comm)
+        ksp.setOperators(moved)
+        ksp.setType("fgmres")  # by the residual itself, which pivots that were moved leave large
+        ksp.setTolerances(rtol=1e-13, max_it=10)
+        direct.set_factors(ksp.getPC(), self.discretization.options.deterministic)
+        prefix = f"{self.discretization.options.prefix}left_null_"
+        ksp.setOptionsPrefix(prefix)
+        with defaults_in_database(prefix, direct.SINGULAR, unless="pc_type"):
+            ksp.setFromOptions()
+            ksp.solveTranspose(delta, w)
+        w.normalize()
+        space = PETSc.NullSpace().create(vectors=[w], comm=mat.comm)
+        for thing in (ksp, moved, w, delta):
+            thing.destroy()
+        return space
 
     def _columns(self, mat: PETSc.Mat, discretization, modes: np.ndarray) -> np.ndarray:
         """Modes in the unknowns [row, mode] of a matrix: of states in time those of the trace, which come first."""
