@@ -139,6 +139,12 @@ def test_cells_and_trace_in_time(simplex):
         y = x.duplicate()
         solve(x, y)
         np.testing.assert_allclose(product(aij, y, name), x.getArray(), atol=1e-10)
+    residual = x.duplicate()
+    problem.callbacks.ifunction(None, 0.4, x, x, residual)
+    problem.callbacks.ijacobian(None, 0.4, x, x, 1.7, mat, mat)
+    ksp.solve(residual, y)  # as Newton's method does
+    size = np.abs(residual.getArray()).max()
+    np.testing.assert_allclose(product(mat, y), residual.getArray(), atol=1e-9 * size)
 
 
 def convection_in_cells() -> fe.Physics:

@@ -43,8 +43,8 @@ class StateMatrix(JacobianContext):
 class CellElimination(Context):
     """Context of a PETSc Python PC that solves: `ksp` for the trace, the cells on the device.
 
-    The residual of the last state, which Newton's method and linear steps ask for, has been eliminated with the
-    matrix. Other right-hand sides and the transpose are eliminated for themselves. iterations: of `ksp`, in all solves.
+    The residual of the last state of a linear physics has been eliminated with the matrix. Other right-hand sides,
+    those of Newton's method and the transpose are eliminated for themselves. iterations: of `ksp`, in all solves.
     """
 
     def __init__(self, system: StateMatrix, ksp: PETSc.KSP):
@@ -108,9 +108,9 @@ class CellElimination(Context):
             )
 
     def _factor(self, b: PETSc.Vec) -> float | None:
-        """What b is of the last residual, which some methods scale, or None of another b. Collective."""
+        """What b is of the last residual of a linear physics, which some methods scale, or None. Collective."""
         known = self.system.residual
-        if not self.system.operator.holds_residual:
+        if not self.system.operator.holds_residual or not self.system.operator.is_linear:
             return None
         factor = b.dot(known) / (known.dot(known) or 1.0)
         b.copy(self._difference)

@@ -143,8 +143,7 @@ class CondensedInTime(CondensedOperator):
     def recover_step(self, minus_w, out) -> None:
         """The interior's part v of a step in `out`, from the trace's part, negative [owned]. Collective.
 
-        Without U of the cells, A⁻¹ comes from the cells at the new trace: the same for linear physics, and for others
-        as near as Newton's method is to its solution.
+        Without U of the cells, A⁻¹ comes from the cells at the new trace: the same for linear physics.
         """
         arrays, count = self.arrays, self.dofmap.num_owned
         with stages.event("Recover"):
