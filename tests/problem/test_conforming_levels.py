@@ -91,7 +91,8 @@ def test_nonlinear_physics_of_as_many_components_as_dimensions(backend):
     physics = Physics({"u": 2}, "f0[0] = -1; f0[1] = -2;", SHEAR, boundary=[Dirichlet("boundary", [0.0, 0.0])])
     problem = problem_of(backend, 2, "quadrilateral", (14, 14), physics)
     u = solution(problem)
-    assert problem.snes.getKSP().getPC().getMGCoarseSolve().getPC().getMGLevels() > 1
+    coarse = problem.snes.getKSP().getPC().getMGCoarseSolve().getPC()
+    assert coarse.getPythonContext().cycle.levels if backend == "cg_gpu" else coarse.getMGLevels() > 1
     assert problem.linear_iterations <= 40 * problem.newton_iterations
     other = Problem(problem.mesh, physics, Options(backend=backend, degree=2, pmat="aij", check_kernels=False))
     expected = solution(other, pc_type="lu", ksp_type="preonly")

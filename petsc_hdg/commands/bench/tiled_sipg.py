@@ -91,6 +91,7 @@ def tiled_neighbours(one: Neighbours, geometry, copies: int) -> Neighbours:
         neighbour=neighbour.reshape(-1, one.neighbour.shape[1]),
         facet=np.tile(one.facet, (copies, 1)),
         orientation=np.tile(one.orientation, (copies, 1)),
+        wall=np.tile(one.wall, (copies, 1)),
         plan=None,
         vertices=np.zeros((0, one.vertices.shape[1]), one.vertices.dtype),
         cell_nodes=geometry.cell_nodes,
