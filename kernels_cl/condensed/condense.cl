@@ -35,11 +35,7 @@ void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global re
   for (int k = lane; k < ND; k += THREADS)
     s[k] = condense_gather(interior, trace_owned, trace_tail, n_owned, dofs, stride, cell, k);
   TILE_BARRIER();
-#if SCRATCH
-  __global real *entry = scratch + ((size_t)get_group_id(0) * CELLS + slot) * ROWS_EACH * COLUMNS_EACH * THREADS + lane;
-#else
-  real entry[ROWS_EACH * COLUMNS_EACH];
-#endif
+  TILE_ENTRIES
   real least = REAL_HUGE;
 #if CONSTANT
   __local real all_sums[CELLS * ND];

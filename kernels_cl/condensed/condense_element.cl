@@ -24,11 +24,7 @@ void condense_element(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __g
   __local real *s = states + slot * ND, *blocks = all_blocks + slot * CHUNK * BLOCK;
   for (int k = lane; k < ND; k += THREADS) s[k] = 0;
   TILE_BARRIER();
-#if SCRATCH
-  __global real *entry = scratch + ((size_t)get_group_id(0) * CELLS + slot) * ROWS_EACH * COLUMNS_EACH * THREADS + lane;
-#else
-  real entry[ROWS_EACH * COLUMNS_EACH];
-#endif
+  TILE_ENTRIES
   real least = REAL_HUGE;
   EACH_COLUMN(b) EACH_ROW(a) ENTRY(a, b) = 0;
   CONDENSE_VOLUME(true, s, blocks, ADD_POINT)

@@ -23,11 +23,7 @@ void condense_given(CONDENSE_ARGUMENTS, __global real *scratch, __global const r
   for (int k = lane; k < ND; k += THREADS)
     s[k] = condense_gather(interior, trace_owned, trace_tail, n_owned, dofs, stride, cell, k);
   TILE_BARRIER();
-#if SCRATCH
-  __global real *entry = scratch + ((size_t)get_group_id(0) * CELLS + slot) * ROWS_EACH * COLUMNS_EACH * THREADS + lane;
-#else
-  real entry[ROWS_EACH * COLUMNS_EACH];
-#endif
+  TILE_ENTRIES
   EACH_COLUMN(b) EACH_ROW(a) ENTRY(a, b) = 0;
   CONDENSE_VOLUME(true, s, blocks, ADD_POINT)
 #if JUMPS

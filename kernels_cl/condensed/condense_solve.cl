@@ -32,11 +32,7 @@ void condense_solve(CONDENSE_ARGUMENTS, int most_steps, real tolerance, __global
   for (int k = lane; k < ND; k += THREADS)
     s[k] = trial[k] = condense_gather(interior, trace_owned, trace_tail, n_owned, dofs, stride, cell, k);
   TILE_BARRIER();
-#if SCRATCH
-  __global real *entry = scratch + (size_t)get_group_id(0) * ROWS_EACH * COLUMNS_EACH * THREADS + lane;
-#else
-  real entry[ROWS_EACH * COLUMNS_EACH];
-#endif
+  TILE_ENTRIES
   real least = REAL_HUGE, before = REAL_HUGE;
   int steps = 0, done = 0, attempts = 1;
   RESIDUAL(s)
