@@ -35,8 +35,8 @@ class AMG(Context):
 
     A cycle is symmetric where the matrix is, so that conjugate gradients take it. Near-null vectors are those of the
     matrix, else constants of each unknown of its blocks. Patterns and aggregates are kept while the matrix has the same
-    pattern and its strong couplings stay so; all values are computed anew. Of several ranks each has all levels, and
-    right-hand sides are gathered.
+    pattern and its strong couplings stay so; all values are computed anew. On several ranks each rank has
+    all levels, and the right-hand side is gathered for each application.
 
     -pc_amg_threshold 0.02         |a_ij| / √(a_ii a_jj) up to which a coupling is weak
     -pc_amg_coarse_eq_limit 300    unknowns of the coarsest level, which is inverted
@@ -109,7 +109,7 @@ class _Cycle(Multigrid):
         super().__init__(vectors if comm.size == 1 else Vectors(arrays, self._whole.total, MPI.COMM_SELF))
 
     def fits(self, mat, rows: tuple) -> bool:
-        """Whether this rank's rows have the pattern of these levels. Not collective."""
+        """Return True if this rank's rows have the pattern of these levels. Not collective."""
         return mat.getBlockSize() == self._size and all(map(np.array_equal, self._pattern, rows[:2]))
 
     def apply(self, x, y) -> None:

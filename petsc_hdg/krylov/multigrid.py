@@ -49,10 +49,10 @@ class Multigrid:
 
     def apply(self, x, y) -> None:
         """y = M⁻¹ x. Collective."""
-        if self._vectors.device.recording is not None:
-            self._recorded.run(self._apply, x, y)
+        if self._vectors.device.recording is not None:  # the sequence around remembers the launches
+            self._apply(x, y)
             return
-        # Methods have a pair of vectors for each iteration, launches are recorded for this one.
+        # Methods have a pair of vectors for each iteration; launches are recorded for this one.
         given, found = map(self._vectors.buffer, ("cycle b", "cycle x"))
         self._vectors.copy(x, given)
         self._recorded.run(self._apply, given, found)

@@ -245,8 +245,9 @@ def _solve_linear(problem, subspace, step: PETSc.Vec, constants) -> bool:
 def _preconditioners(problem, mat: PETSc.Mat) -> list[str]:
     """Types of PC that are worth trying, one after the other. Collective."""
     rows = mat.getSize()[0]
-    there = rows > FEW and on_device(problem, mat) and problem.derivative != "other"
-    return there * ["python"] + ["lu" if rows <= direct.MOST else "gamg"]
+    on_host = ["lu" if rows <= direct.MOST else "gamg"]
+    suits = rows > FEW and problem.derivative != "other"
+    return ["python", *on_host] if suits and on_device(problem, mat) else on_host
 
 
 def _is_solved(problem, subspace, by: str, load: PETSc.Vec, step: PETSc.Vec) -> bool:

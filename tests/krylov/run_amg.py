@@ -8,7 +8,7 @@ import json
 
 import numpy as np
 from petsc4py import PETSc
-from test_amg import lame, laplacian
+from test_amg import lame, laplacian, solver
 
 import petsc_hdg as fe
 from petsc_hdg.run import guarded
@@ -30,14 +30,8 @@ def matrix(dense: np.ndarray, size: int, comm) -> PETSc.Mat:
 
 def solved(mat: PETSc.Mat, twice: bool) -> tuple[int, np.ndarray]:
     """Iterations of CG, and what the PC makes of a vector [row]."""
-    ksp = PETSc.KSP().create(mat.comm)
-    ksp.setOperators(mat)
-    ksp.setType("cg")
-    ksp.setTolerances(rtol=1e-10)
+    ksp = solver(mat, limit=60)
     pc = ksp.getPC()
-    pc.setType("python")
-    pc.setPythonType("petsc_hdg.AMG")
-    pc.getPythonContext().limit = 60
     x, b = mat.createVecs()
     b.set(1.0)
     if twice:  # the same pattern, other values

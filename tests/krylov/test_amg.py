@@ -136,7 +136,7 @@ def test_a_coarsening_is_that_of_numpy(arrays, dense, size, count):
 
 
 def solver(mat, **options) -> PETSc.KSP:
-    ksp = PETSc.KSP().create(PETSc.COMM_SELF)
+    ksp = PETSc.KSP().create(mat.comm)
     ksp.setOperators(mat)
     ksp.setType("cg")
     ksp.setTolerances(rtol=1e-10)

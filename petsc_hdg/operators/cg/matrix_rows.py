@@ -16,7 +16,8 @@ class MatrixRows:
     """
 
     def __init__(self, operator):
-        self._operator, disc, arrays = operator, operator.discretization, operator.arrays
+        self._discretization, arrays = operator.discretization, operator.arrays
+        disc = self._discretization
         dofs = np.ascontiguousarray(np.concatenate(disc.element_numbers(), axis=1).T, np.int32)  # [element, dof]
         kept = dofs >= 0
         first = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
@@ -25,24 +26,22 @@ class MatrixRows:
         turned = Transpose(elements)
         self._given = turned.result.starts_buffer, turned.source
         self._given += tuple(arrays.to_device(a, "matrices") for a in (np.flatnonzero(kept).astype(np.int32), dofs))
-        self.starts, found = product_pattern(arrays, turned.result.starts, turned.result.pattern, elements.pattern)
-        count = int(self.starts[-1])
-        self.columns = arrays.to_host(found, count, np.int32, "matrices")
-        self._pattern, self._values = (arrays.to_device(self.starts, "matrices"), found), arrays.empty(count)
+        pattern = product_pattern(arrays, turned.result.starts, turned.result.pattern, elements.pattern)
+        self._result = rows = BlockRows(arrays, (1, 1), disc.dofmap.num_owned, *pattern)
+        self.starts, self.columns = rows.starts, arrays.to_host(rows.columns, rows.count, np.int32, "matrices")
         self._kernels = BlockKernels(arrays, (SOURCE, "matrix_rows.cl"), DOFS=disc.num_dofs)
 
     @staticmethod
     def suit(operator) -> bool:
-        """Whether the rows of an operator's matrix are summed so: on one GPU, in PETSc's precision. On CPUs PETSc sums
-        as fast."""
+        """Return True if the rows of an operator's matrix are summed so: on one GPU in double precision, since PETSc is
+        as fast on CPUs."""
         disc, arrays = operator.discretization, operator.arrays
         alone = disc.mesh.comm.size == 1 and arrays.device.is_gpu and arrays.precision == "double"
         return alone and disc.dofmap.num_owned > 0 and disc.num_dofs <= MOST_DOFS
 
     def write(self, cells, facets, out: np.ndarray) -> None:
         """out [entry] = sums of element matrices, buffers [dof, dof, stride] of cells and of facets, None if none."""
-        disc, arrays = self._operator.discretization, self._operator.arrays
-        rows = disc.dofmap.num_owned
-        sizes = rows, disc.stride, disc.facet_stride
-        self._kernels.run("matrix_rows", rows, *sizes, *self._given, cells, facets, *self._pattern, self._values)
-        arrays.download(self._values, out, "matrices")
+        disc, rows = self._discretization, self._result
+        sizes = rows.num_rows, disc.stride, disc.facet_stride
+        self._kernels.run("matrix_rows", rows.num_rows, *sizes, *self._given, cells, facets, *rows.all)
+        rows.arrays.download(rows.values, out, "matrices")

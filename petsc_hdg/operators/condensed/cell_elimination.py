@@ -108,7 +108,7 @@ class CellElimination(Context):
             )
 
     def _factor(self, b: PETSc.Vec) -> float | None:
-        """What b is of the last residual of a linear physics, which some methods scale, or None. Collective."""
+        """Return s where b = s times the last residual and the physics is linear, else None. Collective."""
         known = self.system.residual
         if not self.system.operator.holds_residual or not self.system.operator.is_linear:
             return None

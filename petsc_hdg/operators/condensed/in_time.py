@@ -125,7 +125,7 @@ class CondensedInTime(CondensedOperator):
         return self.state, self.interior, self._jacobian_time, tau
 
     def forget_elimination(self) -> None:
-        """Have `eliminate` condense anew: others have used the buffers of the local stage."""
+        """Make the next `eliminate` condense again, after other results were written to the local stage's buffers."""
         self._is_eliminated = False
 
     def eliminate(self, out) -> None:

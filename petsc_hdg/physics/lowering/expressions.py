@@ -50,7 +50,7 @@ class Expressions(Calls):
         return self.read(node) if there is None else Num(str(int(there)), INT)
 
     def is_there(self, node) -> bool | None:
-        """What a condition says that asks whether there is an array, or None for another condition."""
+        """Return the value of a condition that tests whether an array is given, None for other conditions."""
         if isinstance(node, c_ast.UnaryOp) and node.op == "!":
             inner = self.is_there(node.expr)
             return None if inner is None else not inner
