@@ -277,8 +277,9 @@ def _in_scheme(discretization, fields) -> np.ndarray:
         return project(discretization, np.concatenate([f.at(discretization.quadrature.points) for f in fields], axis=2))
     dofmap = discretization.dofmap
     compact, found = dofmap.compact[dofmap.cell_dofs], np.zeros(dofmap.num_owned)
-    for space, field in zip(discretization.spaces, fields, strict=True):
+    parts = [fields] if len(discretization.spaces) == 1 else [[field] for field in fields]  # a trace has all fields
+    for space, part in zip(discretization.spaces, parts, strict=True):
         numbers = compact[:, space.first_dof : space.first_dof + space.num_dofs]
-        values = field.at(space.element.nodes).reshape(numbers.shape)
+        values = np.concatenate([field.at(space.element.nodes) for field in part], axis=2).reshape(numbers.shape)
         found[numbers[numbers < dofmap.num_owned]] = values[numbers < dofmap.num_owned]
     return found

@@ -42,6 +42,17 @@ def test_traces_begin_there_too():
     assert problem.newton_iterations <= 7
 
 
+def test_traces_of_several_fields_begin_there_too():
+    """Their solution is the linear extension itself."""
+    law = "for (d = 0; d < dim; ++d) f1[d] = (1 + u_x[{0}]*u_x[{0} + 1])*u_x[{0} + d];"
+    flux = {"u": law.format(0), "v": law.format(2)}
+    walls = [fe.Dirichlet("boundary", f"g[0] = x[{d}];", field=name) for d, name in enumerate("uv")]
+    physics = fe.Physics({"u": 1, "v": 1}, f1=flux, boundary=walls, exact={"u": "u[0] = x[0];", "v": "u[0] = x[1];"})
+    problem = fe.Problem(fe.Mesh.box((2, 3), comm=PETSc.COMM_SELF), physics, backend="hdg_gpu", degree=1)
+    assert problem.errors(problem.solve())["L2"] < 1e-9
+    assert problem.newton_iterations <= 2
+
+
 @pytest.mark.parametrize(
     "backend", ["cg_gpu", "hdg_gpu", *(pytest.param(b, marks=pytest.mark.full) for b in ("sipg_gpu", "poly_gpu"))]
 )

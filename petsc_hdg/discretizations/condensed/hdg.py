@@ -17,6 +17,7 @@ from .lift import Lift
 from .scheme import CondensedDiscretization
 
 MOST_DEGREE = {"triangle": 9, "quadrilateral": 9, "tetrahedron": 5, "hexahedron": 5}
+SHORTER = 1 / 3  # lengths over which solutions of nonlinear physics vary, of those of the mesh
 
 
 class HybridizedDG(CondensedDiscretization):
@@ -76,10 +77,10 @@ class HybridizedDG(CondensedDiscretization):
         return self.trace_element.num_facet_basis * self.components
 
     @cached_property
-    def extents(self) -> np.ndarray:
-        """Extents [dim] of the box around the mesh: lengths by which a diffusivity becomes a stabilization. Collective
-        at first use."""
-        return np.ptp(self.mesh.corners, axis=0)
+    def lengths(self) -> np.ndarray:
+        """Lengths [dim] by which a diffusivity becomes a stabilization: the extents of the box around the mesh, or
+        SHORTER times those for nonlinear physics. Collective at first use."""
+        return np.ptp(self.mesh.corners, axis=0) * (1 if self.physics.is_linear else SHORTER)
 
     def operator_table(self, points: np.ndarray) -> np.ndarray:
         """Values of u and reference gradients q̃ [point, 1 + dim, function] at reference points [point, dim]."""

@@ -142,7 +142,7 @@ class CondensedOracle:
         epsilon = np.finfo(REAL_TYPE[self.discretization.options.precision]).eps
         diffusion = _sum(g3.reshape(*g0.shape, -1) * np.outer(n, n).ravel(), epsilon)
         kappa = np.abs(np.diag(diffusion))
-        per_length = np.linalg.norm(n / self.discretization.extents)
+        per_length = np.linalg.norm(n / self.discretization.lengths)
         found = kappa * per_length + np.sqrt(kappa * np.maximum(-np.diag(g0), 0.0))
         return found + _speeds(_sum(g2 * n, epsilon)) + _speeds(_sum(g1 * n, epsilon)) / 2
 

@@ -52,7 +52,7 @@ class CondensedSpecs(CondensedShapes):
         """What kernels take for it: the number [1], or one over the extents [dim] of the mesh."""
         if not self.has_jumps or self.stabilizes_by_expression:
             return np.zeros(1)
-        return 1 / self.extents if self.stabilization_mode in (1, 3) else np.array([float(self.options.hdg_tau)])
+        return 1 / self.lengths if self.stabilization_mode in (1, 3) else np.array([float(self.options.hdg_tau)])
 
     @cached_property
     def flops_per_cell(self) -> int:

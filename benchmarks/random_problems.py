@@ -1,0 +1,273 @@
+"""Random problems with known solutions by default options: python benchmarks/random_problems.py [-count 300] [-jobs 2]
+
+A seed gives a mesh (squares, triangles, cubes, tetrahedra; stretched, vertices moved), a scheme and its degree, and a
+physics: one or two coupled fields or a vector, tensors, jumps, wind, reactions, nonlinear fluxes and sources, each of a
+random size, Dirichlet conditions on some sides and Neumann or Robin conditions on the others. The source is that of a
+smooth solution. An answer is wrong if its L2 error is more than WRONG times that of the interpolant by continuous
+elements of the degree and more than NOTHING of the solution's size, and no warning came. -first is the first seed; a
+problem is run alone by `-first SEED -count 1`. The exit status is 1 if an answer is wrong or a run crashes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+LIMIT, WRONG, NOTHING = 300, 50, 1e-2  # seconds; factor of the interpolant's error; error over the solution's size
+SCHEMES = ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")
+CELLS = {1: 24, 2: 14, 3: 10, 4: 8}  # degree -> about how many cells along a side of the plane; a third of it in space
+SIDES = ("left", "right", "bottom", "top", "back", "front")
+
+
+def some(rng, **parts: float) -> str:
+    """A name, by its probability."""
+    return str(rng.choice(list(parts), p=np.array(list(parts.values())) / sum(parts.values())))
+
+
+def size(rng, least: float, most: float) -> float:
+    """A number between bounds, of two digits, by its logarithm."""
+    return float(f"{np.exp(rng.uniform(np.log(least), np.log(most))):.1e}")
+
+
+class Case:
+    """The problem of a seed; `text` says what it is."""
+
+    def __init__(self, seed: int):
+        self.rng = rng = np.random.default_rng(seed)
+        self.scheme, self.dim = str(rng.choice(SCHEMES)), int(rng.choice([2, 2, 3]))
+        self.degree = int(rng.choice([1, 2, 3, 4] if self.dim == 2 else [1, 2]))
+        self.is_simplex, self.said = bool(rng.random() < 0.5), []
+        self.stretch = size(rng, 1, 30) if rng.random() < 0.25 else 1.0
+        self.moved = 0.2 * rng.random() if rng.random() < 0.4 else 0.0
+        self.kind = some(rng, scalar=5, pair=2, vector=2)
+        self.fields = {"u": 1, "v": 1} if self.kind == "pair" else {"u": self.dim if self.kind == "vector" else 1}
+        self.s = Symbols(self.dim, self.fields)
+        self.made = self._physics()
+
+    @property
+    def text(self) -> str:
+        shape = ("tri" if self.is_simplex else "quad") if self.dim == 2 else "tet" if self.is_simplex else "hex"
+        mesh = f"{shape} stretch {self.stretch:g} moved {self.moved:.2f}"
+        return f"{self.scheme} {self.degree}, {mesh}, {self.kind}: {', '.join(self.said)}"
+
+    def say(self, name: str, chance: float, least: float, most: float, none: float = 0.0) -> float:
+        """A size with a chance, else `none`."""
+        if self.rng.random() >= chance:
+            return none
+        value = size(self.rng, least, most)
+        self.said.append(f"{name} {value:g}")
+        return value
+
+    def mesh(self):
+        """A box; its inner vertices are moved."""
+        rng, n = np.random.default_rng(7), CELLS[self.degree]
+        counts = [max(2, int(rng.integers(n // 2, n + 1)) // (1 if self.dim == 2 else 3)) for _ in range(self.dim)]
+        upper = np.array([1.0, 1.0 / self.stretch, 1.0][: self.dim])
+        mesh = fe.Mesh.box(tuple(counts), simplex=self.is_simplex, upper=upper)
+        if self.moved:
+            at = mesh.dm.getCoordinatesLocal()
+            x = at.array.reshape(-1, self.dim)
+            bump = np.sin(np.pi * x / upper).prod(axis=1, keepdims=True) ** 2
+            wave = np.sin(40 * x[:, ::-1] / upper + np.arange(self.dim))
+            at.array = (x + self.moved * bump * wave * upper / np.array(counts)).ravel()
+            mesh.dm.setCoordinatesLocal(at)
+            mesh = fe.Mesh(mesh.dm)
+        return mesh
+
+    # The physics ---------------------------------------------------------------------------------------------
+
+    def _solution(self):
+        """A smooth function of size 1."""
+        x, rng = self.s.x, self.rng
+        waves = [size(rng, 0.5, 5) * (self.stretch if d == 1 else 1) for d in range(self.dim)]
+        return sp.prod(sp.sin(round(w, 2) * c + round(rng.uniform(0, 3), 2)) for w, c in zip(waves, x, strict=True))
+
+    def _tensor(self):
+        """Symmetric, positive, its eigenvalues up to a factor of 100 apart, turned."""
+        rng = self.rng
+        q, _ = np.linalg.qr(rng.normal(size=(self.dim, self.dim)))
+        ratio = self.say("tensor 1:", 0.4, 1, 100, 1.0)
+        k = q @ np.diag(np.linspace(1, 1 / ratio, self.dim)) @ q.T
+        return sp.Matrix(np.round((k + k.T) / 2, 6).tolist())
+
+    def _physics(self):
+        """(exact, flux of (u, ∇u), reaction of (u, ∇u)), of Matrices [component], [component, dim]."""
+        rng, x, dim = self.rng, self.s.x, self.dim
+        count = 2 if self.kind == "pair" else dim if self.kind == "vector" else 1
+        exact = sp.Matrix([self._solution() for _ in range(count)])
+        scale = self.say("κ", 0.4, 1e-3, 1e3, 1.0)
+        law = some(rng, linear=4, varying=2, quadratic=2, slope=1, elastic=2 if self.kind == "vector" else 0)
+        self.said.append(law)
+        kappa = self._tensor()
+        bulk = self.say("λ", 1, 0.5, 100) if law == "elastic" else 0
+        wind = self.say("wind", 0.4, 0.1, 300)
+        where = some(rng, f0=1, f1=1) if wind else ""
+        b = sp.Matrix([sp.cos(x[1]) + 0.5, sp.Rational(1, 2), sp.sin(x[0])][:dim]) * wind * scale
+        self.said += [f"in {where}"] if wind else []
+        decay = scale * self.say("decay", 0.3, 0.1, 1e4)
+        cubic = scale * self.say("cubic", 0.2, 0.1, 10)
+        coupled = scale * self.say("coupling", 0.5 if count > 1 else 0, 0.1, 1)
+
+        def flux(u, g):
+            if law == "elastic":
+                return scale * (g + g.T + bulk * g.trace() * sp.eye(dim))
+            factor = {
+                "varying": 1 + x[0] + sp.sin(3 * x[1]) / 2,
+                "quadratic": 1 + u.dot(u) / 2,
+                "slope": 1 + sum(entry**2 for entry in g) / 4,
+            }
+            found = scale * factor.get(law, 1) * g * kappa
+            return found - (u * b.T if where == "f1" else 0 * u * b.T)
+
+        def reaction(u, g):
+            found = decay * u + cubic * u.applyfunc(lambda entry: entry**3)
+            if where == "f0":
+                found += g * b
+            if coupled:
+                found += coupled * sp.Matrix([u[(c + 1) % count] * (-1) ** c for c in range(count)])
+            return found
+
+        return exact, flux, reaction
+
+    def physics(self):
+        """The Physics; its conditions are those of the solution."""
+        (exact, flux, reaction), s, x, rng = self.made, self.s, self.s.x, self.rng
+        values = [s.value(name) for name in self.fields]
+        slopes = [s.grad(name) for name in self.fields]
+        if self.kind == "vector":
+            u, g = values[0], slopes[0]
+        else:
+            u, g = sp.Matrix(values), sp.Matrix([slope.T for slope in slopes])
+        exact_slope = exact.jacobian(x)
+        strong = flux(exact, exact_slope)
+        source = sp.Matrix([sum(sp.diff(row[d], x[d]) for d in range(self.dim)) for row in strong.tolist()])
+        f0 = source - reaction(exact, exact_slope) + reaction(u, g)
+        f1, normal_flux = flux(u, g), strong * s.n
+        sides = SIDES[: 2 * self.dim]
+        kinds = ["Dirichlet", *rng.choice(["Dirichlet", "Dirichlet", "Neumann", "Robin"], len(sides) - 1)]
+        self.said.append("".join(kind[0] for kind in kinds))
+        texts, boundary = ({}, {}, {}), []
+        for number, name in enumerate(self.fields):
+
+            def of(entries, number=number):
+                """The part of this field."""
+                part = entries if self.kind == "vector" else entries[number, :]
+                return part[0] if part.shape == (1, 1) else part
+
+            for text, entries in zip(texts, (f0, f1, exact), strict=True):
+                text[name] = of(entries)
+            for side, kind in zip(sides, kinds, strict=True):
+                if kind == "Dirichlet":
+                    boundary.append(fe.Dirichlet(side, of(exact), field=name))
+                elif kind == "Neumann":
+                    boundary.append(fe.Neumann(side, of(normal_flux), field=name))
+                else:
+                    boundary.append(fe.Robin(side, of(2 * (u - exact) - normal_flux), field=name))
+        f0, f1, exact = texts
+        return fe.Physics(self.fields, f0, f1, exact=exact, boundary=boundary, name="random")
+
+    def solved(self) -> dict:
+        """The row of this problem."""
+        mesh, physics = self.mesh(), self.physics()
+        best = fe.Problem(mesh, physics, backend="cg_gpu", degree=self.degree)
+        least = best.errors(best.interpolate("exact"))["L2"]
+        length = best.errors(0 * best.interpolate("exact"))["L2"]
+        problem = fe.Problem(mesh, physics, backend=self.scheme, degree=self.degree)
+        u = problem.solve()
+        counts = {"unknowns": problem.num_unknowns, "newton": problem.newton_iterations}
+        counts |= {"linear": problem.linear_iterations, "direct": problem.direct or ""}
+        return {**counts, "error": problem.errors(u)["L2"] / length, "least": least / length}
+
+
+def work(seeds: list[int]) -> None:
+    """Print a line of JSON for each seed."""
+    for seed in seeds:
+        start, text, case = time.perf_counter(), "", Case(seed)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            try:
+                found = case.solved()
+                is_near = found["error"] < max(WRONG * found["least"], NOTHING)
+                found["end"] = "solved" if is_near else "warned" if told else "wrong"
+            except Exception as error:  # a row, too
+                ours = our_error(error)
+                found = {"end": "refused" if ours else "crash"}
+                text = str(ours) if ours else f"{type(error).__name__}: {error}"
+        text = text or (str(told[-1].message) if told else "")
+        seconds = round(time.perf_counter() - start, 1)
+        print(json.dumps({"seed": seed, "what": case.text, **found, "text": text, "seconds": seconds}), flush=True)
+
+
+def run(seeds: list[int]) -> list[dict]:
+    """Rows, by processes of their own: a new one after each that dies or takes too long."""
+    found, one = [], {"POCL_MAX_PTHREAD_COUNT": "1", "OMP_NUM_THREADS": "1", "PETSC_OPTIONS": ""}
+    while len(found) < len(seeds):
+        call = [sys.executable, __file__, "-work", *map(str, seeds[len(found) :])]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+        with subprocess.Popen(call, env={**os.environ, **one}, **pipes) as process:
+            while True:
+                patience = threading.Timer(LIMIT, process.kill)
+                patience.start()
+                line = process.stdout.readline()
+                patience.cancel()
+                if not line:
+                    break
+                if line.startswith("{"):
+                    found.append(json.loads(line))
+                    show(found[-1])
+        if process.returncode or not found:
+            status = f"exit status {process.returncode} (-9: after {LIMIT} s)"
+            found.append({"seed": seeds[len(found)], "end": "crash", "text": status})
+            show(found[-1])
+    return found
+
+
+def show(row: dict) -> None:
+    counts = f"{row.get('newton', 0)} {row.get('linear', 0)} {row.get('error', 0):.1e} {row.get('least', 0):.1e}"
+    print(f"{row['seed']} {row['end']}: {row.get('what', '')}: {counts} {row['text'][:200]}", flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-count", type=int, default=300)
+    parser.add_argument("-first", type=int, default=0)
+    parser.add_argument("-jobs", type=int, default=1)
+    parser.add_argument("-json", type=Path)
+    given, start = parser.parse_args(), time.time()
+    seeds = range(given.first, given.first + given.count)
+    with ThreadPoolExecutor(given.jobs) as pool:
+        rows = [
+            row for part in pool.map(run, [list(seeds[j :: given.jobs]) for j in range(given.jobs)]) for row in part
+        ]
+    if given.json:
+        given.json.write_text("[\n" + ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n]\n")
+    ends = [row["end"] for row in rows]
+    names = ("solved", "warned", "refused", "wrong", "crash")
+    print(f"{len(rows)} problems in {time.time() - start:.0f} s:", *(f"{ends.count(end)} {end}" for end in names))
+    return int("wrong" in ends or "crash" in ends)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["-work"]:
+        import petsc4py
+
+        petsc4py.init(sys.argv[:1])
+    import numpy as np
+    import sympy as sp
+
+    import petsc_hdg as fe
+    from petsc_hdg.errors import our_error
+    from petsc_hdg.physics import Symbols
+
+    if sys.argv[1:2] == ["-work"]:
+        work([int(seed) for seed in sys.argv[2:]])
+    else:
+        sys.exit(main())
