@@ -1,4 +1,4 @@
-"""Warning of locking: displacements of first degree in nearly incompressible bodies."""
+"""Warning of locking: displacements of low degree in nearly incompressible bodies."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from mpi4py.MPI import MAX
 
 from .convection import blocks
 
-LARGE = 40.0  # least ratio of bulk to shear stiffness of a warning: Poisson's ratio is 0.49
+# Of each degree the least ratio of bulk to shear stiffness of a warning (Poisson's ratios 0.49 and 0.4995), and what
+# may happen: second degree loses one of its three orders.
+LARGE = {1: (40.0, "much too small (locking)"), 2: (1000.0, "less accurate by an order (locking)")}
 
 
 def warn(problem) -> None:
     """Warn on rank 0, once, and name degrees and schemes that do not lock. Collective."""
-    if problem.options.backend == "hdg_gpu" or problem.options.degree > 1 or "locking" in problem.told:
+    degree = max(1, problem.options.degree)
+    if problem.options.backend == "hdg_gpu" or degree not in LARGE or "locking" in problem.told:
         return
     fields = [f for f in problem.physics.fields if f.components == problem.mesh.dim > 1]
     if not fields or problem.missing_auxiliary:
@@ -23,11 +26,12 @@ def warn(problem) -> None:
         ratios = [_ratio(g3[f.offset :, f.offset :]) for _, (*_, g3) in blocks(problem) for f in fields]
     problem.told.add("locking")
     largest = problem.comm.allreduce(max(ratios, default=0.0), MAX)
-    if largest >= LARGE and problem.comm.rank == 0:
+    least, outcome = LARGE[degree]
+    if largest >= least and problem.comm.rank == 0:
         warnings.warn(
             f"physics '{problem.physics.name}' resists changes of volume about {largest:.2g} times as much as shear: "
-            f"displacements of first degree by {problem.options.backend} may be much too small (locking); "
-            f"-{problem.prefix}fe_degree 2 or more, or -{problem.prefix}fe_backend hdg_gpu, do not lock",
+            f"displacements of degree {degree} by {problem.options.backend} may be {outcome}; "
+            f"-{problem.prefix}fe_degree {degree + 1} or more, or -{problem.prefix}fe_backend hdg_gpu, do better",
             stacklevel=2,
         )
 
