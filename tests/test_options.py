@@ -22,6 +22,7 @@ SCHEME_OPTIONS = {
     "hdg_local_rtol": ("1e-9", 1e-9),
     "hdg_enrich": ("0", False),
     "cg_condense": ("", True),
+    "cg_stabilization": ("supg", "supg"),
     "sipg_penalty": ("paper", "paper"),
     "sipg_penalty_scale": ("2.5", 2.5),
     "sipg_theta": ("-1", -1),
@@ -82,7 +83,7 @@ def test_options_of_objects_called_hdg_and_cg_are_not_ours(name):
 
 @pytest.mark.parametrize("prefix", ["", "a_"])
 @pytest.mark.parametrize(
-    "name", ["hdg_ta", "hdg_", "hdg_local_rtoll", "cg_condensed", "cg_condens", "cg_condence", "sipg_thet"]
+    "name", ["hdg_ta", "hdg_", "hdg_local_rtoll", "cg_condensed", "cg_condens", "cg_condence", "cg_stab", "sipg_thet"]
 )
 def test_unknown_names(name, prefix):
     with pytest.raises(OptionError, match=f"^-{prefix}{name} is not an option; known are -{name[:3]}"):

@@ -17,6 +17,7 @@ from ..reference import ReferenceElement, cell_quadrature
 from .dofmap import dof_nodes, entity_points
 from .element_kernels import check_kernel
 from .saddle_points import check_stable
+from .streamlines import upwinded
 
 PAD = 32  # cells are padded to this multiple, so that rows of cell-fastest arrays are aligned
 
@@ -100,7 +101,8 @@ class Discretization:
     def prepared(cls, physics, options, dim: int):
         """The physics as the scheme takes it, with what options add to it. Raises PhysicsError."""
         check_stable(physics, dim, cls.name)
-        return physics
+        upwinds = cls.name == "cg_gpu" and options.cg_stabilization == "supg"
+        return upwinded(physics, options, dim) if upwinds else physics
 
     @property
     def block_size(self) -> int:

@@ -30,6 +30,15 @@ class Geometry:
         self.is_affine = shape.is_simplex and self.degree == 1
 
 
+def cell_metrics(mesh) -> np.ndarray:
+    """Matrices G [cell, dim, dim] of this rank's cells with bᵀG b = (2 |b| / h)², where h is the length of the cell
+    along b: along the edges of boxes and of regular simplices."""
+    vertices = mesh.geometry.nodes[mesh.topology.cell_vertices[: mesh.num_cells]]
+    about = vertices - vertices.mean(axis=1, keepdims=True)
+    factor = 2 / (mesh.dim + 1) if mesh.shape.is_simplex else 1.0
+    return factor * np.linalg.inv(np.einsum("cvi,cvj->cij", about, about) / vertices.shape[1])
+
+
 def node_dimensions(shape, degree: int) -> tuple[int, ...]:
     """Dimensions of the entities that hold one node each, in basix' order."""
     if degree == 1:

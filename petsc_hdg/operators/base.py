@@ -10,6 +10,8 @@ import numpy as np
 from ..device import Kernel
 from ..device.halo import Halo
 from ..errors import OptionError
+from ..mesh.geometry import cell_metrics
+from ..physics.streamline import METRIC
 from .changes import auxiliary_changes, constants_change
 from .overlap import assembled_rows
 
@@ -41,6 +43,8 @@ class DeviceOperator:
         self._cell_nodes = arrays.to_device(disc.cell_nodes(), "geometry")
         self.ghost_sums = arrays.empty(max(1, self.dofmap.num_ghosts))
         self.aux_rows = np.zeros((disc.auxiliary.num_rows, disc.stride))
+        if any(field.name == METRIC for field in disc.physics.auxiliary):
+            disc.auxiliary.place(self.aux_rows, METRIC, cell_metrics(disc.mesh).reshape(disc.mesh.num_cells, 1, -1))
         self._aux = arrays.to_device(self.aux_rows if self.aux_rows.size else np.zeros(1), "auxiliary")
         self._load_constants(list(disc.physics.constants.values()))
 

@@ -16,6 +16,7 @@ HALOS = ("auto", "windows", "messages")
 PMATS = ("auto", "aij", "conforming", "agglomerates", "none")
 VARIANTS = ("auto", "cell", "transpose", "tensor", "patch")
 TRACE_MATS = ("auto", "dbf", "element", "symmetric", "aij")
+CG_STABILIZATIONS = ("none", "supg")
 SETTINGS = ("condensed", "full")
 PENALTIES = ("shahbazi", "paper")
 SIPG_KERNELS = ("auto", "affine", "fused", "split", "stored", "congruent")
@@ -128,6 +129,9 @@ class Options:
     )
     hdg_enrich: bool = option(True, "gradient space of degree k+1 on quadrilaterals and hexahedra")
     cg_condense: bool = option(False, "eliminate the interior of CG cells")
+    cg_stabilization: str = option(
+        "none", "of convection by CG: none, or streamline upwinding in the test functions", choices=CG_STABILIZATIONS
+    )
     sipg_penalty: str = option(
         "shahbazi", "penalty from the trace inequality of each facet, or 100 p²/h_F as in the paper", choices=PENALTIES
     )
@@ -235,4 +239,4 @@ def _is_ours(name: str, known) -> bool:
     for start in ("hdg_", "sipg_", "poly_"):
         if name.startswith(start):
             return not name.removeprefix(start).startswith(_PETSC_STARTS)
-    return name.startswith("cg_cond")
+    return name.startswith(("cg_cond", "cg_stab"))

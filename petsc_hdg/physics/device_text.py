@@ -46,7 +46,7 @@ def _functions(forms: Iterable[Form]) -> str:
     for form in forms:
         for program in filter(None, (form.program, form.derivative)):
             known = {helper.name: helper for helper in program.helpers}
-            for function in (*program.helpers, _trimmed(program.main)):
+            for function in (*program.helpers, trimmed(program.main)):
                 if function.name not in found:
                     found[function.name] = prune(function, set(function.outputs), known), form.setting
     emitter = Emitter()
@@ -55,7 +55,7 @@ def _functions(forms: Iterable[Form]) -> str:
     return emitter.text()
 
 
-def _trimmed(function: Function) -> Function:
+def trimmed(function: Function) -> Function:
     """`function` with the parameters it uses."""
     used = ir.names_used(*function.body) | function.outputs
     parameters = tuple(p for p in function.parameters if p.name in used and p.type == REAL)
@@ -67,7 +67,7 @@ def _trimmed(function: Function) -> Function:
 def _call(program: Program, output: str) -> str:
     """A call with arguments called as the parameters are, but for what is written."""
     names = {"u_tShift": "u_tshift"} | dict.fromkeys(program.main.outputs, output)
-    arguments = ", ".join(names.get(p.name, p.name) for p in _trimmed(program.main).parameters)
+    arguments = ", ".join(names.get(p.name, p.name) for p in trimmed(program.main).parameters)
     return f"{program.main.name}({arguments});"
 
 

@@ -28,10 +28,12 @@ def large_peclet(problem) -> float:
 
 def warn(problem, peclet: float) -> None:
     """Tell the user, on rank 0 and once, of schemes for convection."""
-    if peclet and problem.comm.rank == 0 and "convection" not in problem.told:
+    upwinds = problem.options.cg_stabilization == "supg"
+    if peclet and not upwinds and problem.comm.rank == 0 and "convection" not in problem.told:
         warnings.warn(
             f"the cell Péclet number |b| h / (2 k κ) of physics '{problem.physics.name}' is about {peclet:.2g}: by "
-            f"cg_gpu the solution may oscillate; -{problem.prefix}fe_backend sipg_gpu or hdg_gpu suit convection",
+            f"cg_gpu the solution may oscillate; -{problem.prefix}cg_stabilization supg, or "
+            f"-{problem.prefix}fe_backend sipg_gpu or hdg_gpu, suit convection",
             stacklevel=2,
         )
     if peclet:

@@ -96,7 +96,9 @@ def check(problem, ts: PETSc.TS) -> None:
         )
     others = [term for term in physics.terms.residual if term.kind == "f1"] + [each.term for each in physics.natural]
     if any("u_t" in term.program.inputs for term in others):
-        raise PhysicsError(f"{option} takes M u_t + R(t, u), and f1 or a condition of {name} reads u_t: {implicit}")
+        why = ", as f1 does by -cg_stabilization supg" if problem.options.cg_stabilization == "supg" else ""
+        reader = f"f1 or a condition of {name} reads u_t{why}"
+        raise PhysicsError(f"{option} takes M u_t + R(t, u), and {reader}: {implicit}")
     mass = MassDependence.of(physics, problem.mesh.dim)
     if not mass.is_affine:
         raise PhysicsError(f"{option} takes M u_t + R(t, u), and f0 of {name} is not affine in u_t: {implicit}")

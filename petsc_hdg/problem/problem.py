@@ -72,6 +72,7 @@ class Problem(Restartable, Evaluated):
         self.scheme = scheme(self.options)
         with stages.stage("mesh"):
             self.mesh = mesh = self.scheme.on_mesh(mesh, self.options)
+        self._given = physics
         self.physics = physics = self.scheme.prepared(physics, self.options, mesh.dim)
         self.nullspace = null_space.checked_claims(physics, mesh.dim, nullspace)
         self.prefix = self.options.prefix
@@ -90,7 +91,7 @@ class Problem(Restartable, Evaluated):
         self.eigenvalues = None  # smallest and largest, as -sipg_check_coercivity estimates them
         self.derivative = matrices.derivative(self)  # of its physics
         self.pmat = chosen_pmat(self.options, physics, self.derivative)
-        self._unset = [f.name for f in physics.auxiliary]
+        self._unset = [f.name for f in self._given.auxiliary]
         self._choose_device()
         with stages.stage("discretize"):
             self.discretization = self.scheme(mesh, physics, self.options, DeviceLimits.of(self.device))
@@ -191,10 +192,12 @@ class Problem(Restartable, Evaluated):
     def with_options(self, **options) -> Problem:
         """Return another problem of the same physics, mesh and data, by other options (collective)."""
         options = replace(self.options, poly_subdivision="cells", **options)  # which the mesh has already
-        other = Problem(self.mesh, self.physics, options, nullspace=self.nullspace)
+        physics = self._given.with_constants(**self.physics.constants)
+        other = Problem(self.mesh, physics, options, nullspace=self.nullspace)
         fields, element = self.discretization.auxiliary, other.discretization.auxiliary.element
         for name, values in fields.onto(element, self.operator.aux_rows, self.mesh.num_cells):
-            other.operator.set_auxiliary(name, values)
+            if name in [field.name for field in physics.auxiliary]:
+                other.operator.set_auxiliary(name, values)
         other._unset = list(self._unset)
         return other
 

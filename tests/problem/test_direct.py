@@ -92,7 +92,8 @@ def test_newton_goes_on_with_factors():
 
 def test_convection_by_continuous_elements_is_told_once():
     problem = fe.Problem(box(20, simplex=False), wind(1e-3), degree=1)
-    with pytest.warns(UserWarning, match="cell Péclet number .* is about 75.*sipg_gpu or hdg_gpu suit convection"):
+    schemes = "-cg_stabilization supg, or -fe_backend sipg_gpu or hdg_gpu, suit"
+    with pytest.warns(UserWarning, match=f"cell Péclet number .* is about 75.*; {schemes} convection"):
         problem.solve()
     with warnings.catch_warnings():
         warnings.simplefilter("error")

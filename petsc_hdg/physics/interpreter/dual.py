@@ -107,6 +107,8 @@ def _safely(function, *arguments: float):
 
 def call(name: str, *arguments):
     """Built-in function `name` of numbers and Duals."""
+    if name not in BUILTINS:
+        return _partial(name, *arguments)
     row = BUILTINS[name]
     values = [value_of(argument) for argument in arguments]
     value = _safely(row.value, *values)
@@ -117,3 +119,10 @@ def call(name: str, *arguments):
         if type(argument) is Dual:
             rate = rate + _scaled(_safely(partial, *values), argument.rate)
     return Dual(value, rate)
+
+
+def _partial(name: str, *arguments):
+    """A function of derivatives, such as d0_pow: a partial derivative times the last argument. Duals come to the others
+    where `differentiate` takes them, in d0_sqr."""
+    *at, rate = arguments
+    return rate * _safely(BUILTINS[name[3:]].partials[int(name[1])], *at)

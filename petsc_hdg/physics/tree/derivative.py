@@ -200,6 +200,8 @@ class Tangent:
         return Select(node.condition, self.of(node.then) or ZERO, self.of(node.other) or ZERO, REAL)
 
     def _of_call(self, node: Call):
+        if node.function not in BUILTINS:
+            return self._of_partial(node)
         row, total = BUILTINS[node.function], None
         if row.partials is None:
             message = f"{node.function} of a value that depends on the solution cannot be differentiated"
@@ -208,6 +210,20 @@ class Tangent:
             rate = self.of(argument)
             if rate is not None:
                 total = add(total, Call(f"d{position}_{node.function}", (*node.arguments, rate), REAL))
+        return total
+
+    def _of_partial(self, node: Call):
+        """Derivative of a function of derivatives, as d0_sin; it is linear in its last argument, d0_sqr in both."""
+        linear, total = 0 if node.function == "d0_sqr" else len(node.arguments) - 1, None
+        for position, argument in enumerate(node.arguments):
+            rate = self.of(argument)
+            if rate is not None and position < linear:
+                raise self.source.error(
+                    self.line, f"{node.function[3:]} of a value that depends on the solution has no second derivative"
+                )
+            if rate is not None:
+                arguments = (*node.arguments[:position], rate, *node.arguments[position + 1 :])
+                total = add(total, replace(node, arguments=arguments))
         return total
 
     def _of_helpercall(self, node: HelperCall) -> HelperCall:
