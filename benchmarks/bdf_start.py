@@ -1,4 +1,4 @@
-"""Orders in time of BDF, whose first steps are of lower order, and of Rosenbrock methods: u_t = -u and u_t = -u².
+"""Orders in time of BDF, whose first steps are made apart, and of Rosenbrock methods: u_t = -u and u_t = -u².
 
 python benchmarks/bdf_start.py
 """
@@ -18,7 +18,7 @@ from petsc_hdg.options import defaults_in_database  # noqa: E402
 
 STEPS = 10, 20, 40, 80
 LAWS = {"u_t = -u": ("u[0]", "exp(-t)"), "u_t = -u^2": ("u[0]*u[0]", "1/(1 + t)")}
-METHODS = {f"bdf {order}": {"ts_type": "bdf", "ts_bdf_order": str(order)} for order in (2, 3, 4)}
+METHODS = {f"bdf {order}": {"ts_type": "bdf", "ts_bdf_order": str(order)} for order in (2, 3, 4, 5, 6)}
 METHODS |= {f"rosw {kind}": {"ts_type": "rosw", "ts_rosw_type": kind} for kind in ("ra34pw2", "4l")}
 
 

@@ -22,13 +22,19 @@ def set_snes(ts: PETSc.TS, snes: PETSc.SNES) -> None:
     call("TSSetSNES", _pointer(ts), _pointer(snes))
 
 
-@contextmanager
-def fixed_steps(ts: PETSc.TS):
-    """No step controller in the block; all steps are accepted as they are."""
+def adapt_type(ts: PETSc.TS) -> bytes | None:
+    """Type of the step controller of a TS."""
     adapt, name = ctypes.c_void_p(), ctypes.c_char_p()
     call("TSGetAdapt", _pointer(ts), ctypes.byref(adapt))
     call("PetscObjectGetType", adapt, ctypes.byref(name))
-    before = bytes(name.value) if name.value else None
+    return bytes(name.value) if name.value else None
+
+
+@contextmanager
+def fixed_steps(ts: PETSc.TS):
+    """No step controller in the block; all steps are accepted as they are."""
+    adapt, before = ctypes.c_void_p(), adapt_type(ts)
+    call("TSGetAdapt", _pointer(ts), ctypes.byref(adapt))
     call("TSAdaptSetType", adapt, b"none")
     try:
         yield

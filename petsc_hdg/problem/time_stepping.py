@@ -27,6 +27,7 @@ from . import (
     traffic,
     viewers,
 )
+from .bdf_start import Start
 
 MOST_STEPS = 2**31 - 2  # the end time ends a run, not PETSc's 5000 steps
 FIXED = {"ts_adapt_type": "none"}  # the step is the one that is asked for, unless the user wants another controller
@@ -36,24 +37,49 @@ def prepare(problem, ts: PETSc.TS) -> None:
     """Give a TS the problem's system in the form that its method takes, and make it call `after_step` and write what
     options ask for. Collective. Raises PhysicsError or OptionError for what the method does not take."""
     explicit.check(problem, ts)
-    calls = problem.callbacks
     if explicit.is_explicit(ts):
         ts.setRHSFunction(explicit.RightHandSide(problem), problem.create_vec())
     else:
-        ts.setEquationType(PETSc.TS.EquationType.IMPLICIT)  # else ARKIMEX takes the identity for the mass matrix
-        ts.setIFunction(calls.ifunction, problem.create_vec())
-        ts.setIJacobian(calls.ijacobian, *problem.solver_matrices)
+        _give_system(problem, ts)
     if ts.getPostStep() is None:
-        ts.setPostStep(_caller(problem))
+        start = Start(problem, _euler)
+        ts.setPostStep(_caller(problem, start))
+        if ts.getPreStep() is None:
+            ts.setPreStep(start.before)
     viewers.follow(problem, ts)
     checkpointing.watch(problem, ts)
 
 
-def _caller(problem):
+def _give_system(problem, ts: PETSc.TS) -> None:
+    """Give an implicit TS F(t, u, u_t) and its Jacobian. Collective."""
+    calls = problem.callbacks
+    ts.setEquationType(PETSc.TS.EquationType.IMPLICIT)  # else ARKIMEX takes the identity for the mass matrix
+    ts.setIFunction(calls.ifunction, problem.create_vec())
+    ts.setIJacobian(calls.ijacobian, *problem.solver_matrices)
+
+
+def _euler(problem) -> PETSc.TS:
+    """Backward Euler with the problem's system and solvers, and without hooks. Collective."""
+    ts = PETSc.TS().create(problem.dm.comm)
+    ts.setType("beuler")
+    ts.setExactFinalTime(PETSc.TS.ExactFinalTime.STEPOVER)
+    ts.setMaxTime(1e300)
+    ts.setErrorIfStepFails(False)
+    _give_system(problem, ts)
+    snes = ts.getSNES()
+    if problem.prefix:
+        snes.setOptionsPrefix(problem.prefix)
+    _set_defaults(problem, ts)
+    preconditioners.set_from_options(problem, snes)
+    return ts
+
+
+def _caller(problem, start: Start):
     """A function for TSSetPostStep that does not keep the problem alive, which may itself keep the TS."""
     found = weakref.ref(problem)
 
     def after_step(ts) -> None:
+        start.after(ts)
         alive = found()
         for call in alive.after_step if alive is not None else ():
             call(ts)

@@ -52,6 +52,26 @@ def test_orders_in_time(method, record_property):
     assert found > order - 0.3 and 1e-9 < error < most, (found, error)
 
 
+DECAYING = Physics(  # u_tt is largest at the start, and nothing smooths the error of the first steps
+    {"u": 1},
+    "f0[0] = u_t[0] + u[0]*u[0];",
+    "for (d = 0; d < dim; ++d) f1[d] = 0.001*u_x[d];",
+    boundary=[Dirichlet("left", "exact")],
+    exact="u[0] = 1/(1 + t);",
+)
+HIGH = [("cg_gpu", DECAYING, 3, 2e-5), ("hdg_gpu", DECAYING, 4, 5e-7), ("sipg_gpu", HEAT, 5, 1e-10)]
+
+
+@pytest.mark.parametrize("backend, physics, order, most", [*HIGH, ("cg_gpu", DECAYING, 6, 1e-8)])
+def test_bdf_begins_with_its_order(backend, physics, order, most):
+    """Of solutions with u_tt at the start, and Dirichlet data that move."""
+    problem = problem_in_time(physics, backend=backend)
+    t0 = 0.0 if physics is DECAYING else 0.2
+    with petsc_options(ts_type="bdf", ts_bdf_order=str(order), ksp_rtol="1e-13", snes_rtol="1e-12"):
+        coarse, fine = (final_error(problem, n, lambda p, t: p.interpolate("exact", t), t0) for n in (20, 40))
+    assert np.log2(coarse / fine) > order - 0.7 and fine < most, (coarse, fine)
+
+
 @pytest.mark.parametrize("method", ["cn", "rosw", "arkimex", "dirk"])
 def test_right_sides_that_are_no_residuals(method):
     """hdg_gpu eliminates the cells of any right-hand side, which these methods have, and scales its matrix."""
