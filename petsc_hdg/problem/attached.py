@@ -31,7 +31,7 @@ def _set_solver(problem, ksp: PETSc.KSP) -> None:
     pc, method = ksp.getPC(), ksp.getType()
     lacks = problem.callbacks.assembled is None and needs_matrix(pc)
     if pc.getType() is None or lacks or problem.has_cell_states:
-        preconditioners.set_defaults(problem, ksp)
+        preconditioners.set_defaults(problem, ksp, attached=True)
         if method and not problem.has_cell_states:
             ksp.setType(method)
     inner = cells_in_time.trace_solver(problem, ksp)

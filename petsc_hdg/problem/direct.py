@@ -127,7 +127,7 @@ def reason_of_solve(problem, snes: PETSc.SNES) -> str:
 def take(problem, ksp: PETSc.KSP, reason: str) -> None:
     """Give a KSP LU of the assembled matrix, before the user's options, in the place of levels. Collective."""
     calls, pc = problem.callbacks, ksp.getPC()
-    problem.direct, problem.default_krylov = reason, "fgmres"
+    problem.direct, problem.saddle, problem.default_krylov = reason, [], "fgmres"
     calls.assemble(calls.assembled)
     ksp.setType("fgmres")  # by the residual itself, which pivots that were moved leave large
     pc.reset()

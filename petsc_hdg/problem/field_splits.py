@@ -17,6 +17,7 @@ from ..errors import OptionError
 from ..given import plural
 from ..mesh import petsc_c
 from ..options import given_text, given_truth, is_given
+from . import direct, saddle_splits
 from .null_space import orthonormal
 
 OTHERS = ("pc_fieldsplit_detect_saddle_point", "pc_fieldsplit_detect_coupling")  # which find splits in the matrix
@@ -93,7 +94,8 @@ def split(problem, ksp: PETSc.KSP) -> None:
             f"-{prefix}pc_type fieldsplit: physics '{problem.physics.name}' has one field, '{sets[0][0]}', and nothing "
             "to split; give -pc_fieldsplit_block_size, or another preconditioner"
         )
-    for names, numbers in _groups(prefix, [name for name, _ in sets]):
+    ours = saddle_splits.groups(problem) if problem.saddle and direct.is_default(problem, ksp) else None
+    for names, numbers in ours or _groups(prefix, [name for name, _ in sets]):
         joined = sets[numbers[0]][1]
         for k in numbers[1:]:
             joined = joined.expand(sets[k][1])

@@ -10,7 +10,17 @@ from ..discretizations import PolytopicDG
 from ..operators.advice import INDEFINITE
 from ..operators.spectrum import TOLERANCE, asymmetry
 from ..options import defaults_in_database, is_given
-from . import agglomerate_levels, anew, cells_in_time, coarse_solvers, direct, methods, solvers, two_level
+from . import (
+    agglomerate_levels,
+    anew,
+    cells_in_time,
+    coarse_solvers,
+    direct,
+    methods,
+    saddle_splits,
+    solvers,
+    two_level,
+)
 
 # Smoothers that see a facet's unknowns together; nonsymmetric systems are smoothed along the flow by incomplete LU.
 SYMMETRIC = {"mg_levels_pc_type": "pbjacobi"}
@@ -23,19 +33,24 @@ NONSYMMETRIC = {
 MOST_ITERATIONS = 10_000  # of a KSP to which nobody gave another number
 
 
-def set_defaults(problem, ksp: PETSc.KSP) -> None:
+def set_defaults(problem, ksp: PETSc.KSP, attached: bool = False) -> None:
     """Preconditioner, and Krylov method where the scheme has one of its own, before the user's options. Collective.
 
     Agglomerates for polytopic ones (see agglomerate_levels), two levels where `conforming` was chosen (see
-    two_level); LU for a small saddle point (see direct); GAMG on the assembled matrix, a direct solver if it is tiny,
-    incomplete LU if it is of polytopes; without one Jacobi, or block Jacobi over the facets of a trace. Trace systems
-    and discontinuous schemes of linear physics whose matrix is symmetric are solved by CG, others by GMRES.
+    two_level); LU for a small saddle point (see direct), blocks for a large one (see saddle_splits), but not in solvers
+    of the user's own (`attached`); GAMG on the assembled matrix, a direct solver if it is tiny, incomplete LU if it is
+    of polytopes; without one Jacobi, or block Jacobi over the facets of a trace. Trace systems and discontinuous
+    schemes of linear physics whose matrix is symmetric are solved by CG, others by GMRES.
     """
     ksp = cells_in_time.trace_solver(problem, ksp)
     calls, pc = problem.callbacks, ksp.getPC()
     reason = problem.direct or direct.reason_of_text(problem)
     if reason:
         direct.take(problem, ksp, reason)
+        return
+    names = [] if attached else saddle_splits.without_own_terms(problem)
+    if names:
+        saddle_splits.take(problem, ksp, names)
         return
     levels = _levels(problem)
     if levels is not None:
@@ -107,6 +122,8 @@ def _splits_by_pmat(problem, snes: PETSc.SNES):
 def _smoothing(problem, snes: PETSc.SNES):
     if problem.direct:
         return direct.setting_up(problem)
+    if problem.saddle:
+        return saddle_splits.setting_up(problem)
     if not problem.follows_symmetry:
         return nullcontext()
     symmetric = is_symmetric(problem)

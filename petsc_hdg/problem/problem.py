@@ -39,6 +39,7 @@ from . import (
     null_space,
     preconditioners,
     results,
+    saddle_splits,
     solvers,
     time_stepping,
     traffic,
@@ -84,6 +85,7 @@ class Problem(Restartable, Evaluated):
         self.default_krylov = ""  # where it follows symmetry, see preconditioners.set_defaults
         self.default_pc = ""  # as the last solver of the problem was given it
         self.direct = ""  # why LU is the default, see direct
+        self.saddle: list[str] = []  # fields that a block preconditioner sees apart, see saddle_splits
         self.tried: list[str] = []  # by the last nonlinear solve, see first_guess
         self.watch = following.Watch(self)
         self.told: set[str] = set()  # what the user was warned of
@@ -264,7 +266,7 @@ class Problem(Restartable, Evaluated):
         """Have a matrix where a solver made now asks for one: a PC of the user's own (up to the degree `assembled` of
         continuous elements), a -pc_type that came into PETSc's database after the problem, or LU. Collective."""
         chosen = chosen_pmat(self.options, self.physics, self.derivative, assembled)
-        if chosen == "aij" or direct.reason_of_text(self):
+        if chosen == "aij" or direct.reason_of_text(self) or saddle_splits.without_own_terms(self):
             assembled_instead.take_matrix(self)
 
     @property

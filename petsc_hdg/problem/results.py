@@ -15,7 +15,7 @@ from ..errors import OptionError, collectively
 from ..given import plural, shown
 from ..mesh.labels import EXTERIOR
 from ..reference import ReferenceElement, on_facets
-from . import balance, direct, matrices
+from . import balance, direct, matrices, saddle_splits
 from .traffic import memory_line
 
 OUTLINE_WIDTH = 0.6  # of polytopes in pictures, in points
@@ -186,6 +186,7 @@ def describe(problem) -> str:
         *problem.operator.details(complete=not problem.missing_auxiliary),
         *matrices.view(problem),
         *direct.view(problem),
+        *saddle_splits.view(problem),
         *balance.lines(problem),
         problem.device.view(),
         *device_lines(problem),

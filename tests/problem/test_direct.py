@@ -69,7 +69,7 @@ def test_users_choose():
 def test_large_problems_are_not_factored(monkeypatch):
     monkeypatch.setattr(direct, "MOST_OF_SADDLES", 100)
     problem = CASES["open"](PETSc.COMM_SELF)
-    assert problem.snes.getKSP().getPC().getType() == "gamg" and not problem.direct
+    assert problem.snes.getKSP().getPC().getType() == "fieldsplit" and not problem.direct
 
 
 @pytest.mark.full

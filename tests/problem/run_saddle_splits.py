@@ -1,0 +1,62 @@
+"""Under mpiexec: `run_saddle_splits.py CASE FACES...` solves flows by the default above the limit of LU, and prints
+iterations, reasons and a number of the solution on boxes of so many faces, as JSON."""
+
+import json
+import sys
+
+from petsc4py import PETSc
+from run_flows import DIVERGENCE, STRESS, TAYLOR_HOOD, variable_viscosity
+
+import petsc_hdg as fe
+from petsc_hdg.problem import direct
+from petsc_hdg.run import guarded
+
+STRAIN = "(u_x[c*dim + d] + u_x[d*dim + c])"
+SLOPES = "const PetscReal s = u_x[0]*u_x[0] + u_x[3]*u_x[3] + 0.5*(u_x[1] + u_x[2])*(u_x[1] + u_x[2]);"
+
+
+def flow(stress: str, reynolds: float, *sides: str) -> fe.Physics:
+    """A flow that a force turns, at rest on some sides."""
+    rows = [f"f0[{c}] = {reynolds}*(u[0]*u_x[{2 * c}] + u[1]*u_x[{2 * c + 1}])" for c in range(2)]
+    return fe.Physics(
+        TAYLOR_HOOD,
+        {"velocity": f"{rows[0]} - 100*x[1]; {rows[1]} + 100*x[0]*x[0];", "pressure": DIVERGENCE},
+        {"velocity": stress},
+        boundary=[fe.Dirichlet(side, 0.0, field="velocity") for side in sides],
+    )
+
+
+CASES = {
+    "enclosed": lambda: flow(STRESS.format(STRAIN), 0.0, "boundary"),
+    "open": lambda: flow(STRESS.format(STRAIN), 0.0, "left", "top"),
+    "variable": lambda: variable_viscosity(2),
+    "power law": lambda: flow(SLOPES + STRESS.format(f"pow(1e-2 + s, -0.25)*{STRAIN}"), 0.0, "boundary"),
+    "convected": lambda: flow(STRESS.format(STRAIN), 10.0, "boundary"),
+}
+
+
+def problem(case: str, faces: int, comm=PETSc.COMM_WORLD) -> fe.Problem:
+    return fe.Problem(fe.Mesh.box((faces, faces), comm=comm), CASES[case](), degree=2)
+
+
+def numbers(case: str, faces: int, comm=PETSc.COMM_WORLD) -> dict:
+    """How a flow is solved: fields apart, iterations and steps, and a number of the solution."""
+    found = problem(case, faces, comm)
+    energy = found.integral("u[0]*u[0]*(1 + x[0]) + u[1]*u[1]", found.solve())
+    return {
+        "saddle": found.saddle,
+        "direct": found.direct,
+        "its": found.linear_iterations,
+        "steps": found.newton_iterations,
+        "energy": float(energy),
+    }
+
+
+def main() -> None:
+    direct.MOST = direct.MOST_OF_SADDLES = 100
+    case, *faces = sys.argv[1], *map(int, sys.argv[2:])
+    PETSc.Sys.Print(json.dumps([numbers(case, n) for n in faces]))
+
+
+if __name__ == "__main__":
+    guarded(main)
