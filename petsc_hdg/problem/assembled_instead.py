@@ -9,7 +9,7 @@ from ..discretizations import HybridizedDG
 from ..errors import collectively
 from ..operators.advice import INDEFINITE
 from ..options import MATRIX_FREE_PCS, is_given
-from . import direct, matrices, preconditioners
+from . import direct, matrices, preconditioners, two_level
 
 # An indefinite matrix, as of Helmholtz' equation, and methods that its levels mislead.
 _REASON = PETSc.KSP.ConvergedReason
@@ -20,7 +20,7 @@ def changes_course(problem, snes: PETSc.SNES) -> bool:
     """Return True if the linear solver failed and the next solve uses another one: LU for a small problem, else a
     method for indefinite matrices. Collective."""
     indefinite = preconditioners.met_indefinite(problem, snes)
-    if indefinite and takes_factors(problem, snes):
+    if indefinite and (takes_factors(problem, snes) or two_level.takes_factors(problem, False)):
         return True
     return _take(problem, snes) or indefinite or takes_factors(problem, snes)
 

@@ -181,7 +181,7 @@ def met_indefinite(problem, snes: PETSc.SNES) -> bool:
     gave_up = ksp.getConvergedReason() in INDEFINITE or _stalled(ksp)
     met = problem.symmetric and not chosen and methods.has_taken(ksp, "cg") and gave_up
     if met:
-        problem.symmetric = False
+        problem.symmetric, problem.indefinite = False, ksp.getConvergedReason() in INDEFINITE
     return bool(met)
 
 

@@ -90,6 +90,7 @@ class Problem(Restartable, Evaluated):
         self.watch = following.Watch(self)
         self.told: set[str] = set()  # what the user was warned of
         self.symmetric = None  # whether the matrix is, and definite, with the present data: see preconditioners
+        self.indefinite = False  # whether conjugate gradients have found the matrix so
         self.eigenvalues = None  # smallest and largest, as -sipg_check_coercivity estimates them
         self.derivative = matrices.derivative(self)  # of its physics
         self.pmat = chosen_pmat(self.options, physics, self.derivative)

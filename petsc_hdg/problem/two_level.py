@@ -15,12 +15,13 @@ from ..krylov.level_bounds import LevelBounds
 from ..mesh.petsc_c import set_passive_dm
 from ..operators import ConformingSubspace
 from ..operators.cell_blocks import CellBlocks
-from ..options import any_given, defaults_in_database
+from ..options import any_given, defaults_in_database, is_given
 from . import direct, methods
 from .coarse_solvers import CoarseSolvers, on_device
 from .null_space import set_near_nullspace
 
-STEPS = 3  # of a smoother
+STEPS, WAVE_STEPS = 3, 5  # of a smoother, and of one of an indefinite matrix
+RESTART = 200  # iterations of FGMRES that are kept for an indefinite matrix
 # Aggregates of neighbours only, and no weak couplings in them: one cycle is then nearly an exact solve.
 COARSE = {
     "pc_gamg_coarse_eq_limit": str(direct.FEW),
@@ -59,6 +60,14 @@ def is_diffusive(problem, symmetric: bool) -> bool:
     return symmetric or problem.derivative == "diffusive" or (problem.derivative == "symmetric" and not asked)
 
 
+def takes_factors(problem, symmetric: bool) -> bool:
+    """Whether LU solves the coarse level: of an indefinite matrix, as of Helmholtz' equation, whose waves aggregates do
+    not follow, up to a size."""
+    calls = problem.callbacks
+    levels = problem.indefinite and not symmetric and calls.conforming is not None
+    return bool(levels and calls.conforming.mat.getSize()[0] <= direct.MOST_OF_SADDLES)
+
+
 def krylov(problem, symmetric: bool) -> str:
     """The Krylov method: the smoother of nonsymmetric matrices is GMRES, so that the one outside must be flexible."""
     return "cg" if symmetric else "gmres" if is_diffusive(problem, symmetric) and problem.is_condensed else "fgmres"
@@ -68,6 +77,7 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     """Give a KSP, before the user's options, the Krylov method and both levels. Collective."""
     conforming, pc = problem.callbacks.conforming, ksp.getPC()
     methods.take(problem, ksp, krylov(problem, symmetric))
+    _set_restart(problem, ksp, symmetric)
     pc.setType("mg")
     pc.setMGLevels(2)
     pc.setMGInterpolation(1, conforming.interpolation)
@@ -87,9 +97,17 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     conforming.solvers.add(coarse)
 
 
+def _set_restart(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
+    if takes_factors(problem, symmetric) and not is_given(problem.prefix, "ksp_gmres_restart"):
+        ksp.setGMRESRestart(RESTART)
+
+
 def _set_coarse_solver(problem, pc: PETSc.PC, mat: PETSc.Mat, symmetric: bool) -> None:
-    """A direct solver of small matrices; else multigrid, on the device where its smoothers suit the matrix and no
+    """A direct solver of small matrices and of indefinite ones; else multigrid, on the device where its smoothers suit the matrix and no
     option of GAMG is given."""
+    if takes_factors(problem, symmetric):
+        direct.set_factors(pc, problem.options.deterministic)
+        return
     tuned = any_given(pc.getOptionsPrefix() or "", "pc_gamg_")
     there = on_device(problem, mat) and is_diffusive(problem, symmetric) and not tuned
     direct.set_type_or(problem, pc, mat, "python" if there else "gamg")
@@ -102,7 +120,7 @@ def set_smoother(problem, smoother: PETSc.KSP, symmetric: bool) -> None:
     diffusive = is_diffusive(problem, symmetric)
     if problem.callbacks.conforming is not None:
         problem.callbacks.conforming.is_symmetric = diffusive
-    smoother.setTolerances(max_it=STEPS)
+    smoother.setTolerances(max_it=WAVE_STEPS if takes_factors(problem, symmetric) else STEPS)
     smoother.setType("chebyshev" if diffusive else "gmres")
     blocks = _blocks(problem, symmetric)
     smoother.getPC().setType("python" if blocks else "jacobi")
@@ -134,6 +152,7 @@ def change(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     """Follow constants that have made the matrix (un)symmetric, unless the user chose otherwise. Collective."""
     pc = ksp.getPC()
     methods.change(problem, ksp, krylov(problem, symmetric))
+    _set_restart(problem, ksp, symmetric)
     if pc.getType() == "mg":
         set_smoother(problem, pc.getMGSmoother(1), symmetric)
         pc.getMGSmoother(1).setFromOptions()

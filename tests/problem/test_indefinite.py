@@ -39,6 +39,25 @@ def test_defaults_solve_it_where_it_is_large(backend, monkeypatch):
     assert np.abs((again - u).getArray()).max() < 1e-4 * np.abs(u.getArray()).max()
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("backend, most", [("hdg_gpu", 35), ("sipg_gpu", 25)])
+def test_short_waves_have_a_factored_coarse_level(backend, most, monkeypatch):
+    """22 points a wave, k = 20 and 40: by aggregates on the coarse level there is no solution in 1000 iterations."""
+    monkeypatch.setattr(direct, "MOST", 100)
+    for faces, wave in ((36, 20.26), (70, 40.52)):
+        physics = fe.Physics(
+            {"u": 1},
+            f0=f"f0[0] = -x[0]*x[1] - {wave * wave} * u[0];",
+            f1="for (d = 0; d < dim; ++d) f1[d] = u_x[d];",
+            boundary=[fe.Dirichlet("boundary", 0.0)],
+        )
+        problem = fe.Problem(fe.Mesh.box((faces, faces), simplex=False), physics, backend=backend, degree=2)
+        problem.solve()
+        pc = problem.snes.getKSP().getPC()
+        assert pc.getMGCoarseSolve().getPC().getType() in ("lu", "redundant") and not problem.direct
+        assert problem.linear_iterations <= most
+
+
 def test_a_method_that_the_user_chose_is_kept():
     with petsc_options(ksp_type="cg"):
         problem = fe.Problem(fe.Mesh.box((8, 8), simplex=False), helmholtz(WAVE), degree=3)
