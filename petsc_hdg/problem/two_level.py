@@ -103,8 +103,8 @@ def _set_restart(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
 
 
 def _set_coarse_solver(problem, pc: PETSc.PC, mat: PETSc.Mat, symmetric: bool) -> None:
-    """A direct solver of small matrices and of indefinite ones; else multigrid, on the device where its smoothers suit the matrix and no
-    option of GAMG is given."""
+    """A direct solver of small matrices and of indefinite ones; else multigrid, on the device where its smoothers suit
+    the matrix and no option of GAMG is given."""
     if takes_factors(problem, symmetric):
         direct.set_factors(pc, problem.options.deterministic)
         return
