@@ -14,13 +14,18 @@ from . import convection, locking, methods, waves
 
 FEW = 300  # unknowns up to which a direct solver is the default
 MOST = 20_000  # unknowns up to which one takes the place of iterations
+# The same in the plane, times the unknowns per cell: by MUMPS, whose dense fronts are fast, and by PETSc's LU.
+IN_PLANE, IN_PLANE_BY_PETSC = 2_000_000, 600_000
+LEAST_WIDTH = 10  # unknowns per cell that count there at least
+COPIES = 8  # ranks that may have factors of that size each
 MOST_OF_SADDLES = 50_000  # the same of saddle points, which default iterations do not solve
-PATIENCE = 50  # iterations of a default solver up to there, where LU costs as much as 30 or fewer
-IN_NEWTON = 300  # the same of large nonlinear ones
+PATIENCE = 50  # iterations of a default solver up to there, where LU costs about as much
+IN_NEWTON = 300  # the same of nonlinear problems without LU, and of GPUs above MOST
 EVERY_STEP = 1_000_000  # linear solves that may stop without a solution
 NAMED = ("ksp_type", "pc_type", "ksp_max_it")  # options by which users choose their solver
 # A zero pivot of a singular matrix, as of a pressure up to constants, is left out or moved; iterations mend the rest.
 SINGULAR = {"mat_mumps_icntl_24": "1", "redundant_pc_factor_shift_type": "inblocks"}
+OF_EACH_RANK = {"redundant_pc_factor_mat_solver_type": "mumps", "redundant_mat_mumps_icntl_24": "1"}
 _REASON = PETSc.KSP.ConvergedReason
 
 
@@ -43,15 +48,38 @@ def set_type(problem, pc: PETSc.PC) -> None:
         set_factors(pc)
 
 
-def set_factors(pc: PETSc.PC, deterministic: bool = False) -> None:
-    """LU: PETSc's on one rank; on several MUMPS', or on each rank where PETSc lacks it or sums are to be the same."""
+def set_factors(pc: PETSc.PC, deterministic: bool = False, rows: int = 0) -> None:
+    """LU: on one rank PETSc's, or MUMPS' of more than MOST rows; on several MUMPS', or one on each rank where PETSc
+    lacks it or sums are to be the same."""
     pc.setType("lu")
-    if pc.comm.size == 1:
+    if pc.comm.size == 1 and rows > MOST and _has_mumps():
+        pc.setFactorSolverType("mumps")
+    elif pc.comm.size == 1:
         pc.setFactorShift(PETSc.Mat.FactorShiftType.INBLOCKS)
-    elif PETSc.Sys.hasExternalPackage("mumps") and not deterministic:
+    elif _has_mumps() and not deterministic:
         pc.setFactorSolverType("mumps")
     else:
         pc.setType("redundant")
+
+
+def _has_mumps() -> bool:
+    return PETSc.Sys.hasExternalPackage("mumps")
+
+
+def most_of_failures(problem) -> int:
+    """Unknowns up to which LU takes the place of iterations that fail: more in the plane, where factors have about
+    n log n entries, and fewer of large cells, whose unknowns all see each other. In space factors have n^(4/3). Many
+    ranks have many copies of the factors."""
+    if problem.mesh.dim > 2:
+        return MOST
+    width = max(LEAST_WIDTH, problem.num_unknowns / problem.mesh.num_cells_all)
+    work = IN_PLANE if _has_mumps() else IN_PLANE_BY_PETSC
+    return max(MOST, int(work / width * min(1.0, COPIES / problem.comm.size)))
+
+
+def patience(problem) -> int:
+    """Iterations before LU: more of larger problems on GPUs, where LU on the host costs as much as hundreds."""
+    return IN_NEWTON if problem.device.is_gpu and problem.num_unknowns > MOST else PATIENCE
 
 
 def is_open(problem, most: int | None = None) -> bool:
@@ -86,18 +114,18 @@ def is_default(problem, ksp: PETSc.KSP) -> bool:
 def may_change(problem, ksp: PETSc.KSP) -> bool:
     """Whether LU may take the place of a KSP: of a small problem, by default, with no shorter patience of the user's,
     and not LU yet."""
-    waits = ksp.getTolerances()[3] >= PATIENCE
-    return waits and not problem.direct and is_open(problem) and is_default(problem, ksp)
+    waits = ksp.getTolerances()[3] >= patience(problem)
+    return waits and not problem.direct and is_open(problem, most_of_failures(problem)) and is_default(problem, ksp)
 
 
 @contextmanager
 def impatient(problem, snes: PETSc.SNES):
-    """A block in which default solvers of a small problem stop after PATIENCE iterations, where LU goes on, and those
-    of Newton's method after IN_NEWTON, from where it takes their step, or a part of it."""
+    """A block in which default solvers of a small problem lose patience where LU goes on, and those of Newton's method
+    after IN_NEWTON, from where it takes their step, or a part of it."""
     ksp, failures = snes.getKSP(), snes.getMaxKSPFailures()
     most = ksp.getTolerances()[3]
     if may_change(problem, ksp):
-        ksp.setTolerances(max_it=min(most, PATIENCE))
+        ksp.setTolerances(max_it=min(most, patience(problem)))
     elif not (problem.physics.is_linear or problem.operator.follows_solution or is_given(problem.prefix, "ksp_max_it")):
         ksp.setTolerances(max_it=min(most, IN_NEWTON))
         snes.setMaxKSPFailures(max(failures, EVERY_STEP))
@@ -131,7 +159,7 @@ def take(problem, ksp: PETSc.KSP, reason: str) -> None:
     calls.assemble(calls.assembled)
     ksp.setType("fgmres")  # by the residual itself, which pivots that were moved leave large
     pc.reset()
-    set_factors(pc, problem.options.deterministic)
+    set_factors(pc, problem.options.deterministic, problem.num_unknowns)
     problem.default_pc = pc.getType()
     if problem.options.view:
         PETSc.Sys.Print("\n".join(view(problem)), comm=problem.dm.comm)
@@ -139,7 +167,8 @@ def take(problem, ksp: PETSc.KSP, reason: str) -> None:
 
 def setting_up(problem):
     """Context manager: options of packages that factor matrices."""
-    return defaults_in_database(problem.prefix, SINGULAR, unless="pc_type")
+    wanted = SINGULAR | OF_EACH_RANK if problem.num_unknowns > MOST and _has_mumps() else SINGULAR
+    return defaults_in_database(problem.prefix, wanted, unless="pc_type")
 
 
 def view(problem) -> list[str]:

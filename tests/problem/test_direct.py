@@ -46,6 +46,9 @@ def test_ranks_agree(mpirun):
         alone = numbers(make(PETSc.COMM_SELF))
         assert found[name]["direct"] and found[name]["left"] < 1e-8
         assert found[name]["energy"] == pytest.approx(alone["energy"], rel=1e-7)
+    large = found["large rubber"]
+    assert "in 50 iterations" in large["direct"] and abs(large["its"] - found["rubber"]["its"]) <= 2
+    assert large["left"] < 1e-8 and large["energy"] == pytest.approx(found["rubber"]["energy"], rel=1e-7)
 
 
 @pytest.mark.full
@@ -70,6 +73,24 @@ def test_large_problems_are_not_factored(monkeypatch):
     monkeypatch.setattr(direct, "MOST_OF_SADDLES", 100)
     problem = CASES["open"](PETSc.COMM_SELF)
     assert problem.snes.getKSP().getPC().getType() == "fieldsplit" and not problem.direct
+
+
+def test_larger_ones_are_factored_in_the_plane(monkeypatch):
+    """By MUMPS where PETSc has it; not in space, not of cells with many unknowns, and later on a GPU."""
+    monkeypatch.setattr(direct, "MOST", 100)
+    problem = CASES["rubber"](PETSc.COMM_SELF)
+    found, solver = numbers(problem), problem.snes.getKSP().getPC().getFactorSolverType()
+    assert "in 50 iterations" in found["direct"] and found["its"] <= 53 and found["left"] < 1e-8
+    assert solver == ("mumps" if PETSc.Sys.hasExternalPackage("mumps") else "petsc")
+    most = direct.most_of_failures(problem)
+    assert most > problem.num_unknowns
+    cubes = fe.Problem(fe.Mesh.box((2, 2, 2), comm=PETSc.COMM_SELF), helmholtz(20.0), degree=2)
+    assert direct.most_of_failures(cubes) == direct.MOST
+    dense = fe.Problem(problem.mesh, problem.physics, degree=4, backend="sipg_gpu")
+    assert direct.MOST < direct.most_of_failures(dense) < most
+    assert direct.patience(problem) == direct.PATIENCE
+    monkeypatch.setattr(problem.device, "is_gpu", True)
+    assert direct.patience(problem) == direct.IN_NEWTON
 
 
 @pytest.mark.full
