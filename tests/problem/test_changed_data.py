@@ -37,7 +37,7 @@ def test_a_null_space_goes_with_the_data_that_gave_it(backend):
 
 def test_a_null_space_of_the_users_own_stays(monkeypatch):
     """Also where it is none of the matrix, which spoils the solution of iterations."""
-    monkeypatch.setattr(direct, "MOST", 100)
+    monkeypatch.setattr(direct, "most_of_failures", lambda problem: 100)
     mesh = fe.Mesh.box((20, 20), comm=PETSc.COMM_SELF)
     problem = fe.Problem(mesh, solved_or_fixed(), Options(degree=1, check_kernels=False))
     problem.solve()

@@ -151,7 +151,7 @@ def test_elasticity(poisson, most):
 @pytest.mark.parametrize("cell", ["triangle", "quadrilateral"])
 def test_an_indefinite_matrix_is_assembled(cell, monkeypatch):
     """Of Helmholtz' equation, as soon as conjugate gradients find out; other data go on so. Without any LU."""
-    monkeypatch.setattr(direct, "MOST", 100)
+    monkeypatch.setattr(direct, "most_of_failures", lambda problem: 100)
     monkeypatch.setattr(direct, "MOST_OF_SADDLES", 1)
     problem = made(PHYSICS["Helmholtz"][0], cell)
     assert problem.pmat == "conforming"
