@@ -20,9 +20,7 @@ def changes_course(problem, snes: PETSc.SNES) -> bool:
     """Return True if the linear solver failed and the next solve uses another one: LU for a small problem, else a
     method for indefinite matrices. Collective."""
     indefinite = preconditioners.met_indefinite(problem, snes)
-    if indefinite and two_level.takes_factors(problem, False) and problem.num_unknowns > direct.MOST:
-        return True
-    if indefinite and takes_factors(problem, snes):
+    if indefinite and (two_level.takes_factors(problem, False) or takes_factors(problem, snes)):
         return True
     return _take(problem, snes) or indefinite or takes_factors(problem, snes)
 
