@@ -61,8 +61,8 @@ def is_diffusive(problem, symmetric: bool) -> bool:
 
 
 def takes_factors(problem, symmetric: bool) -> bool:
-    """Whether LU solves the coarse level: of a large indefinite matrix, as of Helmholtz' equation, whose waves aggregates
-    do not follow, up to a size."""
+    """Whether LU solves the coarse level: of a large indefinite matrix, as of Helmholtz' equation, whose waves
+    aggregates do not follow, up to a size."""
     calls = problem.callbacks
     is_large = problem.num_unknowns > direct.MOST
     levels = is_large and problem.indefinite and not symmetric and calls.conforming is not None
