@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 
@@ -39,6 +39,12 @@ class VecAccess:
     def read(self, vec):
         """Context manager: buffer with the values of `vec`, not to be written."""
         return self._access(vec, load=True, store=False)
+
+    @contextmanager
+    def read_state(self, state, rate=None):
+        """Context manager: buffers with the values of a state and of its time derivative, None without one."""
+        with self.read(state) as u, nullcontext() if rate is None else self.read(rate) as u_t:
+            yield u, u_t
 
     def write(self, vec):
         """Context manager: buffer whose values become those of `vec`; every value must be written."""

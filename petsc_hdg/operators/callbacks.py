@@ -135,20 +135,16 @@ class Callbacks:
     def _residual(self, t, x, x_t, f) -> None:
         self._require(x, x_t, f)
         with self.events["Residual"], self.operator.arrays.callback("residual"):
-            with (
-                self.access.read(x) as u,
-                self.access.read(x if x_t is None else x_t) as u_t,
-                self.access.write(f) as out,
-            ):
-                self.operator.residual(u, out, t, None if x_t is None else u_t)
+            with self.access.read_state(x, x_t) as (u, u_t), self.access.write(f) as out:
+                self.operator.residual(u, out, t, u_t)
             PETSc.Log.logFlops(self.operator.flops)
 
     def _linearize(self, t, x, x_t, shift, jacobian, preconditioner) -> None:
         self._known = None
         self._require(x, x_t)
         with self.events["Jacobian"], self.operator.arrays.callback("linearize"):
-            with self.access.read(x) as u, self.access.read(x if x_t is None else x_t) as u_t:
-                self.operator.linearize(u, t, None if x_t is None else u_t, shift)
+            with self.access.read_state(x, x_t) as (u, u_t):
+                self.operator.linearize(u, t, u_t, shift)
             if self.assembled is not None:
                 self.assembled.update(shift)
         for mat in self.matrices:

@@ -70,8 +70,8 @@ class ConformingSubspace:
     def update_at(self, state, t: float = 0.0, rate=None, shift: float = 0.0) -> None:
         """Fill the matrix at a state of the subspace (PETSc vectors). Collective."""
         self.update_data()
-        with self.access.read(state) as x, self.access.read(state if rate is None else rate) as x_t:
-            self.operator.linearize(x, t, None if rate is None else x_t, shift)
+        with self.access.read_state(state, rate) as (x, x_t):
+            self.operator.linearize(x, t, x_t, shift)
         self.matrix.update()
         self.mat.setOption(PETSc.Mat.Option.SYMMETRIC, self.is_symmetric)  # GAMG then transposes no graphs
 

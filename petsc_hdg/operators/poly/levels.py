@@ -61,7 +61,7 @@ class AgglomerateLevels:
     def update(self, u, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
         """Fill the matrices at a state of the finest level (PETSc vectors). Collective."""
         self._update_data()
-        with self.access.read(u) as x, self.access.read(u if u_t is None else u_t) as x_t:
+        with self.access.read_state(u, u_t) as (x, x_t):
             states = self._on_cells(x)
             rates = [None] * len(states) if u_t is None else self._on_cells(x_t)
         for operator, matrix, state, rate in zip(self.operators, self.matrices, states, rates, strict=True):
