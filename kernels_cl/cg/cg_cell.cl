@@ -3,7 +3,7 @@
 //
 // Phases, for each cell: load coefficients and geometry; at each quadrature point evaluate the fields, call the physics,
 // add to the element vector; write it.
-// needs: NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME BASIS GRAD GEO GEO_GRAD WEIGHTS
+// needs: ROLE ALONG POINT_TERMS NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME BASIS GRAD GEO GEO_GRAD WEIGHTS
 //
 // Arrays
 //   out [NDOF, stride]  element vector, cell fastest, or [cell, NDOF] after gather_cells.clh
@@ -15,7 +15,7 @@
 #define UT_E(i) ut_e[i]
 #define DU_E(i) du_e[i]
 
-__kernel void cg_residual(CG_ARGUMENTS, __global real *out)
+__kernel void ROLE(cg)(CG_ARGUMENTS, __global real *out)
 {
   const int cell = get_global_id(0);
   if (cell >= num_cells) return;
@@ -24,35 +24,10 @@ __kernel void cg_residual(CG_ARGUMENTS, __global real *out)
   real u_e[NDOF], r_e[NDOF];
   for (int i = 0; i < NDOF; ++i) u_e[i] = CG_U(cell, i);
   for (int i = 0; i < NDOF; ++i) r_e[i] = 0;
-#if TIME
-  real ut_e[NDOF];
-  for (int i = 0; i < NDOF; ++i) ut_e[i] = CG_UT(cell, i);
-#endif
-  Geometry g;
-  geometry_load(&g, nodes, cell_nodes, stored_geometry, stride, cell);
-  for (int q = 0; q < NQ; ++q) {
-    TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;
-    real f0[NC], f1[NC * DIM];
-    geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
-    CG_STATE(U_E, UT_E)
-    pw_residual(u, u_t, u_x, a, a_x, t, x, constants, f0, f1);
-    point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
-    for (int i = 0; i < NDOF; ++i) r_e[i] += cg_test(i, basis, grad, f0, f1);
-  }
-  for (int i = 0; i < NDOF; ++i) out[ELEMENT_ENTRY(i, cell)] = r_e[i];
-}
-
-// Action of the Jacobian at u on du.
-__kernel void cg_action(CG_ARGUMENTS, __global real *out)
-{
-  const int cell = get_global_id(0);
-  if (cell >= num_cells) return;
-  POINT_LOAD_CONSTANTS
-  POINT_LOAD_AUX(cell)
-  real u_e[NDOF], du_e[NDOF], r_e[NDOF];
-  for (int i = 0; i < NDOF; ++i) u_e[i] = CG_U(cell, i);
+#if ALONG
+  real du_e[NDOF];
   for (int i = 0; i < NDOF; ++i) du_e[i] = CG_DU(cell, i);
-  for (int i = 0; i < NDOF; ++i) r_e[i] = 0;
+#endif
 #if TIME
   real ut_e[NDOF];
   for (int i = 0; i < NDOF; ++i) ut_e[i] = CG_UT(cell, i);
@@ -64,8 +39,10 @@ __kernel void cg_action(CG_ARGUMENTS, __global real *out)
     real f0[NC], f1[NC * DIM];
     geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
     CG_STATE(U_E, UT_E)
+#if ALONG
     CG_DIRECTION(DU_E)
-    pw_jacobian(u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, constants, f0, f1);
+#endif
+    POINT_TERMS
     point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
     for (int i = 0; i < NDOF; ++i) r_e[i] += cg_test(i, basis, grad, f0, f1);
   }

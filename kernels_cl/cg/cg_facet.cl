@@ -1,11 +1,11 @@
-// Boundary integrals of continuous Galerkin: natural (Neumann, Robin) conditions, one thread a facet, or a facet's column.
+// Boundary integrals of continuous Galerkin: natural (Neumann, Robin) conditions, one thread a facet.
 // After cg_facet.clh.
-// needs: NDOF NC DIM NQF
+// needs: ROLE ALONG BOUNDARY_TERMS NDOF NC DIM NQF
 //
 // Arrays
-//   out  from `first` on: [NDOF, facet_stride] vectors and diagonals, [NDOF, NDOF, facet_stride] matrices; facet fastest
+//   out  from `first` on: [NDOF, facet_stride], facet fastest
 
-__kernel void cg_facet_residual(FACET_ARGUMENTS)
+__kernel void ROLE(cg_facet)(FACET_ARGUMENTS)
 {
   const int facet = get_global_id(0);
   if (facet >= num_cells) return;
@@ -15,62 +15,12 @@ __kernel void cg_facet_residual(FACET_ARGUMENTS)
   for (int q = 0; q < NQF; ++q) {
     FACET_POINT
     real f0[NC], f1[NC * DIM];
-    pw_boundary(condition, u, u_t, u_x, a, a_x, t, x, n, constants, f0, f1);
-    point_pull_back(&g, weight, f0, f1);
-    for (int i = 0; i < NDOF; ++i) r_e[i] += cg_test(i, basis, grad, f0, f1);
-  }
-  for (int i = 0; i < NDOF; ++i) out[first + i * facet_stride + facet] = r_e[i];
-}
-
-__kernel void cg_facet_action(FACET_ARGUMENTS)
-{
-  const int facet = get_global_id(0);
-  if (facet >= num_cells) return;
-  FACET_LOAD(facet)
-  real r_e[NDOF];
-  for (int i = 0; i < NDOF; ++i) r_e[i] = 0;
-  for (int q = 0; q < NQF; ++q) {
-    FACET_POINT
-    real f0[NC], f1[NC * DIM];
+#if ALONG
     CG_DIRECTION(DU_E)
-    pw_boundary_jacobian(condition, u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, n, constants, f0, f1);
+#endif
+    BOUNDARY_TERMS
     point_pull_back(&g, weight, f0, f1);
     for (int i = 0; i < NDOF; ++i) r_e[i] += cg_test(i, basis, grad, f0, f1);
   }
   for (int i = 0; i < NDOF; ++i) out[first + i * facet_stride + facet] = r_e[i];
-}
-
-__kernel void cg_facet_matrix(FACET_ARGUMENTS)
-{
-  const int facet = get_global_id(0) % facet_stride, j = get_global_id(0) / facet_stride;
-  if (facet >= num_cells || j >= NDOF) return;
-  FACET_LOAD(facet)
-  real column[NDOF];
-  for (int i = 0; i < NDOF; ++i) column[i] = 0;
-  for (int q = 0; q < NQF; ++q) {
-    FACET_POINT
-    real f0[NC], f1[NC * DIM];
-    CG_TRIAL(j)
-    pw_boundary_jacobian(condition, u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, n, constants, f0, f1);
-    point_pull_back(&g, weight, f0, f1);
-    for (int i = 0; i < NDOF; ++i) column[i] += cg_test(i, basis, grad, f0, f1);
-  }
-  for (int i = 0; i < NDOF; ++i) out[first + ((size_t)i * NDOF + j) * facet_stride + facet] = column[i];
-}
-
-__kernel void cg_facet_diagonal(FACET_ARGUMENTS)
-{
-  const int facet = get_global_id(0) % facet_stride, j = get_global_id(0) / facet_stride;
-  if (facet >= num_cells || j >= NDOF) return;
-  FACET_LOAD(facet)
-  real sum = 0;
-  for (int q = 0; q < NQF; ++q) {
-    FACET_POINT
-    real f0[NC], f1[NC * DIM];
-    CG_TRIAL(j)
-    pw_boundary_jacobian(condition, u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, n, constants, f0, f1);
-    point_pull_back(&g, weight, f0, f1);
-    sum += cg_test(j, basis, grad, f0, f1);
-  }
-  out[first + j * facet_stride + facet] = sum;
 }

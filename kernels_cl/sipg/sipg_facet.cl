@@ -1,11 +1,11 @@
 // Fluxes of interior penalty, the plain version: one thread a cell goes around the cell's facets and adds to what the volume
 // kernels wrote. An interior facet is done from both sides, so no sums cross threads. After sipg_facet.clh.
-// needs: NDOF NFACETS NQF
+// needs: ROLE FACET_TERMS NDOF NFACETS NQF
 //
 // Arrays
 //   out       [NDOF, stride] vectors, which are added to. Cell fastest.
 
-__kernel void sipg_facet_residual(SIPG_FACET_ARGUMENTS)
+__kernel void ROLE(sipg_facet)(SIPG_FACET_ARGUMENTS)
 {
   const int cell = get_global_id(0);
   if (cell >= num_cells) return;
@@ -17,26 +17,7 @@ __kernel void sipg_facet_residual(SIPG_FACET_ARGUMENTS)
     if (behind == -1) continue;
     for (int q = 0; q < NQF; ++q) {
       SIPG_POINT
-      SIPG_FLUXES
-      for (int i = 0; i < NDOF; ++i) r_e[i] += SIPG_TEST(i);
-    }
-  }
-  for (int i = 0; i < NDOF; ++i) out[i * stride + cell] += r_e[i];
-}
-
-__kernel void sipg_facet_action(SIPG_FACET_ARGUMENTS)
-{
-  const int cell = get_global_id(0);
-  if (cell >= num_cells) return;
-  SIPG_CELL
-  real r_e[NDOF];
-  for (int i = 0; i < NDOF; ++i) r_e[i] = 0;
-  for (int f = 0; f < NFACETS; ++f) {
-    SIPG_BEHIND
-    if (behind == -1) continue;
-    for (int q = 0; q < NQF; ++q) {
-      SIPG_POINT
-      SIPG_FLUXES_JACOBIAN(DU_OWN, DU_OTHER)
+      FACET_TERMS
       for (int i = 0; i < NDOF; ++i) r_e[i] += SIPG_TEST(i);
     }
   }

@@ -111,6 +111,11 @@ class KernelSpec:
             )
 
 
+def in_roles(file: str, *roles: str) -> tuple[str, ...]:
+    """Sources that lay a kernel file once for each role: "residual", "action" or "transposed"."""
+    return tuple(source for role in roles for source in (f"role_{role}.clh", file))
+
+
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -40,7 +40,7 @@ def cell_integral_spec(disc, objective: Objective) -> KernelSpec:
     if objective.on_boundary:
         tables = disc.facet_tables(*facet_quadrature(disc.mesh.cell, disc.quadrature_degree + EXTRA_DEGREE))
         name, own = "cg_boundary_integral", {"NOBJ": objective.components, "TIME": 0}  # no u_t is read
-        return replace(disc.facet_spec(name, f"{name}.cl", tables, **own), physics=objective.text)
+        return replace(disc.facet_spec(name, (f"{name}.cl",), tables, **own), physics=objective.text)
     rule = error_rule(disc)
     macros = _macros("cg_integral", objective.components, rule, objective.reads_auxiliary)
     return replace(_of_cells(disc, macros, rule), physics=objective.text)

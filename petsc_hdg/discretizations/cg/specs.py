@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...codegen import KernelSpec
+from ...codegen import KernelSpec, in_roles
 from ...errors import OptionError
 from ...options import VARIANTS
 from ...reference import facet_quadrature, tabulate
@@ -106,7 +106,7 @@ class CGSpecs:
         if self.mesh.cell == "hexahedron":  # quadrilaterals have fewer operations by lines, and take 5 % longer
             tables["PHI1"], points = line_rule(self).points[:, 0], "cg_patch_lines.clh"
             macros |= {"NQ1": len(tables["PHI1"]), "UNROLL": UNROLL}
-        sources = (*self._sources(points), "cg_patch.cl")
+        sources = self._sources(points, "cg_patch.cl")
         whats = ("residual", "action")
         names = {f"cg_patch_{what}": self.patch_bytes(what) for what in whats}
         return {n: self._spec(n, sources, macros, tables, threads, local) for n, local in names.items()}
@@ -196,10 +196,10 @@ class CGSpecs:
         """Kernel file by which degrees of freedom of cells are read from vectors."""
         return "gather_cells.clh" if self.cell_by_cell else "gather_tvector.clh"
 
-    def _sources(self, file: str, stored: bool = False, evector: bool = False) -> tuple[str, ...]:
+    def _sources(self, *files: str, stored: bool = False, evector: bool = False) -> tuple[str, ...]:
         geometry = "geometry_stored.clh" if stored else "geometry_nodes.clh"
         gather = "gather_evector.clh" if evector else self.gather_file
-        return ("geometry.clh", geometry, "point.clh", gather, "cg_point.clh", file)
+        return ("geometry.clh", geometry, "point.clh", gather, "cg_point.clh", *files)
 
     def element_specs(self, stored: bool = False, evector: bool = False) -> dict[str, KernelSpec]:
         """Specs of `cg_residual` and `cg_action`; stored geometry and element vectors as in the paper, by choice."""
@@ -215,7 +215,9 @@ class CGSpecs:
             macros |= {"THREADS": shape.threads, "CELLS": shape.cells, "BATCHES": self.options.num_batches}
             local = dict.fromkeys(local, shape.local_bytes)
             size = shape.threads
-        sources = self._sources(f"cg_{variant}.cl", stored, evector)
+        files = ("cg_transpose.clh",) if variant == "transpose" else ()
+        files += in_roles(f"cg_{variant}.cl", "residual", "action")
+        sources = self._sources(*files, stored=stored, evector=evector)
         return {name: self._spec(name, sources, macros, tables, size, local[name]) for name in local}
 
     def element_shapes(self) -> dict[str, list[KernelSpec]]:
@@ -261,33 +263,32 @@ class CGSpecs:
         tables = self.facet_tables(*self.facet_rules)
         names = [f"cg_facet_{what}" for what in ("residual", "action", "matrix", "diagonal")]
         used = {"F0": 1, "F1": int(self.physics.has_boundary_f1)}
-        return {n: self.facet_spec(n, "cg_facet.cl", tables, **used) for n in names}
+        sources = (*in_roles("cg_facet.cl", "residual", "action"), "cg_facet_matrix.cl")
+        return {n: self.facet_spec(n, sources, tables, **used) for n in names}
 
     def transposed_specs(self) -> dict[str, KernelSpec]:
         """Specs of the transposed Jacobian's action: `cg_transposed` of cells, and `cg_facet_transposed`."""
         found = {"cg_transposed": self._transposed_cells()}
         if self.physics.natural:
-            tables, name = self.facet_tables(*self.facet_rules), "cg_facet_transposed"
-            found[name] = self.facet_spec(name, f"{name}.cl", tables, F0=1, F1=1)
+            tables = self.facet_tables(*self.facet_rules)
+            sources = ("transposed_point.clh", *in_roles("cg_facet.cl", "transposed"))
+            found["cg_facet_transposed"] = self.facet_spec("cg_facet_transposed", sources, tables, F0=1, F1=1)
         return found
 
     def _transposed_cells(self) -> KernelSpec:
-        macros = {**self._macros(), "NQ": self.quadrature.num_points, "F0": 1, "F1": 1, "cg_action": "cg_transposed"}
-        *shared, file = self._sources("cg_cell.cl")
-        sources, tables = (*shared, "transposed_point.clh", file), self._cell_tables(self.quadrature)
-        return self._spec("cg_transposed", sources, macros, tables, 64 if self.limits.is_gpu else 16)
+        macros = {**self._macros(), "NQ": self.quadrature.num_points, "F0": 1, "F1": 1}
+        sources = self._sources("transposed_point.clh", *in_roles("cg_cell.cl", "transposed"))
+        tables, size = self._cell_tables(self.quadrature), 64 if self.limits.is_gpu else 16
+        return self._spec("cg_transposed", sources, macros, tables, size)
 
     def flux_spec(self) -> KernelSpec:
         """Spec of `cg_flux`."""
-        return self.facet_spec("cg_flux", "cg_flux.cl", self.facet_tables(*self.facet_rules), F0=1, F1=1)
+        return self.facet_spec("cg_flux", ("cg_flux.cl",), self.facet_tables(*self.facet_rules), F0=1, F1=1)
 
-    def facet_spec(self, name: str, file: str, tables: dict, **macros) -> KernelSpec:
+    def facet_spec(self, name: str, files: tuple[str, ...], tables: dict, **macros) -> KernelSpec:
         """Spec of a kernel of facets from the tables of `facet_tables`, with macros of its own."""
         macros = {**self._macros(), "NQF": tables["FACET_WEIGHTS"].shape[1], **macros}
-        sources = (*self._sources("facet_normal.clh"), "cg_facet.clh", file)
-        if name == "cg_facet_transposed":
-            sources = (*sources[:-1], "transposed_point.clh", file)
-        return self._spec(name, sources, macros, tables, 32)
+        return self._spec(name, self._sources("facet_normal.clh", "cg_facet.clh", *files), macros, tables, 32)
 
     def essential_spec(self, name: str = "essential_values") -> KernelSpec:
         """Spec of `essential_values` or `essential_rates`."""

@@ -68,7 +68,7 @@ class MatrixSpecs:
             "STATE": fine.flux_macros["STATE"],
             **{k: int(v) for k, v in flags.items()},
         }
-        sources = (*fine._sources("poly_items.clh"), "poly_basis.clh", "poly_volume_state.clh", "poly_volume_point.clh")
+        sources = fine._sources("poly_items.clh", "poly_basis.clh", "poly_volume_state.clh", "poly_volume_point.clh")
         tables, load = fine._cell_tables(fine.quadrature), (load[0], load[1] * points)
         return self._spec("volume", sources, macros, tables, degree, self.volume_slots, atomic, load)
 

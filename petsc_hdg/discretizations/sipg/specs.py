@@ -6,15 +6,15 @@ from functools import cached_property
 
 import numpy as np
 
-from ...codegen import KernelSpec
+from ...codegen import KernelSpec, in_roles
 from ...reference import is_tensor
 from ..cg.specs import CGSpecs
 from .simplex import simplex_items, simplex_specs
 from .tensor import tensor_items, tensor_specs
 
-PLAIN = {  # file -> its kernels: two programs, as either is used without the other
-    "sipg_facet.cl": ("sipg_facet_residual", "sipg_facet_action"),
-    "sipg_facet_matrix.cl": ("sipg_facet_block", "sipg_facet_coupling"),
+PLAIN = {  # sources -> their kernels: two programs, as either is used without the other
+    in_roles("sipg_facet.cl", "residual", "action"): ("sipg_facet_residual", "sipg_facet_action"),
+    ("sipg_facet_matrix.cl",): ("sipg_facet_block", "sipg_facet_coupling"),
 }
 STEEP = 0.5  # each of two cells closes half of a jump
 
@@ -46,7 +46,7 @@ class SIPGSpecs(CGSpecs):
         }
 
     def _flux_sources(self, *files: str) -> tuple[str, ...]:
-        return (*self._sources("sipg_flux.clh"), *files)
+        return self._sources("sipg_flux.clh", *files)
 
     @cached_property
     def _plain_tables(self) -> dict[str, np.ndarray]:
@@ -56,15 +56,16 @@ class SIPGSpecs(CGSpecs):
         """Specs of `sipg_facet_residual`, `_action`, `_block`, `_coupling`."""
         macros = {**self._macros(), **self.flux_macros}
         found = {}
-        for file, names in PLAIN.items():
-            sources = self._flux_sources("sipg_facet.clh", file)
+        for files, names in PLAIN.items():
+            sources = self._flux_sources("sipg_facet.clh", *files)
             found |= {n: self._spec(n, sources, macros, self._plain_tables, 32) for n in names}
         return found
 
     def transposed_specs(self) -> dict[str, KernelSpec]:
         """Specs of the transposed Jacobian's action: `cg_transposed` of cells, and `sipg_facet_transposed`."""
         name, macros = "sipg_facet_transposed", {**self._macros(), **self.flux_macros}
-        facets = self._spec(name, self._flux_sources("sipg_facet.clh", f"{name}.cl"), macros, self._plain_tables, 32)
+        files = ("sipg_facet.clh", "sipg_facet_transposed.clh", *in_roles("sipg_facet.cl", "transposed"))
+        facets = self._spec(name, self._flux_sources(*files), macros, self._plain_tables, 32)
         return {"cg_transposed": self._transposed_cells(), name: facets}
 
     def diagonal_spec(self) -> KernelSpec:
