@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from petsc_hdg.device.exchanges import Exchanges
 from petsc_hdg.device.memory import Memory
 from petsc_hdg.device.opened import Opened
-from petsc_hdg.device.platforms import choose, is_gpu, opencl, ptx_target, sharing
+from petsc_hdg.device.platforms import choose, identity, is_gpu, opencl, ptx_target, sharing
 from petsc_hdg.errors import DeviceError, collectively
 from petsc_hdg.given import shown
 
@@ -104,6 +104,10 @@ class Device:
         context = cl.Context.from_int_ptr(vec.getCLContextHandle(), False)
         queue = cl.CommandQueue.from_int_ptr(vec.getCLQueueHandle(), False)
         return cls(queue.device, context, queue, note="context of PETSc's ViennaCL vectors")
+
+    def is_chosen_by(self, choice: str) -> bool:
+        """Whether it is the device that a `choice` (see select) names on one rank."""
+        return identity(choose(choice, 0, 1)[0]) == identity(self.cl_device)
 
     def require(self, spec) -> None:
         """Raise DeviceError if the kernel of `spec` cannot run here."""

@@ -48,7 +48,7 @@ class ConformingSubspace:
             self.operator.compile(matrices=True, products=False)
         self.is_symmetric = False
         sizes = tuple((d.num_owned, disc.mesh.comm.allreduce(d.num_owned)) for d in (disc.dofmap, self.dofmap))
-        self._sizes, self._comm = sizes, comm
+        self._sizes, self._comm, self._vec_type = sizes, comm, vec_type
         self.matrix = _CoarseMatrix(self, sizes[1], comm, vec_type)
         self._version: int | None = None  # of the scheme's data, as the subspace has them
         self.bounds = None
@@ -104,6 +104,7 @@ class ConformingSubspace:
     def _average(self, u: PETSc.Vec) -> PETSc.Vec:
         """Values at the vertices, averaged over the cells around; a vector of zeros where they do not matter."""
         state = self.mat.createVecLeft()
+        state.set(0.0)
         if not self.fine.discretization.physics.is_linear:
             spread, weights, sums = self._sums
             spread.multTranspose(u, sums)
@@ -133,7 +134,9 @@ class ConformingSubspace:
             first += len(here)
         tables.append(np.zeros((1, len(tables[0].T))))  # of rows without a node
         csr = _rows(cell_of, node_of, np.concatenate(columns), np.concatenate(tables), self._comm.size)
-        return PETSc.Mat().createAIJWithArrays(self._sizes, csr, comm=self._comm)
+        mat = PETSc.Mat().createAIJWithArrays(self._sizes, csr, comm=self._comm)
+        mat.setVecType(self._vec_type)  # operations on vectors of two types read what is not there
+        return mat
 
     def _places(self, nodes: list[np.ndarray]):
         """Of each component of the scheme compact numbers [cell, node], and its field's nodes."""

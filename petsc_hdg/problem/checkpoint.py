@@ -158,7 +158,7 @@ def write(problem, path, u, kind: str, t: float, step: int, numbers=None, vector
 
 def _check_finite(vectors: dict, what: str, remedy: str) -> None:
     """Raise CheckpointError for a state that nobody would go on from. Collective."""
-    wrong = [name for name, vector in vectors.items() if not np.isfinite(vector.norm(PETSc.NormType.INFINITY))]
+    wrong = [name for name, vector in vectors.items() if not np.isfinite(vector.norm(PETSc.NormType.NORM_1))]
     if wrong:
         raise CheckpointError(f"{what}: '{wrong[0]}' has values that are no finite numbers; {remedy}.")
 

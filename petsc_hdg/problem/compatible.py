@@ -54,6 +54,7 @@ def _imbalance(problem, u: PETSc.Vec) -> tuple[np.ndarray, np.ndarray, np.ndarra
     space, comm = problem.callbacks.null_space, problem.comm
     columns = space.modes.columns(problem.discretization, space.left)
     zero, terms, rounding = u.duplicate(), u.duplicate(), np.zeros(len(space.left))
+    zero.set(0.0)
     sizes = []
     for state in (zero, u) if u.norm() > 0 else (zero,):
         problem.callbacks.residual(None, state, terms)

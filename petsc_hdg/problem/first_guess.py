@@ -210,6 +210,7 @@ def _extension(problem, constants=None) -> PETSc.Vec | None:
     calls, u = problem.callbacks, problem.create_vec()
     subspace = calls.conforming or ConformingSubspace(problem.operator, problem.access, u.comm, problem.vec_type)
     step = subspace.mat.createVecLeft()
+    step.set(0.0)
     if not subspace.mat.getSize()[0]:
         return None
     try:

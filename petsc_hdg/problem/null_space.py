@@ -169,6 +169,7 @@ class NullSpace:
         mode = np.abs(self._columns(mat, self.discretization, self.right)[:, 0])
         owner = int(np.argmax(self.comm.allgather(mode.max(initial=0.0))))
         moved, (w, delta) = mat.copy(), mat.createVecs()
+        delta.set(0.0)
         moved.setOption(PETSc.Mat.Option.NEW_NONZERO_ALLOCATION_ERR, False)
         if self.comm.rank == owner:
             row = int(mode.argmax()) + mat.getOwnershipRange()[0]

@@ -12,6 +12,7 @@ from .. import lifetimes, stages
 from ..alive import Alive
 from ..device import Arrays, Device, VecAccess, ranks
 from ..device.context import is_viennacl
+from ..device.platforms import choose, is_gpu
 from ..discretizations import CondensedDiscretization, InteriorPenalty, PolytopicDG, scheme
 from ..discretizations.costs import cell_costs
 from ..discretizations.transposition import DeviceLimits
@@ -19,7 +20,7 @@ from ..errors import SolveError, collectively
 from ..given import number, plural
 from ..mesh.given_meshes import require_mesh
 from ..operators import Callbacks, create_operator
-from ..options import ASSEMBLED, Options, chosen_pmat, takes_differences
+from ..options import ASSEMBLED, Options, chosen_pmat, is_given, takes_differences
 from . import (
     anew,
     assembled_instead,
@@ -98,6 +99,7 @@ class Problem(Restartable, Evaluated):
         self._choose_device()
         with stages.stage("discretize"):
             self.discretization = self.scheme(mesh, physics, self.options, DeviceLimits.of(self.device))
+            self.discretization.dm.setVecType(self.vec_type)
             self.device.memory.unknowns = self.discretization.dofmap.num_owned  # numbering is collective
             self.device.memory.ranks = self.comm.size
             self.num_unknowns = self.comm.allreduce(self.discretization.dofmap.num_owned)
@@ -113,16 +115,24 @@ class Problem(Restartable, Evaluated):
 
     def _choose_device(self) -> None:
         """The device of PETSc's vectors if they live on one, else the one that `-fe_device` names."""
-        vector = PETSc.Vec().create(self.mesh.dm.comm)
-        vector.setSizes((1, PETSc.DECIDE))
-        vector.setType(solvers.vec_type(self.mesh.dm))
-        viennacl = is_viennacl(vector)
-        self.device = Device.from_vec(vector) if viennacl else Device.select(self.options.device, self.comm)
+        vector = solvers.probe(self.mesh.dm)
+        if not is_viennacl(vector) and self._may_share_vectors():
+            other = solvers.probe(self.mesh.dm, "viennacl")
+            vector = other if Device.from_vec(other).is_chosen_by(self.options.device) else vector
+        self.device = Device.from_vec(vector) if is_viennacl(vector) else Device.select(self.options.device, self.comm)
         self.device.profile, self.device.halo = self.options.profile, self.options.halo
         self.vec_type = vector.getType()
-        vector.destroy()
         self.places = ranks.places(self.device, self.comm)
         ranks.warn_of_sharing(self.places)
+
+    def _may_share_vectors(self) -> bool:
+        """Whether PETSc's vectors live on the device by default: on a GPU of one rank, since ViennaCL takes the first
+        device of a node, for steady physics, since PETSc's ARKIMEX fails with them, and unless -dm_vec_type is
+        given."""
+        alone = self.comm.size == 1 and PETSc.Sys.hasExternalPackage("viennacl")
+        given = is_given(self.mesh.dm.getOptionsPrefix() or "", "dm_vec_type")
+        steady = not self.physics.uses_time_derivative
+        return alone and steady and not given and is_gpu(choose(self.options.device, 0, 1)[0])
 
     def _create_operator(self) -> None:
         self.arrays = Arrays(self.device, self.options.precision)

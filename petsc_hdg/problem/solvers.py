@@ -56,20 +56,18 @@ def _cause(error: BaseException | None) -> BaseException | None:
     return next((found for found in causes(error) if not isinstance(found, PETSc.Error)), None)
 
 
-def vec_type(dm) -> str:
-    """Type of the vectors that a DM makes (`-dm_vec_type`). Collective."""
+def probe(dm, kind: str = "") -> PETSc.Vec:
+    """A vector of one value per rank, of a type or of the type that a DM makes (`-dm_vec_type`). Collective."""
     vector = PETSc.Vec().create(dm.comm)
-    vector.setSizes(dm.comm.size)
+    vector.setSizes((1, PETSc.DECIDE))
     try:
-        vector.setType(vec_type_of(dm))
+        vector.setType(kind or vec_type_of(dm))
     except PETSc.Error as error:
         raise OptionError(
             f"this PETSc has no vectors of the type that -dm_vec_type names ({reason(error)}); leave the option out, "
             "or for viennacl use a PETSc configured with OpenCL and ViennaCL (scripts/build_petsc.sh builds one)"
         ) from None
-    found = vector.getType()
-    vector.destroy()
-    return found
+    return vector
 
 
 def set_from_options(solver) -> None:

@@ -49,6 +49,8 @@ class AgglomerateLevels:
         self.matrices = [_matrix(operator, comm, vec_type) for operator in self.operators]
         pairs = zip(discretizations[:-1], discretizations[1:], strict=True)
         self.injections = [injection(*pair, comm) for pair in pairs]
+        for mat in self.injections:
+            mat.setVecType(vec_type)
         self._version: int | None = None  # of the finest level's data, as the others have them
         self.bounds = None
 
