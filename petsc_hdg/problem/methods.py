@@ -12,6 +12,7 @@ from ..options import given_text, is_given
 OURS = {"cg": "petsc_hdg.CG", "gmres": "petsc_hdg.GMRES", "fgmres": "petsc_hdg.FGMRES"}
 VECTORS = {"cg": 6, "gmres": 34, "fgmres": 64}  # that a method has at most
 IN_NEWTON = 1e-6  # relative tolerance of a linear solve in Newton's method
+FORCING, PART_OF_RATIO = 1e-3, 0.1  # the same of the first step of a steady problem and the largest of later ones
 ACCURACIES = 1e-12, 1e-10  # bounds of that of others: what rounding allows for, and what is asked for of coarse meshes
 PART = 0.01  # of the error of discretization that a linear solver may add
 MEMORY = 0.25  # part of the device's memory that they may take
@@ -34,6 +35,14 @@ def set_tolerance(problem, ksp: PETSc.KSP, ts: PETSc.TS | None = None) -> None:
     """
     alone = ts is not None and given_text(problem.prefix, "ts_type", ts.getType() or "") == "rosw"
     ksp.setTolerances(rtol=_accuracy(problem) if alone or problem.physics.is_linear else IN_NEWTON)
+
+
+def set_forcing(problem, snes: PETSc.SNES) -> None:
+    """Let linear solves of steady nonlinear physics follow the residuals (Eisenstat and Walker 1996, choice 2), unless
+    the user gives -ksp_rtol. Before the user's options."""
+    if not (problem.physics.is_linear or is_given(problem.prefix, "ksp_rtol")):
+        snes.setUseEW(True)
+        snes.setParamsEW(version=2, rtol_0=FORCING, rtol_max=FORCING, gamma=PART_OF_RATIO)
 
 
 def _accuracy(problem) -> float:

@@ -113,7 +113,8 @@ def test_the_incomplete_method_has_the_same_data(backend):
     problem.set_auxiliary("kappa", 2.0)
     problem.set_constants(c=0.5)
     problem.newton_iterations, problem.linear_iterations = 0, 0
-    found = first_guess._by_incomplete_method(problem, problem.create_vec())
+    with petsc_options(snes_rtol="1e-10"):  # the method's convergence is linear
+        found = first_guess._by_incomplete_method(problem, problem.create_vec())
     assert problem.errors(found)["L2"] < 1e-8 and problem.newton_iterations > 1
     assert problem.options.sipg_theta == 1 and problem.tried == [first_guess.INCOMPLETE]
 

@@ -84,3 +84,17 @@ def test_they_follow_a_wind_and_come_back(monkeypatch, backend):
         problem.solve()
         seen.append(method(problem))
     assert seen == ["petsc_hdg.CG", "petsc_hdg.FGMRES", "petsc_hdg.CG"]
+
+
+def test_linear_solves_follow_the_residuals_of_newtons_method():
+    """As many steps to the same solution with fewer iterations, unless options say how far linear solves go."""
+    law = "for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*u_x[d];"
+    physics = fe.Physics({"u": 1}, "f0[0] = -10;", law, boundary=[fe.Dirichlet("boundary", 0.0)])
+    mesh, found = fe.Mesh.box((14, 14), comm=PETSc.COMM_SELF), []
+    for options in ({}, {"snes_ksp_ew": "0"}, {"ksp_rtol": "1e-6"}):
+        with petsc_options(**options):
+            problem = fe.Problem(mesh, physics, degree=2, pmat="conforming", check_kernels=False)
+            found.append((problem.solve(), problem.newton_iterations, problem.linear_iterations))
+    (ours, steps, few), *others = found
+    for u, same, many in others:
+        assert same == steps and few <= 0.8 * many and (u - ours).norm() < 1e-7 * u.norm()
