@@ -63,7 +63,7 @@ dist: $(READY)         ## build the sdist and the wheel, and solve with the whee
 	scripts/check_dist.sh $(RUN) $(SYSTEM_PYTHON)
 
 docs: $(DOCS_READY)    ## build the documentation's site in docs/_build/html; a warning is an error
-	$(DOCS) -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	$(DOCS) -m sphinx -E -q -W --keep-going -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 docs-serve: docs       ## show the site on http://localhost:8000 (DOCS_PORT=...)
