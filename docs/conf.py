@@ -27,18 +27,44 @@ nitpicky = True
 nitpick_ignore_regex = [("py:.*", ".*")]  # names of other packages
 
 
+def plain(text: str) -> str:
+    """Text with `code`, as reStructuredText that marks the code and nothing else."""
+    parts = re.split(r"`([^`]+)`", text)
+    parts[::2] = [re.sub(r"([*_|\\`])", r"\\\1", part) for part in parts[::2]]
+    parts[1::2] = [f"\\ ``{part}``\\ " for part in parts[1::2]]
+    return "".join(parts)
+
+
+def arguments(lines: list[str]) -> list[tuple[str, str]] | None:
+    """(name, meaning) of the rows of a table in two columns, None for lines that are none."""
+    first = re.match(r"\S+(?:,? \S+)*  +(?=\S)", lines[0])
+    found = []
+    for line in lines if first else []:
+        name, meaning = line[: first.end()], line[first.end() :]
+        if not name.strip() and found:
+            found[-1] = (found[-1][0], f"{found[-1][1]} {meaning.strip()}")
+            continue
+        if not name.endswith(" "):  # a name that is longer than its column
+            name, _, meaning = line.partition(" ")
+        if line.startswith(" ") or len(name) < first.end() - 1:
+            return None
+        found.append((name.strip(), meaning))
+    return found or None
+
+
 def from_plain_text(app, what, name, obj, options, lines):
-    """Docstrings are plain text: paragraphs stay paragraphs, tables and code, whose columns count, become blocks."""
+    """Docstrings are plain text: paragraphs and tables of arguments become such, code and formulas blocks."""
     found = []
     for paragraph in "\n".join(lines).strip().split("\n\n"):
-        if re.search(r"^ |\S  +\S", paragraph, re.MULTILINE):
-            found += ["::", "", *(f"   {line}" for line in paragraph.splitlines()), ""]
+        rows = paragraph.splitlines()
+        if table := arguments(rows):
+            for title, meaning in table:
+                found += [f"``{title}``", f"   {plain(meaning)}"]
+        elif re.search(r"^ |\S  +\S", paragraph, re.MULTILINE):
+            found += ["::", "", *(f"   {line}" for line in rows)]
         else:
-            parts = re.split(r"`([^`]+)`", paragraph)
-            plain = [re.sub(r"([*_|\\`])", r"\\\1", part) for part in parts[::2]]
-            code = [f" ``{part}`` " for part in parts[1::2]] + [""]
-            text = "".join(a + b for a, b in zip(plain, code, strict=True))
-            found += [*re.sub(r"(?m)^ | (?= )| $", "", text).splitlines(), ""]
+            found += plain(paragraph).splitlines()
+        found.append("")
     lines[:] = found
 
 
