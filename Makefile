@@ -67,7 +67,7 @@ docs: $(DOCS_READY)    ## build the documentation's site in docs/_build/html; a 
 	@echo "docs/_build/html/index.html"
 
 docs-serve: docs       ## show the site on http://localhost:8000 (DOCS_PORT=...)
-	$(DOCS) -m http.server -d docs/_build/html $(DOCS_PORT)
+	$(DOCS) -m http.server -b localhost -d docs/_build/html $(DOCS_PORT)
 
 doctor: $(READY)       ## say what works on this machine and what is missing
 	$(RUN) -m petsc_hdg doctor

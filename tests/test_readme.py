@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 GUIDE = sorted([ROOT / "README.md", *(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)])
 WITH_COMMANDS = [ROOT / "README.md", *(DOCS / f"{name}.md" for name in ("commands", "examples", "index", "install"))]
+OTHERS = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "benchmarks" / "NOTES.md"]
 IN_QUICK_TIER = ("README.md", "guide.md")
 RANKS = {"ranks.md": 2}
 
@@ -58,7 +59,7 @@ def test_python_of_the_guide_runs(mpirun, tmp_path, path):
         assert comment in said
 
 
-@pytest.mark.parametrize("path", GUIDE, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*GUIDE, *OTHERS], ids=lambda path: path.name)
 def test_links_of_the_guide(path):
     text = path.read_text(encoding="utf-8")
     targets = [target for target in re.findall(r"\]\(([^)#]+?)\)", text) if not target.startswith("http")]
