@@ -2,7 +2,7 @@
 # `make TARGET PYTHON=python` sets nothing up and uses that Python, for example of the environment of conda-env.yml.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-current-petsc demo test test-all test-current-petsc lint dist doctor clean
+.PHONY: help setup setup-current-petsc demo test test-all test-current-petsc lint dist docs docs-serve doctor clean
 
 SYSTEM_PYTHON ?= /usr/bin/python3
 RANKS ?= 2
@@ -24,6 +24,14 @@ endif
 CURRENT_VENV := .venv-current
 CURRENT_READY := $(CURRENT_VENV)/.ready
 CURRENT := PYTHONPATH=$(PETSC_PREFIX)/site $(CURRENT_VENV)/bin/python
+DOCS_VENV := .venv-docs
+DOCS_READY := $(DOCS_VENV)/.ready
+DOCS := $(DOCS_VENV)/bin/python
+ifeq ($(origin PYTHON),command line)
+DOCS_READY :=
+DOCS := $(PYTHON)
+endif
+DOCS_PORT ?= 8000
 PETSC_STAMP := $(PETSC_PREFIX)/.built-$(PETSC_VERSION)
 
 include scripts/mpi.mk
@@ -54,17 +62,29 @@ lint: $(READY)         ## check the code's style
 dist: $(READY)         ## build the sdist and the wheel, and solve with the wheel in an empty environment
 	scripts/check_dist.sh $(RUN) $(SYSTEM_PYTHON)
 
+docs: $(DOCS_READY)    ## build the documentation's site in docs/_build/html; a warning is an error
+	$(DOCS) -m sphinx -E -q -W --keep-going -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+docs-serve: docs       ## show the site on http://localhost:8000 (DOCS_PORT=...)
+	$(DOCS) -m http.server -b localhost -d docs/_build/html $(DOCS_PORT)
+
 doctor: $(READY)       ## say what works on this machine and what is missing
 	$(RUN) -m petsc_hdg doctor
 
 clean:                 ## remove what was made here (virtual environments, builds, outputs); the user's cache stays
-	rm -rf $(VENV) $(CURRENT_VENV) build dist *.egg-info .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(CURRENT_VENV) $(DOCS_VENV) docs/_build build dist *.egg-info .pytest_cache .ruff_cache
 	find output -mindepth 1 ! -name .gitignore -delete
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.ready: $(SETUP_FILES)
 	scripts/install_system.sh run
 	scripts/setup_venv.sh $(SYSTEM_PYTHON) $(VENV) distribution
+	@touch $@
+
+$(DOCS_VENV)/.ready: $(SETUP_FILES)
+	scripts/install_system.sh run
+	EXTRAS=docs scripts/setup_venv.sh $(SYSTEM_PYTHON) $(DOCS_VENV) distribution
 	@touch $@
 
 $(PETSC_STAMP):

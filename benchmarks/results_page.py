@@ -19,7 +19,7 @@ PAGE = DOCS / "results.md"
 HEAD = """# Results
 
 The rows behind the figures of the other pages, one section per file of
-[benchmarks/results](../benchmarks/results). This page is written by `python benchmarks/results_page.py`.
+`benchmarks/results`. This page is written by `python benchmarks/results_page.py`.
 
 Tables with a column per degree have GDOF/s, in brackets the fraction of the bandwidth of a copy, and after a semicolon
 how many times as fast as a peer in the same run the kernel is. Other columns have the units of their names, or seconds.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Make a virtual environment with this package and its test tools: setup_venv.sh PYTHON FOLDER distribution|current,
+# with other extras (EXTRAS=docs in the environment),
 # or with a wheel of it alone, by pip's plain command: setup_venv.sh PYTHON FOLDER distribution|current WHEEL.
 # distribution: sees the system's petsc4py and mpi4py, which need numpy 1. current: these come by PYTHONPATH.
 # Once its packages are there, it needs no network.
@@ -23,7 +24,7 @@ if [ $# -gt 3 ]; then
   "${pip[@]}" "$4"
 else
   "${pip[@]}" "setuptools>=77"
-  "${pip[@]}" --no-build-isolation "${constraints[@]}" -e ".[plot,test]"
+  "${pip[@]}" --no-build-isolation "${constraints[@]}" -e ".[${EXTRAS:-plot,test}]"
 fi
 
 if [ "$lane" = distribution ] && ! "$folder/bin/python" -c "import petsc4py" 2>/dev/null; then

@@ -1,4 +1,5 @@
-"""The README keeps its word: its Python runs, its table is that of options.py, its links and commands exist."""
+"""The README and the pages of docs keep their word: their Python runs, the table of options is that of options.py,
+links and commands exist, every example and every public name is listed."""
 
 from __future__ import annotations
 
@@ -9,15 +10,24 @@ from pathlib import Path
 
 import pytest
 
+import petsc_hdg
 from petsc_hdg.options import Options, option_name
 
 ROOT = Path(__file__).resolve().parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-GUIDE = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+DOCS = ROOT / "docs"
+GUIDE = sorted([ROOT / "README.md", *(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)])
+WITH_COMMANDS = [ROOT / "README.md", *(DOCS / f"{name}.md" for name in ("commands", "examples", "index", "install"))]
+OTHERS = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "benchmarks" / "NOTES.md"]
+IN_QUICK_TIER = ("README.md", "guide.md")
+RANKS = {"ranks.md": 2}
+
+
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def row(f) -> str:
-    """The README's line for an option."""
+    """The line of docs/options.md for an option."""
     default = str(f.default).lower() if isinstance(f.default, bool) else str(f.default)
     choices = ", ".join(f"`{choice}`" for choice in f.metadata["choices"] or ())
     shown, listed = f"`{default}`" if default else "", f": {choices}" if choices else ""
@@ -26,15 +36,15 @@ def row(f) -> str:
 
 def test_table_of_options():
     expected = [row(f) for f in fields(Options) if f.name != "prefix"]
-    assert [line for line in README.splitlines() if line.startswith("| `-")] == expected
+    assert [line for line in text_of(DOCS / "options.md").splitlines() if line.startswith("| `-")] == expected
 
 
 def python_of(path: Path) -> str:
     """All Python of a page, as one script."""
-    return "\n".join(re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL))
+    return "\n".join(re.findall(r"```python\n(.*?)```", text_of(path), re.DOTALL))
 
 
-QUICK = [pytest.param(path, marks=pytest.mark.quick if path.name == "README.md" else ()) for path in GUIDE]
+QUICK = [pytest.param(path, marks=pytest.mark.quick if path.name in IN_QUICK_TIER else ()) for path in GUIDE]
 
 
 @pytest.mark.parametrize("path", QUICK, ids=lambda path: path.name)
@@ -44,28 +54,47 @@ def test_python_of_the_guide_runs(mpirun, tmp_path, path):
         pytest.skip("no Python on this page")
     script = tmp_path / f"{path.stem}.py"
     script.write_text(code, encoding="utf-8")
-    said = mpirun(1, script).stdout
+    said = mpirun(RANKS.get(path.name, 1), script).stdout
     for comment in re.findall(r"print\(.*?\)  # (.*)", code):
         assert comment in said
 
 
-@pytest.mark.parametrize("path", GUIDE, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*GUIDE, *OTHERS], ids=lambda path: path.name)
 def test_links_of_the_guide(path):
     text = path.read_text(encoding="utf-8")
     targets = [target for target in re.findall(r"\]\(([^)#]+?)\)", text) if not target.startswith("http")]
     assert [target for target in targets if not (path.parent / target).exists()] == []
 
 
-def test_commands_of_the_readme():
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in set(re.findall(r"\bmake ([a-z-]+)", README)):
+@pytest.mark.parametrize("path", WITH_COMMANDS, ids=lambda path: path.name)
+def test_commands_of_the_guide(path):
+    makefile, text = text_of(ROOT / "Makefile"), text_of(path)
+    for target in set(re.findall(r"\bmake ([a-z-]+)", text)):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
-    for command in set(re.findall(r"-m petsc_hdg (\w+)", README)):
+    for command in set(re.findall(r"-m petsc_hdg (\w+)", text)):
         assert find_spec(f"petsc_hdg.commands.{command}"), command
-    for script in set(re.findall(r"(?:python|PYTHON) (examples/\S+\.py)", README)):
+    for script in set(re.findall(r"(?:python|PYTHON|precompile) (examples/\S+\.py)", text)):
         assert (ROOT / script).is_file(), script
 
 
-def test_every_example_is_in_the_readme():
-    listed = set(re.findall(r"^\| \[(\w+\.py)\]", README, re.MULTILINE))
+def test_every_target_is_in_the_table_of_commands():
+    targets = set(re.findall(r"^([a-z-]+):.*## ", text_of(ROOT / "Makefile"), re.MULTILINE))
+    listed = set(re.findall(r"`make ([a-z-]+)`", text_of(DOCS / "commands.md")))
+    assert listed == targets
+
+
+def test_every_example_is_in_the_gallery():
+    listed = set(re.findall(r"^\| \[(\w+\.py)\]", text_of(DOCS / "examples.md"), re.MULTILINE))
     assert listed == {path.name for path in (ROOT / "examples").glob("*.py")}
+
+
+def test_every_public_name_is_in_the_reference():
+    listed = re.findall(r"^\.\. auto(?:class|function|exception):: (\w+)$", text_of(DOCS / "api.md"), re.MULTILINE)
+    assert sorted(listed) == petsc_hdg.__all__
+
+
+def test_every_page_is_in_the_contents():
+    contents = "".join(re.findall(r"```{toctree}\n(.*?)```", text_of(DOCS / "index.md"), re.DOTALL))
+    listed = {line for line in contents.splitlines() if line and not line.startswith(":")}
+    pages = {str(path.relative_to(DOCS).with_suffix("")) for path in GUIDE if path.is_relative_to(DOCS)}
+    assert listed == pages - {"index"}

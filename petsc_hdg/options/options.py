@@ -54,118 +54,113 @@ class Options:
     `prefix` is the PETSc options prefix: with prefix `a_` the options are `-a_fe_degree` and `-a_hdg_tau`.
     """
 
-    backend: str = option("cg_gpu", "scheme that discretizes the physics", choices=BACKENDS)
+    backend: str = option("cg_gpu", "discretization scheme", choices=BACKENDS)
     degree: int = option(1, "polynomial degree of the fields", minimum=0, maximum=16)
     precision: str = option("double", "floating-point type on the device", choices=PRECISIONS)
     device: str = option("any", "OpenCL device: gpu, cpu, any, an index, or part of a name")
-    halo: str = option(
-        "auto", "between ranks of a node: shared memory (auto, windows) or messages as between nodes", choices=HALOS
-    )
+    halo: str = option("auto", "halo exchange within a node: the faster one, shared memory, messages", choices=HALOS)
     quadrature_degree: int = option(
-        -1, "degree the quadrature integrates exactly (-1: twice the degree)", minimum=-1, maximum=30
+        -1, "degree of exactness of the quadrature (-1: twice the polynomial degree)", minimum=-1, maximum=30
     )
-    deterministic: bool = option(
-        True, "bitwise equal results between runs: kernels always give them, METIS deals cells out alike each time"
-    )
+    deterministic: bool = option(True, "reproducible partition by METIS (kernels are always bitwise reproducible)")
     kernel: str = option(
         "auto",
-        "element kernel: one thread a cell, thread transposition, sums along lines, or patches of first-order cells",
+        "element kernel: one thread per cell, thread transposition, sum factorization, patches of first-order cells",
         choices=VARIANTS,
     )
     num_blocks: int = option(
-        0, "N_bl: cell blocks a work-group holds at once (0: chosen from the device)", minimum=0, maximum=64
+        0, "N_bl: concurrent cell blocks per work-group (0: chosen from the device)", minimum=0, maximum=64
     )
-    num_batches: int = option(1, "N_cb: batches of cells a work-group does in turn", minimum=1, maximum=64)
+    num_batches: int = option(1, "N_cb: successive batches of cells per work-group", minimum=1, maximum=64)
     pmat: str = option(
         "auto",
-        "matrices for the preconditioner: assembled, of the conforming first-order subspace, of agglomerates, or none",
+        "preconditioner matrix: assembled, conforming first-order subspace, agglomerates, none",
         choices=PMATS,
     )
-    pmat_precision: str = option(
-        "double", "entries of matrices that multigrid inside our Krylov methods keeps on the device", choices=PRECISIONS
-    )
-    view: bool = option(False, "describe the discretization, the device and the Vec mode")
-    kernel_view: str = option("", "folder that receives the text of each generated kernel ('stdout' prints it)")
-    report: str = option("", "JSON file that receives the run's report")
-    check_kernels: bool = option(True, "compare each new kernel with numpy before its first use on a device")
-    profile: bool = option(False, "time each kernel with device events")
-    checkpoint: str = option(
-        "", "HDF5 file that receives the state every -fe_checkpoint_interval steps, and at the end"
-    )
+    pmat_precision: str = option("double", "precision of the multigrid matrices on the device", choices=PRECISIONS)
+    view: bool = option(False, "description of discretization, device and Vec mode on stdout")
+    kernel_view: str = option("", "folder for the text of each generated kernel ('stdout': print it)")
+    report: str = option("", "JSON file for the report of the run")
+    check_kernels: bool = option(True, "comparison of each kernel with numpy before its first use on a device")
+    profile: bool = option(False, "kernel timings from device events")
+    checkpoint: str = option("", "HDF5 file for the state, written every -fe_checkpoint_interval steps and at the end")
     checkpoint_interval: int = option(
-        10, "steps (in time, of a load, or of Newton's method) between checkpoints", minimum=1, maximum=2**31 - 1
+        10,
+        "number of steps (in time, of a load, or of Newton's method) between checkpoints",
+        minimum=1,
+        maximum=2**31 - 1,
     )
-    restart: str = option("", "checkpoint whose state the run goes on from")
+    restart: str = option("", "checkpoint to continue from")
     output: str = option(
         "",
-        "PVD file that names VTU files of the state with their times, every -fe_output_interval steps and at the end",
+        "PVD file for a series of VTU files, one every -fe_output_interval steps and at the end",
         check=_output_fault,
     )
     output_interval: int = option(
-        1, "steps (in time, of slabs or of a load) between states of -fe_output", minimum=1, maximum=2**31 - 1
+        1, "number of steps (in time, of slabs or of a load) between files of -fe_output", minimum=1, maximum=2**31 - 1
     )
     hdg_tau: str = option(
         "auto",
-        "stabilization: auto, a number, or a C expression of x[], n[], a[] and constants",
+        "stabilization τ: auto, a number, or a C expression of x[], n[], a[] and constants",
         check=_tau_fault,
     )
     hdg_trace_mat: str = option(
         "auto",
-        "trace matrix: the best for mesh and device, blocks of facets, cells, symmetric ones once, or assembled",
+        "trace matrix storage: dense facet blocks, element matrices, packed symmetric blocks, PETSc AIJ",
         choices=TRACE_MATS,
     )
     hdg_trace_precision: str = option(
-        "double", "entries of the trace matrix that preconditioners take, without an assembled one", choices=PRECISIONS
+        "double", "precision of the trace matrix in matrix-free preconditioners", choices=PRECISIONS
     )
-    hdg_share: bool = option(True, "cells that are copies of each other share local solvers and trace matrices")
-    hdg_keep: bool = option(True, "keep U and the condensed right-hand side of linear physics, else recompute")
+    hdg_share: bool = option(True, "shared local solvers and trace matrices of congruent cells")
+    hdg_keep: bool = option(True, "cache of U and of the condensed right-hand side of linear physics")
     hdg_tile_cells: int = option(
-        0, "cells condensed at once (0: chosen from the device's memory)", minimum=0, maximum=2**31 - 1
+        0, "number of cells condensed at once (0: chosen from the device memory)", minimum=0, maximum=2**31 - 1
     )
     hdg_setting: str = option("condensed", "unknowns of the solver: the trace, or u, q and the trace", choices=SETTINGS)
-    hdg_local_max_it: int = option(25, "most Newton iterations of a cell's local problem", minimum=1, maximum=10_000)
+    hdg_local_max_it: int = option(25, "maximum Newton iterations per local problem", minimum=1, maximum=10_000)
     hdg_local_rtol: float = option(
-        1e-12, "reduction of the residual that ends a cell's local Newton iteration", minimum=0, maximum=1
+        1e-12, "relative residual tolerance of the local Newton iteration", minimum=0, maximum=1
     )
     hdg_enrich: bool = option(True, "gradient space of degree k+1 on quadrilaterals and hexahedra")
-    cg_condense: bool = option(False, "eliminate the interior of CG cells")
+    cg_condense: bool = option(False, "static condensation of continuous elements")
     cg_stabilization: str = option(
-        "none", "of convection by CG: none, or streamline upwinding in the test functions", choices=CG_STABILIZATIONS
+        "none", "stabilization of convection in cg_gpu: none, streamline upwinding", choices=CG_STABILIZATIONS
     )
     sipg_penalty: str = option(
-        "shahbazi", "penalty from the trace inequality of each facet, or 100 p²/h_F as in the paper", choices=PENALTIES
+        "shahbazi", "penalty: trace inequality per facet, or 100 p²/h_F as in the paper", choices=PENALTIES
     )
     sipg_penalty_scale: float = option(1.0, "factor of the penalty", minimum=0, maximum=1e12)
-    sipg_theta: int = option(1, "symmetric (1), incomplete (0) or nonsymmetric (-1) method", minimum=-1, maximum=1)
+    sipg_theta: int = option(1, "method: symmetric (1), incomplete (0), nonsymmetric (-1)", minimum=-1, maximum=1)
     sipg_kernel: str = option(
         "auto",
-        "product: fast for constant coefficients, one fused pass, volume and fluxes apart, or stored local matrices",
+        "product kernel: constant coefficients, one pass, volume then fluxes, matrices per cell, per congruence class",
         choices=SIPG_KERNELS,
     )
-    sipg_check_coercivity: bool = option(False, "estimate the smallest eigenvalue and warn if the penalty is too small")
+    sipg_check_coercivity: bool = option(
+        False, "estimate of the smallest eigenvalue, with a warning if the penalty is too small"
+    )
     poly_agglomerates: int = option(
-        0, "polytopes of the whole mesh, made of its cells (0: each cell is one)", minimum=0, maximum=2**31 - 1
+        0, "number of agglomerates of the whole mesh (0: each cell is a polytope)", minimum=0, maximum=2**31 - 1
     )
-    poly_space: str = option(
-        "total", "polynomials of total degree, or of that degree in each coordinate", choices=POLY_SPACES
-    )
+    poly_space: str = option("total", "polynomial space: total degree, degree in each coordinate", choices=POLY_SPACES)
     poly_subdivision: str = option(
         "cells",
-        "triangles of agglomerates in the plane: the mesh's own cells, or as few as their outlines take",
+        "quadrature triangles of agglomerates in 2D: the mesh's own cells, as few as the outlines allow",
         choices=POLY_SUBDIVISIONS,
     )
     poly_penalty: str = option(
-        "trace", "penalty from each polytope's trace constant, or from appendix A of the paper", choices=POLY_PENALTIES
+        "trace", "penalty: trace constant per polytope, appendix A of the paper", choices=POLY_PENALTIES
     )
-    poly_penalty_scale: float = option(1.0, "factor of the penalty of polytopes", minimum=0, maximum=1e12)
+    poly_penalty_scale: float = option(1.0, "factor of the polytopic penalty", minimum=0, maximum=1e12)
     poly_assembly: str = option(
         "2",
-        "matrix by a sparsity pattern first and one writer a block, by triplets with duplicates, or by atomic sums",
+        "matrix assembly: sparsity pattern first with one writer per block, triplets with duplicates, atomic sums",
         choices=POLY_ASSEMBLIES,
     )
-    poly_time_degree: int = option(1, "degree in time of space-time slabs", minimum=0, maximum=3)
+    poly_time_degree: int = option(1, "polynomial degree in time of space-time slabs", minimum=0, maximum=3)
     poly_time_space: str = option(
-        "tensor", "space-time polynomials: a degree in time times one in space, or total degree", choices=TIME_SPACES
+        "tensor", "space-time polynomials: tensor product of space and time, total degree", choices=TIME_SPACES
     )
     prefix: str = ""
 

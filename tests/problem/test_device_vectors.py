@@ -1,4 +1,4 @@
-"""Problems whose vectors live on the device, PETSc's ViennaCL vectors: by default on a GPU, and the solves they give."""
+"""Problems whose vectors live on the device, PETSc's ViennaCL vectors: by default on a GPU, and their solves."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ LEAST_DEGREE = 2  # of hexahedra, from which sums along lines are faster than pr
 
 
 def lines_pay(disc) -> bool:
-    """Whether sums along lines are the fastest way: on hexahedra of some degree (measured, see docs/performance.md)."""
+    """Whether sums along lines are the fastest way: on hexahedra of some degree (measured, see benchmarks/NOTES.md)."""
     may = disc.mesh.cell == "hexahedron" and disc.options.degree >= LEAST_DEGREE
     return may and not _missing(disc) and not disc.holds_matrices
 

@@ -95,7 +95,7 @@ class CondensedShapes:
         vectors = (1 + int(bool(self.physics.natural))) * self.num_functions * self.components
         return vectors + self._point_block() + 2 * self.num_facets_of_cell * self.components
 
-    shares_multipliers = True  # between the warps of a cell: as fast as without or faster (docs/performance.md)
+    shares_multipliers = True  # between the warps of a cell: as fast as without or faster (benchmarks/NOTES.md)
 
     @cached_property
     def line_factors(self) -> TensorFactors | None:
