@@ -6,12 +6,12 @@ from functools import cached_property
 
 import numpy as np
 
-from ..alive import Alive
 from ..errors import OptionError
 from ..given import plural
 from ..mesh.hanging import check_conforming
 from ..mesh.order import stable_order
 from ..options import Options
+from ..petsc.alive import Alive
 from ..physics.dependence import Dependence
 from ..reference import ReferenceElement, cell_quadrature
 from .dofmap import dof_nodes, entity_points

@@ -8,9 +8,9 @@ from petsc4py import PETSc
 
 from ..device import aside
 from ..errors import SolveError, collectively
-from ..lifetimes import Context
 from ..operators.block_rows import BlockRows, Collected
 from ..options import Options, given_numbers
+from ..petsc.lifetimes import Context
 from ..stages import event
 from .aggregation import Aggregates, Coarsening
 from .dense_matrix import DenseMatrix

@@ -6,7 +6,7 @@ from math import inf, isfinite, sqrt
 
 from petsc4py import PETSc
 
-from ..mesh.petsc_c import pc_has_failed
+from ..petsc.c_library import pc_has_failed
 
 Reason = PETSc.KSP.ConvergedReason
 Norm = PETSc.KSP.NormType

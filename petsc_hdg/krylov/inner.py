@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
-from ..lifetimes import Context
+from ..petsc.lifetimes import Context
 from .chebyshev import Chebyshev
 from .course import Course
 from .preconditioners import MAKERS

@@ -11,9 +11,9 @@ import ctypes
 import numpy as np
 from petsc4py import PETSc
 
-from ..mesh import petsc_c
 from ..operators.block_jacobi import BlockJacobi
 from ..options import Options, any_given
+from ..petsc import c_library
 from .eigenvalues import extreme_eigenvalues
 from .level_operators import Unsupported, level_operator
 from .null_space import removal
@@ -70,7 +70,7 @@ class LevelBounds:
             return
         bounds = [ctypes.c_double(factor * largest) for factor in (UPPER, LOWER)]
         for smoother in smoothers:
-            petsc_c.call("KSPChebyshevSetEigenvalues", ctypes.c_void_p(smoother.handle), *bounds)
+            c_library.call("KSPChebyshevSetEigenvalues", ctypes.c_void_p(smoother.handle), *bounds)
 
     def _operation(self, smoother: PETSc.KSP, mat: PETSc.Mat, precision: str) -> Operation:
         """What a smoother multiplies by in each step. Raises Unsupported."""
@@ -80,7 +80,7 @@ class LevelBounds:
             self._mirrors.append(operator)
         if pc.getType() == "pbjacobi":
             return Operation(Product(operator), _Blocks(mat, vectors), True, vectors)
-        if not petsc_c.has_operators(smoother):
+        if not c_library.has_operators(smoother):
             smoother.setOperators(mat, mat)  # as PETSc does when it sets the levels up
         elif smoother.getOperators()[1] != mat:
             raise Unsupported("a level with a matrix of the user's")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from ..device import aside
-from ..mesh import petsc_c
 from ..operators.block_jacobi import BlockJacobi
+from ..petsc import c_library
 from .null_space import removal
 from .places import context_of
 from .staging import Converted, Staged
@@ -36,7 +36,7 @@ class Scaling:
         mat, vectors, self.diagonal = pc.getOperators()[1], self.vectors, self.vectors.buffer("diagonal")
         context = context_of(mat)
         here = context is not None and context.operator.device is vectors.device
-        if here and not Converted(vectors, context.operator.arrays).is_needed and petsc_c.scales_by_diagonal(pc):
+        if here and not Converted(vectors, context.operator.arrays).is_needed and c_library.scales_by_diagonal(pc):
             context.diagonal(self.diagonal)
             vectors.run("invert", float(context.factor), self.diagonal)
             return

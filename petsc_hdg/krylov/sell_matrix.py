@@ -11,8 +11,8 @@ from petsc4py import PETSc
 from ..codegen import KernelSpec
 from ..device import Kernel, aside
 from ..device.halo import Halo
-from ..mesh import petsc_c
 from ..operators.overlap import FIRST, LEAST
+from ..petsc import c_library
 
 SLICE = 32  # rows whose entries are interleaved
 FEW_ROWS = 1 << 17  # below, several work-items share a row, or the device has too little to do
@@ -188,7 +188,7 @@ def rows_of(mat) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """CSR of this rank's rows: starts, global columns, values; views of the matrix where it has such arrays."""
     plain = mat.convert("aij", PETSc.Mat()) if "baij" in mat.getType() else mat  # a new one: the other stays as it is
     if plain.getType() == PETSc.Mat.Type.SEQAIJ:
-        return petsc_c.rows_of_aij(plain) if plain is mat else tuple(map(np.copy, petsc_c.rows_of_aij(plain)))
+        return c_library.rows_of_aij(plain) if plain is mat else tuple(map(np.copy, c_library.rows_of_aij(plain)))
     return tuple(map(np.asarray, plain.getValuesCSR()))
 
 

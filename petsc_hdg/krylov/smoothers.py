@@ -7,7 +7,7 @@ from petsc4py import PETSc
 
 from ..codegen import KernelSpec
 from ..device import Kernel
-from ..mesh import petsc_rows
+from ..petsc import csr
 from .level_operators import Unsupported
 from .multigrid_view import chebyshev_bounds, described, richardson_scale
 from .preconditioners import Preconditioner
@@ -57,7 +57,7 @@ def inverse_blocks(mat):
     first = np.arange(0, rows, size, dtype=PETSc.IntType) + mat.getOwnershipRangeColumn()[0]
     columns = np.repeat((first[:, None] + np.arange(size, dtype=PETSc.IntType))[:, None], size, axis=1)
     starts = np.arange(0, rows * size + 1, size)
-    return petsc_rows.aij(mat.getSizes(), size, starts, columns.ravel(), mat.comm, inverted.ravel())
+    return csr.aij(mat.getSizes(), size, starts, columns.ravel(), mat.comm, inverted.ravel())
 
 
 def chebyshev_steps(lower: float, upper: float, steps: int) -> list[tuple[float, float, float]]:

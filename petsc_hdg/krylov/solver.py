@@ -5,9 +5,9 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from ..errors import SolveError, collectively
-from ..lifetimes import Context
-from ..mesh import petsc_c
 from ..operators.sizes import require_sizes
+from ..petsc import c_library
+from ..petsc.lifetimes import Context
 from .course import Course, Norm, Reason
 from .matrices import Matrix
 from .operation import LEFT, Operation
@@ -48,7 +48,7 @@ class DeviceSolver(Context):
     def create(self, ksp) -> None:
         """The KSP begins to use this context."""
         super().create(ksp)
-        petsc_c.set_supported_norms(ksp, self.norms)
+        c_library.set_supported_norms(ksp, self.norms)
 
     def destroy(self, ksp) -> None:
         """The KSP is going, or takes another context."""
@@ -67,7 +67,7 @@ class DeviceSolver(Context):
     def solve(self, ksp, b, x) -> None:
         """Solve A x = b. Collective."""
         self._require(ksp, b, x)
-        if petsc_c.pc_has_failed(ksp.getPC()):
+        if c_library.pc_has_failed(ksp.getPC()):
             ksp.setConvergedReason(Reason.DIVERGED_PCSETUP_FAILED)
             return
         self.prepare(ksp, arrays_of(ksp, b), b.getLocalSize())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import MeshError, collectively
-from . import petsc_c
+from ..petsc import c_library
 from .shapes import shape
 from .topology import Topology
 
@@ -28,17 +28,17 @@ def make_continuous(dm, vertices: np.ndarray | None, comm) -> None:
     section, old = dm.getCoordinateSection(), dm.getCoordinatesLocal().getArray().copy()
     description = dm.clone()
     description.setNumFields(1)
-    petsc_c.set_section(description, description.createSection([dim], [dim, dim] + [0] * (dim - 1)))
+    c_library.set_section(description, description.createSection([dim], [dim, dim] + [0] * (dim - 1)))
     new = description.createLocalVec()
     with collectively(comm):
         if vertices is not None:
             points = vertices.reshape(-1, dim)
             edges = _edge_nodes(dm, dim, _cell_nodes(dm, section, old), points)
-            target, values = petsc_c.section_of(description), new.getArray()
+            target, values = c_library.section_of(description), new.getArray()
             for d, block in ((0, points), (1, edges)):
                 first = target.getOffset(dm.getDepthStratum(d)[0])
                 values[first : first + block.size] = block.ravel()
-    petsc_c.set_coordinate_dm(dm, description)
+    c_library.set_coordinate_dm(dm, description)
     new.setBlockSize(dim) if new.getBlockSize() == 1 else None
     dm.setCoordinatesLocal(new)
 

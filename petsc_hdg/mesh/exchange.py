@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from mpi4py import MPI
 
-from . import petsc_c
+from ..petsc import c_library
 
 
 class PointExchange:
@@ -18,7 +18,7 @@ class PointExchange:
         self.comm = comm
         self.sf = dm.getPointSF()
         self.chart = dm.getChart()
-        self._leaves = petsc_c.shared_points(dm) if comm.size > 1 else None
+        self._leaves = c_library.shared_points(dm) if comm.size > 1 else None
         self.active = bool(comm.allreduce(int(self._leaves is not None), MPI.MIN))
 
     def sum(self, values: np.ndarray) -> np.ndarray:

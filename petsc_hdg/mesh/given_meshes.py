@@ -9,7 +9,7 @@ from petsc4py import PETSc
 
 from ..errors import MeshError, collectively
 from ..given import shown, text, whole_number
-from . import petsc_c
+from ..petsc import c_library
 from .shapes import CELLS
 
 MOST = 2**31 - 1
@@ -65,7 +65,7 @@ def kind(dm, comm) -> tuple[int, str]:
         if dim not in (2, 3):
             raise MeshError(f"The mesh has dimension {dim}; 2 and 3 are accepted.")
     total: dict[str, int] = {}
-    for found in comm.allgather(petsc_c.cell_shapes(dm)):
+    for found in comm.allgather(c_library.cell_shapes(dm)):
         for name, count in found.items():
             total[name] = total.get(name, 0) + count
     with collectively(comm):

@@ -9,11 +9,12 @@ import basix
 import numpy as np
 from petsc4py import PETSc
 
-from ..alive import Alive
 from ..errors import MeshError, collectively
 from ..given import plural
+from ..petsc import c_library
+from ..petsc.alive import Alive
 from ..stages import staged
-from . import create, petsc_c, quality
+from . import create, quality
 from .exchange import PointExchange
 from .geometry import Geometry, local_degree, read_blocks, stratum_values
 from .given_meshes import interpolated, kind, place, require_dm
@@ -290,14 +291,14 @@ class Mesh:
         """Coordinates [vertex, dim]; zeros for a mesh that `_geometry` refuses."""
         start, end = self.dm.getDepthStratum(0)
         section, vector = self.dm.getCoordinateSection(), self.dm.getCoordinatesLocal()
-        refused = self.dm.getCoordinateDim() != self.dim or petsc_c.has_cell_coordinates(self.dm)
+        refused = self.dm.getCoordinateDim() != self.dim or c_library.has_cell_coordinates(self.dm)
         if refused or not vector.handle or end <= start:
             return np.zeros((max(0, end - start), self.dim))
         return stratum_values(section, np.asarray(vector.getArray(readonly=True)), start, end, self.dim)
 
     def _geometry(self) -> Geometry:
         section, vector = self.dm.getCoordinateSection(), self.dm.getCoordinatesLocal()
-        embedding, periodic = self.dm.getCoordinateDim(), petsc_c.has_cell_coordinates(self.dm)
+        embedding, periodic = self.dm.getCoordinateDim(), c_library.has_cell_coordinates(self.dm)
         with collectively(self.comm):
             if embedding != self.dim:
                 raise MeshError(

@@ -11,7 +11,7 @@ import ctypes
 import numpy as np
 from petsc4py import PETSc
 
-from . import petsc_c
+from ..petsc import c_library
 
 
 def plane_plex(cells: np.ndarray, points: np.ndarray, comm):
@@ -27,13 +27,13 @@ def plane_plex(cells: np.ndarray, points: np.ndarray, comm):
     sizes = np.repeat([cells.shape[1], 0, 2], counts[[2, 0, 1]])
     cones = np.concatenate([(len(cells) + vertices + edges).ravel(), (len(cells) + edge_vertices).ravel()])
     orientations = np.concatenate([np.where(forward, 0, -1).ravel(), np.zeros(edge_vertices.size, np.int8)])
-    numbers = [np.ascontiguousarray(each, petsc_c.INT) for each in (counts, sizes, cones, orientations)]
-    coordinates = np.ascontiguousarray(points, petsc_c.SCALAR)
+    numbers = [np.ascontiguousarray(each, c_library.INT) for each in (counts, sizes, cones, orientations)]
+    coordinates = np.ascontiguousarray(points, c_library.SCALAR)
     dm = PETSc.DMPlex().create(comm)
     dm.setDimension(2)
     dm.setCoordinateDim(2)
     arrays = [each.ctypes.data_as(ctypes.c_void_p) for each in (*numbers, coordinates)]
-    petsc_c.call("DMPlexCreateFromDAG", ctypes.c_void_p(dm.handle), ctypes.c_int(2), *arrays)
+    c_library.call("DMPlexCreateFromDAG", ctypes.c_void_p(dm.handle), ctypes.c_int(2), *arrays)
     return dm
 
 

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import MeshError
-from . import petsc_c
+from ..petsc import c_library
 from .shapes import Shape
 
 DIRECTION = (1.0, 0.6180339887498949, 0.4396660112501051)  # in space, along which vertices are ordered
@@ -160,7 +160,7 @@ def facet_vertices(dm, shape: Shape) -> np.ndarray:
 
 def _local_cones(dm, shape: Shape, stratum, d: int) -> np.ndarray:
     """Cones of all points of dimension d [point, cone], numbered within their stratum, int32."""
-    cones = petsc_c.cones(dm, *stratum[d], shape.cone_size(d))
+    cones = c_library.cones(dm, *stratum[d], shape.cone_size(d))
     return (cones - stratum[d - 1][0]).astype(np.int32)
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from .. import stages
-from ..alive import Alive
-from ..mesh import petsc_c, petsc_rows
+from ..petsc import c_library, csr
+from ..petsc.alive import Alive
 from .finite import require_finite
 
 
@@ -25,7 +25,7 @@ class AssembledMatrix:
         self._ahead, self._rows, self._size = None, None, None if rows is None else len(rows[1])
         self._filled: int | None = None  # state of the matrix
         if rows is not None and mat_type == "aij":
-            self.mat = petsc_rows.aij((sizes, sizes), disc.block_size, *rows, comm)
+            self.mat = csr.aij((sizes, sizes), disc.block_size, *rows, comm)
         else:
             self.mat = self._created(sizes, comm, mat_type)
             self._set_pattern(rows)
@@ -51,12 +51,12 @@ class AssembledMatrix:
         """Entries of a matrix by the COO interface, or of BAIJ by its rows."""
         disc = self.operator.discretization
         if rows is None:
-            petsc_c.set_preallocation_coo(self.mat, *disc.matrix_numbers())
+            c_library.set_preallocation_coo(self.mat, *disc.matrix_numbers())
             self.mat.assemble()  # for what reads the pattern before the first values, such as colouring
         else:
             self.mat.setPreallocationCSR(disc.matrix_blocks() or rows)
             self._rows = rows
-        petsc_rows.keep_block_size(self.mat)
+        csr.keep_block_size(self.mat)
 
     def update(self, shift: float = 0.0) -> None:
         """Fill the matrix at the state, and with the shift, the operator was last linearized at. Collective.
@@ -101,10 +101,10 @@ class AssembledMatrix:
     def _set_values(self) -> None:
         """Sums of element matrices; rows of BAIJ; or rows as they come from the device. Collective."""
         if self._size is None:
-            petsc_c.set_values_coo(self.mat, self.values())
+            c_library.set_values_coo(self.mat, self.values())
         elif self._rows is not None:
-            self.mat.setValuesCSR(*self._rows, self.values().astype(petsc_c.SCALAR, copy=False))
+            self.mat.setValuesCSR(*self._rows, self.values().astype(c_library.SCALAR, copy=False))
             self.mat.assemble()
         else:
-            with petsc_rows.written(self.mat, self._size) as values:
+            with csr.written(self.mat, self._size) as values:
                 self.write(values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import stages
-from ..lifetimes import Context
+from ..petsc.lifetimes import Context
 
 
 class BlockJacobi(Context):

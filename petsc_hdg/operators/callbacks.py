@@ -6,8 +6,8 @@ import math
 
 from petsc4py import PETSc
 
-from ..alive import Alive
-from ..mesh import petsc_c
+from ..petsc import c_library
+from ..petsc.alive import Alive
 from .sizes import require_sizes
 
 SHIFT_BITS = 36  # t/dt · eps is what times lose: this is enough for 1e5 steps
@@ -65,7 +65,7 @@ class Callbacks:
         """SNES function: f = F(x)"""
         self._residual(0.0, x, None, f)
         if self.operator.failure:
-            petsc_c.set_function_domain_error(snes)
+            c_library.set_function_domain_error(snes)
 
     def ifunction(self, ts, t, x, x_t, f) -> None:
         """TS implicit function: f = F(t, x, x_t)
@@ -85,7 +85,7 @@ class Callbacks:
         """Tell the solver of a step what the residual found, and give it its matrices anew, which ARKIMEX of PETSc 3.18
         loses in its first step."""
         if self.operator.failure:
-            petsc_c.set_function_domain_error(snes)
+            c_library.set_function_domain_error(snes)
         if snes.getJacobian()[1] != self.preconditioning:
             snes.setJacobian(None, self.jacobian, self.preconditioning)
 

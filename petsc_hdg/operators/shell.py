@@ -5,7 +5,7 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from ..errors import SolveError
-from ..lifetimes import Context
+from ..petsc.lifetimes import Context
 
 REMEDY = "use -fe_pmat aij, or the copy that mat.convert('aij', PETSc.Mat()) makes"
 

@@ -15,8 +15,8 @@ from petsc4py import PETSc
 
 from ..discretizations import PolytopicDG
 from ..krylov.level_bounds import LevelBounds
-from ..mesh.petsc_c import set_block_sizes, set_passive_dm
 from ..operators import AgglomerateLevels
+from ..petsc.c_library import set_block_sizes, set_passive_dm
 from . import direct, methods, two_level
 
 STEPS = 3  # of a smoother

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
-from ..mesh import petsc_time
+from ..petsc import stepping
 from .stand_in import StandIn, standing_in
 
 
@@ -18,7 +18,7 @@ def is_bdf(ts: PETSc.TS) -> bool:
 
 def depth(ts: PETSc.TS) -> int:
     """Former states that the next steps of a BDF of its order read, with the estimate of their errors."""
-    order = petsc_time.bdf_order(ts)
+    order = stepping.bdf_order(ts)
     return order + 1
 
 

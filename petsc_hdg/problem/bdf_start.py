@@ -12,7 +12,7 @@ import weakref
 
 from petsc4py import PETSc
 
-from ..mesh import petsc_time
+from ..petsc import stepping
 from .bdf_history import is_bdf
 
 
@@ -26,9 +26,9 @@ class Start:
     def before(self, ts) -> None:
         """Find the state after the step that begins. Collective."""
         problem, self._state = self._problem(), None
-        if problem is None or not is_bdf(ts) or petsc_time.adapt_type(ts) != b"none":
+        if problem is None or not is_bdf(ts) or stepping.adapt_type(ts) != b"none":
             return
-        order = petsc_time.bdf_order(ts)
+        order = stepping.bdf_order(ts)
         if order > 2 and ts.getStepNumber() < order:
             self._state = _extrapolated(self._form(problem), ts, order - 1)
 

@@ -11,8 +11,8 @@ import weakref
 
 from petsc4py import PETSc
 
-from ..mesh import petsc_c
 from ..options import defaults_in_database
+from ..petsc import c_library
 
 # Pᵀ A P. PETSc's own choice of several ranks sums what comes from others in the order in which it arrives; that of one
 # rank takes longer than two products.
@@ -50,14 +50,14 @@ class CoarseSolvers:
         """Set them up. Collective."""
         self._ksps, problem = [ksp for ksp in self._ksps if ksp.getRefCount() > 1], self._problem()
         with products(problem), self._setting_up(problem, bool(problem.symmetric)):
-            for ksp in filter(petsc_c.has_operators, self._ksps):  # those that no solver has reset
+            for ksp in filter(c_library.has_operators, self._ksps):  # those that no solver has reset
                 ksp.setUp()
                 _transpose_square(ksp.getPC())
 
 
 def _transpose_square(pc: PETSc.PC) -> None:
     """Give GAMG restrictions that are the transposed interpolations where these are square. Collective."""
-    if pc.getType() != "gamg" or not petsc_c.restricts_untransposed():
+    if pc.getType() != "gamg" or not c_library.restricts_untransposed():
         return
     for level in range(1, pc.getMGLevels()):
         interpolation = pc.getMGInterpolation(level)

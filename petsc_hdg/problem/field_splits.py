@@ -15,8 +15,8 @@ from petsc4py import PETSc
 from ..discretizations import PolytopicDG
 from ..errors import OptionError
 from ..given import plural
-from ..mesh import petsc_c
 from ..options import given_text, given_truth, is_given
+from ..petsc import c_library
 from . import direct, saddle_splits
 from .null_space import orthonormal
 
@@ -82,9 +82,9 @@ def split(problem, ksp: PETSc.KSP) -> None:
     -pc_fieldsplit_0_fields 0,2 and the like group fields by their numbers, as with PETSc's own DMs. Raises OptionError.
     """
     pc = ksp.getPC()
-    if pc.getType() != "fieldsplit" or problem.has_cell_states or petsc_c.has_splits(pc):
+    if pc.getType() != "fieldsplit" or problem.has_cell_states or c_library.has_splits(pc):
         return
-    petsc_c.split_assembled(pc)
+    c_library.split_assembled(pc)
     prefix = pc.getOptionsPrefix() or ""
     if any(given_truth(prefix, name, False) for name in OTHERS) or is_given(prefix, "pc_fieldsplit_block_size"):
         return

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from petsc4py import PETSc
 
-from ..alive import alive
 from ..discretizations import PolytopicDG
 from ..discretizations.dofmap import dof_nodes, element_nodes
 from ..discretizations.poly.projection import project, quadrature_points
 from ..errors import OptionError, PhysicsError, collectively
 from ..given import plural, reals, shown
 from ..options import Options
+from ..petsc.alive import alive
 from ..physics import Physics
 from ..reference import ReferenceElement
 

@@ -8,8 +8,7 @@ from functools import cached_property
 import numpy as np
 from petsc4py import PETSc
 
-from .. import lifetimes, stages
-from ..alive import Alive
+from .. import stages
 from ..device import Arrays, Device, VecAccess, ranks
 from ..device.context import is_viennacl
 from ..device.platforms import choose, is_gpu
@@ -21,6 +20,8 @@ from ..given import number, plural
 from ..mesh.given_meshes import require_mesh
 from ..operators import Callbacks, create_operator
 from ..options import ASSEMBLED, Options, chosen_pmat, is_given, takes_differences
+from ..petsc import lifetimes
+from ..petsc.alive import Alive
 from . import (
     anew,
     assembled_instead,

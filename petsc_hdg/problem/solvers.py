@@ -8,8 +8,8 @@ from petsc4py import PETSc
 
 from ..errors import LeftSolverError, OptionError, SolveError, causes, collectively, our_error
 from ..given import plural
-from ..mesh.petsc_c import reason, vec_type_of
 from ..operators.advice import advice
+from ..petsc.c_library import reason, vec_type_of
 
 PATIENCE = 5.0  # seconds that a rank which fails in a solve gives the others to fail too
 ROUNDS = 5  # of a slab whose scheme follows the state

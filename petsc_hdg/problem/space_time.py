@@ -8,16 +8,16 @@ import numpy as np
 from petsc4py import PETSc
 
 from .. import stages
-from ..alive import Alive
 from ..discretizations.slab_space import SlabSpace
 from ..errors import OptionError, PhysicsError, SolveError, collectively
 from ..given import function, number, plural, shown, whole_number
-from ..mesh import petsc_c
 from ..operators.check import check_kernels
 from ..operators.matfree import JacobianContext
 from ..operators.slab import SlabOperator
 from ..operators.slab_matrix import SlabMatrix
 from ..options import defaults_in_database
+from ..petsc import c_library
+from ..petsc.alive import Alive
 from . import checkpointing, interrupts, series, solvers
 from .inputs import require_vec
 from .slab_norms import SlabNorms
@@ -200,7 +200,7 @@ class SpaceTime:
         mat.setSizes((sizes, sizes))
         mat.setType("aij")
         mat.setVecType(self.problem.vec_type)
-        petsc_c.set_preallocation_coo(mat, *self._matrix.numbers())
+        c_library.set_preallocation_coo(mat, *self._matrix.numbers())
         return mat
 
     @Alive("The solver of slabs (space_time.snes)")
@@ -237,7 +237,7 @@ class SpaceTime:
             self.slab.residual(u, out)
             PETSc.Log.logFlops(self.slab.flops)
         if self.problem.operator.failure:
-            petsc_c.set_function_domain_error(snes)
+            c_library.set_function_domain_error(snes)
 
     def _linearize(self, snes, x, jacobian, preconditioner) -> None:
         with self.events["Jacobian"]:
@@ -252,7 +252,7 @@ class SpaceTime:
         if self.jacobian.getType() == PETSc.Mat.Type.PYTHON:  # until it is converted in place
             self.jacobian.getPythonContext().factor = 1.0
         if self.assembled and not (self.slab.is_steady and self._known == self._data()):
-            petsc_c.set_values_coo(self.matrix, self._matrix.values())
+            c_library.set_values_coo(self.matrix, self._matrix.values())
             self._known = self._data()
 
     def _data(self) -> tuple:

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 from petsc4py import PETSc
 
-from ..lifetimes import Context
-from ..mesh import petsc_time
+from ..petsc import stepping
+from ..petsc.lifetimes import Context
 
 
 class StandIn(Context):
@@ -38,10 +38,10 @@ def standing_in(ts: PETSc.TS, u: PETSc.Vec):
     snes = PETSc.SNES().create(ts.comm)
     snes.setDM(ts.getDM())
     snes.setType(PETSc.SNES.Type.PYTHON)
-    petsc_time.set_snes(ts, snes)
+    stepping.set_snes(ts, snes)
     try:
-        with petsc_time.fixed_steps(ts):
+        with stepping.fixed_steps(ts):
             yield snes, true
     finally:
-        petsc_time.set_snes(ts, true)
+        stepping.set_snes(ts, true)
         snes.destroy()

@@ -12,10 +12,10 @@ from petsc4py import PETSc
 
 from ..discretizations import HybridizedDG, InteriorPenalty
 from ..krylov.level_bounds import LevelBounds
-from ..mesh.petsc_c import set_passive_dm
 from ..operators import ConformingSubspace
 from ..operators.cell_blocks import CellBlocks
 from ..options import any_given, defaults_in_database, is_given
+from ..petsc.c_library import set_passive_dm
 from . import direct, methods
 from .coarse_solvers import CoarseSolvers, on_device
 from .null_space import set_near_nullspace

@@ -10,7 +10,7 @@ import weakref
 from petsc4py import PETSc
 
 from ..errors import OptionError, SolveError
-from ..mesh import petsc_views
+from ..petsc import views
 
 DM = "petsc_hdg_dm"  # what a vector is composed with, and with it what is duplicated from it
 PROBLEM = "petsc_hdg_problem"  # attribute of the DM
@@ -24,9 +24,9 @@ def watch(problem, vector: PETSc.Vec) -> PETSc.Vec:
     """The vector, of which viewers show the problem's fields from now on."""
     if problem.dm.getAttr(PROBLEM) is None:
         problem.dm.setAttr(PROBLEM, weakref.ref(problem))
-        petsc_views.set_essential_values(problem.dm, insert)
+        views.set_essential_values(problem.dm, insert)
     vector.compose(DM, problem.dm)
-    petsc_views.set_view(vector, view)
+    views.set_view(vector, view)
     return vector
 
 

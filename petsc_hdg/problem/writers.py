@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import weakref
 
-from .. import lifetimes
 from ..errors import PetscHdgError, collectively
+from ..petsc import lifetimes
 
 _WRITERS: dict[str, weakref.ref] = {}  # the problem that writes a file by itself
 

@@ -9,11 +9,11 @@ import pytest
 from petsc4py import PETSc
 
 import petsc_hdg as fe
-from petsc_hdg import lifetimes
 from petsc_hdg.device import Arrays, Device, platforms
 from petsc_hdg.device.memory import Memory, size
 from petsc_hdg.errors import DeviceError, PetscHdgError, our_error
 from petsc_hdg.options import Options
+from petsc_hdg.petsc import lifetimes
 from petsc_hdg.physics import library
 
 

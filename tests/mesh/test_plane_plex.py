@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from petsc4py import PETSc
 
-from petsc_hdg.mesh import petsc_c
 from petsc_hdg.mesh.box import box_cells
 from petsc_hdg.mesh.cell_list import PLEX_ORDER, CellList, create_plex
+from petsc_hdg.petsc import c_library
 
 
 def by_petsc(listed: CellList):
@@ -53,6 +53,6 @@ def test_points_cones_and_orientations_are_petscs(make, simplex):
     np.testing.assert_array_equal(ours.getCoordinatesLocal().getArray(), theirs.getCoordinatesLocal().getArray())
     np.testing.assert_array_equal(ours.getCoordinates().getArray(), theirs.getCoordinates().getArray())
     assert ours.getCoordinateSection().getChart() == theirs.getCoordinateSection().getChart()
-    assert petsc_c.cell_shapes(ours) == petsc_c.cell_shapes(theirs) == {listed.cell: len(listed.cells)}
-    assert (petsc_c.shared_points(ours) is None) == (petsc_c.shared_points(theirs) is None)
+    assert c_library.cell_shapes(ours) == c_library.cell_shapes(theirs) == {listed.cell: len(listed.cells)}
+    assert (c_library.shared_points(ours) is None) == (c_library.shared_points(theirs) is None)
     assert {ours.getLabelName(n) for n in range(ours.getNumLabels())} == {"celltype", "depth"}

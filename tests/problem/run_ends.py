@@ -40,7 +40,7 @@ def made(scheme: str, comm, cycle: bool):
 
 def give_up_a_part_late() -> None:
     """A preconditioner is destroyed with its solver on all ranks but the last, where Python has it longer."""
-    from petsc_hdg import lifetimes
+    from petsc_hdg.petsc import lifetimes
 
     ksp = PETSc.KSP().create(COMM)
     pc = ksp.getPC()

@@ -10,7 +10,7 @@ import petsc4py
 petsc4py.init(sys.argv)
 
 import petsc_hdg as fe  # noqa: E402
-from petsc_hdg import lifetimes  # noqa: E402
+from petsc_hdg.petsc import lifetimes  # noqa: E402
 from petsc_hdg.physics import library  # noqa: E402
 
 

@@ -9,7 +9,7 @@ from petsc4py import PETSc
 from vtu_reader import read_vtu
 
 from petsc_hdg import Dirichlet, Mesh, Physics, Problem
-from petsc_hdg.mesh import petsc_c
+from petsc_hdg.petsc import c_library
 from petsc_hdg.run import guarded
 
 COMM = PETSc.COMM_WORLD
@@ -100,7 +100,7 @@ def check_hdf5(backend: str, path: Path, problem, u) -> None:
 def stored(path: Path, group: str, name: str) -> np.ndarray:
     """Numbers of all ranks in an HDF5 file."""
     vector, viewer = PETSc.Vec().create(COMM), hdf5(path, "r")
-    petsc_c.call("PetscViewerHDF5PushGroup", ctypes.c_void_p(viewer.handle), group.encode())
+    c_library.call("PetscViewerHDF5PushGroup", ctypes.c_void_p(viewer.handle), group.encode())
     vector.setName(name)
     vector.load(viewer)
     viewer.destroy()

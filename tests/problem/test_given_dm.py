@@ -10,7 +10,7 @@ from petsc4py import PETSc
 
 import petsc_hdg as fe
 from petsc_hdg.errors import PhysicsError
-from petsc_hdg.mesh import petsc_c
+from petsc_hdg.petsc import c_library
 
 STOKES = {
     "f0": {"velocity": "f0[0] = -force*x[1]; f0[1] = a[1];", "pressure": "f0[0] = u_x[0] + u_x[3];"},
@@ -79,7 +79,7 @@ def on_region() -> PETSc.DMPlex:
     """A DM with a field on a label alone, which petsc4py cannot make."""
     dm, part = square(), element("part", 1, 1)
     dm.setField(0, element("u", 1, 1))
-    petsc_c.call("DMAddField", *(petsc_c._pointer(each) for each in (dm, dm.getLabel("Face Sets"), part)))
+    c_library.call("DMAddField", *(c_library._pointer(each) for each in (dm, dm.getLabel("Face Sets"), part)))
     dm.createDS()
     return dm
 

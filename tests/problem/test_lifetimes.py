@@ -11,8 +11,8 @@ from petsc4py import PETSc
 from sample_meshes import box_mesh
 from sample_physics import smooth_poisson
 
-from petsc_hdg import lifetimes
 from petsc_hdg.options import Options
+from petsc_hdg.petsc import lifetimes
 from petsc_hdg.problem import Problem
 
 HERE = Path(__file__).parent

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...mesh.petsc_c import INT
+from ...petsc.c_library import INT
 from ...threads import in_threads
 
 CHUNK = 1 << 10  # polytopes whose columns fit in the cache

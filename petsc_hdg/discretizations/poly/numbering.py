@@ -8,7 +8,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ...mesh.base_cells import cells_of, extents
-from ...mesh.petsc_c import set_section
+from ...petsc.c_library import set_section
 from ..dofmap import DofMap
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ...errors import MeshError, collectively
-from .. import petsc_c
+from ...petsc import c_library
 from ..curved import make_continuous
 from ..labels import INTERNAL, mark, stratum_points, values_of
 from . import gmsh_check
@@ -68,7 +68,7 @@ def _read(path: Path, comm):
             _check_flat(path, version)
     with _options(version, dm_plex_gmsh_highorder=False), collectively(comm):
         vertices = None
-        if petsc_c.has_discontinuous_nodes(dm):
+        if c_library.has_discontinuous_nodes(dm):
             straight = _create(path, PETSc.COMM_SELF)
             vertices = straight.getCoordinatesLocal().getArray().copy()
             straight.destroy()
@@ -150,7 +150,7 @@ def _create(path: Path, comm):
         return PETSc.DMPlex().createFromFile(str(path), interpolate=True, comm=comm)
     except PETSc.Error as error:
         raise MeshError(
-            f"Mesh file {path} cannot be read as a Gmsh mesh ({petsc_c.reason(error)}); "
+            f"Mesh file {path} cannot be read as a Gmsh mesh ({c_library.reason(error)}); "
             "write it again with Gmsh as MSH 4.1 or 2.2, with cells of one shape."
         ) from None
 

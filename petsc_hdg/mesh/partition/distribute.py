@@ -8,8 +8,8 @@ import numpy as np
 from petsc4py import PETSc
 
 from ...errors import MeshError
+from ...petsc.c_library import reason, shared_points
 from ..box import MOST_CELLS
-from ..petsc_c import reason, shared_points
 from .deal import by_metis, deal, forget
 
 REFINEMENTS = ("dm_refine", "dm_refine_pre", "dm_refine_hierarchy")

@@ -10,7 +10,7 @@ from ...errors import MeshError
 from ...given import plural
 from ..base_cells import cells_of
 from ..graph import Graph, by_first
-from .said import kept_from_output
+from .captured_output import kept_from_output
 from .trees import branches, halves
 
 FEW = 16  # vertices a part below which METIS fails here and there: it makes parts of ROUGH vertices, divided further

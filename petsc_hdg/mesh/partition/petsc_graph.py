@@ -6,7 +6,7 @@ import ctypes
 
 import numpy as np
 
-from ..petsc_c import INT, call, library
+from ...petsc.c_library import INT, call, library
 
 
 def dual_graph(dm) -> tuple[np.ndarray, np.ndarray]:

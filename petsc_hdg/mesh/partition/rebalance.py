@@ -8,10 +8,10 @@ import numpy as np
 from petsc4py import PETSc
 
 from ...errors import MeshError, collectively
+from ...petsc.c_library import reason, set_section
 from ...stages import staged
 from ..cell_values import cell_costs
 from ..given_meshes import require_mesh
-from ..petsc_c import reason, set_section
 from ..whole_mesh import WholeMesh
 from .deal import by_metis
 from .distribute import clone_of, overlap_of, partitioned

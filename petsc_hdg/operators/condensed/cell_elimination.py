@@ -6,7 +6,7 @@ from petsc4py import PETSc
 
 from ...errors import SolveError
 from ...given import plural
-from ...lifetimes import Context
+from ...petsc.lifetimes import Context
 from ..advice import advice
 from ..callbacks import Callbacks
 from ..matfree import JacobianContext

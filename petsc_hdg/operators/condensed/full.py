@@ -15,7 +15,7 @@ from petsc4py import PETSc
 from ... import stages
 from ...discretizations.condensed.oracle import CondensedOracle
 from ...errors import OptionError
-from ...mesh import petsc_c
+from ...petsc import c_library
 
 MOST_UNKNOWNS = 200_000
 
@@ -101,7 +101,7 @@ class FullSystem:
         mat.setSizes((sizes, sizes))
         mat.setType("aij")
         row, column = np.nonzero(self._kept)
-        petsc_c.set_preallocation_coo(mat, self.numbers[:, row].ravel(), self.numbers[:, column].ravel())
+        c_library.set_preallocation_coo(mat, self.numbers[:, row].ravel(), self.numbers[:, column].ravel())
         return mat
 
     def states(self, x: PETSc.Vec, t: float = 0.0) -> np.ndarray:
@@ -134,7 +134,7 @@ class FullSystem:
         for cell, state in enumerate(self.states(x)):
             aux, constants = self.operator.aux_rows[:, cell], self.operator.constants
             values[cell] = (tested @ self.oracle.derivative(cell, state, aux, constants) + relation)[self._kept]
-        petsc_c.set_values_coo(preconditioner, values.ravel())
+        c_library.set_values_coo(preconditioner, values.ravel())
         for mat in (jacobian, preconditioner):
             mat.assemble()
 

@@ -8,7 +8,7 @@ from petsc4py import PETSc
 from ...discretizations import PolytopicDG
 from ...discretizations.dofmap import element_nodes
 from ...discretizations.legendre import exponents, tabulate
-from ...mesh import petsc_rows
+from ...petsc import csr
 
 
 def injection(fine, coarse, comm) -> PETSc.Mat:
@@ -22,7 +22,7 @@ def injection(fine, coarse, comm) -> PETSc.Mat:
     start, columns, values = _blocks(fine, coarse)(fine, coarse)
     first = int(coarse.dofmap.global_numbers[0]) if coarse.dofmap.num_owned else 0
     sizes = tuple((d.dofmap.num_owned, coarse.mesh.comm.allreduce(d.dofmap.num_owned)) for d in (fine, coarse))
-    return petsc_rows.aij(sizes, 1, start, first + columns, comm, values)
+    return csr.aij(sizes, 1, start, first + columns, comm, values)
 
 
 def _blocks(fine, coarse: PolytopicDG):

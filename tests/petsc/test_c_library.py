@@ -5,7 +5,7 @@ import pytest
 from petsc4py import PETSc
 
 from petsc_hdg.errors import MeshError
-from petsc_hdg.mesh import petsc_c
+from petsc_hdg.petsc import c_library
 
 
 def test_coo_sums_duplicates_and_skips_negative_ones():
@@ -13,19 +13,19 @@ def test_coo_sums_duplicates_and_skips_negative_ones():
     mat.setSizes([3, 3])
     mat.setType("aij")
     rows, columns = np.array([0, 2, 0, -1, 1]), np.array([1, 2, 1, 0, 0])
-    petsc_c.set_preallocation_coo(mat, rows, columns)
+    c_library.set_preallocation_coo(mat, rows, columns)
     assert rows.tolist() == [0, 2, 0, -1, 1]
-    petsc_c.set_values_coo(mat, np.array([1.0, 2, 4, 8, 16]))
+    c_library.set_values_coo(mat, np.array([1.0, 2, 4, 8, 16]))
     wanted = np.array([[0, 5, 0], [16, 0, 0], [0, 0, 2.0]])
     assert (mat.getValues(range(3), range(3)) == wanted).all()
-    petsc_c.set_values_coo(mat, np.array([1.0, 2, 4, 8, 16]), add=True)
+    c_library.set_values_coo(mat, np.array([1.0, 2, 4, 8, 16]), add=True)
     assert (mat.getValues(range(3), range(3)) == 2 * wanted).all()
 
 
 def test_function_domain_error_stops_newton():
     def residual(snes, x, f):
         f.set(1.0)
-        petsc_c.set_function_domain_error(snes)
+        c_library.set_function_domain_error(snes)
 
     snes = PETSc.SNES().create(PETSc.COMM_SELF)
     x = PETSc.Vec().createSeq(2)
@@ -36,16 +36,16 @@ def test_function_domain_error_stops_newton():
 
 
 def test_missing_function_is_named():
-    assert petsc_c.has("DMPlexGetCones") and not petsc_c.has("DMPlexNoSuchThing")
+    assert c_library.has("DMPlexGetCones") and not c_library.has("DMPlexNoSuchThing")
     with pytest.raises(MeshError, match="has no DMPlexNoSuchThing; use PETSc 3.18 or later"):
-        petsc_c.call("DMPlexNoSuchThing")
+        c_library.call("DMPlexNoSuchThing")
 
 
 def test_error_codes_are_errors():
     with pytest.raises(PETSc.Error) as caught:
-        petsc_c.call("PetscOptionsSetValue", None, b"no_dash", b"1")
-    assert petsc_c.reason(caught.value).startswith(f"PETSc error {caught.value.ierr}")
+        c_library.call("PetscOptionsSetValue", None, b"no_dash", b"1")
+    assert c_library.reason(caught.value).startswith(f"PETSc error {caught.value.ierr}")
 
 
 def test_gpu_timer_is_balanced():
-    assert petsc_c.log_gpu_time_begin() == petsc_c.log_gpu_time_end()
+    assert c_library.log_gpu_time_begin() == c_library.log_gpu_time_end()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 from petsc4py import PETSc
 
-from . import petsc_c
+from . import c_library
 
 
 def aij(sizes, block_size: int, starts: np.ndarray, columns: np.ndarray, comm, values=None) -> PETSc.Mat:
@@ -16,9 +16,9 @@ def aij(sizes, block_size: int, starts: np.ndarray, columns: np.ndarray, comm, v
 
     One rank's matrix works on these arrays themselves, of PETSc's types; values [value], zeros where None. Collective.
     """
-    starts, columns = (np.ascontiguousarray(a, petsc_c.INT) for a in (starts, columns))
+    starts, columns = (np.ascontiguousarray(a, c_library.INT) for a in (starts, columns))
     if comm.size == 1:
-        given = np.zeros(len(columns), petsc_c.SCALAR) if values is None else values
+        given = np.zeros(len(columns), c_library.SCALAR) if values is None else values
         mat = PETSc.Mat().createAIJWithArrays(sizes, (starts, columns, given), comm=comm)
         mat.setBlockSize(block_size)
         return mat
@@ -48,10 +48,10 @@ def written(mat: PETSc.Mat, size: int):
     """An array [value] that becomes the `size` values of a matrix from `aij`, in the order of its columns: the matrix's
     own where it has one. Collective."""
     if mat.getType() == PETSc.Mat.Type.SEQAIJ:
-        yield petsc_c.rows_of_aij(mat)[2]
+        yield c_library.rows_of_aij(mat)[2]
         mat.assemble()
     else:
-        values = np.empty(size, petsc_c.SCALAR)
+        values = np.empty(size, c_library.SCALAR)
         yield values
         pointer = ctypes.c_void_p(mat.handle)
-        petsc_c.call("MatUpdateMPIAIJWithArray", pointer, values.ctypes.data_as(ctypes.c_void_p))
+        c_library.call("MatUpdateMPIAIJWithArray", pointer, values.ctypes.data_as(ctypes.c_void_p))

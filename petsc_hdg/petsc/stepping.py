@@ -1,4 +1,4 @@
-"""Calls about PETSc's time stepping that petsc4py lacks; see petsc_c."""
+"""Calls about PETSc's time stepping that petsc4py lacks; see c_library."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from petsc4py import PETSc
 
-from .petsc_c import _c_int, _pointer, call
+from .c_library import _c_int, _pointer, call
 
 
 def bdf_order(ts: PETSc.TS) -> int:

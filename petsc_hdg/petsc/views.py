@@ -8,7 +8,7 @@ from functools import cache
 from mpi4py import MPI
 from petsc4py import PETSc
 
-from .petsc_c import call, library
+from .c_library import call, library
 
 _VECOP_VIEW, _ERR_SUP, _ERROR_INITIAL = 33, 56, 0
 _VIEW = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)  # (Vec, PetscViewer)
@@ -93,5 +93,5 @@ def _run(action) -> int:
         text = f"{type(error).__name__}: {error}".replace("%", "%%").encode()
     address, size = MPI._addressof(MPI.COMM_SELF), MPI._sizeof(MPI.COMM_SELF)
     comm = (ctypes.c_int if size == ctypes.sizeof(ctypes.c_int) else ctypes.c_void_p).from_address(address)
-    where = (ctypes.c_int(0), b"petsc_hdg", b"petsc_views.py")
+    where = (ctypes.c_int(0), b"petsc_hdg", b"views.py")
     return library().PetscError(comm, *where, ctypes.c_int(_ERR_SUP), ctypes.c_int(_ERROR_INITIAL), text)

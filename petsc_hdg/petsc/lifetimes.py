@@ -9,7 +9,7 @@ import gc
 from mpi4py import MPI
 from petsc4py import PETSc
 
-from .mesh import petsc_c
+from . import c_library
 
 # Python's cycles are looked for after so many unknowns of problems, at some kilobytes each, or after so many problems.
 MANY, OFTEN = 1e5, 20
@@ -110,5 +110,5 @@ def end() -> None:
         destroy(PETSc.COMM_WORLD if _of_all_ranks else None)
     finally:
         for kind, handle in set().union(*_holders.values()):
-            petsc_c.call(f"{kind}SetType", ctypes.c_void_p(handle), _HARMLESS[kind])
+            c_library.call(f"{kind}SetType", ctypes.c_void_p(handle), _HARMLESS[kind])
         _holders.clear()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .errors import PetscHdgError, SolveError
+from ..errors import PetscHdgError, SolveError
 
 
 class Alive:

@@ -6,7 +6,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from petsc_hdg.krylov.smoothers import inverse_blocks
-from petsc_hdg.mesh import petsc_rows
+from petsc_hdg.petsc import csr
 
 BLOCK, BLOCKS = 3, 7
 
@@ -21,10 +21,10 @@ def wrong(comm: PETSc.Comm) -> float:
     pattern = ring[own] > 0
     starts, columns = np.append(0, np.cumsum(pattern.sum(axis=1))), np.nonzero(pattern)[1]
     sizes = (own.stop - own.start, size)
-    mat, worst = petsc_rows.aij((sizes, sizes), BLOCK, starts, columns, comm), 0.0
+    mat, worst = csr.aij((sizes, sizes), BLOCK, starts, columns, comm), 0.0
     for seed in (1, 2):
         dense = np.random.default_rng(seed).uniform(-1, 1, (size, size)) + 4 * np.eye(size)
-        petsc_rows.fill(mat, dense[own][pattern])
+        csr.fill(mat, dense[own][pattern])
         x, y = mat.createVecs()
         x.array = np.arange(own.start, own.stop)
         blocks = np.linalg.inv([dense[k : k + BLOCK, k : k + BLOCK] for k in range(0, size, BLOCK)])
@@ -48,9 +48,9 @@ def test_rows_are_those_of_numpy():
 def test_ranks_have_their_rows(mpirun):
     code = """
 import sys
-sys.path[:0] = ["tests", "tests/mesh"]
+sys.path[:0] = ["tests", "tests/petsc"]
 from petsc4py import PETSc
-from test_petsc_rows import wrong
+from test_csr import wrong
 assert wrong(PETSc.COMM_WORLD) < 1e-12
 """
     mpirun(3, "-c", code)
