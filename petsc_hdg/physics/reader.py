@@ -93,8 +93,8 @@ class Reader:
             given = [given] * every.components
         return self._term("stabilization", "stabilization", "tau", given, signature, every, (every.components,))
 
-    def objective(self, given, most: int, on_boundary: bool = False) -> Term:
-        """An integrand over cells or over a boundary; statements may assign up to `most` components."""
+    def objective(self, given, most: int, on_boundary: bool = False, what: str = "integrand") -> Term:
+        """A function over cells or over a boundary; statements may assign up to `most` components."""
         components, signature = 1, signatures.BOUNDARY_OBJECTIVE if on_boundary else signatures.OBJECTIVE
         if isinstance(given, str) and not _ASSIGNS["obj"].search(given):
             given = Expression(given)
@@ -106,7 +106,7 @@ class Reader:
         elif hasattr(given, "__len__"):
             components = len(given)
         every = Field(components, name=signature.output)
-        return self._term("integrand", "objective", "obj", given, signature, every, (components,))
+        return self._term(what, "objective", "obj", given, signature, every, (components,))
 
     def _term(
         self, slot: str, key: str, kind: str, given, signature, field: Field, shape: tuple, trial: Field | None = None

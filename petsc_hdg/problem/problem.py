@@ -92,6 +92,8 @@ class Problem(Restartable, Evaluated):
         self.symmetric = None  # whether the matrix is, and definite, with the present data: see preconditioners
         self.indefinite = False  # whether conjugate gradients have found the matrix so
         self.eigenvalues = None  # smallest and largest, as -sipg_check_coercivity estimates them
+        self.point_functions: dict = {}  # compiled, see point_function
+        self._outputs: dict = {}
         self.derivative = matrices.derivative(self)  # of its physics
         self.pmat = chosen_pmat(self.options, physics, self.derivative)
         self._unset = [f.name for f in self._given.auxiliary]
@@ -131,6 +133,11 @@ class Problem(Restartable, Evaluated):
         with collectively(self.comm):  # so that a lack of memory, or a kernel that fails, is everyone's
             self.operator = create_operator(self.discretization, self.arrays)
             self.operator.compile(matrices=self.assembles)
+
+    @property
+    def written_terms(self):
+        """The terms of the physics as the user wrote it."""
+        return self._given.terms
 
     @property
     def assembles(self) -> bool:
