@@ -30,7 +30,7 @@ class Objective:
 
     def __init__(self, physics, given, dim: int, on_boundary: bool = False, what: str = "integrand"):
         self._physics, self._dim, self.on_boundary = physics, dim, on_boundary
-        reader = Reader(physics.name, physics.fields, physics.constant_names, physics.helpers)
+        reader = Reader(physics.name, physics.fields, physics.auxiliary, physics.constant_names, physics.helpers)
         term = reader.objective(given, MOST, on_boundary, what)
         self.components = self._count(term)
         self.form = self._form(term, self.components)

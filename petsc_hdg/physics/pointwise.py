@@ -29,11 +29,13 @@ class Physics:
     """Pointwise functions of  ∫ φ·f0 + ∇φ:f1 dx + ∫_Γ φ·f0_bd + ∇φ:f1_bd ds = 0  for all φ (PETSc's convention),
     checked when made.
 
-    fields     name -> number of components or Field(components, degree_offset), in the order of field numbers
+    fields     name -> number of components or Field(components, degree_offset), in the order of field numbers.
+               In texts `p[c]`, `p_x[c][d]` and `p_t[c]` are field p and its derivatives, next to PETSc's
+               `u[uOff[1] + c]`; a field of one component is `p` too, and its gradient `p_x[d]`
     f0, f1     C text (a body, or a whole function in PETSc's signature), pathlib.Path or CFile of a C file, sympy
     expressions,
                or a mapping of field names to one of these; None is zero
-    auxiliary  name -> number of components or Auxiliary(components, space)
+    auxiliary  name -> number of components or Auxiliary(components, space); in the text `kappa`, `kappa_x[d]` as fields
     constants  name -> number; in the text `constants[i]`, or the name itself
     boundary   Dirichlet, Neumann and Robin conditions
     jacobian   hand-written {"g0": text, …}, or {(test field, trial field): {"g0": text, …}}; replaces differentiation
@@ -71,7 +73,7 @@ class Physics:
         given = {"fields": fields, "auxiliary": auxiliary, "constants": MappingProxyType(constants)}
         for key, value in given.items():
             object.__setattr__(self, key, value)
-        reader = Reader(self.name, fields, tuple(constants), self.helpers)
+        reader = Reader(self.name, fields, auxiliary, tuple(constants), self.helpers)
         terms = reader.read(self.f0, self.f1, self.boundary, self.jacobian, self.exact, self.stabilization)
         object.__setattr__(self, "terms", terms)
         object.__setattr__(self, "_texts", tuple(reader.texts))
@@ -235,7 +237,7 @@ class Physics:
 
     def with_stabilization(self, stabilization) -> Physics:
         """The same physics with another stabilization, given as to Physics; None takes it away."""
-        reader = Reader(self.name, self.fields, self.constant_names, self.helpers)
+        reader = Reader(self.name, self.fields, self.auxiliary, self.constant_names, self.helpers)
         terms = replace(self.terms, stabilization=reader.stabilization(stabilization))
         slots = [text for text in self._texts if text[0] != "stabilization"]
         slots += [text for text in reader.texts if text[0] == "stabilization"]

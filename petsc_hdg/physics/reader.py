@@ -14,6 +14,7 @@ from petsc_hdg.physics.conditions import Dirichlet, Neumann, Robin
 from petsc_hdg.physics.layout import Field
 from petsc_hdg.physics.lowering import names, signatures
 from petsc_hdg.physics.lowering.lower import lower, shared_helpers
+from petsc_hdg.physics.lowering.parts import parts_of
 from petsc_hdg.physics.terms import Condition, Term, Terms
 from petsc_hdg.physics.text.source import CFile, Expression, make_source
 
@@ -52,8 +53,8 @@ def check_constants(physics: str, given, fields: Sequence[str]) -> dict[str, flo
 class Reader:
     """Reads everything a user gave. `texts` collects what distinguishes one physics from another."""
 
-    def __init__(self, physics: str, fields: tuple[Field, ...], constants: tuple[str, ...], helpers):
-        self.physics, self.fields = physics, fields
+    def __init__(self, physics: str, fields: tuple[Field, ...], auxiliary: tuple, constants: tuple[str, ...], helpers):
+        self.physics, self.fields, self.parts = physics, fields, parts_of(fields, auxiliary)
         self.constants = {name: number for number, name in enumerate(constants)}
         self.texts: list = []
         self.macros: dict[str, str] = {}
@@ -113,7 +114,8 @@ class Reader:
     ) -> Term:
         source = make_source(self.physics, slot, given, signature.output, field.components, shape)
         self.texts.append((slot, kind, field.name, source.text, source.function))
-        return Term(lower(source, signature, self.helpers, self.macros, self.constants, key), kind, field, trial)
+        program = lower(source, signature, self.helpers, self.macros, self.constants, key, self.parts)
+        return Term(program, kind, field, trial)
 
     def _slot(self, kind: str, field: Field) -> str:
         return kind if len(self.fields) == 1 else f"{kind}[{field.name}]"
