@@ -43,6 +43,7 @@ ONLY_IN = {
     "meshio": {"mesh", "output", "commands"},
     "pymetis": {"mesh"},
     "matplotlib": {"output", "commands"},
+    "pyvista": {"output"},
     "h5py": {"output"},
     "pycparser": {"physics", "commands"},
     "scipy": set(),  # the tests only: no requirement of the package

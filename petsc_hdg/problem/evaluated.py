@@ -11,8 +11,8 @@ from petsc4py import PETSc
 from .. import stages
 from ..errors import collectively
 from ..given import number, text
-from ..output import Picture
-from . import derived, inputs, results, series
+from ..output import Grid, Picture
+from . import derived, grids, inputs, results, series
 from .derived import Derived, cell_fields
 from .exact import Exact
 from .integrals import Integrals
@@ -110,6 +110,30 @@ class Evaluated:
                 series.add(self, path, u, t, fields=fields)
             else:
                 results.write_vtu(self, path, u, t, fields)
+
+    def to_numpy(self, u: PETSc.Vec, t: float = 0.0, fields=None, *, gather: bool = False) -> Grid | None:
+        """Nodes, cells and values as numpy arrays: points, cells, point_data, cell_data. Collective.
+
+        fields  derived ones too, as `write` takes them
+        gather  all ranks' arrays on the first rank, None on the others; else each rank has those of its own cells
+
+        The nodes are those of the highest degree among the fields. With cg_gpu cells share them, but where there are
+        derived fields, which may jump; else each cell has nodes of its own. Raises OptionError.
+        """
+        return grids.grid_of(self, u, t, fields, gather)
+
+    def to_meshio(self, u: PETSc.Vec, t: float = 0.0, fields=None, *, gather: bool = True):
+        """`to_numpy` as a meshio.Mesh. Collective."""
+        return self._converted(Grid.to_meshio, u, t, fields, gather)
+
+    def to_pyvista(self, u: PETSc.Vec, t: float = 0.0, fields=None, *, gather: bool = True):
+        """`to_numpy` as a pyvista.UnstructuredGrid. Collective. Raises OptionError where PyVista is missing."""
+        return self._converted(Grid.to_pyvista, u, t, fields, gather)
+
+    def _converted(self, convert, *given):
+        grid = grids.grid_of(self, *given)
+        with collectively(self.comm):
+            return None if grid is None else convert(grid)
 
     @cached_property
     def collections(self) -> dict:

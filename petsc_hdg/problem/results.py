@@ -29,7 +29,7 @@ def write_vtu(problem, path, u, t: float = 0.0, fields=None) -> None:
     with collectively(problem.comm):
         values = {f.name: f.values() for f in state.all(problem.outputs if fields is None else fields)}
     degree, points = state.element.degree, state.coordinates
-    output.write_vtu(path, problem.comm, problem.mesh.cell, degree, points, values, _cell_data(problem))
+    output.write_vtu(path, problem.comm, problem.mesh.cell, degree, points, values, cell_data(problem))
 
 
 def write_trace(problem, path, u, t: float = 0.0) -> None:
@@ -45,7 +45,8 @@ def write_trace(problem, path, u, t: float = 0.0) -> None:
     output.write_vtu(path, problem.comm, element.cell, element.degree, points, values, rank, facets=True)
 
 
-def _cell_data(problem) -> dict[str, np.ndarray]:
+def cell_data(problem) -> dict[str, np.ndarray]:
+    """What is written of cells [cell, …]: auxiliary fields that are constant there, the rank, polytopes. Collective."""
     auxiliary, data = problem.discretization.auxiliary, {}
     for f in auxiliary.fields:
         if f.space == "cell":

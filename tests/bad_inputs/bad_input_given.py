@@ -245,6 +245,14 @@ CALLS = {
             "over": (NO_TEXT, "The boundary of a field is given"),
         },
     ),
+    "to_numpy": (
+        seen("to_numpy"),
+        {
+            **AT,
+            "fields": ((WORD, 3, EMPTY), "Fields to write are given"),
+            "gather": (NO_TEXT[1:], "give True or False"),
+        },
+    ),
     "write": (seen("write", path=lambda f: f / "u.vtu"), {**AT, **FILE}),
     "write_trace": (seen("write_trace", "hybridized", path=lambda f: f / "u.vtu"), {**AT, **FILE}),
     "plot": (
