@@ -16,6 +16,7 @@ LEVELS = {
     "errors": 0,
     "threads": 0,
     "alive": 0.25,
+    "described": 0.25,
     "given": 0.25,
     "options": 0.5,
     "stages": 0.5,

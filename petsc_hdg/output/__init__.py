@@ -3,7 +3,7 @@
 from .grid import Grid
 from .plot import Picture, plot
 from .pvd import Collection
-from .report import format_report, write_report
+from .report import Report, format_report, write_report
 from .vtu import write_vtu
 
-__all__ = ["Collection", "Grid", "Picture", "format_report", "plot", "write_report", "write_vtu"]
+__all__ = ["Collection", "Grid", "Picture", "Report", "format_report", "plot", "write_report", "write_vtu"]

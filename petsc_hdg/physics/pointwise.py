@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from petsc_hdg.described import Described
 from petsc_hdg.errors import PhysicsError
 from petsc_hdg.given import plural, shown
 from petsc_hdg.physics.dependence import Dependence, dependence
@@ -25,7 +26,7 @@ from petsc_hdg.physics.terms import Condition, Terms
 
 
 @dataclass(frozen=True, eq=False)
-class Physics:
+class Physics(Described):
     """Pointwise functions of  ∫ φ·f0 + ∇φ:f1 dx + ∫_Γ φ·f0_bd + ∇φ:f1_bd ds = 0  for all φ (PETSc's convention),
     checked when made.
 
@@ -48,6 +49,11 @@ class Physics:
 
     Raises PhysicsError, naming the function and the line, for what cannot be read, checked or differentiated.
     """
+
+    PUBLIC = tuple(
+        "auxiliary boundary check constants degree device_source exact f0 f1 fields from_dm is_linear name "
+        "uses_time_derivative with_constants with_stabilization".split()
+    )
 
     fields: Mapping | tuple
     f0: object = None
@@ -81,13 +87,20 @@ class Physics:
     terms: Terms = field(init=False, repr=False)
 
     def __repr__(self) -> str:
-        said = [", ".join(f"{f.name} ({plural(f.components, 'component')})" for f in self.fields)]
-        said += [f"auxiliary {', '.join(a.name for a in self.auxiliary)}"] if self.auxiliary else []
-        said += [", ".join(f"{name} = {value:g}" for name, value in self.constants.items())] if self.constants else []
-        for each in (*self.dirichlet, *self.natural):
-            where = f"{each.kind} on {each.label}" + (f" from {each.side}" if each.side else "")
-            said += [where] if where not in said else []
-        return f"<Physics '{self.name}': {'; '.join(said)}>"
+        name, *said = (words for words in self.facts().values() if words)
+        return f"<Physics '{name}': {'; '.join(said)}>"
+
+    def facts(self) -> dict[str, str]:
+        """Fields, data and conditions, in words."""
+        conditions = (*self.dirichlet, *self.natural)
+        where = [f"{c.kind} on {c.label}" + (f" from {c.side}" if c.side else "") for c in conditions]
+        return {
+            "name": self.name,
+            "fields": ", ".join(f"{f.name} ({plural(f.components, 'component')})" for f in self.fields),
+            "data": f"auxiliary {', '.join(a.name for a in self.auxiliary)}" if self.auxiliary else "",
+            "constants": ", ".join(f"{name} = {value:g}" for name, value in self.constants.items()),
+            "conditions": "; ".join(dict.fromkeys(where)),
+        }
 
     @classmethod
     def from_dm(cls, dm, f0=None, f1=None, **given) -> Physics:

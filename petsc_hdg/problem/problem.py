@@ -10,6 +10,7 @@ from petsc4py import PETSc
 
 from .. import lifetimes, stages
 from ..alive import Alive
+from ..described import Described
 from ..device import Arrays, Device, VecAccess, ranks
 from ..device.context import is_viennacl
 from ..discretizations import CondensedDiscretization, InteriorPenalty, PolytopicDG, scheme
@@ -50,7 +51,7 @@ from .full import solve_full
 from .restartable import Restartable
 
 
-class Problem(Restartable, Evaluated):
+class Problem(Restartable, Evaluated, Described):
     """A physics on a mesh by the scheme of `-fe_backend`.
 
         problem = Problem(mesh, physics)
@@ -66,6 +67,14 @@ class Problem(Restartable, Evaluated):
     num_unknowns counts the free degrees of freedom of all ranks.
     Building one is collective. Raises OptionError, MeshError, PhysicsError or DeviceError on all ranks.
     """
+
+    PUBLIC = tuple(
+        "after_step at attach cell_costs cell_values checkpoint comm create_snes create_ts create_vec discretization "
+        "dm errors field flux index_sets integral interpolate linear_iterations load_steps matrix mesh "
+        "newton_iterations num_unknowns operator options outputs physics plot report restart set_auxiliary "
+        "set_constants snes solve solve_in_time summary time time_steps to_meshio to_numpy to_pyvista tried view "
+        "with_options write write_trace".split()
+    )
 
     def __init__(self, mesh, physics, options: Options | None = None, prefix: str = "", nullspace=None, **defaults):
         self.comm = require_mesh(mesh, "A problem").comm
@@ -112,6 +121,16 @@ class Problem(Restartable, Evaluated):
 
     def __repr__(self) -> str:
         return f"<Problem '{self.physics.name}' by {self.discretization!r}: {plural(self.num_unknowns, 'unknown')}>"
+
+    def facts(self) -> dict[str, str]:
+        """Physics, mesh, scheme, unknowns and device, in words."""
+        return {
+            "physics": repr(self.physics),
+            "mesh": repr(self.mesh),
+            "scheme": f"{self.discretization.title} of degree {self.options.degree}",
+            "unknowns": f"{self.num_unknowns}",
+            "device": f"{self.device.name}, {self.options.precision} precision",
+        }
 
     def _choose_device(self) -> None:
         """The device of PETSc's vectors if they live on one, else the one that `-fe_device` names."""

@@ -147,7 +147,7 @@ def report(problem, u=None) -> dict:
         }
     if problem.options.report:
         output.write_report(problem.options.report, problem.comm, data)
-    return data
+    return output.Report(data)
 
 
 def device_lines(problem) -> list[str]:
