@@ -8,6 +8,7 @@ from importlib import import_module
 import numpy as np
 
 from ..errors import OptionError
+from ..given import plural
 from ..reference import ReferenceElement
 from .lagrange import MAX_DEGREE, to_vtk, vtk_type
 from .vtu import Sampling, negative_cells, padded
@@ -39,7 +40,8 @@ class Grid:
 
     def __repr__(self) -> str:
         data = ", ".join([*self.point_data, *self.cell_data])
-        return f"<Grid: {len(self.points)} points, {len(self.cells)} {self.cell} cells of degree {self.degree}; {data}>"
+        cells = f"{plural(len(self.points), 'point')}, {plural(len(self.cells), f'{self.cell} cell')}"
+        return f"<Grid: {cells} of degree {self.degree}; {data}>"
 
     def to_meshio(self):
         """A meshio.Mesh: cells of degree 1 and 2 by the usual names, of higher degree VTK's Lagrange cells."""

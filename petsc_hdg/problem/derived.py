@@ -242,7 +242,7 @@ class State:
 
     @staticmethod
     def _flat(gradients: np.ndarray) -> np.ndarray:
-        return gradients.reshape(*gradients.shape[:2], -1)
+        return gradients.reshape(*gradients.shape[:2], gradients.shape[2] * gradients.shape[3])
 
     def jacobian(self, points: np.ndarray, cells=ALL) -> np.ndarray:
         """Derivatives [cell, point, dim, direction] of coordinates by reference ones; of one point in affine cells."""

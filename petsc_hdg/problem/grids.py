@@ -48,7 +48,7 @@ def _numbers(problem, state: State, may_jump: bool) -> tuple[np.ndarray, np.ndar
         dofmap = build_dofmap(mesh, mesh.dm.clone(), (space,), np.zeros((end - start, 1), bool))
         numbers = dofmap.compact[dofmap.cell_dofs]
         return numbers, dofmap.global_numbers[numbers], dofmap.num_owned
-    numbers = np.arange(mesh.num_cells * element.num_basis).reshape(mesh.num_cells, -1)
+    numbers = np.arange(mesh.num_cells * element.num_basis).reshape(mesh.num_cells, element.num_basis)
     return numbers, numbers + sum(comm.allgather(numbers.size)[: comm.rank]), numbers.size
 
 

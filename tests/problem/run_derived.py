@@ -52,6 +52,20 @@ def refused(problem, u) -> list[str]:
     return [name for names in zip(*comm.allgather(found), strict=True) for name in names]
 
 
+def with_few_cells(backend: str, folder: Path) -> list[int]:
+    """Cells of each rank, of two in all, where fields are derived, written and gathered."""
+    mesh = box_mesh("triangle", (1, 1), comm=PETSc.COMM_WORLD)
+    problem = Problem(mesh, stretched(), Options(backend=backend, degree=1, check_kernels=False))
+    u = problem.interpolate("exact")
+    problem.write(folder / "few.vtu", u, fields=[problem.field("f1", u)])
+    whole = problem.to_numpy(u, gather=True)
+    assert whole is None or len(whole.cells) == 2
+    traction, grid = problem.field(TRACTION, u, over="boundary"), problem.to_numpy(u)
+    assert [len(traction.values()), len(traction.means())] == [2 * mesh.num_cells] * 2
+    assert len(problem.field(MISES, u).means()) == len(grid.cells) == mesh.num_cells
+    return problem.comm.allgather(mesh.num_cells)
+
+
 def numbers(backend: str, folder: Path) -> dict:
     mesh = box_mesh("triangle", comm=PETSc.COMM_WORLD, partition_seed=4)
     problem = Problem(mesh, stretched(), Options(backend=backend, degree=1, check_kernels=False))
@@ -72,6 +86,7 @@ def numbers(backend: str, folder: Path) -> dict:
         "line": problem.field("u", u).along([0, 0], [1, 1], 3)[1].tolist(),
         "refused": refused(problem, u),
         "counts": comm.allgather(mesh.num_cells),
+        "few": with_few_cells(backend, folder),
     }
 
 

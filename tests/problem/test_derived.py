@@ -38,7 +38,7 @@ def test_stresses_on_one_and_three_ranks(mpirun, tmp_path):
             assert max(of["mises"], of["stress"], of["gradient"]) < 1e-5, (backend, of)
             assert of["force"] == pytest.approx(STRESS[:, 0], abs=1e-5)
             assert of["line"] == [pytest.approx(SLOPES @ [s, s], abs=1e-5) for s in (0, 0.5, 1)]
-            assert len(of["refused"]) == 4 * ranks
+            assert len(of["refused"]) == 4 * ranks and sorted(of["few"]) == {1: [2], 3: [0, 1, 1]}[ranks]
             assert read_vtu(tmp_path / f"{backend}.vtu")["point_data"]["mises"] == pytest.approx(MISES_STRESS, abs=1e-5)
             assert imread(tmp_path / f"{backend}.png").size > 1000
 
@@ -99,6 +99,21 @@ def test_sums_over_cells_are_the_integral(backend, monkeypatch):
     before = field.values()
     problem.set_constants(k=5.0), problem.set_auxiliary("near", 3.0), u.set(0.0)
     assert np.array_equal(field.values(), before)
+
+
+@pytest.mark.parametrize("cell", ["triangle", "hexahedron"])
+def test_means_over_curved_facets_are_those_of_integrals(cell):
+    """In each facet, of the normal too."""
+    problem, text = problem_of(quadratic(), cell, curved=True), "n[0]*u[0] + u_x[1]*n[1] + x[0]*u_x[0]"
+    u = problem.interpolate(lambda x: np.sin(2 * x[..., 0]) + x[..., 1] ** 2)
+    kernel = problem._integrals._kernel(f"obj[0] = 1; obj[1] = {text};", True)
+    with problem.access.read(u) as buffer:
+        size, whole = problem.operator.boundary_integrals(kernel, "boundary", buffer, 0.0)
+    field = problem.field(text, u, over="boundary")
+    assert problem.mesh.geometry.degree == 2 and size.min() > 0 and len(size) == 14 + 10 * (cell == "hexahedron")
+    assert field.means()[:, 0] == pytest.approx(whole / size, rel=1e-11)
+    outwards = problem.field("obj[0] = n[0]; obj[1] = n[1];", u, over="boundary").values()
+    assert np.abs(outwards).max() <= 1 + 1e-12
 
 
 def test_own_and_recovered_fields_by_name(tmp_path):

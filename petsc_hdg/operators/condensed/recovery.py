@@ -137,7 +137,8 @@ class Recovery:
         found = []
         for f in disc.physics.fields:
             part = values[:, :, f.offset : f.offset + f.components]
-            found.append(CellField(name.format(f.name), element, part.reshape(*part.shape[:2], -1)))
+            part = part.reshape(*part.shape[:2], f.components * width)
+            found.append(CellField(name.format(f.name), element, part))
         return found
 
     def trace_fields(self, x, t: float = 0.0) -> tuple[np.ndarray, np.ndarray, list[CellField]]:
