@@ -227,7 +227,7 @@ class Problem(Restartable, Evaluated, Described):
         for name, values in fields.onto(element, self.operator.aux_rows, self.mesh.num_cells):
             if name in [field.name for field in physics.auxiliary]:
                 other.operator.set_auxiliary(name, values)
-        other._unset = list(self._unset)
+        other._unset, other._outputs = list(self._unset), dict(self._outputs)
         return other
 
     # PETSc -----------------------------------------------------------------------------------------------

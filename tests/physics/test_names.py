@@ -54,6 +54,8 @@ def test_names_are_offsets(name, dim):
 def test_locals_and_petsc_names_come_first():
     physics = Physics({"p": 1, "u": 1}, {"p": "PetscReal u_ = 2, p = 3; f0[0] = p + u[0] + u_;"})
     assert physics.interpreter(2).pw_residual([5.0, 7.0], None, None, None, None, 0.0, None)[0][0] == 3 + 5 + 2
+    physics = Physics({"d": 1}, "f0[0] = d; for (d = 0; d < dim; ++d) f0[0] += 10*d_x[d]*d;")
+    assert physics.interpreter(2).pw_residual([5.0], None, [[3.0, 4.0]], None, None, 0.0, None)[0][0] == 5 + 40
 
 
 def test_helpers_and_whole_functions():

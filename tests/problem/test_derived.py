@@ -141,6 +141,7 @@ def test_outputs_are_in_every_file_of_a_run(tmp_path):
         data = read_vtu(tmp_path / f"run_0000{number}.vtu")["point_data"]
         assert set(data) == {"u", *outputs} == {"u", *problem.outputs}
         assert data["doubled"] == pytest.approx(2 * data["u"], abs=1e-13)
+    assert problem.with_options(degree=1).outputs == outputs
     problem.write(tmp_path / "one.vtu", u, fields={"twice": "2*u[0]"})
     assert set(read_vtu(tmp_path / "one.vtu")["point_data"]) == {"u", "twice"}
 
