@@ -19,9 +19,11 @@ from .point_function import point_function
 CHUNK = 1 << 14  # cells whose points are evaluated at a time
 
 
-def cell_fields(problem, u, t: float = 0.0) -> list[CellField]:
-    """The fields of u in this rank's cells, and what the scheme recovers from it. Collective."""
+def cell_fields(problem, u, t: float = 0.0, star: bool = True) -> list[CellField]:
+    """The fields of u in this rank's cells, and what the scheme recovers from it, with u* or without. Collective."""
     with problem.reading(u, t) as owned:
+        if problem.is_condensed and not star:
+            return problem.operator.recovery.fields(owned, t, star)
         return problem.operator.cell_fields(owned, t)
 
 
@@ -147,9 +149,10 @@ class State:
     element: of the highest degree among the fields, 1 at least.   places: the CellField of coordinates.
     """
 
-    def __init__(self, problem, u, t: float = 0.0):
+    def __init__(self, problem, u, t: float = 0.0, star: bool = True):
+        """star: whether u* of hdg_gpu, which is a problem in each cell, is asked for."""
         self.problem, self.t, self.dim = problem, t, problem.mesh.dim
-        self.known = {field.name: field for field in cell_fields(problem, u, t)}
+        self.known = {field.name: field for field in cell_fields(problem, u, t, star)}
         mesh, disc = problem.mesh, problem.discretization
         self.element = ReferenceElement(mesh.cell, max(1, *(field.element.degree for field in self.known.values())))
         geometry = ReferenceElement(mesh.cell, mesh.geometry.degree)
@@ -304,7 +307,7 @@ def field(problem, given, u, t: float, name: str | None, over: str | None, side:
             require_auxiliary(problem)
     facets = None if over is None else problem.mesh.boundary_facets(over, side is not None, side)
     with stages.stage("output"):
-        state = State(problem, u, t)
+        state = State(problem, u, t, star=isinstance(given, str) and given.endswith("_star"))
         with collectively(problem.comm):
             return state.field(given, name, over, facets)
 

@@ -24,7 +24,7 @@ def grid_of(problem, u, t: float, fields, gather: bool) -> Grid | None:
         state = State(problem, u, t)
         with collectively(comm):
             found = state.all(problem.outputs if fields is None else fields)
-            values = {field.name: field.values() for field in found}
+            values = {field.name: field.sample(state.element.nodes) for field in found}
         data = {name: cellwise(name, of, problem.mesh.num_cells) for name, of in cell_data(problem).items()}
         numbers, numbers_of_all, owned = _numbers(problem, state, len(found) > len(state.known))
         rows = {name: _scattered(numbers, of) for name, of in ({"": state.coordinates} | values).items()}

@@ -27,7 +27,8 @@ def write_vtu(problem, path, u, t: float = 0.0, fields=None) -> None:
     constant in the cell as cell data. Collective."""
     state = State(problem, u, t)
     with collectively(problem.comm):
-        values = {f.name: f.values() for f in state.all(problem.outputs if fields is None else fields)}
+        found = state.all(problem.outputs if fields is None else fields)
+        values = {f.name: f.sample(state.element.nodes) for f in found}
     degree, points = state.element.degree, state.coordinates
     output.write_vtu(path, problem.comm, problem.mesh.cell, degree, points, values, cell_data(problem))
 

@@ -130,6 +130,10 @@ def test_own_and_recovered_fields_by_name(tmp_path):
     problem.write(tmp_path / "u.vtu", u, fields=[problem.field("u[0]*u[0]", u, name="square")])
     data = read_vtu(tmp_path / "u.vtu")["point_data"]
     assert data["square"] == pytest.approx(data["u"] ** 2, abs=1e-14)
+    finer = problem.with_options(degree=3)  # whose files have other nodes
+    finer.write(tmp_path / "finer.vtu", finer.interpolate(exact), fields=[problem.field("u", u, name="coarse")])
+    data = read_vtu(tmp_path / "finer.vtu")
+    assert data["point_data"]["coarse"].shape == (problem.mesh.num_cells * 15, 1)
 
 
 def test_outputs_are_in_every_file_of_a_run(tmp_path):
