@@ -15,6 +15,7 @@ PACKAGE = ROOT / "petsc_hdg"
 LEVELS = {
     "errors": 0,
     "threads": 0,
+    "described": 0.25,
     "given": 0.25,
     "options": 0.5,
     "stages": 0.5,
@@ -42,6 +43,7 @@ ONLY_IN = {
     "meshio": {"mesh", "output", "commands"},
     "pymetis": {"mesh"},
     "matplotlib": {"output", "commands"},
+    "pyvista": {"output"},
     "h5py": {"output"},
     "pycparser": {"physics", "commands"},
     "scipy": set(),  # the tests only: no requirement of the package

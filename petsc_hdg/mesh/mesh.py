@@ -9,6 +9,7 @@ import basix
 import numpy as np
 from petsc4py import PETSc
 
+from ..described import Described
 from ..errors import MeshError, collectively
 from ..given import plural
 from ..petsc import c_library
@@ -25,7 +26,7 @@ from .shapes import SURFACE, shape
 from .topology import Topology, global_vertices, places
 
 
-class Mesh:
+class Mesh(Described):
     """A mesh of one cell shape, distributed over the ranks of `comm`. Making one is collective.
 
     num_cells, num_vertices, num_facets count those of this rank, num_cells_all the cells of all ranks.
@@ -38,6 +39,10 @@ class Mesh:
     Raises MeshError, on all ranks, for a mesh that cannot be used.
     """
 
+    PUBLIC = tuple(
+        "boundaries boundary_facets box cell cell_mask cell_regions comm destroy dim dm from_cells from_file "
+        "from_options geometry labels num_cells num_cells_all num_facets num_vertices polytopes topology".split()
+    )
     polytopes: Polytopes | None = None
     _told = False  # whether it was told what `left_out` says
     dm = Alive("The mesh (mesh.dm)", MeshError)
@@ -60,10 +65,13 @@ class Mesh:
         self.num_cells_all = self.comm.allreduce(self.num_cells)
 
     def __repr__(self) -> str:
-        said = [f"{plural(self.num_cells_all, f'{self.cell} cell')} on {plural(self.comm.size, 'rank')}"]
-        for what, names in (("boundaries", self.boundaries), ("regions", self.cell_regions)):
-            said += [f"{what} {', '.join(names)}"] if names else []
-        return f"<Mesh: {'; '.join(said)}>"
+        cells, *names = self.facts().items()
+        return f"<Mesh: {'; '.join([cells[1], *(f'{what} {names}' for what, names in names if names)])}>"
+
+    def facts(self) -> dict[str, str]:
+        """Cells, boundaries and regions, in words."""
+        cells = f"{plural(self.num_cells_all, f'{self.cell} cell')} on {plural(self.comm.size, 'rank')}"
+        return {"cells": cells, "boundaries": ", ".join(self.boundaries), "regions": ", ".join(self.cell_regions)}
 
     @classmethod
     @staged("mesh")

@@ -1,8 +1,9 @@
 """What a run leaves behind: a VTU file, a PNG picture, a JSON report."""
 
+from .grid import Grid
 from .plot import Picture, plot
 from .pvd import Collection
-from .report import format_report, write_report
+from .report import Report, format_report, write_report
 from .vtu import write_vtu
 
-__all__ = ["Collection", "Picture", "format_report", "plot", "write_report", "write_vtu"]
+__all__ = ["Collection", "Grid", "Picture", "Report", "format_report", "plot", "write_report", "write_vtu"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from html import escape
 
 import numpy as np
 
@@ -14,6 +15,16 @@ from .atomic import atomic_file
 
 KEYS = ("backend", "degree", "ranks", "cells", "dofs", "device", "vec_mode", "iterations", "errors", "seconds")
 ERRORS = ("L2", "H1")
+
+
+class Report(dict):
+    """The numbers of a run: a dict that shows itself as a table."""
+
+    def __repr__(self) -> str:
+        return format_report(self) if self.keys() >= set(KEYS) else super().__repr__()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}</pre>"
 
 
 def write_report(path, comm, data: dict) -> None:

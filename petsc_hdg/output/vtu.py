@@ -139,14 +139,14 @@ def _parts(
     first: number of this rank's first cell among the `total` of all ranks.
     """
     degree = min(element.degree, MAX_DEGREE)
-    sample = _Sampling(element, degree, points)
+    sample = Sampling(element, degree, points)
     num_cells, num_nodes = len(points), len(sample.straight)
     ends = num_nodes * np.arange(first, first + num_cells + 1, dtype=np.int64)
     return [
         b'<Piece NumberOfPoints="%d" NumberOfCells="%d">\n<PointData>\n' % (total * num_nodes, total),
         *((name, sample(of)) for name, of in fields.items()),
         b"</PointData>\n<CellData>\n",
-        *((name, _padded(of, points.shape[2])) for name, of in cell_data.items()),
+        *((name, padded(of, points.shape[2])) for name, of in cell_data.items()),
         b"</CellData>\n<Points>\n",
         ("Points", sample(points)),
         b"</Points>\n<Cells>\n",
@@ -157,7 +157,7 @@ def _parts(
     ]
 
 
-class _Sampling:
+class Sampling:
     """Values at the nodes of VTK's cells, each laid into our cell so that its orientation is positive."""
 
     def __init__(self, element: ReferenceElement, degree: int, points: np.ndarray):
@@ -166,7 +166,7 @@ class _Sampling:
         self.straight = to_vtk(element.cell, element.degree, degree)
         if self.dim == element.dim:
             self.mirrored = to_vtk(element.cell, element.degree, degree, mirrored=True)
-            self.negative = _negative(element, points)
+            self.negative = negative_cells(element, points)
         else:
             self.mirrored, self.negative = self.straight, np.zeros(len(points), bool)
 
@@ -174,15 +174,15 @@ class _Sampling:
         """Values [cell · VTK node, component] from [cell, node, component]; vectors are padded to three components."""
         found = self.straight @ values
         found[self.negative] = self.mirrored @ values[self.negative]
-        return _padded(found.reshape(-1, values.shape[-1]), self.dim)
+        return padded(found.reshape(-1, values.shape[-1]), self.dim)
 
 
-def _negative(element: ReferenceElement, points: np.ndarray) -> np.ndarray:
+def negative_cells(element: ReferenceElement, points: np.ndarray) -> np.ndarray:
     """Cells [cell] bool whose map has a negative determinant at the mean of the nodes."""
     gradients = element.tabulate(element.nodes.mean(axis=0, keepdims=True), 1)[1:, 0]
     return np.linalg.det(gradients @ points) < 0
 
 
-def _padded(values: np.ndarray, dim: int) -> np.ndarray:
+def padded(values: np.ndarray, dim: int) -> np.ndarray:
     """Rows [row, component] with a third component of zero if there are two, in 2D."""
     return np.pad(values, ((0, 0), (0, 1))) if dim == values.shape[-1] == 2 else values

@@ -33,8 +33,8 @@ def device_text(instance: Instance) -> str:
 
 
 def objective_text(form: Form, on_boundary: bool = False) -> str:
-    """The text of pw_objective alone: numbers to integrate, obj [component]; on boundaries it takes the normal n."""
-    lines = [_zero("obj", form.term.field.components), f"    {_call(form.program, 'obj')}"]
+    """The text of pw_objective alone: numbers obj that a function writes; on boundaries it takes the normal n."""
+    lines = [_zero("obj", form.term.size(form.setting.ints["dim"])), f"    {_call(form.program, 'obj')}"]
     end = _BOUNDARY_END if on_boundary else _END
     wrapper = _function(f"pw_objective(const real *u, const real *u_x, {_POINT}, {end}, real *obj)", lines)
     return f'{_functions([form])}#line 1 "pointwise functions"\n{wrapper}'

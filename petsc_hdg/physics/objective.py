@@ -1,7 +1,8 @@
-"""A pointwise function to integrate: PETSc's objective of DMPlexComputeIntegralFEM and DMPlexComputeBdIntegral."""
+"""A pointwise function to integrate or to look at: PETSc's objective of DMPlexComputeIntegralFEM and …BdIntegral."""
 
 from __future__ import annotations
 
+from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics.device_text import objective_text
 from petsc_hdg.physics.interpreter.check import run
 from petsc_hdg.physics.layout import Field
@@ -22,13 +23,15 @@ class Objective:
     pathlib.Path or as CFile; a number; a sympy expression, or a sequence of them.
     components: how many numbers there are, the highest obj[c] that the text assigns telling.
 
+    what: it is, for messages.
+
     Raises PhysicsError, naming the line, for what cannot be read or checked.
     """
 
-    def __init__(self, physics, given, dim: int, on_boundary: bool = False):
+    def __init__(self, physics, given, dim: int, on_boundary: bool = False, what: str = "integrand"):
         self._physics, self._dim, self.on_boundary = physics, dim, on_boundary
-        reader = Reader(physics.name, physics.fields, physics.constant_names, physics.helpers)
-        term = reader.objective(given, MOST, on_boundary)
+        reader = Reader(physics.name, physics.fields, physics.auxiliary, physics.constant_names, physics.helpers)
+        term = reader.objective(given, MOST, on_boundary, what)
         self.components = self._count(term)
         self.form = self._form(term, self.components)
         run(self.form, physics.constant_values)
@@ -64,6 +67,23 @@ class Objective:
             message = f"{name}[{left}] is never assigned, but {name}[{count - 1}] is; write {name}[{left}] = …;"
             raise term.program.source.error(None, message)
         return count
+
+
+class Flux(Objective):
+    """The physics' own f1 of a field, in `dim` dimensions: numbers obj [component, dim].
+
+    physics: as a scheme takes it; terms: those that the user wrote. Raises PhysicsError.
+    """
+
+    def __init__(self, physics, terms, name: str, dim: int):
+        term = next((term for term in terms.residual if (term.kind, term.field.name) == ("f1", name)), None)
+        start = f"physics '{physics.name}', f1 of field '{name}': "
+        if term is None:
+            raise PhysicsError(f"{start}there is none; give a text of what is to be shown")
+        if "u_t" in term.program.inputs:
+            raise PhysicsError(f"{start}it reads u_t, which one state does not tell; give a text without it")
+        self.on_boundary, self.components = False, term.size(dim)
+        self.form = form(term, dim, physics.fields, physics.auxiliary, len(physics.constants))
 
 
 class _Noted(list):

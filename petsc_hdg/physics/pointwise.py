@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from petsc_hdg.described import Described
 from petsc_hdg.errors import PhysicsError
 from petsc_hdg.given import plural, shown
 from petsc_hdg.physics.dependence import Dependence, dependence
@@ -25,15 +26,17 @@ from petsc_hdg.physics.terms import Condition, Terms
 
 
 @dataclass(frozen=True, eq=False)
-class Physics:
+class Physics(Described):
     """Pointwise functions of  ∫ φ·f0 + ∇φ:f1 dx + ∫_Γ φ·f0_bd + ∇φ:f1_bd ds = 0  for all φ (PETSc's convention),
     checked when made.
 
-    fields     name -> number of components or Field(components, degree_offset), in the order of field numbers
+    fields     name -> number of components or Field(components, degree_offset), in the order of field numbers.
+               In texts `p[c]`, `p_x[c][d]` and `p_t[c]` are field p and its derivatives, next to PETSc's
+               `u[uOff[1] + c]`; a field of one component is `p` too, and its gradient `p_x[d]`
     f0, f1     C text (a body, or a whole function in PETSc's signature), pathlib.Path or CFile of a C file, sympy
     expressions,
                or a mapping of field names to one of these; None is zero
-    auxiliary  name -> number of components or Auxiliary(components, space)
+    auxiliary  name -> number of components or Auxiliary(components, space); in the text `kappa`, `kappa_x[d]` as fields
     constants  name -> number; in the text `constants[i]`, or the name itself
     boundary   Dirichlet, Neumann and Robin conditions
     jacobian   hand-written {"g0": text, …}, or {(test field, trial field): {"g0": text, …}}; replaces differentiation
@@ -46,6 +49,11 @@ class Physics:
 
     Raises PhysicsError, naming the function and the line, for what cannot be read, checked or differentiated.
     """
+
+    PUBLIC = tuple(
+        "auxiliary boundary check constants degree device_source exact f0 f1 fields from_dm is_linear name "
+        "uses_time_derivative with_constants with_stabilization".split()
+    )
 
     fields: Mapping | tuple
     f0: object = None
@@ -71,7 +79,7 @@ class Physics:
         given = {"fields": fields, "auxiliary": auxiliary, "constants": MappingProxyType(constants)}
         for key, value in given.items():
             object.__setattr__(self, key, value)
-        reader = Reader(self.name, fields, tuple(constants), self.helpers)
+        reader = Reader(self.name, fields, auxiliary, tuple(constants), self.helpers)
         terms = reader.read(self.f0, self.f1, self.boundary, self.jacobian, self.exact, self.stabilization)
         object.__setattr__(self, "terms", terms)
         object.__setattr__(self, "_texts", tuple(reader.texts))
@@ -79,13 +87,20 @@ class Physics:
     terms: Terms = field(init=False, repr=False)
 
     def __repr__(self) -> str:
-        said = [", ".join(f"{f.name} ({plural(f.components, 'component')})" for f in self.fields)]
-        said += [f"auxiliary {', '.join(a.name for a in self.auxiliary)}"] if self.auxiliary else []
-        said += [", ".join(f"{name} = {value:g}" for name, value in self.constants.items())] if self.constants else []
-        for each in (*self.dirichlet, *self.natural):
-            where = f"{each.kind} on {each.label}" + (f" from {each.side}" if each.side else "")
-            said += [where] if where not in said else []
-        return f"<Physics '{self.name}': {'; '.join(said)}>"
+        name, *said = (words for words in self.facts().values() if words)
+        return f"<Physics '{name}': {'; '.join(said)}>"
+
+    def facts(self) -> dict[str, str]:
+        """Fields, data and conditions, in words."""
+        conditions = (*self.dirichlet, *self.natural)
+        where = [f"{c.kind} on {c.label}" + (f" from {c.side}" if c.side else "") for c in conditions]
+        return {
+            "name": self.name,
+            "fields": ", ".join(f"{f.name} ({plural(f.components, 'component')})" for f in self.fields),
+            "data": f"auxiliary {', '.join(a.name for a in self.auxiliary)}" if self.auxiliary else "",
+            "constants": ", ".join(f"{name} = {value:g}" for name, value in self.constants.items()),
+            "conditions": "; ".join(dict.fromkeys(where)),
+        }
 
     @classmethod
     def from_dm(cls, dm, f0=None, f1=None, **given) -> Physics:
@@ -235,7 +250,7 @@ class Physics:
 
     def with_stabilization(self, stabilization) -> Physics:
         """The same physics with another stabilization, given as to Physics; None takes it away."""
-        reader = Reader(self.name, self.fields, self.constant_names, self.helpers)
+        reader = Reader(self.name, self.fields, self.auxiliary, self.constant_names, self.helpers)
         terms = replace(self.terms, stabilization=reader.stabilization(stabilization))
         slots = [text for text in self._texts if text[0] != "stabilization"]
         slots += [text for text in reader.texts if text[0] == "stabilization"]

@@ -14,6 +14,7 @@ from petsc_hdg.physics.conditions import Dirichlet, Neumann, Robin
 from petsc_hdg.physics.layout import Field
 from petsc_hdg.physics.lowering import names, signatures
 from petsc_hdg.physics.lowering.lower import lower, shared_helpers
+from petsc_hdg.physics.lowering.parts import parts_of
 from petsc_hdg.physics.terms import Condition, Term, Terms
 from petsc_hdg.physics.text.source import CFile, Expression, make_source
 
@@ -52,8 +53,8 @@ def check_constants(physics: str, given, fields: Sequence[str]) -> dict[str, flo
 class Reader:
     """Reads everything a user gave. `texts` collects what distinguishes one physics from another."""
 
-    def __init__(self, physics: str, fields: tuple[Field, ...], constants: tuple[str, ...], helpers):
-        self.physics, self.fields = physics, fields
+    def __init__(self, physics: str, fields: tuple[Field, ...], auxiliary: tuple, constants: tuple[str, ...], helpers):
+        self.physics, self.fields, self.parts = physics, fields, parts_of(fields, auxiliary)
         self.constants = {name: number for number, name in enumerate(constants)}
         self.texts: list = []
         self.macros: dict[str, str] = {}
@@ -93,8 +94,8 @@ class Reader:
             given = [given] * every.components
         return self._term("stabilization", "stabilization", "tau", given, signature, every, (every.components,))
 
-    def objective(self, given, most: int, on_boundary: bool = False) -> Term:
-        """An integrand over cells or over a boundary; statements may assign up to `most` components."""
+    def objective(self, given, most: int, on_boundary: bool = False, what: str = "integrand") -> Term:
+        """A function over cells or over a boundary; statements may assign up to `most` components."""
         components, signature = 1, signatures.BOUNDARY_OBJECTIVE if on_boundary else signatures.OBJECTIVE
         if isinstance(given, str) and not _ASSIGNS["obj"].search(given):
             given = Expression(given)
@@ -106,14 +107,15 @@ class Reader:
         elif hasattr(given, "__len__"):
             components = len(given)
         every = Field(components, name=signature.output)
-        return self._term("integrand", "objective", "obj", given, signature, every, (components,))
+        return self._term(what, "objective", "obj", given, signature, every, (components,))
 
     def _term(
         self, slot: str, key: str, kind: str, given, signature, field: Field, shape: tuple, trial: Field | None = None
     ) -> Term:
         source = make_source(self.physics, slot, given, signature.output, field.components, shape)
         self.texts.append((slot, kind, field.name, source.text, source.function))
-        return Term(lower(source, signature, self.helpers, self.macros, self.constants, key), kind, field, trial)
+        program = lower(source, signature, self.helpers, self.macros, self.constants, key, self.parts)
+        return Term(program, kind, field, trial)
 
     def _slot(self, kind: str, field: Field) -> str:
         return kind if len(self.fields) == 1 else f"{kind}[{field.name}]"

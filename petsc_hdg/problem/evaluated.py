@@ -11,8 +11,9 @@ from petsc4py import PETSc
 from .. import stages
 from ..errors import collectively
 from ..given import number, text
-from ..output import Picture
-from . import inputs, results, series
+from ..output import Grid, Picture
+from . import derived, grids, inputs, results, series
+from .derived import Derived, cell_fields
 from .exact import Exact
 from .integrals import Integrals
 from .points import Points
@@ -54,19 +55,85 @@ class Evaluated:
 
         With hdg_gpu also `grad_u` (component, then direction) and `u_star` of each field u.
         """
-        return {field.name: field.values for field in results.cell_fields(self, u, t)}
+        return {field.name: field.values for field in cell_fields(self, u, t)}
 
-    def write(self, path, u: PETSc.Vec, t: float = 0.0) -> None:
+    def field(
+        self,
+        given,
+        u: PETSc.Vec,
+        t: float = 0.0,
+        *,
+        name: str | None = None,
+        over: str | None = None,
+        side: str | None = None,
+    ) -> Derived:
+        """A field that follows from a solution: to evaluate at places and in cells, to plot, to write. Collective.
+
+        given  C text of one expression, "hypot(u[0], u[1])", or statements that set obj[c], of u, u_x, a, a_x, x, t and
+               constants, as `integral` takes it; the name of a field as `cell_values` has it ("u", with hdg_gpu
+               "u_star"); "grad_u", the gradient (component, then direction) of a field u by any scheme; "f1", or
+               "f1_u" where there are several fields, the physics' own flux
+        name   in files and messages (None: the text)
+        over   boundary, as conditions name it: the field is on its facets, and its text may read the outward unit
+               normal n[dim]
+        side   name of a region: the values are those of its cells, also on facets of `over` inside the mesh
+
+        Values are those of the cells, in every scheme, and jump between them where gradients do; u_x of hdg_gpu is q.
+        Raises PhysicsError for what the text cannot be, MeshError for an unknown region or boundary, OptionError for a
+        side without a boundary.
+        """
+        return derived.field(self, given, u, t, name, over, side)
+
+    @property
+    def outputs(self) -> dict:
+        """Derived fields by name, as texts that `field` takes: `write` and `-fe_output` write them, `plot` knows them.
+
+        Setting it is collective, and raises PhysicsError or OptionError for what a text or a name cannot be.
+        """
+        return dict(self._outputs)
+
+    @outputs.setter
+    def outputs(self, given) -> None:
+        self._outputs = derived.checked_outputs(self, given)
+
+    def write(self, path, u: PETSc.Vec, t: float = 0.0, fields=None) -> None:
         """Write a VTU file with all fields of u, high order where the fields are. Collective.
+
+        fields: more of them, a dict of names to texts or fields, or a list of fields, as `field` takes and makes them
+        (None: those of `outputs`).
 
         A path NAME.pvd adds a file NAME_00000.vtu, NAME_00001.vtu, … to the series that NAME.pvd lists with its times,
         in place of what it has from time t on. The first call begins it anew, but after a restart from a checkpoint.
         """
         with stages.stage("output"):
             if series.is_series(path):
-                series.add(self, path, u, t)
+                series.add(self, path, u, t, fields=fields)
             else:
-                results.write_vtu(self, path, u, t)
+                results.write_vtu(self, path, u, t, fields)
+
+    def to_numpy(self, u: PETSc.Vec, t: float = 0.0, fields=None, *, gather: bool = False) -> Grid | None:
+        """Nodes, cells and values as numpy arrays: points, cells, point_data, cell_data. Collective.
+
+        fields  derived ones too, as `write` takes them
+        gather  all ranks' arrays on the first rank, None on the others; else each rank has those of its own cells
+
+        The nodes are those of the highest degree among the fields. With cg_gpu cells share them, but where there are
+        derived fields, which may jump; else each cell has nodes of its own. Raises OptionError.
+        """
+        return grids.grid_of(self, u, t, fields, gather)
+
+    def to_meshio(self, u: PETSc.Vec, t: float = 0.0, fields=None, *, gather: bool = True):
+        """`to_numpy` as a meshio.Mesh. Collective."""
+        return self._converted(Grid.to_meshio, u, t, fields, gather)
+
+    def to_pyvista(self, u: PETSc.Vec, t: float = 0.0, fields=None, *, gather: bool = True):
+        """`to_numpy` as a pyvista.UnstructuredGrid. Collective. Raises OptionError where PyVista is missing."""
+        return self._converted(Grid.to_pyvista, u, t, fields, gather)
+
+    def _converted(self, convert, *given):
+        grid = grids.grid_of(self, *given)
+        with collectively(self.comm):
+            return None if grid is None else convert(grid)
 
     @cached_property
     def collections(self) -> dict:
@@ -129,10 +196,11 @@ class Evaluated:
         Where a field jumps the value is that of one of the cells that meet there. Raises OptionError for points outside
         of the mesh.
         """
-        return self._points(u, points, t)
+        return self.locate(derived.State(self, u, t).all(), points)
 
     @cached_property
-    def _points(self) -> Points:
+    def locate(self) -> Points:
+        """Finds values of derived fields at places."""
         return Points(self)
 
     @cached_property
@@ -164,10 +232,12 @@ class Evaluated:
     ) -> None:
         """Write a PNG picture of a solution: in 2D shaded with contour lines, in 3D the lit outer surface. Collective.
 
-        field         name of the field that is shown, as `cell_values` names them (None: the first)
-        values        shown instead of a field: [cell], or [cell, node] or [cell, node, component] at the nodes of any
-                      degree, of this rank's cells; of several components the magnitude is shown
-        displacement  [cell, node, dim] at the nodes of any degree: the shape is drawn deformed by `scale` times this
+        field         name of the field that is shown, as `cell_values` and `outputs` name them (None: the first)
+        values        shown instead of a field: what `field` makes or takes, or [cell], or [cell, node] or
+                      [cell, node, component] at the nodes of any degree, of this rank's cells; of several components
+                      the magnitude is shown
+        displacement  what `field` makes or takes, or [cell, node, dim] at the nodes of any degree: the shape is drawn
+                      deformed by `scale` times this
         scale         None: the largest displacement becomes a tenth of the mesh's size
         cell_regions  [cell] integers: lines are drawn between regions (None: of poly_gpu between polytopes)
         region_width  of these lines, in points (None: 1.2, 0.6 between polytopes)

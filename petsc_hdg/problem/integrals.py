@@ -11,6 +11,12 @@ from ..given import shown, text
 from ..physics.objective import Objective
 
 
+def require_auxiliary(problem) -> None:
+    """Raise PhysicsError if an auxiliary field has no values yet."""
+    for name in problem.missing_auxiliary:
+        raise PhysicsError(f"auxiliary field '{name}' has no values yet: call problem.set_auxiliary('{name}', ...)")
+
+
 class Integrals:
     """Kernels of what was integrated, compiled once for each text, for one problem.
 
@@ -52,11 +58,8 @@ class Integrals:
             return self._kernels[given, on_boundary]
         problem = self.problem
         objective = Objective(problem.physics, given, problem.mesh.dim, on_boundary)
-        missing = problem.missing_auxiliary
-        if missing and (objective.reads_auxiliary or problem.is_condensed):
-            raise PhysicsError(
-                f"auxiliary field '{missing[0]}' has no values yet: call problem.set_auxiliary('{missing[0]}', ...)"
-            )
+        if objective.reads_auxiliary or problem.is_condensed:
+            require_auxiliary(problem)
         kernel = problem.operator.integral_kernel(objective)
         if isinstance(given, str):
             self._kernels[given, on_boundary] = kernel

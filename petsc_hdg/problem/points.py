@@ -11,7 +11,6 @@ from .. import stages
 from ..errors import OptionError, collectively
 from ..given import reals
 from ..mesh.locate import Locator
-from .results import cell_fields
 
 
 class Points:
@@ -24,8 +23,8 @@ class Points:
     def _locator(self) -> Locator:
         return Locator(self.problem.mesh)
 
-    def __call__(self, u, points, t: float) -> dict[str, np.ndarray]:
-        """See Problem.at."""
+    def __call__(self, fields: list, points) -> dict[str, np.ndarray]:
+        """Values [point, component] of Derived fields by name, see Problem.at. Collective."""
         problem, comm = self.problem, self.problem.comm
         with collectively(comm):
             places = _checked(points, problem.mesh.dim)
@@ -35,7 +34,7 @@ class Points:
                 cell, at = self._locator.find(places)
             mine = self._mine(cell)
             self._require_all(places, mine)
-            return {f.name: self._values(f, cell, at, mine == comm.rank) for f in cell_fields(problem, u, t)}
+            return {f.name: self._values(f, cell, at, mine == comm.rank) for f in fields}
 
     def _mine(self, cell: np.ndarray) -> np.ndarray:
         """Rank [point] that gives each value, the lowest of those that hold the place; their number for none."""
@@ -54,10 +53,9 @@ class Points:
 
     def _values(self, field, cell: np.ndarray, at: np.ndarray, mine: np.ndarray) -> np.ndarray:
         """Values [point, component] of a field on all ranks. Collective."""
-        values = np.zeros((len(cell), field.values.shape[2]))
-        if mine.any():
-            table = field.element.tabulate(at[mine], 0)[0]
-            values[mine] = np.einsum("pn,pnk->pk", table, field.values[cell[mine]])
+        values = np.zeros((len(cell), field.components))
+        with collectively(self.problem.comm):
+            values[mine] = field.sample(at[mine][:, None], cell[mine])[:, 0]
         return self.problem.comm.allreduce(values)
 
 

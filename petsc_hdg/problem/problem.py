@@ -9,6 +9,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from .. import stages
+from ..described import Described
 from ..device import Arrays, Device, VecAccess, ranks
 from ..device.context import is_viennacl
 from ..device.platforms import choose, is_gpu
@@ -52,7 +53,7 @@ from .full import solve_full
 from .restartable import Restartable
 
 
-class Problem(Restartable, Evaluated):
+class Problem(Restartable, Evaluated, Described):
     """A physics on a mesh by the scheme of `-fe_backend`.
 
         problem = Problem(mesh, physics)
@@ -68,6 +69,14 @@ class Problem(Restartable, Evaluated):
     num_unknowns counts the free degrees of freedom of all ranks.
     Building one is collective. Raises OptionError, MeshError, PhysicsError or DeviceError on all ranks.
     """
+
+    PUBLIC = tuple(
+        "after_step at attach cell_costs cell_values checkpoint comm create_snes create_ts create_vec discretization "
+        "dm errors field flux index_sets integral interpolate linear_iterations load_steps matrix mesh "
+        "newton_iterations num_unknowns operator options outputs physics plot report restart set_auxiliary "
+        "set_constants snes solve solve_in_time summary time time_steps to_meshio to_numpy to_pyvista tried view "
+        "with_options write write_trace".split()
+    )
 
     def __init__(self, mesh, physics, options: Options | None = None, prefix: str = "", nullspace=None, **defaults):
         self.comm = require_mesh(mesh, "A problem").comm
@@ -94,6 +103,8 @@ class Problem(Restartable, Evaluated):
         self.symmetric = None  # whether the matrix is, and definite, with the present data: see preconditioners
         self.indefinite = False  # whether conjugate gradients have found the matrix so
         self.eigenvalues = None  # smallest and largest, as -sipg_check_coercivity estimates them
+        self.point_functions: dict = {}  # compiled, see point_function
+        self._outputs: dict = {}
         self.derivative = matrices.derivative(self)  # of its physics
         self.pmat = chosen_pmat(self.options, physics, self.derivative)
         self._unset = [f.name for f in self._given.auxiliary]
@@ -113,6 +124,16 @@ class Problem(Restartable, Evaluated):
 
     def __repr__(self) -> str:
         return f"<Problem '{self.physics.name}' by {self.discretization!r}: {plural(self.num_unknowns, 'unknown')}>"
+
+    def facts(self) -> dict[str, str]:
+        """Physics, mesh, scheme, unknowns and device, in words."""
+        return {
+            "physics": repr(self.physics),
+            "mesh": repr(self.mesh),
+            "scheme": f"{self.discretization.title} of degree {self.options.degree}",
+            "unknowns": f"{self.num_unknowns}",
+            "device": f"{self.device.name}, {self.options.precision} precision",
+        }
 
     def _choose_device(self) -> None:
         """The device of PETSc's vectors if they live on one, else the one that `-fe_device` names."""
@@ -142,6 +163,11 @@ class Problem(Restartable, Evaluated):
         with collectively(self.comm):  # so that a lack of memory, or a kernel that fails, is everyone's
             self.operator = create_operator(self.discretization, self.arrays)
             self.operator.compile(matrices=self.assembles)
+
+    @property
+    def written_terms(self):
+        """The terms of the physics as the user wrote it."""
+        return self._given.terms
 
     @property
     def assembles(self) -> bool:
@@ -212,7 +238,7 @@ class Problem(Restartable, Evaluated):
         for name, values in fields.onto(element, self.operator.aux_rows, self.mesh.num_cells):
             if name in [field.name for field in physics.auxiliary]:
                 other.operator.set_auxiliary(name, values)
-        other._unset = list(self._unset)
+        other._unset, other._outputs = list(self._unset), dict(self._outputs)
         return other
 
     # PETSc -----------------------------------------------------------------------------------------------

@@ -9,39 +9,28 @@ import numpy as np
 
 from .. import output, stages
 from ..device import ranks
-from ..discretizations import CellField, PolytopicDG
+from ..discretizations import PolytopicDG
 from ..discretizations.dofmap import element_nodes
 from ..errors import OptionError, collectively
 from ..given import plural, shown
 from ..mesh.labels import EXTERIOR
-from ..reference import ReferenceElement, on_facets
+from ..reference import on_facets
 from . import balance, direct, matrices, saddle_splits
+from .derived import State
 from .traffic import memory_line
 
 OUTLINE_WIDTH = 0.6  # of polytopes in pictures, in points
 
 
-def cell_fields(problem, u, t: float = 0.0) -> list[CellField]:
-    """The fields of u in this rank's cells, and what the scheme recovers from it. Collective."""
-    with problem.reading(u, t) as owned:
-        return problem.operator.cell_fields(owned, t)
-
-
-def _at_output_nodes(problem, u, t):
-    """Degree, points [cell, node, dim], fields name → [cell, node, component], at the nodes of the highest degree.
-
-    Constants in the cell are given at the vertices.
-    """
-    fields = cell_fields(problem, u, t)
-    element = ReferenceElement(problem.mesh.cell, max(1, *(f.element.degree for f in fields)))
-    values = {f.name: f.at(element.nodes) for f in fields}
-    return element.degree, element_nodes(problem.mesh, element.nodes), values
-
-
-def write_vtu(problem, path, u, t: float = 0.0) -> None:
-    """Write all fields of u, with the auxiliary fields that are constant in the cell as cell data. Collective."""
-    degree, points, fields = _at_output_nodes(problem, u, t)
-    output.write_vtu(path, problem.comm, problem.mesh.cell, degree, points, fields, _cell_data(problem))
+def write_vtu(problem, path, u, t: float = 0.0, fields=None) -> None:
+    """Write all fields of u and derived ones at the nodes of the highest degree, with the auxiliary fields that are
+    constant in the cell as cell data. Collective."""
+    state = State(problem, u, t)
+    with collectively(problem.comm):
+        found = state.all(problem.outputs if fields is None else fields)
+        values = {f.name: f.sample(state.element.nodes) for f in found}
+    degree, points = state.element.degree, state.coordinates
+    output.write_vtu(path, problem.comm, problem.mesh.cell, degree, points, values, cell_data(problem))
 
 
 def write_trace(problem, path, u, t: float = 0.0) -> None:
@@ -57,7 +46,8 @@ def write_trace(problem, path, u, t: float = 0.0) -> None:
     output.write_vtu(path, problem.comm, element.cell, element.degree, points, values, rank, facets=True)
 
 
-def _cell_data(problem) -> dict[str, np.ndarray]:
+def cell_data(problem) -> dict[str, np.ndarray]:
+    """What is written of cells [cell, …]: auxiliary fields that are constant there, the rank, polytopes. Collective."""
     auxiliary, data = problem.discretization.auxiliary, {}
     for f in auxiliary.fields:
         if f.space == "cell":
@@ -84,21 +74,24 @@ def _polytope_numbers(problem) -> np.ndarray:
 def write_png(problem, path, u, t: float = 0.0, field: str | None = None, values=None, **settings) -> None:
     """Write a picture of a field, the first one by default, or of other values; with poly_gpu polytopes are outlined.
     Collective. Raises OptionError for a field that there is not."""
-    degree, points, fields = _at_output_nodes(problem, u, t)
+    state = State(problem, u, t)
     with collectively(problem.comm):
+        fields = {f.name: f for f in state.all(problem.outputs)}
         if field is not None and (values is not None or field not in fields):
             raise OptionError(
                 f"A picture of the field {shown(field)}{'' if values is None else ' and of other values'} was asked "
                 f"for; give one of the fields {', '.join(fields)}, or values."
             )
-    if values is None:
-        values = fields[field] if field is not None else next(iter(fields.values()))
+        values = state.nodal(
+            next(iter(fields.values())) if values is None and field is None else fields.get(field, values)
+        )
+        settings["displacement"] = state.nodal(settings["displacement"])
     outlined = isinstance(problem.discretization, PolytopicDG) and settings["cell_regions"] is None
     if outlined:
         settings["cell_regions"] = _polytope_numbers(problem)
     if settings["region_width"] is None:
         settings["region_width"] = OUTLINE_WIDTH if outlined else output.Picture.region_width
-    output.plot(path, problem.comm, problem.mesh.cell, degree, points, values, **settings)
+    output.plot(path, problem.comm, problem.mesh.cell, state.element.degree, state.coordinates, values, **settings)
 
 
 def view_kernels(problem) -> None:
@@ -155,7 +148,7 @@ def report(problem, u=None) -> dict:
         }
     if problem.options.report:
         output.write_report(problem.options.report, problem.comm, data)
-    return data
+    return output.Report(data)
 
 
 def device_lines(problem) -> list[str]:

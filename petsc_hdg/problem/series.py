@@ -20,7 +20,7 @@ def is_series(path) -> bool:
     return isinstance(path, str | Path) and str(path).lower().endswith(SUFFIX)
 
 
-def add(problem, path, u, t: float = 0.0, time: float | None = None) -> None:
+def add(problem, path, u, t: float = 0.0, time: float | None = None, fields=None) -> None:
     """Add the state u at time t to a series, under another time if one is given. Collective. Raises OptionError.
 
     A series goes on where this problem has begun it, or has taken the state of a checkpoint; else it begins anew.
@@ -31,7 +31,7 @@ def add(problem, path, u, t: float = 0.0, time: float | None = None) -> None:
     known = problem.collections
     if str(path) not in known:
         known[str(path)] = Collection(path, problem.comm, goes_on=problem.checkpoints.restarted)
-    known[str(path)].add(time, lambda file: results.write_vtu(problem, file, u, t))
+    known[str(path)].add(time, lambda file: results.write_vtu(problem, file, u, t, fields))
 
 
 def _is_due(problem, step: int) -> bool:

@@ -237,6 +237,22 @@ CALLS = {
     "flux": (seen("flux", label="left"), {**AT, **LABEL}),
     "flux of a trace": (seen("flux", "hybridized", label="left"), {**AT, **LABEL}),
     "integral": (seen("integral", integrand="u[0]"), AT),
+    "field": (
+        seen("field", given="u[0]"),
+        {
+            **AT,
+            "name": (NO_TEXT, "The name of a field is given"),
+            "over": (NO_TEXT, "The boundary of a field is given"),
+        },
+    ),
+    "to_numpy": (
+        seen("to_numpy"),
+        {
+            **AT,
+            "fields": ((WORD, 3, EMPTY), "Fields to write are given"),
+            "gather": (NO_TEXT[1:], "give True or False"),
+        },
+    ),
     "write": (seen("write", path=lambda f: f / "u.vtu"), {**AT, **FILE}),
     "write_trace": (seen("write_trace", "hybridized", path=lambda f: f / "u.vtu"), {**AT, **FILE}),
     "plot": (

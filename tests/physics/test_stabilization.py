@@ -150,9 +150,10 @@ BAD = {
         "stabilization, line 2: unknown name 'kapa'; did you mean 'kappa'?",
     ),
     "unknown name in an expression": (
-        "1 + v",
-        "stabilization: unknown name 'v' (known here: Nc, Nf, NfAux, PETSC_PI, a,",
+        "1 + w",
+        "stabilization: unknown name 'w' (known here: Nc, Nf, NfAux, PETSC_PI, a,",
     ),
+    "a field in an expression": ("1 + v[0]", "'v' cannot be used here: a stabilization may depend on x, n, t, auxi"),
     "tau in an expression": ("tau + 1", "stabilization: unknown name 'tau'"),
     "half an expression": ("1 +", "stabilization: '1 +' is not a complete expression of C"),
     "statement": ("return 1", "stabilization: 'return 1' is not a complete expression of C"),

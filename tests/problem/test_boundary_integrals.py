@@ -20,7 +20,7 @@ from petsc_hdg.errors import MeshError, OptionError, PhysicsError
 from petsc_hdg.options import Options
 from petsc_hdg.physics.objective import Objective
 from petsc_hdg.problem import Problem
-from petsc_hdg.problem.results import cell_fields
+from petsc_hdg.problem.derived import cell_fields
 from petsc_hdg.reference import ReferenceElement, facet_quadrature, on_facets, tabulate
 
 SCRIPT = Path(__file__).with_name("run_integrals.py")
@@ -275,9 +275,11 @@ def test_functions_of_petsc():
 def test_refusals():
     problem = problem_of("cg_gpu", box_mesh("triangle"), quadratic(), degree=2)
     u = problem.create_vec()
-    with pytest.raises(PhysicsError, match="'n' cannot be used here: an integrand is of u, .*over a boundary of n too"):
+    with pytest.raises(
+        PhysicsError, match="'n' cannot be used here: integrands .* are of u, .*over a boundary of n too"
+    ):
         problem.integral("u[0]*n[0]", u)
-    with pytest.raises(PhysicsError, match="'u_t' cannot be used here: an integrand over a boundary is of u"):
+    with pytest.raises(PhysicsError, match="'u_t' cannot be used here: integrands .* over a boundary are of u"):
         problem.integral("u_t[0]", u, over="left")
     with pytest.raises(PhysicsError, match="outside n, which has 2"):
         Objective(quadratic(), "n[2]", 2, on_boundary=True)

@@ -19,7 +19,7 @@ from petsc_hdg.options import Options
 from petsc_hdg.physics import Auxiliary, CFile, Dirichlet, Physics, Symbols
 from petsc_hdg.physics.objective import MOST, Objective
 from petsc_hdg.problem import Problem
-from petsc_hdg.problem.results import cell_fields
+from petsc_hdg.problem.derived import cell_fields
 from petsc_hdg.reference import ReferenceElement, cell_quadrature, tabulate
 
 SCRIPT = Path(__file__).with_name("run_integrals.py")
@@ -190,7 +190,7 @@ def test_a_function_of_a_file(tmp_path):
 REFUSED = {
     "unknown name 'w'": "w + 1",
     "outside u, which has 1": "u[3]",
-    "'u_t' cannot be used here: an integrand is of u, u_x": "u_t[0]",
+    "'u_t' cannot be used here: integrands and derived fields are of u, u_x": "u_t[0]",
     "line 2: unknown name 'y'": "obj[0] = 1;\nobj[1] = y;",
     "obj[1] is never assigned, but obj[2] is": "obj[0] = 1; obj[2] = 2;",
     "nothing is assigned to obj": "PetscReal s = 1;",

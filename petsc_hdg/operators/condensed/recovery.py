@@ -106,16 +106,14 @@ class Recovery:
 
     # Results on the host ---------------------------------------------------------------------------------
 
-    def fields(self, x, t: float = 0.0) -> list[CellField]:
-        """Each field u; with hybridizable DG its gradient `grad_u` (component, then direction) and `u_star` too."""
+    def fields(self, x, t: float = 0.0, star: bool = True) -> list[CellField]:
+        """Each field u; with hybridizable DG its gradient `grad_u` (component, then direction), and `u_star` too."""
         if not self.has_star:
             return self.solution_fields(x, t)
         disc, specs, x_e = self.disc, self.specs, self.coefficients(x, t)
-        return [
-            *self._solution(x_e),
-            *self._by_field("grad_{}", specs.gradient_element, self.gradient(x_e, t), disc.dim),
-            *self._by_field("{}_star", specs.star_element, self.star(x_e, t), 1),
-        ]
+        gradients = self._by_field("grad_{}", specs.gradient_element, self.gradient(x_e, t), disc.dim)
+        stars = self._by_field("{}_star", specs.star_element, self.star(x_e, t), 1) if star else []
+        return [*self._solution(x_e), *gradients, *stars]
 
     def solution_fields(self, x, t: float = 0.0) -> list[CellField]:
         """Each field u alone."""
@@ -137,7 +135,8 @@ class Recovery:
         found = []
         for f in disc.physics.fields:
             part = values[:, :, f.offset : f.offset + f.components]
-            found.append(CellField(name.format(f.name), element, part.reshape(*part.shape[:2], -1)))
+            part = part.reshape(*part.shape[:2], f.components * width)
+            found.append(CellField(name.format(f.name), element, part))
         return found
 
     def trace_fields(self, x, t: float = 0.0) -> tuple[np.ndarray, np.ndarray, list[CellField]]:

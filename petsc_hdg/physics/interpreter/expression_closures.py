@@ -108,7 +108,7 @@ class ExpressionClosures:
         return where
 
     def _out(self, node: ir.Element, index: int, size: int, tainted: bool) -> OutOfBounds:
-        error = OutOfBounds(str(self.source.error(node.line, outside(node.name, index, size, self.dim))))
+        error = OutOfBounds(str(self.source.error(node.line, outside(node.said or node.name, index, size, self.dim))))
         error.data_dependent = tainted
         return error
 

@@ -9,6 +9,7 @@ from pycparser import c_ast
 
 from petsc_hdg.physics.lowering import names
 from petsc_hdg.physics.lowering.calls import Calls, base_name, is_null, real
+from petsc_hdg.physics.lowering.parts import Part
 from petsc_hdg.physics.text.parse import INT_TYPES, OTHER_RANGE, REAL_TYPES, line_of
 from petsc_hdg.physics.tree.ir import (
     INT,
@@ -91,13 +92,14 @@ class Expressions(Calls):
             start = self.reference(node.left)
             return Ref(start.name, Binary("+", start.offset, self._integer(node.right, "an offset"), INT), line)
         if isinstance(node, (c_ast.ID, c_ast.ArrayRef)):
-            symbol, indices = self._chain(node)
+            symbol, indices, part = self._chain(node)
             if symbol is not None and symbol.choice:
                 raise self.source.error(
                     line, f"the pointer '{base_name(node)}' is chosen by ?: and only its elements are read"
                 )
             if symbol is not None and len(indices) < len(symbol.extents):
-                return Ref(symbol.name, _flatten(symbol, indices), line)
+                start = _flatten(symbol, indices)
+                return Ref(symbol.name, part.index(start) if part else start, line)
         raise self.source.error(line, "an array is needed here: its name, &name[i] or &name")
 
     # One method for each kind of node that pycparser makes.
@@ -130,6 +132,11 @@ class Expressions(Calls):
             if symbol.extents:
                 raise self.source.error(line, f"'{node.name}' is an array; write {node.name}[i]")
             return Name(symbol.name, symbol.type)
+        part = self._part(node.name, line)
+        if part is not None:
+            if not part.is_number:
+                raise self.source.error(line, f"'{node.name}' is an array; write {node.name}[i]")
+            return Element(part.array, part.index(Num("0", INT)), REAL, line)
         if node.name in self.constants:
             if self.scope.find("constants") is None:
                 raise self.source.error(
@@ -140,6 +147,20 @@ class Expressions(Calls):
         if number is None:
             raise self._unknown(node.name, line)
         return number
+
+    def _part(self, name: str, line: int) -> Part | None:
+        """The part of an input that a name of a field means, where it means nothing else."""
+        parts = self.scope.parts.get(name, ())
+        owners = [part.owner for part in parts] + [f"the constant '{name}'"] * (name in self.constants)
+        if not parts:
+            return None
+        if len(owners) > 1:
+            raise self.source.error(line, f"'{name}' may be of {' or of '.join(owners)}; give one of them another name")
+        symbol = self.scope.symbols.get(parts[0].array)
+        if symbol is None or not symbol.const:
+            reason = self.scope.reasons.get(parts[0].array, f"this text does not read {parts[0].array}")
+            raise self.source.error(line, f"'{name}' cannot be used here: {reason}")
+        return parts[0]
 
     def _constant_number(self, number: int, line: int) -> Element:
         return Element(self.scope.find("constants").name, Num(str(number), INT), REAL, line)
@@ -187,7 +208,7 @@ class Expressions(Calls):
     def _arrayref(self, node) -> Expr:
         if isinstance(node.name, c_ast.StructRef):
             return self._member_element(node)
-        symbol, indices = self._chain(node)
+        symbol, indices, part = self._chain(node)
         line = line_of(node)
         if symbol is None:
             raise self.source.error(line, "only a named array can be indexed")
@@ -197,21 +218,27 @@ class Expressions(Calls):
             raise self.source.error(
                 line, f"'{base_name(node)}' takes {len(symbol.extents)} indices, here it has {len(indices)}"
             )
-        bounds = tuple(zip(indices, symbol.extents, strict=False)) if len(indices) > 1 else ()
-        return _element(symbol, _flatten(symbol, indices), line, bounds)
+        bounds = tuple(zip(indices, symbol.extents, strict=False)) if len(indices) > 1 or part else ()
+        index = _flatten(symbol, indices)
+        if part:
+            return Element(part.array, part.index(index), REAL, line, bounds, base_name(node))
+        return _element(symbol, index, line, bounds)
 
-    def _chain(self, node) -> tuple[Symbol | None, tuple]:
-        """The array at the root of `a[i][j]`, and its indices."""
+    def _chain(self, node) -> tuple[Symbol | None, tuple, Part | None]:
+        """The array at the root of `a[i][j]`, its indices, and the part of an input that it is."""
         indices = []
         while isinstance(node, c_ast.ArrayRef):
             indices.insert(0, self._integer(node.subscript, "an index"))
             node = node.name
         if not isinstance(node, c_ast.ID):
-            return None, ()
-        symbol = self.scope.find(node.name)
+            return None, (), None
+        symbol, part = self.scope.find(node.name), None
         if symbol is None:
-            raise self._unknown(node.name, line_of(node))
-        return symbol, tuple(indices)
+            part = self._part(node.name, line_of(node))
+            if part is None:
+                raise self._unknown(node.name, line_of(node))
+            symbol = part.symbol(len(indices))
+        return symbol, tuple(indices), part
 
     def _choice(self, node) -> Symbol | None:
         """The pointer chosen by ?: that `node` names, or None."""
@@ -287,7 +314,8 @@ class Expressions(Calls):
     def _unknown(self, name: str, line: int) -> Exception:
         if self.helpers.has(name) or names.canonical(name):
             return self.source.error(line, f"'{name}' is a function; call it with ( )")
-        return self.scope.unknown(name, line, [*self.constants, "PETSC_PI"])
+        parts = [part for part, (first, *_) in self.scope.parts.items() if first.array in self.scope.symbols]
+        return self.scope.unknown(name, line, [*self.constants, *parts, "PETSC_PI"])
 
 
 def scalar_type(words: list[str]) -> str | None:

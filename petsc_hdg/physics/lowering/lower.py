@@ -118,20 +118,23 @@ def lower(
     macros: Mapping[str, str],
     constants: Mapping[str, int],
     key: str,
+    parts: Mapping[str, tuple] | None = None,
 ) -> Program:
-    """Check `source` as a pointwise function with `signature`; `key` names its C functions."""
-    return deeply(source, lambda: _lower(source, signature, shared, macros, constants, key))
+    """Check `source` as a pointwise function with `signature`; `key` names its C functions, `parts` are those of the
+    inputs by the names of fields.
+    """
+    return deeply(source, lambda: _lower(source, signature, shared, macros, constants, key, parts or {}))
 
 
-def _lower(source: Source, signature: Signature, shared: Helpers, macros, constants, key: str) -> Program:
+def _lower(source: Source, signature: Signature, shared: Helpers, macros, constants, key: str, parts) -> Program:
     parsed = parse(source, dict(macros))
     if parsed.is_body:
-        return _lower_body(parsed, signature, shared, constants, key)
+        return _lower_body(parsed, signature, shared, constants, key, parts)
     node = _main_function(parsed, signature)
-    return _lower_whole(parsed, node, signature, shared, constants, key)
+    return _lower_whole(parsed, node, signature, shared, constants, key, parts)
 
 
-def _lower_body(parsed: Parsed, signature: Signature, shared: Helpers, constants, key: str) -> Program:
+def _lower_body(parsed: Parsed, signature: Signature, shared: Helpers, constants, key: str, parts) -> Program:
     inputs = [symbol(name) for name in sorted(signature.readable)] + [Symbol(signature.output, REAL, (None,))]
     helpers = Helpers(None, f"ph_{key}_", shared=shared)
     reasons = UNAVAILABLE | {
@@ -141,13 +144,14 @@ def _lower_body(parsed: Parsed, signature: Signature, shared: Helpers, constants
     reasons = dict.fromkeys(outputs, f"this text assigns to {signature.output}") | reasons
     reasons.pop(signature.output, None)
     scope = Scope(parsed.source, inputs, reasons)
+    scope.parts = parts
     if signature.meanings(6):
         scope.bind("time", symbol("t"))
     body = parsed.functions["body_"].body
     return _program(parsed.source, scope, helpers, constants, body, key, signature, inputs, 1)
 
 
-def _lower_whole(parsed: Parsed, node, signature: Signature, shared: Helpers, constants, key: str) -> Program:
+def _lower_whole(parsed: Parsed, node, signature: Signature, shared: Helpers, constants, key: str, parts) -> Program:
     name = node.decl.name
     helpers = Helpers(parsed, f"ph_{key}_", name, shared, constants)
     parameters = node.decl.type.args.params if node.decl.type.args else []
@@ -158,6 +162,7 @@ def _lower_whole(parsed: Parsed, node, signature: Signature, shared: Helpers, co
         raise parsed.source.error(line_of(node), f"{message}; give the whole signature or the body alone")
     inputs, reasons = [], {}
     scope = Scope(parsed.source, (), reasons, _late(parsed, lambda: scope, constants))
+    scope.parts = parts
     for parameter, meaning in zip(parameters, meanings, strict=False):
         if parameter.name is None:
             continue

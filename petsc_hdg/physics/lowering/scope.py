@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from petsc_hdg.physics.text.source import Source
 from petsc_hdg.physics.tree.ir import Symbol
@@ -28,6 +28,7 @@ class Scope:
         self._made: set[str] = set()
         self.symbols: dict[str, Symbol] = dict(self._blocks[0])
         self.allocated: dict = {}  # sizes of scratch memory, by the names of pointers
+        self.parts: Mapping[str, tuple] = {}  # of the inputs, by the names of fields: see parts_of
         self.nulls: set[str] = set()  # names of pointers that are NULL
         self.contexts: set[str] = set()  # names of pointers to the user's context, or to structures behind it
 

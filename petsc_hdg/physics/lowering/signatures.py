@@ -93,7 +93,7 @@ OBJECTIVE, OBJECTIVE_VALUE = (
         output,
         ((*_STATE, *_END, output),),
         frozenset((*_STATE, *_END)) - {"a_t", "u_t"},
-        "an integrand is of u, u_x, a, a_x, x, t and constants alone, over a boundary of n too",
+        "integrands and derived fields are of u, u_x, a, a_x, x, t and constants alone, over a boundary of n too",
     )
     for output in ("obj", "_obj")
 )
@@ -102,7 +102,7 @@ BOUNDARY_OBJECTIVE, BOUNDARY_OBJECTIVE_VALUE = (
         output,
         ((*_STATE, *_BOUNDARY_END, output), (*_STATE, *_END, output)),
         frozenset((*_STATE, *_BOUNDARY_END)) - {"a_t", "u_t"},
-        "an integrand over a boundary is of u, u_x, a, a_x, x, n, t and constants alone",
+        "integrands and derived fields over a boundary are of u, u_x, a, a_x, x, n, t and constants alone",
     )
     for output in ("obj", "_obj")
 )

@@ -38,7 +38,7 @@ class Name:
 @dataclass(frozen=True)
 class Element:
     """One element of array `name`; `index` is flat. `bounds` are (index, extent) pairs of each dimension that is
-    known.
+    known, `said` what the user called the array.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Element:
     type: str
     line: int
     bounds: tuple = ()
+    said: str = ""
 
 
 @dataclass(frozen=True)

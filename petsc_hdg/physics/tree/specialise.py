@@ -181,7 +181,7 @@ class _Specialiser:
 
     def _check(self, node: Element, index: int, size: int) -> None:
         if not 0 <= index < size:
-            raise self.source.error(node.line, outside(node.name, index, size, self.setting.ints["dim"]))
+            raise self.source.error(node.line, outside(node.said or node.name, index, size, self.setting.ints["dim"]))
 
 
 def outside(name: str, index: int, size: int, dim: int) -> str:
