@@ -13,8 +13,13 @@ from . import cell_samples
 # Of each degree the least ratio of bulk to shear stiffness of a warning (Poisson's ratios 0.49 and 0.4995), and what
 # may happen: second degree loses one of its three orders.
 LARGE = {1: (40.0, "much too small (locking)"), 2: (1000.0, "less accurate by an order (locking)")}
-# The least ratio that makes iterations slow, by scheme in the plane and in space (benchmarks/defaults.py).
-SLOW = {"cg_gpu": (40.0, 1000.0), "hdg_gpu": (1000.0, 1000.0), "sipg_gpu": (40.0, 1000.0), "poly_gpu": (40.0, math.inf)}
+# The least ratio that makes iterations slow on triangles, on quadrilaterals and in space (benchmarks/defaults.py).
+SLOW = {
+    "cg_gpu": (40.0, 40.0, 1000.0),
+    "hdg_gpu": (40.0, 1000.0, 1000.0),
+    "sipg_gpu": (40.0, 40.0, 1000.0),
+    "poly_gpu": (40.0, 40.0, math.inf),
+}
 
 
 def largest_ratio(problem) -> float:
@@ -46,7 +51,8 @@ def warn(problem, ratio: float) -> None:
 
 def is_slow(problem, ratio: float) -> bool:
     """Whether iterations are slow for a ratio of bulk to shear stiffness."""
-    return ratio >= SLOW[problem.options.backend][problem.mesh.dim > 2]
+    mesh = problem.mesh
+    return ratio >= SLOW[problem.options.backend][2 if mesh.dim > 2 else int(not mesh.shape.is_simplex)]
 
 
 def _ratio(g3: np.ndarray) -> float:
