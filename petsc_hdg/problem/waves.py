@@ -21,11 +21,11 @@ def warn(problem) -> None:
     size h and degree p (Ihlenburg and Babuška 1997).
     """
     physics, options = problem.physics, problem.options
-    samples = cell_samples.blocks(problem)
     if not physics.is_linear or physics.uses_time_derivative or "waves" in problem.told or problem.missing_auxiliary:
         return
     problem.told.add("waves")
     length = float(np.ptp(problem.mesh.corners, axis=0).max())
+    samples = cell_samples.blocks(problem)
     numbers = [(_wave_number(g0, g3), np.ptp(cell, axis=0).max()) for cell, (g0, _, _, g3) in samples]
     found = [(k * size, k) for k, size in numbers]
     angle, k = problem.comm.allreduce(max(found, default=(0.0, 0.0)), MAX)
