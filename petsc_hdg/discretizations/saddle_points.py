@@ -17,6 +17,28 @@ def dependences(physics, dim: int) -> list[np.ndarray]:
     return [np.abs(block).reshape(count, count, -1).max(axis=2) > 0 for block in blocks]
 
 
+def constraints(physics, dim: int) -> list[str]:
+    """Names of fields that constrain others, as the pressure of incompressible flow or of nearly incompressible bodies:
+    their own equation reads nothing of them but their value, and they couple to others by gradient and divergence, or
+    it does not read them at all. None if components that they couple to have no diffusion."""
+    depends, without, names = dependences(physics, dim), fields_without_own_terms(physics, dim), []
+    derivatives, own = depends[1] | depends[2] | depends[3], np.zeros(physics.num_components, bool)
+    coupled = (depends[1] | depends[2]) & (depends[1] | depends[2]).T
+    for f in physics.fields:
+        part = slice(f.offset, f.offset + f.components)
+        if f.name in without or (coupled[part].any() and not derivatives[part, part].any()):
+            names.append(f.name)
+            own[part] = True
+    read = coupled[own].any(axis=0)
+    return names if read.any() and depends[3].diagonal()[read].all() else []
+
+
+def reason(physics, dim: int, name: str) -> str:
+    """Why a field makes the matrix a saddle point, as a part of a sentence."""
+    what = "terms" if name in fields_without_own_terms(physics, dim) else "derivatives"
+    return f"it is a saddle point: the equation of '{name}' has no {what} of '{name}'"
+
+
 def check_stable(physics, dim: int, scheme: str) -> None:
     """Raise PhysicsError for a field that only couples to another one by gradient and divergence, as the pressure of
     Stokes flow, in spaces of one degree: no such pair is stable. In discontinuous spaces nothing bounds its jumps."""

@@ -65,6 +65,12 @@ class Graph:
             a, b = a[apart], b[apart]
         return label
 
+    def within(self, part: np.ndarray) -> Graph:
+        """The graph without the edges between different parts; part [vertex]."""
+        row = self.rows()
+        kept = (part[row] == part[self.neighbour]) & (row < self.neighbour)
+        return Graph.from_pairs(np.stack([row, self.neighbour], axis=1)[kept], self.weights, self.shared[kept])
+
     def quotient(self, part: np.ndarray, count: int) -> Graph:
         """The graph of `count` parts; part [vertex]."""
         row = self.rows()

@@ -13,11 +13,11 @@ COEFFICIENTS = "petsc_hdg_coefficients"  # attribute of a SNES: the data that it
 
 @contextmanager
 def watched(problem):
-    """Context manager around changes of data: symmetry is asked anew where matrices read them."""
+    """Context manager around changes of data: what tells of matrices is asked anew where these read them."""
     before = problem.operator.coefficients
     yield
     if problem.operator.coefficients != before:
-        problem.symmetric = None
+        problem.symmetric = problem.samples = None
 
 
 def begin_anew(ksp: PETSc.KSP) -> None:

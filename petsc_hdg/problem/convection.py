@@ -7,8 +7,9 @@ import warnings
 
 import numpy as np
 
+from . import cell_samples
+
 LARGE = 10.0  # cell Péclet number from which on convection is told
-SAMPLES = 32  # cells of each rank that are looked at
 
 
 def large_peclet(problem) -> float:
@@ -19,10 +20,13 @@ def large_peclet(problem) -> float:
     """
     physics, options = problem.physics, problem.options
     continuous = options.backend == "cg_gpu" and not physics.uses_time_derivative
-    if not (continuous and physics.is_linear) or problem.missing_auxiliary:
+    if not (continuous and physics.is_linear):
         return 0.0
-    found = np.concatenate(problem.comm.allgather(_of_cells(problem)))
-    typical = float(np.median(found)) / options.degree if len(found) else 0.0
+    found = [
+        max(_number(g1[c, c], g2[c, c], g3[c, c], nodes) for c in range(len(g3)))
+        for nodes, (_, g1, g2, g3) in cell_samples.blocks(problem)
+    ]
+    typical = cell_samples.median(problem, found) / options.degree
     return typical if typical >= LARGE else 0.0
 
 
@@ -38,32 +42,6 @@ def warn(problem, peclet: float) -> None:
         )
     if peclet:
         problem.told.add("convection")
-
-
-def blocks(problem):
-    """Yield nodes [node, dim] of some of this rank's cells and the physics' g0 … g3 there at zero, without time.
-
-    The caller sets numpy's errstate: a physics may be singular at zero.
-    """
-    mesh, physics, operator = problem.mesh, problem.physics, problem.operator
-    interpreter, dim = physics.interpreter(mesh.dim), mesh.dim
-    flat = np.zeros((physics.num_components, dim))
-    starts = problem.discretization.auxiliary.starts
-    cells = np.unique(np.linspace(0, mesh.num_cells - 1, min(SAMPLES, mesh.num_cells)).astype(int))
-    for cell in cells:
-        nodes = mesh.geometry.nodes[mesh.geometry.cell_nodes[cell]]
-        a = np.array([operator.aux_rows[i:j, cell].mean() for i, j in zip(starts[:-1], starts[1:], strict=True)])
-        rest = a, np.zeros((len(a), dim)), 0.0, 0.0, nodes.mean(axis=0), operator.constants
-        yield nodes, interpreter.g_blocks(flat[:, 0], flat[:, 0], flat, *rest)
-
-
-def _of_cells(problem) -> np.ndarray:
-    """Largest |b| h / (2 κ) of a component in some of this rank's cells [cell]."""
-    found = []
-    with np.errstate(all="ignore"):
-        for nodes, (_, g1, g2, g3) in blocks(problem):
-            found.append(max(_number(g1[c, c], g2[c, c], g3[c, c], nodes) for c in range(len(g3))))
-    return np.nan_to_num(np.array(found), nan=0.0, posinf=np.finfo(float).max)
 
 
 def _number(by_gradient: np.ndarray, of_flux: np.ndarray, diffusion: np.ndarray, nodes: np.ndarray) -> float:

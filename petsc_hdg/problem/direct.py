@@ -7,10 +7,11 @@ from contextlib import contextmanager
 
 from petsc4py import PETSc
 
+from ..discretizations import saddle_points
 from ..discretizations.symmetry import fields_without_own_terms
 from ..operators.advice import INDEFINITE
 from ..options import defaults_in_database, is_given
-from . import convection, locking, methods, waves
+from . import anisotropy, convection, locking, methods, waves
 
 FEW = 300  # unknowns up to which a direct solver is the default
 MOST = 20_000  # unknowns up to which one takes the place of iterations
@@ -95,14 +96,30 @@ def reason_of_text(problem) -> str:
     """Why the physics of a small problem asks for LU before anything is tried, "" if it does not. Collective."""
     peclet = convection.large_peclet(problem)
     convection.warn(problem, peclet)
-    locking.warn(problem)
+    ratio = locking.largest_ratio(problem)
+    locking.warn(problem, ratio)
     waves.warn(problem)
-    if not is_open(problem, MOST_OF_SADDLES) or (problem.assembles and problem.num_unknowns <= FEW):
+    if problem.assembles and problem.num_unknowns <= FEW:
         return ""
-    fields = fields_without_own_terms(problem.physics, problem.mesh.dim)
-    if fields:
-        return f"it is a saddle point: the equation of '{fields[0]}' has no terms of '{fields[0]}'"
-    return f"the cell Péclet number is {peclet:.2g}" if peclet and is_open(problem) else ""
+    physics, dim = problem.physics, problem.mesh.dim
+    if is_open(problem, MOST_OF_SADDLES):
+        fields = fields_without_own_terms(physics, dim) or saddle_points.constraints(physics, dim)
+        if fields:
+            return saddle_points.reason(physics, dim, fields[0])
+    if peclet and is_open(problem):
+        return f"the cell Péclet number is {peclet:.2g}"
+    is_steady = physics.is_linear and not physics.uses_time_derivative
+    is_served = is_steady and is_open(problem, most_of_failures(problem)) and patience(problem) == PATIENCE
+    return _reason_of_slowness(problem, ratio) if is_served else ""
+
+
+def _reason_of_slowness(problem, ratio: float) -> str:
+    """Why iterations would be slow, "" if they are not. Collective."""
+    if locking.is_slow(problem, ratio):
+        return f"the bulk stiffness is about {ratio:.2g} times the shear stiffness"
+    strength = anisotropy.typical(problem)
+    told = f"diffusion in the cells is about {strength:.2g} times as strong along one direction as along another"
+    return told if anisotropy.is_slow(problem, strength) else ""
 
 
 def is_default(problem, ksp: PETSc.KSP) -> bool:

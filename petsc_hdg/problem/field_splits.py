@@ -40,6 +40,12 @@ def field_of_unknowns(discretization) -> np.ndarray:
     return found
 
 
+def is_of(problem, names: list[str]) -> np.ndarray:
+    """True where this rank's unknowns [owned] are of fields with these names."""
+    numbers = [k for k, field in enumerate(problem.physics.fields) if field.name in names]
+    return np.isin(field_of_unknowns(problem.discretization), numbers)
+
+
 def index_sets(problem) -> dict[str, PETSc.IS]:
     """Global numbers of the unknowns of each field, ascending, by the field's name. Collective.
 

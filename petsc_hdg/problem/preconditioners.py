@@ -48,7 +48,7 @@ def set_defaults(problem, ksp: PETSc.KSP, attached: bool = False) -> None:
     if reason:
         direct.take(problem, ksp, reason)
         return
-    names = [] if attached else saddle_splits.without_own_terms(problem)
+    names = [] if attached else saddle_splits.constraints_of(problem)
     if names:
         saddle_splits.take(problem, ksp, names)
         return

@@ -101,6 +101,7 @@ class Problem(Restartable, Evaluated, Described):
         self.watch = following.Watch(self)
         self.told: set[str] = set()  # what the user was warned of
         self.symmetric = None  # whether the matrix is, and definite, with the present data: see preconditioners
+        self.samples = None  # of its derivatives with the present data, see cell_samples
         self.indefinite = False  # whether conjugate gradients have found the matrix so
         self.eigenvalues = None  # smallest and largest, as -sipg_check_coercivity estimates them
         self.point_functions: dict = {}  # compiled, see point_function
@@ -304,7 +305,7 @@ class Problem(Restartable, Evaluated, Described):
         """Have a matrix where a solver made now asks for one: a PC of the user's own (up to the degree `assembled` of
         continuous elements), a -pc_type that came into PETSc's database after the problem, or LU. Collective."""
         chosen = chosen_pmat(self.options, self.physics, self.derivative, assembled)
-        if chosen == "aij" or direct.reason_of_text(self) or saddle_splits.without_own_terms(self):
+        if chosen == "aij" or direct.reason_of_text(self) or saddle_splits.constraints_of(self):
             assembled_instead.take_matrix(self)
 
     @property

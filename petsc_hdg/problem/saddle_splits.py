@@ -1,18 +1,16 @@
-"""Block preconditioner of large saddle points by cg_gpu, such as Stokes flow: multigrid for the fields that are read by
-their own equations, and a diagonal for the others, such as the pressure.
+"""Block preconditioner of large saddle points by cg_gpu, such as Stokes flow or nearly incompressible bodies: multigrid
+for the fields that diffuse, and a diagonal for those that constrain them, such as the pressure.
 
-The diagonal is that of B diag(A)⁻¹ Bᵀ, A the block of the former, B that of the latter. In a cell of size h and
+The diagonal is that of D + B diag(A)⁻¹ Bᵀ, A and D the diagonal blocks, B and -Bᵀ the others. In a cell of size h and
 viscosity μ it is h^d/μ times a number of the element, as the diagonal of the pressure's mass matrix over μ is, so
 that it follows viscosities that vary or read the state.
 """
 
 from __future__ import annotations
 
-import numpy as np
 from petsc4py import PETSc
 
-from ..discretizations.saddle_points import dependences
-from ..discretizations.symmetry import fields_without_own_terms
+from ..discretizations.saddle_points import constraints, reason
 from ..options import defaults_in_database
 from . import direct
 
@@ -21,23 +19,13 @@ OF_OTHERS = {"ksp_type": "gmres", "ksp_rtol": "1e-5", "ksp_max_it": "100", "pc_t
 OF_PRESSURE = {"ksp_type": "preonly", "pc_type": "jacobi"}
 
 
-def without_own_terms(problem) -> list[str]:
+def constraints_of(problem) -> list[str]:
     """Fields that get the diagonal; none where LU, another solver or the user's is taken. Collective."""
-    physics, dim, count = problem.physics, problem.mesh.dim, problem.num_unknowns
+    count = problem.num_unknowns
     is_large = problem.options.backend == "cg_gpu" and count > direct.MOST_OF_SADDLES
     if not is_large or problem.direct or not direct.is_open(problem, count):
         return []
-    names = fields_without_own_terms(physics, dim)
-    return names if names and _diffuse(physics, dim, names) else []
-
-
-def _diffuse(physics, dim: int, names: list[str]) -> bool:
-    """True if components that fields couple to by gradient and divergence have diffusion in their own equation."""
-    _, by_gradient, of_flux, diffusion = dependences(physics, dim)
-    coupled = by_gradient | of_flux
-    own = np.concatenate([np.full(f.components, f.name in names) for f in physics.fields])
-    read = coupled[own].any(axis=0) & coupled[:, own].any(axis=1)
-    return bool(read.any() and diffusion.diagonal()[read].all())
+    return constraints(problem.physics, problem.mesh.dim)
 
 
 def take(problem, ksp: PETSc.KSP, names: list[str]) -> None:
@@ -76,7 +64,5 @@ def view(problem) -> list[str]:
     if not problem.saddle:
         return []
     names = " and ".join(f"'{name}'" for name in problem.saddle)
-    return [
-        f"  linear solver: a block preconditioner with a diagonal for {names}, because it is a saddle point: the "
-        f"equation of '{problem.saddle[0]}' has no terms of '{problem.saddle[0]}'"
-    ]
+    why = reason(problem.physics, problem.mesh.dim, problem.saddle[0])
+    return [f"  linear solver: a block preconditioner with a diagonal for {names}, because {why}"]

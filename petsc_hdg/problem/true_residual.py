@@ -14,6 +14,9 @@ import numpy as np
 from mpi4py.MPI import MAX
 from petsc4py import PETSc
 
+from ..discretizations.saddle_points import constraints
+from . import field_splits
+
 LOOSE = 100.0  # error that is sure, over what the tolerance asks for, up to which nothing is said
 ONCE = 1e-3  # error relative to the solution that is told where a preconditioner alone is the solver
 ROUNDINGS = 1000.0  # the same over the rounding of the solution
@@ -61,12 +64,14 @@ def least_error(problem, residual: PETSc.Vec) -> float:
 
 
 def _inverse_diagonal(problem) -> PETSc.Vec:
-    """1 / |diagonal| of the Jacobian, which is kept with it; entries that are zero count as the largest. Collective."""
+    """1 / |diagonal| of the Jacobian, which is kept with it; entries that are zero, and those of constraints, which are
+    small beside what couples them to others, count as the largest. Collective."""
     jacobian = problem.callbacks.jacobian
     state, inverse = jacobian.getAttr(INVERSE) or (None, None)
     if state != jacobian.stateGet():
         inverse = jacobian.getDiagonal()
         values = np.abs(inverse.getArray(readonly=True))
+        values[field_splits.is_of(problem, constraints(problem.physics, problem.mesh.dim))] = 0.0
         most = problem.comm.allreduce(float(values.max(initial=0.0)), MAX) or 1.0
         inverse.setArray(1 / np.where(values > np.finfo(float).eps * most, values, most))
         jacobian.setAttr(INVERSE, (jacobian.stateGet(), inverse))

@@ -9,7 +9,7 @@ import numpy as np
 from mpi4py.MPI import MAX
 
 from ..discretizations import PolytopicDG
-from .convection import blocks
+from . import cell_samples
 
 LARGE = {"hdg_gpu": 10.0}  # least pollution number of a warning; that of the other schemes is 1
 
@@ -21,13 +21,12 @@ def warn(problem) -> None:
     size h and degree p (Ihlenburg and Babuška 1997).
     """
     physics, options = problem.physics, problem.options
-    is_other = not physics.is_linear or physics.uses_time_derivative or problem.missing_auxiliary
-    if is_other or "waves" in problem.told:
+    if not physics.is_linear or physics.uses_time_derivative or "waves" in problem.told or problem.missing_auxiliary:
         return
     problem.told.add("waves")
     length = float(np.ptp(problem.mesh.corners, axis=0).max())
-    with np.errstate(all="ignore"):
-        numbers = [(_wave_number(g0, g3), np.ptp(cell, axis=0).max()) for cell, (g0, _, _, g3) in blocks(problem)]
+    samples = cell_samples.blocks(problem)
+    numbers = [(_wave_number(g0, g3), np.ptp(cell, axis=0).max()) for cell, (g0, _, _, g3) in samples]
     found = [(k * size, k) for k, size in numbers]
     angle, k = problem.comm.allreduce(max(found, default=(0.0, 0.0)), MAX)
     if problem.comm.rank == 0 and _pollution(k * length, angle, options.degree) >= LARGE.get(options.backend, 1.0):

@@ -49,10 +49,10 @@ SPLIT = [*FACES[1:], [0, 1, 3], [0, 3, 2]]  # the face x = 0 as two triangles
 # An octahedron whose upper half is pulled through the lower one: an arrow head.
 ARROW = [[1.0, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 0], [0, 0, -1], [0, 0, -0.9]]
 ARROW_FACES = [[k, (k + 1) % 4, tip] for k in range(4) for tip in (4, 5)]
-ONE = r"Cells are agglomerated by one of count, groups and label; "
+ONE = r"Cells are agglomerated by count, groups or label, or by count within one of these; "
 BAD = {
     "no way to agglomerate": (lambda c, f: on_box(c), ONE + "none was given"),
-    "two ways to agglomerate": (lambda c, f: on_box(c, 2, label="x"), ONE + "count and label were given"),
+    "two ways to agglomerate": (lambda c, f: on_box(c, groups=[0], label="x"), ONE + "groups and label were given"),
     "no polytopes": (lambda c, f: on_box(c, 0), "0 polytopes were asked for; .* takes a whole number 1 … 8"),
     "too many polytopes": (lambda c, f: on_box(c, 9), "9 polytopes were asked for; .* takes a whole number 1 … 8"),
     "half a polytope": (lambda c, f: on_box(c, 1.5), "1.5 polytopes were asked for"),

@@ -100,6 +100,15 @@ def test_labels(label):
     assert len(np.unique(made.polytopes.of_cell[west])) == len(np.unique(made.polytopes.of_cell[~west])) == 1
 
 
+def test_polytopes_lie_within_groups():
+    mesh = Mesh.box((12, 12), comm=MPI.COMM_SELF)
+    for groups, across in ((None, True), (lambda x: x[:, 0] < 0.5, False)):
+        made = agglomerate(mesh, 36, groups=groups)
+        part, left = made.polytopes.of_cell, centroids(made)[:, 0] < 0.5
+        assert made.polytopes.count == pieces(made, part) == 36
+        assert any(0 < left[part == k].mean() < 1 for k in range(36)) == across
+
+
 def test_degrees_by_place():
     mesh = Mesh.box((8, 8), comm=MPI.COMM_SELF)
     made = agglomerate(mesh, 10, degrees=lambda x: np.round(6 * x[:, 1]).astype(int))

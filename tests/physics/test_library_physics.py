@@ -30,13 +30,16 @@ PHYSICS = {
     ),
     "poisson with auxiliary": (lambda dim: library.poisson(kappa=Auxiliary(1)), (2, 3)),
     "elasticity": (lambda dim: library.elasticity(dim, lame_lambda=1.3, mu=0.7), (2, 3)),
+    "elasticity mixed": (lambda dim: library.elasticity(dim, lame_lambda=1.3, mu=0.7, mixed=True), (2, 3)),
     "minimal_surface": (lambda dim: library.minimal_surface("f0[0] = -x[0];"), (2, 3)),
     "p_laplacian": (lambda dim: library.p_laplacian(p=3.7), (2, 3)),
     "neo_hookean": (lambda dim: library.neo_hookean(dim, lame_lambda=1.3, mu=0.7), (2, 3)),
     "stokes": (lambda dim: library.stokes(dim, mu=0.4), (2, 3)),
 }
 CASES = [(name, dim) for name, (_, dims) in PHYSICS.items() for dim in dims]
-LINEAR = {"poisson": False, "poisson with auxiliary": True, "elasticity": True, "stokes": True}
+LINEAR = {"poisson": False} | dict.fromkeys(
+    ["poisson with auxiliary", "elasticity", "elasticity mixed", "stokes"], True
+)
 
 
 def test_every_library_physics_is_here():

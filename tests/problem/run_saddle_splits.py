@@ -8,6 +8,7 @@ from petsc4py import PETSc
 from run_flows import DIVERGENCE, STRESS, TAYLOR_HOOD, variable_viscosity
 
 import petsc_hdg as fe
+from petsc_hdg.physics import library
 from petsc_hdg.problem import direct
 from petsc_hdg.run import guarded
 
@@ -26,11 +27,26 @@ def flow(stress: str, reynolds: float, *sides: str) -> fe.Physics:
     )
 
 
+def rubber(lame_lambda: float = 5e3, sides: str = "left") -> fe.Physics:
+    """A body with Poisson's ratio 0.4999 under loads that turn it; its displacement is known if all sides are fixed."""
+    waves = "PetscReal X = PETSC_PI*x[0], Y = PETSC_PI*x[1];"
+    rows = "f0[0] = q*(4*cos(2*X) - 2)*sin(2*Y); f0[1] = -q*(4*cos(2*Y) - 2)*sin(2*X);"
+    return library.elasticity(
+        2,
+        f"{waves} PetscReal q = PETSC_PI*PETSC_PI; {rows}",
+        lame_lambda=lame_lambda,
+        mixed=True,
+        boundary=[fe.Dirichlet(sides, 0.0, field="u")],
+        exact={"u": f"{waves} u[0] = sin(X)*sin(X)*sin(2*Y); u[1] = -sin(2*X)*sin(Y)*sin(Y);"},
+    )
+
+
 CASES = {
     "enclosed": lambda: flow(STRESS.format(STRAIN), 0.0, "boundary"),
     "open": lambda: flow(STRESS.format(STRAIN), 0.0, "left", "top"),
     "variable": lambda: variable_viscosity(2),
     "power law": lambda: flow(SLOPES + STRESS.format(f"pow(1e-2 + s, -0.25)*{STRAIN}"), 0.0, "boundary"),
+    "rubber": rubber,
     "convected": lambda: flow(STRESS.format(STRAIN), 10.0, "boundary"),
 }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from petsc4py import PETSc
 from petsc_options import petsc_options
-from run_saddle_splits import numbers, problem
+from run_saddle_splits import numbers, problem, rubber
 
 import petsc_hdg as fe
 from petsc_hdg.physics import library
@@ -23,7 +23,9 @@ def all_are_large(monkeypatch):
     monkeypatch.setattr(direct, "MOST_OF_SADDLES", 100)
 
 
-@pytest.mark.parametrize("case, most", [("enclosed", 25), ("open", 36), ("power law", 12), ("convected", 15)])
+@pytest.mark.parametrize(
+    "case, most", [("enclosed", 25), ("open", 36), ("power law", 12), ("convected", 15), ("rubber", 40)]
+)
 def test_iterations_are_flat(all_are_large, monkeypatch, case, most):
     """`most` iterations a step; the same solution as by LU."""
     found = [numbers(case, n, PETSc.COMM_SELF) for n in (8, 16)]
@@ -41,13 +43,23 @@ def test_viscosity_that_varies_by_a_thousand(all_are_large):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("case", ["enclosed", "open", "power law"])
+@pytest.mark.parametrize("case", ["enclosed", "open", "power law", "rubber"])
 def test_ranks_take_as_many_iterations(all_are_large, mpirun, case):
     found = json.loads(mpirun(3, SCRIPT, case, "8", "16").stdout.splitlines()[-1])
     for one, n in zip(found, (8, 16), strict=True):
         alone = numbers(case, n, PETSc.COMM_SELF)
         assert abs(one["its"] - alone["its"]) <= 2 * alone["steps"]
         assert one["energy"] == pytest.approx(alone["energy"], rel=1e-6)
+
+
+def test_rubber_does_not_lock(all_are_large):
+    """Errors of the displacement fall like h³, and are those of a soft body."""
+    found = []
+    for lame_lambda, n in ((5e3, 8), (5e3, 16), (1.0, 16)):
+        body = fe.Problem(fe.Mesh.box((n, n), comm=PETSc.COMM_SELF), rubber(lame_lambda, "boundary"), degree=2)
+        found.append(body.errors(body.solve())["L2"])
+        assert body.saddle == ["pressure"] and body.linear_iterations <= 20
+    assert found[0] < 0.02 and found[1] < found[0] / 8 and found[1] < 3 * found[2]
 
 
 def test_users_choose(all_are_large):

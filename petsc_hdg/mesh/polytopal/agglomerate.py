@@ -26,7 +26,7 @@ LOPSIDED = 1.1  # balance of METIS' ranks above which pieces of the space-fillin
 def agglomerate(mesh, count=None, groups=None, label=None, degrees=None, cost=None):
     """A mesh of the same cells whose `polytopes` are agglomerates of them, each whole on one rank. Collective.
 
-    One of these three says which cells belong together:
+    One of these three says which cells belong together, or a count of polytopes that each lie within a group or label:
     count    polytopes of the whole mesh, made by METIS: connected, of about equal cost, the same on any number of ranks
     groups   [num_cells] whole numbers of this rank's cells (of any size; a group may lie on several ranks), or a
              function of centroids [cell, dim] that gives them
@@ -67,9 +67,9 @@ def agglomerate(mesh, count=None, groups=None, label=None, degrees=None, cost=No
 def _groups(mesh, count, groups, label) -> np.ndarray:
     """Groups [num_cells] int64 that the user asks for, zeros if a count is asked for. Raises MeshError."""
     asked = [name for name, value in (("count", count), ("groups", groups), ("label", label)) if value is not None]
-    if len(asked) != 1:
+    if not asked or asked[-2:] == ["groups", "label"]:
         got = f"{' and '.join(asked)} were given" if asked else "none was given"
-        raise MeshError(f"Cells are agglomerated by one of count, groups and label; {got}.")
+        raise MeshError(f"Cells are agglomerated by count, groups or label, or by count within one of these; {got}.")
     if groups is not None:
         return checked_groups(mesh, groups)
     if label is not None:
@@ -92,10 +92,12 @@ class _Plan:
     def __init__(self, whole: WholeMesh, count, given: np.ndarray, degrees, ranks: int):
         graph = whole.graph
         if count is not None:
-            self.part = connected_parts(graph, checked_count(count, graph.num_vertices, "cell"))
+            inside = graph.within(given)  # no polytope lies in two groups
+            self.part = connected_parts(inside, checked_count(count, graph.num_vertices, "cell"))
             groups = np.arange(self.part.max() + 1)
             if len(groups) > count:
-                warnings.warn(f"The mesh is in pieces: {len(groups)} polytopes were made where {count} were asked for.")
+                what = "The groups are" if np.ptp(given) else "The mesh is"
+                warnings.warn(f"{what} in pieces: {len(groups)} polytopes were made where {count} were asked for.")
         else:
             self.part, groups = _pieces(graph, given)
         self.degrees = checked_degrees(degrees, groups, lambda: _middles(whole, self.part, len(groups)))
