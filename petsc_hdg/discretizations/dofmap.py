@@ -77,7 +77,8 @@ def build_dofmap(mesh, dm, spaces, constrained: np.ndarray) -> DofMap:
 
     constrained [point, component] bool: which components are essential at which plex point, the same on all ranks.
     """
-    order = mesh.point_order
+    per_dimension = np.sum([_dofs_per_dimension(space) for space in spaces], axis=0)
+    order = mesh.point_order(tuple(np.flatnonzero(per_dimension).tolist()))
     section = _create_section(mesh, dm, spaces, constrained, order)
     offsets, field_offsets = _point_offsets(mesh, spaces, order)
     cell_dofs = _cell_dofs(mesh, spaces, offsets, field_offsets)

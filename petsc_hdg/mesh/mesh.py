@@ -48,10 +48,11 @@ class Mesh:
         self.shape = shape(self.cell)
         self.dm = interpolated(dm, self.comm, self.dim)
         self.exchange = PointExchange(self.dm, self.comm)
+        self._orders: dict[tuple[int, ...], np.ndarray] = {}
         numbers = global_vertices(self.dm)
         with collectively(self.comm):
             found = places(self._vertices()) if self.shape.is_simplex else None
-            self.topology = Topology(self.dm, self.shape, self.exchange.owned(), numbers, found)
+            self.topology = Topology(self.dm, self.shape, self.exchange.owned(), numbers, found, self.comm.size)
         self.geometry = self._geometry()
         self._order_cells()
         self.labels_table = Labels(self.dm, self.comm, self.exchange)
@@ -192,10 +193,11 @@ class Mesh:
         facets = self.topology.entity[self.dim - 1][: self.num_cells]
         return self.exchange_facets(np.bincount(facets.ravel(), minlength=self.num_facets))
 
-    @cached_property
-    def point_order(self) -> np.ndarray:
-        """All plex points of this rank [point], neighbours in space near each other: see order.plex_order."""
-        return plex_order(self).astype(PETSc.IntType)
+    def point_order(self, dimensions: tuple[int, ...]) -> np.ndarray:
+        """All plex points of this rank [point], those of some dimensions first: see order.plex_order."""
+        if dimensions not in self._orders:
+            self._orders[dimensions] = plex_order(self, dimensions).astype(PETSc.IntType)
+        return self._orders[dimensions]
 
     def exchange_facets(self, values: np.ndarray) -> np.ndarray:
         """Sum [facet] int32 over all ranks that hold a facet. Collective."""
