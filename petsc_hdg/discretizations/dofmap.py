@@ -123,7 +123,7 @@ def _create_section(mesh, dm, spaces, constrained, order):
 def _point_dimensions(mesh) -> np.ndarray:
     """Dimension [point] of each plex point of the chart."""
     start, end = mesh.dm.getChart()
-    dimension = np.zeros(end - start, dtype=np.int32)
+    dimension = np.zeros(end - start, dtype=np.int8)
     for d in range(mesh.dim + 1):
         first, last = mesh.topology.stratum[d]
         dimension[first:last] = d
@@ -140,9 +140,11 @@ def _point_offsets(mesh, spaces, order):
     PETSc lays the fields of a point in turn.
     """
     per_field = np.array([_dofs_per_dimension(s) for s in spaces], dtype=np.int32)
-    counts = per_field.sum(axis=0)[_point_dimensions(mesh)][order]
-    offsets = np.empty(len(order), dtype=np.int32)
-    offsets[order] = np.cumsum(counts) - counts
+    counts = per_field.sum(axis=0, dtype=np.int32)[_point_dimensions(mesh)]
+    order = order[: np.count_nonzero(counts)]  # of the points that have any
+    counts = counts[order]
+    offsets = np.zeros(mesh.dm.getChart()[1], dtype=np.int32)
+    offsets[order] = np.cumsum(counts, dtype=np.int32) - counts
     return offsets, np.cumsum(per_field, axis=0, dtype=np.int32) - per_field
 
 

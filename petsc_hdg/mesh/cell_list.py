@@ -91,7 +91,7 @@ def create_plex(listed: CellList | None, cell: str, comm):
     if listed is None:
         cells, points = np.empty((0, s.num_vertices), PETSc.IntType), np.empty((0, s.dim))
     else:
-        cells, points = listed.cells[:, PLEX_ORDER[cell]], listed.points
+        cells, points = listed.cells.take(PLEX_ORDER[cell], axis=1), listed.points
     return cell_plex(cells, points, comm)
 
 

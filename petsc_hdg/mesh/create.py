@@ -63,7 +63,7 @@ def box(faces, simplex: bool, lower, upper, comm):
         lower, upper = (_corner(at, len(faces)) for at in (lower, upper))
         if comm.rank == 0:
             listed = box_cells(faces, simplex, lower, upper)
-            listed.cells = listed.cells.astype(PETSc.IntType)
+            listed.cells = listed.cells.astype(PETSc.IntType, copy=False)
     dm = create_plex(listed, cell, comm)
     sides = {}
     if listed is not None:

@@ -91,7 +91,8 @@ def cell_classes(topology, shared: np.ndarray, first_point: int) -> np.ndarray:
     for dimension, kind in ((0, BY_VERTEX), (topology.dim - 1, BY_FACET)):
         entities = _of_cells(topology, dimension)
         mask = shared[topology.stratum[dimension][0] - first_point :][: topology.num_entities(dimension)]
-        classes[mask[entities].any(axis=1)] = kind
+        if mask.any():
+            classes[mask[entities].any(axis=1)] = kind
     return classes
 
 
