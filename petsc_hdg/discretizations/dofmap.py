@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import basix
 import numpy as np
@@ -65,6 +66,11 @@ class DofMap:
     ghost_index: np.ndarray
     constrained: np.ndarray
     global_numbers: np.ndarray
+
+    @cached_property
+    def cell_numbers(self) -> np.ndarray:
+        """Compact numbers [cell, dof] of each cell's degrees of freedom."""
+        return self.compact.take(self.cell_dofs)
 
     @property
     def num_tail(self) -> int:
