@@ -69,15 +69,18 @@ def morton_keys(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, ranks: int 
     return keys
 
 
-def morton_order(x: np.ndarray, classes: np.ndarray | None = None, ranks: int = 1, within=None) -> np.ndarray:
-    """Permutation [point] that visits points [point, dim] along the curve, one of the classes [point] after another.
+def morton_order(x: np.ndarray, classes: np.ndarray | None = None, ranks: int = 1) -> np.ndarray:
+    """Permutation [point] that visits points [point, dim] along the curve, one of the classes [point] after another."""
+    return _by_class(morton_keys(x, *ends(x), ranks), classes)
 
-    within: points of which the curve fills the box, where these are others.
-    """
-    if not len(x):
-        return np.zeros(0, dtype=np.int64)
-    bounds = [(column.min(), column.max()) for column in (x if within is None else within).T]
-    keys = morton_keys(x, *np.array(bounds).T, ranks)
+
+def ends(x: np.ndarray) -> np.ndarray:
+    """Lower and upper corner [2, dim] of the box around points [point, dim], which may be none."""
+    return np.array([(column.min(initial=np.inf), column.max(initial=-np.inf)) for column in x.T]).T
+
+
+def _by_class(keys: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
+    """Permutation [point] by ascending keys, one of the classes after another."""
     several = classes is not None and classes.any()
     return np.lexsort((keys, classes)) if several else np.argsort(keys, kind="stable")
 
@@ -117,22 +120,18 @@ def point_classes(mesh) -> np.ndarray:
 def plex_order(mesh, dimensions=None) -> np.ndarray:
     """All plex points [point] of this rank along the curve, by the mean of their vertices, class by class; with
     `dimensions` points of others come last, as they stand."""
-    topology, x = mesh.topology, mesh.geometry.nodes[: mesh.num_vertices]
+    topology, x, ranks = mesh.topology, mesh.geometry.nodes[: mesh.num_vertices], mesh.comm.size
+    (start, end), box = mesh.dm.getChart(), ends(x)
     wanted = range(mesh.dim + 1) if dimensions is None else dimensions
-    middle, points = [np.zeros((0, mesh.dim))], [np.zeros(0, np.int64)]
+    keys, points, others = [np.zeros(0, np.uint64)], [np.zeros(0, np.int32)], np.ones(end - start, bool)
     for d in sorted(wanted, key=lambda d: topology.stratum[d]):
-        points.append(np.arange(*topology.stratum[d]))
-        if d == mesh.dim:
-            middle.append(np.empty((len(points[-1]), mesh.dim)))
-            middle[-1][topology.cells - topology.stratum[d][0]] = means(x, topology.cell_vertices, mesh.comm.size)
-        else:
-            middle.append(means(x, topology.entity_vertices[d], mesh.comm.size) if d else x)
-    points = np.concatenate(points)
-    (start, end), classes = mesh.dm.getChart(), point_classes(mesh)
-    others = np.ones(end - start, bool)
-    others[points - start] = False
-    order = morton_order(np.concatenate(middle), classes[points - start], mesh.comm.size, x)
-    return np.concatenate([points[order], np.flatnonzero(others) + start])
+        vertices = topology.cell_vertices if d == mesh.dim else topology.entity_vertices[d]
+        keys.append(morton_keys(means(x, vertices, ranks), *box, ranks))
+        points.append(topology.cells if d == mesh.dim else np.arange(*topology.stratum[d], dtype=np.int32))
+        others[slice(*topology.stratum[d])] = False
+    points, classes = np.concatenate(points), point_classes(mesh)
+    order = _by_class(np.concatenate(keys), classes[points - start] if classes.any() else None)
+    return np.concatenate([points[order], np.flatnonzero(others).astype(np.int32)])
 
 
 def means(x: np.ndarray, vertices: np.ndarray, ranks: int = 1) -> np.ndarray:
