@@ -203,7 +203,7 @@ def _rows(cell_of: np.ndarray, node_of: np.ndarray, columns: np.ndarray, tables:
     def entries(begin: int) -> tuple[np.ndarray, np.ndarray]:
         part = slice(begin, begin + CHUNK)
         cells = cell_of[part]
-        here, values = columns[cells], np.take_along_axis(tables[node_of[part]], order[cells], axis=1)
+        here, values = columns[cells], tables.take(node_of[part, None] * tables.shape[1] + order[cells])
         kept = (here >= 0) & (values != 0)
         counts[1:][part] = kept.sum(axis=1)
         return here[kept], values[kept]
