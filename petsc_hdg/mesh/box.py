@@ -44,13 +44,12 @@ def box_cells(faces, simplex: bool, lower, upper) -> CellList:
         )
     axes = [np.linspace(a, b, n + 1) for a, b, n in zip(lower, upper, faces, strict=True)]
     points = np.stack([x.ravel() for x in np.meshgrid(*axes, indexing="ij")], axis=1)
-    strides = np.array([int(np.prod([n + 1 for n in faces[k + 1 :]])) for k in range(len(faces))], np.int32)
+    strides = np.array([int(np.prod([n + 1 for n in faces[k + 1 :]])) for k in range(len(faces))])
     corner = sum(
-        np.arange(n, dtype=np.int32).reshape([-1 if k == m else 1 for m in range(len(faces))]) * strides[k]
-        for k, n in enumerate(faces)
+        np.arange(n).reshape([-1 if k == m else 1 for m in range(len(faces))]) * strides[k] for k, n in enumerate(faces)
     )
-    offsets = _kuhn(strides) if simplex else _tensor(strides)
-    cells = (corner.reshape(-1, 1, 1) + offsets).reshape(-1, offsets.shape[1])
+    offsets = (_kuhn(strides) if simplex else _tensor(strides)).astype(np.int32)
+    cells = (corner.reshape(-1, 1, 1).astype(np.int32) + offsets).reshape(-1, offsets.shape[1])
     return CellList(cell, cells, points)
 
 
@@ -62,8 +61,7 @@ def _tensor(strides) -> np.ndarray:
                 sum(s for s, bit in zip(strides, bits[::-1], strict=True) if bit)
                 for bits in product((0, 1), repeat=len(strides))
             ]
-        ],
-        np.int32,
+        ]
     )
 
 
@@ -76,7 +74,7 @@ def _kuhn(strides) -> np.ndarray:
         if odd:
             path[[1, 2]] = path[[2, 1]]
         simplices.append(path)
-    return np.array(simplices, np.int32)
+    return np.array(simplices)
 
 
 def side_facets(facets: np.ndarray, points: np.ndarray, lower, upper) -> dict[str, np.ndarray]:

@@ -51,20 +51,13 @@ def cell_plex(cells: np.ndarray, points: np.ndarray, comm):
     dm.setCoordinateDim(dim)
     addresses = [each.ctypes.data_as(ctypes.c_void_p) for each in arrays]
     petsc_c.call("DMPlexCreateFromDAG", ctypes.c_void_p(dm.handle), ctypes.c_int(dim), *addresses)
-    faces = [_SHAPES[2, each.shape[1]] for _, _, each in sides[:-1]]
-    _name_shapes(dm, [_SHAPES[dim, cells.shape[1]], 0, *faces, 1], points_of)
-    return dm
-
-
-def _name_shapes(dm, shapes: list[int], counts: list[int]) -> None:
-    """Label ranges of points, `counts` of each in turn, with PETSc's numbers of their shapes: made by PETSc itself, the
-    label takes as long as the mesh."""
-    dm.createLabel("celltype")
-    label, first = dm.getLabel("celltype"), 0
-    for number, count in zip(shapes, counts, strict=True):
+    shapes = [_SHAPES[dim, cells.shape[1]], 0, *(_SHAPES[2, each.shape[1]] for _, _, each in sides[:-1]), 1]
+    dm.createLabel("celltype")  # made by PETSc, point by point, it takes as long as the mesh
+    for shape, count, last in zip(shapes, points_of, np.cumsum(points_of), strict=True):
         if count:
-            label.setStratumIS(number, PETSc.IS().createStride(count, first, 1, comm=PETSc.COMM_SELF))
-        first += count
+            points_in = PETSc.IS().createStride(count, last - count, 1, comm=PETSc.COMM_SELF)
+            dm.getLabel("celltype").setStratumIS(shape, points_in)
+    return dm
 
 
 def _sides(vertices: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -18,7 +18,7 @@ from .exchange import PointExchange
 from .geometry import Geometry, local_degree, read_blocks, stratum_values
 from .given_meshes import interpolated, kind, place, require_dm
 from .labels import EXTERIOR, Labels, require_exterior, require_one_side
-from .order import BY_FACET, INNER, cell_classes, means, morton_order, plex_order
+from .order import BY_FACET, INNER, by_class, cell_classes, ends, means, morton_keys, plex_order
 from .polytopes import Polytopes
 from .shapes import SURFACE, shape
 from .topology import Topology, global_vertices, places
@@ -324,7 +324,7 @@ class Mesh:
         corners = self.geometry.cell_nodes[: self.num_cells, : self.shape.num_vertices]
         order = np.arange(self.topology.num_cells)
         middle = means(self.geometry.nodes, corners, self.comm.size)
-        order[: self.num_cells] = morton_order(middle, classes, self.comm.size)
+        order[: self.num_cells] = by_class(morton_keys(middle, *ends(middle), self.comm.size), classes)
         self.cell_classes = classes[order[: self.num_cells]]
         self.topology.reorder(order)
         self.geometry.cell_nodes = self.geometry.cell_nodes[order]

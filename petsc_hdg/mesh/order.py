@@ -69,20 +69,14 @@ def morton_keys(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, ranks: int 
     return keys
 
 
-def morton_order(x: np.ndarray, classes: np.ndarray | None = None, ranks: int = 1) -> np.ndarray:
-    """Permutation [point] that visits points [point, dim] along the curve, one of the classes [point] after another."""
-    return _by_class(morton_keys(x, *ends(x), ranks), classes)
-
-
 def ends(x: np.ndarray) -> np.ndarray:
     """Lower and upper corner [2, dim] of the box around points [point, dim], which may be none."""
     return np.array([(column.min(initial=np.inf), column.max(initial=-np.inf)) for column in x.T]).T
 
 
-def _by_class(keys: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
-    """Permutation [point] by ascending keys, one of the classes after another."""
-    several = classes is not None and classes.any()
-    return np.lexsort((keys, classes)) if several else np.argsort(keys, kind="stable")
+def by_class(keys: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Permutation [point] by ascending keys, one of the classes [point] after another."""
+    return np.lexsort((keys, classes)) if classes.any() else np.argsort(keys, kind="stable")
 
 
 def cell_classes(topology, shared: np.ndarray, first_point: int) -> np.ndarray:
@@ -117,20 +111,19 @@ def point_classes(mesh) -> np.ndarray:
     return classes
 
 
-def plex_order(mesh, dimensions=None) -> np.ndarray:
-    """All plex points [point] of this rank along the curve, by the mean of their vertices, class by class; with
-    `dimensions` points of others come last, as they stand."""
+def plex_order(mesh, dimensions) -> np.ndarray:
+    """All plex points [point] of this rank: those of some dimensions along the curve, by the mean of their vertices,
+    class by class; then the others as they stand."""
     topology, x, ranks = mesh.topology, mesh.geometry.nodes[: mesh.num_vertices], mesh.comm.size
     (start, end), box = mesh.dm.getChart(), ends(x)
-    wanted = range(mesh.dim + 1) if dimensions is None else dimensions
     keys, points, others = [np.zeros(0, np.uint64)], [np.zeros(0, np.int32)], np.ones(end - start, bool)
-    for d in sorted(wanted, key=lambda d: topology.stratum[d]):
+    for d in sorted(dimensions, key=lambda d: topology.stratum[d]):
         vertices = topology.cell_vertices if d == mesh.dim else topology.entity_vertices[d]
         keys.append(morton_keys(means(x, vertices, ranks), *box, ranks))
         points.append(topology.cells if d == mesh.dim else np.arange(*topology.stratum[d], dtype=np.int32))
         others[slice(*topology.stratum[d])] = False
-    points, classes = np.concatenate(points), point_classes(mesh)
-    order = _by_class(np.concatenate(keys), classes[points - start] if classes.any() else None)
+    points = np.concatenate(points)
+    order = by_class(np.concatenate(keys), point_classes(mesh)[points - start])
     return np.concatenate([points[order], np.flatnonzero(others).astype(np.int32)])
 
 
