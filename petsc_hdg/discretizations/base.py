@@ -40,9 +40,9 @@ def summation_rows(rows: np.ndarray, places: np.ndarray, num_rows: int) -> tuple
 
     rows, places [entry]: entry k stands at places[k] and adds to rows[k]; rows from num_rows on are left out.
     """
-    start = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=num_rows)[:num_rows])])
-    order = stable_order(rows)[: start[-1]]
-    return start.astype(np.int32), places[order].astype(np.int32)
+    start = np.zeros(num_rows + 1, np.int32)
+    np.cumsum(np.bincount(rows, minlength=num_rows)[:num_rows], out=start[1:])
+    return start, places.take(stable_order(rows)[: start[-1]]).astype(np.int32, copy=False)
 
 
 class Discretization:
@@ -180,8 +180,8 @@ class Discretization:
             np.zeros((count, self.dim)),
         )
         first = self.dofmap.num_owned + self.dofmap.num_ghosts
-        compact = self.dofmap.compact[self.dofmap.cell_dofs]
-        touched = np.flatnonzero((compact >= first).any(axis=1))
+        compact = self.dofmap.cell_numbers
+        touched = np.unique(np.flatnonzero(compact.ravel() >= first) // compact.shape[1])
         on_point = self.constrained_components[1]
         for space in self.spaces:
             nodes = dof_nodes(self.mesh, space, touched)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import basix
 import numpy as np
@@ -66,6 +67,11 @@ class DofMap:
     constrained: np.ndarray
     global_numbers: np.ndarray
 
+    @cached_property
+    def cell_numbers(self) -> np.ndarray:
+        """Compact numbers [cell, dof] of each cell's degrees of freedom."""
+        return self.compact.take(self.cell_dofs)
+
     @property
     def num_tail(self) -> int:
         """Ghost and constrained values, which stand behind the owned ones."""
@@ -77,18 +83,25 @@ def build_dofmap(mesh, dm, spaces, constrained: np.ndarray) -> DofMap:
 
     constrained [point, component] bool: which components are essential at which plex point, the same on all ranks.
     """
-    order = mesh.point_order
+    per_dimension = np.sum([_dofs_per_dimension(space) for space in spaces], axis=0)
+    order = mesh.point_order(tuple(np.flatnonzero(per_dimension).tolist()))
     section = _create_section(mesh, dm, spaces, constrained, order)
     offsets, field_offsets = _point_offsets(mesh, spaces, order)
     cell_dofs = _cell_dofs(mesh, spaces, offsets, field_offsets)
     num_local = int(section.getStorageSize())
     if mesh.comm.size == 1:
-        owned = _owned_alone(mesh, spaces, constrained, offsets, field_offsets, num_local)
-        ghosts = ghost_rank = ghost_index = np.zeros(0, np.int64)
-        num_owned = len(owned)
+        free = _free_alone(mesh, spaces, constrained, offsets, field_offsets, num_local)
+        ghost_rank = ghost_index = np.zeros(0, np.int64)
+        num_owned = np.count_nonzero(free)
+        compact = np.cumsum(free, dtype=np.int32)
+        compact -= 1
+        compact[~free] = -1
     else:
         owned, ghosts, ghost_rank, ghost_index, num_owned = _ownership(mesh, dm, num_local)
-    return _compact(mesh, section, cell_dofs, num_local, owned, ghosts, ghost_rank, ghost_index, num_owned)
+        compact = np.full(num_local, -1, dtype=np.int32)
+        compact[owned] = np.arange(num_owned, dtype=np.int32)
+        compact[ghosts] = num_owned + np.arange(len(ghosts), dtype=np.int32)
+    return _completed(mesh, section, cell_dofs, compact, ghost_rank, ghost_index, num_owned)
 
 
 def _dofs_per_dimension(space: FieldSpace) -> list[int]:
@@ -122,7 +135,7 @@ def _create_section(mesh, dm, spaces, constrained, order):
 def _point_dimensions(mesh) -> np.ndarray:
     """Dimension [point] of each plex point of the chart."""
     start, end = mesh.dm.getChart()
-    dimension = np.zeros(end - start, dtype=np.int32)
+    dimension = np.zeros(end - start, dtype=np.int8)
     for d in range(mesh.dim + 1):
         first, last = mesh.topology.stratum[d]
         dimension[first:last] = d
@@ -139,9 +152,11 @@ def _point_offsets(mesh, spaces, order):
     PETSc lays the fields of a point in turn.
     """
     per_field = np.array([_dofs_per_dimension(s) for s in spaces], dtype=np.int32)
-    counts = per_field.sum(axis=0)[_point_dimensions(mesh)][order]
-    offsets = np.empty(len(order), dtype=np.int32)
-    offsets[order] = np.cumsum(counts) - counts
+    counts = per_field.sum(axis=0, dtype=np.int32)[_point_dimensions(mesh)]
+    order = order[: np.count_nonzero(counts)]  # of the points that have any
+    counts = counts[order]
+    offsets = np.zeros(mesh.dm.getChart()[1], dtype=np.int32)
+    offsets[order] = np.cumsum(counts, dtype=np.int32) - counts
     return offsets, np.cumsum(per_field, axis=0, dtype=np.int32) - per_field
 
 
@@ -210,8 +225,8 @@ def _quadrilateral_order(ids, side) -> np.ndarray:
     return np.where(first[:, None], u + side * v, v + side * u)
 
 
-def _owned_alone(mesh, spaces, constrained, offsets, field_offsets, num_local) -> np.ndarray:
-    """Local dofs [owned] of the only rank by T-index: all that are free, in their order. PETSc's star forest, which
+def _free_alone(mesh, spaces, constrained, offsets, field_offsets, num_local) -> np.ndarray:
+    """Local dofs [dof] bool that the only rank owns: all that are free, in their order. PETSc's star forest, which
     tells the same, takes seconds for ten million."""
     free = np.ones(num_local, bool)
     dimension = _point_dimensions(mesh)
@@ -223,7 +238,7 @@ def _owned_alone(mesh, spaces, constrained, offsets, field_offsets, num_local) -
             first = offsets[points] + field_offset[dimension[points]] + c
             place = np.arange(of_point.sum()) - np.repeat(np.cumsum(of_point) - of_point, of_point)
             free[np.repeat(first, of_point) + place * space.components] = False
-    return np.flatnonzero(free)
+    return free
 
 
 def _ownership(mesh, dm, num_local):
@@ -241,16 +256,15 @@ def _ownership(mesh, dm, num_local):
     return owned, ghosts[order], remote[~mine, 0][order], remote[~mine, 1][order], num_owned
 
 
-def _compact(mesh, section, cell_dofs, num_local, owned, ghosts, ghost_rank, ghost_index, num_owned) -> DofMap:
-    compact = np.full(num_local, -1, dtype=np.int32)
-    compact[owned] = np.arange(num_owned, dtype=np.int32)
-    compact[ghosts] = num_owned + np.arange(len(ghosts), dtype=np.int32)
+def _completed(mesh, section, cell_dofs, compact, ghost_rank, ghost_index, num_owned) -> DofMap:
+    """The numbering from `compact`, where constrained degrees of freedom have -1. Collective."""
     constrained = np.flatnonzero(compact < 0)
-    compact[constrained] = num_owned + len(ghosts) + np.arange(len(constrained), dtype=np.int32)
+    compact[constrained] = num_owned + len(ghost_rank) + np.arange(len(constrained), dtype=np.int32)
     starts = np.cumsum([0] + mesh.comm.allgather(num_owned), dtype=PETSc.IntType)
+    first, last = starts[mesh.comm.rank : mesh.comm.rank + 2]
     numbers = np.concatenate(
         [
-            starts[mesh.comm.rank] + np.arange(num_owned, dtype=PETSc.IntType),
+            np.arange(first, last, dtype=PETSc.IntType),
             (starts[:-1][ghost_rank] + ghost_index).astype(PETSc.IntType),
             np.full(len(constrained), -1, PETSc.IntType),
         ]
@@ -260,7 +274,7 @@ def _compact(mesh, section, cell_dofs, num_local, owned, ghosts, ghost_rank, gho
         cell_dofs=cell_dofs,
         compact=compact,
         num_owned=num_owned,
-        num_ghosts=len(ghosts),
+        num_ghosts=len(ghost_rank),
         num_constrained=len(constrained),
         ghost_rank=ghost_rank.astype(np.int32),
         ghost_index=ghost_index.astype(np.int32),

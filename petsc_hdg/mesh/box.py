@@ -48,8 +48,8 @@ def box_cells(faces, simplex: bool, lower, upper) -> CellList:
     corner = sum(
         np.arange(n).reshape([-1 if k == m else 1 for m in range(len(faces))]) * strides[k] for k, n in enumerate(faces)
     )
-    offsets = _kuhn(strides) if simplex else _tensor(strides)
-    cells = (corner.reshape(-1, 1, 1) + offsets).reshape(-1, offsets.shape[1])
+    offsets = (_kuhn(strides) if simplex else _tensor(strides)).astype(np.int32)
+    cells = (corner.reshape(-1, 1, 1).astype(np.int32) + offsets).reshape(-1, offsets.shape[1])
     return CellList(cell, cells, points)
 
 
@@ -77,17 +77,17 @@ def _kuhn(strides) -> np.ndarray:
     return np.array(simplices)
 
 
-def side_facets(facet_points: np.ndarray, lower, upper) -> dict[str, np.ndarray]:
+def side_facets(facets: np.ndarray, points: np.ndarray, lower, upper) -> dict[str, np.ndarray]:
     """Facets on each side of a box: name → facet numbers, and all of them as "boundary".
 
-    facet_points [facet, vertex, dim]: coordinates of the facets' vertices.
+    facets [facet, vertex]: numbers of points [point, dim].
     """
-    sides = {}
-    dim = facet_points.shape[2]
+    sides, dim = {}, points.shape[1]
     lower, upper = np.broadcast_to(np.asarray(lower, float), dim), np.broadcast_to(np.asarray(upper, float), dim)
+    near = np.concatenate([np.abs(points - end) <= 1e-12 * (upper - lower) for end in (lower, upper)], axis=1)
+    sides_of = np.packbits(near, axis=1, bitorder="little")[:, 0]  # a bit for each side that a point lies on
+    on = np.bitwise_and.reduce([sides_of[column] for column in facets.T])
     for axis, (low, high) in enumerate(SIDES[:dim]):
-        for name, value in ((low, lower[axis]), (high, upper[axis])):
-            near = np.abs(facet_points[:, :, axis] - value) <= 1e-12 * (upper[axis] - lower[axis])
-            sides[name] = np.flatnonzero(near.all(axis=1))
-    sides["boundary"] = np.unique(np.concatenate(list(sides.values())))
+        sides[low], sides[high] = (np.flatnonzero(on >> bit & 1) for bit in (axis, dim + axis))
+    sides["boundary"] = np.flatnonzero(on)
     return sides

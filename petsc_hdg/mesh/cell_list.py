@@ -9,9 +9,9 @@ from petsc4py import PETSc
 
 from ..errors import MeshError
 from ..given import array, plural, reals
+from .cell_plex import cell_plex
 from .given_arrays import named, whole_numbers
 from .labels import mark
-from .plane_plex import plane_plex
 from .shapes import shape
 from .topology import facet_vertices
 
@@ -91,23 +91,20 @@ def create_plex(listed: CellList | None, cell: str, comm):
     if listed is None:
         cells, points = np.empty((0, s.num_vertices), PETSc.IntType), np.empty((0, s.dim))
     else:
-        cells, points = listed.cells[:, PLEX_ORDER[cell]], listed.points
-    if s.dim == 2:
-        return plane_plex(cells, points, comm)
-    return PETSc.DMPlex().createFromCellList(s.dim, np.ascontiguousarray(cells), points, interpolate=True, comm=comm)
+        cells, points = listed.cells.take(PLEX_ORDER[cell], axis=1), listed.points
+    return cell_plex(cells, points, comm)
 
 
 def name_parts(dm, listed: CellList) -> dict[str, np.ndarray]:
     """Plex facets of each named boundary of a list, on the one rank that has it. Raises MeshError if one is missing."""
     s = shape(listed.cell)
-    facets = facet_table(dm, s)
-    start = dm.getDepthStratum(s.dim - 1)[0]
-    return {name: start + _find(facets, np.sort(wanted, axis=1), name) for name, wanted in listed.boundaries.items()}
-
-
-def facet_table(dm, s) -> np.ndarray:
-    """Sorted vertices of all facets [facet, vertex], on the one rank that has cells; vertices count as in the list."""
-    return np.sort(facet_vertices(dm, s), axis=1)
+    facets, start, found = facet_vertices(dm, s), dm.getDepthStratum(s.dim - 1)[0], {}
+    for name, wanted in listed.boundaries.items():
+        named = np.zeros(len(listed.points), bool)
+        named[wanted] = True
+        near = np.flatnonzero(np.logical_and.reduce([named[column] for column in facets.T]))
+        found[name] = start + near[_find(np.sort(facets[near], axis=1), np.sort(wanted, axis=1), name)]
+    return found
 
 
 def _find(table: np.ndarray, rows: np.ndarray, name: str) -> np.ndarray:

@@ -11,10 +11,11 @@ from ..given import path as given_path
 from ..options import given_numbers, given_text, given_truth, is_given
 from . import creation
 from .box import MOST_CELLS, box_cell, box_cells, side_facets
-from .cell_list import CellList, create_plex, facet_table, mark_all, name_parts
+from .cell_list import CellList, create_plex, mark_all, name_parts
 from .files import gmsh, meshio_file
 from .partition.distribute import prepare as prepare
 from .shapes import CELLS, SURFACE, shape
+from .topology import facet_vertices
 
 _BY_SIZE = {(2, 3): "triangle", (2, 4): "quadrilateral", (3, 4): "tetrahedron", (3, 8): "hexahedron"}
 
@@ -62,14 +63,13 @@ def box(faces, simplex: bool, lower, upper, comm):
         lower, upper = (_corner(at, len(faces)) for at in (lower, upper))
         if comm.rank == 0:
             listed = box_cells(faces, simplex, lower, upper)
-            listed.cells = listed.cells.astype(PETSc.IntType)
+            listed.cells = listed.cells.astype(PETSc.IntType, copy=False)
     dm = create_plex(listed, cell, comm)
     sides = {}
     if listed is not None:
         s = shape(cell)
-        facets = listed.points[facet_table(dm, s)]
-        start = dm.getDepthStratum(s.dim - 1)[0]
-        sides = {name: start + found for name, found in side_facets(facets, lower, upper).items()}
+        found = side_facets(facet_vertices(dm, s), listed.points, lower, upper)
+        sides = {name: dm.getDepthStratum(s.dim - 1)[0] + facets for name, facets in found.items()}
     mark_all(dm, sides, {}, comm)
     return dm
 

@@ -20,7 +20,7 @@ from .exchange import PointExchange
 from .geometry import Geometry, local_degree, read_blocks, stratum_values
 from .given_meshes import interpolated, kind, place, require_dm
 from .labels import EXTERIOR, Labels, require_exterior, require_one_side
-from .order import BY_FACET, INNER, cell_classes, means, morton_order, plex_order
+from .order import BY_FACET, INNER, by_class, cell_classes, ends, means, morton_keys, plex_order
 from .polytopes import Polytopes
 from .shapes import SURFACE, shape
 from .topology import Topology, global_vertices, places
@@ -54,10 +54,11 @@ class Mesh(Described):
         self.shape = shape(self.cell)
         self.dm = interpolated(dm, self.comm, self.dim)
         self.exchange = PointExchange(self.dm, self.comm)
+        self._orders: dict[tuple[int, ...], np.ndarray] = {}
         numbers = global_vertices(self.dm)
         with collectively(self.comm):
             found = places(self._vertices()) if self.shape.is_simplex else None
-            self.topology = Topology(self.dm, self.shape, self.exchange.owned(), numbers, found)
+            self.topology = Topology(self.dm, self.shape, self.exchange.owned(), numbers, found, self.comm.size)
         self.geometry = self._geometry()
         self._order_cells()
         self.labels_table = Labels(self.dm, self.comm, self.exchange)
@@ -201,10 +202,11 @@ class Mesh(Described):
         facets = self.topology.entity[self.dim - 1][: self.num_cells]
         return self.exchange_facets(np.bincount(facets.ravel(), minlength=self.num_facets))
 
-    @cached_property
-    def point_order(self) -> np.ndarray:
-        """All plex points of this rank [point], neighbours in space near each other: see order.plex_order."""
-        return plex_order(self).astype(PETSc.IntType)
+    def point_order(self, dimensions: tuple[int, ...]) -> np.ndarray:
+        """All plex points of this rank [point], those of some dimensions first: see order.plex_order."""
+        if dimensions not in self._orders:
+            self._orders[dimensions] = plex_order(self, dimensions).astype(PETSc.IntType)
+        return self._orders[dimensions]
 
     def exchange_facets(self, values: np.ndarray) -> np.ndarray:
         """Sum [facet] int32 over all ranks that hold a facet. Collective."""
@@ -331,7 +333,7 @@ class Mesh(Described):
         corners = self.geometry.cell_nodes[: self.num_cells, : self.shape.num_vertices]
         order = np.arange(self.topology.num_cells)
         middle = means(self.geometry.nodes, corners, self.comm.size)
-        order[: self.num_cells] = morton_order(middle, classes, self.comm.size)
+        order[: self.num_cells] = by_class(morton_keys(middle, *ends(middle), self.comm.size), classes)
         self.cell_classes = classes[order[: self.num_cells]]
         self.topology.reorder(order)
         self.geometry.cell_nodes = self.geometry.cell_nodes[order]

@@ -6,27 +6,29 @@ import basix
 import numpy as np
 
 from ..errors import MeshError, collectively
+from ..threads import in_threads
 
 CHUNK = 1 << 13
 
 
 def check(mesh) -> None:
     """Raise MeshError, on all ranks, for cells that no scheme can use. Collective."""
-    numbers = mesh.dm.getCellNumbering().getIndices()
-    start = mesh.topology.stratum[mesh.dim][0]
-    numbers = numbers[mesh.topology.cells - start] if len(numbers) else numbers
+    first = mesh.comm.exscan(mesh.num_cells) or 0
     with collectively(mesh.comm):
         _check_vertices(mesh.topology)
-        sign = _signs(mesh.shape, mesh.geometry, mesh.num_cells, numbers)
+        sign = _signs(mesh, first)
     with_sides = mesh.exchange_facets(_facet_sides(mesh.topology, sign))
     counts = mesh.facet_counts
     with collectively(mesh.comm):
-        _check_facets(mesh, with_sides, counts, numbers)
+        _check_facets(mesh, with_sides, counts, first)
 
 
-def _name(geometry, numbers, cell: int) -> str:
-    centre = geometry.nodes[geometry.cell_nodes[cell]].mean(axis=0)
-    return f"Cell {numbers[cell]} (centroid {', '.join(f'{x:.6g}' for x in centre)})"
+def _name(mesh, first: int, cell: int) -> str:
+    """An owned cell by its number among those of all ranks, PETSc's, of which `first` are on ranks before this one."""
+    centre = mesh.geometry.nodes[mesh.geometry.cell_nodes[cell]].mean(axis=0)
+    owned = mesh.topology.cells[: mesh.num_cells]
+    number = first + np.count_nonzero(owned < owned[cell])
+    return f"Cell {number} (centroid {', '.join(f'{x:.6g}' for x in centre)})"
 
 
 def _check_vertices(topology) -> None:
@@ -70,12 +72,14 @@ def determinants(jacobian: np.ndarray) -> np.ndarray:
     return j[..., 0, 0] * minor[0] + j[..., 0, 1] * minor[1] + j[..., 0, 2] * minor[2]
 
 
-def _signs(shape, geometry, count: int, numbers) -> np.ndarray:
+def _signs(mesh, first: int) -> np.ndarray:
     """Orientation of each owned cell [cell] int8: 1 or -1. Raises MeshError for a cell without one."""
+    shape, geometry, count = mesh.shape, mesh.geometry, mesh.num_cells
     signs = np.empty(count, np.int8)
     points = _points(shape, geometry.degree)
     few = np.concatenate([shape.points, shape.points.mean(axis=0, keepdims=True)])
-    for begin in range(0, count, CHUNK):
+
+    def fill(begin: int) -> None:
         cells = np.arange(begin, min(begin + CHUNK, count))
         if geometry.degree == 1 and len(points) > len(few):
             low, high, tolerance = _extremes(shape, geometry, cells, few)
@@ -89,8 +93,10 @@ def _signs(shape, geometry, count: int, numbers) -> np.ndarray:
             k = bad[0]
             runs = f"its Jacobian determinant runs from {low[k]:.3g} to {high[k]:.3g}"
             what = runs if high[k] > low[k] else "it has no volume"
-            raise MeshError(f"{_name(geometry, numbers, cells[k])} is degenerate or inverted: {what}; repair the mesh.")
+            raise MeshError(f"{_name(mesh, first, cells[k])} is degenerate or inverted: {what}; repair the mesh.")
         signs[cells] = np.where(low > 0, 1, -1)
+
+    in_threads(fill, range(0, count, CHUNK), mesh.comm.size)
     return signs
 
 
@@ -107,9 +113,9 @@ def _facet_sides(topology, sign: np.ndarray) -> np.ndarray:
     """Sum over owned cells of the side (1 or -1, alike on all ranks) of each facet that they lie on [facet] int32."""
     shape = topology.shape
     total = np.zeros(topology.num_entities(shape.dim - 1), np.int32)
-    cells = topology.cell_vertices[: len(sign)]
+    ranks = topology.vertex_rank[topology.cell_vertices[: len(sign)]]
     for facet, vertices in enumerate(shape.entities[shape.dim - 1]):
-        side = sign * _outward(shape, vertices) * _flip(topology.vertex_rank, cells, vertices)
+        side = sign * _outward(shape, vertices) * _flip(ranks, vertices)
         np.add.at(total, topology.entity[shape.dim - 1][: len(sign), facet], side.astype(np.int32))
     return total
 
@@ -121,26 +127,26 @@ def _outward(shape, vertices) -> int:
     return int(np.sign(np.linalg.det(np.stack([normal, *(points[1 : shape.dim] - points[0])]))))
 
 
-def _flip(vertex_rank, cells, vertices) -> np.ndarray:
-    """1 or -1 [cell]: whether a facet's own direction is that of its vertices in the cell."""
+def _flip(ranks: np.ndarray, vertices) -> np.ndarray:
+    """1 or -1 [cell]: whether a facet's own direction is that of its vertices in the cell, whose vertices have `ranks`
+    [cell, vertex]."""
     if len(vertices) == 3:  # simplices: ascending numbers in the cell and in the facet
-        return np.ones(len(cells), np.int8)
-    around = vertices if len(vertices) == 2 else vertices[[0, 1, 3, 2]]
-    numbers = vertex_rank[cells[:, around]]
-    first = numbers.argmin(axis=1)
+        return np.ones(len(ranks), np.int8)
     if len(vertices) == 2:
-        return np.where(first == 0, 1, -1)
-    row = np.arange(len(cells))
+        return np.where(ranks[:, vertices[0]] <= ranks[:, vertices[1]], 1, -1)
+    numbers = ranks[:, vertices[[0, 1, 3, 2]]]
+    first = numbers.argmin(axis=1)
+    row = np.arange(len(ranks))
     return np.where(numbers[row, (first + 1) % 4] < numbers[row, (first + 3) % 4], 1, -1)
 
 
-def _check_facets(mesh, sides, counts, numbers) -> None:
+def _check_facets(mesh, sides, counts, first: int) -> None:
     of_cell = mesh.topology.entity[mesh.dim - 1][: mesh.num_cells]
     crowded, folded = counts > 2, (counts == 2) & (sides != 0)
     for wrong, what in (
         (crowded, "shares a facet with two or more other cells"),
         (folded, "lies on the same side of a facet as its neighbour, so one of the two is inverted"),
     ):
-        cells = np.flatnonzero(wrong[of_cell].any(axis=1))
+        cells = np.flatnonzero(wrong[of_cell].any(axis=1)) if wrong.any() else ()
         if len(cells):
-            raise MeshError(f"{_name(mesh.geometry, numbers, int(cells[0]))} {what}; repair the mesh.")
+            raise MeshError(f"{_name(mesh, first, int(cells[0]))} {what}; repair the mesh.")

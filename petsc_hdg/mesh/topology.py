@@ -15,6 +15,8 @@ import numpy as np
 
 from ..errors import MeshError
 from ..petsc import c_library
+from ..threads import in_threads
+from .order import sorted_columns
 from .shapes import Shape
 
 DIRECTION = (1.0, 0.6180339887498949, 0.4396660112501051)  # in space, along which vertices are ordered
@@ -33,9 +35,9 @@ class Topology:
     stratum[d]: (start, end) of the plex points of dimension d.
     """
 
-    def __init__(self, dm, shape: Shape, owned: np.ndarray, vertex_global: np.ndarray, place=None):
+    def __init__(self, dm, shape: Shape, owned: np.ndarray, vertex_global: np.ndarray, place=None, ranks: int = 1):
         """`owned` [point] bool: points of this rank; vertex_global as above; place [vertex]: see `places`, None:
-        vertices are ordered by number. Not collective. Raises MeshError.
+        vertices are ordered by number; `ranks`: see in_threads. Not collective. Raises MeshError.
         """
         self.shape = shape
         self.dim = shape.dim
@@ -48,7 +50,7 @@ class Topology:
         order = np.concatenate([np.flatnonzero(is_owned), np.flatnonzero(~is_owned)])
         self.num_owned = int(np.count_nonzero(is_owned))
         self.cells = (order + start).astype(np.int32)
-        self._build(order)
+        self._build(order, ranks)
 
     @property
     def num_cells(self) -> int:
@@ -66,30 +68,33 @@ class Topology:
         inner = (self.entity[d][order] for d in range(1, self.dim))
         self.entity = (self.cell_vertices, *inner, self.entity[self.dim])
 
-    def _build(self, order: np.ndarray) -> None:
+    def _build(self, order: np.ndarray, ranks: int) -> None:
         shape, dim = self.shape, self.dim
         in_order = np.lexsort((self.vertex_global, self._place)).astype(np.int32)
         rank = self.vertex_rank = np.empty_like(in_order)
         rank[in_order] = np.arange(len(rank), dtype=np.int32)
-        ranks = {1: np.sort(rank[self._cones[1]], axis=1)}  # entity vertices as places in the order
+        places = {1: np.stack(sorted_columns(rank[self._cones[1].T]), axis=1)}  # entity vertices in the order
         if dim == 3:
-            ranks[2] = _face_vertices(ranks[1][self._cones[2]], shape.is_simplex)
+            places[2] = _face_vertices(places[1], self._cones[2], shape.is_simplex)
         n = len(order)
         vertices = np.empty((n, shape.num_vertices), np.int32)
         entity = {d: np.empty((n, len(shape.entities[d])), np.int32) for d in range(1, dim)}
-        for begin in range(0, n, CHUNK):
+
+        def fill(begin: int) -> None:
             part = slice(begin, begin + CHUNK)
             facets = self._cones[dim][order[part]]
             members = {dim - 1: facets}
             if dim == 3:
                 members[1] = _unique_rows(self._cones[2][facets].reshape(len(facets), -1), 2)
-            vertices[part] = _order_vertices(shape, {d: ranks[d][m] for d, m in members.items()})
+            vertices[part] = _order_vertices(shape, {d: places[d][m] for d, m in members.items()})
             for d, of_cell in members.items():
-                slot = _slots(vertices[part], ranks[d][of_cell], shape.slots[d])
+                slot = _slots(vertices[part], places[d][of_cell], shape.slots[d])
                 np.put_along_axis(entity[d][part], slot, of_cell, axis=1)
+
+        in_threads(fill, range(0, n, CHUNK), ranks)
         self.cell_vertices = in_order[vertices] if n else vertices
         self.entity = (self.cell_vertices, *(entity[d] for d in range(1, dim)), np.arange(n, dtype=np.int32)[:, None])
-        self.entity_vertices = {d: in_order[r] if len(r) else r for d, r in ranks.items()}
+        self.entity_vertices = {d: in_order[r] if len(r) else r for d, r in places.items()}
         self.entity_vertices[0] = np.arange(len(rank), dtype=np.int32)[:, None]
 
     @cached_property
@@ -155,7 +160,15 @@ def facet_vertices(dm, shape: Shape) -> np.ndarray:
     if shape.dim == 2:
         return edges
     faces = _local_cones(dm, shape, stratum, 2)
-    return _unique_rows(edges[faces].reshape(len(faces), -1), 2)
+    if shape.is_simplex:
+        return np.stack(_corners(edges, faces), axis=1)
+    return edges[faces[:, ::2]].reshape(-1, 4)  # cones go around: these edges are opposite
+
+
+def _corners(edges: np.ndarray, faces: np.ndarray) -> list[np.ndarray]:
+    """Three columns [face] of the vertices of triangles `faces` [face, edge], in any order, from edges [edge, 2]."""
+    (first, second), (begin, end) = (edges[faces[:, k]].T for k in (0, 1))
+    return [first, second, np.where((begin == first) | (begin == second), end, begin)]
 
 
 def _local_cones(dm, shape: Shape, stratum, d: int) -> np.ndarray:
@@ -169,11 +182,11 @@ def _unique_rows(rows: np.ndarray, times: int) -> np.ndarray:
     return np.sort(rows, axis=1)[:, ::times]
 
 
-def _face_vertices(edges: np.ndarray, is_simplex: bool) -> np.ndarray:
-    """Vertices of faces [face, vertex] in reference order from those of their edges [face, edge, 2]."""
+def _face_vertices(edges: np.ndarray, faces: np.ndarray, is_simplex: bool) -> np.ndarray:
+    """Vertices [face, vertex] in reference order of faces [face, edge] from those of the edges [edge, 2]."""
     if is_simplex:
-        return _unique_rows(edges.reshape(len(edges), 6), 2)
-    return _order_quadrilateral(edges)
+        return np.stack(sorted_columns(_corners(edges, faces)), axis=1)
+    return _order_quadrilateral(edges[faces])
 
 
 def _order_vertices(shape: Shape, members: dict[int, np.ndarray]) -> np.ndarray:

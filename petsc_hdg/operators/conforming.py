@@ -121,14 +121,16 @@ class ConformingSubspace:
         """AIJ matrix of the values of subspace functions at nodes [node, dim] of each field in each cell; rows with nan
         are empty. Cells that share a node of their facets agree there."""
         rows, coarse = self.fine.discretization.dofmap.num_owned, self.discretization
-        numbers = self.dofmap.global_numbers[self.dofmap.compact[self.dofmap.cell_dofs]]
+        numbers = self.dofmap.global_numbers[self.dofmap.cell_numbers]
         tables, columns, first = [], [], 0
         cell_of, node_of = np.zeros(rows, np.int32), np.full(rows, -1, np.int32)
         for part, ((places, here), low) in enumerate(zip(self._places(nodes), _components(coarse.spaces), strict=True)):
-            own = places < rows
-            cells = np.broadcast_to(np.arange(len(places), dtype=np.int32)[:, None], places.shape)
-            cell_of[places[own]] = cells[own] + part * len(places)
-            node_of[places[own]] = np.broadcast_to(first + np.arange(len(here), dtype=np.int32), places.shape)[own]
+            last = np.full(len(self.fine.discretization.dofmap.compact), -1)
+            last[places.ravel()] = np.arange(places.size)
+            own = np.flatnonzero(last[:rows] >= 0)
+            cell_of[own], node_of[own] = np.divmod(last[own], places.shape[1])
+            cell_of[own] += part * len(places)
+            node_of[own] += first
             tables.append(self._weights(here))
             columns.append(numbers[:, low])
             first += len(here)
@@ -141,7 +143,7 @@ class ConformingSubspace:
     def _places(self, nodes: list[np.ndarray]):
         """Of each component of the scheme compact numbers [cell, node], and its field's nodes."""
         disc = self.fine.discretization
-        numbers = disc.dofmap.compact[disc.dofmap.cell_dofs]
+        numbers = disc.dofmap.cell_numbers
         of_component = [here for space, here in zip(disc.spaces, nodes, strict=True) for _ in range(space.components)]
         for part, here in zip(_components(disc.spaces), of_component, strict=True):
             yield numbers[:, part], here
@@ -204,7 +206,7 @@ def _rows(cell_of: np.ndarray, node_of: np.ndarray, columns: np.ndarray, tables:
     def entries(begin: int) -> tuple[np.ndarray, np.ndarray]:
         part = slice(begin, begin + CHUNK)
         cells = cell_of[part]
-        here, values = columns[cells], np.take_along_axis(tables[node_of[part]], order[cells], axis=1)
+        here, values = columns[cells], tables.take(node_of[part, None] * tables.shape[1] + order[cells])
         kept = (here >= 0) & (values != 0)
         counts[1:][part] = kept.sum(axis=1)
         return here[kept], values[kept]

@@ -40,7 +40,7 @@ def check(faces, simplex: bool, seed) -> int:
     assert np.array_equal(mesh.cell_classes, wanted) and (np.diff(wanted) >= 0).all()
     assert mesh.num_inner == (wanted == INNER).sum() and mesh.num_facet_inner == (wanted != BY_FACET).sum()
     start, _ = mesh.dm.getChart()
-    along = point_classes(mesh)[plex_order(mesh) - start]
+    along = point_classes(mesh)[plex_order(mesh, range(mesh.dim + 1)) - start]
     assert (np.diff(along) >= 0).all()
     first = topology.stratum[mesh.dim - 1][0] - start
     of_facets = np.zeros(mesh.num_facets, int)

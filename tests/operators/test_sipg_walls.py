@@ -29,7 +29,7 @@ def walls(f1: str | None = SLOPES) -> fe.Physics:
             fe.Robin("wall", "f0[1] = a[0]*u[1]*u_x[dim]*n[0];", side="high"),
             fe.Robin("wall", "f0[0] = u[1]*u[1] - x[1];"),
         ],
-        auxiliary={"k": fe.Auxiliary(1, "nodal")},
+        auxiliary={"kappa": fe.Auxiliary(1, "nodal")},
         constants={"k": 0.7},
     )
 

@@ -63,7 +63,7 @@ class ContinuousGalerkin(CGSpecs, Discretization):
 
     def cell_dofs(self) -> np.ndarray:
         """Compact numbers of each cell's degrees of freedom, in the order of element vectors."""
-        numbers = self.dofmap.compact[self.dofmap.cell_dofs]
+        numbers = self.dofmap.cell_numbers
         return numbers if self.cell_by_cell else cell_fastest(numbers, self.stride)
 
     def entries(self, dofs, cells):
@@ -94,23 +94,21 @@ class ContinuousGalerkin(CGSpecs, Discretization):
 
         Entries count through the cells' element vectors, then the facets' [dof, facet_stride].
         """
-        dofs = self.dofmap.compact[self.dofmap.cell_dofs]
-        cells, facets = np.arange(self.mesh.num_cells), np.arange(self.num_facets)
-        columns = np.arange(self.num_dofs)
-        place = np.concatenate(
-            [
-                self.entries(columns, cells[:, None]).ravel(),
-                (self.num_dofs * self.stride + columns * self.facet_stride + facets[:, None]).ravel(),
-            ]
-        )
-        rows = np.concatenate([dofs.ravel(), dofs[self.natural_facets[0]].ravel()])
-        return summation_rows(rows, place, self.dofmap.num_owned + self.dofmap.num_ghosts)
+        dofs, columns = self.dofmap.cell_numbers, np.arange(self.num_dofs, dtype=np.int32)
+        places = self.entries(columns, np.arange(self.mesh.num_cells, dtype=np.int32)[:, None]).ravel()
+        rows = dofs.ravel()
+        if self.num_facets:
+            facets = np.arange(self.num_facets, dtype=np.int32)[:, None]
+            of_facets = self.num_dofs * self.stride + columns * self.facet_stride + facets
+            places = np.concatenate([places, of_facets.ravel()])
+            rows = np.concatenate([rows, dofs[self.natural_facets[0]].ravel()])
+        return summation_rows(rows, places, self.dofmap.num_owned + self.dofmap.num_ghosts)
 
     def element_numbers(self) -> list[np.ndarray]:
         """PETSc numbers [dof, stride] of the unknowns of cells, then, if there are such, of natural facets' cells; -1:
         none."""
         numbers = np.full((self.num_dofs, self.stride), -1, dtype=self.dofmap.global_numbers.dtype)
-        numbers[:, : self.mesh.num_cells] = self.dofmap.global_numbers[self.dofmap.compact[self.dofmap.cell_dofs]].T
+        numbers[:, : self.mesh.num_cells] = self.dofmap.global_numbers[self.dofmap.cell_numbers].T
         if not self.num_facets:
             return [numbers]
         of_facets = np.full((self.num_dofs, self.facet_stride), -1, dtype=numbers.dtype)
@@ -139,7 +137,7 @@ class ContinuousGalerkin(CGSpecs, Discretization):
         count, cluster = self.mesh.num_cells, self.cells_per_thread
         return build_patches(
             self.mesh.geometry.cell_nodes[:count],
-            self.dofmap.compact[self.dofmap.cell_dofs],
+            self.dofmap.cell_numbers,
             self.dofmap.num_owned,
             self.dofmap.num_owned + self.dofmap.num_ghosts,
             cells,

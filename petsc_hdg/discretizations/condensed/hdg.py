@@ -105,9 +105,10 @@ class HybridizedDG(CondensedDiscretization):
         """
         count, nc, nodes = self.dofmap.num_constrained, self.components, self.trace_element.num_facet_basis
         condition, component, node, row = np.zeros((4, count), dtype=np.int32)
-        numbers = self.dofmap.compact[self.dofmap.cell_dofs] - (self.dofmap.num_owned + self.dofmap.num_ghosts)
+        numbers = self.dofmap.cell_numbers - (self.dofmap.num_owned + self.dofmap.num_ghosts)
+        sides = np.unique(np.flatnonzero(numbers.ravel() >= 0) // (nodes * nc))
         numbers = numbers.reshape(self.mesh.num_cells, self.num_facets_of_cell, nodes, nc)
-        cells, facets = np.nonzero((numbers >= 0).any(axis=(2, 3)))
+        cells, facets = np.divmod(sides, self.num_facets_of_cell)
         points = entity_points(self.mesh, self.dim - 1)[cells, facets]
         for k in range(nodes):
             for c in range(nc):

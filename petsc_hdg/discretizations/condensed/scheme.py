@@ -101,7 +101,7 @@ class CondensedDiscretization(CondensedSpecs, Discretization):
 
     def cell_dofs(self) -> np.ndarray:
         """Compact numbers [trace dof, stride] of each cell's trace."""
-        return cell_fastest(self.dofmap.compact[self.dofmap.cell_dofs], self.stride)
+        return cell_fastest(self.dofmap.cell_numbers, self.stride)
 
     def facet_conditions(self) -> np.ndarray:
         """Natural conditions on each facet of each cell [facet, stride]: bit k is set where condition k holds."""
@@ -122,13 +122,14 @@ class CondensedDiscretization(CondensedSpecs, Discretization):
 
     def assembly_rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Which entries of element vectors [trace dof, stride] add to each owned and ghost value: start, entry."""
-        dofs = self.dofmap.compact[self.dofmap.cell_dofs]
-        places = np.arange(self.num_trace_dofs) * self.stride + np.arange(self.mesh.num_cells)[:, None]
+        dofs = self.dofmap.cell_numbers
+        cells = np.arange(self.mesh.num_cells, dtype=np.int32)[:, None]
+        places = np.arange(self.num_trace_dofs, dtype=np.int32) * self.stride + cells
         return summation_rows(dofs.ravel(), places.ravel(), self.dofmap.num_owned + self.dofmap.num_ghosts)
 
     def matrix_numbers(self) -> tuple[np.ndarray, np.ndarray]:
         """PETSc row and column of each entry of the cells' trace matrices [column, cell, row]; -1: dropped."""
-        numbers = self.dofmap.global_numbers[self.dofmap.compact[self.dofmap.cell_dofs]]
+        numbers = self.dofmap.global_numbers[self.dofmap.cell_numbers]
         shape = (self.num_trace_dofs, *numbers.shape)
         rows = np.broadcast_to(numbers[None], shape).ravel()
         columns = np.broadcast_to(numbers.T[:, :, None], shape).ravel()

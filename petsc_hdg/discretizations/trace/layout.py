@@ -157,12 +157,12 @@ def trace_layout(mesh, dofmap, space) -> TraceLayout:
 def _orientations(place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """From the place [cell, F, node] of a cell's nodes on each facet: orientation [cell, F], permutations inverted."""
     nodes = place.shape[2]
-    rows = place.reshape(-1, nodes)
-    which = np.zeros(len(rows), dtype=np.int32)
-    found, left = [], np.arange(len(rows))
-    while len(left):  # of all rows that are left those that equal the first: there are eight orientations at most
-        found.append(rows[left[0]])
-        same = (rows[left] == found[-1]).all(axis=1)
+    columns = np.ascontiguousarray(place.reshape(-1, nodes).T)
+    which = np.zeros(columns.shape[1], dtype=np.int32)
+    found, left = [], np.arange(columns.shape[1])
+    while len(left):  # of all that are left those that equal the first: there are eight orientations at most
+        found.append(columns[:, left[0]])
+        same = np.logical_and.reduce([column[left] == column[left[0]] for column in columns])
         which[left[same]] = len(found) - 1
         left = left[~same]
     found = np.array(found, dtype=np.int32).reshape(-1, nodes)

@@ -1,6 +1,8 @@
-"""Plane meshes from cell lists are those that PETSc's own interpolation makes, point for point."""
+"""Meshes from cell lists are those that PETSc's own interpolation makes, point for point."""
 
 from __future__ import annotations
+
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -13,7 +15,8 @@ from petsc_hdg.petsc import c_library
 
 def by_petsc(listed: CellList):
     cells = np.ascontiguousarray(listed.cells[:, PLEX_ORDER[listed.cell]])
-    return PETSc.DMPlex().createFromCellList(2, cells, listed.points, interpolate=True, comm=PETSc.COMM_SELF)
+    dim = listed.points.shape[1]
+    return PETSc.DMPlex().createFromCellList(dim, cells, listed.points, interpolate=True, comm=PETSc.COMM_SELF)
 
 
 def shuffled(simplex: bool, faces=(7, 5)) -> CellList:
@@ -27,6 +30,24 @@ def shuffled(simplex: bool, faces=(7, 5)) -> CellList:
     return CellList(listed.cell, around[:, np.argsort(PLEX_ORDER[listed.cell])].astype(PETSc.IntType), points)
 
 
+def in_space(simplex: bool) -> CellList:
+    """The same of a box in space, whose cells stand in any of their symmetries, reflections among them."""
+    listed, rng = box_cells((4, 3, 2), simplex, 0.0, 1.0), np.random.default_rng(2)
+    if simplex:
+        symmetries = list(permutations(range(4)))
+    else:
+        bits = np.arange(8)[:, None] >> np.arange(3) & 1
+        symmetries = [
+            (bits[:, axes] ^ flip) @ [1, 2, 4] for axes in permutations(range(3)) for flip in product((0, 1), repeat=3)
+        ]
+    number = rng.permutation(len(listed.points))
+    cells = number[listed.cells[rng.permutation(len(listed.cells))]]
+    cells = np.stack([row[np.array(symmetries[rng.integers(len(symmetries))])] for row in cells])
+    points = np.empty_like(listed.points)
+    points[number] = listed.points
+    return CellList(listed.cell, cells.astype(PETSc.IntType), points)
+
+
 def reversed_cell(simplex: bool) -> CellList:
     """The same with one cell that is turned over: it goes along its edges as its neighbours do."""
     listed = shuffled(simplex)
@@ -36,20 +57,23 @@ def reversed_cell(simplex: bool) -> CellList:
 
 
 @pytest.mark.parametrize("simplex", [True, False])
-@pytest.mark.parametrize("make", [shuffled, reversed_cell])
+@pytest.mark.parametrize("make", [shuffled, reversed_cell, in_space])
 def test_points_cones_and_orientations_are_petscs(make, simplex):
     listed = make(simplex)
     ours, theirs = create_plex(listed, listed.cell, PETSc.COMM_SELF), by_petsc(listed)
-    assert ours.getDimension() == theirs.getDimension() == 2
+    dim = 3 if make is in_space else 2
+    assert ours.getDimension() == theirs.getDimension() == dim
     assert ours.getChart() == theirs.getChart()
-    assert [ours.getDepthStratum(d) for d in range(3)] == [theirs.getDepthStratum(d) for d in range(3)]
-    turned = 0
+    assert [ours.getDepthStratum(d) for d in range(dim + 1)] == [theirs.getDepthStratum(d) for d in range(dim + 1)]
+    turned = set()
     for point in range(*theirs.getChart()):
         for get in ("getCone", "getConeOrientation", "getSupport"):
             np.testing.assert_array_equal(getattr(ours, get)(point), getattr(theirs, get)(point))
         assert ours.getCellType(point) == theirs.getCellType(point)
-        turned += np.count_nonzero(theirs.getConeOrientation(point))
-    assert turned > 0
+        turned |= {(theirs.getConeSize(point), turn) for turn in theirs.getConeOrientation(point)}
+    assert turned >= {(2, 0), (3 if simplex else 4, -1)}
+    if dim == 3:
+        assert sum(size == (4 if simplex else 6) for size, _ in turned) == (6 if simplex else 8)
     np.testing.assert_array_equal(ours.getCoordinatesLocal().getArray(), theirs.getCoordinatesLocal().getArray())
     np.testing.assert_array_equal(ours.getCoordinates().getArray(), theirs.getCoordinates().getArray())
     assert ours.getCoordinateSection().getChart() == theirs.getCoordinateSection().getChart()

@@ -1,0 +1,96 @@
+"""DMPlex of a mesh from its cells: faces and edges found by sorts of all cells' sides.
+
+It is the one that DMPlexCreateFromCellList makes with its interpolation, point for point, whose search of a hash table
+takes several times as long.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+from petsc4py import PETSc
+
+from ..petsc import c_library
+from .order import sorted_columns
+
+_SHAPES = {(2, 3): 3, (2, 4): 4, (3, 4): 6, (3, 8): 7}  # DMPolytopeType of (dimension, vertices)
+# Vertices of a cell's sides in PETSc's order, as they go around them: cells of space by their number of vertices.
+_FACES = {
+    4: ((0, 1, 2), (0, 3, 1), (0, 2, 3), (2, 1, 3)),
+    8: ((0, 1, 2, 3), (4, 5, 6, 7), (0, 3, 5, 4), (2, 1, 7, 6), (3, 2, 6, 5), (0, 4, 7, 1)),
+}
+
+
+def cell_plex(cells: np.ndarray, points: np.ndarray, comm):
+    """DMPlex on `comm` of cells [cell, vertex] in PETSc's order and points [point, dim]. Collective.
+
+    Its points are cells, vertices, faces, then edges, each as the first that has them comes. Ranks may have no cells.
+    """
+    dim, above, sides = points.shape[1], cells, []
+    if dim == 3:
+        sides.append(_sides([cells.take(corner, axis=1) for corner in np.transpose(_FACES[cells.shape[1]])]))
+        above = sides[0][2]
+    sides.append(_sides([above, np.roll(above, -1, axis=1)]))
+    first, cones, orientations = len(cells) + len(points), [], []
+    for numbers, orientation, vertices in sides:
+        cones.append((first + numbers).ravel())
+        orientations.append(orientation.ravel())
+        first += len(vertices)
+    edges = sides[-1][2]
+    cones.append((len(cells) + edges).ravel())
+    orientations.append(np.zeros(edges.size, np.int8))
+    points_of = [len(cells), len(points), *(len(vertices) for _, _, vertices in sides)]
+    sizes = np.repeat([sides[0][0].shape[1], 0, *(each.shape[1] for each, _, _ in sides[1:]), 2], points_of)
+    counts = [points_of[1], *points_of[:1:-1], points_of[0]]
+    given = [counts, sizes, np.concatenate(cones), np.concatenate(orientations)]
+    arrays = [np.ascontiguousarray(each, c_library.INT) for each in given]
+    arrays.append(np.ascontiguousarray(points, c_library.SCALAR))
+    dm = PETSc.DMPlex().create(comm)
+    dm.setDimension(dim)
+    dm.setCoordinateDim(dim)
+    addresses = [each.ctypes.data_as(ctypes.c_void_p) for each in arrays]
+    c_library.call("DMPlexCreateFromDAG", ctypes.c_void_p(dm.handle), ctypes.c_int(dim), *addresses)
+    shapes = [_SHAPES[dim, cells.shape[1]], 0, *(_SHAPES[2, each.shape[1]] for _, _, each in sides[:-1]), 1]
+    dm.createLabel("celltype")  # made by PETSc, point by point, it takes as long as the mesh
+    for shape, count, last in zip(shapes, points_of, np.cumsum(points_of), strict=True):
+        if count:
+            points_in = PETSc.IS().createStride(count, last - count, 1, comm=PETSc.COMM_SELF)
+            dm.getLabel("celltype").setStratumIS(shape, points_in)
+    return dm
+
+
+def _sides(vertices: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Number and orientation [item, side] of sides, given each of their vertices [item, side], and vertices
+    [number, vertex] of each as the first item goes along or around it."""
+    columns, count, shape = [each.ravel() for each in vertices], len(vertices), vertices[0].shape
+    number, first = _distinct(columns)
+    kept = [column[first] for column in columns]
+    start = sum(np.int8(k) * (kept[k].take(number) == columns[0]) for k in range(1, count))  # where this item begins
+    if count == 2:
+        orientation = -start
+    else:
+        after = np.stack(kept, axis=1).ravel().take(number.astype(np.int64) * count + (start + 1) % count)
+        orientation = np.where(after == columns[1], start, -1 - (start + 1) % count)
+    return number.reshape(shape), orientation.reshape(shape), np.stack(kept, axis=1)
+
+
+def _distinct(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Number [row] of vertices [vertex, row], in any order, as they first come; the first row [number]."""
+    ordered, count = sorted_columns(columns), len(columns)
+    keys = [ordered[k].astype(np.int64) << 32 | ordered[min(k + 1, count - 1)] for k in range(0, count, 2)]
+    order = np.lexsort(keys[::-1])
+    is_new = np.zeros(len(order), bool)
+    is_new[:1] = True
+    for key in keys:
+        key = key.take(order)
+        is_new[1:] |= key[1:] != key[:-1]
+    first = order[is_new]  # of the rows of each group, since equal ones keep their order
+    leads = np.zeros(len(order), bool)
+    leads[first] = True
+    of_lead = np.cumsum(leads, dtype=np.int32)
+    group = np.cumsum(is_new, dtype=np.int32)
+    group -= 1
+    number = np.empty(len(order), np.int32)
+    number[order] = (of_lead[first] - 1).take(group)
+    return number, np.flatnonzero(leads)
