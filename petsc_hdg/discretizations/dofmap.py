@@ -92,7 +92,7 @@ def build_dofmap(mesh, dm, spaces, constrained: np.ndarray) -> DofMap:
     if mesh.comm.size == 1:
         free = _free_alone(mesh, spaces, constrained, offsets, field_offsets, num_local)
         ghost_rank = ghost_index = np.zeros(0, np.int64)
-        num_owned = np.count_nonzero(free)
+        num_owned = int(np.count_nonzero(free))
         compact = np.cumsum(free, dtype=np.int32)
         compact -= 1
         compact[~free] = -1
