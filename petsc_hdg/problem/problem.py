@@ -246,6 +246,13 @@ class Problem(Restartable, Evaluated, Described):
 
     def create_vec(self) -> PETSc.Vec:
         """A zero vector of unknowns, of the type `-dm_vec_type` asks for."""
+        vector = self._unknowns.duplicate()
+        vector.set(0.0)
+        return vector
+
+    @cached_property
+    def _unknowns(self) -> PETSc.Vec:
+        """A vector that others are duplicated from: a DM looks at all of its points for each that it makes."""
         vector = cells_in_time.create_vec(self) if self.has_cell_states else self.dm.createGlobalVec()
         return viewers.watch(self, vector)
 
