@@ -10,7 +10,7 @@ from petsc4py import PETSc
 
 from .c_library import call, library
 
-_VECOP_VIEW, _ERR_SUP, _ERROR_INITIAL = 33, 56, 0
+_VECOP_VIEW, _VECOP_LOAD, _ERR_SUP, _ERROR_INITIAL = 33, 41, 56, 0
 _VIEW = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)  # (Vec, PetscViewer)
 _BOUNDARY = ctypes.CFUNCTYPE(  # (DM, insert essential values, local Vec, time, three Vecs of finite volumes)
     ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_double, *3 * [ctypes.c_void_p]
@@ -22,8 +22,15 @@ def set_view(vector: PETSc.Vec, view) -> None:
 
     as_petsc() views the vector as PETSc would. An error of `view` becomes one of PETSc that quotes it.
     """
-    before = ctypes.c_void_p.from_address(vector.handle + _view_slot()).value
-    _set_operation(vector, _view_entry(view, before))
+    _set_operation(vector, _VECOP_VIEW, _view_entry(view, _operation(vector, _VECOP_VIEW)))
+
+
+def duplicate(vector: PETSc.Vec) -> PETSc.Vec:
+    """A vector like the one given that is viewed and loaded as it is: PETSc's duplicate of a sequential one is loaded
+    as if it had no DM."""
+    made = vector.duplicate()
+    _set_operation(made, _VECOP_LOAD, ctypes.c_void_p(_operation(vector, _VECOP_LOAD)))
+    return made
 
 
 def set_essential_values(dm: PETSc.DM, insert) -> None:
@@ -32,8 +39,14 @@ def set_essential_values(dm: PETSc.DM, insert) -> None:
     call("PetscObjectComposeFunction_Private", ctypes.c_void_p(dm.handle), name, _boundary_entry(insert))
 
 
-def _set_operation(vector: PETSc.Vec, entry) -> None:
-    call("VecSetOperation", ctypes.c_void_p(vector.handle), ctypes.c_int(_VECOP_VIEW), entry)
+def _operation(vector: PETSc.Vec, operation: int) -> int:
+    """The address of a vector's function, which PETSc does not tell."""
+    place = _view_slot() + (operation - _VECOP_VIEW) * ctypes.sizeof(ctypes.c_void_p)
+    return ctypes.c_void_p.from_address(vector.handle + place).value
+
+
+def _set_operation(vector: PETSc.Vec, operation: int, entry) -> None:
+    call("VecSetOperation", ctypes.c_void_p(vector.handle), ctypes.c_int(operation), entry)
 
 
 @cache
@@ -62,9 +75,9 @@ def _boundary_entry(insert):
 
 @cache
 def _view_slot() -> int:
-    """Bytes from the start of a Vec to the address of its function for views, which PETSc sets and does not tell."""
+    """Bytes from the start of a Vec to the address of its function for views."""
     mark, scratch = _VIEW(lambda vector, viewer: 0), PETSc.Vec().createSeq(1, comm=PETSc.COMM_SELF)
-    _set_operation(scratch, mark)
+    _set_operation(scratch, _VECOP_VIEW, mark)
     address, offset = ctypes.cast(mark, ctypes.c_void_p).value, 0
     while ctypes.c_void_p.from_address(scratch.handle + offset).value != address:
         offset += ctypes.sizeof(ctypes.c_void_p)

@@ -21,7 +21,7 @@ from ..given import number, plural
 from ..mesh.given_meshes import require_mesh
 from ..operators import Callbacks, create_operator
 from ..options import ASSEMBLED, Options, chosen_pmat, is_given, takes_differences
-from ..petsc import lifetimes
+from ..petsc import lifetimes, views
 from ..petsc.alive import Alive
 from . import (
     anew,
@@ -246,7 +246,7 @@ class Problem(Restartable, Evaluated, Described):
 
     def create_vec(self) -> PETSc.Vec:
         """A zero vector of unknowns, of the type `-dm_vec_type` asks for."""
-        vector = self._unknowns.duplicate()
+        vector = views.duplicate(self._unknowns)
         vector.set(0.0)
         return vector
 

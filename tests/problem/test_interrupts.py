@@ -35,7 +35,8 @@ for name, physics, number in (("heat", HEAT, signal.SIGTERM), ("load", LOADED, s
     try:
         run(physics, path, stops(3, number), checkpoint_interval=100)
     except KeyboardInterrupt:
-        print(name, "ended after", count[0], "calls", flush=True)
+        sys.stdout.write(f"{name} ended after {count[0]} calls\\n")  # one write: ranks share the pipe
+        sys.stdout.flush()
     problem, u = run(physics, path, restart=path)
     alone = run(physics, sys.argv[1] + "alone.h5")[1]
     PETSc.Sys.Print(name, problem.time_steps, problem.newton_iterations, (u - alone).norm() / alone.norm())
