@@ -18,7 +18,7 @@ from petsc4py import PETSc  # noqa: E402
 
 import petsc_hdg as fe  # noqa: E402
 from petsc_hdg.options import defaults_in_database  # noqa: E402
-from petsc_hdg.problem import true_residual  # noqa: E402
+from petsc_hdg.problem.checks import true_residual  # noqa: E402
 
 SOLVERS = {
     "default": {},

@@ -148,9 +148,11 @@ def main():
     ts.setTimeStep(0.01)
     ts.setMaxTime(0.01 * STEPS)
     after_construction(problem, ts)
-    from petsc_hdg.problem import checkpointing, preconditioners, time_stepping
+    from petsc_hdg.problem.checkpoints import checkpoint_schedule
+    from petsc_hdg.problem.linear import preconditioners
+    from petsc_hdg.problem.transient import time_stepping
 
-    checkpointing.resume(problem, ts, u)
+    checkpoint_schedule.resume(problem, ts, u)
     with preconditioners.smoothing(problem, ts.getSNES()):  # as Problem.solve_in_time: the same bits in each run
         time_stepping.advance(problem, ts, u, monitor)
     PETSc.Sys.Print(f"NORM {u.norm():.15e}")

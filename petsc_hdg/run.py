@@ -27,7 +27,7 @@ def main(function):
     """
 
     if not callable(function):
-        from .given import shown
+        from .value_checks import shown
 
         raise OptionError(
             f"fe.main decorates a function, and {shown(function)} is given; write @fe.main above def main"

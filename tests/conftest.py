@@ -105,9 +105,9 @@ def stated_local_memory():
 @pytest.fixture
 def fresh_cache(tmp_path, monkeypatch):
     """An empty folder for compiled programs, and devices that were never used."""
-    from petsc_hdg.device import opened  # starts MPI
+    from petsc_hdg.device import shared_context  # starts MPI
 
-    monkeypatch.setattr(opened, "_OPENED", {})
+    monkeypatch.setattr(shared_context, "_OPENED", {})
     monkeypatch.setenv("PETSC_HDG_CACHE", str(tmp_path / "kernels"))
     return tmp_path / "kernels"
 

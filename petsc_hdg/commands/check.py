@@ -14,11 +14,11 @@ from petsc4py import PETSc
 from ..device.platforms import all_devices, describe
 from ..discretizations import SCHEMES
 from ..errors import OptionError, PetscHdgError
-from ..given import plural
 from ..mesh import Mesh
 from ..options import Options
 from ..physics import Dirichlet, Physics
 from ..problem import Problem
+from ..value_checks import plural
 from . import check_script
 from .arguments import own_arguments
 

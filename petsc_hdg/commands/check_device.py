@@ -66,7 +66,7 @@ def ranks(choice: str) -> Iterator[Finding]:
 def cache(_choice: str) -> Iterator[Finding]:
     """The folder of compiled kernels."""
     from petsc_hdg.device.cache import cache_folder, distrust
-    from petsc_hdg.given import plural
+    from petsc_hdg.value_checks import plural
 
     folder = cache_folder()
     if reason := distrust(folder):
@@ -88,7 +88,7 @@ def cache(_choice: str) -> Iterator[Finding]:
 def small_solve(choice: str) -> Iterator[Finding]:
     """A Laplace problem with a linear solution, which linear elements reproduce."""
     from petsc_hdg.commands.small_solve import largest_error
-    from petsc_hdg.given import plural
+    from petsc_hdg.value_checks import plural
 
     error, iterations = largest_error(choice)
     text = f"Laplace's equation on 128 triangles: {plural(iterations, 'iteration')}, error {error:.1e}"

@@ -100,7 +100,8 @@ def refine_ksp(ksp, b, x) -> None:
 
 def watch(solutions: Solutions) -> None:
     """Let Problem, SNES, TS and KSP tell of their solutions."""
-    from petsc_hdg.problem import Problem, preconditioners
+    from petsc_hdg.problem import Problem
+    from petsc_hdg.problem.linear import preconditioners
 
     plain = Problem.solve
 

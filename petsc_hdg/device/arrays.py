@@ -10,7 +10,7 @@ from petsc_hdg.codegen.preamble import REAL_TYPE
 from petsc_hdg.device.context import Device
 from petsc_hdg.device.platforms import opencl
 from petsc_hdg.errors import DeviceError
-from petsc_hdg.given import plural
+from petsc_hdg.value_checks import plural
 
 
 class Arrays:

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 
 from petsc_hdg.device.exchanges import Exchanges
 from petsc_hdg.device.memory import Memory
-from petsc_hdg.device.opened import Opened
 from petsc_hdg.device.platforms import choose, identity, is_gpu, opencl, ptx_target, sharing
+from petsc_hdg.device.shared_context import Opened
 from petsc_hdg.errors import DeviceError, collectively
-from petsc_hdg.given import shown
+from petsc_hdg.value_checks import shown
 
 
 class Device:

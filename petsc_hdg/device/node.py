@@ -8,7 +8,7 @@ import weakref
 import numpy as np
 from mpi4py import MPI
 
-from petsc_hdg.device.registered import register
+from petsc_hdg.device.pinned_memory import register
 
 PRETEND = "PETSC_HDG_NODE_RANKS"  # environment variable: how many ranks a node has, to try exchanges between nodes
 SHARED = "/dev/shm"  # where MPI keeps windows, of limited size

@@ -10,7 +10,7 @@ from mpi4py import MPI
 from petsc_hdg.device.context import Device
 from petsc_hdg.device.node import Node
 from petsc_hdg.device.platforms import identity
-from petsc_hdg.given import plural
+from petsc_hdg.value_checks import plural
 
 MOST = 16  # devices that are listed
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import PhysicsError
-from ..given import shown
 from ..reference import ReferenceElement
+from ..value_checks import shown
 
 
 class AuxiliaryRows:

@@ -7,13 +7,13 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import OptionError
-from ..given import plural
 from ..mesh.hanging import check_conforming
 from ..mesh.order import stable_order
 from ..options import Options
 from ..petsc.alive import Alive
 from ..physics.dependence import Dependence
 from ..reference import ReferenceElement, cell_quadrature
+from ..value_checks import plural
 from .dofmap import dof_nodes, entity_points
 from .element_kernels import check_kernel
 from .saddle_points import check_stable

@@ -18,11 +18,11 @@ from .eigenvalues import extreme_eigenvalues
 from .gathered import WholeVectors, gathered, gathered_rows
 from .level_bounds import LOWER, STEPS, UPPER, Product
 from .multigrid import MOST_INVERSE, Multigrid
-from .operation import Operation
-from .places import arrays_of
+from .preconditioned_operator import Operation
 from .preconditioners import MAKERS
 from .sell_matrix import SellMatrix, is_assembled, rows_of
 from .smoothers import Smoother, chebyshev_steps
+from .solver_device import arrays_of
 from .vectors import Vectors
 
 DAMPING = 1.4  # of the prolongator's smoother, over the largest eigenvalue: GAMG's

@@ -7,8 +7,8 @@ from math import sqrt
 
 import numpy as np
 
-from .course import Course, Norm, Reason
-from .operation import LEFT, RIGHT, Operation
+from .convergence import Course, Norm, Reason
+from .preconditioned_operator import LEFT, RIGHT, Operation
 from .solver import DeviceSolver
 from .vectors import StepSums
 

@@ -7,7 +7,7 @@ import numpy as np
 from ..options import given_truth
 from .cg_single import SingleSteps
 from .cg_steps import steps_of
-from .course import Course, Reason
+from .convergence import Course, Reason
 from .solver import DeviceSolver
 
 

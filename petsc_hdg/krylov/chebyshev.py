@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..errors import OptionError
 from ..options import given_numbers
-from .course import Course, Norm, Reason
+from .convergence import Course, Norm, Reason
 from .eigenvalues import extreme_eigenvalues
-from .operation import LEFT
+from .preconditioned_operator import LEFT
 from .solver import DeviceSolver
 from .vectors import Rows
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .basis import Basis
 from .hessenberg import Hessenberg
-from .operation import Operation
+from .preconditioned_operator import Operation
 
 TOLERANCE = 1e-12  # of the residual at which PETSc's estimator stops
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..options import given_numbers
 from .basis import Basis
-from .course import Course, Norm, Reason
+from .convergence import Course, Norm, Reason
 from .hessenberg import Hessenberg
-from .operation import LEFT, RIGHT
+from .preconditioned_operator import LEFT, RIGHT
 from .solver import DeviceSolver
 
 

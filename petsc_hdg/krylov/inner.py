@@ -6,7 +6,7 @@ from petsc4py import PETSc
 
 from ..petsc.lifetimes import Context
 from .chebyshev import Chebyshev
-from .course import Course
+from .convergence import Course
 from .preconditioners import MAKERS
 from .solver import DeviceSolver
 from .vectors import Vectors

@@ -17,7 +17,7 @@ from ..petsc import c_library
 from .eigenvalues import extreme_eigenvalues
 from .level_operators import Unsupported, level_operator
 from .null_space import removal
-from .operation import Operation
+from .preconditioned_operator import Operation
 from .preconditioners import Preconditioner
 from .sell_matrix import SellMatrix
 from .smoothers import inverse_blocks

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
-from .places import context_of
 from .sell_matrix import is_assembled, mirrored
+from .solver_device import context_of
 from .staging import Converted, Staged
 from .vectors import Vectors
 

@@ -8,7 +8,7 @@ from ..device import aside
 from ..operators.block_jacobi import BlockJacobi
 from ..petsc import c_library
 from .null_space import removal
-from .places import context_of
+from .solver_device import context_of
 from .staging import Converted, Staged
 from .vectors import Vectors
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from ..errors import SolveError, collectively
-from ..operators.sizes import require_sizes
+from ..operators.vector_sizes import require_sizes
 from ..petsc import c_library
 from ..petsc.lifetimes import Context
-from .course import Course, Norm, Reason
+from .convergence import Course, Norm, Reason
 from .matrices import Matrix
-from .operation import LEFT, Operation
-from .places import arrays_of
+from .preconditioned_operator import LEFT, Operation
 from .preconditioners import Preconditioner
+from .solver_device import arrays_of
 from .vectors import Vectors
 
 SYMMETRIC_NORMS = {

@@ -8,9 +8,9 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..errors import MeshError
-from ..given import array, plural, reals
+from ..value_checks import array, plural, reals
+from .array_checks import named, whole_numbers
 from .cell_plex import cell_plex
-from .given_arrays import named, whole_numbers
 from .labels import mark
 from .shapes import shape
 from .topology import facet_vertices

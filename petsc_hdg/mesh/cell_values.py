@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import MeshError
-from ..given import array, plural
+from ..value_checks import array, plural
 from .whole_mesh import centroids
 
 

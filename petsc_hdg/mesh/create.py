@@ -6,9 +6,9 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..errors import MeshError, collectively
-from ..given import array, plural, reals, shown, truth
-from ..given import path as given_path
 from ..options import given_numbers, given_text, given_truth, is_given
+from ..value_checks import array, plural, reals, shown, truth
+from ..value_checks import path as given_path
 from . import creation
 from .box import MOST_CELLS, box_cell, box_cells, side_facets
 from .cell_list import CellList, create_plex, mark_all, name_parts

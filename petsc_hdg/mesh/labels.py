@@ -13,7 +13,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..errors import MeshError, collectively
-from ..given import shown
+from ..value_checks import shown
 
 EXTERIOR = "boundary"  # the name of all exterior facets, in every mesh
 INTERNAL = {"celltype", "depth", "dim", "pointSF"}

@@ -9,17 +9,17 @@ import basix
 import numpy as np
 from petsc4py import PETSc
 
-from ..described import Described
 from ..errors import MeshError, collectively
-from ..given import plural
 from ..petsc import c_library
 from ..petsc.alive import Alive
+from ..representation import Described
 from ..stages import staged
+from ..value_checks import plural
 from . import create, quality
 from .exchange import PointExchange
 from .geometry import Geometry, local_degree, read_blocks, stratum_values
-from .given_meshes import interpolated, kind, place, require_dm
 from .labels import EXTERIOR, Labels, require_exterior, require_one_side
+from .mesh_checks import interpolated, kind, place, require_dm
 from .order import BY_FACET, INNER, by_class, cell_classes, ends, means, morton_keys, plex_order
 from .polytopes import Polytopes
 from .shapes import SURFACE, shape

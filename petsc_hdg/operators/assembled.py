@@ -8,7 +8,7 @@ from petsc4py import PETSc
 from .. import stages
 from ..petsc import c_library, csr
 from ..petsc.alive import Alive
-from .finite import require_finite
+from .finiteness import require_finite
 
 
 class AssembledMatrix:

@@ -8,7 +8,7 @@ from petsc4py import PETSc
 
 from ..petsc import c_library
 from ..petsc.alive import Alive
-from .sizes import require_sizes
+from .vector_sizes import require_sizes
 
 SHIFT_BITS = 36  # t/dt · eps is what times lose: this is enough for 1e5 steps
 

@@ -7,7 +7,7 @@ from petsc4py import PETSc
 from .. import stages
 from ..errors import SolveError
 from .shell import ShellMatrix
-from .sizes import require_sizes
+from .vector_sizes import require_sizes
 
 
 class JacobianContext(ShellMatrix):

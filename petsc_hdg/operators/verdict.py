@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..device import verified
+from ..device import verdicts
 from ..errors import DeviceError
 from .vectors import TailedVector
 
@@ -17,7 +17,7 @@ def waiting(operator, names) -> list[str]:
     kernels = operator.all_kernels()
     if not operator.discretization.mesh.num_cells:
         return []
-    return [name for name in names if name in kernels and verified.needs_check(kernels[name])]
+    return [name for name in names if name in kernels and verdicts.needs_check(kernels[name])]
 
 
 def random_values(seed: int, count: int) -> np.ndarray:
@@ -52,7 +52,7 @@ def judge(kernel, got: np.ndarray, expected: np.ndarray, precision: str, scale: 
         difference /= max(np.abs(expected).max() if scale is None else scale, 1e-300)
     ok = bool(difference <= tolerance)
     detail = f"largest relative difference from numpy {difference:.2e}"
-    verified.record(kernel, ok, detail)
+    verdicts.record(kernel, ok, detail)
     if not ok:
         raise DeviceError(
             f"kernel '{kernel.spec.name}' gives wrong results on {kernel.device.name} "

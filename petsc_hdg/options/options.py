@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, fields, replace
 
 from ..errors import OptionError
-from ..given import text as given_text
+from ..value_checks import text as given_text
 from .fields import SCHEME_PREFIXES, check, option, option_name, parse
 
 BACKENDS = ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")

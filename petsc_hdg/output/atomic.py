@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..errors import OptionError
-from ..given import path as given_path
+from ..value_checks import path as given_path
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import CheckpointError, collectively
-from ..given import plural
+from ..value_checks import plural
 from .atomic import atomic_path
 
 BLOCK = 512  # bytes of the user block

@@ -8,8 +8,8 @@ from importlib import import_module
 import numpy as np
 
 from ..errors import OptionError
-from ..given import plural
 from ..reference import ReferenceElement
+from ..value_checks import plural
 from .lagrange import MAX_DEGREE, to_vtk, vtk_type
 from .vtu import Sampling, negative_cells, padded
 

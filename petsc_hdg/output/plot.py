@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import OptionError, PetscHdgError, collectively
-from ..given import path as given_path
-from ..given import plural
+from ..value_checks import path as given_path
+from ..value_checks import plural
 from .arrays import at_nodes, cellwise, coordinates, element_for, named
 from .atomic import atomic_file, check_target
 from .facets import FacetSet

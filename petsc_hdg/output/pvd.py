@@ -9,7 +9,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from ..errors import OptionError, collectively
-from ..given import path as given_path
+from ..value_checks import path as given_path
 from .atomic import atomic_file, check_target
 
 _HEAD = '<?xml version="1.0"?>\n<VTKFile type="Collection" version="0.1" byte_order="LittleEndian">\n<Collection>\n'

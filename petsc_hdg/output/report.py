@@ -10,7 +10,7 @@ from html import escape
 import numpy as np
 
 from ..errors import OptionError, collectively
-from ..given import plural, shown
+from ..value_checks import plural, shown
 from .atomic import atomic_file
 
 KEYS = ("backend", "degree", "ranks", "cells", "dofs", "device", "vec_mode", "iterations", "errors", "seconds")

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import OptionError, collectively
-from ..given import path as given_path
 from ..reference import ReferenceElement
+from ..value_checks import path as given_path
 from . import encode
 from .arrays import cellwise, coordinates, element_for, named, nodal
 from .atomic import atomic_file, check_target

@@ -11,18 +11,18 @@ from types import MappingProxyType
 
 import numpy as np
 
-from petsc_hdg.described import Described
 from petsc_hdg.errors import PhysicsError
-from petsc_hdg.given import plural, shown
 from petsc_hdg.physics.dependence import Dependence, dependence
 from petsc_hdg.physics.device_text import device_text
-from petsc_hdg.physics.given_dm import auxiliary_of, fields_of
+from petsc_hdg.physics.dm_fields import auxiliary_of, fields_of
 from petsc_hdg.physics.instance import Instance
 from petsc_hdg.physics.interpreter.check import first_run, run_stabilization
 from petsc_hdg.physics.interpreter.interpret import Interpreter
 from petsc_hdg.physics.layout import Auxiliary, Field, make_fields
 from petsc_hdg.physics.reader import Reader, check_constants
 from petsc_hdg.physics.terms import Condition, Terms
+from petsc_hdg.representation import Described
+from petsc_hdg.value_checks import plural, shown
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,6 @@ import numpy as np
 from petsc4py import PETSc
 
 from .. import stages
-from ..described import Described
 from ..device import Arrays, Device, VecAccess, ranks
 from ..device.context import is_viennacl
 from ..device.platforms import choose, is_gpu
@@ -17,40 +16,33 @@ from ..discretizations import CondensedDiscretization, InteriorPenalty, Polytopi
 from ..discretizations.costs import cell_costs
 from ..discretizations.transposition import DeviceLimits
 from ..errors import SolveError, collectively
-from ..given import number, plural
-from ..mesh.given_meshes import require_mesh
+from ..mesh.mesh_checks import require_mesh
 from ..operators import Callbacks, create_operator
 from ..options import ASSEMBLED, Options, chosen_pmat, is_given, takes_differences
 from ..petsc import lifetimes, views
 from ..petsc.alive import Alive
-from . import (
-    anew,
-    assembled_instead,
-    attached,
-    cells_in_time,
-    compatible,
-    diagnosis,
-    direct,
+from ..representation import Described
+from ..value_checks import number, plural
+from . import input_data, matrices, memory_traffic, user_solvers
+from .checkpoints import newton_checkpoints
+from .checkpoints.restartable import Restartable
+from .checks import diagnosis
+from .linear import (
+    assembled_fallback,
+    direct_solvers,
     field_splits,
-    following,
-    gauge,
-    inputs,
-    joint_newton,
-    matrices,
     methods,
-    newton_checkpoints,
-    null_space,
     preconditioners,
-    results,
+    resets,
     saddle_splits,
     solvers,
-    time_stepping,
-    traffic,
-    viewers,
 )
-from .evaluated import Evaluated
-from .full import solve_full
-from .restartable import Restartable
+from .newton import joint_newton, monitors
+from .newton.full_setting import solve_full
+from .null_space import compatibility, gauge, null_space
+from .results import results, viewers
+from .results.evaluated import Evaluated
+from .transient import cells_in_time, time_stepping
 
 
 class Problem(Restartable, Evaluated, Described):
@@ -80,7 +72,7 @@ class Problem(Restartable, Evaluated, Described):
 
     def __init__(self, mesh, physics, options: Options | None = None, prefix: str = "", nullspace=None, **defaults):
         self.comm = require_mesh(mesh, "A problem").comm
-        self.options = inputs.chosen_options(physics, options, prefix, defaults)
+        self.options = input_data.chosen_options(physics, options, prefix, defaults)
         self.scheme = scheme(self.options)
         with stages.stage("mesh"):
             self.mesh = mesh = self.scheme.on_mesh(mesh, self.options)
@@ -98,7 +90,7 @@ class Problem(Restartable, Evaluated, Described):
         self.direct = ""  # why LU is the default, see direct
         self.saddle: list[str] = []  # fields that a block preconditioner sees apart, see saddle_splits
         self.tried: list[str] = []  # by the last nonlinear solve, see first_guess
-        self.watch = following.Watch(self)
+        self.watch = monitors.Watch(self)
         self.told: set[str] = set()  # what the user was warned of
         self.symmetric = None  # whether the matrix is, and definite, with the present data: see preconditioners
         self.samples = None  # of its derivatives with the present data, see cell_samples
@@ -216,7 +208,7 @@ class Problem(Restartable, Evaluated, Described):
     def set_constants(self, **values: float) -> None:
         """Change named constants (collective); nothing is compiled again. Raises PhysicsError for an unknown name."""
         self.physics = self.discretization.physics = self.physics.with_constants(**values)
-        with anew.watched(self):
+        with resets.watched(self):
             self.operator.set_constants(self.physics.constants.values())
 
     def set_auxiliary(self, name: str, value) -> None:
@@ -225,8 +217,8 @@ class Problem(Restartable, Evaluated, Described):
         value: a number or a sequence of one number a component; a dict {region name: number}; a callable of coordinates
         x [..., dim] that returns [...] or [..., component]; an array [cell] or [cell, component] for this rank's cells.
         """
-        with anew.watched(self):
-            self.operator.set_auxiliary(name, inputs.auxiliary_values(self.discretization, name, value))
+        with resets.watched(self):
+            self.operator.set_auxiliary(name, input_data.auxiliary_values(self.discretization, name, value))
         if name in self._unset:
             self._unset.remove(name)
 
@@ -267,7 +259,7 @@ class Problem(Restartable, Evaluated, Described):
         Raises PhysicsError for what does not fit.
         """
         with collectively(self.comm):
-            values = inputs.nodal_values(self.discretization, self.exact.instead(value, number("The time t", t)))
+            values = input_data.nodal_values(self.discretization, self.exact.instead(value, number("The time t", t)))
         vector = self.create_vec()
         vector.setArray(values)
         return vector
@@ -306,14 +298,14 @@ class Problem(Restartable, Evaluated, Described):
         problem's own solvers take it too. Else it gets levels. A TS has its type before, or by -ts_type. Collective.
         Raises PhysicsError or OptionError for what the type does not take.
         """
-        attached.attach(self, solver)
+        user_solvers.attach(self, solver)
 
     def settle_pmat(self, assembled: int = ASSEMBLED) -> None:
         """Have a matrix where a solver made now asks for one: a PC of the user's own (up to the degree `assembled` of
         continuous elements), a -pc_type that came into PETSc's database after the problem, or LU. Collective."""
         chosen = chosen_pmat(self.options, self.physics, self.derivative, assembled)
-        if chosen == "aij" or direct.reason_of_text(self) or saddle_splits.constraints_of(self):
-            assembled_instead.take_matrix(self)
+        if chosen == "aij" or direct_solvers.reason_of_text(self) or saddle_splits.constraints_of(self):
+            assembled_fallback.take_matrix(self)
 
     @property
     def solver_matrices(self) -> tuple[PETSc.Mat, PETSc.Mat]:
@@ -325,7 +317,7 @@ class Problem(Restartable, Evaluated, Described):
 
     def connect(self, solver) -> None:
         """Set residual and Jacobian of a SNES or TS, and nothing else."""
-        calls, solver = self.callbacks, inputs.solver(solver)
+        calls, solver = self.callbacks, input_data.solver(solver)
         if isinstance(solver, PETSc.TS):
             time_stepping.prepare(self, solver)
         else:
@@ -362,14 +354,14 @@ class Problem(Restartable, Evaluated, Described):
 
     def solve(self, guess: PETSc.Vec | None = None) -> PETSc.Vec:
         """Solve F(u) = 0 from `guess` (zero if None) and return u. Raises SolveError on all ranks if that fails."""
-        u = self.create_vec() if guess is None else inputs.copied(self, guess)
-        with solvers.agreed(self.comm), stages.stage("solve"), traffic.counted(self):
+        u = self.create_vec() if guess is None else input_data.copied(self, guess)
+        with solvers.agreed(self.comm), stages.stage("solve"), memory_traffic.counted(self):
             if self.options.hdg_setting == "full" and self.is_condensed:
                 return solve_full(self, u)
             with newton_checkpoints.resumed(self, u) as goes_on:
                 self.operator.restart()
                 self.callbacks.null_space.restart()
-                compatible.check(self, u)
+                compatibility.check(self, u)
                 self.newton_iterations = self.linear_iterations = 0
                 self.time = None
                 joint_newton.solve(self, u, goes_on, guess is None and not goes_on)
@@ -380,16 +372,16 @@ class Problem(Restartable, Evaluated, Described):
 
     def solve_from(self, u: PETSc.Vec) -> None:
         """Let SNES work on u, from u on, whether it converges or not. Collective. Raises OptionError for no such u."""
-        inputs.require_vec(self, u)
-        assembled_instead.follow_user(self, self.snes)
+        input_data.require_vec(self, u)
+        assembled_fallback.follow_user(self, self.snes)
         with solvers.one_goal(self.snes) as aim:
             for _ in range(4):
                 with solvers.agreed(self.comm, self.snes), preconditioners.smoothing(self, self.snes):
-                    with direct.impatient(self, self.snes):
+                    with direct_solvers.impatient(self, self.snes):
                         self.snes.solve(None, u)
                 self.newton_iterations = (self.newton_iterations or 0) + self.snes.getIterationNumber()
                 self.linear_iterations = (self.linear_iterations or 0) + self.snes.getLinearSolveIterations()
-                if not assembled_instead.changes_course(self, self.snes):
+                if not assembled_fallback.changes_course(self, self.snes):
                     break
                 aim()
 

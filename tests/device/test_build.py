@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from petsc_hdg.device import Arrays, Device, Kernel, build, cache, kernels_of, messages, verified
+from petsc_hdg.device import Arrays, Device, Kernel, build, cache, kernels_of, messages, verdicts
 from petsc_hdg.errors import DeviceError, PhysicsError
 
 PHYSICS = """#line 1 "physics: poisson.f0"
@@ -102,8 +102,8 @@ def test_unwritable_cache_is_no_error(fresh_cache, tmp_path, monkeypatch, make_s
     device = Device.select()
     kernel = Kernel(make_spec(), device)
     assert works(kernel, device)
-    verified.record(kernel, True)
-    assert verified.needs_check(kernel)
+    verdicts.record(kernel, True)
+    assert verdicts.needs_check(kernel)
 
 
 def test_cache_folder_by_environment(monkeypatch):
@@ -149,23 +149,23 @@ def test_messages_beyond_the_program_are_kept():
 def test_verdicts_are_remembered_by_kernel(fresh_cache, make_spec):
     device = Device.select()
     add, reverse = Kernel(make_spec(), device), Kernel(make_spec(name="selftest_reverse"), device)
-    assert verified.needs_check(add) and verified.needs_check(reverse)
-    verified.record(add, True, "0")
-    verified.record(reverse, False, "off by one")
+    assert verdicts.needs_check(add) and verdicts.needs_check(reverse)
+    verdicts.record(add, True, "0")
+    verdicts.record(reverse, False, "off by one")
     again = Device.select()
-    assert not verified.needs_check(Kernel(make_spec(), again))
-    assert verified.needs_check(Kernel(make_spec(name="selftest_reverse"), again))
-    assert verified.verdict(reverse)["detail"] == "off by one"
+    assert not verdicts.needs_check(Kernel(make_spec(), again))
+    assert verdicts.needs_check(Kernel(make_spec(name="selftest_reverse"), again))
+    assert verdicts.verdict(reverse)["detail"] == "off by one"
 
 
 @pytest.mark.parametrize("content", ["{", "", "[1]", "3", '{"selftest_add": 3}', '{"selftest_add": null}', "\x00\xff"])
 def test_damaged_verdicts_are_forgotten(fresh_cache, device, make_spec, content):
     kernel = Kernel(make_spec(shift=0.75), Device.select())
-    verified.record(kernel, True)
+    verdicts.record(kernel, True)
     kernel.entry.path("verdicts.json").write_text(content)
-    assert verified.needs_check(kernel) and verified.verdict(kernel) == {}
-    verified.record(kernel, True)
-    assert not verified.needs_check(kernel)
+    assert verdicts.needs_check(kernel) and verdicts.verdict(kernel) == {}
+    verdicts.record(kernel, True)
+    assert not verdicts.needs_check(kernel)
 
 
 def test_two_jobs_and_a_vandal(fresh_cache, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from test_build import works
 
 from petsc_hdg.commands import check_device
-from petsc_hdg.device import Device, Kernel, cache, verified
+from petsc_hdg.device import Device, Kernel, cache, verdicts
 
 
 def test_a_full_disk_leaves_nothing_behind(fresh_cache, monkeypatch):
@@ -39,7 +39,7 @@ def test_the_cache_is_this_users_alone(fresh_cache, make_spec):
     mask = os.umask(0)
     try:
         kernel = Kernel(make_spec(), Device.select())
-        verified.record(kernel, True)
+        verdicts.record(kernel, True)
     finally:
         os.umask(mask)
     modes = {path.name: path.stat().st_mode & 0o077 for path in (fresh_cache, *fresh_cache.rglob("*"))}
@@ -52,7 +52,7 @@ def test_what_others_could_have_written_is_not_run(
 ):
     cache.warn.cache_clear()
     kernel = Kernel(make_spec(), Device.select())
-    verified.record(kernel, True)
+    verdicts.record(kernel, True)
     program = kernel.entry.path("program.bin")
     if fault == "foreign":
         monkeypatch.setattr(cache.os, "geteuid", lambda: 12345)
@@ -68,7 +68,7 @@ def test_what_others_could_have_written_is_not_run(
         again = Kernel(make_spec(), device)
     assert works(again, device) and len(compilations) == 2
     if fault in said:
-        assert verified.needs_check(again) and not again.entry.write("program.bin", b"")
+        assert verdicts.needs_check(again) and not again.entry.write("program.bin", b"")
         (finding,) = check_device.cache("any")
         assert fault == "entry writable" or (finding.level.name == "NOTE" and "chmod 700" in finding.remedy)
 
@@ -76,9 +76,9 @@ def test_what_others_could_have_written_is_not_run(
 def test_an_edited_program_with_a_right_checksum_is_not_trusted(next_process, make_spec, compilations):
     """By PoCL the text is the generated one or is not taken; other drivers' bytes lose the verdict on those before."""
     kernel = Kernel(make_spec(), Device.select())
-    verified.record(kernel, True)
+    verdicts.record(kernel, True)
     next_process()
-    assert not verified.needs_check(Kernel(make_spec(), Device.select()))
+    assert not verdicts.needs_check(Kernel(make_spec(), Device.select()))
     edited = kernel.entry.read_binary().replace(b"a[i] + b[i]", b"2 * a[i] + b[i]")
     assert edited != kernel.entry.read_binary() and kernel.entry.write_binary(edited)
     next_process()
@@ -86,4 +86,4 @@ def test_an_edited_program_with_a_right_checksum_is_not_trusted(next_process, ma
     again = Kernel(make_spec(), device)
     assert works(again, device) and len(compilations) == 2
     again.entry.runs(edited)  # what a driver with binaries would have loaded
-    assert verified.needs_check(again)
+    assert verdicts.needs_check(again)

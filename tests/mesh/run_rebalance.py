@@ -9,7 +9,7 @@ import petsc_hdg as fe
 from petsc_hdg.mesh.cell_values import cell_costs
 from petsc_hdg.mesh.partition.distribute import overlap_of
 from petsc_hdg.mesh.partition.rebalance import balance
-from petsc_hdg.problem import balance as of_problem
+from petsc_hdg.problem import load_balance as of_problem
 from petsc_hdg.run import guarded
 
 COMM = MPI.COMM_WORLD

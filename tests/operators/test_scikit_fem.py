@@ -17,7 +17,7 @@ from skfem_meshes import MESHES, relative, to_skfem
 from petsc_hdg.options import Options
 from petsc_hdg.physics import Neumann, Physics, Robin, library
 from petsc_hdg.problem import Problem
-from petsc_hdg.problem.inputs import nodal_values
+from petsc_hdg.problem.input_data import nodal_values
 
 TOLERANCE = 1e-12
 QUADRATURE = 16

@@ -22,7 +22,7 @@ from petsc_hdg.errors import OptionError
 from petsc_hdg.operators.sipg.affine_simplex import MOST_DEGREE, AffineSimplexPass
 from petsc_hdg.operators.sipg.operator import SIPGOperator
 from petsc_hdg.options import Options
-from petsc_hdg.problem.inputs import auxiliary_values
+from petsc_hdg.problem.input_data import auxiliary_values
 
 SHAPES = ("triangle", "tetrahedron")
 DEGREES = range(1, 7)

@@ -7,7 +7,7 @@ from sample_meshes import SHAPES
 from trace_samples import EPS, ESSENTIAL
 from trace_stand_in import TraceStandIn
 
-from petsc_hdg.device import verified
+from petsc_hdg.device import verdicts as kept
 from petsc_hdg.errors import DeviceError
 from petsc_hdg.operators.trace.check import check_trace
 from petsc_hdg.operators.trace.formats import create_format
@@ -25,9 +25,9 @@ COMPARED = {
 def verdicts(monkeypatch):
     """What is recorded of kernels: (name, right, difference); none is remembered."""
     found = []
-    monkeypatch.setattr(verified, "needs_check", lambda kernel: True)
+    monkeypatch.setattr(kept, "needs_check", lambda kernel: True)
     monkeypatch.setattr(
-        verified, "record", lambda kernel, ok, text: found.append((kernel.spec.name, ok, float(text.split()[-1])))
+        kept, "record", lambda kernel, ok, text: found.append((kernel.spec.name, ok, float(text.split()[-1])))
     )
     return found
 

@@ -14,7 +14,7 @@ from petsc_hdg.discretizations import scheme
 from petsc_hdg.discretizations.canonical import CanonicalUnknowns
 from petsc_hdg.options import Options
 from petsc_hdg.physics import Dirichlet, Physics
-from petsc_hdg.problem.inputs import nodal_values
+from petsc_hdg.problem.input_data import nodal_values
 from petsc_hdg.run import guarded
 
 PHYSICS = Physics(

@@ -7,7 +7,7 @@ from petsc4py import PETSc
 
 import petsc_hdg as fe
 from petsc_hdg.physics import library
-from petsc_hdg.problem import direct
+from petsc_hdg.problem.linear import direct_solvers
 from petsc_hdg.run import guarded
 
 
@@ -82,7 +82,7 @@ def numbers(problem) -> dict:
 
 def run() -> None:
     found = {name: numbers(make(PETSc.COMM_WORLD)) for name, make in CASES.items()}
-    direct.MOST = 100  # as if it were large
+    direct_solvers.MOST = 100  # as if it were large
     found["large stiff"] = numbers(CASES["stiff"](PETSc.COMM_WORLD))
     PETSc.Sys.Print(json.dumps(found))
 

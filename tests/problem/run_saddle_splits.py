@@ -9,7 +9,7 @@ from run_flows import DIVERGENCE, STRESS, TAYLOR_HOOD, variable_viscosity
 
 import petsc_hdg as fe
 from petsc_hdg.physics import library
-from petsc_hdg.problem import direct
+from petsc_hdg.problem.linear import direct_solvers
 from petsc_hdg.run import guarded
 
 STRAIN = "(u_x[c*dim + d] + u_x[d*dim + c])"
@@ -69,7 +69,7 @@ def numbers(case: str, faces: int, comm=PETSc.COMM_WORLD) -> dict:
 
 
 def main() -> None:
-    direct.MOST = direct.MOST_OF_SADDLES = 100
+    direct_solvers.MOST = direct_solvers.MOST_OF_SADDLES = 100
     case, *faces = sys.argv[1], *map(int, sys.argv[2:])
     PETSc.Sys.Print(json.dumps([numbers(case, n) for n in faces]))
 

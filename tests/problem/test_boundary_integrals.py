@@ -20,7 +20,7 @@ from petsc_hdg.errors import MeshError, OptionError, PhysicsError
 from petsc_hdg.options import Options
 from petsc_hdg.physics.objective import Objective
 from petsc_hdg.problem import Problem
-from petsc_hdg.problem.derived import cell_fields
+from petsc_hdg.problem.results.derived_fields import cell_fields
 from petsc_hdg.reference import ReferenceElement, facet_quadrature, on_facets, tabulate
 
 SCRIPT = Path(__file__).with_name("run_integrals.py")

@@ -9,7 +9,7 @@ from petsc4py import PETSc
 import petsc_hdg as fe
 from petsc_hdg.options import Options
 from petsc_hdg.options.options import BACKENDS
-from petsc_hdg.problem import direct
+from petsc_hdg.problem.linear import direct_solvers
 
 
 def solved_or_fixed() -> fe.Physics:
@@ -37,7 +37,7 @@ def test_a_null_space_goes_with_the_data_that_gave_it(backend):
 
 def test_a_null_space_of_the_users_own_stays(monkeypatch):
     """Also where it is none of the matrix, which spoils the solution of iterations."""
-    monkeypatch.setattr(direct, "most_of_failures", lambda problem: 100)
+    monkeypatch.setattr(direct_solvers, "most_of_failures", lambda problem: 100)
     mesh = fe.Mesh.box((20, 20), comm=PETSc.COMM_SELF)
     problem = fe.Problem(mesh, solved_or_fixed(), Options(degree=1, check_kernels=False))
     problem.solve()

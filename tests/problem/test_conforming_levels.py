@@ -14,7 +14,7 @@ from petsc_hdg.krylov.level_bounds import LevelBounds
 from petsc_hdg.options import Options, is_given
 from petsc_hdg.physics import Dirichlet, Physics, library
 from petsc_hdg.problem import Problem
-from petsc_hdg.problem.preconditioners import smoothing
+from petsc_hdg.problem.linear.preconditioners import smoothing
 
 SCHEMES = [("cg_gpu", 3), ("hdg_gpu", 2)]
 TIGHT = {"ksp_rtol": "1e-10"}

@@ -13,7 +13,8 @@ from petsc_hdg.mesh import Mesh
 from petsc_hdg.options import Options
 from petsc_hdg.options.options import BACKENDS
 from petsc_hdg.physics import Neumann, Physics
-from petsc_hdg.problem import Problem, compatible
+from petsc_hdg.problem import Problem
+from petsc_hdg.problem.null_space import compatibility
 
 FLUX = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
 
@@ -60,7 +61,7 @@ def test_data_that_nearly_balance_are_told_with_the_difference(backend):
         u = nearly.solve()
     with pytest.warns(UserWarning, match=r"sum to -?5\.000e-02, [1-5]\.?\d* % of"):
         # little else is left of the residual
-        compatible.check(nearly, u)
+        compatibility.check(nearly, u)
 
 
 @pytest.mark.full
@@ -71,7 +72,7 @@ def test_quadrature_of_smooth_data_is_not_told(backend, degree, shape, precision
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         zero = smooth.create_vec()
-        compatible.check(smooth, zero)
+        compatibility.check(smooth, zero)
 
 
 def test_rounding_is_no_imbalance():
@@ -80,7 +81,7 @@ def test_rounding_is_no_imbalance():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         u = smooth.solve()
-        compatible.check(smooth, u)
+        compatibility.check(smooth, u)
 
 
 def test_a_reaction_needs_no_balance():

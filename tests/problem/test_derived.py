@@ -18,7 +18,8 @@ from vtu_reader import read_vtu
 from petsc_hdg.errors import MeshError, OptionError, PhysicsError
 from petsc_hdg.options import Options
 from petsc_hdg.physics import Auxiliary, Dirichlet, Physics
-from petsc_hdg.problem import Problem, derived
+from petsc_hdg.problem import Problem
+from petsc_hdg.problem.results import derived_fields
 from petsc_hdg.reference import ReferenceElement, symmetric_quadrature, tabulate
 
 SCRIPT = Path(__file__).with_name("run_derived.py")
@@ -79,7 +80,7 @@ def with_data() -> Physics:
 def test_sums_over_cells_are_the_integral(backend, monkeypatch):
     """Weighted values and means sum up to what the kernels of integrals find, with all kinds of data, in curved cells
     too: but of hdg_gpu, whose gradient is given there by its values at nodes, and poly_gpu, which has none."""
-    monkeypatch.setattr(derived, "CHUNK", 10)
+    monkeypatch.setattr(derived_fields, "CHUNK", 10)
     curved = backend in ("cg_gpu", "sipg_gpu")
     problem = problem_of(with_data(), curved=curved, backend=backend)
     mesh, u = problem.mesh, problem.create_vec()

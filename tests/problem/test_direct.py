@@ -14,7 +14,7 @@ from run_direct import CASES, box, helmholtz, numbers, stokes, wind
 
 import petsc_hdg as fe
 from petsc_hdg.physics import library
-from petsc_hdg.problem import anisotropy, direct
+from petsc_hdg.problem.linear import anisotropy, direct_solvers
 
 SCRIPT = Path(__file__).with_name("run_direct.py")
 
@@ -72,28 +72,28 @@ def test_users_choose():
 
 
 def test_large_problems_are_not_factored(monkeypatch):
-    monkeypatch.setattr(direct, "MOST_OF_SADDLES", 100)
+    monkeypatch.setattr(direct_solvers, "MOST_OF_SADDLES", 100)
     problem = CASES["open"](PETSc.COMM_SELF)
     assert problem.snes.getKSP().getPC().getType() == "fieldsplit" and not problem.direct
 
 
 def test_larger_ones_are_factored_in_the_plane(monkeypatch):
     """By MUMPS where PETSc has it; not in space, not of cells with many unknowns, and later on a GPU."""
-    monkeypatch.setattr(direct, "MOST", 100)
+    monkeypatch.setattr(direct_solvers, "MOST", 100)
     problem = CASES["stiff"](PETSc.COMM_SELF)
     found, solver = numbers(problem), problem.snes.getKSP().getPC().getFactorSolverType()
     assert "in 50 iterations" in found["direct"] and found["its"] <= 53 and found["left"] < 1e-8
     assert solver == ("mumps" if PETSc.Sys.hasExternalPackage("mumps") else "petsc")
-    most = direct.most_of_failures(problem)
+    most = direct_solvers.most_of_failures(problem)
     assert most > problem.num_unknowns
     cubes = fe.Problem(fe.Mesh.box((2, 2, 2), comm=PETSc.COMM_SELF), helmholtz(20.0), degree=2)
-    assert direct.most_of_failures(cubes) == direct.MOST
+    assert direct_solvers.most_of_failures(cubes) == direct_solvers.MOST
     dense = fe.Problem(problem.mesh, problem.physics, degree=6, backend="sipg_gpu")
-    assert direct.MOST < direct.most_of_failures(dense) < most
+    assert direct_solvers.MOST < direct_solvers.most_of_failures(dense) < most
     rubber = CASES["rubber"](PETSc.COMM_SELF)
-    assert direct.patience(rubber) == direct.PATIENCE and direct.reason_of_text(rubber)
+    assert direct_solvers.patience(rubber) == direct_solvers.PATIENCE and direct_solvers.reason_of_text(rubber)
     monkeypatch.setattr(rubber.device, "is_gpu", True)
-    assert direct.patience(rubber) == direct.IN_NEWTON and not direct.reason_of_text(rubber)
+    assert direct_solvers.patience(rubber) == direct_solvers.IN_NEWTON and not direct_solvers.reason_of_text(rubber)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_iterations_are_left_where_they_are_few(backend, degree, mesh):
     dim, simplex = (3 if mesh == "cubes" else 2), mesh == "triangles"
     box = fe.Mesh.box((4,) * dim, simplex=simplex, upper=(1.0, 0.01, 1.0)[:dim], comm=PETSc.COMM_SELF)
     problem = fe.Problem(box, library.poisson(), degree=degree, backend=backend)
-    assert anisotropy.typical(problem) > 3e3 and not direct.reason_of_text(problem)
+    assert anisotropy.typical(problem) > 3e3 and not direct_solvers.reason_of_text(problem)
 
 
 def test_reaction_is_the_same_in_all_directions():

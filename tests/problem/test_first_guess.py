@@ -8,7 +8,8 @@ from petsc_options import petsc_options
 
 import petsc_hdg as fe
 from petsc_hdg.physics import library
-from petsc_hdg.problem import direct, first_guess, following
+from petsc_hdg.problem.linear import direct_solvers
+from petsc_hdg.problem.newton import first_guess, monitors
 
 STEEP = "g[0] = sin(2*PETSC_PI*x[0])*cos(PETSC_PI*x[1]);"
 LINEAR = "Newton's method from the linear extension of the data"
@@ -130,9 +131,9 @@ def test_the_incomplete_method_is_the_next_try():
 
 def test_steps_that_gain_nothing_end_a_try(monkeypatch):
     """Two steps that do not make the residual a hundred times smaller; the last try has no such end."""
-    monkeypatch.setattr(following, "GAIN", 0.99)
-    monkeypatch.setattr(following, "LAST", 0.99)
-    monkeypatch.setattr(following, "FRUITLESS", 2)
+    monkeypatch.setattr(monitors, "GAIN", 0.99)
+    monkeypatch.setattr(monitors, "LAST", 0.99)
+    monkeypatch.setattr(monitors, "FRUITLESS", 2)
     problem = soap_film("cg_gpu", degree=1)
     problem.solve()
     assert problem.tried[0] == LINEAR and len(problem.tried) == 3 and problem.snes.getConvergedReason() > 0
@@ -161,9 +162,9 @@ def test_the_end_says_what_was_tried():
 
 
 def test_steps_of_linear_solves_that_run_out_of_patience_are_used(monkeypatch):
-    monkeypatch.setattr(direct, "MOST", 0)
-    monkeypatch.setattr(direct, "most_of_failures", lambda problem: 0)
-    monkeypatch.setattr(direct, "IN_NEWTON", 4)
+    monkeypatch.setattr(direct_solvers, "MOST", 0)
+    monkeypatch.setattr(direct_solvers, "most_of_failures", lambda problem: 0)
+    monkeypatch.setattr(direct_solvers, "IN_NEWTON", 4)
     problem = soap_film("cg_gpu", degree=1)
     problem.solve()
     assert problem.newton_iterations <= 30 and problem.linear_iterations <= 4 * problem.newton_iterations

@@ -7,7 +7,7 @@ from sample_time import waves
 
 import petsc_hdg as fe
 from petsc_hdg.errors import SolveError
-from petsc_hdg.problem import direct
+from petsc_hdg.problem.linear import direct_solvers
 
 WAVE = 5.5  # between the resonances √(m² + n²) π of the unit square
 
@@ -28,7 +28,7 @@ def helmholtz(wave: float):
 @pytest.mark.parametrize("backend", ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu"))
 def test_defaults_solve_it_where_it_is_large(backend, monkeypatch):
     """CG gives up, GMRES takes over, and stays while the data do."""
-    monkeypatch.setattr(direct, "most_of_failures", lambda problem: 100)
+    monkeypatch.setattr(direct_solvers, "most_of_failures", lambda problem: 100)
     problem = fe.Problem(fe.Mesh.box((8, 8), simplex=False), helmholtz(WAVE), backend=backend, degree=3)
     u = problem.solve()
     assert problem.errors(u)["L2"] < 2e-3
@@ -43,7 +43,7 @@ def test_defaults_solve_it_where_it_is_large(backend, monkeypatch):
 @pytest.mark.parametrize("backend, most", [("hdg_gpu", 35), ("sipg_gpu", 25)])
 def test_short_waves_have_a_factored_coarse_level(backend, most, monkeypatch):
     """22 points a wave, k = 20 and 40: by aggregates on the coarse level there is no solution in 1000 iterations."""
-    monkeypatch.setattr(direct, "MOST", 100)
+    monkeypatch.setattr(direct_solvers, "MOST", 100)
     for faces, wave in ((36, 20.26), (70, 40.52)):
         physics = fe.Physics(
             {"u": 1},

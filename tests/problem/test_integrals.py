@@ -19,7 +19,7 @@ from petsc_hdg.options import Options
 from petsc_hdg.physics import Auxiliary, CFile, Dirichlet, Physics, Symbols
 from petsc_hdg.physics.objective import MOST, Objective
 from petsc_hdg.problem import Problem
-from petsc_hdg.problem.derived import cell_fields
+from petsc_hdg.problem.results.derived_fields import cell_fields
 from petsc_hdg.reference import ReferenceElement, cell_quadrature, tabulate
 
 SCRIPT = Path(__file__).with_name("run_integrals.py")

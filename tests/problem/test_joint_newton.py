@@ -10,7 +10,7 @@ from sample_meshes import box_mesh
 
 import petsc_hdg as fe
 from petsc_hdg.discretizations.condensed.oracle import CondensedOracle
-from petsc_hdg.problem import joint_newton
+from petsc_hdg.problem.newton import joint_newton
 
 
 def coupled(**constants) -> fe.Physics:

@@ -9,7 +9,7 @@ from petsc_options import petsc_options
 from test_indefinite import WAVE, helmholtz
 
 import petsc_hdg as fe
-from petsc_hdg.problem import direct, methods
+from petsc_hdg.problem.linear import direct_solvers, methods
 
 SCHEMES = {"cg_gpu": 3, "hdg_gpu": 2, "sipg_gpu": 2, "poly_gpu": 1}
 POISSON = {"f0": "f0[0] = -1;", "f1": "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"}
@@ -68,7 +68,7 @@ def test_vectors_that_do_not_fit_are_the_hosts(monkeypatch):
 @pytest.mark.parametrize("backend", ("cg_gpu", "sipg_gpu", "hdg_gpu"))
 def test_an_indefinite_matrix_gets_the_next_one(monkeypatch, backend):
     """Where the problem is too large for LU."""
-    monkeypatch.setattr(direct, "most_of_failures", lambda problem: 100)
+    monkeypatch.setattr(direct_solvers, "most_of_failures", lambda problem: 100)
     problem = made(monkeypatch, backend, helmholtz(WAVE))
     assert problem.errors(problem.solve())["L2"] < 2e-2
     assert method(problem) == ("gmres" if backend == "hdg_gpu" else "petsc_hdg.FGMRES")

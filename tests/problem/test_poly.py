@@ -13,7 +13,8 @@ import petsc_hdg as fe
 from petsc_hdg.operators.poly.matrices import PolytopicMatrices
 from petsc_hdg.options import Options
 from petsc_hdg.physics import Symbols, manufactured
-from petsc_hdg.problem import Problem, preconditioners
+from petsc_hdg.problem import Problem
+from petsc_hdg.problem.linear import preconditioners
 
 BOXES = {
     "triangle": ((6, 5), True),

@@ -21,7 +21,7 @@ from petsc_hdg.options import Options
 from petsc_hdg.options.options import BACKENDS
 from petsc_hdg.output import Picture
 from petsc_hdg.physics import Dirichlet, Physics, Robin
-from petsc_hdg.problem import Problem, traffic
+from petsc_hdg.problem import Problem, memory_traffic
 
 SCRIPT = Path(__file__).with_name("run_results.py")
 RANKS = (1, 3)
@@ -108,7 +108,7 @@ def test_one_is_singular_in_all_that_is_printed(backend):
     physics = quadratic()
     problem = Problem(mesh, physics, Options(degree=1, backend=backend, check_kernels=False, device="any"))
     u = problem.solve()
-    said = "\n".join([problem.view(), problem.summary(u=u), problem.arrays.view(), *traffic.lines(problem)])
+    said = "\n".join([problem.view(), problem.summary(u=u), problem.arrays.view(), *memory_traffic.lines(problem)])
     assert "1 rank" in said and not re.findall(r"\b1 (?!this)[A-Za-z]+s\b", said), said
     things = (mesh, physics, problem, problem.discretization)
     words = ("<Mesh: 2 triangle cells on 1 rank; bound", f"<Physics '{physics.name}': u (1 component); ")

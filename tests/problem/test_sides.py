@@ -12,7 +12,7 @@ from run_sides import JUMP, REFUSED, SCHEMES, found, halves, problem_of
 
 import petsc_hdg as fe
 from petsc_hdg.errors import MeshError, OptionError, PhysicsError
-from petsc_hdg.problem.checkpoint import identity
+from petsc_hdg.problem.checkpoints.checkpoint import identity
 
 
 def check(values: dict) -> None:

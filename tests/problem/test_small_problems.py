@@ -11,7 +11,7 @@ from petsc4py import PETSc
 from petsc_options import petsc_options
 
 import petsc_hdg as fe
-from petsc_hdg.problem import coarse_solvers, direct, preconditioners
+from petsc_hdg.problem.linear import coarse_solvers, direct_solvers, preconditioners
 
 SCRIPT = Path(__file__).with_name("run_small_problems.py")
 ELASTICITY = """
@@ -26,7 +26,7 @@ ELASTICITY = """
 def test_few_unknowns_are_solved_directly_on_any_ranks(mpirun):
     one, three = (json.loads(mpirun(ranks, SCRIPT).stdout) for ranks in (1, 3))
     for (unknowns, iterations, residual, mean), (*_, wrong, same) in zip(one, three, strict=True):
-        assert unknowns < direct.FEW and iterations <= 1 and max(residual, wrong) < 1e-13
+        assert unknowns < direct_solvers.FEW and iterations <= 1 and max(residual, wrong) < 1e-13
         assert same == pytest.approx(mean, rel=1e-9)
 
 
@@ -41,7 +41,7 @@ def block(**options) -> fe.Problem:
 
 def test_levels_with_as_many_unknowns_as_the_next_finer_one(monkeypatch):
     """The cycle of GAMG is symmetric and definite although its interpolation is square."""
-    monkeypatch.setattr(direct, "FEW", 0)
+    monkeypatch.setattr(direct_solvers, "FEW", 0)
     with petsc_options(mg_coarse_pc_gamg_coarse_eq_limit="1"):
         problem = block()
         problem.solve()
@@ -74,7 +74,7 @@ def test_conjugate_gradients_that_stall_go_on_by_another_method(monkeypatch):
             restriction.scale(100.0)
             pc.setMGRestriction(level, restriction)
 
-    monkeypatch.setattr(direct, "FEW", 0)
+    monkeypatch.setattr(direct_solvers, "FEW", 0)
     monkeypatch.setattr(coarse_solvers, "_transpose_square", spoil)
     monkeypatch.setattr(preconditioners, "MOST_ITERATIONS", 20)
     with petsc_options(mg_coarse_pc_gamg_coarse_eq_limit="1", ksp_max_it="20"):

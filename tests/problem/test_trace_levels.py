@@ -17,7 +17,7 @@ import petsc_hdg as fe
 from petsc_hdg.discretizations.symmetry import derivative_kind
 from petsc_hdg.options import Options
 from petsc_hdg.physics import library
-from petsc_hdg.problem import assembled_instead, direct
+from petsc_hdg.problem.linear import assembled_fallback, direct_solvers
 
 SCRIPT = Path(__file__).with_name("run_trace_levels.py")
 TIGHT = {"ksp_rtol": "1e-11", "snes_rtol": "1e-11"}
@@ -151,8 +151,8 @@ def test_elasticity(poisson, most):
 @pytest.mark.parametrize("cell", ["triangle", "quadrilateral"])
 def test_an_indefinite_matrix_is_assembled(cell, monkeypatch):
     """Of Helmholtz' equation, as soon as conjugate gradients find out; other data go on so. Without any LU."""
-    monkeypatch.setattr(direct, "most_of_failures", lambda problem: 100)
-    monkeypatch.setattr(direct, "MOST_OF_SADDLES", 1)
+    monkeypatch.setattr(direct_solvers, "most_of_failures", lambda problem: 100)
+    monkeypatch.setattr(direct_solvers, "MOST_OF_SADDLES", 1)
     problem = made(PHYSICS["Helmholtz"][0], cell)
     assert problem.pmat == "conforming"
     u, again = problem.solve(), problem.solve()
@@ -192,7 +192,7 @@ def test_the_constant_of_pure_natural_conditions_survives_another_matrix():
     expected = problem.integral("u[0]*x[0]", u) - 0.5 * problem.integral("u[0]", u)
     ksp = problem.snes.getKSP()
     ksp.setConvergedReason(PETSc.KSP.ConvergedReason.DIVERGED_BREAKDOWN)
-    assert assembled_instead.changes_course(problem, problem.snes) and problem.pmat == "aij"
+    assert assembled_fallback.changes_course(problem, problem.snes) and problem.pmat == "aij"
     u, assembled = problem.solve(), problem.callbacks.assembled.mat
     assert assembled.getNullSpace().handle and assembled.getNullSpace().test(assembled)
     assert ksp.getPC().getType() == "gamg" and ksp.getConvergedReason() > 0

@@ -9,7 +9,7 @@ import pytest
 
 import petsc_hdg as fe
 from petsc_hdg.device import Arrays, Device
-from petsc_hdg.problem import traffic
+from petsc_hdg.problem import memory_traffic
 
 
 def problem(**options) -> fe.Problem:
@@ -68,7 +68,7 @@ def test_the_view_of_two_ranks(mpirun):
         said = mpirun(ranks, "examples/poisson.py", *options).stdout
         found = re.search(r"Jacobian product, (\d+) calls: (\S+ k?B) to the device, (\S+ k?B) to the host", said)
         unknowns = int(re.search(r"(\d+) unknowns", said)[1])
-        vectors = traffic.size(8 * unknowns * int(found[1]))
+        vectors = memory_traffic.size(8 * unknowns * int(found[1]))
         assert (found[2], found[3]) == (vectors, vectors) if ranks == 1 else found[2] == found[3] != vectors
         products[ranks] = int(found[1])
         assert re.search(r"device memory: \S+ kB held, \S+ kB at most, of \S+ GB", said)
@@ -84,4 +84,4 @@ def test_the_view_of_two_ranks(mpirun):
     [(0, "0 B"), (999, "999 B"), (1000, "1 kB"), (123456, "123 kB"), (2.5e9, "2.5 GB"), (999.6e6, "1 GB")],
 )
 def test_sizes_in_words(nbytes, text):
-    assert traffic.size(nbytes) == text
+    assert memory_traffic.size(nbytes) == text

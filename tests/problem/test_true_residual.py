@@ -12,7 +12,8 @@ from petsc_options import petsc_options
 import petsc_hdg as fe
 from petsc_hdg.options import Options
 from petsc_hdg.options.options import BACKENDS
-from petsc_hdg.problem import anew, true_residual
+from petsc_hdg.problem.checks import true_residual
+from petsc_hdg.problem.linear import resets
 
 FLUX = "for (d = 0; d < dim; ++d) f1[d] = a[0]*u_x[d];"
 JUMPS = fe.Physics(
@@ -86,7 +87,7 @@ def test_coarse_spaces_of_other_data_are_told(monkeypatch):
     with petsc_options(pc_type="gamg"):
         problem = made(WINDY)
         problem.solve()
-        monkeypatch.setattr(anew, "begin_anew", lambda ksp: None)
+        monkeypatch.setattr(resets, "begin_anew", lambda ksp: None)
         problem.set_auxiliary("kappa", 0.002)
         problem.set_constants(c=3.0)
         with pytest.warns(UserWarning, match="hides a part of the residual; "):

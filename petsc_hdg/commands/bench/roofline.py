@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import OptionError
-from ...given import plural
 from ...output.style import BOUNDARY_COLOURS, FAINT, INK, PAPER, matplotlib, type_settings
+from ...value_checks import plural
 from .record import read_rows
 
 MARKERS = {"triangle": "^", "quadrilateral": "s", "tetrahedron": "v", "hexahedron": "D"}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...errors import OptionError
-from ...given import plural
 from ...output.style import BOUNDARY_COLOURS, FAINT, INK, PAPER, matplotlib, type_settings
+from ...value_checks import plural
 from . import scaling_model as model
 from .record import read_rows
 

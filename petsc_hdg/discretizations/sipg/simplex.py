@@ -8,8 +8,8 @@ import numpy as np
 
 from ...codegen import KernelSpec
 from ...errors import OptionError
-from ...given import plural
 from ...reference import ReferenceElement, tabulate
+from ...value_checks import plural
 from ..large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
 from .interleaved import CHUNK
 

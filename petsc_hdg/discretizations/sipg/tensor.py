@@ -7,8 +7,8 @@ import numpy as np
 
 from ...codegen import KernelSpec
 from ...errors import OptionError
-from ...given import plural
 from ...reference import gauss_lobatto, on_facets, tensor_points
+from ...value_checks import plural
 from ..lines import CPU_BYTES, UNROLL, as_vectors, lagrange, tensor_order
 from .interleaved import CHUNK
 from .node import TensorShape, gpu_shapes, node_rounds

@@ -10,7 +10,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ...errors import MeshError
-from ...given import plural
+from ...value_checks import plural
 
 # Nodes of an element of each type: lines, triangles, quadrilaterals, tetrahedra, hexahedra, prisms, pyramids, points.
 _NODES = {

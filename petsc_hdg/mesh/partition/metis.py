@@ -7,7 +7,7 @@ import heapq
 import numpy as np
 
 from ...errors import MeshError
-from ...given import plural
+from ...value_checks import plural
 from ..base_cells import cells_of
 from ..graph import Graph, by_first
 from .captured_output import kept_from_output

@@ -11,7 +11,7 @@ from ...errors import MeshError, collectively
 from ...petsc.c_library import reason, set_section
 from ...stages import staged
 from ..cell_values import cell_costs
-from ..given_meshes import require_mesh
+from ..mesh_checks import require_mesh
 from ..whole_mesh import WholeMesh
 from .deal import by_metis
 from .distribute import clone_of, overlap_of, partitioned

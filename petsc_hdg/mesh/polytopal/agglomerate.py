@@ -11,8 +11,8 @@ import numpy as np
 from ...errors import MeshError, collectively
 from ...stages import staged
 from ..cell_values import cell_costs
-from ..given_meshes import require_mesh
 from ..graph import Graph
+from ..mesh_checks import require_mesh
 from ..partition.metis import FEW, connected_parts, metis, shared_out
 from ..partition.redistribute import redistributed
 from ..polytopes import Polytopes

@@ -7,7 +7,7 @@ from numbers import Integral
 import numpy as np
 
 from ...errors import MeshError
-from ...given import array, plural, shown
+from ...value_checks import array, plural, shown
 from ..cell_values import evaluated, numbers
 from ..labels import stratum_points
 from ..whole_mesh import centroids

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...errors import MeshError, collectively
 from ...stages import staged
-from ..given_meshes import require_mesh
 from ..labels import EXTERIOR
+from ..mesh_checks import require_mesh
 from . import plane
 from .polygon_list import PolygonList
 from .polygons import Divided, made_mesh

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import MeshError
-from ...given import array, plural, reals, shown
+from ...value_checks import array, plural, reals, shown
 from . import plane
 
 CLOSE = 1e-6  # to the rim of what it sees, relative to the root of the area: from there a point sees hardly anything

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...errors import MeshError, collectively
-from ...given import path as given_path
-from ...given import reals
 from ...stages import staged
+from ...value_checks import path as given_path
+from ...value_checks import reals
 from .. import create
+from ..array_checks import named
 from ..cell_list import CellList
 from ..files.polygon_file import read
-from ..given_arrays import named
-from ..given_meshes import place
 from ..mesh import Mesh
+from ..mesh_checks import place
 from .agglomerate import agglomerate
 from .polygon_list import PolygonList
 from .polyhedron_list import PolyhedronList

@@ -7,7 +7,7 @@ from collections import defaultdict
 import numpy as np
 
 from ...errors import MeshError
-from ...given import shown
+from ...value_checks import shown
 from .polygon_list import CLOSE, checked_points, flattened, short
 
 FLAT = 1e-6  # distance from a face's plane, relative to the face's extent, that is taken for none

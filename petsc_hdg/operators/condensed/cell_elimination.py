@@ -5,8 +5,8 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from ...errors import SolveError
-from ...given import plural
 from ...petsc.lifetimes import Context
+from ...value_checks import plural
 from ..advice import advice
 from ..callbacks import Callbacks
 from ..matfree import JacobianContext

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...device import verified
+from ...device import verdicts
 from ...discretizations.condensed.oracle import CondensedOracle
 from ..verdict import SAMPLES, judge, random_values, vector_of, waiting
 
@@ -67,7 +67,7 @@ def check_products(products, transposed: bool) -> None:
 def _check_classes(operator, classes) -> None:
     """Those of cells that share solvers: the element matrix of a shape, and residual and local solution of cells."""
     kernels = {name: classes.kernels[name] for name in ("condense_element", "condense_shared")}
-    if not any(verified.needs_check(kernel) for kernel in kernels.values()):
+    if not any(verdicts.needs_check(kernel) for kernel in kernels.values()):
         return
     s = _Sample(operator)
     n, m, disc = s.disc.num_eliminated, s.disc.num_trace_dofs, s.disc

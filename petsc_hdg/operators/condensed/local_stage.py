@@ -10,7 +10,7 @@ from petsc4py import PETSc
 from ... import stages
 from ...device import Kernel, kernels_of
 from ...discretizations.base import padded
-from ...given import plural
+from ...value_checks import plural
 from .local_classes import LocalClasses, most_classes
 
 SHARE = 0.5  # of the device's memory that one tile may take

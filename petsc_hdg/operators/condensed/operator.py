@@ -10,7 +10,7 @@ from ... import stages
 from ...device import Kernel, kernels_of
 from ...discretizations.condensed.class_specs import class_specs
 from ...errors import SolveError
-from ...given import plural
+from ...value_checks import plural
 from ..overlap import LAST, OUTER
 from ..trace.stores import TraceStores
 from ..trace.symmetry import is_symmetric

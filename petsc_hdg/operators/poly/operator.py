@@ -10,7 +10,7 @@ from mpi4py.MPI import MAX, MIN
 from ...device import Kernel, kernels_of
 from ...discretizations.poly.shapes import shape_numbers
 from ...errors import MeshError, PhysicsError, collectively
-from ...given import plural
+from ...value_checks import plural
 from ..sipg.operator import SIPGOperator
 from .action import PolytopicAction
 from .matrices import PolytopicMatrices

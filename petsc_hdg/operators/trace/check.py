@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from ...device import verified
+from ...device import verdicts
 from ...discretizations.base import cell_fastest, padded
 from ...discretizations.trace.facet_kinds import facet_kinds
 from ..vectors import TailedVector
@@ -25,7 +25,7 @@ def check_trace(trace) -> None:
     trace = getattr(trace, "chosen", trace)  # by `auto`
     if trace is None:
         return
-    names = [name for name in _checked(trace) if verified.needs_check(trace.kernels[name])]
+    names = [name for name in _checked(trace) if verdicts.needs_check(trace.kernels[name])]
     sample = _Sample(trace) if names and trace.num_cells else None
     if sample is None or not sample.num_free:
         return

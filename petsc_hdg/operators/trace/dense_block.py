@@ -8,7 +8,7 @@ import numpy as np
 
 from ...device import Kernel, kernels_of
 from ...discretizations.base import padded
-from ...given import plural
+from ...value_checks import plural
 from ..vectors import TailedVector
 from .format import TraceFormat
 

@@ -10,7 +10,7 @@ from ...device import Kernel, kernels_of
 from ...discretizations.base import padded
 from ...discretizations.congruence import Shapes
 from ...discretizations.trace.facet_kinds import facet_kinds
-from ...given import plural
+from ...value_checks import plural
 from ..overlap import assembled_rows, element_cells
 from ..vectors import TailedVector
 from .congruent import CongruentFacets

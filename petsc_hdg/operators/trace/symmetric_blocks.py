@@ -12,7 +12,7 @@ from ...device.platforms import opencl
 from ...discretizations.base import padded
 from ...discretizations.trace.facet_patches import facet_patches
 from ...errors import SolveError
-from ...given import plural
+from ...value_checks import plural
 from ..overlap import FIRST, OUTER
 from ..vectors import TailedVector
 from .format import SYMMETRIC, TraceFormat, tile_asymmetry

@@ -1,0 +1,1 @@
+"""Checkpoints: when they are written, what they hold, and how a problem restarts from them."""

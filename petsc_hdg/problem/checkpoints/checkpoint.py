@@ -1,0 +1,200 @@
+"""What a checkpoint says of its problem, and the state it holds; both whatever the partition."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+from petsc4py import PETSc
+
+from ... import stages
+from ...errors import CheckpointError
+from ...mesh.canonical import FINE
+from ...output import checkpoint_file
+from ..results.writers import claim
+from . import checkpoint_header, interrupts
+
+
+@dataclass(frozen=True)
+class Restart:
+    """The state that a checkpoint holds.
+
+    u        PETSc.Vec of unknowns
+    t, step  time, and number of steps done: in time, of a load, slabs
+    kind     what wrote it: `time` (TS), `slabs` (SpaceTime), `loads`, `newton` (within a solve), or `state`
+    numbers  those that the user gave with Problem.checkpoint
+    details  what else the kind needs, for example dt;  vectors: more vectors, by name
+    """
+
+    u: PETSc.Vec
+    t: float
+    step: int
+    kind: str
+    numbers: dict
+    details: dict
+    vectors: dict = field(default_factory=dict)
+
+
+def identity(problem) -> dict:
+    """Mesh, unknowns and physics of a problem, the same on any number of ranks. Collective at first use."""
+    if problem.checkpoints.identity is None:
+        problem.checkpoints.identity = _identity(problem)
+    return problem.checkpoints.identity
+
+
+def _identity(problem) -> dict:
+    disc, mesh, options, unknowns = problem.discretization, problem.mesh, problem.options, problem.checkpoints.unknowns
+    places = {(c.label, c.side or "") for c in (*problem.physics.dirichlet, *problem.physics.natural)}
+    return {
+        "cell": mesh.cell,
+        "cells": unknowns.cells.total,
+        "box": unknowns.cells.mesh.corners.ravel().tolist(),
+        "places": unknowns.cells.digest,
+        "sides": unknowns.cells.digest_of_boundaries(sorted(places)),
+        "scheme": disc.name,
+        "degree": options.degree,
+        "condensed": problem.is_condensed,
+        "space": options.poly_space if disc.name == "poly_gpu" else "",
+        "unknowns": unknowns.order.total,
+        "order": unknowns.digest,
+        "fields": {f.name: f.components for f in problem.physics.fields},
+        "physics": problem.physics.digest,
+    }
+
+
+# What checkpoints of earlier versions do not say, and how it is told.
+ADDED = {"box": "the place of its mesh", "sides": "where its conditions stand"}
+# What is compared in turn, and how a difference is told; {0} is the checkpoint's and {1} the problem's.
+_WORDS = (
+    ("scheme", "it is of the scheme {0}, and this run has -{prefix}fe_backend {1}"),
+    ("degree", "it is of -{prefix}fe_degree {0}, and this run has {1}"),
+    ("condensed", "it was written {0} eliminated interiors of cells, and this run is {1} them (-{prefix}cg_condense)"),
+    ("space", "it is of -{prefix}poly_space {0}, and this run has {1}"),
+    ("fields", "its fields and their components are {0}, and this physics has {1}"),
+    ("cell", "its mesh has cells of shape {0}, and this one {1}"),
+    ("cells", "the number of its cells is {0}, and that of this mesh {1}"),
+    ("box", "its mesh reaches from {0}, and this one from {1}"),
+    ("places", "its mesh has as many cells as this one at other places"),
+    (
+        "unknowns",
+        "the number of its unknowns is {0}, and that of this run {1}: other polytopes, or other essential components",
+    ),
+    ("order", "its unknowns belong to other polytopes, or other components are essential"),
+    ("physics", "its physics has another text, name, boundary condition or constant's name"),
+    ("sides", "conditions of its physics stand on other facets of the mesh"),
+)
+
+
+def _check(problem, path, given: dict) -> None:
+    """Raise CheckpointError unless a checkpoint is of this problem. Collective."""
+    mine, unknown = identity(problem), [key for key in ADDED if key not in given]
+    if unknown:
+        PETSc.Sys.Print(
+            f"The checkpoint {path} was written by an earlier version: whether {' and '.join(map(ADDED.get, unknown))} "
+            "is that of this run is not known.",
+            comm=problem.dm.comm,
+        )
+    for key, words in _WORDS:
+        theirs = given.get(key)
+        if key not in unknown and not checkpoint_header.alike(theirs, mine[key]):
+            raise checkpoint_file.unclear(path)
+        if key not in unknown and not _same(key, theirs, mine[key]):
+            shown = [_shown(value) for value in (theirs, mine[key])]
+            raise CheckpointError(
+                f"The checkpoint {path} does not fit: {words.format(*shown, prefix=problem.prefix)}; restart with the "
+                "mesh, physics and options that it was written with."
+            )
+
+
+def _same(key: str, theirs, mine) -> bool:
+    """Whether what two problems have agrees: corners of meshes as closely as places are told apart."""
+    if key != "box":
+        return theirs == mine
+    theirs, mine = (np.reshape(box, (2, -1)) for box in (theirs, mine))
+    return theirs.shape == mine.shape and np.abs(theirs - mine).max() <= np.ptp(mine, axis=0).max() / FINE
+
+
+def _shown(value) -> str:
+    if isinstance(value, bool):
+        return "with" if value else "without"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {count}" for name, count in value.items())
+    if isinstance(value, list):
+        corners = (value[: len(value) // 2], value[len(value) // 2 :])
+        return " to ".join(f"({', '.join(f'{x:.9g}' for x in corner)})" for corner in corners)
+    return str(value)
+
+
+def write(problem, path, u, kind: str, t: float, step: int, numbers=None, vectors=None, **details) -> None:
+    """Write a checkpoint: u and more vectors {name: Vec} of unknowns, with plain details. Collective."""
+    with stages.stage("output"), stages.event("Checkpoint"):
+        if path == problem.options.checkpoint:
+            claim(problem, path, "checkpoint", "fe_checkpoint", CheckpointError)
+        given = {"u": u, **(vectors or {})}
+        remedy = "what was written before is still there, a smaller step may help"
+        _check_finite(given, f"No checkpoint {path} was written", remedy)
+        arrays = {
+            name: problem.checkpoints.unknowns.order.collect(v.getArray(readonly=True)) for name, v in given.items()
+        }
+        interiors = problem.checkpoints.interiors
+        if interiors is not None:
+            arrays["interior"] = interiors.collect()
+        about = {
+            "problem": identity(problem),
+            "constants": dict(problem.physics.constants),
+            "kind": kind,
+            "t": float(t),
+            "step": int(step),
+            "numbers": {name: float(value) for name, value in (numbers or {}).items()},
+            "details": details,
+            "arrays": list(given),
+            "interior": interiors.order.total if interiors is not None else 0,
+        }
+        checkpoint_file.write(path, problem.comm, about, arrays)
+    if path == problem.options.checkpoint:
+        interrupts.end_if_asked(problem)
+
+
+def _check_finite(vectors: dict, what: str, remedy: str) -> None:
+    """Raise CheckpointError for a state that nobody would go on from. Collective."""
+    wrong = [name for name, vector in vectors.items() if not np.isfinite(vector.norm(PETSc.NormType.NORM_1))]
+    if wrong:
+        raise CheckpointError(f"{what}: '{wrong[0]}' has values that are no finite numbers; {remedy}.")
+
+
+def kind_of(problem, path) -> str:
+    """What wrote a checkpoint. Collective. Raises CheckpointError on all ranks."""
+    with _opened(problem, path) as file:
+        return file.about["kind"]
+
+
+@contextmanager
+def _opened(problem, path):
+    """The file, once it says what every checkpoint says. Collective. Raises CheckpointError on all ranks."""
+    with checkpoint_file.opened(path, problem.comm) as file:
+        checkpoint_header.check(path, file.about)
+        yield file
+
+
+def read(problem, path) -> Restart:
+    """The state of a checkpoint of this problem, whose constants become those of the checkpoint. Collective.
+
+    Raises CheckpointError on all ranks.
+    """
+    with stages.stage("output"), _opened(problem, path) as file:
+        about, order = file.about, problem.checkpoints.unknowns.order
+        _check(problem, path, about["problem"])
+        vectors = {}
+        for name in about["arrays"]:
+            vectors[name] = problem.create_vec()
+            vectors[name].setArray(order.deal(file.read(name, (order.count,))))
+        interiors = problem.checkpoints.interiors
+        # A checkpoint may hold none, or those of another choice of what is eliminated: they are a first guess only.
+        if interiors is not None and about.get("interior") == interiors.order.total:
+            interiors.take(file.read("interior", (interiors.order.count,)), vectors["u"])
+    _check_finite(vectors, f"The checkpoint {path} cannot be gone on from", checkpoint_file.REMEDY)
+    if problem.physics.constants != about["constants"]:
+        problem.set_constants(**about["constants"])
+    u = vectors.pop("u")
+    return Restart(u, about["t"], about["step"], about["kind"], about["numbers"], about["details"], vectors)

@@ -1,0 +1,86 @@
+"""What every checkpoint says of itself, compared with what a restart reads of it: a file may have been made by hand."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+
+from ...output.checkpoint_file import unclear
+
+NAME = re.compile(r"\w[\w-]*")
+
+
+def _number(value) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
+def _count(value) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
+
+
+def _text(value) -> bool:
+    return isinstance(value, str)
+
+
+def _truth(value) -> bool:
+    return isinstance(value, bool)
+
+
+def _numbers(value) -> bool:
+    return isinstance(value, dict) and all(map(_number, value.values()))
+
+
+def _list_of(check):
+    return lambda value: isinstance(value, list) and all(map(check, value))
+
+
+def _pair(value) -> bool:
+    return _list_of(_number)(value) and len(value) == 2
+
+
+def _march(value) -> bool:
+    return _list_of(_number)(value) and len(value) == 3
+
+
+def _name(value) -> bool:
+    return _text(value) and NAME.fullmatch(value) is not None
+
+
+ABOUT = {
+    "problem": lambda value: isinstance(value, dict),
+    "constants": _numbers,
+    "kind": _text,
+    "t": _number,
+    "step": _count,
+    "numbers": _numbers,
+    "details": lambda value: isinstance(value, dict),
+    "arrays": lambda value: _list_of(_name)(value) and "u" in value and len(set(value)) == len(value),
+}
+DETAILS = {  # by kind, see checkpointing.py and newton_checkpoints.py
+    "time": {"method": _text, "dt": _number, "history": _list_of(_pair), "started": _truth},
+    "slabs": {"times": _march},
+    "newton": {"newton": _count, "norm": _number},
+    "loads": {},
+    "state": {},
+}
+
+
+def check(path, about: dict) -> None:
+    """Raise CheckpointError unless a restart finds all that it reads, of the right types."""
+    complete = _has(about, ABOUT) and about["kind"] in DETAILS and _has(about["details"], DETAILS[about["kind"]])
+    history = about["details"].get("history", []) if complete else []
+    if not complete or not {f"u{k - len(history)}" for k in range(len(history))} <= set(about["arrays"]):
+        raise unclear(path)
+
+
+def _has(given: dict, checks: dict) -> bool:
+    return all(key in given and check(given[key]) for key, check in checks.items())
+
+
+def alike(theirs, mine) -> bool:
+    """Whether what a checkpoint says of its problem is of the kind of what this problem says."""
+    mine = json.loads(json.dumps(mine))
+    if isinstance(mine, list):
+        return _list_of(_number)(theirs) and len(theirs) == len(mine)
+    return type(theirs) is type(mine)

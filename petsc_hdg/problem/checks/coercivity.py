@@ -1,0 +1,43 @@
+"""Whether the penalty of interior penalty suffices (`-sipg_check_coercivity`)."""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from functools import partial
+
+from petsc4py import PETSc
+
+from ...discretizations import InteriorPenalty
+from ...operators.spectrum import TOLERANCE, asymmetry, extreme_eigenvalues
+
+
+def check_of(problem):
+    """What the callbacks do after the first linearization: `check` if the user asks for it, else None."""
+    wanted = problem.options.sipg_check_coercivity and isinstance(problem.discretization, InteriorPenalty)
+    return partial(check, weakref.proxy(problem)) if wanted else None
+
+
+def check(problem, calls) -> None:
+    """Estimate the extreme eigenvalues of the Jacobian at hand, and warn on rank 0 if the smallest is negative.
+
+    `problem.eigenvalues` keeps the estimates. Collective.
+    """
+    options, tolerance = problem.options, TOLERANCE[problem.options.precision]
+    symmetric = asymmetry(calls.jacobian) < tolerance
+    problem.eigenvalues = low, high = extreme_eigenvalues(calls.jacobian, symmetric)
+    if options.view:
+        PETSc.Sys.Print(describe(problem.eigenvalues), comm=problem.dm.comm)
+    if low < -tolerance * high and problem.comm.rank == 0:
+        warnings.warn(
+            f"-{problem.prefix}sipg_penalty_scale {options.sipg_penalty_scale:g} is too small for the penalty "
+            f"{options.sipg_penalty}: the smallest eigenvalue of the scaled Jacobian is {low:.2e} or less; raise "
+            "the scale, unless the physics itself has directions of negative energy",
+            stacklevel=2,
+        )
+
+
+def describe(eigenvalues: tuple[float, float]) -> str:
+    """A line for `-fe_view`."""
+    low, high = eigenvalues
+    return f"  coercivity: eigenvalues of the Jacobian over its diagonal from {low:.3e} to {high:.3e} (estimates)"

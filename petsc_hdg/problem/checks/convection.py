@@ -1,0 +1,51 @@
+"""How large convection is in the cells: what continuous elements, and the levels of their preconditioners, are not made
+for."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from ..linear import cell_samples
+
+LARGE = 10.0  # cell Péclet number from which on convection is told
+
+
+def large_peclet(problem) -> float:
+    """The median cell Péclet number |b| h / (2 k κ) of a steady linear physics by cg_gpu where it is LARGE, else 0.
+
+    b is the derivative of f0 by ∇u, or of f1 by u, of a component, κ the least eigenvalue of its diffusion, h the
+    cell's extent along b and k the degree. Collective.
+    """
+    physics, options = problem.physics, problem.options
+    continuous = options.backend == "cg_gpu" and not physics.uses_time_derivative
+    if not (continuous and physics.is_linear):
+        return 0.0
+    found = [
+        max(_number(g1[c, c], g2[c, c], g3[c, c], nodes) for c in range(len(g3)))
+        for nodes, (_, g1, g2, g3) in cell_samples.blocks(problem)
+    ]
+    typical = cell_samples.median(problem, found) / options.degree
+    return typical if typical >= LARGE else 0.0
+
+
+def warn(problem, peclet: float) -> None:
+    """Tell the user, on rank 0 and once, of schemes for convection."""
+    upwinds = problem.options.cg_stabilization == "supg"
+    if peclet and not upwinds and problem.comm.rank == 0 and "convection" not in problem.told:
+        warnings.warn(
+            f"the cell Péclet number |b| h / (2 k κ) of physics '{problem.physics.name}' is about {peclet:.2g}: by "
+            f"cg_gpu the solution may oscillate; -{problem.prefix}cg_stabilization supg, or "
+            f"-{problem.prefix}fe_backend sipg_gpu or hdg_gpu, suit convection",
+            stacklevel=2,
+        )
+    if peclet:
+        problem.told.add("convection")
+
+
+def _number(by_gradient: np.ndarray, of_flux: np.ndarray, diffusion: np.ndarray, nodes: np.ndarray) -> float:
+    """|b| h / (2 κ) of a component in a cell with these nodes [node, dim]; zero without diffusion, as of a pressure."""
+    wind = max(by_gradient, of_flux, key=np.linalg.norm)
+    least = np.linalg.eigvalsh((diffusion + diffusion.T) / 2)[0]
+    return float(np.ptp(nodes @ wind) / (2 * least)) if least > 0 else 0.0

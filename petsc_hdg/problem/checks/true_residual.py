@@ -1,0 +1,98 @@
+"""Whether the solution that a linear solver came to is one.
+
+By default PETSc's norms are those of the preconditioned residual B r. Where B is near A⁻¹ that is the error, a better
+measure than r itself, which is large in the rows of large coefficients however small the error is. Where B hides a part
+of r, such as one that suits another matrix, the solver stops and the solution is wrong. D⁻¹ r with the diagonal D
+of the matrix sees that: it is A's error scaled to be of its size or less, whatever the coefficients are.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from mpi4py.MPI import MAX
+from petsc4py import PETSc
+
+from ...discretizations.saddle_points import constraints
+from ..linear import field_splits
+
+LOOSE = 100.0  # error that is sure, over what the tolerance asks for, up to which nothing is said
+ONCE = 1e-3  # error relative to the solution that is told where a preconditioner alone is the solver
+ROUNDINGS = 1000.0  # the same over the rounding of the solution
+INVERSE = "petsc_hdg_inverse_diagonal"  # attribute of a Jacobian: state, 1 / diagonal
+_REASON = PETSc.KSP.ConvergedReason
+
+
+def check(problem, u: PETSc.Vec, residual: PETSc.Vec) -> None:
+    """Warn, on rank 0, of a linear solve that met its relative tolerance and left an error far above it, or of one
+    application of a preconditioner (`preonly`) that is no solution. Collective.
+
+    residual: F(u), which changes.   With a new matrix it costs its diagonal.
+    """
+    ksp = problem.snes.getKSP()
+    if problem.has_cell_states or not _asks(ksp):  # eliminated cells: the solver of the trace says how it stopped
+        return
+    rtol, error, size = ksp.getTolerances()[0], least_error(problem, residual), ksp.getSolution().norm()
+    rounding = float(np.finfo(problem.arrays.real).eps) * u.norm()
+    once = ksp.getType() == "preonly"
+    if error > max((ONCE if once else LOOSE * rtol) * size, ROUNDINGS * rounding) and problem.comm.rank == 0:
+        relative = error / size if size else np.inf
+        warnings.warn((_of_one_application if once else _sentence)(problem, rtol, relative), stacklevel=2)
+
+
+def _asks(ksp: PETSc.KSP) -> bool:
+    """Return True if a solver is `preonly`, or stopped by its relative tolerance, or at a residual norm of zero.
+
+    ITERATING is the reason of a KSP that Newton's method has not called.
+    """
+    reason = ksp.getConvergedReason()
+    if ksp.getType() == "preonly":
+        return reason == _REASON.CONVERGED_ITS
+    if ksp.getNormType() == PETSc.KSP.NormType.NONE or reason in (_REASON.ITERATING, _REASON.CONVERGED_ITS):
+        return False
+    return reason != _REASON.CONVERGED_ATOL or ksp.getResidualNorm() == 0
+
+
+def least_error(problem, residual: PETSc.Vec) -> float:
+    """Norm of D⁻¹ F(u), without what the matrix cannot reach where its null space is known, from F(u). Collective."""
+    null_space = problem.callbacks.jacobian.getTransposeNullSpace()
+    if null_space.handle:
+        null_space.remove(residual)
+    residual.pointwiseMult(residual, _inverse_diagonal(problem))
+    return residual.norm()
+
+
+def _inverse_diagonal(problem) -> PETSc.Vec:
+    """1 / |diagonal| of the Jacobian, which is kept with it; entries that are zero, and those of constraints, which are
+    small beside what couples them to others, count as the largest. Collective."""
+    jacobian = problem.callbacks.jacobian
+    state, inverse = jacobian.getAttr(INVERSE) or (None, None)
+    if state != jacobian.stateGet():
+        inverse = jacobian.getDiagonal()
+        values = np.abs(inverse.getArray(readonly=True))
+        values[field_splits.is_of(problem, constraints(problem.physics, problem.mesh.dim))] = 0.0
+        most = problem.comm.allreduce(float(values.max(initial=0.0)), MAX) or 1.0
+        inverse.setArray(1 / np.where(values > np.finfo(float).eps * most, values, most))
+        jacobian.setAttr(INVERSE, (jacobian.stateGet(), inverse))
+    return inverse
+
+
+def _sentence(problem, rtol: float, relative: float) -> str:
+    prefix = problem.prefix
+    given = " or the Jacobian that was given is not that of f0 and f1" if problem.physics.has_jacobian else ""
+    return (
+        f"the linear solver met -{prefix}ksp_rtol {rtol:g} in its own norm, and the solution is off by {relative:.1e} "
+        f"of its size or more: the preconditioner hides a part of the residual{given}; "
+        f"-{prefix}ksp_monitor_true_residual shows its course, -{prefix}ksp_norm_type unpreconditioned or another "
+        f"-{prefix}pc_type may help"
+    )
+
+
+def _of_one_application(problem, rtol: float, relative: float) -> str:
+    prefix, pc = problem.prefix, problem.snes.getKSP().getPC().getType()
+    return (
+        f"-{prefix}ksp_type preonly applies the preconditioner ({pc}) once, and the solution is off by {relative:.1e} "
+        f"of its size or more; -{prefix}pc_type lu solves directly, and other -{prefix}ksp_type iterate to "
+        f"-{prefix}ksp_rtol {rtol:g}"
+    )

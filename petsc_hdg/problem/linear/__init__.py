@@ -1,0 +1,1 @@
+"""Linear solvers and preconditioners of a problem: defaults, fallbacks, resets."""

@@ -1,0 +1,91 @@
+"""The assembled matrix in the place of levels: for solvers of the user's own and PCs that need one, and where two
+levels turn out not to suit a trace."""
+
+from __future__ import annotations
+
+from petsc4py import PETSc
+
+from ...discretizations import HybridizedDG
+from ...errors import collectively
+from ...operators.advice import INDEFINITE
+from ...options import MATRIX_FREE_PCS, is_given
+from .. import matrices
+from . import direct_solvers, preconditioners, two_level
+
+# An indefinite matrix, as of Helmholtz' equation, and methods that its levels mislead.
+_REASON = PETSc.KSP.ConvergedReason
+FAILURES = (*INDEFINITE, _REASON.DIVERGED_DTOL, _REASON.DIVERGED_BREAKDOWN, _REASON.DIVERGED_BREAKDOWN_BICG)
+
+
+def changes_course(problem, snes: PETSc.SNES) -> bool:
+    """Return True if the linear solver failed and the next solve uses another one: LU for a small problem, else a
+    method for indefinite matrices. Collective."""
+    indefinite = preconditioners.met_indefinite(problem, snes)
+    if indefinite and (two_level.takes_factors(problem, False) or takes_factors(problem, snes)):
+        return True
+    return _take(problem, snes) or indefinite or takes_factors(problem, snes)
+
+
+def takes_factors(problem, snes: PETSc.SNES) -> bool:
+    """Whether LU takes the place of a default solver that failed on a small problem. Collective."""
+    reason = direct_solvers.reason_of_solve(problem, snes)
+    if reason:
+        take_matrix(problem)
+        direct_solvers.take(problem, snes.getKSP(), reason)
+        preconditioners.set_from_options(problem, snes.getKSP())
+    return bool(reason)
+
+
+def follow_user(problem, snes: PETSc.SNES) -> None:
+    """Assemble the matrix if the user gave the solver itself a PC that takes one. Collective."""
+    if problem.options.pmat == "auto" and needs_matrix(snes.getKSP().getPC()):
+        take_matrix(problem)
+
+
+def needs_matrix(pc: PETSc.PC) -> bool:
+    """Whether a PC has a type that works on no shell matrix."""
+    return pc.getType() not in (None, "mg", *MATRIX_FREE_PCS)
+
+
+def take_matrix(problem) -> None:
+    """Have the assembled matrix in the place of levels, from now on and in all solvers of the problem. Collective."""
+    if problem.pmat == "aij" or (problem.assembles and "callbacks" in vars(problem)):
+        return
+    problem.pmat = "aij"
+    with collectively(problem.comm):
+        problem.operator.compile(matrices=True)
+    if "callbacks" not in vars(problem):
+        return
+    calls, sizes = problem.callbacks, (problem.discretization.dofmap.num_owned, problem.num_unknowns)
+    calls.assemble(calls.assembled or matrices.assembled_matrix(problem, sizes))
+    if "snes" in vars(problem):
+        _follow(problem, problem.snes)
+
+
+def _follow(problem, snes: PETSc.SNES) -> None:
+    """Give a solver of the problem the matrix, and another PC in the place of levels, with the user's options on top.
+    Collective."""
+    calls, ksp = problem.callbacks, snes.getKSP()
+    snes.setJacobian(calls.linearize, *problem.solver_matrices)
+    if ksp.getPC().getType() == "mg":
+        ksp.getPC().reset()
+        ksp.setOperators(calls.jacobian, calls.preconditioning)
+        preconditioners.set_defaults(problem, ksp)
+        preconditioners.set_from_options(problem, ksp)
+    preconditioners.smooth_by_pmat(problem, ksp.getPC())
+
+
+def _take(problem, snes: PETSc.SNES) -> bool:
+    """Assemble the trace matrix if the linear solver failed with two levels that the user did not ask for; solves from
+    now on take it, with the solvers that go with it. Collective."""
+    is_ours = _are_levels_ours(problem) and not is_given(problem.prefix, "pc_type")
+    if not is_ours or snes.getKSP().getConvergedReason() not in FAILURES:
+        return False
+    take_matrix(problem)
+    return True
+
+
+def _are_levels_ours(problem) -> bool:
+    """Whether the problem has two levels that `-fe_pmat auto` chose for a trace."""
+    is_trace = isinstance(problem.discretization, HybridizedDG)
+    return is_trace and problem.options.pmat == "auto" and problem.pmat == "conforming"

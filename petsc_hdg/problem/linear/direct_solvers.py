@@ -1,0 +1,194 @@
+"""Direct solvers of small assembled matrices: where multigrid has no levels that are worth it, of saddle points, and in
+the place of default solvers that fail, or that take more iterations than a factorization is worth."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+from petsc4py import PETSc
+
+from ...discretizations import saddle_points
+from ...discretizations.symmetry import fields_without_own_terms
+from ...operators.advice import INDEFINITE
+from ...options import defaults_in_database, is_given
+from ..checks import convection, locking, wave_resolution
+from . import anisotropy, methods
+
+FEW = 300  # unknowns up to which a direct solver is the default
+MOST = 20_000  # unknowns up to which one takes the place of iterations
+# The same in the plane, times the unknowns per cell: by MUMPS, whose dense fronts are fast, and by PETSc's LU.
+IN_PLANE, IN_PLANE_BY_PETSC = 2_000_000, 600_000
+LEAST_WIDTH = 10  # unknowns per cell that count there at least
+COPIES = 8  # ranks that may have factors of that size each
+MOST_OF_SADDLES = 50_000  # the same of saddle points, which default iterations do not solve
+PATIENCE = 50  # iterations of a default solver up to there, where LU costs about as much
+IN_NEWTON = 300  # the same of nonlinear problems without LU, and of GPUs above MOST
+EVERY_STEP = 1_000_000  # linear solves that may stop without a solution
+NAMED = ("ksp_type", "pc_type", "ksp_max_it")  # options by which users choose their solver
+# A zero pivot of a singular matrix, as of a pressure up to constants, is left out or moved; iterations mend the rest.
+SINGULAR = {"mat_mumps_icntl_24": "1", "redundant_pc_factor_shift_type": "inblocks"}
+OF_EACH_RANK = {"redundant_pc_factor_mat_solver_type": "mumps", "redundant_mat_mumps_icntl_24": "1"}
+_REASON = PETSc.KSP.ConvergedReason
+
+
+def set_type_or(problem, pc: PETSc.PC, mat: PETSc.Mat, other: str) -> None:
+    """Give a PC a direct solver before the user's options if its matrix is small, else another type. Collective."""
+    if mat.getSize()[0] > FEW:
+        pc.setType(other)
+    else:
+        set_type(problem, pc)
+
+
+def set_type(problem, pc: PETSc.PC) -> None:
+    """LU, on each rank if there are several; the singular value decomposition where the matrix may be singular.
+    Collective."""
+    if len(problem.callbacks.null_space.candidates):
+        pc.setType("svd")
+    elif pc.comm.size > 1:
+        pc.setType("redundant")
+    else:
+        set_factors(pc)
+
+
+def set_factors(pc: PETSc.PC, deterministic: bool = False, rows: int = 0) -> None:
+    """LU: on one rank PETSc's, or MUMPS' of more than MOST rows; on several MUMPS', or one on each rank where PETSc
+    lacks it or sums are to be the same."""
+    pc.setType("lu")
+    if pc.comm.size == 1 and rows > MOST and _has_mumps():
+        pc.setFactorSolverType("mumps")
+    elif pc.comm.size == 1:
+        pc.setFactorShift(PETSc.Mat.FactorShiftType.INBLOCKS)
+    elif _has_mumps() and not deterministic:
+        pc.setFactorSolverType("mumps")
+    else:
+        pc.setType("redundant")
+
+
+def _has_mumps() -> bool:
+    return PETSc.Sys.hasExternalPackage("mumps")
+
+
+def most_of_failures(problem) -> int:
+    """Unknowns up to which LU takes the place of iterations that fail: more in the plane, where factors have about
+    n log n entries, and fewer of large cells, whose unknowns all see each other. In space factors have n^(4/3). Many
+    ranks have many copies of the factors."""
+    if problem.mesh.dim > 2:
+        return MOST
+    width = max(LEAST_WIDTH, problem.num_unknowns / problem.mesh.num_cells_all)
+    work = IN_PLANE if _has_mumps() else IN_PLANE_BY_PETSC
+    return max(MOST, int(work / width * min(1.0, COPIES / problem.comm.size)))
+
+
+def patience(problem) -> int:
+    """Iterations before LU: more of larger problems on GPUs, where LU on the host costs as much as hundreds."""
+    return IN_NEWTON if problem.device.is_gpu and problem.num_unknowns > MOST else PATIENCE
+
+
+def is_open(problem, most: int | None = None) -> bool:
+    """Whether a problem has few unknowns (MOST if None), and its user names no solver and no matrix for it."""
+    options = problem.options
+    named = any(is_given(problem.prefix, name) for name in NAMED) or options.pmat != "auto"
+    if named or options.hdg_trace_precision == "single" or problem.has_cell_states:
+        return False
+    return problem.num_unknowns <= (most or MOST)
+
+
+def reason_of_text(problem) -> str:
+    """Why the physics of a small problem asks for LU before anything is tried, "" if it does not. Collective."""
+    peclet = convection.large_peclet(problem)
+    convection.warn(problem, peclet)
+    ratio = locking.largest_ratio(problem)
+    locking.warn(problem, ratio)
+    wave_resolution.warn(problem)
+    if problem.assembles and problem.num_unknowns <= FEW:
+        return ""
+    physics, dim = problem.physics, problem.mesh.dim
+    if is_open(problem, MOST_OF_SADDLES):
+        fields = fields_without_own_terms(physics, dim) or saddle_points.constraints(physics, dim)
+        if fields:
+            return saddle_points.reason(physics, dim, fields[0])
+    if peclet and is_open(problem):
+        return f"the cell Péclet number is {peclet:.2g}"
+    is_steady = physics.is_linear and not physics.uses_time_derivative
+    is_served = is_steady and is_open(problem, most_of_failures(problem)) and patience(problem) == PATIENCE
+    return _reason_of_slowness(problem, ratio) if is_served else ""
+
+
+def _reason_of_slowness(problem, ratio: float) -> str:
+    """Why iterations would be slow, "" if they are not. Collective."""
+    if locking.is_slow(problem, ratio):
+        return f"the bulk stiffness is about {ratio:.2g} times the shear stiffness"
+    strength = anisotropy.typical(problem)
+    told = f"diffusion in the cells is about {strength:.2g} times as strong along one direction as along another"
+    return told if anisotropy.is_slow(problem, strength) else ""
+
+
+def is_default(problem, ksp: PETSc.KSP) -> bool:
+    """Whether a KSP and its PC have the types that the problem gave them."""
+    method = problem.default_krylov or "gmres"
+    return ksp.getPC().getType() == problem.default_pc and methods.has_taken(ksp, method)
+
+
+def may_change(problem, ksp: PETSc.KSP) -> bool:
+    """Whether LU may take the place of a KSP: of a small problem, by default, with no shorter patience of the user's,
+    and not LU yet."""
+    waits = ksp.getTolerances()[3] >= patience(problem)
+    return waits and not problem.direct and is_open(problem, most_of_failures(problem)) and is_default(problem, ksp)
+
+
+@contextmanager
+def impatient(problem, snes: PETSc.SNES):
+    """A block in which default solvers of a small problem lose patience where LU goes on, and those of Newton's method
+    after IN_NEWTON, from where it takes their step, or a part of it."""
+    ksp, failures = snes.getKSP(), snes.getMaxKSPFailures()
+    most = ksp.getTolerances()[3]
+    if may_change(problem, ksp):
+        ksp.setTolerances(max_it=min(most, patience(problem)))
+    elif not (problem.physics.is_linear or problem.operator.follows_solution or is_given(problem.prefix, "ksp_max_it")):
+        ksp.setTolerances(max_it=min(most, IN_NEWTON))
+        snes.setMaxKSPFailures(max(failures, EVERY_STEP))
+    try:
+        yield
+    finally:
+        ksp.setTolerances(max_it=most)
+        snes.setMaxKSPFailures(failures)
+
+
+def reason_of_solve(problem, snes: PETSc.SNES) -> str:
+    """Why LU is to take the place of a default solver that stopped without a solution, "" if it is not."""
+    ksp = snes.getKSP()
+    stopped = ksp.getConvergedReason()
+    stands_still = stopped >= 0 and snes.getConvergedReason() == PETSc.SNES.ConvergedReason.DIVERGED_LINE_SEARCH
+    by_numbers = stopped in (_REASON.DIVERGED_NANORINF, _REASON.DIVERGED_PCSETUP_FAILED)
+    if (stopped >= 0 and not stands_still) or by_numbers or not may_change(problem, ksp):
+        return ""
+    solver = f"{problem.default_krylov or 'gmres'} with {problem.default_pc}"
+    if stands_still:  # which steps that only look solved, by a preconditioner that hides a part of them, may do
+        return f"Newton's method stood still by steps of {solver}"
+    what = "did not converge in" if stopped == _REASON.DIVERGED_MAX_IT else "failed after"
+    what = "found the matrix indefinite in" if stopped in INDEFINITE else what
+    return f"{solver} {what} {ksp.getIterationNumber()} iterations"
+
+
+def take(problem, ksp: PETSc.KSP, reason: str) -> None:
+    """Give a KSP LU of the assembled matrix, before the user's options, in the place of levels. Collective."""
+    calls, pc = problem.callbacks, ksp.getPC()
+    problem.direct, problem.saddle, problem.default_krylov = reason, [], "fgmres"
+    calls.assemble(calls.assembled)
+    ksp.setType("fgmres")  # by the residual itself, which pivots that were moved leave large
+    pc.reset()
+    set_factors(pc, problem.options.deterministic, problem.num_unknowns)
+    problem.default_pc = pc.getType()
+    if problem.options.view:
+        PETSc.Sys.Print("\n".join(view(problem)), comm=problem.dm.comm)
+
+
+def setting_up(problem):
+    """Context manager: options of packages that factor matrices."""
+    wanted = SINGULAR | OF_EACH_RANK if problem.num_unknowns > MOST and _has_mumps() else SINGULAR
+    return defaults_in_database(problem.prefix, wanted, unless="pc_type")
+
+
+def view(problem) -> list[str]:
+    """A line for -fe_view where a problem takes LU."""
+    return [f"  linear solver: LU, because {problem.direct}"] if problem.direct else []

@@ -1,0 +1,77 @@
+"""The Krylov method that a problem takes where the user names none: PETSc's, or on GPUs ours, which works there."""
+
+from __future__ import annotations
+
+import math
+
+from petsc4py import PETSc
+
+from ...discretizations import HybridizedDG
+from ...options import given_text, is_given
+
+OURS = {"cg": "petsc_hdg.CG", "gmres": "petsc_hdg.GMRES", "fgmres": "petsc_hdg.FGMRES"}
+VECTORS = {"cg": 6, "gmres": 34, "fgmres": 64}  # that a method has at most
+IN_NEWTON = 1e-6  # relative tolerance of a linear solve in Newton's method
+FORCING, PART_OF_RATIO = 1e-3, 0.1  # the same of the first step of a steady problem and the largest of later ones
+ACCURACIES = 1e-12, 1e-10  # bounds of that of others: what rounding allows for, and what is asked for of coarse meshes
+PART = 0.01  # of the error of discretization that a linear solver may add
+MEMORY = 0.25  # part of the device's memory that they may take
+PCS = ("mg", "jacobi", "none")  # which run on the device; for any other vectors would come back
+
+
+def take(problem, ksp: PETSc.KSP, method: str) -> None:
+    """Give a KSP a method, by PETSc's name for it, before the user's options. Collective."""
+    ksp.setType(method)  # first in any case: of two methods of ours PETSc would keep the norms of the former
+    if _on_device(problem, method):
+        ksp.setType("python")
+        ksp.setPythonType(OURS[method])
+
+
+def set_tolerance(problem, ksp: PETSc.KSP, ts: PETSc.TS | None = None) -> None:
+    """Relative tolerance before the user's options. Collective.
+
+    Linear physics, and a TS that solves one linear system a stage (rosw), get one below the error of discretization;
+    linear solves of others are a part of Newton's method.
+    """
+    alone = ts is not None and given_text(problem.prefix, "ts_type", ts.getType() or "") == "rosw"
+    ksp.setTolerances(rtol=_accuracy(problem) if alone or problem.physics.is_linear else IN_NEWTON)
+
+
+def set_forcing(problem, snes: PETSc.SNES) -> None:
+    """Let linear solves of steady nonlinear physics follow the residuals (Eisenstat and Walker 1996, choice 2), unless
+    the user gives -ksp_rtol. Before the user's options. Not on traces, whose stabilization is found anew after each of
+    the first steps: a run of one step has no residuals to follow."""
+    if not (problem.physics.is_linear or problem.is_condensed or is_given(problem.prefix, "ksp_rtol")):
+        snes.setUseEW(True)
+        snes.setParamsEW(version=2, rtol_0=FORCING, rtol_max=FORCING, gamma=PART_OF_RATIO)
+
+
+def _accuracy(problem) -> float:
+    """A part of the error of sin(πx) on a uniform mesh of as many cells, or of what is recovered of it. Collective."""
+    cells, is_dg = problem.comm.allreduce(problem.mesh.num_cells), issubclass(problem.scheme, HybridizedDG)
+    order = problem.options.degree + (2 if is_dg else 1)
+    expected = PART * (math.pi / order * cells ** (-1 / problem.mesh.dim)) ** order
+    least, most = ACCURACIES if problem.options.precision == "double" else ACCURACIES[1:] * 2
+    return min(most, max(least, expected))
+
+
+def change(problem, ksp: PETSc.KSP, method: str) -> None:
+    """Give a KSP another method unless the user names one, and its options. Collective."""
+    if not is_given(problem.prefix, "ksp_type"):
+        take(problem, ksp, method)
+    ksp.setFromOptions()
+
+
+def has_taken(ksp: PETSc.KSP, method: str) -> bool:
+    """Whether a KSP has a method, PETSc's or ours."""
+    return ksp.getType() == method or (ksp.getType() == "python" and ksp.getPythonType() == OURS.get(method))
+
+
+def _on_device(problem, method: str) -> bool:
+    """Whether a default method is ours: on GPUs, with preconditioners that run there, if vectors fit. Collective."""
+    calls, given = problem.callbacks, given_text(problem.prefix, "pc_type", "mg")
+    runs_there = given in PCS and (calls.assembled is None or calls.levels is not None)
+    if not (problem.device.has_solvers and runs_there) or is_given(problem.prefix, "ksp_type"):
+        return False
+    wanted = VECTORS[method] * problem.discretization.dofmap.num_owned * problem.arrays.real.itemsize
+    return problem.comm.allreduce(int(wanted > MEMORY * problem.device.memory_bytes)) == 0

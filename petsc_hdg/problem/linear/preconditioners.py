@@ -1,0 +1,192 @@
+"""Which preconditioner a problem takes where the user names none."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, nullcontext
+
+from petsc4py import PETSc
+
+from ...discretizations import PolytopicDG
+from ...operators.advice import INDEFINITE
+from ...operators.spectrum import TOLERANCE, asymmetry
+from ...options import defaults_in_database, is_given
+from ..transient import cells_in_time
+from . import agglomerate_levels, coarse_solvers, direct_solvers, methods, resets, saddle_splits, solvers, two_level
+
+# Smoothers that see a facet's unknowns together; nonsymmetric systems are smoothed along the flow by incomplete LU.
+SYMMETRIC = {"mg_levels_pc_type": "pbjacobi"}
+NONSYMMETRIC = {
+    "pc_gamg_agg_nsmooths": "0",
+    "mg_levels_ksp_type": "richardson",
+    "mg_levels_pc_type": "bjacobi",
+    "mg_levels_sub_pc_type": "ilu",
+}
+MOST_ITERATIONS = 10_000  # of a KSP to which nobody gave another number
+
+
+def set_defaults(problem, ksp: PETSc.KSP, attached: bool = False) -> None:
+    """Preconditioner, and Krylov method where the scheme has one of its own, before the user's options. Collective.
+
+    Agglomerates for polytopic ones (see agglomerate_levels), two levels where `conforming` was chosen (see
+    two_level); LU for a small saddle point (see direct), blocks for a large one (see saddle_splits), but not in solvers
+    of the user's own (`attached`); GAMG on the assembled matrix, a direct solver if it is tiny, incomplete LU if it is
+    of polytopes; without one Jacobi, or block Jacobi over the facets of a trace. Trace systems and discontinuous
+    schemes of linear physics whose matrix is symmetric are solved by CG, others by GMRES.
+    """
+    ksp = cells_in_time.trace_solver(problem, ksp)
+    calls, pc = problem.callbacks, ksp.getPC()
+    reason = problem.direct or direct_solvers.reason_of_text(problem)
+    if reason:
+        direct_solvers.take(problem, ksp, reason)
+        return
+    names = [] if attached else saddle_splits.constraints_of(problem)
+    if names:
+        saddle_splits.take(problem, ksp, names)
+        return
+    levels = _levels(problem)
+    if levels is not None:
+        levels.create(problem, ksp, is_symmetric(problem))
+    elif calls.assembled is not None and isinstance(problem.discretization, PolytopicDG):
+        pc.setType("bjacobi")  # incomplete LU of each rank's part
+    elif calls.assembled is not None:
+        direct_solvers.set_type_or(problem, pc, calls.assembled.mat, "gamg")
+    else:
+        _set_jacobi(problem, pc)
+    if problem.follows_symmetry:
+        problem.default_krylov = _krylov(problem, is_symmetric(problem))
+        methods.take(problem, ksp, problem.default_krylov)
+    problem.default_pc = pc.getType()
+    calls.forget()
+
+
+def _levels(problem):
+    """The module of the levels that the problem has, or None."""
+    calls = problem.callbacks
+    return agglomerate_levels if calls.levels is not None else two_level if calls.conforming is not None else None
+
+
+def _krylov(problem, symmetric: bool) -> str:
+    if problem.direct:
+        return "fgmres"
+    levels = _levels(problem)
+    if levels is not None:
+        return levels.krylov(problem, symmetric)
+    return "cg" if symmetric else "gmres"
+
+
+def set_from_options(problem, solver) -> None:
+    """Apply PETSc's options to a SNES, TS or KSP of the problem. Collective. Raises OptionError."""
+    solvers.set_from_options(solver)
+    snes = solver.getSNES() if isinstance(solver, PETSc.TS) else solver
+    ksp = snes.getKSP() if isinstance(snes, PETSc.SNES) else snes
+    smooth_by_pmat(problem, cells_in_time.trace_solver(problem, ksp).getPC())
+
+
+def smooth_by_pmat(problem, pc: PETSc.PC) -> None:
+    """Have multigrid smooth its finest level by the assembled matrix where there is one, not by products that are
+    computed anew, unless the user gives -pc_use_amat."""
+    if problem.callbacks.assembled is not None and not is_given(problem.prefix, "pc_use_amat"):
+        pc.setUseAmat(False)
+
+
+@contextmanager
+def smoothing(problem, snes: PETSc.SNES):
+    """Context manager: options of GAMG while it is set up in a solve. Collective.
+
+    Those of systems that follow symmetry stand in PETSc's database under the solver's prefix, unless the user gives
+    -pc_type or the option itself. Where constants have made the system (un)symmetric since the solver was created, the
+    Krylov method follows. Where matrices read those that changed, preconditioners forget what they keep of former ones.
+    """
+    resets.follow_data(problem, snes)
+    with coarse_solvers.products(problem), _splits_by_pmat(problem, snes), _smoothing(problem, snes):
+        yield
+
+
+def _splits_by_pmat(problem, snes: PETSc.SNES):
+    """Context manager: have multigrid in a split smooth its finest level by the matrix that it coarsens. Products with
+    a Schur complement solve for the other split, and bounds of smoothers are not those of its approximation."""
+    names = [field.name for field in problem.physics.fields] if snes.getKSP().getPC().getType() == "fieldsplit" else []
+    wanted = {f"fieldsplit_{name}_pc_use_amat": "0" for name in names}
+    return defaults_in_database(snes.getOptionsPrefix() or "", wanted, unless="pc_use_amat")
+
+
+def _smoothing(problem, snes: PETSc.SNES):
+    if problem.direct:
+        return direct_solvers.setting_up(problem)
+    if problem.saddle:
+        return saddle_splits.setting_up(problem)
+    if not problem.follows_symmetry:
+        return nullcontext()
+    symmetric = is_symmetric(problem)
+    _follow(problem, cells_in_time.trace_solver(problem, snes.getKSP()), symmetric)
+    levels = _levels(problem)
+    if levels is not None:
+        return levels.setting_up(problem, symmetric)
+    if problem.is_condensed:  # indefinite ones are smoothed as they were before CG found that out
+        symmetric = symmetric or (problem.physics.is_linear and problem.derivative == "symmetric")
+        return defaults_in_database(problem.prefix, SYMMETRIC if symmetric else NONSYMMETRIC, unless="pc_type")
+    return nullcontext()
+
+
+def _follow(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
+    wanted, before = _krylov(problem, symmetric), problem.default_krylov
+    if before == wanted:
+        return
+    problem.default_krylov = wanted
+    problem.callbacks.forget()  # other smoothers are set up when the matrix comes anew
+    levels = _levels(problem)
+    if levels is not None:
+        levels.change(problem, ksp, symmetric)
+    elif methods.has_taken(ksp, before):
+        methods.change(problem, ksp, wanted)
+
+
+def _set_jacobi(problem, pc: PETSc.PC) -> None:
+    if problem.is_condensed and problem.discretization.has_jumps:
+        pc.setType("python")
+        pc.setPythonType("petsc_hdg.FacetBlockJacobi")
+    else:
+        pc.setType("jacobi")
+
+
+def is_symmetric(problem) -> bool:
+    """Whether the matrix is symmetric, in schemes that follow that, and CG has not met directions in which it is
+    indefinite: of a linear physics by its values, of a nonlinear one with two levels on a trace by its derivative, of
+    others it is not asked. Collective.
+
+    It is asked at each solve, and found anew when constants or auxiliary fields that matrices read have changed.
+    """
+    linear = problem.physics.is_linear
+    if not problem.follows_symmetry or not (linear or (problem.pmat == "conforming" and problem.is_condensed)):
+        return False
+    calls = problem.callbacks  # auxiliary fields are set, kernels checked
+    if problem.symmetric is None:
+        problem.symmetric = _found_symmetric(problem, calls) if linear else problem.derivative == "symmetric"
+    return problem.symmetric
+
+
+def met_indefinite(problem, snes: PETSc.SNES) -> bool:
+    """Whether conjugate gradients, unless the user chose them, gave up a symmetric matrix as indefinite or stalled, and
+    left the state as it was. The next solve takes the method and the smoothers of nonsymmetric matrices. Collective."""
+    ksp, chosen = cells_in_time.trace_solver(problem, snes.getKSP()), is_given(problem.prefix, "ksp_type")
+    gave_up = ksp.getConvergedReason() in INDEFINITE or _stalled(ksp)
+    met = problem.symmetric and not chosen and methods.has_taken(ksp, "cg") and gave_up
+    if met:
+        problem.symmetric, problem.indefinite = False, ksp.getConvergedReason() in INDEFINITE
+    return bool(met)
+
+
+def _stalled(ksp: PETSc.KSP) -> bool:
+    """Whether a KSP came to the last iteration that PETSc gives it by default."""
+    stopped = ksp.getConvergedReason() == PETSc.KSP.ConvergedReason.DIVERGED_MAX_IT
+    return stopped and ksp.getTolerances()[3] >= MOST_ITERATIONS
+
+
+def _found_symmetric(problem, calls) -> bool:
+    with problem.access.read(problem.create_vec()) as zero:
+        problem.operator.linearize(zero)
+    if problem.is_condensed:
+        return problem.operator.is_symmetric()
+    if calls.assembled is not None and calls.jacobian == calls.assembled.mat:
+        calls.assembled.update_ahead()
+    return asymmetry(calls.jacobian) < TOLERANCE[problem.options.precision]

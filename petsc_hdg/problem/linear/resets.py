@@ -1,0 +1,52 @@
+"""What preconditioners keep of former matrices, such as coarse spaces of multigrid, and when they are to forget it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+from petsc4py import PETSc
+
+from ...krylov import AMG
+
+COEFFICIENTS = "petsc_hdg_coefficients"  # attribute of a SNES: the data that its matrices read in its last solve
+
+
+@contextmanager
+def watched(problem):
+    """Context manager around changes of data: what tells of matrices is asked anew where these read them."""
+    before = problem.operator.coefficients
+    yield
+    if problem.operator.coefficients != before:
+        problem.symmetric = problem.samples = None
+
+
+def begin_anew(ksp: PETSc.KSP) -> None:
+    """Forget what preconditioners keep of former matrices, such as the coarse spaces of multigrid, as a restart does.
+    Collective."""
+    pc = ksp.getPC()
+    kind = pc.getType()
+    context = pc.getPythonContext() if kind == PETSc.PC.Type.PYTHON else None
+    if kind in (PETSc.PC.Type.GAMG, PETSc.PC.Type.ML, PETSc.PC.Type.HYPRE) or isinstance(context, AMG):
+        operators = ksp.getOperators()
+        pc.reset()
+        ksp.setOperators(*operators)
+        if kind in (PETSc.PC.Type.GAMG, PETSc.PC.Type.ML):
+            pc.setMGLevels(1)  # new smoothers: old ones keep their estimates of eigenvalues
+    elif kind == PETSc.PC.Type.MG:
+        for level in range(pc.getMGLevels()):
+            begin_anew(pc.getMGSmoother(level))
+    elif hasattr(context, "ksp"):  # such as CellElimination
+        begin_anew(context.ksp)
+
+
+def follow_data(problem, snes: PETSc.SNES) -> None:
+    """Begin anew where constants or auxiliary fields that matrices read are others than in the solver's last solve;
+    other loads leave the preconditioner as it is. Collective.
+
+    Coarse spaces that suit the data before may not suit these: GAMG kept them and conjugate directions broke down, or
+    the preconditioned residual became small and the residual did not.
+    """
+    before, now = snes.getAttr(COEFFICIENTS), problem.operator.coefficients
+    if before is not None and before != now:
+        begin_anew(snes.getKSP())
+    snes.setAttr(COEFFICIENTS, now)

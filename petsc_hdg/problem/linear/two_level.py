@@ -1,0 +1,163 @@
+"""The default preconditioner of matrix-free discontinuous schemes, and one of others: PETSc's PCMG on two levels.
+
+Fine level: the matrix-free Jacobian, smoothed by its diagonal, its cell blocks or a trace's facet blocks. Coarse level:
+the conforming first-order subspace, solved by one cycle of GAMG. Matrices that are symmetric but for coefficients of
+diffusion that follow the state are smoothed as symmetric ones. All are defaults: -ksp_*, -pc_*, -mg_levels_* and
+-mg_coarse_* win.
+"""
+
+from __future__ import annotations
+
+from petsc4py import PETSc
+
+from ...discretizations import HybridizedDG, InteriorPenalty
+from ...krylov.level_bounds import LevelBounds
+from ...operators import ConformingSubspace
+from ...operators.cell_blocks import CellBlocks
+from ...options import any_given, defaults_in_database, is_given
+from ...petsc.c_library import set_passive_dm
+from ..null_space.null_space import set_near_nullspace
+from . import direct_solvers, methods
+from .coarse_solvers import CoarseSolvers, on_device
+
+STEPS, WAVE_STEPS = 3, 5  # of a smoother, and of one of an indefinite matrix
+RESTART = 200  # iterations of FGMRES that are kept for an indefinite matrix
+# Aggregates of neighbours only, and no weak couplings in them: one cycle is then nearly an exact solve.
+COARSE = {
+    "pc_gamg_coarse_eq_limit": str(direct_solvers.FEW),
+    "pc_gamg_aggressive_coarsening": "0",
+    "pc_gamg_threshold": "0.02",
+    "pc_gamg_reuse_interpolation": "0",  # coefficients may have changed by orders of magnitude since the last solve
+    "pc_gamg_esteig_ksp_max_it": "30",  # jumping coefficients: fewer steps underestimate the largest eigenvalue
+}
+# Smoothing of a nonsymmetric coarse matrix, along the flow. Aggregates of fewer nodes than modes have rows of zeros.
+NONSYMMETRIC = {
+    "mg_levels_ksp_type": "richardson",
+    "mg_levels_pc_type": "bjacobi",
+    "mg_levels_sub_pc_type": "ilu",
+    "mg_levels_sub_pc_factor_shift_type": "nonzero",
+}
+MEMORY = 0.25  # part of the device's memory that cell blocks may take
+
+
+def conforming_subspace(problem) -> ConformingSubspace | None:
+    """The coarse level, None if the problem has another preconditioner, or if that level has no unknowns or not fewer
+    than the scheme. Collective."""
+    if problem.pmat != "conforming":
+        return None
+    conforming = ConformingSubspace(problem.operator, problem.access, problem.dm.comm, problem.vec_type)
+    if not 0 < conforming.mat.getSize()[0] < problem.num_unknowns:
+        return None
+    set_near_nullspace(conforming.discretization, conforming.mat)
+    return conforming
+
+
+def is_diffusive(problem, symmetric: bool) -> bool:
+    """Whether smoothers of symmetric matrices suit the matrix: not where CG has found it indefinite. Nonlinear physics
+    of a symmetric derivative is not asked for its matrix' symmetry but on traces; penalties that follow the state may
+    spoil that."""
+    asked = problem.physics.is_linear or isinstance(problem.discretization, HybridizedDG | InteriorPenalty)
+    return symmetric or problem.derivative == "diffusive" or (problem.derivative == "symmetric" and not asked)
+
+
+def takes_factors(problem, symmetric: bool) -> bool:
+    """Whether LU solves the coarse level: of a large indefinite matrix, as of Helmholtz' equation, whose waves
+    aggregates do not follow, up to a size."""
+    calls = problem.callbacks
+    is_large = problem.num_unknowns > direct_solvers.MOST
+    levels = is_large and problem.indefinite and not symmetric and calls.conforming is not None
+    return bool(levels and calls.conforming.mat.getSize()[0] <= direct_solvers.MOST_OF_SADDLES)
+
+
+def krylov(problem, symmetric: bool) -> str:
+    """The Krylov method: the smoother of nonsymmetric matrices is GMRES, so that the one outside must be flexible."""
+    return "cg" if symmetric else "gmres" if is_diffusive(problem, symmetric) and problem.is_condensed else "fgmres"
+
+
+def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
+    """Give a KSP, before the user's options, the Krylov method and both levels. Collective."""
+    conforming, pc = problem.callbacks.conforming, ksp.getPC()
+    methods.take(problem, ksp, krylov(problem, symmetric))
+    _set_restart(problem, ksp, symmetric)
+    pc.setType("mg")
+    pc.setMGLevels(2)
+    pc.setMGInterpolation(1, conforming.interpolation)
+    coarse = pc.getMGCoarseSolve()
+    set_passive_dm(coarse, conforming.discretization.dm)  # which SNES restricts states to
+    coarse.setOperators(conforming.mat)
+    coarse.setType("preonly")
+    _set_coarse_solver(problem, coarse.getPC(), conforming.mat, symmetric)
+    with defaults_in_database(coarse.getOptionsPrefix() or "", COARSE, unless="pc_type"):
+        coarse.setFromOptions()
+    set_smoother(problem, pc.getMGSmoother(1), symmetric)
+    if conforming.bounds is None:
+        conforming.bounds = LevelBounds({1: problem.callbacks.preconditioning}, problem.arrays)
+    conforming.bounds.add(ksp)
+    if conforming.solvers is None:
+        conforming.solvers = CoarseSolvers(problem, setting_up)
+    conforming.solvers.add(coarse)
+
+
+def _set_restart(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
+    if takes_factors(problem, symmetric) and not is_given(problem.prefix, "ksp_gmres_restart"):
+        ksp.setGMRESRestart(RESTART)
+
+
+def _set_coarse_solver(problem, pc: PETSc.PC, mat: PETSc.Mat, symmetric: bool) -> None:
+    """A direct solver of small matrices and of indefinite ones; else multigrid, on the device where its smoothers suit
+    the matrix and no option of GAMG is given."""
+    if takes_factors(problem, symmetric):
+        direct_solvers.set_factors(pc, problem.options.deterministic)
+        return
+    tuned = any_given(pc.getOptionsPrefix() or "", "pc_gamg_")
+    there = on_device(problem, mat) and is_diffusive(problem, symmetric) and not tuned
+    direct_solvers.set_type_or(problem, pc, mat, "python" if there else "gamg")
+    if pc.getType() == "python":
+        pc.setPythonType("petsc_hdg.AMG")
+
+
+def set_smoother(problem, smoother: PETSc.KSP, symmetric: bool) -> None:
+    """Smoother of the fine level before the user's options."""
+    diffusive = is_diffusive(problem, symmetric)
+    if problem.callbacks.conforming is not None:
+        problem.callbacks.conforming.is_symmetric = diffusive
+    smoother.setTolerances(max_it=WAVE_STEPS if takes_factors(problem, symmetric) else STEPS)
+    smoother.setType("chebyshev" if diffusive else "gmres")
+    blocks = _blocks(problem, symmetric)
+    smoother.getPC().setType("python" if blocks else "jacobi")
+    if blocks:
+        smoother.getPC().setPythonType(f"petsc_hdg.{blocks}")
+
+
+def _blocks(problem, symmetric: bool) -> str:
+    """The block Jacobi that smooths, "" for the diagonal."""
+    if isinstance(problem.discretization, HybridizedDG):
+        return "FacetBlockJacobi"
+    is_dg = isinstance(problem.discretization, InteriorPenalty)
+    return "CellBlockJacobi" if is_dg and not symmetric and _blocks_fit(problem) else ""
+
+
+def setting_up(problem, symmetric: bool):
+    """Context manager: what GAMG reads from PETSc's database while it is set up."""
+    options = COARSE if is_diffusive(problem, symmetric) else COARSE | NONSYMMETRIC
+    return defaults_in_database(f"{problem.prefix}mg_coarse_", options, unless="pc_type")
+
+
+def _blocks_fit(problem) -> bool:
+    """Whether all ranks have room for the inverted cell blocks."""
+    wanted = CellBlocks.bytes_of(problem.discretization, problem.arrays.real.itemsize)
+    return problem.comm.allreduce(int(wanted > MEMORY * problem.device.memory_bytes)) == 0
+
+
+def change(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
+    """Follow constants that have made the matrix (un)symmetric, unless the user chose otherwise. Collective."""
+    pc = ksp.getPC()
+    methods.change(problem, ksp, krylov(problem, symmetric))
+    _set_restart(problem, ksp, symmetric)
+    if pc.getType() == "mg":
+        set_smoother(problem, pc.getMGSmoother(1), symmetric)
+        pc.getMGSmoother(1).setFromOptions()
+        coarse = pc.getMGCoarseSolve()
+        _set_coarse_solver(problem, coarse.getPC(), problem.callbacks.conforming.mat, symmetric)
+        with defaults_in_database(coarse.getOptionsPrefix() or "", COARSE, unless="pc_type"):
+            coarse.setFromOptions()

@@ -1,0 +1,1 @@
+"""Newton's method: first guesses, monitors, Newton on trace and interior together."""

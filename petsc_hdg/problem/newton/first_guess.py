@@ -1,0 +1,288 @@
+"""Where Newton's method begins if the user does not say, and what is tried where it comes to no solution."""
+
+from __future__ import annotations
+
+import numpy as np
+from petsc4py import PETSc
+
+from ...discretizations import PolytopicDG
+from ...discretizations.poly.projection import project
+from ...errors import DeviceError, LeftSolverError, SolveError
+from ...operators import ConformingSubspace
+from ...options import is_given
+from ..checks import diagnosis
+from ..linear import direct_solvers, methods, solvers
+from ..linear.coarse_solvers import on_device
+from ..null_space.null_space import set_near_nullspace
+from . import monitors
+
+SCHEMES = ("cg_gpu", "sipg_gpu", "poly_gpu")  # whose state is all that Newton's method has
+SAMPLES = 64  # vertices of a boundary at which its data are looked at
+LEAST_PART = 1e-3  # of the residual of a start over that at zero: a start that is worse is none
+BY_RESIDUAL = (PETSc.SNES.ConvergedReason.CONVERGED_FNORM_ABS, PETSc.SNES.ConvergedReason.CONVERGED_FNORM_RELATIVE)
+FEW = 2_000  # unknowns of a continuous function up to which LU takes no longer than multigrid
+STEPS = 50  # that PETSc gives Newton's method
+INCOMPLETE = "the solution of the incomplete method"
+LINEAR = "the linear extension of the data"
+MOVED = "the guess, moved with the data"
+
+
+def solve(problem, u: PETSc.Vec, is_open: bool) -> None:
+    """Solve from u, or, if the start `is_open`, u is zero and there are essential data, from their linear extension.
+
+    Where that fails interior penalty begins at the solution of its incomplete method; then a trust region has the first
+    start, and then line search has u itself. Collective.
+
+    `problem.tried` keeps what was tried, for people.
+    """
+    problem.tried = []
+    if problem.options.backend not in SCHEMES or problem.physics.is_linear:
+        monitors.solve(problem, u)
+        return
+    zero, start, part = u.copy(), "the guess" if u.norm() > 0 or not is_open else "zero", 1.0
+    if start == "zero" and _has_data(problem) and take(_extension(problem), u):
+        start, part = LINEAR, _part_of_residual(problem, zero, u)
+        if part < LEAST_PART:
+            start, part = "zero", 1.0
+            zero.copy(u)
+    if start == "the guess" and _moves(problem, zero, u):
+        start = MOVED
+    problem.watch.has_another = _may_go_on(problem)
+    begin, failure = u.copy(), _attempt(problem, u, f"Newton's method from {start}", part)
+    if failure is not None and start == "the guess" and take(moved_with_data(problem, zero), u):
+        u.copy(begin)
+        start, failure = MOVED, _attempt(problem, u, f"Newton's method from {MOVED}")
+    if failure is not None and _may_go_on(problem) and take(_by_incomplete_method(problem, begin), u):
+        failure = _attempt(problem, u, f"Newton's method from {INCOMPLETE}", part)
+    if failure is not None and _may_go_on(problem):
+        begin.copy(u)
+        problem.watch.has_another = start == LINEAR
+        failure = _by_trust_region(problem, u, start, part)
+        problem.watch.has_another = False
+        if failure is not None and start == LINEAR:
+            zero.copy(u)
+            failure = _attempt(problem, u, "Newton's method from zero")
+    for vector in (zero, begin):
+        vector.destroy()
+    if isinstance(failure, SolveError):
+        raise SolveError(f"{failure}{solvers.told(problem.tried)}")
+
+
+def _attempt(problem, u: PETSc.Vec, name: str, part: float = 1.0) -> SolveError | bool | None:
+    """Solve from u to a part of the relative tolerance; None if that leads to a solution, else the error, or False
+    where SNES tells. Collective."""
+    problem.tried.append(name)
+    problem.operator.restart()
+    snes = problem.snes
+    rtol, atol, stol, most = snes.getTolerances()
+    snes.setTolerances(rtol=part * rtol)
+    try:
+        monitors.solve(problem, u)
+    except LeftSolverError:
+        raise
+    except SolveError as error:
+        return error
+    finally:
+        snes.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
+    reason = snes.getConvergedReason()  # a trust region that has shrunk is none
+    return None if (reason > 0 and snes.getType() != "newtontr") or reason in BY_RESIDUAL else False
+
+
+def _part_of_residual(problem, zero: PETSc.Vec, u: PETSc.Vec) -> float:
+    """Return |F(zero)| / |F(u)|, at most 1, so that a worse start has no easier tolerance; 0 if F(u) is not finite.
+    Collective."""
+    norms, f = [], u.duplicate()
+    for state in (zero, u):
+        problem.operator.restart()
+        problem.callbacks.residual(None, state, f)
+        norms.append(f.norm())
+    f.destroy()
+    if not (np.isfinite(norms[1]) and norms[1] > 0):
+        return 0.0
+    return min(1.0, norms[0] / norms[1]) if np.isfinite(norms[0]) else 1.0
+
+
+def _may_go_on(problem) -> bool:
+    """Whether something else is worth trying: SNES is the default, and did not come to its user's last step, nor to
+    what is no number, and writes no checkpoints."""
+    snes, given = problem.snes, any(is_given(problem.prefix, name) for name in ("snes_type", "snes_max_it"))
+    default = snes.getType() == "newtonls" and not given and problem.checkpoints.monitor is None
+    return default and snes.getTolerances()[3] >= STEPS and not diagnosis.met_no_number(snes)
+
+
+def _by_incomplete_method(problem, begin: PETSc.Vec) -> PETSc.Vec | None:
+    """Return the solution from `begin` by -sipg_theta 0, or None. It has no adjoint term, by which the energy may be
+    unbounded where a jump meets a large flux. None too if the scheme is that method or another one. Collective."""
+    if problem.options.backend == "cg_gpu" or problem.options.sipg_theta == 0:
+        return None
+    problem.tried.append(INCOMPLETE)
+    try:
+        other = problem.with_options(sipg_theta=0, view=False, kernel_view="")
+    except DeviceError:  # two problems are too large
+        return None
+    other.told = problem.told
+    try:
+        return other.solve(begin)
+    except LeftSolverError:
+        raise
+    except SolveError:
+        return None
+    finally:
+        problem.newton_iterations += other.newton_iterations
+        problem.linear_iterations += other.linear_iterations
+
+
+def _by_trust_region(problem, u: PETSc.Vec, start: str, part: float) -> SolveError | bool | None:
+    """What `_attempt` says of a trust region, by a SNES of its own: its KSP never forgets that. Collective."""
+    line_search, other = problem.snes, problem.create_snes()
+    (rtol, atol, stol, most), ksp = line_search.getTolerances(), line_search.getKSP()
+    other.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
+    other.getKSP().setTolerances(*ksp.getTolerances())
+    other.setType("newtontr")
+    other.setMonitor(lambda _, step, norm: line_search.monitor(step, norm))
+    problem.watch.attach(other)
+    problem.snes = other
+    try:
+        failure = _attempt(problem, u, f"a trust region from {start}", part)
+    finally:
+        problem.snes = line_search
+    if failure is None:
+        line_search.setConvergedReason(other.getConvergedReason())
+    other.destroy()
+    return failure
+
+
+def _has_data(problem) -> bool:
+    """Whether essential conditions say something that is not zero. Collective."""
+    mesh, physics = problem.mesh, problem.physics
+    interpreter, constants = physics.interpreter(mesh.dim), problem.operator.constants
+    largest = 0.0
+    for number, condition in enumerate(physics.dirichlet):
+        vertices = np.unique(mesh.topology.entity_vertices[mesh.dim - 1][mesh.facet_mask(condition.label)])
+        some = vertices[:: max(1, len(vertices) // SAMPLES)]
+        with np.errstate(all="ignore"):
+            for x in mesh.geometry.nodes[some]:
+                largest = max(largest, np.abs(interpreter.pw_dirichlet(number, 0.0, x, constants)).max())
+    return problem.comm.allreduce(int(largest > 0)) > 0
+
+
+def moved_with_data(problem, guess: PETSc.Vec) -> PETSc.Vec | None:
+    """Return a guess plus the linear extension of the change of the essential data since the last solution, or of the
+    data if the guess is zero. None if the data have not changed, or the extension is not found. Without it cells at a
+    boundary that moves far are turned inside out. Collective."""
+    before, is_zero = problem.solved_constants, guess.norm() == 0
+    if problem.checkpoints.monitor is not None or not (is_zero or before is not None):
+        return None  # a restart does not know the constants before
+    if is_zero and not _has_data(problem):
+        return None
+    moved = _extension(problem)
+    if moved is not None and not is_zero:
+        old = _extension(problem, before)
+        moved = None if old is None else moved - old
+    if moved is None or moved.norm() == 0:
+        return None
+    moved.axpy(1.0, guess)
+    return moved
+
+
+def _moves(problem, guess: PETSc.Vec, u: PETSc.Vec) -> bool:
+    """Put the moved guess into u and return True, if constants have changed since the last solution and the move does
+    not increase the residual. Collective."""
+    before = problem.solved_constants
+    if before is None or np.array_equal(before, problem.operator.constants):
+        return False
+    moved = moved_with_data(problem, guess)
+    return moved is not None and _part_of_residual(problem, guess, moved) == 1.0 and take(moved, u)
+
+
+def take(found: PETSc.Vec | None, u: PETSc.Vec) -> bool:
+    """Copy a vector into u; return False if it is None."""
+    if found is not None:
+        found.copy(u)
+    return found is not None
+
+
+def _extension(problem, constants=None) -> PETSc.Vec | None:
+    """Return the continuous function of first degree that extends the data of these constants, or of the problem's.
+
+    It solves the problem linearized where u, its gradient and all data are zero. None if that fails, or a field has no
+    first degree where others have it. Collective."""
+    if any(field.degree_offset < 0 for field in problem.physics.fields):
+        return None
+    calls, u = problem.callbacks, problem.create_vec()
+    subspace = calls.conforming or ConformingSubspace(problem.operator, problem.access, u.comm, problem.vec_type)
+    step = subspace.mat.createVecLeft()
+    step.set(0.0)
+    if not subspace.mat.getSize()[0]:
+        return None
+    try:
+        with solvers.agreed(problem.comm):
+            found = _solve_linear(problem, subspace, step, constants)
+    except SolveError:  # of a physics that is not meant for zero
+        found = False
+    if found:
+        with problem.access.read(step) as x:
+            u.setArray(_in_scheme(problem.discretization, subspace.operator.cell_fields(x, 0.0)))
+    subspace.operator.set_constants(problem.operator.constants)
+    calls.forget()
+    return u if found else None
+
+
+def _solve_linear(problem, subspace, step: PETSc.Vec, constants) -> bool:
+    """`step` = what the free vertices have; whether that is found. Collective."""
+    operator, (load, image) = subspace.operator, (step.duplicate(), step.duplicate())
+    subspace.update_data()
+    if constants is not None:
+        operator.set_constants(constants)
+    with operator.without_data():
+        subspace.update_at(step)
+    with problem.access.write(load) as out:
+        operator.data_action(out)
+    load.scale(-1.0)
+    subspace.mat.mult(load, image)
+    if not np.isfinite([load.norm(), image.norm()]).all() or image.norm() == 0:
+        return False
+    return any(_is_solved(problem, subspace, by, load, step) for by in _preconditioners(problem, subspace.mat))
+
+
+def _preconditioners(problem, mat: PETSc.Mat) -> list[str]:
+    """Types of PC that are worth trying, one after the other. Collective."""
+    rows = mat.getSize()[0]
+    on_host = ["lu" if rows <= direct_solvers.MOST else "gamg"]
+    suits = rows > FEW and problem.derivative != "other"
+    return ["python", *on_host] if suits and on_device(problem, mat) else on_host
+
+
+def _is_solved(problem, subspace, by: str, load: PETSc.Vec, step: PETSc.Vec) -> bool:
+    """Whether `step` has become the solution for `load` by a type of PC. Collective."""
+    ksp = PETSc.KSP().create(step.comm)
+    ksp.setOperators(subspace.mat)
+    ksp.setType("fgmres")
+    ksp.setTolerances(rtol=methods.IN_NEWTON, max_it=direct_solvers.PATIENCE)
+    pc = ksp.getPC()
+    if by == "lu":
+        direct_solvers.set_factors(pc, problem.options.deterministic)
+    else:
+        if not subspace.mat.getNearNullSpace().handle:
+            set_near_nullspace(subspace.discretization, subspace.mat)
+        pc.setType(by)
+    if by == "python":
+        pc.setPythonType("petsc_hdg.AMG")
+    ksp.solve(load, step)
+    found = ksp.getConvergedReason() >= 0 and bool(np.isfinite(step.norm()))
+    ksp.destroy()
+    return found
+
+
+def _in_scheme(discretization, fields) -> np.ndarray:
+    """This rank's unknowns [owned] of fields in cells: values at the nodes of a discretization, or its projection."""
+    if isinstance(discretization, PolytopicDG):
+        return project(discretization, np.concatenate([f.at(discretization.quadrature.points) for f in fields], axis=2))
+    dofmap = discretization.dofmap
+    compact, found = dofmap.compact[dofmap.cell_dofs], np.zeros(dofmap.num_owned)
+    parts = [fields] if len(discretization.spaces) == 1 else [[field] for field in fields]  # a trace has all fields
+    for space, part in zip(discretization.spaces, parts, strict=True):
+        numbers = compact[:, space.first_dof : space.first_dof + space.num_dofs]
+        values = np.concatenate([field.at(space.element.nodes) for field in part], axis=2).reshape(numbers.shape)
+        found[numbers[numbers < dofmap.num_owned]] = values[numbers < dofmap.num_owned]
+    return found

@@ -1,0 +1,1 @@
+"""Results of a problem: norms, values, derived fields, files, pictures."""

@@ -1,0 +1,67 @@
+"""Series of files with a state each: by PETSc's TS, by slabs in space and time, in steps of a load, by hand."""
+
+from __future__ import annotations
+
+import weakref
+from pathlib import Path
+
+from ...errors import OptionError, collectively
+from ...output import Collection
+from ...value_checks import number
+from ..input_data import require_vec
+from . import results
+from .writers import claim
+
+SUFFIX = ".pvd"
+
+
+def is_series(path) -> bool:
+    """Whether a file is a series by its name."""
+    return isinstance(path, str | Path) and str(path).lower().endswith(SUFFIX)
+
+
+def add(problem, path, u, t: float = 0.0, time: float | None = None, fields=None) -> None:
+    """Add the state u at time t to a series, under another time if one is given. Collective. Raises OptionError.
+
+    A series goes on where this problem has begun it, or has taken the state of a checkpoint; else it begins anew.
+    """
+    with collectively(problem.comm):
+        time = number("The time t", t if time is None else time)
+    require_vec(problem, u)
+    known = problem.collections
+    if str(path) not in known:
+        known[str(path)] = Collection(path, problem.comm, goes_on=problem.checkpoints.restarted)
+    known[str(path)].add(time, lambda file: results.write_vtu(problem, file, u, t, fields))
+
+
+def _is_due(problem, step: int) -> bool:
+    """Whether `-fe_output` wants the state after so many steps."""
+    return step % problem.options.output_interval == 0
+
+
+def after_step(problem, u, t: float, step: int, ends: bool, time: float | None = None) -> None:
+    """Write the state after a step of a run if `-fe_output` wants it, or the run ends. Collective."""
+    if problem.options.output and (ends or _is_due(problem, step)):
+        claim(problem, problem.options.output, "series", "fe_output", OptionError)
+        add(problem, problem.options.output, u, t, time)
+
+
+def watch(problem, ts) -> None:
+    """Let a TS write a series, if `-fe_output` asks for it."""
+    if problem.options.output:
+        ts.setMonitor(_TimeMonitor(problem))
+
+
+class _TimeMonitor:
+    """A monitor of TS: writes the first state, that after each interval, and the last one."""
+
+    def __init__(self, problem):
+        self._problem = weakref.ref(problem)  # which may itself keep the TS
+        self._at: int | None = None
+
+    def __call__(self, ts, step: int, t: float, u) -> None:
+        problem = self._problem()
+        if problem is None or step == self._at:  # a TS that goes on tells the present state again
+            return
+        self._at = step
+        after_step(problem, u, t, step, ends=ts.getConvergedReason() > 0)

@@ -1,0 +1,190 @@
+"""What comes out of a problem: values in cells, files, pictures, the report."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from ... import output, stages
+from ...device import ranks
+from ...discretizations import PolytopicDG
+from ...discretizations.dofmap import element_nodes
+from ...errors import OptionError, collectively
+from ...mesh.labels import EXTERIOR
+from ...reference import on_facets
+from ...value_checks import plural, shown
+from .. import load_balance, matrices
+from ..linear import direct_solvers, saddle_splits
+from ..memory_traffic import memory_line
+from .derived_fields import State
+
+OUTLINE_WIDTH = 0.6  # of polytopes in pictures, in points
+
+
+def write_vtu(problem, path, u, t: float = 0.0, fields=None) -> None:
+    """Write all fields of u and derived ones at the nodes of the highest degree, with the auxiliary fields that are
+    constant in the cell as cell data. Collective."""
+    state = State(problem, u, t)
+    with collectively(problem.comm):
+        found = state.all(problem.outputs if fields is None else fields)
+        values = {f.name: f.sample(state.element.nodes) for f in found}
+    degree, points = state.element.degree, state.coordinates
+    output.write_vtu(path, problem.comm, problem.mesh.cell, degree, points, values, cell_data(problem))
+
+
+def write_trace(problem, path, u, t: float = 0.0) -> None:
+    """Write the trace on the skeleton, each facet once. Collective. Raises OptionError where the scheme has none."""
+    with problem.reading(u, t) as owned:
+        cells, local, fields = problem.operator.trace_fields(owned, t)
+    mesh, element = problem.mesh, fields[0].element
+    points = np.empty((len(cells), element.num_basis, mesh.dim))
+    for facet, places in enumerate(on_facets(mesh.cell, element.nodes)):
+        points[local == facet] = element_nodes(mesh, places, cells[local == facet])
+    values = {f.name: f.values for f in fields}
+    rank = {"rank": np.full(len(cells), problem.comm.rank, dtype=float)}
+    output.write_vtu(path, problem.comm, element.cell, element.degree, points, values, rank, facets=True)
+
+
+def cell_data(problem) -> dict[str, np.ndarray]:
+    """What is written of cells [cell, …]: auxiliary fields that are constant there, the rank, polytopes. Collective."""
+    auxiliary, data = problem.discretization.auxiliary, {}
+    for f in auxiliary.fields:
+        if f.space == "cell":
+            first = auxiliary.starts[auxiliary.field(f.name)[1]]
+            data[f.name] = problem.operator.aux_rows[first : first + f.components, : problem.mesh.num_cells].T.copy()
+    data["rank"] = np.full(problem.mesh.num_cells, problem.comm.rank, dtype=float)
+    if isinstance(problem.discretization, PolytopicDG):
+        disc = problem.discretization
+        data["polytope"] = _polytope_numbers(problem).astype(float)
+        data["degree"] = disc.degrees[disc.polytopes.of_cell].astype(float)
+    return data
+
+
+def _polytope_numbers(problem) -> np.ndarray:
+    """Number [cell] of the polytope of each base cell among those of all ranks. Collective."""
+    polytopes = problem.discretization.polytopes
+    numbers = polytopes.numbers
+    if numbers is None:
+        before = problem.comm.allgather(polytopes.count)[: problem.comm.rank]
+        numbers = sum(before) + np.arange(polytopes.count)
+    return numbers[polytopes.of_cell]
+
+
+def write_png(problem, path, u, t: float = 0.0, field: str | None = None, values=None, **settings) -> None:
+    """Write a picture of a field, the first one by default, or of other values; with poly_gpu polytopes are outlined.
+    Collective. Raises OptionError for a field that there is not."""
+    state = State(problem, u, t)
+    with collectively(problem.comm):
+        fields = {f.name: f for f in state.all(problem.outputs)}
+        if field is not None and (values is not None or field not in fields):
+            raise OptionError(
+                f"A picture of the field {shown(field)}{'' if values is None else ' and of other values'} was asked "
+                f"for; give one of the fields {', '.join(fields)}, or values."
+            )
+        values = state.nodal(
+            next(iter(fields.values())) if values is None and field is None else fields.get(field, values)
+        )
+        settings["displacement"] = state.nodal(settings["displacement"])
+    outlined = isinstance(problem.discretization, PolytopicDG) and settings["cell_regions"] is None
+    if outlined:
+        settings["cell_regions"] = _polytope_numbers(problem)
+    if settings["region_width"] is None:
+        settings["region_width"] = OUTLINE_WIDTH if outlined else output.Picture.region_width
+    output.plot(path, problem.comm, problem.mesh.cell, state.element.degree, state.coordinates, values, **settings)
+
+
+def view_kernels(problem) -> None:
+    """Write each program's text to the folder of `-fe_kernel_view`, or print it (`stdout`), on rank 0. Collective."""
+    where = problem.options.kernel_view
+    with collectively(problem.comm):
+        if problem.comm.rank != 0:
+            return
+        for name, kernel in problem.operator.all_kernels().items():
+            if where == "stdout":
+                print(kernel.spec.program_source())
+            else:
+                _write_text(Path(where), f"{name}.cl", kernel.spec.program_source())
+
+
+def _write_text(folder: Path, name: str, text: str) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    except OSError as error:
+        raise OptionError(
+            f"-fe_kernel_view cannot write {folder / name} ({error.strerror}); "
+            "give a folder that can be written, or stdout"
+        ) from None
+
+
+def report(problem, u=None) -> dict:
+    """The run in numbers; written as JSON if `-fe_report FILE` is given. Collective."""
+    traffic = problem.traffic
+    errors = problem.errors(u) if u is not None and problem.physics.has_exact else dict.fromkeys(problem.operator.norms)
+    data = {
+        "backend": problem.discretization.name,
+        "degree": problem.options.degree,
+        "ranks": problem.comm.size,
+        "cells": problem.mesh.num_cells_all,
+        "dofs": problem.num_unknowns,
+        "device": problem.device.name,
+        "precision": problem.options.precision,
+        "vec_mode": problem.vec_mode,
+        "balance": load_balance.numbers(problem),
+        "newton_iterations": problem.newton_iterations,
+        "iterations": problem.linear_iterations,
+        "errors": errors,
+        "seconds": {name: round(value, 6) for name, value in stages.SECONDS.items()},
+        "bytes": {name: dict(counts) for name, counts in problem.arrays.callbacks.items()},
+        "solve_bytes": traffic and {"to_device": traffic.to_device, "to_host": traffic.to_host},
+        "halo": traffic and asdict(traffic.exchanges),
+        "devices": [f"{place.host}: {place.device}, {place.identity}" for place in problem.places],
+        "device_memory": {"held": problem.device.memory.held, "most": problem.device.memory.most},
+    }
+    if problem.options.profile:
+        data["kernels"] = {
+            name: {"calls": calls, "seconds": s} for name, (calls, s) in problem.device.seconds().items()
+        }
+    if problem.options.report:
+        output.write_report(problem.options.report, problem.comm, data)
+    return output.Report(data)
+
+
+def device_lines(problem) -> list[str]:
+    """Which rank has which device, where there are several ranks. Collective."""
+    return ranks.table(problem.places) if problem.comm.size > 1 else []
+
+
+def summary(data: dict) -> str:
+    """A report as a table for the terminal."""
+    return output.format_report(data)
+
+
+def describe(problem) -> str:
+    """Discretization, device and Vec mode in a few lines. Collective."""
+    disc, options = problem.discretization, problem.options
+    cells = problem.mesh.num_cells_all
+    names = ", ".join(f"{s.name} ({s.components} × degree {s.element.degree})" for s in disc.spaces)
+    kernel, variant = problem.operator.main_kernel.spec, getattr(disc, "variant", "condensed")
+    shape = ", ".join(f"{k.lower()} {kernel.macros[k]}" for k in ("THREADS", "CELLS", "BATCHES") if k in kernel.macros)
+    lines = [
+        f"scheme: {disc.name}, physics '{problem.physics.name}', {plural(cells, f'{problem.mesh.cell} cell')} "
+        f"(geometry of degree {problem.mesh.geometry.degree}) on {plural(problem.comm.size, 'rank')}",
+        f"  fields: {names}; {plural(problem.num_unknowns, 'unknown')}; "
+        f"quadrature of degree {disc.quadrature_degree}, {plural(disc.quadrature.num_points, 'point')}",
+        f"  kernel: {variant} ({shape or 'one thread a cell'}), {options.precision} precision, "
+        f"{'linear' if problem.physics.is_linear else 'nonlinear'}",
+        *([f"  '{EXTERIOR}' is {problem.mesh.left_out}"] if problem.mesh.left_out else []),
+        *problem.operator.details(complete=not problem.missing_auxiliary),
+        *matrices.view(problem),
+        *direct_solvers.view(problem),
+        *saddle_splits.view(problem),
+        *load_balance.lines(problem),
+        problem.device.view(),
+        *device_lines(problem),
+        memory_line(problem),
+        f"  Vec mode: {problem.vec_mode} ({problem.vec_type} vectors)",
+    ]
+    return "\n".join(lines)

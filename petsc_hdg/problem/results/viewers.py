@@ -1,0 +1,92 @@
+"""PETSc's viewers of a problem's vectors: `u.view(viewer)`, `-snes_monitor_solution` and the like.
+
+PETSc's own writers see a section, but neither essential values nor what a scheme's unknowns are.
+"""
+
+from __future__ import annotations
+
+import weakref
+
+from petsc4py import PETSc
+
+from ...errors import OptionError, SolveError
+from ...petsc import views
+
+DM = "petsc_hdg_dm"  # what a vector is composed with, and with it what is duplicated from it
+PROBLEM = "petsc_hdg_problem"  # attribute of the DM
+WRITTEN = "petsc_hdg_written"  # what a VTK viewer is composed with: the vector in its file
+OF_PETSC = ("draw", "glvis", "exodusii", "cgns")  # viewers that take values at vertices, or PETSc's elements
+FOR_PICTURES = (PETSc.Viewer.Format.HDF5_VIZ, PETSc.Viewer.Format.HDF5_XDMF)
+INSTEAD = "write a VTU file by a VTK viewer or problem.write, or a picture by problem.plot"
+
+
+def watch(problem, vector: PETSc.Vec) -> PETSc.Vec:
+    """The vector, of which viewers show the problem's fields from now on."""
+    if problem.dm.getAttr(PROBLEM) is None:
+        problem.dm.setAttr(PROBLEM, weakref.ref(problem))
+        views.set_essential_values(problem.dm, insert)
+    vector.compose(DM, problem.dm)
+    views.set_view(vector, view)
+    return vector
+
+
+def view(vector: PETSc.Vec, viewer: PETSc.Viewer, as_petsc) -> None:
+    """Show a vector of a problem: VTK by the problem's writer, else as PETSc does. Collective.
+
+    Raises OptionError for what PETSc would show wrongly.
+    """
+    kind, dm = viewer.getType(), vector.query(DM)
+    if kind == "vtk":
+        _write(_problem(dm), vector, viewer)
+        return
+    if kind in OF_PETSC:
+        raise OptionError(f"A {kind} viewer shows no vector of a problem; {INSTEAD}.")
+    if kind == "hdf5" and viewer.getFormat() in FOR_PICTURES and (scheme := _problem(dm).scheme.name) != "cg_gpu":
+        raise OptionError(
+            f"PETSc's HDF5 format for pictures takes values at vertices, which {scheme} does not have; {INSTEAD}, or "
+            "leave the format out."
+        )
+    as_petsc()
+
+
+def follow(problem, ts: PETSc.TS) -> None:
+    """Have viewers take essential values at the times of a TS, before other monitors view its states."""
+    found = weakref.ref(problem)  # which may itself keep the TS
+
+    def monitor(ts, step: int, time: float, u) -> None:
+        if (alive := found()) is not None:
+            alive.time = time
+
+    ts.setMonitor(monitor)
+
+
+def insert(dm: PETSc.DM, local: PETSc.Vec) -> None:
+    """Write essential values into a local vector, or zeros where PETSc asks for those."""
+    problem = _problem(dm)
+    places = problem.discretization.dofmap.constrained
+    if len(places):
+        values = local.getArray()
+        values[places] = (
+            0.0 if local.query("__Vec_bc_zero__") else problem.operator.essential_values(problem.time or 0.0)
+        )
+        local.setArray(values)
+
+
+def _problem(dm: PETSc.DM):
+    problem = dm.getAttr(PROBLEM)()
+    if problem is None:
+        raise SolveError("The problem of a vector that is viewed was given up; keep it until then.")
+    return problem
+
+
+def _write(problem, vector: PETSc.Vec, viewer: PETSc.Viewer) -> None:
+    path, before = viewer.getFileName(), viewer.query(WRITTEN)
+    if not path.endswith(".vtu"):
+        raise OptionError(f"A VTK viewer was given the file {path}; give it a name that ends in .vtu.")
+    if before and before != vector:
+        raise OptionError(
+            f"A VTK viewer was given the vector '{vector.getName()}' for {path}, which has '{before.getName()}'; give "
+            "each vector a viewer and a file of its own."
+        )
+    viewer.compose(WRITTEN, vector)
+    problem.write(path, vector, problem.time or 0.0)

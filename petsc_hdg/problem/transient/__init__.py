@@ -1,0 +1,1 @@
+"""Problems in time: PETSc's TS, space-time slabs, explicit steps."""

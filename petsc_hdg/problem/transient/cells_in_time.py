@@ -1,0 +1,56 @@
+"""Problems whose cells have a state in time: hdg_gpu with u_t, where PETSc's vectors hold trace and cells."""
+
+from __future__ import annotations
+
+from petsc4py import PETSc
+
+from ...errors import OptionError
+from ...operators import CellElimination, StateMatrix
+from ...operators.condensed.cell_elimination import StateCallbacks
+
+CELLS = "cells_"  # prefix of the solver around the elimination, behind the problem's own
+
+
+def create_vec(problem) -> PETSc.Vec:
+    """A zero vector of trace and cells."""
+    vector = PETSc.Vec().create(problem.dm.comm)
+    vector.setSizes((problem.operator.state_size, PETSc.DECIDE))
+    vector.setType(problem.vec_type)
+    vector.set(0.0)
+    return vector
+
+
+def callbacks(problem, trace: PETSc.Mat, assembled, rough) -> StateCallbacks:
+    """Callbacks of trace and cells, from the matrices of the trace. Collective. Raises OptionError."""
+    options = problem.options
+    for name, value in (("fe_pmat", "conforming"), ("hdg_setting", "full")):
+        if value in (problem.pmat, options.hdg_setting):
+            raise OptionError(f"-{problem.prefix}{name} {value} does not go with u_t and hdg_gpu; leave it out")
+    coarse = assembled.mat if assembled is not None else rough or trace
+    system = StateMatrix(problem.operator, problem.access, trace, coarse, create_vec(problem))
+    return StateCallbacks(problem.operator, problem.access, system, problem.dm.comm, problem.vec_type, assembled)
+
+
+def trace_solver(problem, ksp: PETSc.KSP) -> PETSc.KSP:
+    """The solver of the trace inside a KSP of trace and cells, which is set up so if it is not yet; else the KSP.
+
+    The user's -ksp_* and -pc_* are those of the trace. Collective.
+    """
+    if not problem.has_cell_states:
+        return ksp
+    pc = ksp.getPC()
+    if pc.getType() == "python" and isinstance(pc.getPythonContext(), CellElimination):
+        return pc.getPythonContext().ksp
+    inner = PETSc.KSP().create(ksp.comm)
+    inner.setOptionsPrefix(ksp.getOptionsPrefix() or "")
+    inner.setTolerances(rtol=ksp.getTolerances()[0])
+    ksp.appendOptionsPrefix(CELLS)
+    ksp.setType("preonly")
+    pc.setType("python")
+    pc.setPythonContext(CellElimination(problem.callbacks.system, inner))
+    return inner
+
+
+def iterations(problem, ksp: PETSc.KSP, counted: int) -> int:
+    """Iterations of the trace's solver so far, or those that are counted by PETSc."""
+    return ksp.getPC().getPythonContext().iterations if problem.has_cell_states else counted

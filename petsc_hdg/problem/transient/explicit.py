@@ -1,0 +1,179 @@
+"""Explicit methods of PETSc's TS: u_t = G(t, u) = -M⁻¹ F(t, u, 0) for F(t, u, u_t) = M u_t + R(t, u)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from petsc4py import PETSc
+
+from ...discretizations import PolytopicDG
+from ...discretizations.samples import SAMPLES, random_inputs
+from ...errors import OptionError, PhysicsError, SolveError
+from ...options import database, given_text
+from ...value_checks import plural
+from ..linear import agglomerate_levels, methods
+
+KINDS = ("euler", "rk", "ssp")
+# Methods of PETSc that take a system in another form.
+FORMS = {
+    "mprk": "split into slow and fast parts",
+    "basicsymplectic": "split into positions and momenta",
+    "alpha2": "with second derivatives in time",
+    "discgrad": "as the gradient of an energy",
+}
+MASS = "mass_"  # prefix of the solver of the mass matrix, behind the problem's own
+TOLERANCE = {"double": 1e-13, "single": 1e-6}
+# The mass matrix is the Jacobian at a shift next to which the rest is below the rounding error of any precision.
+SHIFT = {"double": 2.0**100, "single": 2.0**60}
+
+
+def kind(ts: PETSc.TS) -> str:
+    """The method that a TS takes once it reads its options, "" where none was set."""
+    return given_text(ts.getOptionsPrefix() or "", "ts_type", ts.getType() or "")
+
+
+def is_explicit(ts: PETSc.TS) -> bool:
+    """True if a TS takes an explicit method."""
+    return kind(ts) in KINDS
+
+
+@dataclass(frozen=True)
+class MassDependence:
+    """What the derivative of f0 by u_t is like, told by random samples of what f0 reads.
+
+    is_affine     f0 is affine in u_t
+    is_regular    u_t of each component can be found from f0
+    is_symmetric  it makes a symmetric matrix
+    is_constant   it does not read the solution or t
+    """
+
+    is_affine: bool
+    is_regular: bool
+    is_symmetric: bool
+    is_constant: bool
+
+    @classmethod
+    def of(cls, physics, dim: int) -> MassDependence:
+        """The dependence of a physics whose f0 alone reads u_t."""
+        with np.errstate(all="ignore"):  # of samples outside a function's domain come nan
+            found = np.array([_judged(physics, dim, seed) for seed in range(SAMPLES)])
+        return cls(*map(bool, found.all(axis=0)))
+
+
+def _judged(physics, dim: int, seed: int) -> tuple[bool, bool, bool, bool]:
+    (u, u_t, u_x), (a, a_x, t, _, x, constants), _ = random_inputs(physics, dim, seed)
+    blocks, random = physics.interpreter(dim).g_blocks, np.random.default_rng(seed + SAMPLES)
+    large = SHIFT["double"]
+    others = (u, random.uniform(0.1, 1, u.shape), u_x, t), (u * 0.7, u_t, u_x * 0.7, t + 0.3)
+    mass, by_rate, by_state = (
+        np.asarray(blocks(value, rate, slope, a, a_x, time, large, x, constants)[0]) / large
+        for value, rate, slope, time in ((u, u_t, u_x, t), *others)
+    )
+    close = [np.allclose(mass, other, rtol=1e-12, atol=0, equal_nan=True) for other in (by_rate, mass.T, by_state)]
+    regular = not np.isfinite(mass).all() or np.linalg.matrix_rank(mass) == len(mass)
+    return close[0], regular, close[1], close[2]
+
+
+def check(problem, ts: PETSc.TS) -> None:
+    """Raise PhysicsError or OptionError for a system that the method of a TS cannot solve."""
+    physics, method = problem.physics, kind(ts)
+    name, option = f"physics '{physics.name}'", f"-{ts.getOptionsPrefix() or ''}ts_type {method}"
+    if not physics.uses_time_derivative:
+        raise PhysicsError(f"{name} has no u_t, so that nothing changes in time; write u_t into f0, or use solve()")
+    if method in FORMS:
+        raise OptionError(
+            f"{option} takes a system {FORMS[method]}, and a problem gives F(t, u, u_t) = 0; use bdf, theta, arkimex, "
+            f"{', '.join(KINDS)} or others"
+        )
+    if method not in KINDS:
+        return
+    implicit = "use an implicit -ts_type such as bdf"
+    if problem.is_condensed:
+        raise OptionError(
+            f"{option} needs rates of all unknowns, and those of a trace ({problem.discretization.name}) have none: "
+            f"{implicit}, or -{problem.prefix}fe_backend sipg_gpu, poly_gpu or cg_gpu"
+        )
+    others = [term for term in physics.terms.residual if term.kind == "f1"] + [each.term for each in physics.natural]
+    if any("u_t" in term.program.inputs for term in others):
+        why = ", as f1 does by -cg_stabilization supg" if problem.options.cg_stabilization == "supg" else ""
+        reader = f"f1 or a condition of {name} reads u_t{why}"
+        raise PhysicsError(f"{option} takes M u_t + R(t, u), and {reader}: {implicit}")
+    mass = MassDependence.of(physics, problem.mesh.dim)
+    if not mass.is_affine:
+        raise PhysicsError(f"{option} takes M u_t + R(t, u), and f0 of {name} is not affine in u_t: {implicit}")
+    if not mass.is_regular:
+        raise PhysicsError(f"{option} needs the u_t of each component, which f0 of {name} does not give: {implicit}")
+
+
+class RightHandSide:
+    """What explicit methods of TS call: G(t, u) = -M⁻¹ F(t, u, 0).
+
+    M is inverted cell by cell for discontinuous elements, and solved for by conjugate gradients, preconditioned by its
+    diagonal, for continuous ones, and where `-mass_pc_type` gives another preconditioner; `-mass_ksp_type` and others
+    have the last word. It is found once where it is the same for all states and times. Making one is collective.
+    """
+
+    def __init__(self, problem):
+        self.iterations = 0  # of the solver of the mass matrix
+        self._calls, self._access, self._operator = problem.callbacks, problem.access, problem.operator
+        self._shift = SHIFT[problem.options.precision]
+        self._dependence = MassDependence.of(problem.physics, problem.mesh.dim)
+        self._known: tuple | None = None
+        self._rest, self._residual = problem.create_vec(), problem.create_vec()
+        self.ksp = self._create_ksp(problem)
+
+    def _create_ksp(self, problem) -> PETSc.KSP:
+        ksp, discretization = PETSc.KSP().create(problem.dm.comm), problem.discretization
+        ksp.setOptionsPrefix(problem.prefix + MASS)
+        ksp.setOperators(self._calls.jacobian)
+        ksp.setTolerances(rtol=TOLERANCE[problem.options.precision])
+        pc, is_assembled = ksp.getPC(), self._calls.assembled is not None
+        is_polytopic = isinstance(discretization, PolytopicDG) and is_assembled
+        is_direct = is_polytopic or hasattr(problem.operator, "cell_blocks")
+        if not is_direct or database.is_given(ksp.getOptionsPrefix(), "pc_type"):
+            pc.setType("jacobi")
+            methods.take(problem, ksp, "cg" if self._dependence.is_symmetric else "gmres")
+        else:
+            ksp.setType("preonly")
+            if is_polytopic:
+                agglomerate_levels.set_blocks(pc, discretization, self._calls.jacobian, symmetric=True)
+            else:
+                pc.setType("python")
+                pc.setPythonType("petsc_hdg.CellBlockJacobi")
+        ksp.setFromOptions()
+        return ksp
+
+    def __call__(self, ts, t: float, u: PETSc.Vec, g: PETSc.Vec) -> None:
+        """g = G(t, u). Collective. Raises SolveError, on all ranks, where it is not finite."""
+        self._calls.ifunction(None, t, u, self._rest, self._residual)
+        if self._operator.failure or not np.isfinite(self._residual.norm()):
+            raise SolveError(
+                f"the residual at t = {t:g} is not finite"
+                + (f" ({self._operator.failure})" if self._operator.failure else "")
+                + "; steps of explicit methods grow without bound beyond a limit: take a smaller dt, or an implicit "
+                "-ts_type such as bdf"
+            )
+        self._update(t, u)
+        self.ksp.solve(self._residual, g)
+        self.iterations += self.ksp.getIterationNumber()
+        if self.ksp.getConvergedReason() < 0:
+            raise SolveError(
+                f"the mass matrix at t = {t:g} was not inverted in "
+                f"{plural(self.ksp.getIterationNumber(), 'iteration')}; check "
+                f"-{self.ksp.getOptionsPrefix()}ksp_type and -{self.ksp.getOptionsPrefix()}pc_type"
+            )
+        g.scale(-self._shift)
+
+    def _update(self, t: float, u: PETSc.Vec) -> None:
+        """Have the mass matrix at a state, times the shift, among the solver's operators. Collective."""
+        calls, operator = self._calls, self._operator
+        if self._dependence.is_constant and self._known == (operator.coefficients, operator.linearizations):
+            return
+        with self._access.read(u) as state:
+            operator.linearize(state, t, None, self._shift)
+        if calls.assembled is not None and calls.jacobian == calls.assembled.mat:
+            calls.assembled.update(self._shift)
+        calls.jacobian.assemble()
+        calls.forget()
+        self._known = operator.coefficients, operator.linearizations

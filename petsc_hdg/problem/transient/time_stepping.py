@@ -1,0 +1,214 @@
+"""PETSc's TS over a problem: any implicit method in time, with the residual F(t, u, u_t) and its Jacobian."""
+
+from __future__ import annotations
+
+import weakref
+from contextlib import nullcontext
+
+from petsc4py import PETSc
+
+from ... import stages
+from ...errors import OptionError, SolveError
+from ...options import ASSEMBLED, ATTACHED, defaults_in_database, loses_levels
+from ...value_checks import function, number
+from .. import input_data, memory_traffic
+from ..checkpoints import checkpoint_schedule, interrupts
+from ..checks import diagnosis, trace_consistency
+from ..linear import assembled_fallback, methods, preconditioners, solvers
+from ..results import viewers
+from . import cells_in_time, explicit, first_slope
+from .bdf_start import Start
+
+MOST_STEPS = 2**31 - 2  # the end time ends a run, not PETSc's 5000 steps
+FIXED = {"ts_adapt_type": "none"}  # the step is the one that is asked for, unless the user wants another controller
+
+
+def prepare(problem, ts: PETSc.TS) -> None:
+    """Give a TS the problem's system in the form that its method takes, and make it call `after_step` and write what
+    options ask for. Collective. Raises PhysicsError or OptionError for what the method does not take."""
+    explicit.check(problem, ts)
+    if explicit.is_explicit(ts):
+        ts.setRHSFunction(explicit.RightHandSide(problem), problem.create_vec())
+    else:
+        _give_system(problem, ts)
+    if ts.getPostStep() is None:
+        start = Start(problem, _euler)
+        ts.setPostStep(_caller(problem, start))
+        if ts.getPreStep() is None:
+            ts.setPreStep(start.before)
+    viewers.follow(problem, ts)
+    checkpoint_schedule.watch(problem, ts)
+
+
+def _give_system(problem, ts: PETSc.TS) -> None:
+    """Give an implicit TS F(t, u, u_t) and its Jacobian. Collective."""
+    calls = problem.callbacks
+    ts.setEquationType(PETSc.TS.EquationType.IMPLICIT)  # else ARKIMEX takes the identity for the mass matrix
+    ts.setIFunction(calls.ifunction, problem.create_vec())
+    ts.setIJacobian(calls.ijacobian, *problem.solver_matrices)
+
+
+def _euler(problem) -> PETSc.TS:
+    """Backward Euler with the problem's system and solvers, and without hooks. Collective."""
+    ts = PETSc.TS().create(problem.dm.comm)
+    ts.setType("beuler")
+    ts.setExactFinalTime(PETSc.TS.ExactFinalTime.STEPOVER)
+    ts.setMaxTime(1e300)
+    ts.setErrorIfStepFails(False)
+    _give_system(problem, ts)
+    snes = ts.getSNES()
+    if problem.prefix:
+        snes.setOptionsPrefix(problem.prefix)
+    _set_defaults(problem, ts)
+    preconditioners.set_from_options(problem, snes)
+    return ts
+
+
+def _caller(problem, start: Start):
+    """A function for TSSetPostStep that does not keep the problem alive, which may itself keep the TS."""
+    found = weakref.ref(problem)
+
+    def after_step(ts) -> None:
+        start.after(ts)
+        alive = found()
+        for call in alive.after_step if alive is not None else ():
+            call(ts)
+
+    return after_step
+
+
+def create_ts(problem) -> PETSc.TS:
+    """A TS with residual and Jacobian attached, our defaults, and the user's options on top. Collective.
+
+    Defaults: BDF of second order with fixed steps that end at the end time; the solvers of `Problem.create_snes`.
+    """
+    ts = PETSc.TS().create(problem.dm.comm)
+    if problem.prefix:
+        ts.setOptionsPrefix(problem.prefix)
+    ts.setType("bdf")
+    ts.setMaxSteps(MOST_STEPS)
+    ts.setExactFinalTime(PETSc.TS.ExactFinalTime.MATCHSTEP)
+    ts.setErrorIfStepFails(False)  # the reason is told by a SolveError instead
+    problem.settle_pmat(ATTACHED if loses_levels(problem.prefix) else ASSEMBLED)
+    problem.connect(ts)
+    if not explicit.is_explicit(ts):
+        _set_defaults(problem, ts)
+    set_from_options(problem, ts)
+    return ts
+
+
+def _set_defaults(problem, ts: PETSc.TS) -> None:
+    snes = ts.getSNES()
+    if problem.physics.is_linear:
+        snes.setType("ksponly")
+    methods.set_tolerance(problem, snes.getKSP(), ts)
+    preconditioners.set_defaults(problem, snes.getKSP())
+
+
+def set_from_options(problem, ts: PETSc.TS) -> None:
+    """Apply PETSc's options to a TS whose steps are fixed by default. Collective. Raises OptionError."""
+    with defaults_in_database(problem.prefix, FIXED, unless="ts_adapt_type"):
+        preconditioners.set_from_options(problem, ts)
+
+
+def solve_in_time(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float = 0.0, monitor=None) -> PETSc.Vec:
+    """The state at t1 from the state u0 at t0, see Problem.solve_in_time. Collective."""
+    _check_times(t0, t1, dt)
+    function("The monitor of a run in time", monitor)
+    u = _run(problem, u0, t1, dt, t0, monitor)
+    return _run(problem, u0, t1, dt, t0, monitor) if u is None else u
+
+
+def _run(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float, monitor) -> PETSc.Vec | None:
+    """The state at t1; None where the first step found that the default Krylov method does not fit the matrix, and
+    the next run takes another one. Collective."""
+    u, ts = input_data.copied(problem, u0), create_ts(problem)
+    try:
+        ts.setTime(t0)
+        ts.setTimeStep(min(dt, t1 - t0))
+        ts.setMaxTime(t1)
+        set_from_options(problem, ts)
+        resumed = checkpoint_schedule.resume(problem, ts, u)
+        if not resumed:
+            first_slope.tell_time(ts, u)
+        first = ts.getStepNumber()
+        try:
+            advance(problem, ts, u, monitor)
+        except SolveError:
+            if ts.getStepNumber() == first and _has_another_solver(problem, ts.getSNES()):
+                problem.checkpoints.restarted &= not resumed  # the next run takes the checkpoint's state again
+                return None
+            raise
+    finally:
+        ts.destroy()
+    return u
+
+
+def _has_another_solver(problem, snes: PETSc.SNES) -> bool:
+    """Whether the next run takes another linear solver than the one that failed. Collective."""
+    return preconditioners.met_indefinite(problem, snes) or assembled_fallback.takes_factors(problem, snes)
+
+
+def _check_times(t0: float, t1: float, dt: float) -> None:
+    """Raise OptionError for times that are none, or that do not ascend."""
+    for name, given in (("t0", t0), ("t1", t1), ("The time step dt", dt)):
+        number(name, given)
+    if not t1 > t0:
+        raise OptionError(f"a run from t = {t0:g} to {t1:g} was asked for; times ascend")
+    if not dt > 0:
+        raise OptionError(f"a time step of {dt:g} was asked for; give one above 0")
+    if (t1 - t0) / dt > MOST_STEPS:
+        raise OptionError(f"{(t1 - t0) / dt:.3g} time steps were asked for; PETSc counts {MOST_STEPS:.3g} at most")
+
+
+def advance(problem, ts: PETSc.TS, u: PETSc.Vec, monitor=None) -> None:
+    """Let a TS of `create_ts` work on u to its end time. Collective. Raises SolveError if a step fails."""
+    calls = [] if monitor is None else [_monitoring(monitor)]
+    problem.after_step[:0] = calls
+    try:
+        with solvers.agreed(problem.comm, ts), stages.stage("solve"), memory_traffic.counted(problem):
+            problem.operator.restart()
+            with _smoothing(problem, ts), interrupts.deferred(problem):
+                ts.solve(u)
+    finally:
+        for call in calls:
+            problem.after_step.remove(call)
+    problem.newton_iterations, problem.linear_iterations = ts.getSNESIterations(), _linear_iterations(problem, ts)
+    problem.time_steps, problem.time = ts.getStepNumber(), ts.getTime()
+    _check_converged(problem, ts)
+    diagnosis.require_finite(problem, u, t=ts.getTime())
+    trace_consistency.check(problem, u, ts.getTime())
+
+
+def _smoothing(problem, ts: PETSc.TS):
+    is_explicit = explicit.is_explicit(ts)
+    return nullcontext() if is_explicit else preconditioners.smoothing(problem, ts.getSNES())
+
+
+def _linear_iterations(problem, ts: PETSc.TS) -> int:
+    """Iterations of linear solvers in a run: of steps, or of the mass matrix of explicit ones."""
+    if explicit.is_explicit(ts):
+        return ts.getRHSFunction()[1][0].iterations
+    return cells_in_time.iterations(problem, ts.getSNES().getKSP(), ts.getKSPIterations())
+
+
+def _monitoring(monitor):
+    def call(ts) -> None:
+        monitor(ts.getTime(), ts.getSolution())
+
+    return call
+
+
+def _check_converged(problem, ts: PETSc.TS) -> None:
+    if ts.getConvergedReason() >= 0:
+        return
+    where = f"the step from t = {ts.getTime():g} of length {ts.getTimeStep():g} failed"
+    try:
+        state = ts.getSolution(), ts.getTime()
+        explain = lambda: diagnosis.of_solve(problem, ts.getSNES(), *state)  # noqa: E731
+        solvers.check_converged(ts.getSNES(), problem.operator.failure, explain)
+    except SolveError as error:
+        raise SolveError(f"{where}: {error}") from None
+    raise SolveError(
+        f"{where}: the step controller rejected it too often; a smaller first step, or -ts_adapt_dt_min, may help"
+    )
