@@ -1,4 +1,4 @@
-"""Fluxes of cg_gpu: they balance the sources, as those of other schemes, and are shared between sides that meet."""
+"""Fluxes of all schemes balance the sources; those of cg_gpu are shared between sides that meet."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ SCRIPT = Path(__file__).with_name("run_consistent_flux.py")
     "backend, name, cell",
     [("cg_gpu", name, "triangle") for name in CASES]
     + [("cg_gpu", "nonlinear", cell) for cell in ("quadrilateral", "tetrahedron", "hexahedron")]
-    + [(backend, "nonlinear", "triangle") for backend in ("sipg_gpu", "hdg_gpu")]
-    + [pytest.param(backend, "elastic", "triangle", marks=pytest.mark.full) for backend in ("sipg_gpu", "hdg_gpu")],
+    + [(backend, "nonlinear", "triangle") for backend in ("sipg_gpu", "hdg_gpu", "poly_gpu")]
+    + [
+        pytest.param(backend, "elastic", "triangle", marks=pytest.mark.full)
+        for backend in ("sipg_gpu", "hdg_gpu", "poly_gpu")
+    ],
 )
 def test_fluxes_balance_the_sources(backend, name, cell):
     """Sides with and without conditions, and "boundary", whose flux is the sum of the sides'."""
