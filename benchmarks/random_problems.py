@@ -5,7 +5,8 @@ physics: one or two coupled fields or a vector, tensors, jumps, wind, reactions,
 random size, Dirichlet conditions on some sides and Neumann or Robin conditions on the others. The source is that of a
 smooth solution. An answer is wrong if its L2 error is more than WRONG times that of the interpolant by continuous
 elements of the degree and more than NOTHING of the solution's size, and no warning came. -first is the first seed; a
-problem is run alone by `-first SEED -count 1`. The exit status is 1 if an answer is wrong or a run crashes.
+problem is run alone by `-first SEED -count 1`; -ranks 2 solves each by two ranks. The exit status is 1 if
+an answer is wrong or a run crashes.
 """
 
 from __future__ import annotations
@@ -203,14 +204,17 @@ def work(seeds: list[int]) -> None:
                 text = str(ours) if ours else f"{type(error).__name__}: {error}"
         text = text or (str(told[-1].message) if told else "")
         seconds = round(time.perf_counter() - start, 1)
-        print(json.dumps({"seed": seed, "what": case.text, **found, "text": text, "seconds": seconds}), flush=True)
+        row = {"seed": seed, "what": case.text, **found, "text": text, "seconds": seconds}
+        if PETSc.COMM_WORLD.rank == 0:
+            print(json.dumps(row), flush=True)
 
 
-def run(seeds: list[int]) -> list[dict]:
+def run(seeds: list[int], ranks: int = 1) -> list[dict]:
     """Rows, by processes of their own: a new one after each that dies or takes too long."""
     found, one = [], {"POCL_MAX_PTHREAD_COUNT": "1", "OMP_NUM_THREADS": "1", "PETSC_OPTIONS": ""}
     while len(found) < len(seeds):
         call = [sys.executable, __file__, "-work", *map(str, seeds[len(found) :])]
+        call = call if ranks == 1 else ["mpiexec", "-n", str(ranks), *call]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
         with subprocess.Popen(call, env={**os.environ, **one}, **pipes) as process:
             while True:
@@ -240,13 +244,13 @@ def main() -> int:
     parser.add_argument("-count", type=int, default=300)
     parser.add_argument("-first", type=int, default=0)
     parser.add_argument("-jobs", type=int, default=1)
+    parser.add_argument("-ranks", type=int, default=1, help="of each job, by mpiexec")
     parser.add_argument("-json", type=Path)
     given, start = parser.parse_args(), time.time()
     seeds = range(given.first, given.first + given.count)
     with ThreadPoolExecutor(given.jobs) as pool:
-        rows = [
-            row for part in pool.map(run, [list(seeds[j :: given.jobs]) for j in range(given.jobs)]) for row in part
-        ]
+        parts = [list(seeds[j :: given.jobs]) for j in range(given.jobs)]
+        rows = [row for part in pool.map(lambda part: run(part, given.ranks), parts) for row in part]
     if given.json:
         given.json.write_text("[\n" + ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n]\n")
     ends = [row["end"] for row in rows]
@@ -262,6 +266,7 @@ if __name__ == "__main__":
         petsc4py.init(sys.argv[:1])
     import numpy as np
     import sympy as sp
+    from petsc4py import PETSc
 
     import petsc_hdg as fe
     from petsc_hdg.errors import our_error
