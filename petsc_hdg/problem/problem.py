@@ -238,6 +238,7 @@ class Problem(Restartable, Evaluated, Described):
 
     def create_vec(self) -> PETSc.Vec:
         """A zero vector of unknowns, of the type `-dm_vec_type` asks for."""
+        self.dm  # noqa: B018  raises where it was destroyed
         vector = views.duplicate(self._unknowns)
         vector.set(0.0)
         return vector

@@ -40,8 +40,10 @@ def set_tolerance(problem, ksp: PETSc.KSP, ts: PETSc.TS | None = None) -> None:
 def set_forcing(problem, snes: PETSc.SNES) -> None:
     """Let linear solves of steady nonlinear physics follow the residuals (Eisenstat and Walker 1996, choice 2), unless
     the user gives -ksp_rtol. Before the user's options. Not on traces, whose stabilization is found anew after each of
-    the first steps: a run of one step has no residuals to follow."""
-    if not (problem.physics.is_linear or problem.is_condensed or is_given(problem.prefix, "ksp_rtol")):
+    the first steps: a run of one step has no residuals to follow. Not with checkpoints, which lack the last residuals.
+    """
+    options, is_fixed = problem.options, problem.physics.is_linear or is_given(problem.prefix, "ksp_rtol")
+    if not (is_fixed or problem.is_condensed or options.checkpoint or options.restart):
         snes.setUseEW(True)
         snes.setParamsEW(version=2, rtol_0=FORCING, rtol_max=FORCING, gamma=PART_OF_RATIO)
 
