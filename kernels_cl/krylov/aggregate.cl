@@ -10,7 +10,7 @@
 // Arrays
 //   starts [node + 1], columns [block], values [block, SIZE, SIZE]  the matrix
 //   scale    [node]   norm of the diagonal block;  inverse [node, SIZE] one over the diagonal
-//   weight   [block]  strength of a coupling, 0 of weak ones and of the diagonal block
+//   weight   [block]  strength of a coupling of the symmetric part, 0 of weak ones and of the diagonal block
 //   state    [node]   2 of a root, 1 undecided, 0 else in the highest bits, below them what decides between equals
 //   roots    [node + 1]  number of roots before a node;  numbers [node] aggregate, -1 of none
 
@@ -67,13 +67,17 @@ KERNEL(GROUP) void aggregate_strength(int nodes, __global const int *starts, __g
         if (other != node || i != j) sums[i] += fabs(values[(k * SIZE + i) * SIZE + j]);
     weight[k] = 0;
     if (other == node) continue;
-    real square = norm_square(values + k * (SIZE * SIZE));
     const int end = starts[other + 1], back = place_of(node, starts[other], end, columns);
-    if (back < end && columns[back] == node) square = fmax(square, norm_square(values + back * (SIZE * SIZE)));
+    const int is_paired = back < end && columns[back] == node;
+    real square = 0, entry = 0;
+    for (int i = 0; i < SIZE; ++i)
+      for (int j = 0; j < SIZE; ++j) {
+        const real turned = is_paired ? values[(back * SIZE + j) * SIZE + i] : 0;
+        entry = (values[(k * SIZE + i) * SIZE + j] + turned) / 2;
+        square += entry * entry;
+      }
     const real product = scale[node] * scale[other];
-#if SIZE == 1
-    if (values[k] * inverse[node] > 0) continue;
-#endif
+    if (SIZE == 1 && entry * inverse[node] > 0) continue;
     if (square > threshold * threshold * product && square > 0) weight[k] = (float)(product > 0 ? square / product : 1);
     strong |= weight[k] > 0;
   }

@@ -78,10 +78,11 @@ class Aggregates:
 class Coarsening:
     """The next coarser level of a matrix: `prolongator`, `restriction`, `matrix`, and its near-null vectors `modes`.
 
-    modes: buffer [node, size, num_modes] of near-null vectors of the matrix.
+    modes: buffer [node, size, num_modes] of near-null vectors of the matrix.   symmetric: whether the restriction is
+    the transposed prolongator; else it is that of the transposed matrix (Sala and Tuminaro 2008).
     """
 
-    def __init__(self, matrix: BlockRows, aggregates: Aggregates, modes, num_modes: int):
+    def __init__(self, matrix: BlockRows, aggregates: Aggregates, modes, num_modes: int, symmetric: bool = True):
         self._aggregates, arrays = aggregates, matrix.arrays
         size = matrix.shape[0]
         numbers = arrays.to_host(aggregates.numbers, matrix.num_rows, np.int32, "matrices")
@@ -93,21 +94,26 @@ class Coarsening:
         self.modes = arrays.empty(aggregates.count * num_modes**2)
         given = *members.result.pattern, members.source, modes, self._tentative.values, self.modes
         self._kernels.run("aggregate_tentative", aggregates.count, aggregates.count, *given)
-        self._smoothed = Product(matrix, self._tentative)
-        self._transpose = Transpose(self._smoothed.result)
-        self.prolongator, self.restriction = self._smoothed.result, self._transpose.result
+        self._adjoint = None if symmetric else Transpose(matrix)
+        smoothed_by = [matrix] if symmetric else [matrix, self._adjoint.result]
+        self._smoothed = [Product(each, self._tentative) for each in smoothed_by]
+        self._transpose = Transpose(self._smoothed[-1].result)
+        self.prolongator, self.restriction = self._smoothed[0].result, self._transpose.result
         self._applied = Product(matrix, self.prolongator)
         self._galerkin = Product(self.restriction, self._applied.result)
         self.matrix = self._galerkin.result
         self._below = BlockKernels(arrays, (SOURCE, "aggregate.cl"), SIZE=num_modes, MODES=num_modes)
 
     def update(self, omega: float) -> None:
-        """P = T - ω D⁻¹ A T, its transpose, and Pᵀ A P, of the present values."""
-        smoothed, t, coarse = self.prolongator, self._tentative, self.matrix
-        self._smoothed.update()
-        sizes = smoothed.count, smoothed.num_rows
-        given = *smoothed.pattern, *t.all, self._aggregates.inverse, float(omega), smoothed.values
-        self._kernels.run("aggregate_smooth", smoothed.count, *sizes, *given)
+        """P = T - ω D⁻¹ A T, R = Tᵀ - ω Tᵀ A D⁻¹, and R A P, of the present values."""
+        t, coarse = self._tentative, self.matrix
+        if self._adjoint is not None:
+            self._adjoint.update()
+        for product in self._smoothed:
+            product.update()
+            p = product.result
+            given = *p.pattern, *t.all, self._aggregates.inverse, float(omega), p.values
+            self._kernels.run("aggregate_smooth", p.count, p.count, p.num_rows, *given)
         for each in (self._transpose, self._applied, self._galerkin):
             each.update()
         self._below.run("aggregate_mend", coarse.num_rows, coarse.num_rows, *coarse.all)

@@ -9,33 +9,36 @@ from petsc4py import PETSc
 from ..device import aside
 from ..errors import SolveError, collectively
 from ..operators.block_rows import BlockRows, Collected
+from ..operators.spectrum import skewness
 from ..options import Options, given_numbers
 from ..petsc.lifetimes import Context
 from ..stages import event
 from .aggregation import Aggregates, Coarsening
 from .dense_matrix import DenseMatrix
-from .eigenvalues import extreme_eigenvalues
+from .eigenvalues import extreme_eigenvalues, least_roots
 from .gathered import WholeVectors, gathered, gathered_rows
 from .level_bounds import LOWER, STEPS, UPPER, Product
 from .multigrid import MOST_INVERSE, Multigrid
 from .preconditioned_operator import Operation
 from .preconditioners import MAKERS
 from .sell_matrix import SellMatrix, is_assembled, rows_of
-from .smoothers import Smoother, chebyshev_steps
+from .smoothers import Smoother, chebyshev_steps, polynomial_steps
 from .solver_device import arrays_of
 from .vectors import Vectors
 
-DAMPING = 1.4  # of the prolongator's smoother, over the largest eigenvalue: GAMG's
+DAMPING = 1.4  # of the prolongator's smoother, over the largest eigenvalue: GAMG's; 1 of a nonsymmetric matrix
 SMALLEST_FALL = 0.7  # unknowns of a level over those of the finer one, above which coarsening ends
+SKEW = 0.01  # |A - Aᵀ| over |A|, which grows from level to level, from which levels are those of a nonsymmetric matrix
 LONG = 10  # Chebyshev steps in the place of a factorization where a large coarsest level stays
 
 
 class AMG(Context):
     """A PC for AIJ and BAIJ matrices: -pc_type python -pc_python_type petsc_hdg.AMG.
 
-    A cycle is symmetric where the matrix is, so that conjugate gradients take it. Near-null vectors are those of the
-    matrix, else constants of each unknown of its blocks. Patterns and aggregates are kept while the matrix has the same
-    pattern and its strong couplings stay so; all values are computed anew. On several ranks each rank has
+    A cycle is symmetric where the matrix is, so that conjugate gradients take it. A nonsymmetric matrix has another
+    restriction, and twice as many smoothing steps, by a polynomial in the place of Chebyshev's. Near-null vectors are
+    those of the matrix, else constants of each unknown of its blocks. Patterns and aggregates are kept while the matrix
+    has the same pattern and its strong couplings stay so; all values are computed again. On several ranks each rank has
     all levels, and the right-hand side is gathered for each application.
 
     -pc_amg_threshold 0.02         |a_ij| / √(a_ii a_jj) up to which a coupling is weak
@@ -72,12 +75,12 @@ class AMG(Context):
                     f"petsc_hdg.AMG was given a matrix of type {mat.getType()}, it takes an assembled one: use aij"
                 )
         with event("AmgSetUp"):
-            rows = rows_of(mat)
-            fits = self.cycle is not None and self.cycle.fits(mat, rows)
+            rows, symmetric = rows_of(mat), _is_symmetric(mat)
+            fits = self.cycle is not None and self.cycle.fits(mat, rows, symmetric)
             if not comm.allreduce(fits, MPI.LAND):
                 vectors = Vectors(arrays_of(pc, mat.createVecLeft()), mat.getLocalSize()[0], comm)
                 precision = Options.from_petsc(pc.getOptionsPrefix()).pmat_precision
-                self.cycle = _Cycle(self, mat, rows, vectors, precision)
+                self.cycle = _Cycle(self, mat, rows, symmetric, vectors, precision)
             self.cycle.update(rows)
 
     def apply(self, pc, x, y) -> None:
@@ -98,8 +101,8 @@ class _Cycle(Multigrid):
     vectors: those of this rank.   Making one is collective, as are all calls.
     """
 
-    def __init__(self, choice: AMG, mat, rows: tuple, vectors: Vectors, precision: str):
-        self.vectors, self._choice, self._precision = vectors, choice, precision
+    def __init__(self, choice: AMG, mat, rows: tuple, symmetric: bool, vectors: Vectors, precision: str):
+        self.vectors, self._choice, self._precision, self._symmetric = vectors, choice, precision, symmetric
         comm, arrays = vectors.comm, vectors.arrays
         self._size = mat.getBlockSize()
         self._pattern = tuple(map(np.copy, rows[:2]))
@@ -108,9 +111,10 @@ class _Cycle(Multigrid):
         self._whole = None if comm.size == 1 else WholeVectors(arrays, comm, vectors.count)
         super().__init__(vectors if comm.size == 1 else Vectors(arrays, self._whole.total, MPI.COMM_SELF))
 
-    def fits(self, mat, rows: tuple) -> bool:
+    def fits(self, mat, rows: tuple, symmetric: bool) -> bool:
         """Return True if this rank's rows have the pattern of these levels. Not collective."""
-        return mat.getBlockSize() == self._size and all(map(np.array_equal, self._pattern, rows[:2]))
+        alike = mat.getBlockSize() == self._size and symmetric == self._symmetric
+        return alike and all(map(np.array_equal, self._pattern, rows[:2]))
 
     def apply(self, x, y) -> None:
         """y = M⁻¹ x"""
@@ -134,7 +138,8 @@ class _Cycle(Multigrid):
         self.coarse = self._coarsest(last)
         self.forget()
         sizes = [last.num_rows * last.shape[0], *(level.total for level in self.levels)]
-        self.note = "smoothed aggregation on the device, unknowns of its levels " + ", ".join(map(str, sizes))
+        kind = "" if self._symmetric else " of a nonsymmetric matrix"
+        self.note = f"smoothed aggregation{kind} on the device, unknowns of its levels {', '.join(map(str, sizes))}"
 
     def _build(self) -> None:
         matrix, modes = self._finest.result, self._arrays.to_device(self._modes, "near-null vectors")
@@ -143,8 +148,9 @@ class _Cycle(Multigrid):
             aggregates = Aggregates(matrix, self._choice.threshold)
             if not 0 < aggregates.count * count <= SMALLEST_FALL * matrix.num_rows * matrix.shape[0]:
                 return
-            coarsening = Coarsening(matrix, aggregates, modes, count)
-            level = _Level(matrix, aggregates, coarsening, self._vectors, self._precision, self._choice.smooths)
+            coarsening = Coarsening(matrix, aggregates, modes, count, self._symmetric)
+            given = matrix, aggregates, coarsening, self._vectors, self._precision
+            level = _Level(*given, self._choice.smooths, self._symmetric)
             level.update(keep=False)
             self.levels.insert(0, level)
             matrix, modes = coarsening.matrix, coarsening.modes
@@ -157,14 +163,18 @@ class _Cycle(Multigrid):
                 return DenseMatrix(np.linalg.inv(dense), matrix.arrays)
             except np.linalg.LinAlgError:
                 return DenseMatrix(np.linalg.pinv(dense), matrix.arrays)
-        return _Relaxation(matrix, Aggregates(matrix, self._choice.threshold).inverse, self._vectors, self._precision)
+        inverse = Aggregates(matrix, self._choice.threshold).inverse
+        return _Relaxation(matrix, inverse, self._vectors, self._precision, self._symmetric)
 
 
 class _Level:
     """A level above the coarsest (see Multigrid), with its set-up; `largest` is an estimate of D⁻¹ A's eigenvalues."""
 
-    def __init__(self, matrix: BlockRows, aggregates, coarsening, finest: Vectors, precision: str, smooths: int):
-        self._matrix, self._aggregates, self.coarsening, self._smooths = matrix, aggregates, coarsening, smooths
+    def __init__(
+        self, matrix: BlockRows, aggregates, coarsening, finest: Vectors, precision: str, smooths: int, symmetric
+    ):
+        self._matrix, self._aggregates, self.coarsening = matrix, aggregates, coarsening
+        self._smooths, self._symmetric = smooths, symmetric
         arrays, self.total = finest.arrays, matrix.num_rows * matrix.shape[0]
         self._vectors = Vectors(arrays, self.total, finest.comm)
         given = matrix, coarsening.prolongator, coarsening.restriction
@@ -182,24 +192,25 @@ class _Level:
                 return False
         self.operator.take(self._matrix)
         diagonal = _Diagonal(aggregates.inverse, self._vectors)
-        self.largest = largest = largest_eigenvalue(self.operator, diagonal, self._vectors)
-        coarsening.update(DAMPING / largest)
+        given = self.operator, diagonal, self._vectors
+        self.largest, steps = _smoothing(*given, self._smooths, self._symmetric)
+        coarsening.update((DAMPING if self._symmetric else 1.0) / self.largest)
         self.interpolation.take(coarsening.prolongator)
         self.restriction.take(coarsening.restriction)
-        steps = chebyshev_steps(LOWER * largest, UPPER * largest, self._smooths)
-        self.smoother = Smoother(self.operator, diagonal, self._vectors, steps)
+        self.smoother = Smoother(*given, steps)
         return True
 
 
 class _Relaxation:
     """What solves, roughly, on a coarsest level that is large: such matrices have little coupling."""
 
-    def __init__(self, matrix: BlockRows, inverse, finest: Vectors, precision: str):
+    def __init__(self, matrix: BlockRows, inverse, finest: Vectors, precision: str, symmetric: bool):
         vectors = Vectors(finest.arrays, matrix.num_rows * matrix.shape[0], finest.comm)
         operator, diagonal = SellMatrix.of_blocks(matrix, precision), _Diagonal(inverse, vectors)
         operator.take(matrix)
-        largest = largest_eigenvalue(operator, diagonal, vectors)
-        self._smoother = Smoother(operator, diagonal, vectors, chebyshev_steps(LOWER * largest, UPPER * largest, LONG))
+        self._smoother = Smoother(
+            operator, diagonal, vectors, _smoothing(operator, diagonal, vectors, LONG, symmetric)[1]
+        )
 
     def apply(self, b, x) -> None:
         """x = steps from zero for b"""
@@ -217,6 +228,24 @@ class _Diagonal:
     def apply(self, x, y) -> None:
         """y = diagonal x"""
         self._vectors.run("multiply", self.diagonal, x, y)
+
+
+def _smoothing(operator: SellMatrix, diagonal: _Diagonal, vectors: Vectors, steps: int, symmetric: bool):
+    """An estimate of the largest absolute eigenvalue of D⁻¹ A, and the factors of a smoother: Chebyshev's iteration; of
+    a nonsymmetric matrix, whose eigenvalues are complex, twice as many steps by the polynomial that makes noise least.
+    """
+    if not symmetric:
+        roots = least_roots(Operation(Product(operator), diagonal, True, vectors), 0, 2 * steps)
+        if len(roots):
+            return float(np.abs(roots).max()), polynomial_steps(roots)
+    largest = largest_eigenvalue(operator, diagonal, vectors)
+    return largest, chebyshev_steps(LOWER * largest, UPPER * largest, steps)
+
+
+def _is_symmetric(mat: PETSc.Mat) -> bool:
+    """Whether a matrix is symmetric, or nearly so. Collective."""
+    known, symmetric = mat.isSymmetricKnown()
+    return symmetric if known else skewness(mat) < SKEW
 
 
 def largest_eigenvalue(operator: SellMatrix, diagonal: _Diagonal, vectors: Vectors) -> float:

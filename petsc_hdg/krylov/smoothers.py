@@ -76,6 +76,18 @@ def chebyshev_steps(lower: float, upper: float, steps: int) -> list[tuple[float,
     return found
 
 
+def polynomial_steps(roots: np.ndarray) -> list[tuple[float, float, float]]:
+    """The same factors for Π (1 - z / θ) over roots θ, of which complex ones come in pairs; large ones first."""
+    found = []
+    for root in sorted((root for root in roots if root.imag >= 0), key=abs, reverse=True):
+        size = abs(root)
+        found.append((0.0, 1.0, 1 / (size if root.imag > 0 else root.real)))
+        if root.imag > 0:  # with the step before it 1 - 2 Re(θ) z / |θ|² + z² / |θ|²
+            mix = 2 * root.real / size - 1
+            found.append((1 - mix, mix, 1 / size))
+    return [tuple(map(float, factors)) for factors in found]
+
+
 class Smoother:
     """Steps x₊ = keep x₋ + mix x + scale M⁻¹ (b - A x), joined with the product where M is a diagonal.
 

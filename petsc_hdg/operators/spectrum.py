@@ -18,6 +18,17 @@ def asymmetry(mat: PETSc.Mat) -> float:
     return abs(forward - w.dot(product)) / scale if scale > 0 else abs(forward)
 
 
+def skewness(mat: PETSc.Mat) -> float:
+    """|A w - Aᵀ w| / |A w| of a vector w of noise, about that of the norms of A - Aᵀ and A. Collective."""
+    w, product, turned = mat.createVecRight(), mat.createVecLeft(), mat.createVecRight()
+    w.setArray(np.sin(np.arange(*w.getOwnershipRange(), dtype=float) ** 2))
+    mat.mult(w, product)
+    mat.multTranspose(w, turned)
+    size = product.norm()
+    product.axpy(-1.0, turned)
+    return product.norm() / size if size > 0 else 0.0
+
+
 def random_vec(mat: PETSc.Mat, seed: int) -> PETSc.Vec:
     """A vector of values between -1 and 1, the same in each run. Collective."""
     vector = mat.createVecRight()

@@ -57,6 +57,19 @@ def test_preconditioners_of_the_host_have_petscs(monkeypatch):
         assert not method(made(monkeypatch, "cg_gpu")).startswith("petsc_hdg")
 
 
+def test_continuous_elements_with_convection_take_multigrid_of_the_device():
+    """GAMG's smoothers stall there, and LU took over after 50 iterations; an option of GAMG keeps it."""
+    boundary, found = [fe.Dirichlet("boundary", 0.0)], []
+    physics = fe.Physics({"u": 1}, "f0[0] = 60*(x[1]*u_x[0] - x[0]*u_x[1]) - 1;", POISSON["f1"], boundary=boundary)
+    for given in ({}, {"pc_gamg_threshold": 0.02}):
+        with petsc_options(**given):
+            problem = fe.Problem(fe.Mesh.box((24, 24), comm=PETSc.COMM_SELF), physics, degree=1, check_kernels=False)
+            problem.solve()
+        found.append((problem.linear_iterations, problem.direct, problem.snes.getKSP().getPC().getType()))
+    assert found[0][0] <= 12 and found[0][1:] == ("", "python"), found
+    assert found[1][2] in ("gamg", "lu"), found
+
+
 def test_vectors_that_do_not_fit_are_the_hosts(monkeypatch):
     monkeypatch.setattr(methods, "MEMORY", 0.0)
     problem = made(monkeypatch, "sipg_gpu")

@@ -162,7 +162,8 @@ def reason_of_solve(problem, snes: PETSc.SNES) -> str:
     by_numbers = stopped in (_REASON.DIVERGED_NANORINF, _REASON.DIVERGED_PCSETUP_FAILED)
     if (stopped >= 0 and not stands_still) or by_numbers or not may_change(problem, ksp):
         return ""
-    solver = f"{problem.default_krylov or 'gmres'} with {problem.default_pc}"
+    preconditioner = "AMG" if problem.default_pc == "python" else problem.default_pc
+    solver = f"{problem.default_krylov or 'gmres'} with {preconditioner}"
     if stands_still:  # which steps that only look solved, by a preconditioner that hides a part of them, may do
         return f"Newton's method stood still by steps of {solver}"
     what = "did not converge in" if stopped == _REASON.DIVERGED_MAX_IT else "failed after"

@@ -9,7 +9,7 @@ from petsc4py import PETSc
 from ...discretizations import PolytopicDG
 from ...operators.advice import INDEFINITE
 from ...operators.spectrum import TOLERANCE, asymmetry
-from ...options import defaults_in_database, is_given
+from ...options import any_given, defaults_in_database, is_given
 from ..transient import cells_in_time
 from . import agglomerate_levels, coarse_solvers, direct_solvers, methods, resets, saddle_splits, solvers, two_level
 
@@ -49,7 +49,7 @@ def set_defaults(problem, ksp: PETSc.KSP, attached: bool = False) -> None:
     elif calls.assembled is not None and isinstance(problem.discretization, PolytopicDG):
         pc.setType("bjacobi")  # incomplete LU of each rank's part
     elif calls.assembled is not None:
-        direct_solvers.set_type_or(problem, pc, calls.assembled.mat, "gamg")
+        _set_multigrid(problem, pc, calls.assembled.mat, attached)
     else:
         _set_jacobi(problem, pc)
     if problem.follows_symmetry:
@@ -139,6 +139,16 @@ def _follow(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
         levels.change(problem, ksp, symmetric)
     elif methods.has_taken(ksp, before):
         methods.change(problem, ksp, wanted)
+
+
+def _set_multigrid(problem, pc: PETSc.PC, mat: PETSc.Mat, attached: bool) -> None:
+    """A direct solver of small matrices, else multigrid: of continuous elements with convection ours, as GAMG's
+    smoothers do not suit them, unless an option of GAMG is given."""
+    convects = problem.options.backend == "cg_gpu" and problem.derivative == "other" and not attached
+    there = convects and coarse_solvers.on_device(problem, mat) and not any_given(problem.prefix, "pc_gamg_")
+    direct_solvers.set_type_or(problem, pc, mat, "python" if there else "gamg")
+    if pc.getType() == "python":
+        pc.setPythonType("petsc_hdg.AMG")
 
 
 def _set_jacobi(problem, pc: PETSc.PC) -> None:
