@@ -28,7 +28,7 @@ class CanonicalUnknowns:
     def __init__(self, discretization):
         self.disc, comm = discretization, discretization.mesh.comm
         self.cells = CanonicalCells(discretization.mesh)
-        poly = isinstance(discretization, PolytopicDG)
+        poly = discretization.is_polytopic
         keys, bound, extra = _polytopic(self.disc, self.cells) if poly else _nodal(self.disc, self.cells)
         try:
             self.order = GlobalOrder.of_keys(comm, keys, bound)
