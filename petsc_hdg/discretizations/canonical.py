@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import basix
 import numpy as np
 
@@ -35,11 +33,6 @@ class CanonicalUnknowns:
         except ValueError:
             raise MeshError("Cells of the mesh lie at one place, so that no order by places can be found.") from None
         self.digest = summed(comm, np.concatenate([mixed(keys), extra]))
-
-    @cached_property
-    def cell_order(self) -> GlobalOrder:
-        """The order of this rank's cells. Collective at first use."""
-        return GlobalOrder(self.disc.mesh.comm, self.cells.numbers)
 
 
 def _polytopic(disc: PolytopicDG, cells: CanonicalCells) -> tuple[np.ndarray, int, np.ndarray]:
