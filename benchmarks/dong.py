@@ -18,12 +18,12 @@ import gc
 import sys
 from pathlib import Path
 
+from bench.peak import arithmetic_peak
+from bench.poly import PARTS, Measures, operator_on, poly_row
+from bench.record import Record, add_options
 from mpi4py import MPI
 
-from petsc_hdg.commands.bench.copy import copy_bandwidth
-from petsc_hdg.commands.bench.peak import arithmetic_peak
-from petsc_hdg.commands.bench.poly import PARTS, Measures, operator_on, poly_row
-from petsc_hdg.commands.bench.record import Record, add_options
+from petsc_hdg.commands.bench import copy_bandwidth
 from petsc_hdg.device import Device
 from petsc_hdg.mesh import Mesh, agglomerate
 from petsc_hdg.physics import Dirichlet, Physics

@@ -20,9 +20,10 @@ import sys
 from math import log
 from pathlib import Path
 
-from petsc_hdg.commands.bench.copy import copy_bandwidth, median_seconds
-from petsc_hdg.commands.bench.record import Record, add_options
-from petsc_hdg.commands.bench.sipg import Launches, Tile
+from bench.record import Record, add_options
+from bench.sipg import Launches, Tile
+
+from petsc_hdg.commands.bench import copy_bandwidth, median_seconds
 from petsc_hdg.device import Device
 from petsc_hdg.errors import DeviceError, OptionError
 

@@ -1,6 +1,6 @@
 """Tables 4.19 to 4.21 of Gorlani 2015 (benchmarks/papers/gorlani_2015_times.json) beside rows of `bench scaling`.
 
-    mpiexec -n 4 python -m petsc_hdg bench scaling -schemes sipg_gpu -degree 8 -unknowns 1327104 21233664 -json s.json
+    mpiexec -n 4 python benchmarks/bench scaling -schemes sipg_gpu -degree 8 -unknowns 1327104 21233664 -json s.json
     python benchmarks/gorlani_scaling.py s.json
 
 An interior penalty product on squares, FP64: 128 × 128 and 512 × 512 squares of degree 8 on each GPU are 1327104 and
@@ -14,7 +14,7 @@ import argparse
 import json
 from pathlib import Path
 
-from petsc_hdg.commands.bench import scaling_view
+from bench import scaling_view
 
 PAPER = json.loads((Path(__file__).parent / "papers" / "gorlani_2015_times.json").read_text())
 GPUS = (1, 2, 4, 8, 16, 64, 256, 1024)

@@ -22,10 +22,10 @@ import petsc4py
 
 petsc4py.init(sys.argv)
 
+from bench.pipeline import STAGES, Pipeline
 from petsc4py import PETSc
 
 import petsc_hdg as fe
-from petsc_hdg.commands.bench.pipeline import STAGES, Pipeline
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 

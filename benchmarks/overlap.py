@@ -19,12 +19,12 @@ import petsc4py
 
 petsc4py.init(sys.argv)
 
+from bench.blocks import Blocks  # noqa: E402
+from bench.scaling import CASES, _of_cell  # noqa: E402
+from bench.scaling_time import Timed, without_halo  # noqa: E402
 from mpi4py import MPI  # noqa: E402
 
-from petsc_hdg.commands.bench.blocks import Blocks  # noqa: E402
-from petsc_hdg.commands.bench.scaling import CASES, _of_cell  # noqa: E402
-from petsc_hdg.commands.bench.scaling_time import Timed, without_halo  # noqa: E402
-from petsc_hdg.commands.bench.solve import SPLIT, poisson  # noqa: E402
+from petsc_hdg.commands.bench import SPLIT, poisson  # noqa: E402
 from petsc_hdg.device import halo  # noqa: E402
 from petsc_hdg.operators.vectors import TailedVector  # noqa: E402
 from petsc_hdg.options import Options  # noqa: E402

@@ -10,9 +10,10 @@ from __future__ import annotations
 import sys
 import time
 
+from bench.solve import FACTOR, faces_for
 from petsc4py import PETSc
 
-from petsc_hdg.commands.bench.solve import FACTOR, faces_for, poisson
+from petsc_hdg.commands.bench import poisson
 from petsc_hdg.discretizations import PolytopicDG
 from petsc_hdg.mesh import Mesh, agglomerate
 from petsc_hdg.operators.poly.injection import injection

@@ -3,8 +3,8 @@
     python benchmarks/results_page.py
 
 A file has rows, or several lists of rows. What all rows of a list have in common stands above its table. Rows of
-`petsc-hdg bench` have a column per degree; of others, the columns are the scalars that differ, in the units of the
-file. Numbers have four digits. tests/test_results_page.py compares the page with the files.
+`python benchmarks/bench` have a column per degree; of others, the columns are the scalars that differ, in the units of
+the file. Numbers have four digits. tests/test_results_page.py compares the page with the files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ The rows behind the figures of the other pages, one section per file of
 Tables with a column per degree have GDOF/s, in brackets the fraction of the bandwidth of a copy, and after a semicolon
 how many times as fast as a peer in the same run the kernel is. Other columns have the units of their names, or seconds.
 """
-# What tells apart rows of `petsc-hdg bench` (petsc_hdg/commands/bench/row.py), but their degree.
+# What tells apart rows of `python benchmarks/bench` (benchmarks/bench/row.py), but their degree.
 BENCH = ("device", "kernel", "cell", "components", "precision", "vec_mode", "mesh", "state", "factor")
 LEFT_OUT = {"name", "arguments", "elapsed_seconds", "command", "note", "nodes", "dof_kind", "asked"}
 LEFT_OUT |= {

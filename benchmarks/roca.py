@@ -17,9 +17,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+from bench import trace
 
-from petsc_hdg.commands.bench import trace
-from petsc_hdg.commands.bench.copy import copy_bandwidth
+from petsc_hdg.commands.bench import copy_bandwidth
 from petsc_hdg.device import Device
 
 PAPER = json.loads((Path(__file__).parent / "papers" / "roca_2011.json").read_text())

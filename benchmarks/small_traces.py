@@ -11,7 +11,8 @@ import argparse
 import json
 from pathlib import Path
 
-from petsc_hdg.commands.bench.trace import TraceCopies, product_seconds
+from bench.trace import TraceCopies, product_seconds
+
 from petsc_hdg.device import Arrays, Device
 
 CASES = (  # cell, its shape in a box's one, components, degrees

@@ -13,7 +13,7 @@ from petsc_hdg.run import guarded
 COMMANDS = {
     "doctor": "say what works on this machine, and how to get what is missing",
     "check": "compare the solution on 1 ... n ranks, and on all devices",
-    "bench": "measure kernels against a copy on the same device",
+    "bench": "time products of each scheme beside a copy on the same device",
     "precompile": "compile kernels now, so that the first solve starts at once",
 }
 
@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     if name == "doctor":
         return _doctor(rest)
     try:
-        _start_petsc(rest)
+        start_petsc(rest)
         command = import_module(f"petsc_hdg.commands.{name}").main
     except Exception as error:  # a broken package raises what it likes
         print(f"error: {InstallError.of(error)}", file=sys.stderr)
@@ -50,11 +50,11 @@ def _doctor(arguments: list[str]) -> int:
     from petsc_hdg.commands import doctor
 
     with suppress(Exception), redirect_stderr(io.StringIO()):
-        _start_petsc(arguments)
+        start_petsc(arguments)
     return doctor.main(arguments)
 
 
-def _start_petsc(arguments: list[str]) -> None:
+def start_petsc(arguments: list[str]) -> None:
     """Start PETSc with the options of this call."""
     import petsc4py
 

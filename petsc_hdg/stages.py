@@ -54,25 +54,21 @@ def event(name: str, flops: int = 0):
 
 def logged(name: str):
     """Decorator: count a function as the event `Fe{name}`."""
-
-    def decorate(function):
-        @wraps(function)
-        def run(*args, **kwargs):
-            with event(name):
-                return function(*args, **kwargs)
-
-        return run
-
-    return decorate
+    return _within(event, name)
 
 
 def staged(name: str):
     """Decorator: count the time of a function under `name`."""
+    return _within(stage, name)
+
+
+def _within(manager, name: str):
+    """Decorator: call a function inside of the context manager manager(name)."""
 
     def decorate(function):
         @wraps(function)
         def run(*args, **kwargs):
-            with stage(name):
+            with manager(name):
                 return function(*args, **kwargs)
 
         return run

@@ -127,11 +127,6 @@ class Device:
                 )
 
     @property
-    def has_ptx(self) -> bool:
-        """Whether kernels may hold NVIDIA's inline PTX."""
-        return self.ptx > 0
-
-    @property
     def profile(self) -> bool:
         """Whether seconds are collected for each kernel; setting it waits, and may replace the queue."""
         return self._profile

@@ -80,10 +80,6 @@ class HaloPlan:
         _wait(requests)
         ghosts[self.receive_ghosts] = received
 
-    def reverse_add_host(self, ghosts: np.ndarray, owned: np.ndarray) -> None:
-        """Add `ghosts` [ghost, ...] to their owners' values in `owned` [point, ...], by ascending rank."""
-        np.add.at(owned, self.send_points, self.rows_to_owners(ghosts))
-
     def rows_to_owners(self, ghosts: np.ndarray) -> np.ndarray:
         """What other ranks have in `ghosts` [ghost, ...] for the points they are sent: [slot of send_points, ...]."""
         packed = np.ascontiguousarray(ghosts[self.receive_ghosts])

@@ -55,6 +55,10 @@ class Discretization:
     degrees = (0, 16)
     element_kernels: tuple[str, ...] = ("auto",)  # of -fe_kernel, those that the scheme has
     dm = Alive("The DM of the problem (problem.dm)")
+    is_polytopic = False  # whether functions are polynomials on the boxes of polytopes
+    is_condensed = False  # whether the unknowns are those of facets, and cells are eliminated
+    has_jumps = False  # whether cells are discontinuous beside a trace
+    has_penalties = False  # whether facets are penalized
     in_time = False  # whether cells keep their interior between steps
     stabilizes_by_expression = False  # whether facets are stabilized by what the user wrote
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import basix
 import numpy as np
 
@@ -28,18 +26,13 @@ class CanonicalUnknowns:
     def __init__(self, discretization):
         self.disc, comm = discretization, discretization.mesh.comm
         self.cells = CanonicalCells(discretization.mesh)
-        poly = isinstance(discretization, PolytopicDG)
+        poly = discretization.is_polytopic
         keys, bound, extra = _polytopic(self.disc, self.cells) if poly else _nodal(self.disc, self.cells)
         try:
             self.order = GlobalOrder.of_keys(comm, keys, bound)
         except ValueError:
             raise MeshError("Cells of the mesh lie at one place, so that no order by places can be found.") from None
         self.digest = summed(comm, np.concatenate([mixed(keys), extra]))
-
-    @cached_property
-    def cell_order(self) -> GlobalOrder:
-        """The order of this rank's cells. Collective at first use."""
-        return GlobalOrder(self.disc.mesh.comm, self.cells.numbers)
 
 
 def _polytopic(disc: PolytopicDG, cells: CanonicalCells) -> tuple[np.ndarray, int, np.ndarray]:

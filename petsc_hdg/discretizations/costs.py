@@ -6,9 +6,6 @@ import numpy as np
 
 from ..reference import facet_quadrature
 from .cg.tensor import line_flops
-from .condensed.scheme import CondensedDiscretization
-from .poly.scheme import PolytopicDG
-from .sipg.scheme import InteriorPenalty
 
 
 def cell_costs(disc) -> np.ndarray:
@@ -19,9 +16,9 @@ def cell_costs(disc) -> np.ndarray:
     and on facets that have terms. Curved cells cost what straight ones do beside them: the cells of a rank share a
     kernel.
     """
-    if isinstance(disc, PolytopicDG):
+    if disc.is_polytopic:
         return disc.num_basis(disc.degrees)[disc.polytopes.of_cell].astype(float) ** 2
-    if isinstance(disc, CondensedDiscretization):
+    if disc.is_condensed:
         dofmap = disc.dofmap
         free = dofmap.compact[dofmap.cell_dofs] < dofmap.num_owned + dofmap.num_ghosts
         return (free.sum(axis=1) / disc.components).astype(float) ** 2
@@ -32,7 +29,7 @@ def cell_costs(disc) -> np.ndarray:
 def _by_points(disc) -> tuple[float, float]:
     """Multiplications inside a cell, and for one side of one of its facets."""
     functions = sum(space.element.num_basis for space in disc.spaces)
-    if isinstance(disc, InteriorPenalty) and not disc.mesh.shape.is_simplex:  # sums factorize
+    if disc.has_penalties and not disc.mesh.shape.is_simplex:  # sums factorize
         line = functions ** (1 / disc.dim)
         return 4 * disc.dim * line * functions, 2.0 * functions
     width = 2 * (1 + disc.dim) * functions
@@ -47,7 +44,7 @@ def _sides(disc) -> np.ndarray:
     """Sides that a cell evaluates on each of its facets [num_cells, facet]: its own, and its neighbour's."""
     mesh = disc.mesh
     sides = np.zeros((mesh.num_cells, mesh.topology.entity[mesh.dim - 1].shape[1]))
-    if isinstance(disc, InteriorPenalty):
+    if disc.has_penalties:
         near = disc.neighbours.neighbour[: mesh.num_cells]
         essential = (disc.neighbours.kinds[:, :-1] >= 0).any(axis=1)
         sides[near >= 0] = 2

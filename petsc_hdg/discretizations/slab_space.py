@@ -35,7 +35,7 @@ class SlabSpace:
         self.start = np.concatenate([[0], np.cumsum(np.array(present)[self.kind] * (self.most + 1))]).astype(np.int64)
 
     def _check(self, space: str) -> None:
-        if space == "total" and not isinstance(self.disc, PolytopicDG):
+        if space == "total" and not self.disc.is_polytopic:
             raise OptionError(
                 f"space-time polynomials of total degree need poly_gpu, whose functions stand by degree, and the "
                 f"scheme is {self.disc.name}; give -{self.disc.options.prefix}poly_time_space tensor, or poly_gpu"
@@ -92,7 +92,7 @@ def _steps(disc, local_steps) -> np.ndarray:
     count = disc.dofmap.num_owned
     if local_steps is None:
         return np.ones(count, np.int64)
-    if not isinstance(disc, PolytopicDG):
+    if not disc.is_polytopic:
         raise OptionError(
             f"local time steps are those of polytopes, and the scheme is {disc.name}; give -fe_backend poly_gpu, in "
             "which each cell is a polytope if nobody makes larger ones"

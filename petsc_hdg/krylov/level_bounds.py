@@ -6,8 +6,6 @@ set-up of a large multigrid takes. The matrices mirrored for it are those that t
 
 from __future__ import annotations
 
-import ctypes
-
 import numpy as np
 from petsc4py import PETSc
 
@@ -68,9 +66,8 @@ class LevelBounds:
         largest = extreme_eigenvalues(operation, mat.getOwnershipRange()[0], STEPS)[1]
         if not (np.isfinite(largest) and largest > 0):
             return
-        bounds = [ctypes.c_double(factor * largest) for factor in (UPPER, LOWER)]
         for smoother in smoothers:
-            c_library.call("KSPChebyshevSetEigenvalues", ctypes.c_void_p(smoother.handle), *bounds)
+            c_library.set_chebyshev_bounds(smoother, LOWER * largest, UPPER * largest)
 
     def _operation(self, smoother: PETSc.KSP, mat: PETSc.Mat, precision: str) -> Operation:
         """What a smoother multiplies by in each step. Raises Unsupported."""

@@ -6,8 +6,6 @@ takes several times as long.
 
 from __future__ import annotations
 
-import ctypes
-
 import numpy as np
 from petsc4py import PETSc
 
@@ -43,14 +41,10 @@ def cell_plex(cells: np.ndarray, points: np.ndarray, comm):
     points_of = [len(cells), len(points), *(len(vertices) for _, _, vertices in sides)]
     sizes = np.repeat([sides[0][0].shape[1], 0, *(each.shape[1] for each, _, _ in sides[1:]), 2], points_of)
     counts = [points_of[1], *points_of[:1:-1], points_of[0]]
-    given = [counts, sizes, np.concatenate(cones), np.concatenate(orientations)]
-    arrays = [np.ascontiguousarray(each, c_library.INT) for each in given]
-    arrays.append(np.ascontiguousarray(points, c_library.SCALAR))
     dm = PETSc.DMPlex().create(comm)
     dm.setDimension(dim)
     dm.setCoordinateDim(dim)
-    addresses = [each.ctypes.data_as(ctypes.c_void_p) for each in arrays]
-    c_library.call("DMPlexCreateFromDAG", ctypes.c_void_p(dm.handle), ctypes.c_int(dim), *addresses)
+    c_library.set_points(dm, counts, sizes, np.concatenate(cones), np.concatenate(orientations), points)
     shapes = [_SHAPES[dim, cells.shape[1]], 0, *(_SHAPES[2, each.shape[1]] for _, _, each in sides[:-1]), 1]
     dm.createLabel("celltype")  # made by PETSc, point by point, it takes as long as the mesh
     for shape, count, last in zip(shapes, points_of, np.cumsum(points_of), strict=True):

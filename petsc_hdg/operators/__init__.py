@@ -1,6 +1,6 @@
 """Device operators of a discretization, and the contexts through which PETSc calls them."""
 
-from ..discretizations import CondensedDiscretization, InteriorPenalty, PolytopicDG
+from ..discretizations import CondensedDiscretization, ContinuousGalerkin, InteriorPenalty, PolytopicDG
 from .assembled import AssembledMatrix
 from .callbacks import Callbacks
 from .cell_jacobi import CellBlockJacobi
@@ -16,18 +16,18 @@ from .poly.operator import PolytopicOperator
 from .sipg.operator import SIPGOperator
 from .trace.matrix import FacetBlockJacobi, TraceMatrix
 
+OPERATORS = {
+    ContinuousGalerkin: CGOperator,
+    CondensedDiscretization: CondensedOperator,
+    InteriorPenalty: SIPGOperator,
+    PolytopicDG: PolytopicOperator,
+}
+
 
 def create_operator(discretization, arrays):
     """The device operator of a discretization, by its scheme."""
-    kinds = {
-        CondensedDiscretization: CondensedOperator,
-        InteriorPenalty: SIPGOperator,
-        PolytopicDG: PolytopicOperator,
-    }
-    kind = next((kinds[scheme] for scheme in kinds if isinstance(discretization, scheme)), CGOperator)
-    if kind is CondensedOperator and discretization.in_time:
-        kind = CondensedInTime
-    return kind(discretization, arrays)
+    kind = next(OPERATORS[scheme] for scheme in type(discretization).__mro__ if scheme in OPERATORS)
+    return (CondensedInTime if discretization.in_time else kind)(discretization, arrays)
 
 
 __all__ = [

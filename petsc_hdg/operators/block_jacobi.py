@@ -2,19 +2,51 @@
 
 from __future__ import annotations
 
+import numpy as np
+from petsc4py import PETSc
+
 from .. import stages
+from ..errors import SolveError, collectively
 from ..petsc.lifetimes import Context
 
 
 class BlockJacobi(Context):
-    """Context of a PETSc Python PC; subclasses set up `context`, that of the matrix, its `factor`, and `blocks`."""
+    """Context of a PETSc Python PC; subclasses name what the blocks belong to, and find and make them.
 
-    event = "block Jacobi"  # the callback under which copies are counted
+    context: that of the matrix;   factor: of the matrix;   blocks: inverted, by `update`, with `block` rows each.
+    """
+
+    of = "cell"
+    missing = ""  # what an error says where no matrix of the PC has such blocks
 
     def __init__(self):
         self.blocks = None
         self.context = None
         self.factor = 1.0
+
+    def _has_blocks(self, context) -> bool:
+        """Whether a context of a PETSc Python Mat is one of a matrix with such blocks."""
+        raise NotImplementedError
+
+    def _make_blocks(self, context):
+        raise NotImplementedError
+
+    def setUp(self, pc) -> None:
+        """Invert the blocks of the matrix among the PC's operators. Collective."""
+        contexts = [m.getPythonContext() for m in pc.getOperators() if m.getType() == PETSc.Mat.Type.PYTHON]
+        context = next(filter(self._has_blocks, reversed(contexts)), None)
+        if context is None:
+            raise SolveError(f"{type(self).__name__} takes {self.missing}")
+        if self.blocks is None or self.context is not context:
+            self.context, self.blocks = context, self._make_blocks(context)
+        self.factor, callback = context.factor, context.operator.arrays.callback(f"{self.of} blocks")
+        with callback, stages.event("BlockSetUp", self.blocks.update_flops):
+            self.blocks.update()
+
+    def view(self, pc, viewer) -> None:
+        """Say how large the blocks are."""
+        size = f"{self.blocks.block} by {self.blocks.block}" if self.blocks else "not set up yet"
+        viewer.printfASCII(f"  inverted {self.of} blocks, {size}\n")
 
     def apply(self, pc, x, y) -> None:
         """y = inverse blocks x"""
@@ -26,8 +58,18 @@ class BlockJacobi(Context):
 
     def _apply(self, x, y, transpose: bool) -> None:
         access = self.context.access
-        callback = self.context.operator.arrays.callback(self.event)
+        callback = self.context.operator.arrays.callback(f"{self.of} block Jacobi")
         with callback, access.read(x) as given, access.write(y) as out:
             with stages.event("BlockApply", self.blocks.flops):
                 self.blocks.apply(given, out, transpose)
         y.scale(1 / self.factor)
+
+
+def require_regular(arrays, failed, comm, said) -> None:
+    """Raise SolveError, on all ranks, if a block is singular. Collective.
+
+    failed: buffer of the number of one such block on this rank, counted from 1, or of 0;   said(number): the sentence.
+    """
+    with collectively(comm):
+        if number := int(arrays.to_host(failed, 1, np.int32, "singular blocks")[0]):
+            raise SolveError(said(number - 1))

@@ -9,7 +9,7 @@ import numpy as np
 from ..codegen import KernelSpec
 from ..device import Kernel, kernels_of
 from ..discretizations.sipg.interleaved import CHUNK
-from ..errors import SolveError, collectively
+from .block_jacobi import require_regular
 
 
 class CellBlocks:
@@ -21,7 +21,8 @@ class CellBlocks:
     def __init__(self, operator):
         self.operator, self.arrays = operator, operator.arrays
         disc = operator.discretization
-        self.size, self.stride, self.num_cells = disc.num_dofs, disc.stride, disc.mesh.num_cells
+        self.size = self.block = disc.num_dofs
+        self.stride, self.num_cells = disc.stride, disc.mesh.num_cells
         self.inverse = self.arrays.empty(self.size**2 * self.stride)
         self._failed = self.arrays.zeros(1, np.int32)
 
@@ -49,9 +50,9 @@ class CellBlocks:
         return 2 * self.num_cells * self.size**2
 
     @property
-    def inversion_flops(self) -> int:
-        """Flops of the inversion of all blocks of this rank."""
-        return 2 * self.num_cells * self.size**3
+    def update_flops(self) -> int:
+        """Flops of all blocks of this rank and of their inversion."""
+        return self.operator.matrix_flops + 2 * self.num_cells * self.size**3
 
     def update(self) -> None:
         """Invert the blocks of the Jacobian as it is now. Collective; raises SolveError, on all ranks."""
@@ -59,13 +60,15 @@ class CellBlocks:
         self.kernels["invert"](
             self.num_cells, self.num_cells, self.stride, self.operator.cell_blocks(), self.inverse, self._failed
         )
-        with collectively(self.operator.discretization.mesh.comm):
-            failed = int(self.arrays.to_host(self._failed, 1, np.int32, "singular blocks")[0])
-            if failed:
-                raise SolveError(
-                    f"the diagonal block of cell {failed - 1} of a rank's own cells is singular: use another -pc_type "
-                    "or -mg_levels_pc_type than cell-block Jacobi, or change the physics or the penalty"
-                )
+        require_regular(
+            self.arrays,
+            self._failed,
+            self.operator.discretization.mesh.comm,
+            lambda cell: (
+                f"the diagonal block of cell {cell} of a rank's own cells is singular: use another -pc_type "
+                "or -mg_levels_pc_type than cell-block Jacobi, or change the physics or the penalty"
+            ),
+        )
 
     def apply(self, x, y, transpose: bool = False) -> None:
         """y = inverses x, or their transposes x; buffers of owned values."""

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from .cg.check import check_cg
 from .condensed.check import check_condensed
-from .condensed.operator import CondensedOperator
 from .poly.check import check_poly
-from .poly.operator import PolytopicOperator
 from .sipg.check import check_sipg
-from .sipg.operator import SIPGOperator
 from .trace.check import check_trace
 
 
@@ -17,14 +14,12 @@ def check_kernels(operator) -> None:
 
     Raises DeviceError naming the kernel and the difference.
     """
-    if isinstance(operator, PolytopicOperator):
-        check_poly(operator)
-    elif isinstance(operator, SIPGOperator):
-        check_sipg(operator)
-    elif not isinstance(operator, CondensedOperator):
-        check_cg(operator)
-    else:
+    disc = operator.discretization
+    if disc.is_condensed:
         check_condensed(operator)
         operator.stores.share()
         for each in operator.stores.formats:
             check_trace(each)
+    else:
+        check = check_poly if disc.is_polytopic else check_sipg if disc.has_penalties else check_cg
+        check(operator)

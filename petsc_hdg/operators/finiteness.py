@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..discretizations import PolytopicDG
 from ..errors import SolveError
 from ..value_checks import plural
 
@@ -38,7 +37,7 @@ def require_finite(discretization, vector, what: str) -> None:
 
 def _place(discretization, number: int) -> str:
     """The place of an owned unknown: the centre of a cell that has it."""
-    if isinstance(discretization, PolytopicDG):
+    if discretization.is_polytopic:
         numbering = discretization.numbering
         polytope = int(np.searchsorted(numbering.first, number, side="right")) - 1
         centre = 0.5 * (numbering.lower[polytope] + numbering.upper[polytope])

@@ -20,6 +20,27 @@ def waiting(operator, names) -> list[str]:
     return [name for name in names if name in kernels and verdicts.needs_check(kernels[name])]
 
 
+def compare(operator, checks: dict, sample_of) -> None:
+    """Judge those of `checks` that wait, each a function of a sample that returns found and expected values.
+
+    sample_of(operator): context manager of the sample.   Raises DeviceError naming the kernel and the difference.
+    """
+    if names := waiting(operator, checks):
+        with sample_of(operator) as sample:
+            for name in names:
+                judge(operator.all_kernels()[name], *checks[name](sample), operator.arrays.precision)
+
+
+def sampled(count: int) -> np.ndarray:
+    """Some of `count` items, the first and the last among them."""
+    return np.unique(np.linspace(0, max(count - 1, 0), SAMPLES).astype(int))
+
+
+def fetched(operator, buffer, *shape: int) -> np.ndarray:
+    """Values of a buffer on the host [*shape]."""
+    return operator.arrays.to_host(buffer, shape, name="kernel check").astype(float)
+
+
 def random_values(seed: int, count: int) -> np.ndarray:
     """Values between 0.2 and 1, at which most physics is finite."""
     return np.random.default_rng(seed).uniform(0.2, 1.0, count)

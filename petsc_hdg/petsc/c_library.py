@@ -92,12 +92,16 @@ def _pointer(obj) -> ctypes.c_void_p:
     return ctypes.c_void_p(obj.handle)
 
 
-def _view(address, size: int, dtype) -> np.ndarray:
-    """Copy of `size` numbers at a C address [size]."""
+def _address(array: np.ndarray) -> ctypes.c_void_p:
+    return array.ctypes.data_as(ctypes.c_void_p)
+
+
+def _seen(address: ctypes.c_void_p, size: int, dtype) -> np.ndarray:
+    """The numbers at a C address [size], not copied."""
     if not size:
         return np.empty(0, dtype)
-    kind = {4: ctypes.c_int32, 8: ctypes.c_int64}[np.dtype(dtype).itemsize]
-    return np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(kind)), (size,)).astype(dtype, copy=True)
+    kind = np.ctypeslib.as_ctypes_type(dtype)
+    return np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(kind)), (size,))
 
 
 def section_offset(section: ctypes.c_void_p, point: int) -> int:
@@ -125,7 +129,7 @@ def cones(dm, start: int, end: int, size: int) -> np.ndarray:
             "The mesh mixes cell shapes; give a mesh of one shape (triangle, quadrilateral, tetrahedron or hexahedron)."
         )
     address = array.value + first * INT.itemsize
-    return _view(address, (end - start) * size, INT).reshape(-1, size)
+    return _seen(address, (end - start) * size, INT).reshape(-1, size).copy()
 
 
 def cell_shapes(dm) -> dict[str, int]:
@@ -151,7 +155,8 @@ def shared_points(dm) -> np.ndarray | None:
     call("PetscSFGetGraph", _pointer(sf), *map(ctypes.byref, (roots, leaves, local, remote)))
     if roots.value < 0:
         return None
-    return _view(local, leaves.value, INT) if local.value or not leaves.value else np.arange(leaves.value, dtype=INT)
+    has_list = local.value or not leaves.value
+    return _seen(local, leaves.value, INT).copy() if has_list else np.arange(leaves.value, dtype=INT)
 
 
 def section_of(dm):
@@ -183,7 +188,7 @@ def set_passive_dm(ksp, dm) -> None:
 def set_block_sizes(mat: PETSc.Mat, sizes: np.ndarray) -> None:
     """Sizes of the diagonal blocks of this rank's rows, which PETSc's PCVPBJACOBI inverts."""
     sizes = np.ascontiguousarray(sizes, INT)
-    call("MatSetVariableBlockSizes", _pointer(mat), _c_int(len(sizes)), sizes.ctypes.data_as(ctypes.c_void_p))
+    call("MatSetVariableBlockSizes", _pointer(mat), _c_int(len(sizes)), _address(sizes))
 
 
 def has_cell_coordinates(dm) -> bool:
@@ -218,57 +223,35 @@ def rows_of_aij(mat) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return starts, _seen(found[1], entries, INT), _seen(found[2], entries, SCALAR)
 
 
-def _seen(address: ctypes.c_void_p, size: int, dtype) -> np.ndarray:
-    """The numbers at a C address [size], not copied."""
-    if not size:
-        return np.empty(0, dtype)
-    kind = {"i4": ctypes.c_int32, "i8": ctypes.c_int64, "f8": ctypes.c_double}[np.dtype(dtype).str[1:]]
-    return np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(kind)), (size,))
-
-
 def set_preallocation_coo(mat, i: np.ndarray, j: np.ndarray) -> None:
     """Declare matrix entries by global rows `i` and columns `j` [entry]; negative ones are ignored. Collective."""
     # PETSc may reorder the arrays that it is given: hand it copies.
     i, j = np.array(i, INT, copy=True).ravel(), np.array(j, INT, copy=True).ravel()
-    call(
-        "MatSetPreallocationCOO",
-        _pointer(mat),
-        ctypes.c_ssize_t(i.size),
-        i.ctypes.data_as(ctypes.c_void_p),
-        j.ctypes.data_as(ctypes.c_void_p),
-    )
+    call("MatSetPreallocationCOO", _pointer(mat), ctypes.c_ssize_t(i.size), _address(i), _address(j))
 
 
 def set_values_coo(mat, values: np.ndarray, add: bool = False) -> None:
     """Fill the declared entries with `values` [entry], duplicates summed; `add`: to what is there. Collective."""
     values = np.ascontiguousarray(values, SCALAR)
-    call(
-        "MatSetValuesCOO",
-        _pointer(mat),
-        values.ctypes.data_as(ctypes.c_void_p),
-        ctypes.c_int(_ADD_VALUES if add else _INSERT_VALUES),
-    )
+    call("MatSetValuesCOO", _pointer(mat), _address(values), ctypes.c_int(_ADD_VALUES if add else _INSERT_VALUES))
+
+
+def set_points(dm, counts, sizes, cones, orientations, vertices) -> None:
+    """Fill an empty DMPlex: points per stratum, vertices first; sizes of their cones; cones and their orientations, all
+    in a row; coordinates of the vertices [vertex, dim]."""
+    arrays = [np.ascontiguousarray(each, INT) for each in (counts, sizes, cones, orientations)]
+    arrays.append(np.ascontiguousarray(vertices, SCALAR))
+    call("DMPlexCreateFromDAG", _pointer(dm), _c_int(dm.getDimension()), *map(_address, arrays))
+
+
+def set_chebyshev_bounds(ksp: PETSc.KSP, lower: float, upper: float) -> None:
+    """Set the eigenvalues between which a Chebyshev iteration damps."""
+    call("KSPChebyshevSetEigenvalues", _pointer(ksp), ctypes.c_double(upper), ctypes.c_double(lower))
 
 
 def set_function_domain_error(snes) -> None:
     """Tell SNES that the residual cannot be evaluated at this state; its line search then takes a shorter step."""
     call("SNESSetFunctionDomainError", _pointer(snes))
-
-
-def log_gpu_time_begin() -> bool:
-    """Start PETSc's GPU timer inside a log event; False if this PETSc has none."""
-    if not has("PetscLogGpuTimeBegin"):
-        return False
-    call("PetscLogGpuTimeBegin")
-    return True
-
-
-def log_gpu_time_end() -> bool:
-    """Stop PETSc's GPU timer; False if this PETSc has none."""
-    if not has("PetscLogGpuTimeEnd"):
-        return False
-    call("PetscLogGpuTimeEnd")
-    return True
 
 
 def pc_has_failed(pc: PETSc.PC) -> bool:

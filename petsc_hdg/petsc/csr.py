@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from contextlib import contextmanager
 
 import numpy as np
@@ -53,5 +52,4 @@ def written(mat: PETSc.Mat, size: int):
     else:
         values = np.empty(size, c_library.SCALAR)
         yield values
-        pointer = ctypes.c_void_p(mat.handle)
-        c_library.call("MatUpdateMPIAIJWithArray", pointer, values.ctypes.data_as(ctypes.c_void_p))
+        c_library.call("MatUpdateMPIAIJWithArray", c_library._pointer(mat), c_library._address(values))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from petsc4py import PETSc
 
-from ..discretizations import PolytopicDG
 from ..discretizations.dofmap import dof_nodes, element_nodes
 from ..discretizations.poly.projection import project, quadrature_points
 from ..errors import OptionError, PhysicsError, collectively
@@ -146,7 +145,7 @@ def nodal_values(discretization, value) -> np.ndarray:
     unknown = [name for name in given if name not in known]
     if unknown:
         raise PhysicsError(f"there is no field '{unknown[0]}' to interpolate; the fields are {', '.join(known)}")
-    if isinstance(discretization, PolytopicDG):
+    if discretization.is_polytopic:
         return project(discretization, _values_at(fields, given, quadrature_points(discretization)))
     out = np.zeros(dofmap.num_owned)
     for space in discretization.spaces:

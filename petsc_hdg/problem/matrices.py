@@ -9,7 +9,6 @@ import numpy as np
 from petsc4py import PETSc
 
 from .. import stages
-from ..discretizations import HybridizedDG, PolytopicDG
 from ..discretizations.symmetry import derivative_kind
 from ..errors import collectively
 from ..operators import AssembledMatrix, Callbacks, JacobianContext, TraceMatrix
@@ -55,12 +54,12 @@ def callbacks(problem) -> Callbacks:
 
 def derivative(problem) -> str:
     """What `derivative_kind` says of the physics, which settles the preconditioner of other schemes than polytopic."""
-    return "other" if issubclass(problem.scheme, PolytopicDG) else derivative_kind(problem.physics, problem.mesh.dim)
+    return "other" if problem.scheme.is_polytopic else derivative_kind(problem.physics, problem.mesh.dim)
 
 
 def view(problem) -> list[str]:
     """Which matrix the preconditioner of a trace system takes, and why, where the user leaves that open."""
-    if not isinstance(problem.discretization, HybridizedDG) or problem.options.pmat != "auto":
+    if not problem.discretization.has_jumps or problem.options.pmat != "auto":
         return []
     told = problem.pmat == ("aij" if problem.derivative == "other" else "conforming")
     why = f", because the derivative of the physics is {_REASONS[problem.derivative]}" if told else ""
@@ -73,14 +72,14 @@ def assembled_matrix(problem, sizes) -> AssembledMatrix | None:
         return None
     kind = chosen_mat_type(problem.options, problem.discretization.matrix_blocks() is not None)
     assembled = AssembledMatrix(problem.operator, sizes, problem.dm.comm, problem.vec_type, kind)
-    if not isinstance(problem.discretization, PolytopicDG):
+    if not problem.discretization.is_polytopic:
         null_space.set_near_nullspace(problem.discretization, assembled.mat)
     return assembled
 
 
 def _jacobian(problem, sizes, assembled) -> PETSc.Mat:
     """The matrix of products: a shell, or the assembled one where that is all there is, or cheaper."""
-    if assembled is not None and isinstance(problem.discretization, PolytopicDG):
+    if assembled is not None and problem.discretization.is_polytopic:
         return assembled.mat
     if not problem.is_condensed:
         context = JacobianContext(problem.operator, problem.access, assembled)

@@ -165,12 +165,12 @@ class Problem(Restartable, Evaluated, Described):
     @property
     def assembles(self) -> bool:
         """Whether the matrix of all unknowns is assembled."""
-        return self.pmat == "aij" or (self.pmat == "agglomerates" and isinstance(self.discretization, PolytopicDG))
+        return self.pmat == "aij" or (self.pmat == "agglomerates" and self.discretization.is_polytopic)
 
     @property
     def is_condensed(self) -> bool:
         """Whether PETSc's unknowns are those of the trace alone."""
-        return isinstance(self.discretization, CondensedDiscretization)
+        return self.discretization.is_condensed
 
     @property
     def has_cell_states(self) -> bool:

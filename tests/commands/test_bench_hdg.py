@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from bench import hdg
+from bench.cublas import condensation_seconds
+from bench.tiled import shaken_box
 
-from petsc_hdg.commands.bench import hdg
-from petsc_hdg.commands.bench.cublas import condensation_seconds
-from petsc_hdg.commands.bench.tiled import shaken_box
 from petsc_hdg.device import Arrays, Device
 from petsc_hdg.operators.condensed.operator import CondensedOperator
 from petsc_hdg.options import Options
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.full
 def rows(mpirun, tmp_path_factory) -> list[dict]:
     path = tmp_path_factory.mktemp("bench") / "rows.json"
     options = ["-cells", "500", "-repeat", "1", "-only", "local", "-json", path]
-    mpirun(1, "-m", "petsc_hdg", "bench", "hdg", *options)
+    mpirun(1, "benchmarks/bench", "hdg", *options)
     return json.loads(path.read_text())
 
 

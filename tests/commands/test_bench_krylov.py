@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-
-from petsc_hdg.commands.bench import krylov
-from petsc_hdg.commands.bench.krylov import COLUMNS
+from bench import krylov
+from bench.krylov import COLUMNS
 
 pytestmark = pytest.mark.full
 
@@ -15,7 +14,7 @@ pytestmark = pytest.mark.full
 def test_rows(mpirun, tmp_path):
     path = tmp_path / "rows.json"
     options = ("-schemes", "sipg", "hdg", "-vecs", "standard", "-unknowns", "3000", "-iterations", "8", "-json", path)
-    said = mpirun(1, "-m", "petsc_hdg", "bench", "krylov", *options).stdout
+    said = mpirun(1, "benchmarks/bench", "krylov", *options).stdout
     assert all(name in said for name in COLUMNS)
     rows = json.loads(path.read_text())
     assert [(row["operator"].split()[0], row["ksp"]) for row in rows] == [

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from bench import poly
 
-from petsc_hdg.commands.bench import poly
 from petsc_hdg.options import Options
 
 pytestmark = pytest.mark.full
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.full
 def rows(mpirun, tmp_path_factory) -> list[dict]:
     path = tmp_path_factory.mktemp("bench") / "rows.json"
     options = ["-cells", "128", "-repeat", "1", "-only", "x4 triangle P1", "-json", path]
-    mpirun(1, "-m", "petsc_hdg", "bench", "poly", *options)
+    mpirun(1, "benchmarks/bench", "poly", *options)
     return json.loads(path.read_text())
 
 

@@ -7,12 +7,12 @@ import json
 import weakref
 from types import SimpleNamespace
 
+import bench
 import pytest
+from bench import cg, full, hdg, roofline, short
+from bench.group import Group, measure
+from bench.record import ENDED, Record
 
-from petsc_hdg.commands import bench
-from petsc_hdg.commands.bench import cg, full, hdg, roofline, short
-from petsc_hdg.commands.bench.group import Group, measure
-from petsc_hdg.commands.bench.record import ENDED, Record
 from petsc_hdg.errors import DeviceError, OptionError
 
 

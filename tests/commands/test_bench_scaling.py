@@ -7,10 +7,10 @@ from math import log2, prod
 
 import numpy as np
 import pytest
+from bench import scaling_model, scaling_view
+from bench.blocks import COARSE, Blocks, dimension, parts_of
+from bench.scaling_model import Links, Model
 
-from petsc_hdg.commands.bench import scaling_model, scaling_view
-from petsc_hdg.commands.bench.blocks import COARSE, Blocks, dimension, parts_of
-from petsc_hdg.commands.bench.scaling_model import Links, Model
 from petsc_hdg.errors import OptionError
 
 RUN = ["-schemes", "sipg_gpu", "-cell", "quadrilateral", "-degree", "2", "-unknowns", "600", "-repeat", "1"]
@@ -40,7 +40,7 @@ def test_blocks_are_equal(cell, ranks):
 @pytest.fixture(scope="module")
 def rows(mpirun, tmp_path_factory):
     folder = tmp_path_factory.mktemp("scaling")
-    done = mpirun(2, "-m", "petsc_hdg", "bench", "scaling", *RUN, "-json", folder / "r.json", "-png", folder / "r.png")
+    done = mpirun(2, "benchmarks/bench", "scaling", *RUN, "-json", folder / "r.json", "-png", folder / "r.png")
     assert all(name in done.stdout for name in scaling_view.COLUMNS)
     assert (folder / "r.png").read_bytes().startswith(b"\x89PNG")
     return json.loads((folder / "r.json").read_text())
@@ -70,7 +70,7 @@ def test_the_halo_is_that_of_a_side(rows):
 def test_files_are_read_again(rows, mpirun, tmp_path):
     path = tmp_path / "rows.json"
     path.write_text(json.dumps(rows))
-    said = mpirun(1, "-m", "petsc_hdg", "bench", "scaling", "-read", path).stdout
+    said = mpirun(1, "benchmarks/bench", "scaling", "-read", path).stdout
     assert said.count("predicted efficiency") == 2 and "1024: " in said and said.count("sipg_gpu  quadrilateral") == 4
 
 
@@ -83,7 +83,7 @@ def test_files_without_rows(text, tmp_path):
 
 
 def test_more_ranks_than_there_are(mpirun):
-    done = mpirun(1, "-m", "petsc_hdg", "bench", "scaling", "-ranks", "9", check=False)
+    done = mpirun(1, "benchmarks/bench", "scaling", "-ranks", "9", check=False)
     assert done.returncode == 1 and "numbers from 1 to 1" in done.stderr
 
 
@@ -173,7 +173,7 @@ def test_a_case_that_fails_does_not_stop_the_others(mpirun, tmp_path):
     """Polytopes of degree 7 are refused on both ranks, weak and strong; what ranks pay for each other is known then."""
     path = tmp_path / "rows.json"
     options = ["-schemes", "poly_gpu", "-cell", "quadrilateral", "-degree", "7", "-unknowns", "600", "-ranks", "2"]
-    run = ["-m", "petsc_hdg", "bench", "scaling", *options, "-repeat", "1", "-json", path]
+    run = ["benchmarks/bench", "scaling", *options, "-repeat", "1", "-json", path]
     done = mpirun(2, *run, check=False)
     assert done.returncode == 1 and done.stderr.count("failed: a polytope has the degree 7") == 2
     kinds = [(row["name"].split(",")[0], "failed" in row) for row in json.loads(path.read_text())]

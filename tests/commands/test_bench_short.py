@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from bench import SCHEMES, _parser, full, roofline, short
+from bench.row import COLUMNS, _digits, format_rows, limited
 
-from petsc_hdg.commands.bench import SCHEMES, _parser, full, roofline, short
-from petsc_hdg.commands.bench.row import COLUMNS, _digits, format_rows, limited
 from petsc_hdg.errors import OptionError
 
 
@@ -15,7 +15,7 @@ from petsc_hdg.errors import OptionError
 def bench(mpirun, tmp_path_factory):
     """Rows of the short set on small meshes, and what was printed."""
     path = tmp_path_factory.mktemp("bench") / "rows.json"
-    done = mpirun(1, "-m", "petsc_hdg", "bench", "-cells", "500", "-repeat", "1", "-json", path)
+    done = mpirun(1, "benchmarks/bench", "-cells", "500", "-repeat", "1", "-json", path)
     return json.loads(path.read_text()), done.stdout
 
 

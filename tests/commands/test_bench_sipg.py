@@ -6,11 +6,11 @@ import json
 
 import numpy as np
 import pytest
+from bench import sipg
+from bench.tiled_sipg import STATES, TiledSIPG, grid, turned
 from mpi4py import MPI
 
 import petsc_hdg as fe
-from petsc_hdg.commands.bench import sipg
-from petsc_hdg.commands.bench.tiled_sipg import STATES, TiledSIPG, grid, turned
 from petsc_hdg.device import Arrays, Device
 from petsc_hdg.discretizations.sipg.neighbours import find_neighbours
 from petsc_hdg.discretizations.sipg.orientations import Orientations
@@ -27,7 +27,7 @@ FACES = {"triangle": (8, 4), "quadrilateral": (8, 4), "tetrahedron": (4, 2, 2), 
 def rows(mpirun, tmp_path_factory) -> list[dict]:
     path = tmp_path_factory.mktemp("bench") / "rows.json"
     options = ["-cells", "500", "-repeat", "1", "-only", "quadrilateral P1", "-json", path]
-    mpirun(1, "-m", "petsc_hdg", "bench", "sipg", *options)
+    mpirun(1, "benchmarks/bench", "sipg", *options)
     return json.loads(path.read_text())
 
 

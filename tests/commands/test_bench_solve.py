@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-
-from petsc_hdg.commands.bench import solve
+from bench import solve
 
 pytestmark = pytest.mark.full
 
@@ -16,7 +15,7 @@ OPTIONS = ["-unknowns", "600", "-degree", "1", "-schemes", "hdg_gpu", "sipg_gpu"
 @pytest.fixture(scope="module")
 def rows(mpirun, tmp_path_factory) -> list[dict]:
     path = tmp_path_factory.mktemp("bench") / "rows.json"
-    done = mpirun(1, "-m", "petsc_hdg", "bench", "solve", *OPTIONS, "-json", path)
+    done = mpirun(1, "benchmarks/bench", "solve", *OPTIONS, "-json", path)
     assert all(name in done.stdout for name in solve.COLUMNS)
     return json.loads(path.read_text())
 
@@ -45,7 +44,7 @@ def test_times_add_up(rows):
 def test_the_users_options_win(mpirun, tmp_path):
     path = tmp_path / "rows.json"
     options = ["-unknowns", "200", "-schemes", "cg_gpu", "-degree", "1", "-pc_type", "none", "-ksp_rtol", "1e-4"]
-    mpirun(1, "-m", "petsc_hdg", "bench", "solve", *options, "-json", path)
+    mpirun(1, "benchmarks/bench", "solve", *options, "-json", path)
     (row,) = json.loads(path.read_text())
     assert row["pc_type"] == "none" and 1e-8 < row["true_residual"] < 1e-4
 
@@ -60,5 +59,5 @@ def test_sizes_of_boxes(scheme):
 
 
 def test_unknown_schemes_are_named(mpirun):
-    done = mpirun(1, "-m", "petsc_hdg", "bench", "solve", "-schemes", "spectral", check=False)
+    done = mpirun(1, "benchmarks/bench", "solve", "-schemes", "spectral", check=False)
     assert done.returncode == 2 and "spectral" in done.stderr

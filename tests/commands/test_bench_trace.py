@@ -7,11 +7,11 @@ import json
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from bench import trace
+from bench.cusparse import bsr_pattern, csr_pattern, csr_seconds
 from sample_meshes import SHAPES
 from trace_stand_in import TraceStandIn
 
-from petsc_hdg.commands.bench import trace
-from petsc_hdg.commands.bench.cusparse import bsr_pattern, csr_pattern, csr_seconds
 from petsc_hdg.discretizations.trace.layout import trace_layout
 
 pytestmark = pytest.mark.full
@@ -42,7 +42,7 @@ def test_there_is_no_peer_without_an_nvidia_gpu():
 def rows(mpirun, tmp_path_factory) -> list[dict]:
     path = tmp_path_factory.mktemp("bench") / "rows.json"
     options = ["-cells", "5000", "-repeat", "1", "-only", "triangle P1", "-json", path]
-    mpirun(1, "-m", "petsc_hdg", "bench", "trace", *options)
+    mpirun(1, "benchmarks/bench", "trace", *options)
     return json.loads(path.read_text())
 
 

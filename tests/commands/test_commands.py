@@ -23,7 +23,7 @@ def rows(mpirun, tmp_path_factory) -> list[dict]:
     """Rows of the smallest bench of triangles of degree 1."""
     path = tmp_path_factory.mktemp("bench") / "rows.json"
     options = ["-cells", "2000", "-repeat", "1", "-only", "triangle P1", "-json", path]
-    mpirun(1, "-m", "petsc_hdg", "bench", "cg", *options)
+    mpirun(1, "benchmarks/bench", "cg", *options)
     return json.loads(path.read_text())
 
 
@@ -79,7 +79,7 @@ def test_check_reports_a_difference(monkeypatch, capsys):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("arguments", [("bench", "spectral"), ("precompile", "-cells", "line")])
+@pytest.mark.parametrize("arguments", [("bench", "-spectral"), ("precompile", "-cells", "line")])
 def test_wrong_calls_say_so(mpirun, arguments):
     done = mpirun(1, "-m", "petsc_hdg", *arguments, check=False)
     assert done.returncode == 2 and "usage" in done.stderr
@@ -90,7 +90,6 @@ def test_wrong_calls_say_so(mpirun, arguments):
     [
         (("check", "-onyl", "hdg_gpu"), "-onyl is not an option of petsc-hdg check; known are -h, -only"),
         (("precompile", "-order", "2"), "-order is not an option of petsc-hdg precompile; known are -h, -physics"),
-        (("bench", "start", "-backend", "cg_gpu"), "-backend is not an option of petsc-hdg bench start; known are -h"),
     ],
 )
 def test_misspelt_options_say_so(mpirun, arguments, said):
@@ -119,5 +118,17 @@ def test_check_gives_element_kernels_to_the_scheme_that_has_them():
 
 
 def test_bench_of_no_row_says_so(mpirun):
-    done = mpirun(1, "-m", "petsc_hdg", "bench", "sipg", "-only", "pentagons", check=False)
+    done = mpirun(1, "benchmarks/bench", "sipg", "-only", "pentagons", check=False)
     assert done.returncode == 1 and "-only 'pentagons' is in the name of no row; leave it out" in done.stderr
+
+
+@pytest.mark.quick
+def test_bench_times_products(mpirun, tmp_path):
+    path = tmp_path / "rows.json"
+    options = ["-cells", "100", "-repeat", "1", "-only", "cg_gpu triangle", "-json", path]
+    said = mpirun(1, "-m", "petsc_hdg", "bench", *options).stdout
+    (row,) = json.loads(path.read_text())
+    assert row["unknowns"] == 36 and row["cells"] == 98 and f"{row['of_copy']:.3g}" in said
+    assert row["of_copy"] == pytest.approx(16 * 36 / (1e9 * row["copy_GBs"]) / row["product_seconds"])
+    done = mpirun(1, "-m", "petsc_hdg", "bench", "-only", "pentagons", check=False)
+    assert done.returncode == 1 and "-only 'pentagons' is in the name of no case; these are cg_gpu tri" in done.stderr

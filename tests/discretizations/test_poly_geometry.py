@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.polynomial import legendre
 from petsc4py import PETSc
+from polytopic_oracle import simplex_rule
 from sample_meshes import box_mesh
 from sample_polytopes import assembled, columns, grown, polytopic
 
-from petsc_hdg.discretizations.poly.oracle import simplex_rule
 from petsc_hdg.mesh import Mesh
 from petsc_hdg.mesh.polytopes import Polytopes
 from petsc_hdg.physics import Physics

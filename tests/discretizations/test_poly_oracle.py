@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from polytopic_oracle import Equation, PolytopicOracle
 from sample_meshes import box_mesh
 from sample_polytopes import assembled, columns, constant, grown, polytopic
 
-from petsc_hdg.discretizations.poly.oracle import Equation, PolytopicOracle
 from petsc_hdg.discretizations.poly.outline import facet_points, find_outline
 from petsc_hdg.discretizations.poly.penalty import trace_constants
 from petsc_hdg.physics import Dirichlet, Neumann, Physics, Robin

@@ -12,7 +12,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from petsc_hdg.device import Arrays, Device
-from petsc_hdg.discretizations.sipg.oracle import State
+from petsc_hdg.discretizations.oracle import State
 from petsc_hdg.discretizations.sipg.scheme import InteriorPenalty
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.operators.sipg.operator import SIPGOperator

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from bench.tiled import shaken_box
 from condensed_runs import residual_and_product
 
 import petsc_hdg as fe
-from petsc_hdg.commands.bench.tiled import shaken_box
 from petsc_hdg.discretizations import HybridizedDG
 from petsc_hdg.discretizations.condensed import warp_shape
 from petsc_hdg.discretizations.condensed.tensor_factors import tensor_factors

@@ -6,12 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from bench.tiled import shaken_box
 from trace_samples import ESSENTIAL, FACES, box, shaken
 from trace_stand_in import TraceStandIn
 
 import petsc_hdg as fe
 import petsc_hdg.discretizations.trace.facet_groups as facet_groups_module
-from petsc_hdg.commands.bench.tiled import shaken_box
 from petsc_hdg.discretizations.condensed.hdg import HybridizedDG
 from petsc_hdg.discretizations.congruence import Shapes, group, same_geometry
 from petsc_hdg.discretizations.dofmap import FieldSpace, build_dofmap

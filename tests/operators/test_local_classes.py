@@ -111,7 +111,7 @@ def test_pivots():
 def test_first_use_compares_with_numpy(monkeypatch):
     seen = {}
     monkeypatch.setattr(check, "judge", lambda kernel, got, expected, *_: seen.update({kernel.spec.name: 1}))
-    monkeypatch.setattr(check.verified, "needs_check", lambda kernel: True)
+    monkeypatch.setattr(check.verdicts, "needs_check", lambda kernel: True)
     problem = fe.Problem(box("triangle"), CONVECTION, backend="hdg_gpu", degree=1)
     problem.solve()
     assert {"condense_element", "condense_shared"} <= set(seen)

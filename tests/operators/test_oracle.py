@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 from petsc4py import PETSc
 from sample_meshes import SHAPES, box_mesh
 from sample_physics import everything, everything_on_one_field, give_everything
 
+from petsc_hdg.discretizations import oracle
 from petsc_hdg.discretizations.cg.oracle import Oracle
 from petsc_hdg.discretizations.cg.scheme import ContinuousGalerkin
 from petsc_hdg.options import VARIANTS, Options
@@ -68,18 +72,10 @@ class State:
 
     def expected(self) -> dict[str, np.ndarray]:
         """Residual and action by the oracle."""
-        o, aux, k = Oracle(self.disc), self.operator.aux_rows.T, self.operator.constants
-        u, r, d = (self.full(name) for name in ("u", "u_t", "du"))
-        return {
-            "residual": self.summed(
-                lambda c: o.residual(c, u[c], aux[c], k, T, r[c]),
-                lambda c, f, i: o.facet_residual(c, f, i, u[c], aux[c], k, T, r[c]),
-            ),
-            "action": self.summed(
-                lambda c: o.action(c, u[c], d[c], aux[c], k, T, SHIFT, r[c]),
-                lambda c, f, i: o.facet_action(c, f, i, u[c], d[c], aux[c], k, T, SHIFT, r[c]),
-            ),
-        }
+        o, (u, u_t, du) = Oracle(self.disc), (self.full(name) for name in ("u", "u_t", "du"))
+        state = oracle.State(u, self.operator.aux_rows, self.operator.constants, t=T, shift=SHIFT, u_t=u_t)
+        given = {"residual": state, "action": replace(state, du=du)}
+        return {w: self.summed(partial(o.volume, state=s), partial(o.facet, state=s)) for w, s in given.items()}
 
     def computed(self) -> dict[str, np.ndarray]:
         """Residual and action through PETSc's TS callbacks."""

@@ -36,7 +36,7 @@ def test_a_diffusivity_of_rounding_has_no_sign(sign):
     mesh = fe.agglomerate(fe.Mesh.box((4, 4)), 6)
     made = fe.Problem(mesh, physics, backend="poly_gpu", degree=1, check_kernels=False).operator.fine
     disc = made.discretization
-    with check_sipg._at_sample(made) as sample:
+    with check_sipg.Sample.of(made) as sample:
         found = sample.state.sigma
         expected = np.array([
             [sample.oracle.penalty(cell, f, sample.state) for f in range(3)] for cell in range(disc.mesh.num_cells)

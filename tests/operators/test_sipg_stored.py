@@ -10,7 +10,8 @@ from sample_meshes import SHAPES, box_mesh
 from sample_physics import everything_on_one_field, give_everything
 
 import petsc_hdg as fe
-from petsc_hdg.discretizations.sipg.oracle import PenaltyOracle, State
+from petsc_hdg.discretizations.oracle import State
+from petsc_hdg.discretizations.sipg.oracle import PenaltyOracle
 from petsc_hdg.errors import OptionError
 from petsc_hdg.operators.sipg.stored import FEW, STORED, StoredVolume
 from petsc_hdg.options import Options

@@ -7,7 +7,6 @@ from .specs import CONDENSE_POINT
 from .tile_shape import TileShape, tile_shape
 
 _POINTS = ("geometry.clh", "geometry_nodes.clh", "point.clh", *CONDENSE_POINT)
-_ELIMINATE = {True: "condense_eliminate_thread.clh", False: "condense_eliminate.clh"}
 
 
 def class_shape(disc) -> TileShape:

@@ -31,7 +31,7 @@ class CondensedDiscretization(CondensedSpecs, Discretization):
     effect there.
     """
 
-    has_jumps = False
+    is_condensed = True
 
     def __init__(self, mesh, physics, options, limits: DeviceLimits | None = None):
         super().__init__(mesh, physics, options)

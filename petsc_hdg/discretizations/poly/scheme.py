@@ -81,6 +81,7 @@ class PolytopicDG(PolytopicSpecs, Discretization):
     """
 
     name = "poly_gpu"
+    is_polytopic = True
     degrees_accepted = (0, HIGHEST)
 
     def __init__(self, mesh, physics, options, limits=None, finer=None):
@@ -92,7 +93,7 @@ class PolytopicDG(PolytopicSpecs, Discretization):
             super().__init__(mesh, physics, options)
             self._check_mesh()
         self.limits = limits
-        self.finer = finer if isinstance(finer, PolytopicDG) else None
+        self.finer = finer if finer is not None and finer.is_polytopic else None
         self.fine = CutPenalty(mesh, physics, self._fine_options(), limits, self, getattr(finer, "fine", finer))
         self.measures: Measures = self.finer.measures if self.finer else Measures(mesh)
         self.dm = mesh.dm.clone()

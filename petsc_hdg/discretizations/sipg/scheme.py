@@ -36,6 +36,7 @@ class InteriorPenalty(SIPGSpecs, ContinuousGalerkin):
     """
 
     name = "sipg_gpu"
+    has_penalties = True
     simplex_degrees = None
 
     def __init__(self, mesh, physics, options, limits=None, neighbours=None):

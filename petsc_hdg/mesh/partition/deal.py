@@ -7,9 +7,9 @@ from petsc4py import PETSc
 
 from ...errors import collectively
 from ...options import Options, given_truth
+from ...petsc.dual_graph import dual_graph
 from ..graph import Graph
 from .metis import balanced_parts
-from .petsc_graph import dual_graph
 
 CHOICE = "petscpartitioner_type"
 

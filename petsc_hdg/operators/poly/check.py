@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 
 from ...discretizations.dofmap import element_nodes
 from ...discretizations.legendre import tabulate
 from ..sipg.check import check_sipg
-from ..verdict import SAMPLES, judge, random_values, waiting
+from ..verdict import compare, fetched, random_values, sampled
 
 
 def check_poly(operator) -> None:
@@ -16,8 +18,7 @@ def check_poly(operator) -> None:
     Raises DeviceError naming the kernel and the difference.
     """
     checks = {"poly_expand": _check_expand, "poly_restrict": _check_restrict}
-    for name in waiting(operator, checks):
-        judge(operator.kernels[name], *checks[name](operator), operator.arrays.precision)
+    compare(operator, checks, nullcontext)
     check_sipg(operator.fine)
 
 
@@ -26,8 +27,8 @@ def _check_expand(operator) -> tuple[np.ndarray, np.ndarray]:
     disc, arrays = operator.discretization, operator.arrays
     values = random_values(5, max(1, disc.dofmap.num_owned))
     expanded = operator.expand(arrays.to_device(values, "kernel check"))
-    found = arrays.to_host(expanded, disc.fine.dofmap.num_owned, name="kernel check").astype(float)
-    cells = _samples(disc.mesh.num_cells)
+    found = fetched(operator, expanded, disc.fine.dofmap.num_owned)
+    cells = sampled(disc.mesh.num_cells)
     expected = [_basis(disc, cell) @ _coefficients(disc, values, cell) for cell in cells]
     return _by_node(disc, found[disc.fine.dofmap.cell_dofs[cells]]), np.array(expected)
 
@@ -38,20 +39,16 @@ def _check_restrict(operator) -> tuple[np.ndarray, np.ndarray]:
     values = random_values(6, max(1, disc.fine.dofmap.num_owned))
     out = arrays.zeros(max(1, disc.dofmap.num_owned))
     operator.restrict(arrays.to_device(values, "kernel check"), out)
-    found = arrays.to_host(out, disc.dofmap.num_owned, name="kernel check").astype(float)
+    found = fetched(operator, out, disc.dofmap.num_owned)
     first, (start, cells) = disc.numbering.first, disc.polytopes.cells
     got, expected = [], []
-    for polytope in _samples(disc.polytopes.count):
+    for polytope in sampled(disc.polytopes.count):
         own = cells[start[polytope] : start[polytope + 1]]
         rows = _by_node(disc, values[disc.fine.dofmap.cell_dofs[own]])
         sums = sum(_basis(disc, cell).T @ row for cell, row in zip(own, rows, strict=True))
         got.append(found[first[polytope] : first[polytope + 1]])
         expected.append(sums.T.ravel())
     return np.concatenate(got), np.concatenate(expected)
-
-
-def _samples(count: int) -> np.ndarray:
-    return np.unique(np.linspace(0, count - 1, SAMPLES).astype(int))
 
 
 def _by_node(disc, values: np.ndarray) -> np.ndarray:

@@ -26,7 +26,7 @@ def injection(fine, coarse, comm) -> PETSc.Mat:
 
 
 def _blocks(fine, coarse: PolytopicDG):
-    if not isinstance(fine, PolytopicDG):
+    if not fine.is_polytopic:
         return _nodal_blocks
     same = np.array_equal(fine.polytopes.of_cell, coarse.polytopes.of_cell)
     return _first_functions if same and fine.space == coarse.space else _box_blocks

@@ -94,8 +94,8 @@ class AgglomerateLevels:
         """
         if self.fine.discretization.physics.is_linear:
             return [operator.fine._zero for operator in self.operators]
-        fine = self.fine.fine if isinstance(self.fine, PolytopicOperator) else self.fine
-        nodal = self.fine.expand(u) if isinstance(self.fine, PolytopicOperator) else u
+        is_polytopic = self.fine.discretization.is_polytopic
+        fine, nodal = (self.fine.fine, self.fine.expand(u)) if is_polytopic else (self.fine, u)
         given, found = fine.arrays.to_host(nodal, max(1, fine.dofmap.num_owned), name="states"), {}
         for coarse in (operator.fine for operator in self.operators):
             wanted = coarse.discretization.element
@@ -111,7 +111,7 @@ class AgglomerateLevels:
 def _coarser(finest) -> list[PolytopicDG]:
     """Discretizations of the coarse levels. Collective."""
     mesh, comm = finest.mesh, finest.mesh.comm
-    is_polytopic = isinstance(finest, PolytopicDG)
+    is_polytopic = finest.is_polytopic
     polytopes = finest.polytopes if is_polytopic else Polytopes.of_cells(mesh)
     found = []
     for degree in degrees_below(finest.largest if is_polytopic else finest.element.degree):

@@ -9,7 +9,7 @@ import numpy as np
 from ...device import Kernel, kernels_of
 from ...discretizations.base import padded
 from ...discretizations.trace.layout import trace_layout
-from ...errors import SolveError, collectively
+from ..block_jacobi import require_regular
 
 
 class FacetBlocks:
@@ -47,9 +47,19 @@ class FacetBlocks:
         return 2 * self.num_rows * self.layout.block
 
     @property
-    def inversion_flops(self) -> int:
+    def update_flops(self) -> int:
         """Flops of the inversion of all blocks of this rank."""
         return 2 * self.num_rows * self.layout.block**2
+
+    @property
+    def block(self) -> int:
+        """Rows of a block."""
+        return self.layout.block
+
+    def update(self) -> None:
+        """Invert the blocks of the matrix as it is now. Collective; raises SolveError, on all ranks."""
+        self.collect()
+        self.invert()
 
     def collect(self) -> None:
         """Take the blocks of the matrix as it is now. Collective."""
@@ -66,13 +76,15 @@ class FacetBlocks:
         kernel = self.kernels["invert"]
         items = self.layout.num_owned * kernel.spec.local_size
         kernel(items, self.layout.num_owned, self.row_stride, self.buffer, self._failed)
-        with collectively(self.operator.discretization.mesh.comm):
-            failed = int(self.arrays.to_host(self._failed, 1, np.int32, "singular blocks")[0])
-            if failed:
-                raise SolveError(
-                    f"the block of facet {failed - 1} of a rank's own facets in the trace matrix is singular: use "
-                    "another -pc_type than facet block Jacobi, or change the stabilization"
-                )
+        require_regular(
+            self.arrays,
+            self._failed,
+            self.operator.discretization.mesh.comm,
+            lambda facet: (
+                f"the block of facet {facet} of a rank's own facets in the trace matrix is singular: use "
+                "another -pc_type than facet block Jacobi, or change the stabilization"
+            ),
+        )
         if self.format.stored != self.arrays.real:
             if self._narrow is None:
                 self._narrow = self.arrays.empty(self.size, self.format.stored)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
-from ... import stages
-from ...errors import SolveError
 from ..block_jacobi import BlockJacobi
 from ..matfree import JacobianContext
 from .facet_blocks import FacetBlocks
@@ -58,29 +56,14 @@ class TraceMatrix(JacobianContext):
 class FacetBlockJacobi(BlockJacobi):
     """Block Jacobi over the facets of a trace matrix: -pc_type python -pc_python_type petsc_hdg.FacetBlockJacobi."""
 
-    event = "facet block Jacobi"
-
-    def setUp(self, pc) -> None:
-        """Collect and invert the blocks of the trace matrix among the PC's operators. Collective."""
-        context = _trace_context(pc)
-        if self.blocks is None or self.context is not context:
-            self.context, self.blocks = context, FacetBlocks(context.format)
-        self.factor, flops = context.factor, self.blocks.inversion_flops
-        with context.operator.arrays.callback("facet blocks"), stages.event("BlockSetUp", flops):
-            self.blocks.collect()
-            self.blocks.invert()
-
-    def view(self, pc, viewer) -> None:
-        """Say how large the blocks are."""
-        size = f"{self.blocks.layout.block} by {self.blocks.layout.block}" if self.blocks else "not set up yet"
-        viewer.printfASCII(f"  inverted facet blocks, {size}\n")
-
-
-def _trace_context(pc) -> TraceMatrix:
-    for mat in reversed(pc.getOperators()):
-        if mat.getType() == PETSc.Mat.Type.PYTHON and isinstance(mat.getPythonContext(), TraceMatrix):
-            return mat.getPythonContext()
-    raise SolveError(
-        "FacetBlockJacobi takes a stored trace matrix, the PC has none: use -fe_backend hdg_gpu with -hdg_trace_mat "
-        "dbf or element, or -pc_type pbjacobi with aij"
+    of = "facet"
+    missing = (
+        "a stored trace matrix, the PC has none: use -fe_backend hdg_gpu with -hdg_trace_mat dbf or element, or "
+        "-pc_type pbjacobi with aij"
     )
+
+    def _has_blocks(self, context) -> bool:
+        return isinstance(context, TraceMatrix)
+
+    def _make_blocks(self, context) -> FacetBlocks:
+        return FacetBlocks(context.format)

@@ -213,9 +213,6 @@ class Fail:
     line: int
 
 
-Stmt = Declare | Alias | Assign | Invoke | If | Loop | Jump | Return | Fail
-
-
 @dataclass(frozen=True)
 class Function:
     """One function. `origin` is the Source it came from, for messages; `outputs` are the parameters it writes.

@@ -8,13 +8,12 @@ from functools import partial
 
 from petsc4py import PETSc
 
-from ...discretizations import InteriorPenalty
 from ...operators.spectrum import TOLERANCE, asymmetry, extreme_eigenvalues
 
 
 def check_of(problem):
     """What the callbacks do after the first linearization: `check` if the user asks for it, else None."""
-    wanted = problem.options.sipg_check_coercivity and isinstance(problem.discretization, InteriorPenalty)
+    wanted = problem.options.sipg_check_coercivity and problem.discretization.has_penalties
     return partial(check, weakref.proxy(problem)) if wanted else None
 
 

@@ -8,7 +8,6 @@ import warnings
 import numpy as np
 from mpi4py.MPI import MAX
 
-from ...discretizations import PolytopicDG
 from ..linear import cell_samples
 
 LARGE = {"hdg_gpu": 10.0}  # least pollution number of a warning; that of the other schemes is 1
@@ -45,7 +44,7 @@ def _pollution(waves: float, angle: float, degree: int) -> float:
 
 def _remedy(problem, waves: float, angle: float) -> str:
     found = problem.discretization
-    _, most = found.degrees_accepted if isinstance(found, PolytopicDG) else found.degrees
+    _, most = found.degrees_accepted if found.is_polytopic else found.degrees
     higher = range(problem.options.degree + 1, most + 1)
     enough = next((degree for degree in higher if _pollution(waves, angle, degree) < 0.1), None)
     return (f"-{problem.prefix}fe_degree {enough} or " if enough else "") + "smaller cells"

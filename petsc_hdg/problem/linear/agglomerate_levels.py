@@ -86,7 +86,7 @@ def _set_smoothers(problem, pc: PETSc.PC, symmetric: bool) -> None:
     """Smoothers of all levels but the coarsest, before the user's options."""
     levels = problem.callbacks.levels
     smoothed = [(o.discretization, m.mat) for o, m in zip(levels.operators, levels.matrices, strict=True)][-2::-1]
-    if isinstance(problem.discretization, PolytopicDG):
+    if problem.discretization.is_polytopic:
         smoothed.append((problem.discretization, problem.callbacks.assembled.mat))
     else:
         two_level.set_smoother(problem, pc.getMGSmoother(len(levels.matrices)), symmetric)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
-from ...discretizations import HybridizedDG
 from ...errors import collectively
 from ...operators.advice import INDEFINITE
 from ...options import MATRIX_FREE_PCS, is_given
@@ -87,5 +86,5 @@ def _take(problem, snes: PETSc.SNES) -> bool:
 
 def _are_levels_ours(problem) -> bool:
     """Whether the problem has two levels that `-fe_pmat auto` chose for a trace."""
-    is_trace = isinstance(problem.discretization, HybridizedDG)
+    is_trace = problem.discretization.has_jumps
     return is_trace and problem.options.pmat == "auto" and problem.pmat == "conforming"

@@ -12,7 +12,6 @@ from functools import partial
 import numpy as np
 from petsc4py import PETSc
 
-from ...discretizations import PolytopicDG
 from ...errors import OptionError
 from ...options import given_text, given_truth, is_given
 from ...petsc import c_library
@@ -27,7 +26,7 @@ def field_of_unknowns(discretization) -> np.ndarray:
     """Number of the field [owned] int32 that each of this rank's unknowns belongs to."""
     fields, dofmap = discretization.physics.fields, discretization.dofmap
     of_component = np.repeat(np.arange(len(fields), dtype=np.int32), [f.components for f in fields])
-    if isinstance(discretization, PolytopicDG):  # [polytope][component][function]
+    if discretization.is_polytopic:  # [polytope][component][function]
         sizes = discretization.numbering.sizes[: discretization.polytopes.count]
         return np.repeat(np.tile(of_component, len(sizes)), np.repeat(sizes, len(of_component)))
     found = np.zeros(dofmap.num_owned, np.int32)

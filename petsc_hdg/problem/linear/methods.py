@@ -6,7 +6,6 @@ import math
 
 from petsc4py import PETSc
 
-from ...discretizations import HybridizedDG
 from ...options import given_text, is_given
 
 OURS = {"cg": "petsc_hdg.CG", "gmres": "petsc_hdg.GMRES", "fgmres": "petsc_hdg.FGMRES"}
@@ -50,7 +49,7 @@ def set_forcing(problem, snes: PETSc.SNES) -> None:
 
 def _accuracy(problem) -> float:
     """A part of the error of sin(πx) on a uniform mesh of as many cells, or of what is recovered of it. Collective."""
-    cells, is_dg = problem.comm.allreduce(problem.mesh.num_cells), issubclass(problem.scheme, HybridizedDG)
+    cells, is_dg = problem.comm.allreduce(problem.mesh.num_cells), problem.scheme.has_jumps
     order = problem.options.degree + (2 if is_dg else 1)
     expected = PART * (math.pi / order * cells ** (-1 / problem.mesh.dim)) ** order
     least, most = ACCURACIES if problem.options.precision == "double" else ACCURACIES[1:] * 2

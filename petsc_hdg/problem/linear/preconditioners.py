@@ -6,7 +6,6 @@ from contextlib import contextmanager, nullcontext
 
 from petsc4py import PETSc
 
-from ...discretizations import PolytopicDG
 from ...operators.advice import INDEFINITE
 from ...operators.spectrum import TOLERANCE, asymmetry
 from ...options import any_given, defaults_in_database, is_given
@@ -46,7 +45,7 @@ def set_defaults(problem, ksp: PETSc.KSP, attached: bool = False) -> None:
     levels = _levels(problem)
     if levels is not None:
         levels.create(problem, ksp, is_symmetric(problem))
-    elif calls.assembled is not None and isinstance(problem.discretization, PolytopicDG):
+    elif calls.assembled is not None and problem.discretization.is_polytopic:
         pc.setType("bjacobi")  # incomplete LU of each rank's part
     elif calls.assembled is not None:
         _set_multigrid(problem, pc, calls.assembled.mat, attached)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
-from ...discretizations import HybridizedDG, InteriorPenalty
 from ...krylov.level_bounds import LevelBounds
 from ...operators import ConformingSubspace
 from ...operators.cell_blocks import CellBlocks
@@ -56,7 +55,7 @@ def is_diffusive(problem, symmetric: bool) -> bool:
     """Whether smoothers of symmetric matrices suit the matrix: not where CG has found it indefinite. Nonlinear physics
     of a symmetric derivative is not asked for its matrix' symmetry but on traces; penalties that follow the state may
     spoil that."""
-    asked = problem.physics.is_linear or isinstance(problem.discretization, HybridizedDG | InteriorPenalty)
+    asked = problem.physics.is_linear or problem.discretization.has_jumps or problem.discretization.has_penalties
     return symmetric or problem.derivative == "diffusive" or (problem.derivative == "symmetric" and not asked)
 
 
@@ -132,9 +131,9 @@ def set_smoother(problem, smoother: PETSc.KSP, symmetric: bool) -> None:
 
 def _blocks(problem, symmetric: bool) -> str:
     """The block Jacobi that smooths, "" for the diagonal."""
-    if isinstance(problem.discretization, HybridizedDG):
+    if problem.discretization.has_jumps:
         return "FacetBlockJacobi"
-    is_dg = isinstance(problem.discretization, InteriorPenalty)
+    is_dg = problem.discretization.has_penalties
     return "CellBlockJacobi" if is_dg and not symmetric and _blocks_fit(problem) else ""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from petsc4py import PETSc
 
-from ...discretizations import PolytopicDG
 from ...discretizations.poly.projection import project
 from ...errors import DeviceError, LeftSolverError, SolveError
 from ...operators import ConformingSubspace
@@ -276,7 +275,7 @@ def _is_solved(problem, subspace, by: str, load: PETSc.Vec, step: PETSc.Vec) -> 
 
 def _in_scheme(discretization, fields) -> np.ndarray:
     """This rank's unknowns [owned] of fields in cells: values at the nodes of a discretization, or its projection."""
-    if isinstance(discretization, PolytopicDG):
+    if discretization.is_polytopic:
         return project(discretization, np.concatenate([f.at(discretization.quadrature.points) for f in fields], axis=2))
     dofmap = discretization.dofmap
     compact, found = dofmap.compact[dofmap.cell_dofs], np.zeros(dofmap.num_owned)

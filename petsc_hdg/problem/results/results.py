@@ -9,7 +9,6 @@ import numpy as np
 
 from ... import output, stages
 from ...device import ranks
-from ...discretizations import PolytopicDG
 from ...discretizations.dofmap import element_nodes
 from ...errors import OptionError, collectively
 from ...mesh.labels import EXTERIOR
@@ -55,7 +54,7 @@ def cell_data(problem) -> dict[str, np.ndarray]:
             first = auxiliary.starts[auxiliary.field(f.name)[1]]
             data[f.name] = problem.operator.aux_rows[first : first + f.components, : problem.mesh.num_cells].T.copy()
     data["rank"] = np.full(problem.mesh.num_cells, problem.comm.rank, dtype=float)
-    if isinstance(problem.discretization, PolytopicDG):
+    if problem.discretization.is_polytopic:
         disc = problem.discretization
         data["polytope"] = _polytope_numbers(problem).astype(float)
         data["degree"] = disc.degrees[disc.polytopes.of_cell].astype(float)
@@ -87,7 +86,7 @@ def write_png(problem, path, u, t: float = 0.0, field: str | None = None, values
             next(iter(fields.values())) if values is None and field is None else fields.get(field, values)
         )
         settings["displacement"] = state.nodal(settings["displacement"])
-    outlined = isinstance(problem.discretization, PolytopicDG) and settings["cell_regions"] is None
+    outlined = problem.discretization.is_polytopic and settings["cell_regions"] is None
     if outlined:
         settings["cell_regions"] = _polytope_numbers(problem)
     if settings["region_width"] is None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from petsc4py import PETSc
 
-from ...discretizations import PolytopicDG
 from ...discretizations.samples import SAMPLES, random_inputs
 from ...errors import OptionError, PhysicsError, SolveError
 from ...options import database, given_text
@@ -129,7 +128,7 @@ class RightHandSide:
         ksp.setOperators(self._calls.jacobian)
         ksp.setTolerances(rtol=TOLERANCE[problem.options.precision])
         pc, is_assembled = ksp.getPC(), self._calls.assembled is not None
-        is_polytopic = isinstance(discretization, PolytopicDG) and is_assembled
+        is_polytopic = discretization.is_polytopic and is_assembled
         is_direct = is_polytopic or hasattr(problem.operator, "cell_blocks")
         if not is_direct or database.is_given(ksp.getOptionsPrefix(), "pc_type"):
             pc.setType("jacobi")

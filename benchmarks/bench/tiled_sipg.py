@@ -9,17 +9,18 @@ from itertools import permutations, product
 import numpy as np
 from mpi4py import MPI
 
-from ...discretizations.auxiliary import AuxiliaryRows
-from ...discretizations.base import Discretization
-from ...discretizations.dofmap import DofMap, field_spaces
-from ...discretizations.sipg.checks import degrees_of
-from ...discretizations.sipg.interleaved import CHUNK, Interleaved
-from ...discretizations.sipg.neighbours import Neighbours
-from ...discretizations.sipg.orientations import Orientations
-from ...discretizations.sipg.scheme import InteriorPenalty
-from ...discretizations.transposition import DeviceLimits
-from ...mesh import Mesh
-from ...mesh.box import box_cells
+from petsc_hdg.discretizations.auxiliary import AuxiliaryRows
+from petsc_hdg.discretizations.base import Discretization
+from petsc_hdg.discretizations.dofmap import DofMap, field_spaces
+from petsc_hdg.discretizations.sipg.checks import degrees_of
+from petsc_hdg.discretizations.sipg.interleaved import CHUNK, Interleaved
+from petsc_hdg.discretizations.sipg.neighbours import Neighbours
+from petsc_hdg.discretizations.sipg.orientations import Orientations
+from petsc_hdg.discretizations.sipg.scheme import InteriorPenalty
+from petsc_hdg.discretizations.transposition import DeviceLimits
+from petsc_hdg.mesh import Mesh
+from petsc_hdg.mesh.box import box_cells
+
 from .tiled import tiled_mesh
 
 # box: cells of a grid, all turned alike.   renumbered: cells and points in random order, each cell turned at random.

@@ -6,7 +6,7 @@ import ctypes
 
 import numpy as np
 
-from ...petsc.c_library import INT, call, library
+from .c_library import _c_int, _pointer, call, library
 
 
 def dual_graph(dm) -> tuple[np.ndarray, np.ndarray]:
@@ -14,10 +14,9 @@ def dual_graph(dm) -> tuple[np.ndarray, np.ndarray]:
 
     Cells count from 0 over all ranks.
     """
-    c_int = np.ctypeslib.as_ctypes_type(INT)
-    count, starts, near, numbers = c_int(), ctypes.POINTER(c_int)(), ctypes.POINTER(c_int)(), ctypes.c_void_p()
+    count, starts, near, numbers = _c_int(), ctypes.POINTER(_c_int)(), ctypes.POINTER(_c_int)(), ctypes.c_void_p()
     found = (count, starts, near, numbers)
-    call("DMPlexCreatePartitionerGraph", ctypes.c_void_p(dm.handle), c_int(0), *map(ctypes.byref, found))
+    call("DMPlexCreatePartitionerGraph", _pointer(dm), _c_int(0), *map(ctypes.byref, found))
     start = _copy(starts, count.value + 1) if starts else np.zeros(1, np.int64)
     graph = start, _copy(near, int(start[-1]))
     call("ISDestroy", ctypes.byref(numbers))
@@ -34,4 +33,4 @@ def _free(array) -> None:
     """What PetscFree, a macro, does."""
     address = ctypes.c_void_p.in_dll(library(), "PetscTrFree").value
     free = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p)(address)
-    free(ctypes.cast(array, ctypes.c_void_p), 0, b"_free", b"petsc_graph.py")
+    free(ctypes.cast(array, ctypes.c_void_p), 0, b"_free", b"dual_graph.py")

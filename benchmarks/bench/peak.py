@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...codegen import KernelSpec
-from ...device import Arrays, Kernel
-from .copy import median_seconds
+from petsc_hdg.codegen import KernelSpec
+from petsc_hdg.commands.bench import median_seconds
+from petsc_hdg.device import Arrays, Kernel
 
 CHAINS, ROUNDS = 16, 1024
 GPU_ITEMS, CPU_ITEMS = 1 << 20, 1 << 10

@@ -9,8 +9,8 @@ import numpy as np
 from mpi4py.MPI import MAX, MIN
 from petsc4py import PETSc
 
-from ...device import Arrays
-from ...device.halo import Halo
+from petsc_hdg.device import Arrays
+from petsc_hdg.device.halo import Halo
 
 ENTRIES = ("forward", "forward_begin", "forward_end", "reverse_add", "reverse_add_begin", "reverse_add_end")
 SHORT, LONG = 3, 33  # iterations of two solves, whose difference is an iteration's time

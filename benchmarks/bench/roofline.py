@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...errors import OptionError
-from ...output.style import BOUNDARY_COLOURS, FAINT, INK, PAPER, matplotlib, type_settings
-from ...value_checks import plural
+from petsc_hdg.errors import OptionError
+from petsc_hdg.output.style import BOUNDARY_COLOURS, FAINT, INK, PAPER, matplotlib, type_settings
+from petsc_hdg.value_checks import plural
+
 from .record import read_rows
 
 MARKERS = {"triangle": "^", "quadrilateral": "s", "tetrahedron": "v", "hexahedron": "D"}

@@ -1,4 +1,4 @@
-"""`petsc-hdg bench start`: time to a first solve, with an empty cache of compiled kernels and with a full one.
+"""`python benchmarks/bench start`: time to a first solve, with an empty cache of compiled kernels and with a full one.
 
 Each solve is that of a process of its own, on a small box, with the scheme's default solver, errors and cell values
 included. The drivers' own caches (PoCL's, NVIDIA's) are in the same folder, so that empty means empty. Options that
@@ -17,15 +17,16 @@ import time
 from functools import partial
 from pathlib import Path
 
-from ... import stages
-from ...discretizations import SCHEMES
-from ...errors import DeviceError
-from ...mesh import Mesh, agglomerate
-from ...options import Options
-from ...physics import Dirichlet, Physics
-from ...problem import Problem
-from ..alone import alone
-from ..arguments import own_arguments
+from petsc_hdg import stages
+from petsc_hdg.commands.alone import alone
+from petsc_hdg.commands.arguments import own_arguments
+from petsc_hdg.discretizations import SCHEMES
+from petsc_hdg.errors import DeviceError
+from petsc_hdg.mesh import Mesh, agglomerate
+from petsc_hdg.options import Options
+from petsc_hdg.physics import Dirichlet, Physics
+from petsc_hdg.problem import Problem
+
 from .group import Group, measure, shown_by
 from .record import Record, add_options
 
@@ -67,7 +68,7 @@ def _group(scheme: str, others: list[str]) -> Group:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="petsc-hdg bench start", allow_abbrev=False, description=__doc__)
+    parser = argparse.ArgumentParser(prog="bench start", allow_abbrev=False, description=__doc__)
     parser.add_argument("-schemes", nargs="+", default=list(SCHEMES), choices=list(SCHEMES))
     add_options(parser)
     parser.add_argument("-once", default="", choices=list(SCHEMES), help=argparse.SUPPRESS)
@@ -103,7 +104,7 @@ def _row(scheme: str, state: str, folder: Path, others: list[str]) -> dict:
     caches = {name: str(folder / place) for name, place in CACHES.items()}
     for place in caches.values():
         Path(place).mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "petsc_hdg", "bench", "start", "-once", scheme, *others]
+    command = [sys.executable, str(Path(__file__).parent), "start", "-once", scheme, *others]
     start = time.perf_counter()
     done = subprocess.run(command, env={**alone(os.environ), **caches}, capture_output=True, text=True, check=False)
     total = time.perf_counter() - start

@@ -9,15 +9,16 @@ from functools import partial
 
 import numpy as np
 
-from ...device import Arrays
-from ...discretizations.condensed.cg import CondensedCG
-from ...discretizations.condensed.hdg import HybridizedDG
-from ...discretizations.transposition import DeviceLimits
-from ...operators.condensed.operator import CondensedOperator
-from ...options import Options
-from ...physics import Physics
+from petsc_hdg.commands.bench import median_seconds
+from petsc_hdg.device import Arrays
+from petsc_hdg.discretizations.condensed.cg import CondensedCG
+from petsc_hdg.discretizations.condensed.hdg import HybridizedDG
+from petsc_hdg.discretizations.transposition import DeviceLimits
+from petsc_hdg.operators.condensed.operator import CondensedOperator
+from petsc_hdg.options import Options
+from petsc_hdg.physics import Physics
+
 from . import trace
-from .copy import median_seconds
 from .group import Group, row_name
 from .local_matrices import cell_row, has_effect, lines_row, local_matrices_row, multipliers_row
 from .tiled import TiledCondensedCG, TiledHDG, shaken_box

@@ -1,4 +1,4 @@
-"""`petsc-hdg bench krylov`: an iteration of a Krylov method with Jacobi, ours on the device beside PETSc's.
+"""`python benchmarks/bench krylov`: an iteration of a Krylov method with Jacobi, ours on the device beside PETSc's.
 
 Operators are those of the other benches, on copies of a tile: interior penalty, an HDG trace matrix, Lagrange elements.
 PETSc's vectors are on the host, or on the device where PETSc has ViennaCL. Every number of iterations is fixed, so that
@@ -14,15 +14,16 @@ from functools import cache, partial
 import numpy as np
 from petsc4py import PETSc
 
-from ...device import Arrays, Device, VecAccess
-from ...discretizations.cg.scheme import ContinuousGalerkin
-from ...discretizations.transposition import DeviceLimits
-from ...krylov.matrices import sums_products
-from ...operators import CGOperator, JacobianContext, TraceMatrix
-from ...operators.trace.formats import create_format
-from ...options import Options
+from petsc_hdg.commands.bench import copy_bandwidth, median_seconds
+from petsc_hdg.device import Arrays, Device, VecAccess
+from petsc_hdg.discretizations.cg.scheme import ContinuousGalerkin
+from petsc_hdg.discretizations.transposition import DeviceLimits
+from petsc_hdg.krylov.matrices import sums_products
+from petsc_hdg.operators import CGOperator, JacobianContext, TraceMatrix
+from petsc_hdg.operators.trace.formats import create_format
+from petsc_hdg.options import Options
+
 from .cg import laplace
-from .copy import copy_bandwidth, median_seconds
 from .group import Group, measure, shown_by
 from .record import Record, add_options
 from .sipg import Tile
@@ -56,7 +57,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="petsc-hdg bench krylov", allow_abbrev=False, description=__doc__)
+    parser = argparse.ArgumentParser(prog="bench krylov", allow_abbrev=False, description=__doc__)
     parser.add_argument("-schemes", nargs="+", default=list(SCHEMES), choices=SCHEMES)
     parser.add_argument("-methods", nargs="+", default=["CG"], choices=list(METHODS))
     parser.add_argument("-unknowns", type=float, nargs="+", default=None, help="about (default: 1e6 and 5e7 on a GPU)")

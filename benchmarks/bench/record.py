@@ -9,8 +9,8 @@ import time
 import traceback
 from pathlib import Path
 
-from ...errors import OptionError, causes, our_error
-from ...output.atomic import atomic_file
+from petsc_hdg.errors import OptionError, causes, our_error
+from petsc_hdg.output.atomic import atomic_file
 
 ENDED = "the run ended before it was measured"
 

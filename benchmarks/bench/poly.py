@@ -12,16 +12,17 @@ from functools import cache, lru_cache, partial
 
 import numpy as np
 
-from ...device import Arrays
-from ...discretizations.legendre import num_basis
-from ...discretizations.poly.scheme import PolytopicDG
-from ...discretizations.transposition import DeviceLimits
-from ...mesh import agglomerate
-from ...operators.assembled import AssembledMatrix
-from ...operators.poly.operator import PolytopicOperator
-from ...options import Options
-from ...physics import Dirichlet, Physics
-from .copy import median_seconds
+from petsc_hdg.commands.bench import median_seconds
+from petsc_hdg.device import Arrays
+from petsc_hdg.discretizations.legendre import num_basis
+from petsc_hdg.discretizations.poly.scheme import PolytopicDG
+from petsc_hdg.discretizations.transposition import DeviceLimits
+from petsc_hdg.mesh import agglomerate
+from petsc_hdg.operators.assembled import AssembledMatrix
+from petsc_hdg.operators.poly.operator import PolytopicOperator
+from petsc_hdg.options import Options
+from petsc_hdg.physics import Dirichlet, Physics
+
 from .cusparse import product_seconds
 from .group import Group, row_name
 from .peak import arithmetic_peak

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from ...device import Arrays
+from petsc_hdg.device import Arrays
+
 from .record import Record
 
 

@@ -13,13 +13,13 @@ from types import SimpleNamespace
 import numpy as np
 from mpi4py import MPI
 
-from ...discretizations.base import padded
-from ...discretizations.cg.scheme import ContinuousGalerkin
-from ...discretizations.condensed.cg import CondensedCG
-from ...discretizations.condensed.hdg import HybridizedDG
-from ...discretizations.dofmap import DofMap
-from ...mesh import Mesh
-from ...mesh.box import box_cells
+from petsc_hdg.discretizations.base import padded
+from petsc_hdg.discretizations.cg.scheme import ContinuousGalerkin
+from petsc_hdg.discretizations.condensed.cg import CondensedCG
+from petsc_hdg.discretizations.condensed.hdg import HybridizedDG
+from petsc_hdg.discretizations.dofmap import DofMap
+from petsc_hdg.mesh import Mesh
+from petsc_hdg.mesh.box import box_cells
 
 FACES = {"triangle": (128, 128), "quadrilateral": (192, 192), "tetrahedron": (24, 24, 24), "hexahedron": (48, 48, 48)}
 

@@ -6,9 +6,10 @@ import gc
 
 import numpy as np
 
-from ...discretizations.transposition import DeviceLimits
-from ...operators.condensed.operator import CondensedOperator
-from .copy import median_seconds
+from petsc_hdg.commands.bench import median_seconds
+from petsc_hdg.discretizations.transposition import DeviceLimits
+from petsc_hdg.operators.condensed.operator import CondensedOperator
+
 from .cublas import condensation_seconds
 from .row import row
 

@@ -1,4 +1,4 @@
-"""`mpiexec -n N petsc-hdg bench scaling`: products and CG iterations of any scheme on 1 … N ranks, weak and strong.
+"""`mpiexec -n N python benchmarks/bench scaling`: products and iterations of CG on 1 … N ranks, weak and strong.
 
 -∇·∇u = 1 in a box of equal blocks, one a rank. Weak: the unknowns given are those of each rank. Strong: they are those
 of each rank on the most ranks, and the whole stays. One call does all numbers of ranks, on the first of its own; those
@@ -21,19 +21,20 @@ import numpy as np
 from mpi4py.MPI import COMM_TYPE_SHARED
 from petsc4py import PETSc
 
-from ... import stages
-from ...device import Device
-from ...errors import OptionError, collectively
-from ...options import Options, defaults_in_database
-from ...problem import Problem
-from ..arguments import own_arguments
+from petsc_hdg import stages
+from petsc_hdg.commands.arguments import own_arguments
+from petsc_hdg.commands.bench import SPLIT, copy_bandwidth, poisson
+from petsc_hdg.device import Device
+from petsc_hdg.errors import OptionError, collectively
+from petsc_hdg.options import Options, defaults_in_database
+from petsc_hdg.problem import Problem
+
 from . import scaling_view
 from .blocks import Blocks
-from .copy import copy_bandwidth
 from .group import row_name
 from .record import Record, add_options, release
 from .scaling_time import Timed, links, spread
-from .solve import FACTOR, SPLIT, poisson, unknowns_of_cell
+from .solve import FACTOR, unknowns_of_cell
 
 MODES = ("weak", "strong")
 CASES = {  # scheme: cell, degree
@@ -130,7 +131,7 @@ def _size(unknowns: float | None) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="petsc-hdg bench scaling", allow_abbrev=False, description=__doc__)
+    parser = argparse.ArgumentParser(prog="bench scaling", allow_abbrev=False, description=__doc__)
     parser.add_argument("-schemes", nargs="+", default=["sipg_gpu"], choices=list(CASES))
     parser.add_argument("-modes", nargs="+", default=list(MODES), choices=MODES)
     parser.add_argument("-ranks", type=int, nargs="+", default=None, help="default: 1, 2, 4, … and all")

@@ -1,4 +1,4 @@
-"""`petsc-hdg bench [SCHEME]`: rows that set a kernel's time beside what the same device, in the same run, allows.
+"""`python benchmarks/bench [SCHEME]`: times of kernels beside what the same device, in the same run, allows.
 
 Without a scheme: a short set of all of them. `-full`: every row of every scheme, as JSON and as a roofline picture.
 Rows are on disk as they come (record.py); one that fails does not stop the others (group.py).
@@ -9,10 +9,11 @@ from __future__ import annotations
 import argparse
 from itertools import count
 
-from ...device import Device
-from ...errors import OptionError
+from petsc_hdg.commands.bench import copy_bandwidth
+from petsc_hdg.device import Device
+from petsc_hdg.errors import OptionError
+
 from . import cg, full, hdg, krylov, poly, roofline, scaling, short, sipg, solve, start, trace
-from .copy import copy_bandwidth
 from .group import Group, measure
 from .peak import arithmetic_peak
 from .record import Record, add_options
@@ -69,7 +70,7 @@ def _shown(peak: float):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="petsc-hdg bench", prefix_chars="-")
+    parser = argparse.ArgumentParser(prog="bench", prefix_chars="-")
     parser.add_argument(
         "scheme",
         nargs="?",

@@ -1,4 +1,4 @@
-"""`petsc-hdg bench solve`: whole solves to a relative residual of 1e-8, one a scheme, and where their time goes.
+"""`python benchmarks/bench solve`: whole solves to a relative residual of 1e-8, one per scheme, by their parts.
 
 -∇·∇u = 1 in the unit box, u = 0 on its boundary, by petsc_hdg.CG and two levels (see docs/krylov.md). What PETSc or the
 problem reads from the command line (-ksp_type, -pc_type, -fe_pmat, -dm_vec_type, -hdg_tau, …) holds for all schemes
@@ -15,17 +15,18 @@ from functools import partial
 import numpy as np
 from petsc4py import PETSc
 
-from ... import stages
-from ...device import Device
-from ...discretizations.legendre import num_basis
-from ...discretizations.trace.element import TraceElement
-from ...krylov.solver import DeviceSolver
-from ...mesh import Mesh, agglomerate
-from ...options import Options, defaults_in_database
-from ...physics import Dirichlet, Physics
-from ...problem import Problem
-from ...reference import ReferenceElement
-from ..arguments import own_arguments
+from petsc_hdg import stages
+from petsc_hdg.commands.arguments import own_arguments
+from petsc_hdg.commands.bench import SPLIT, poisson
+from petsc_hdg.device import Device
+from petsc_hdg.discretizations.legendre import num_basis
+from petsc_hdg.discretizations.trace.element import TraceElement
+from petsc_hdg.krylov.solver import DeviceSolver
+from petsc_hdg.mesh import Mesh, agglomerate
+from petsc_hdg.options import Options, defaults_in_database
+from petsc_hdg.problem import Problem
+from petsc_hdg.reference import ReferenceElement
+
 from .group import Group, measure, row_name, shown_by
 from .record import Record, add_options
 from .tiled import shaken_box
@@ -46,7 +47,6 @@ CASES = {
 }
 FACTOR = 4  # triangles of a polytope
 GPU_UNKNOWNS, CPU_UNKNOWNS = 1e7, 2e4
-SPLIT = {"triangle": 2, "quadrilateral": 1, "tetrahedron": 6, "hexahedron": 1}  # cells of a box
 EVENTS = ("FeJacobian", "PCSetUp")
 COLUMNS = (
     *("scheme", "cell", "degree", "unknowns", "setup s", "first s", "solve s", "MDOF/s", "its"),
@@ -77,7 +77,7 @@ def _group(scheme: str, given, device) -> Group:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="petsc-hdg bench solve", allow_abbrev=False, description=__doc__)
+    parser = argparse.ArgumentParser(prog="bench solve", allow_abbrev=False, description=__doc__)
     parser.add_argument("-schemes", nargs="+", default=list(CASES), choices=list(CASES))
     parser.add_argument("-unknowns", type=float, default=None, help="about (default: 1e7 on a GPU, 2e4 on a CPU)")
     parser.add_argument("-cell", default=None, choices=list(SPLIT), help="instead of the scheme's default")
@@ -85,12 +85,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-shaken", type=float, default=0.0, help="part of an edge by which vertices are moved")
     add_options(parser)
     return parser
-
-
-def poisson() -> Physics:
-    """-∇·∇u = 1, u = 0 on the boundary."""
-    f1 = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
-    return Physics({"u": 1}, "f0[0] = -1;", f1, boundary=[Dirichlet("boundary", "g[0] = 0;")], name="poisson")
 
 
 def unknowns_of_cell(scheme: str, cell: str, degree: int) -> float:

@@ -13,15 +13,16 @@ from types import SimpleNamespace
 import numpy as np
 from mpi4py import MPI
 
-from ...device import Arrays
-from ...device.halo import Halo
-from ...discretizations.base import cell_fastest, padded
-from ...discretizations.congruence import Shapes, same_geometry
-from ...discretizations.dofmap import FieldSpace, build_dofmap
-from ...discretizations.trace.element import TraceElement
-from ...operators.trace.formats import create_format
-from ...operators.vectors import TailedVector
-from .copy import median_seconds
+from petsc_hdg.commands.bench import median_seconds
+from petsc_hdg.device import Arrays
+from petsc_hdg.device.halo import Halo
+from petsc_hdg.discretizations.base import cell_fastest, padded
+from petsc_hdg.discretizations.congruence import Shapes, same_geometry
+from petsc_hdg.discretizations.dofmap import FieldSpace, build_dofmap
+from petsc_hdg.discretizations.trace.element import TraceElement
+from petsc_hdg.operators.trace.formats import create_format
+from petsc_hdg.operators.vectors import TailedVector
+
 from .cusparse import csr_seconds
 from .group import Group, row_name
 from .row import row

@@ -6,13 +6,14 @@ from functools import partial
 
 import numpy as np
 
-from ...device import Arrays, Kernel
-from ...discretizations.cg.scheme import ContinuousGalerkin
-from ...discretizations.transposition import DeviceLimits
-from ...operators.cg.operator import CGOperator
-from ...options import Options
-from ...physics import Physics
-from .copy import median_seconds
+from petsc_hdg.commands.bench import median_seconds
+from petsc_hdg.device import Arrays, Kernel
+from petsc_hdg.discretizations.cg.scheme import ContinuousGalerkin
+from petsc_hdg.discretizations.transposition import DeviceLimits
+from petsc_hdg.operators.cg.operator import CGOperator
+from petsc_hdg.options import Options
+from petsc_hdg.physics import Physics
+
 from .group import Group, row_name
 from .row import row
 from .tiled import TiledCG, shaken_box

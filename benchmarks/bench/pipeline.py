@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from ...discretizations.base import padded
+from petsc_hdg.discretizations.base import padded
 
 LONG = 2.0  # seconds that a run must take for one to be enough
 STAGES = ("local_matrices", "assembly", "trace_solve", "local_solve")

@@ -12,15 +12,16 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from ...device import Arrays
-from ...discretizations.sipg.neighbours import find_neighbours
-from ...discretizations.sipg.orientations import Orientations
-from ...discretizations.transposition import DeviceLimits
-from ...operators.sipg.operator import SIPGOperator
-from ...options import Options
-from ...physics import Dirichlet, Physics
-from ...reference import ReferenceElement
-from .copy import median_seconds
+from petsc_hdg.commands.bench import median_seconds
+from petsc_hdg.device import Arrays
+from petsc_hdg.discretizations.sipg.neighbours import find_neighbours
+from petsc_hdg.discretizations.sipg.orientations import Orientations
+from petsc_hdg.discretizations.transposition import DeviceLimits
+from petsc_hdg.operators.sipg.operator import SIPGOperator
+from petsc_hdg.options import Options
+from petsc_hdg.physics import Dirichlet, Physics
+from petsc_hdg.reference import ReferenceElement
+
 from .group import Group, row_name
 from .row import row
 from .tiled_sipg import STATES, TiledSIPG, grid
