@@ -29,7 +29,7 @@ LANES_KERNEL ROLE(cg)(CG_ARGUMENTS, __global real *out)
 #if TIME
   real ut_e[NDOF * LANES];
 #endif
-  FOR_LANES {
+  FOR_EACH_LANE {
     OF_PHASE(CELL Geometry g;)
     UNROLLED for (int i = 0; i < NDOF; ++i) U_E(i) = CG_U(cell, i);
     UNROLLED for (int i = 0; i < NDOF; ++i) r_e[AT(i)] = 0;
@@ -58,8 +58,8 @@ LANES_KERNEL ROLE(cg)(CG_ARGUMENTS, __global real *out)
     }
   }
   FOR_LANES {
-    OF_PHASE(CELL)
+    OF_PHASE(const int cell = first + lane;)
     UNROLLED for (int i = 0; i < NDOF; ++i)
-      if (first + lane == cell) out[ELEMENT_ENTRY(i, cell)] = r_e[AT(i)];
+      if (cell < num_cells) out[ELEMENT_ENTRY(i, cell)] = r_e[AT(i)];
   }
 }
