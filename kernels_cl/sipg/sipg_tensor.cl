@@ -14,6 +14,11 @@
 #define SHARED(index, count) for (int index = 0; index < (count); ++index)
 #define FOR_LANES _Pragma("clang loop vectorize(assume_safety) vectorize_width(LANES)") for (int lane = 0; lane < LANES; ++lane)
 #define FOR_EACH_LANE _Pragma("clang loop vectorize(disable) unroll(disable)") for (int lane = 0; lane < LANES; ++lane)
+#if NQF <= 16
+#define UNROLL_FEW UNROLL
+#else
+#define UNROLL_FEW
+#endif
 #define WIDE __attribute__((min_vector_width(512)))
 
 // Declares a cell and what a work-item works with there; lanes behind the last cell repeat it.
@@ -21,7 +26,7 @@
 #define WORK(u, du, trace, d_trace)                                                                              \
   CELL                                                                                                           \
   POINT_LOAD_CONSTANTS                                                                                           \
-  const Work w = {corner, inward, u, du, trace, d_trace, RATES(cell), lane, cell, stride, t, shift};
+  const Work w = {corner, inward, metric, u, du, trace, d_trace, RATES(cell), lane, cell, stride, t, shift};
 #if TIME
 #define RATES(cell) rows_of(ut_owned, ut_tail, num_cells, num_ghosts, cell)
 #else
@@ -30,9 +35,12 @@
 
 // Declares a facet of the cell: facet, other (what lies behind), behind (a cell there, itself on the boundary), turn, place.
 #define FACET(axis, side)                                                                             \
-  const int facet = FACET_OF(axis, side), other = neighbour[facet * stride + cell];                   \
-  const int behind = other < 0 ? cell : other, turn = 4 * SIPG_TURN(code[facet * stride + cell]);     \
-  __constant const int *place = PLACE + turn;
+  const int facet = FACET_OF(axis, side), other = other_l[AT(facet)];                      \
+  const int behind = other < 0 ? cell : other, turn = SIPG_TURN(code_l[AT(facet)]);        \
+  __constant const int *place = PLACE + 4 * turn;
+#define PENALTY   \
+  real sigma[NC]; \
+  UNROLL for (int c = 0; c < NC; ++c) sigma[c] = sigma_l[AT(facet * NC + c)];
 
 // Own values [NC, NB] of a vector into local memory.
 #define LOAD_OWN(v, vector) \
@@ -42,12 +50,15 @@
 #define LOAD_TRACE(v, owned, tail)                                                \
   {                                                                               \
     const Rows rows = rows_of(owned, tail, num_cells, num_ghosts, behind);        \
-    SHARED(q, NQF) load_trace(v + side * (2 * NC * NQF * LANES), lane, rows, place, q); \
+    UNROLL_FEW SHARED(q, NQF) load_trace(v + side * (2 * NC * NQF * LANES), lane, rows, place, q); \
   }
 
 #define TENSOR_PASS(action, u, du, trace, d_trace, LOAD_VALUES, LOAD_NEIGHBOUR)                                            \
-  __local real corner[NNODES * DIM * LANES], inward[2 * GEO_FACET * DIM * LANES], flux[NC * (1 + DIM) * NB * LANES];       \
-  real sigma_l[2 * NC * LANES], inside[2 * LANES], sums[LANES];                                                            \
+  __local real corner[NNODES * DIM * LANES], inward[2 * DIM * GEO_FACET * DIM * LANES];                                \
+  __local real flux[NC * (1 + DIM) * NB * LANES];                                                                          \
+  __local real metric[(DIM * DIM + 1) * NB * LANES];                                                                       \
+  real sigma_l[2 * DIM * NC * LANES], sums[LANES];                                                                         \
+  int other_l[2 * DIM * LANES], code_l[2 * DIM * LANES];                                                                   \
   const int group = get_group_id(0), first = 32 * chunks[group / (32 / LANES)], width = min(32, num_cells - first);        \
   const int part = group % (32 / LANES) * LANES, lanes = min(LANES, width - part);                                         \
   if (lanes <= 0) return;                                                                                                  \
@@ -55,11 +66,12 @@
   {                                                                                                                        \
     CELL                                                                                                                   \
     LOAD_VALUES                                                                                                            \
-    SHARED(k, NNODES)                                                                                                      \
+    SHARED(facet, 2 * DIM)                                                                                                 \
     {                                                                                                                      \
-      const int node = cell_nodes[GEO_ORDER[k] * stride + cell];                                                           \
-      for (int d = 0; d < DIM; ++d) corner[AT(k * DIM + d)] = nodes[node * DIM + d];                                       \
+      other_l[AT(facet)] = neighbour[facet * stride + cell], code_l[AT(facet)] = code[facet * stride + cell];              \
+      SHARED(c, NC) sigma_l[AT(facet * NC + c)] = sigma_[(c * 2 * DIM + facet) * stride + cell];                           \
     }                                                                                                                      \
+    UNROLL SHARED(k, NNODES) load_corner(corner, lane, k, stride, cell, nodes, cell_nodes);                                \
   }                                                                                                                        \
   SHARED(node, NB) FOR_LANES                                                                                               \
   {                                                                                                                        \
@@ -72,26 +84,23 @@
       CELL                                                                                                                 \
       FACET(axis, side)                                                                                                    \
       LOAD_NEIGHBOUR                                                                                                       \
-      SHARED(k, GEO_FACET) neighbour_slope(inward, lane, nodes, cell_nodes, stride, behind, GEO_PLACE + turn, side, k);    \
-      SHARED(c, NC) sigma_l[AT(side * NC + c)] = sigma_[(c * 2 * DIM + facet) * stride + cell];                            \
-      inside[AT(side)] = other >= 0;                                                                                       \
+      UNROLL SHARED(k, GEO_FACET)                                                                                          \
+      load_inward(inward, corner, lane, axis, side, k, behind, turn, stride, nodes, cell_nodes);                           \
     }                                                                                                                      \
     SHARED(item, 2 * NQF) FOR_LANES                                                                                        \
     {                                                                                                                      \
       WORK(u, du, trace, d_trace)                                                                                          \
       FACET(axis, item / NQF)                                                                                              \
-      real sigma[NC];                                                                                                      \
-      UNROLL for (int c = 0; c < NC; ++c) sigma[c] = sigma_l[AT(item / NQF * NC + c)];                                     \
+      PENALTY                                                                                                              \
       interior_flux(&w, aux, constants, axis, item / NQF, item % NQF, behind, place, RATES(behind),                        \
-                    SIPG_WALL(code[facet * stride + cell], kinds), sigma, action, inside[AT(item / NQF)] > 0, flux);       \
+                    SIPG_WALL(code_l[AT(facet)], kinds), sigma, action, -(other >= 0), flux);                              \
     }                                                                                                                      \
     SHARED(side, 2) FOR_EACH_LANE                                                                                          \
     {                                                                                                                      \
       WORK(u, du, trace, d_trace)                                                                                          \
       FACET(axis, side)                                                                                                    \
       if (other <= -2) {                                                                                                   \
-        real sigma[NC];                                                                                                    \
-        SHARED(c, NC) sigma[c] = sigma_l[AT(side * NC + c)];                                                               \
+        PENALTY                                                                                                            \
         SHARED(q, NQF)                                                                                                     \
         boundary_flux(&w, aux, constants, axis, side, q, kinds - (other + 2) * (NC + 1), sigma, action, flux);             \
       }                                                                                                                    \
