@@ -11,7 +11,7 @@ from ...errors import OptionError
 from ...options import VARIANTS
 from ...reference import facet_quadrature, tabulate
 from ..large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
-from ..lines import UNROLL
+from ..lines import CPU_BYTES, UNROLL, as_vectors
 from ..transposition import transposition
 from .clusters import LONGEST
 from .patches import PATCH_THREADS
@@ -26,10 +26,12 @@ from .tensor import (
     takes_lines,
 )
 
+ROLES = ("residual", "action")
 SYMMETRIC_DEGREE = 8  # up to which the rules of simplices treat all corners alike
 UNROLLED_POINTS = 8  # times components: points of a cell that a thread of a patch does in a row
 MOST_SHAPES = 3  # of sums along lines that a GPU tries: each takes a second to compile
-CELL_KERNEL_LIMIT = 10  # degrees of freedom up to which one thread a cell keeps its vectors in registers
+CELL_KERNEL_LIMIT = 10  # degrees of freedom up to which a GPU's thread a cell keeps its vectors in registers
+LANES_LIMIT = 128  # up to which a CPU does several cells at once, by unrolled loops that take seconds to compile
 
 
 class CGSpecs:
@@ -54,7 +56,8 @@ class CGSpecs:
             return "patch"
         if takes_lines(self):
             return "tensor"
-        return "cell" if self.num_dofs <= CELL_KERNEL_LIMIT else "transpose"
+        most = CELL_KERNEL_LIMIT if self.limits.is_gpu else LANES_LIMIT
+        return "cell" if self.num_dofs <= most else "transpose"
 
     @property
     def cell_by_cell(self) -> bool:
@@ -205,20 +208,24 @@ class CGSpecs:
         """Specs of `cg_residual` and `cg_action`; stored geometry and element vectors as in the paper, by choice."""
         macros = {**self._macros(), "NQ": self.quadrature.num_points}
         tables = self._cell_tables(self.quadrature)
-        local = dict.fromkeys(("cg_residual", "cg_action"), 0)
-        size = 64 if self.limits.is_gpu else 16
-        variant = "cell" if self.variant == "patch" else self.variant  # patches use it for what they do not offer
-        if variant == "tensor":
+        names = ("cg_residual", "cg_action")
+        if self.variant == "tensor":
             return line_specs(self, line_shapes(self)[0])
-        if variant == "transpose":
-            shape = self.transposition_shape()
-            macros |= {"THREADS": shape.threads, "CELLS": shape.cells, "BATCHES": self.options.num_batches}
-            local = dict.fromkeys(local, shape.local_bytes)
-            size = shape.threads
-        files = ("cg_transpose.clh",) if variant == "transpose" else ()
-        files += in_roles(f"cg_{variant}.cl", "residual", "action")
+        if self.variant != "transpose":  # patches use `cell` for what they do not offer
+            sources = self._sources("cell_lanes.clh", *in_roles("cg_cell.cl", *ROLES), stored=stored, evector=evector)
+            return {name: self._cell_spec(name, sources, macros, tables) for name in names}
+        shape = self.transposition_shape()
+        macros |= {"THREADS": shape.threads, "CELLS": shape.cells, "BATCHES": self.options.num_batches}
+        files = ("cg_transpose.clh", *in_roles("cg_transpose.cl", *ROLES))
         sources = self._sources(*files, stored=stored, evector=evector)
-        return {name: self._spec(name, sources, macros, tables, size, local[name]) for name in local}
+        return {n: self._spec(n, sources, macros, tables, shape.threads, shape.local_bytes) for n in names}
+
+    def _cell_spec(self, name, sources, macros, tables) -> KernelSpec:
+        """Spec of a kernel of cell_lanes.clh."""
+        if self.limits.is_gpu or self.num_dofs > LANES_LIMIT:
+            return self._spec(name, sources, {**macros, "LANES": 1}, tables, 64 if self.limits.is_gpu else 16)
+        macros = {**macros, "LANES": CPU_BYTES // self.real_bytes, "UNROLLED": UNROLL}
+        return as_vectors(self._spec(name, sources, macros, tables, 1))
 
     def element_shapes(self) -> dict[str, list[KernelSpec]]:
         """Those of the specs that a GPU chooses from in several launch shapes, the likeliest to be fast first."""
@@ -245,10 +252,10 @@ class CGSpecs:
     @staticmethod
     def cells_of_group(spec: KernelSpec) -> tuple[int, int]:
         """Cells of a work-group of an element kernel, and its work-items."""
+        if "THREADS" not in spec.macros:
+            return spec.macros["LANES"] * spec.local_size, spec.local_size
         if "LANES" in spec.macros:
             return spec.macros["LANES"], spec.local_size
-        if "THREADS" not in spec.macros:
-            return spec.local_size, spec.local_size
         return spec.macros["CELLS"] * spec.macros["BATCHES"], spec.macros["THREADS"]
 
     def matrix_specs(self) -> dict[str, KernelSpec]:
@@ -277,9 +284,8 @@ class CGSpecs:
 
     def _transposed_cells(self) -> KernelSpec:
         macros = {**self._macros(), "NQ": self.quadrature.num_points, "F0": 1, "F1": 1}
-        sources = self._sources("transposed_point.clh", *in_roles("cg_cell.cl", "transposed"))
-        tables, size = self._cell_tables(self.quadrature), 64 if self.limits.is_gpu else 16
-        return self._spec("cg_transposed", sources, macros, tables, size)
+        sources = self._sources("transposed_point.clh", "cell_lanes.clh", *in_roles("cg_cell.cl", "transposed"))
+        return self._cell_spec("cg_transposed", sources, macros, self._cell_tables(self.quadrature))
 
     def flux_spec(self) -> KernelSpec:
         """Spec of `cg_flux`."""

@@ -24,7 +24,7 @@ def tensor_specs(disc) -> dict[str, KernelSpec]:
     tables, sizes = tensor_tables(disc), dict(zip(NAMES, (shape.residual_bytes, shape.action_bytes), strict=True))
     if not disc.limits.is_gpu:
         macros |= {"LANES": shape.lanes, "HELD": "__local"}
-        sources = (*POINTWISE, "sipg_tensor_point.clh", "sipg_tensor.cl")
+        sources = (*POINTWISE, "load_node.clh", "sipg_around.clh", "sipg_tensor_point.clh", "sipg_tensor.cl")
         specs = {n: disc._spec(n, sources, macros, tables, 1, size) for n, size in sizes.items()}
         return {n: as_vectors(s) for n, s in specs.items()}
     if shape.threads == 1:
@@ -116,5 +116,5 @@ def cell_reals(disc, vectors: int) -> int:
     """Reals of local memory a cell takes where so many vectors are differentiated."""
     sizes, components, nodes, dim = tensor_sizes(disc), disc.physics.num_components, disc.num_nodes, disc.dim
     traces = 4 * components * disc.flux_macros["NQF"]
-    geometry = (sizes["G"] ** dim + 2 * sizes["GEO_FACET"]) * dim
+    geometry = (sizes["G"] ** dim + 2 * dim * sizes["GEO_FACET"]) * dim + (dim * dim + 1) * nodes
     return vectors * (components * nodes + traces) + components * (1 + dim) * nodes + geometry
