@@ -10,6 +10,7 @@ from petsc4py import PETSc
 
 from .. import stages
 from ..discretizations import HybridizedDG, PolytopicDG
+from ..discretizations.condensed.hdg_checks import has_point_flux
 from ..discretizations.symmetry import derivative_kind
 from ..errors import collectively
 from ..operators import AssembledMatrix, Callbacks, JacobianContext, TraceMatrix
@@ -55,7 +56,10 @@ def callbacks(problem) -> Callbacks:
 
 def derivative(problem) -> str:
     """What `derivative_kind` says of the physics, which settles the preconditioner of other schemes than polytopic."""
-    return "other" if issubclass(problem.scheme, PolytopicDG) else derivative_kind(problem.physics, problem.mesh.dim)
+    scheme, physics, options = problem.scheme, problem.physics, problem.options
+    if issubclass(scheme, HybridizedDG) and (physics.stabilizes_by_state or has_point_flux(physics, options)):
+        return "other"
+    return "other" if issubclass(scheme, PolytopicDG) else derivative_kind(physics, problem.mesh.dim)
 
 
 def view(problem) -> list[str]:
