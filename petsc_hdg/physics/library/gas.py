@@ -94,7 +94,7 @@ def stabilization(name: str, flux: str, extra: str = "") -> str:
     return _FLUXES[flux] + extra
 
 
-RATE = "for (PetscInt c = 0; c < Nc; ++c) f0[c] = u_t[c];"  # f0 in time, without sources
+RATE = "for (PetscInt c = 0; c < dim + 2; ++c) f0[c] = u_t[c];"  # f0 in time, without sources
 
 
 def far_field(label: str, state: str) -> BoundaryFlux:
