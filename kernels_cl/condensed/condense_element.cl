@@ -68,7 +68,7 @@ void condense_shared(CONDENSE_ARGUMENTS, __global const int *shape, __global con
   __local const real *state = some ? s : 0;
   CONDENSE_VOLUME(false, state, blocks, SUM_POINT)
 #if JUMPS
-  if (some) {
+  if (some || SIDES) {
     real least = REAL_HUGE;
     CONDENSE_JUMPS(false, state, blocks, least, SUM_JUMP)
   }

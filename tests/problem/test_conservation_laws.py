@@ -191,6 +191,40 @@ def test_a_state_without_pressure_is_told():
         one.solve(u)
 
 
+def transport(value) -> fe.Physics:
+    """Linear convection and diffusion of two fields, whose value on the left is given by a condition."""
+    return fe.Physics(
+        {"u": 2},
+        "f0[0] = u[1] - 1; f0[1] = 0.3*u[0];",
+        "for (d = 0; d < dim; ++d) { f1[d] = 0.1*u_x[d] - u[0]; f1[dim + d] = u_x[dim + d] - 0.2*u[0]; }",
+        boundary=[value, fe.Dirichlet("right", 0.0)],
+    )
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_values_by_a_boundary_flux(share):
+    """They are those of a Dirichlet condition, for linear physics too, whose congruent cells share local solvers."""
+    given = {"hdg_flux": "pointwise", "hdg_share": share}
+    by_flux = problem(transport(fe.BoundaryFlux("left", "b[0] = u[0] - 1.5; b[1] = u[1] - x[1];")), 6, 1, **given)
+    by_value = problem(transport(fe.Dirichlet("left", "g[0] = 1.5; g[1] = x[1];")), 6, 1, **given)
+    assert by_flux.physics.is_linear and bool(by_flux.operator.local.classes) == share
+    found, expected = (one.cell_values(one.solve())["u"] for one in (by_flux, by_value))
+    np.testing.assert_allclose(found, expected, atol=1e-7 * np.abs(expected).max())
+    through, source = by_flux.operator.recovery.fluxes(by_flux.operator.arrays.zeros(by_flux.num_unknowns), 0.0)
+    np.testing.assert_allclose(through.sum(axis=1), source, atol=1e-12)
+
+
+def test_all_unknowns_at_once():
+    """-hdg_setting full has the same solution."""
+    sides = [fe.Dirichlet("left", 1.0), fe.BoundaryFlux("boundary", "b[0] = f_hat[0] + 0.3*u[0]*u_in[0];")]
+    physics, found = library.burgers("f0[0] = u[0] - x[0];", viscosity=0.2, boundary=sides), []
+    for setting in ("condensed", "full"):
+        with petsc_options(snes_rtol="1e-12", ksp_rtol="1e-12"):
+            one = problem(physics, 2, 1, hdg_setting=setting)
+            found.append(one.cell_values(one.solve())["u"])
+    np.testing.assert_allclose(found[1], found[0], atol=1e-9)
+
+
 @pytest.mark.parametrize("law", ["shallow water", "burgers"])
 def test_other_laws(law):
     """Orders with sources made by sympy."""
