@@ -98,19 +98,21 @@ RATE = "for (PetscInt c = 0; c < dim + 2; ++c) f0[c] = u_t[c];"  # f0 in time, w
 
 
 def far_field(label: str, state: str) -> BoundaryFlux:
-    """Waves that enter have `state`, text that writes w[c] of x, t and constants; those that leave, the cell's."""
+    """Waves that enter have `state`, text that writes w[c] of x, t and constants; those that leave, the cell's. Speeds
+    are those of the mean of both states, so that b is linear in the trace."""
     return BoundaryFlux(
         label,
         f"""\
-PetscReal w[dim + 2], inner[dim + 2], outer[dim + 2];
+PetscReal w[dim + 2], inner[dim + 2], outer[dim + 2], mean[dim + 2];
 {state}
 for (PetscInt c = 0; c < dim + 2; ++c) {{
   inner[c] = u_in[c] - u[c];
   outer[c] = w[c] - u[c];
+  mean[c] = 0.5 * (u_in[c] + w[c]);
   b[c] = 0.0;
 }}
-gas_waves(dim, gamma, 1, u, n, inner, b);
-gas_waves(dim, gamma, -1, u, n, outer, b);""",
+gas_waves(dim, gamma, 1, mean, n, inner, b);
+gas_waves(dim, gamma, -1, mean, n, outer, b);""",
     )
 
 
