@@ -92,12 +92,12 @@ def setting(
         "u": num_u,
         "u_t": num_u,
         "u_x": num_u * dim,
-        "u_in": num_u,
-        "f_hat": num_u,
         "a": num_a,
         "a_x": num_a * dim,
         "x": dim,
         "n": dim,
         "constants": constants,
+        "u_in": num_u,
+        "f_hat": num_u,
     }
     return Setting(ints, arrays, sizes | dict(outputs))
