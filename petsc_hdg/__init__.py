@@ -24,6 +24,7 @@ _PUBLIC = {
     "AMG": "krylov",
     "Auxiliary": "physics",
     "BiCGStab": "krylov",
+    "BoundaryFlux": "physics",
     "CFile": "physics",
     "CG": "krylov",
     "CellBlockJacobi": "operators.cell_jacobi",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from petsc_hdg.physics import Auxiliary, Dirichlet, Neumann, Physics, Robin, library
+from petsc_hdg.physics import Auxiliary, BoundaryFlux, Dirichlet, Neumann, Physics, Robin, library
 
 LAPLACE = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
 ZERO_LEFT = Dirichlet("left", "g[0] = 0.2 + x[1];")
@@ -93,6 +93,32 @@ def burgers() -> Physics:
     )
 
 
+def law(stabilization: str | None = None) -> Physics:
+    """A system of two laws with a matrix of stabilization that follows the state, and boundary fluxes that read all of
+    it beside a Robin condition."""
+    stabilization = (
+        stabilization or "S[0] = 2 + a[0]*u[0]*u[0]; S[1] = 0.1*u[1]*n[0]; S[2] = x[1]*u[0]; S[3] = 2 + u[1];"
+    )
+    return Physics(
+        {"u": 2},
+        f0="f0[0] = 3*u[0] + u[1]*u[1] - 1 - t; f0[1] = 2*u[1] + 0.1*u_x[0]*u[0] - x[0];",
+        f1="""for (d = 0; d < dim; ++d) {
+              f1[d] = 0.5*u_x[d] - u[0]*u[0]/u[1];
+              f1[dim + d] = u_x[dim + d] - d*u[0]*u[1]; }""",
+        auxiliary={"k": Auxiliary(1, "nodal")},
+        boundary=[
+            Dirichlet("top", "g[0] = 1; g[1] = 1 + x[0];"),
+            BoundaryFlux(
+                "left", "b[0] = f_hat[0] + u[0]*u_in[1] + 0.2*u_x[dim]; b[1] = u[1] - u_in[1]*n[0] + f_hat[1]*u[0];"
+            ),
+            Robin("left", "f0[0] = u[0]*u[1]; f0[1] = 0.1*u_x[0];"),
+            BoundaryFlux("right", "b[0] = u[0] - u_in[0]; b[1] = f_hat[1] - 0.1;"),
+        ],
+        stabilization=stabilization,
+        name="law",
+    )
+
+
 def poisson() -> Physics:
     return Physics({"u": 1}, "f0[0] = -1 - x[0];", LAPLACE, boundary=[ZERO_LEFT], name="Poisson")
 
@@ -109,5 +135,10 @@ def by_name(name: str, dim: int) -> Physics:
         "nonlinear": nonlinear,
         "oblique": lambda: nonlinear(OBLIQUE),
         "burgers": burgers,
+        "law": law,
+        "speeds": lambda: law("tau[0] = 1 + fabs(u[0]*n[0]); tau[1] = 2 + u[1]*u[1];"),
+        "matrix": lambda: library.elasticity(
+            dim, stabilization="for (c = 0; c < Nc*Nc; ++c) S[c] = c % (Nc + 1) ? 0.2 : 2;"
+        ),
     }
     return made[name]()

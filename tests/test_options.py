@@ -12,6 +12,7 @@ from petsc_hdg.options import Options, option_name
 
 SCHEME_OPTIONS = {
     "hdg_tau": ("1 + fabs(n[0])", "1 + fabs(n[0])"),
+    "hdg_flux": ("pointwise", "pointwise"),
     "hdg_trace_mat": ("element", "element"),
     "hdg_trace_precision": ("single", "single"),
     "hdg_share": ("false", False),

@@ -19,9 +19,9 @@
 #else
 #define SQUARES 0
 #endif
-#define ADD_POINT(op, block) tile_add_point(entry, row0, column0, op, block)
+#define ADD_POINT(test, op, block) tile_add_point(entry, row0, column0, test, op, block)
 #define ADD_JUMP(jump, block) tile_add_jump(entry, row0, column0, jump, block)
-#define SUM_POINT(op, block) sum_point(sums, lane, op, block)
+#define SUM_POINT(test, op, block) sum_point(sums, lane, test, block)
 #define SUM_JUMP(jump, block) sum_jump(sums, lane, jump, block)
 
 __kernel __attribute__((reqd_work_group_size(THREADS * CELLS, 1, 1)))
@@ -52,7 +52,7 @@ void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global re
   CONDENSE_VOLUME(false, state, blocks, SUM_POINT)
 #if JUMPS
   if (some) {
-    CONDENSE_JUMPS(state, blocks, least, SUM_JUMP)
+    CONDENSE_JUMPS(false, state, blocks, least, SUM_JUMP)
   }
 #endif
   CONDENSE_CONSTANT(state, blocks, least)
@@ -62,7 +62,7 @@ void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global re
   EACH_COLUMN(b) EACH_ROW(a) ENTRY(a, b) = 0;
   CONDENSE_VOLUME(true, s, blocks, ADD_POINT)
 #if JUMPS
-  CONDENSE_JUMPS(s, blocks, least, ADD_JUMP)
+  CONDENSE_JUMPS(true, s, blocks, least, ADD_JUMP)
 #endif
 #endif
 #if NATURAL

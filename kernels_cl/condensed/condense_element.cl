@@ -10,9 +10,9 @@
 //   solver    [shape, NE column, ND row]  rows of A^-1, then those of B A^-1
 //   residual, solution                    as in condense.cl
 
-#define ADD_POINT(op, block) tile_add_point(entry, row0, column0, op, block)
+#define ADD_POINT(test, op, block) tile_add_point(entry, row0, column0, test, op, block)
 #define ADD_JUMP(jump, block) tile_add_jump(entry, row0, column0, jump, block)
-#define SUM_POINT(op, block) sum_point(sums, lane, op, block)
+#define SUM_POINT(test, op, block) sum_point(sums, lane, test, block)
 #define SUM_JUMP(jump, block) sum_jump(sums, lane, jump, block)
 
 __kernel __attribute__((reqd_work_group_size(THREADS * CELLS, 1, 1)))
@@ -29,7 +29,7 @@ void condense_element(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __g
   EACH_COLUMN(b) EACH_ROW(a) ENTRY(a, b) = 0;
   CONDENSE_VOLUME(true, s, blocks, ADD_POINT)
 #if JUMPS
-  CONDENSE_JUMPS(s, blocks, least, ADD_JUMP)
+  CONDENSE_JUMPS(true, s, blocks, least, ADD_JUMP)
 #endif
 #if NATURAL
   __local int masks[CELLS];
@@ -68,9 +68,9 @@ void condense_shared(CONDENSE_ARGUMENTS, __global const int *shape, __global con
   __local const real *state = some ? s : 0;
   CONDENSE_VOLUME(false, state, blocks, SUM_POINT)
 #if JUMPS
-  if (some) {
+  if (some || SIDES) {
     real least = REAL_HUGE;
-    CONDENSE_JUMPS(state, blocks, least, SUM_JUMP)
+    CONDENSE_JUMPS(false, state, blocks, least, SUM_JUMP)
   }
 #endif
 #if NATURAL

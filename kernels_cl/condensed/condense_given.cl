@@ -8,7 +8,11 @@
 //   residual  [NM, stride]    -B A^-1 r
 //   solution  [NE, stride]    A^-1 r
 
-#define ADD_POINT(op, block) tile_add_point(entry, row0, column0, op, block)
+#if TRANSPOSED
+#define ADD_POINT(test, op, block) tile_add_point(entry, row0, column0, op, test, block)
+#else
+#define ADD_POINT(test, op, block) tile_add_point(entry, row0, column0, test, op, block)
+#endif
 #define ADD_JUMP(jump, block) tile_add_jump(entry, row0, column0, jump, block)
 
 __kernel __attribute__((reqd_work_group_size(THREADS * CELLS, 1, 1)))
@@ -28,7 +32,7 @@ void condense_given(CONDENSE_ARGUMENTS, __global real *scratch, __global const r
   CONDENSE_VOLUME(true, s, blocks, ADD_POINT)
 #if JUMPS
   real least = REAL_HUGE;
-  CONDENSE_JUMPS(s, blocks, least, ADD_JUMP)
+  CONDENSE_JUMPS(true, s, blocks, least, ADD_JUMP)
 #endif
 #if NATURAL
   CONDENSE_NATURAL(true, s, blocks, masks, ADD_POINT)

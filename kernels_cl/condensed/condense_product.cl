@@ -8,7 +8,7 @@
 //   inner      [NE, stride]  rows of the interior
 
 // Add what a point gives the sums: its functions' values and gradients of the vector w, times its block.
-#define ADD_PRODUCT(op, block)                                                                    \
+#define ADD_PRODUCT(test, op, block)                                                              \
   for (int m = lane; m < NR; m += THREADS) {                                                      \
     real sum = 0;                                                                                 \
     for (int j = 0; j < NF; ++j) sum += (op)[m % NP * NF + j] * w[j * NC + m / NP];               \
@@ -21,16 +21,45 @@
     (block)[k * BLOCK_PITCH + NR] = sum;                                                          \
   }                                                                                               \
   TILE_BARRIER();                                                                                 \
-  sum_point(sums, lane, op, block);
+  sum_point(sums, lane, test, block);
 
-#define PRODUCT_POINT(op, block) { ADD_PRODUCT((op), (block)) }
+#if TRANSPOSED
+#define PRODUCT_POINT(test, op, block) { ADD_PRODUCT((op), (test), (block)) }
+#else
+#define PRODUCT_POINT(test, op, block) { ADD_PRODUCT((test), (op), (block)) }
+#endif
+
+#if SIDES
+// The same of a point of a facet.
+#define PRODUCT_SIDE(side, block)                                                                            \
+  {                                                                                                          \
+    for (int m = lane; m < NC * SIDE_NUMBERS; m += THREADS) {                                                \
+      real sum = 0;                                                                                          \
+      for (int j = 0; j < NF; ++j) sum += SIDE_COLUMN(side, m % SIDE_NUMBERS, j) * w[j * NC + m / SIDE_NUMBERS]; \
+      point[m] = sum;                                                                                        \
+    }                                                                                                        \
+    TILE_BARRIER();                                                                                          \
+    for (int k = lane; k < NC * SIDE_ROWS; k += THREADS) {                                                   \
+      real sum = 0;                                                                                          \
+      for (int m = 0; m < NC * SIDE_NUMBERS; ++m) sum += (block)[SIDE_ENTRY(k, m)] * point[m];               \
+      point[POINT + k] = sum;                                                                                \
+    }                                                                                                        \
+    TILE_BARRIER();                                                                                          \
+    for (int i = lane; i < ND; i += THREADS)                                                                 \
+      for (int r = 0; r < SIDE_ROWS; ++r)                                                                    \
+        sums[i] += SIDE_ROW(side, r, i / NC) * point[POINT + i % NC * SIDE_ROWS + r];                        \
+  }
+#define POINT SIDE_COLUMNS
+#else
+#define POINT NR
+#endif
 
 __kernel __attribute__((reqd_work_group_size(THREADS * CELLS, 1, 1)))
 void condense_product(CONDENSE_ARGUMENTS, __global const real *w_interior, __global const real *w_owned,
                       __global const real *w_tail, __global real *residual, __global real *inner)
 {
   CONDENSE_CELL
-  __local real s[ND], w[ND], sums[ND], point[NR], blocks[CHUNK * BLOCK];
+  __local real s[ND], w[ND], sums[ND], point[2 * POINT], blocks[CHUNK * BLOCK];
   __local int masks[CELLS];
   for (int k = lane; k < ND; k += THREADS) {
     s[k] = condense_gather(interior, trace_owned, trace_tail, n_owned, dofs, stride, cell, k);
@@ -44,7 +73,11 @@ void condense_product(CONDENSE_ARGUMENTS, __global const real *w_interior, __glo
 #endif
 #if JUMPS
   real least = REAL_HUGE;
-  CONDENSE_JUMPS(w, blocks, least, SUM_JUMP)
+#if SIDES
+  CONDENSE_JUMPS(true, s, blocks, least, PRODUCT_SIDE)
+#else
+  CONDENSE_JUMPS(true, w, blocks, least, SUM_JUMP)
+#endif
 #endif
   TILE_BARRIER();
   if (!active) return;

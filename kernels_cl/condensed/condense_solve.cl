@@ -10,7 +10,7 @@
 // Macros: SIZE is NE, CELLS is 1; LEAST_DAMPING the smallest fraction of a step that is tried
 
 #define LEAST_DAMPING ((real)1 / 1024)
-#define ADD_POINT(op, block) tile_add_point(entry, row0, column0, op, block)
+#define ADD_POINT(test, op, block) tile_add_point(entry, row0, column0, test, op, block)
 #define ADD_JUMP(jump, block) tile_add_jump(entry, row0, column0, jump, block)
 
 // Largest absolute value of v [count] in local memory; nan counts as infinite.
@@ -42,7 +42,7 @@ void condense_solve(CONDENSE_ARGUMENTS, int most_steps, real tolerance, __global
     EACH_COLUMN(b) EACH_ROW(a) ENTRY(a, b) = 0;
     CONDENSE_VOLUME(true, s, blocks, ADD_POINT)
 #if JUMPS
-    CONDENSE_JUMPS(s, blocks, least, ADD_JUMP)
+    CONDENSE_JUMPS(true, s, blocks, least, ADD_JUMP)
 #endif
 #if BOUNDARY_ROWS > 1  // f0_bd is tested by the trace alone
     CONDENSE_NATURAL(true, s, blocks, masks, ADD_POINT)

@@ -1,10 +1,11 @@
 // Fluxes out of each cell through its facets, and its source, one thread a cell. The flux through a facet is the residual
-// of its trace functions, whose sum is one there: the integral of f1·n - tau (u - û), lifted where f1 is not linear.
+// of its trace functions, whose sum is one there: the integral of f1·n - tau (u - û), lifted where f1 is not linear, or
+// (POINT_FLUX) of that at the facet's points.
 // They balance: over all facets they add up to the integral of f0. What f1 of natural conditions gives, as it is tested by
 // gradients, goes through all facets of the cell. After condense_point.clh and hdg_recovery.clh.
 // needs: DIM NC NA NFUN NI NT NFACETS NQ NQF NNODES JUMPS AUX_NODAL OP ONES GEO GEO_GRAD WEIGHTS AUX_BASIS AUX_GRAD
 // needs: JUMP FACET_GEO FACET_GEO_GRAD FACET_WEIGHTS FACET_NORMALS FACET_AUX_BASIS FACET_AUX_GRAD AUX_NODES TABLE
-// needs: NATURAL BOUNDARY_ROWS
+// needs: NATURAL BOUNDARY_ROWS SIDES POINT_FLUX
 // optional: FACET_OP FACET_ONES
 //
 // Arrays
@@ -38,7 +39,7 @@ static inline void flux_inside(int cell, int stride, real t, const real *constan
     point_pull_back(g, WEIGHTS[p] * g->measure, f0, f1);
     for (int c = 0; c < NC; ++c) {
       sum[NFACETS * NC + c] += f0[c];
-      for (int f = 0; f < NFACETS; ++f)
+      for (int f = 0; f < NFACETS && !POINT_FLUX; ++f)
         for (int r = 0; r < DIM; ++r) sum[f * NC + c] += f1[c * DIM + r] * ONES[(p * DIM + r) * NFACETS + f];
     }
   }
@@ -50,12 +51,25 @@ static inline void flux_jump(int f, int cell, int stride, real t, Stabilization 
                              Geometry *g, __global const real *tables, __global const real *x_e, real *sum)
 {
   for (int p = f * NQF; p < (f + 1) * NQF; ++p) {
-    real x[DIM], n[DIM], a[NA + 1], a_x[(NA + 1) * DIM], tau[NC];
+    real x[DIM], n[DIM], a[NA + 1], a_x[(NA + 1) * DIM];
     geometry_point(g, FACET_GEO_GRAD + p * NNODES * DIM);
     const real weight = FACET_WEIGHTS[p] * condense_normal(FACET_NORMALS + f * DIM, g, n);
     geometry_x(g, FACET_GEO + p * NNODES, x);
     point_auxiliary(aux_e, AUX_POINT(FACET_AUX_BASIS, p, AUX_NODES), AUX_POINT(FACET_AUX_GRAD, p, AUX_NODES * DIM), g, a,
                     a_x);
+#if SIDES
+    real u[NC], q[NC * DIM], u_in[NC], u_t[NC], S[NC * NC], flux[NC];
+    recovery_state(FACET_OP + p * (1 + DIM) * NFUN, x_e, stride, cell, u, q);
+    point_physical(g, NC, q);
+    for (int c = 0; c < NC; ++c) {
+      u_in[c] = u_t[c] = 0;
+      for (int j = 0; j < NI; ++j) u_in[c] += x_e[(j * NC + c) * (size_t)stride + cell] * JUMP[p * NFUN + j];
+    }
+    side_stabilization(stabilization, u, t, x, n, a, a_x, constants, S);
+    side_flux(u, q, u_in, u_t, S, t, x, n, a, a_x, constants, flux);
+    for (int c = 0; c < NC; ++c) sum[f * NC + c] += weight * flux[c];
+#else
+    real tau[NC];
     condense_tau(stabilization, t, x, n, a, a_x, constants, tau);
     for (int c = 0; c < NC; ++c) {
       real jump = 0;
@@ -64,6 +78,7 @@ static inline void flux_jump(int f, int cell, int stride, real t, Stabilization 
         jump += x_e[(j * NC + c) * (size_t)stride + cell] * JUMP[p * NFUN + j];
       sum[f * NC + c] -= weight * tau[c] * jump;
     }
+#endif
   }
 }
 #endif

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..errors import OptionError
+from ..errors import OptionError, PhysicsError
 from ..mesh.hanging import check_conforming
 from ..mesh.order import stable_order
 from ..options import Options
@@ -105,6 +105,14 @@ class Discretization:
     def prepared(cls, physics, options, dim: int):
         """The physics as the scheme takes it, with what options add to it. Raises PhysicsError."""
         check_stable(physics, dim, cls.name)
+        named = [condition.label for condition in physics.natural if condition.kind == "BoundaryFlux"]
+        if named:
+            raise PhysicsError(
+                f"physics '{physics.name}' has a boundary flux on '{named[0]}', which {cls.name} has no trace for; "
+                "give -fe_backend hdg_gpu, or a Dirichlet, Neumann or Robin condition"
+            )
+        if physics.stabilizes_by_state:
+            physics = physics.with_stabilization(None)
         upwinds = cls.name == "cg_gpu" and options.cg_stabilization == "supg"
         return upwinded(physics, options, dim) if upwinds else physics
 

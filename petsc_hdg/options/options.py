@@ -10,6 +10,7 @@ from ..errors import OptionError
 from ..value_checks import text as given_text
 from .fields import SCHEME_PREFIXES, check, option, option_name, parse
 
+HDG_FLUXES = ("auto", "projected", "pointwise")
 BACKENDS = ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")
 PRECISIONS = ("double", "single")
 HALOS = ("auto", "windows", "messages")
@@ -101,8 +102,13 @@ class Options:
     )
     hdg_tau: str = option(
         "auto",
-        "stabilization τ: auto, a number, or a C expression of x[], n[], a[] and constants",
+        "stabilization τ: auto, a number, or a C expression of u[] (the trace), x[], n[], a[] and constants",
         check=_tau_fault,
+    )
+    hdg_flux: str = option(
+        "auto",
+        "flux at facets: by the physics, f1 projected into the gradient space, f1 of trace and gradient at points",
+        choices=HDG_FLUXES,
     )
     hdg_trace_mat: str = option(
         "auto",

@@ -4,7 +4,7 @@ device text.
 Imports numpy, pycparser, sympy and petsc_hdg.errors only.
 """
 
-from petsc_hdg.physics.conditions import Dirichlet, Neumann, Robin
+from petsc_hdg.physics.conditions import BoundaryFlux, Dirichlet, Neumann, Robin
 from petsc_hdg.physics.interpreter.interpret import Interpreter
 from petsc_hdg.physics.layout import Auxiliary, Field
 from petsc_hdg.physics.pointwise import Physics
@@ -12,6 +12,7 @@ from petsc_hdg.physics.text.source import CFile
 
 __all__ = [
     "Auxiliary",
+    "BoundaryFlux",
     "CFile",
     "Dirichlet",
     "Field",

@@ -47,3 +47,16 @@ class Robin:
     field: str | None = None
     f1: object = None
     side: str | None = None
+
+
+@dataclass(frozen=True)
+class BoundaryFlux:
+    """b(û, u, q) = 0 on `label` in the place of f̂·n = 0, for conservation laws by `hdg_gpu`.
+
+    `b` writes b[c] for each component c of all fields. It may use `u`, the trace û; `u_in`, the value in the cell;
+    `u_x`, the gradient q; `f_hat`, the numerical flux f̂·n out of the cell with the sign of f1; and x, n, t, a, a_x and
+    constants. Examples: u[c] - g (the value g), f_hat[c] (no flux), u[c] - u_in[c] (outflow).
+    """
+
+    label: str
+    b: object

@@ -35,7 +35,7 @@ def dependence(instance, with_stabilization: bool) -> Dependence:
     programs += [form.program for form in instance.stabilization] if with_stabilization else []
     programs = [program for program in programs if program is not None]
     robin = [form.derivative for form in instance.natural]
-    slopes = [form.term.kind == "f1" for form in instance.natural]
+    slopes = [form.term.kind in ("f1", "b") for form in instance.natural]
     natural = tuple(
         0 if p is None else 1 + int(is_slope or varies_in_cell(p, _NOTHING))
         for p, is_slope in zip(robin, slopes, strict=True)

@@ -27,7 +27,9 @@ _BOUNDARY_END = "const real *x, const real *n, const real *constants"
 def device_text(instance: Instance) -> str:
     """The whole text; shapes are [C], [C, dim] with C all components of all fields."""
     writers = [_residual, _jacobian, _boundary, _boundary_jacobian, _dirichlet] + ([_exact] if instance.exact else [])
-    writers += [_stabilization] if instance.stabilization else []
+    writers += [_stabilization, _stabilization_jacobian] if instance.stabilization else []
+    fluxes = any(form.term.kind == "b" for form in instance.natural)
+    writers += [_boundary_flux, _boundary_flux_jacobian] if fluxes else []
     wrappers = "\n".join(writer(instance) for writer in writers)
     return f'{_functions(instance.all())}#line 1 "pointwise functions"\n{wrappers}'
 
@@ -142,6 +144,8 @@ def _boundary(instance: Instance) -> str:
 
 
 def _natural(form: Form, dim: int) -> list[str]:
+    if form.term.kind == "b":
+        return []
     if form.term.kind in ("f0", "f1"):
         return [_call(form.program, _place(form, dim))]
     offset, components = form.term.field.offset, form.term.field.components
@@ -151,7 +155,7 @@ def _natural(form: Form, dim: int) -> list[str]:
 
 def _boundary_jacobian(instance: Instance) -> str:
     cases = [
-        [_call(form.derivative, _place(form, instance.dim, "d"))] if form.derivative else []
+        [_call(form.derivative, _place(form, instance.dim, "d"))] if form.derivative and form.term.kind != "b" else []
         for form in instance.natural
     ]
     end = f"real u_tshift, {_BOUNDARY_END}, real *df0, real *df1"
@@ -186,6 +190,33 @@ def _exact(instance: Instance) -> str:
 
 
 def _stabilization(instance: Instance) -> str:
-    lines = [_zero("tau", instance.num_components)]
-    lines += [f"    {_call(form.program, 'tau')}" for form in instance.stabilization]
-    return _function(f"pw_stabilization({_POINT}, {_BOUNDARY_END}, real *tau)", lines)
+    (form,) = instance.stabilization
+    lines = [_zero("tau", form.term.size(instance.dim)), f"    {_call(form.program, 'tau')}"]
+    return _function(f"pw_stabilization({_POINT}, {_BOUNDARY_END}, const real *u, real *tau)", lines)
+
+
+def _stabilization_jacobian(instance: Instance) -> str:
+    (form,) = instance.stabilization
+    lines = [_zero("dtau", form.term.size(instance.dim))]
+    lines += [f"    {_call(form.derivative, 'dtau')}"] if form.derivative else []
+    head = f"pw_stabilization_jacobian({_POINT}, {_BOUNDARY_END}, const real *u, const real *du, real *dtau)"
+    return _function(head, lines)
+
+
+_FLUX_INPUTS = "const real *u, const real *u_x, const real *u_in, const real *f_hat"
+_FLUX_RATES = "const real *du, const real *du_x, const real *du_in, const real *df_hat"
+
+
+def _boundary_flux(instance: Instance) -> str:
+    cases = [[_call(form.program, "b")] if form.term.kind == "b" else [] for form in instance.natural]
+    lines = [_zero("b", instance.num_components), *_branches(cases)]
+    return _function(f"pw_boundary_flux(int condition, {_FLUX_INPUTS}, {_POINT}, {_BOUNDARY_END}, real *b)", lines)
+
+
+def _boundary_flux_jacobian(instance: Instance) -> str:
+    given = [form.derivative if form.term.kind == "b" else None for form in instance.natural]
+    cases = [[_call(derivative, "db")] if derivative else [] for derivative in given]
+    lines = [_zero("db", instance.num_components), *_branches(cases)]
+    state = f"int condition, {_FLUX_INPUTS}, {_FLUX_RATES}"
+    head = f"pw_boundary_flux_jacobian({state}, {_POINT}, {_BOUNDARY_END}, real *db)"
+    return _function(head, lines)

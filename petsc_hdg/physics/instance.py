@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from petsc_hdg.errors import PhysicsError
-from petsc_hdg.physics.terms import STATE, Form, Term, Terms, form
+from petsc_hdg.physics.terms import FACET_STATE, STATE, Form, Term, Terms, form
 from petsc_hdg.physics.tree.activity import has_jumps
 from petsc_hdg.physics.variation import varies_in_cell
 
@@ -40,9 +40,9 @@ class Instance:
 
     @cached_property
     def natural(self) -> tuple[Form, ...]:
-        """Neumann and Robin conditions; Robin's are differentiated."""
+        """Neumann and Robin conditions and boundary fluxes; all but Neumann's are differentiated."""
         kinds = self.terms.natural
-        return tuple(self._form(c.term, STATE if c.kind == "Robin" else frozenset()) for c in kinds)
+        return tuple(self._form(c.term, frozenset() if c.kind == "Neumann" else FACET_STATE) for c in kinds)
 
     @cached_property
     def dirichlet(self) -> tuple[Form, ...]:
@@ -56,8 +56,9 @@ class Instance:
 
     @cached_property
     def stabilization(self) -> tuple[Form, ...]:
-        """Stabilization of all components, if there is one."""
-        return () if self.terms.stabilization is None else (self._form(self.terms.stabilization),)
+        """Stabilization of all components, if there is one, differentiated by the trace."""
+        term = self.terms.stabilization
+        return () if term is None else (self._form(term, frozenset({"u"})),)
 
     def all(self) -> tuple[Form, ...]:
         """Every form."""
@@ -75,8 +76,9 @@ class Instance:
                 return False
         forms += self.natural
         derivatives = [entry.derivative for entry in forms] + [entry.program for entry in self.jacobian or ()]
-        reads = any(program.inputs & STATE for program in derivatives if program is not None)
-        return not reads and not any(has_jumps(entry.program, STATE) for entry in forms)
+        reads = any(program.inputs & FACET_STATE for program in derivatives if program is not None)
+        reads |= any("u" in entry.program.inputs for entry in self.stabilization)
+        return not reads and not any(has_jumps(entry.program, FACET_STATE) for entry in forms)
 
     @cached_property
     def has_constant_jacobian(self) -> bool:

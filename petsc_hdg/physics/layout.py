@@ -97,5 +97,7 @@ def setting(
         "x": dim,
         "n": dim,
         "constants": constants,
+        "u_in": num_u,
+        "f_hat": num_u,
     }
     return Setting(ints, arrays, sizes | dict(outputs))

@@ -38,13 +38,14 @@ class Physics(Described):
                or a mapping of field names to one of these; None is zero
     auxiliary  name -> number of components or Auxiliary(components, space); in the text `kappa`, `kappa_x[d]` as fields
     constants  name -> number; in the text `constants[i]`, or the name itself
-    boundary   Dirichlet, Neumann and Robin conditions
+    boundary   Dirichlet, Neumann and Robin conditions, and BoundaryFlux
     jacobian   hand-written {"g0": text, …}, or {(test field, trial field): {"g0": text, …}}; replaces differentiation
     helpers    C text of functions the others may call
     exact      name of field -> text that writes u[c] of x, t and constants
     name       used in messages
-    stabilization  of hybridizable methods: text that writes tau[c] for each component of all fields from x, n, t, a,
-               a_x and constants; or an expression, or a number above 0, for every component
+    stabilization  of hybridizable methods: text that writes tau[c] for each component of all fields, or a matrix
+               S[c * Nc + d], from u (the trace), x, n, t, a, a_x and constants; or an expression, or a number above 0,
+               for every component
     degree     of problems that are given none
 
     Raises PhysicsError, naming the function and the line, for what cannot be read, checked or differentiated.
@@ -160,6 +161,24 @@ class Physics(Described):
     def has_stabilization(self) -> bool:
         """Whether a stabilization is given."""
         return self.terms.stabilization is not None
+
+    @property
+    def is_conservation_law(self) -> bool:
+        """Whether fluxes follow the state of facets: by a stabilization that reads u, or by boundary fluxes."""
+        term = self.terms.stabilization
+        follows = term is not None and "u" in term.program.inputs
+        return follows or any(condition.kind == "BoundaryFlux" for condition in self.natural)
+
+    @property
+    def stabilizes_by_state(self) -> bool:
+        """Whether the stabilization reads the trace, or is a matrix."""
+        term = self.terms.stabilization
+        return term is not None and ("u" in term.program.inputs or term.kind == "S")
+
+    @property
+    def has_stabilization_matrix(self) -> bool:
+        """Whether the stabilization is a matrix."""
+        return self.terms.stabilization is not None and self.terms.stabilization.kind == "S"
 
     @property
     def has_jacobian(self) -> bool:

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from pathlib import Path
 
 from petsc_hdg.errors import PhysicsError
-from petsc_hdg.physics.conditions import Dirichlet, Neumann, Robin
+from petsc_hdg.physics.conditions import BoundaryFlux, Dirichlet, Neumann, Robin
 from petsc_hdg.physics.layout import Field
 from petsc_hdg.physics.lowering import names, signatures
 from petsc_hdg.physics.lowering.lower import lower, shared_helpers
@@ -21,6 +21,7 @@ from petsc_hdg.physics.text.source import CFile, Expression, make_source
 _CONSTANT = re.compile(r"(ctx->)?[A-Za-z]\w*(\[\d+\])?\Z")  # or a member of a context, or an element of one
 _BLOCKS = ("g0", "g1", "g2", "g3")
 _ASSIGNS = {name: re.compile(rf";|\b{name}\s*\[") for name in ("tau", "obj")}  # statements, no expression
+_MATRIX = re.compile(r"\bS\s*\[[^]]*\]\s*[-+*/]?=")  # an assignment to an entry of a stabilization
 
 
 def check_constants(physics: str, given, fields: Sequence[str]) -> dict[str, float]:
@@ -71,7 +72,7 @@ class Reader:
             raise PhysicsError(f"physics '{self.physics}' has neither f0 nor f1; give at least one of them")
         exact_terms = self._exact(exact)
         self._exact_given = self._by_field("exact", exact)
-        if isinstance(boundary, (Dirichlet, Neumann, Robin)):
+        if isinstance(boundary, (BoundaryFlux, Dirichlet, Neumann, Robin)):
             boundary = (boundary,)
         conditions = [found for number, entry in enumerate(boundary or ()) for found in self._conditions(number, entry)]
         dirichlet = tuple(condition for condition in conditions if condition.kind == "Dirichlet")
@@ -80,10 +81,15 @@ class Reader:
         return Terms(residual, blocks, dirichlet, natural, exact_terms, self.stabilization(stabilization))
 
     def stabilization(self, given) -> Term | None:
-        """The stabilization of all components: a text that assigns to tau[c], or one value for all of them."""
+        """The stabilization of all components: a text that assigns to tau[c], or to S[c * Nc + d], or one value for all
+        components."""
         if given is None:
             return None
-        every, signature = Field(sum(f.components for f in self.fields), name="tau"), signatures.STABILIZATION
+        every, signature = self._every("tau"), signatures.STABILIZATION
+        is_matrix = getattr(given, "shape", None) == (every.components, every.components) != (1, 1)
+        if is_matrix or (isinstance(given, str) and _MATRIX.search(given)):
+            args = given, signatures.STABILIZATION_MATRIX, every, (every.components**2,), every
+            return self._term("stabilization", "stabilization", "S", *args)
         if isinstance(given, Real) and not isinstance(given, bool) and not 0 < given < math.inf:
             raise PhysicsError(
                 f"physics '{self.physics}', stabilization: is {given}; give a number above 0, or an expression"
@@ -93,6 +99,10 @@ class Reader:
         elif hasattr(given, "free_symbols") and not hasattr(given, "shape"):
             given = [given] * every.components
         return self._term("stabilization", "stabilization", "tau", given, signature, every, (every.components,))
+
+    def _every(self, name: str) -> Field:
+        """All components of all fields as one."""
+        return Field(sum(f.components for f in self.fields), name=name)
 
     def objective(self, given, most: int, on_boundary: bool = False, what: str = "integrand") -> Term:
         """A function over cells or over a boundary; statements may assign up to `most` components."""
@@ -198,10 +208,9 @@ class Reader:
 
     def _conditions(self, number: int, entry) -> list[Condition]:
         """The condition of an entry; of a Robin condition those of f0 and of f1."""
-        if not isinstance(entry, (Dirichlet, Neumann, Robin)):
-            message = (
-                f"boundary condition {number} is a {type(entry).__name__}; give Dirichlet(…), Neumann(…) or Robin(…)"
-            )
+        if not isinstance(entry, (Dirichlet, Neumann, Robin, BoundaryFlux)):
+            given = type(entry).__name__
+            message = f"boundary condition {number} is a {given}; give Dirichlet(…), Neumann(…) or Robin(…)"
             raise PhysicsError(f"physics '{self.physics}': {message}")
         kind = type(entry).__name__
         if not isinstance(entry.label, str) or not entry.label:
@@ -215,6 +224,10 @@ class Reader:
                     f"physics '{self.physics}', {what}: side is {side!r}; give the name of a region of cells, or None"
                 )
             what += f" from side '{side}'"
+        if kind == "BoundaryFlux":
+            every = self._every("b")
+            term = self._term(what, f"flux{number}", "b", entry.b, signatures.BOUNDARY_FLUX, every, (every.components,))
+            return [Condition(kind, entry.label, every, term, tuple(range(every.components)))]
         field = self._field(what, entry.field)
         key, components = f"{kind.lower()}{number}", self._components(what, field, entry)
         if kind == "Robin":

@@ -11,6 +11,7 @@ from petsc_hdg.physics.tree.program import Program
 from petsc_hdg.physics.tree.specialise import Setting, specialise
 
 STATE = frozenset({"u", "u_t", "u_x"})
+FACET_STATE = STATE | {"u_in", "f_hat"}  # what a boundary flux reads of a solution
 _SIDED = frozenset({"n", "u_t", "u_x", "a", "a_x"})
 
 
@@ -19,9 +20,10 @@ class Term:
     """One pointwise function.
 
     program  checked text
-    kind     f0, f1, g (a condition), u (exact), tau (stabilization), obj (to integrate), or g0 … g3
-    field    field it tests; one of its own for the stabilization and what is integrated
-    trial    field a hand-written Jacobian acts on
+    kind     f0, f1, g (a condition), b (a boundary flux), u (exact), tau, S (stabilization of components, or a matrix),
+             obj (to integrate), or g0 … g3
+    field    field it tests; one of its own for the stabilization, boundary fluxes and what is integrated
+    trial    field a hand-written Jacobian, or a matrix of stabilization, acts on
     """
 
     program: Program
@@ -38,7 +40,7 @@ class Term:
 @dataclass(frozen=True)
 class Condition:
     """A boundary condition with its term, of kind f1 where it multiplies gradients of test functions. `kind` is
-    Dirichlet, Neumann or Robin.
+    Dirichlet, Neumann, Robin or BoundaryFlux.
 
     label       name of the boundary
     field       the Field it is about
@@ -60,7 +62,7 @@ class Condition:
 
     @property
     def _has_sides(self) -> bool:
-        return self.term.kind == "f1" or not self.term.program.inputs.isdisjoint(_SIDED)
+        return self.term.kind in ("f1", "b") or not self.term.program.inputs.isdisjoint(_SIDED)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from .. import stages
+from ..discretizations.condensed.hdg_checks import has_point_flux
 from ..discretizations.symmetry import derivative_kind
 from ..errors import collectively
 from ..operators import AssembledMatrix, Callbacks, JacobianContext, TraceMatrix
@@ -54,7 +55,11 @@ def callbacks(problem) -> Callbacks:
 
 def derivative(problem) -> str:
     """What `derivative_kind` says of the physics, which settles the preconditioner of other schemes than polytopic."""
-    return "other" if problem.scheme.is_polytopic else derivative_kind(problem.physics, problem.mesh.dim)
+    scheme, physics = problem.scheme, problem.physics
+    if scheme.is_polytopic:
+        return "other"
+    spoils = scheme.has_jumps and (physics.stabilizes_by_state or has_point_flux(physics, problem.options))
+    return "other" if spoils else derivative_kind(physics, problem.mesh.dim)
 
 
 def view(problem) -> list[str]:

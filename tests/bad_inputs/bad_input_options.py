@@ -94,7 +94,10 @@ BAD_OPTIONS = {
         lambda c, f: problem(c, clamped(constants={"kappa": 1.0}), backend="hdg_gpu", hdg_tau="fabs(kapa)"),
         "-hdg_tau .*: unknown name 'kapa'; did you mean 'kappa'",
     ),
-    "stabilization by the solution": (lambda c, f: physics(stabilization="u[0]"), "stabilization.*'u' cannot be used"),
+    "stabilization by the solution": (
+        lambda c, f: physics(stabilization="u_x[0]"),
+        "stabilization.*'u_x' cannot be used",
+    ),
     "stabilization that is not positive": (
         lambda c, f: problem(c, backend="hdg_gpu", hdg_tau="x[0] - 0.5").solve(),
         "tau is not positive and finite on a facet of cell .*; give -hdg_tau",

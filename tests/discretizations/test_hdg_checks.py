@@ -75,7 +75,7 @@ BAD = {
     "1 + kapa": "unknown name 'kapa'; did you mean 'kappa'\\?",
     "-kappa": "tau\\[0\\] is -2.0; a stabilization must be a number above 0",
     "-1": "tau\\[0\\] is -1.0; a stabilization must be",
-    "u[0]": "'u' cannot be used here: a stabilization may depend on",
+    "u_x[0]": "'u_x' cannot be used here: a stabilization may depend on",
     "n[2]": "index 2 is outside n, which has 2 element\\(s\\) in 2D",
     "tau[0] = 1": "line 1: the text ends before the statement does",
 }

@@ -150,6 +150,13 @@ RUNS = {
             {L2: (1e-3, 3e-2), rf"steps, {NUMBER} of": (20, 80)},
         ),
     ],
+    "vortex_hdg": [
+        (
+            2,
+            ["-faces", "6", "-fe_degree", "1", "-end", "0.05", "-flux", "roe"],
+            {L2: (1e-3, 5e-2), rf"entropy {NUMBER}": (1e-5, 1e-2)},
+        ),
+    ],
 }
 NAMES = {"WORK": rf"work of the load {NUMBER}"}
 

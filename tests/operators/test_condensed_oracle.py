@@ -24,7 +24,7 @@ from petsc_hdg.options import Options
 MESHES = Path(__file__).parents[1] / "meshes"
 CURVED = {"triangle": "disk_tri", "quadrilateral": "disk_quad", "tetrahedron": "ball_tet", "hexahedron": "ball_hex"}
 T = 0.4
-LINEAR = ("poisson", "tensor", "convection", "elasticity", "five")
+LINEAR = ("poisson", "tensor", "convection", "elasticity", "five", "matrix")
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,10 @@ class Case:
     precision: str = "double"
     backend: str = "hdg_gpu"
     tau: str = "auto"
+    flux: str = "auto"
 
     def __str__(self) -> str:
-        parts = (self.physics, self.cell, str(self.degree), "curved" * self.curved, self.tau, self.precision)
+        parts = (self.physics, self.cell, str(self.degree), "curved" * self.curved, self.tau, self.precision, self.flux)
         return "-".join(part for part in (self.backend[:3], *parts) if part not in ("auto", "double", ""))
 
 
@@ -65,6 +66,15 @@ CASES = [
     Case("oblique", "quadrilateral", 2, backend="cg_gpu"),
     Case("tensor", "tetrahedron", 4, backend="cg_gpu"),
     Case("nonlinear", "triangle", 1, precision="single"),
+    Case("law", "triangle", 2),
+    Case("law", "hexahedron", 1),
+    Case("minimal surface", "quadrilateral", 2, curved=True, tau="1 + u[0]*u[0]"),
+    Case("speeds", "triangle", 1),
+    Case("burgers", "triangle", 2, tau="1 + fabs(u[0]*n[0])", flux="projected"),
+    Case("matrix", "triangle", 1),
+    Case("nonlinear", "quadrilateral", 1, flux="pointwise"),
+    Case("convection", "tetrahedron", 1, flux="pointwise"),
+    Case("elasticity", "triangle", 2, flux="pointwise"),
 ]
 
 
@@ -77,6 +87,7 @@ class State:
             backend=case.backend,
             cg_condense=case.backend == "cg_gpu",
             hdg_tau=case.tau,
+            hdg_flux=case.flux,
             precision=case.precision,
         )
         chosen = scheme(options)
@@ -154,7 +165,15 @@ def test_the_table_is_complete():
     hdg = [c for c in CASES if c.backend == "hdg_gpu"]
     assert {c.cell for c in hdg} == set(SHAPES) and {c.degree for c in hdg} == {0, 1, 2, 3}
     assert {(c.cell, c.curved) for c in hdg} >= {("triangle", True), ("hexahedron", True)}
-    assert {c.physics for c in CASES} == {*LINEAR, "minimal surface", "nonlinear", "oblique", "burgers"}
+    assert {c.physics for c in CASES} == {
+        *LINEAR,
+        "minimal surface",
+        "nonlinear",
+        "oblique",
+        "burgers",
+        "law",
+        "speeds",
+    }
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -213,3 +232,17 @@ def test_the_oracle_differentiates(cell, degree):
 
     slope = (condensed(h) - condensed(-h)) / (2 * h)
     assert relative(oracle.condense(number, solved, trace, *data)[0] @ direction[n:], slope) < 1e-8
+
+
+@pytest.mark.parametrize("physics, flux", [("law", "auto"), ("speeds", "projected"), ("matrix", "auto")])
+def test_the_oracle_differentiates_facets(physics, flux):
+    """The matrix against differences of the vector, on a cell with a boundary flux where the physics has one."""
+    state = State(Case(physics, "triangle", 2, flux=flux if physics == "law" else "auto"))
+    number, u, trace, *data = state.arguments(state.cells()[0])
+    direction, h = np.random.default_rng(3).uniform(-1, 1, len(u) + len(trace)), 1e-5
+
+    def vector(step):
+        return state.oracle.residual(number, *np.split(np.concatenate([u, trace]) + step * direction, [len(u)]), *data)
+
+    slope = (vector(h) - vector(-h)) / (2 * h)
+    assert relative(state.oracle.matrix(number, u, trace, *data) @ direction, slope) < 1e-8

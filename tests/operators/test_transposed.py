@@ -117,11 +117,11 @@ def difference(problem, x, shift: float, step: float = 1e-5) -> np.ndarray:
     return (residuals[0] - residuals[1]) / (2 * step)
 
 
-@pytest.mark.parametrize("simplex", [True, False])
-def test_cells_and_trace_in_time(simplex):
+@pytest.mark.parametrize("simplex, law", [(True, False), (False, False), (True, True)])
+def test_cells_and_trace_in_time(simplex, law):
     """Products and solves with the Jacobian of hdg_gpu in time and its transpose, after residuals at other states."""
     rates = {"v": "f0[0] += u_t[0]; f0[1] += (1 + u[0]*u[0])*u_t[1] + u_t[2];", "p": "f0[0] += u_t[2];"}
-    physics = two_diffusing(**rates) if simplex else convection_in_cells()
+    physics = conservation_law() if law else two_diffusing(**rates) if simplex else convection_in_cells()
     problem = fe.Problem(fe.Mesh.box((3, 2), simplex=simplex), physics, backend="hdg_gpu", degree=2)
     with petsc_options(ksp_rtol="1e-13"):
         ts = problem.create_ts()
@@ -145,6 +145,23 @@ def test_cells_and_trace_in_time(simplex):
     ksp.solve(residual, y)  # as Newton's method does
     size = np.abs(residual.getArray()).max()
     np.testing.assert_allclose(product(mat, y), residual.getArray(), atol=1e-9 * size)
+
+
+def conservation_law() -> fe.Physics:
+    """Two laws with a matrix of stabilization that follows the trace, and a boundary flux of all that it may read."""
+    return fe.Physics(
+        {"v": 1, "w": 1},
+        {"v": "f0[0] = u_t[0];", "w": "f0[0] = (1 + u[0])*u_t[1] + u[0]*u_x[0];"},
+        {
+            "v": "for (d = 0; d < dim; ++d) f1[d] = u_x[d] - u[0]*u[0];",
+            "w": "f1[0] = u_x[2]; f1[1] = u_x[3] - u[0]*u[1];",
+        },
+        boundary=[
+            fe.Dirichlet("left", 0.3, field="v"),
+            fe.BoundaryFlux("right", "b[0] = f_hat[0]*u[1] + u_in[0]; b[1] = u[1] - u_in[1]*u_in[0] + 0.3*u_x[0];"),
+        ],
+        stabilization="S[0] = 2 + u[1]; S[1] = 0.3*u[0]*n[0]; S[2] = 0.2; S[3] = 2 + u[0]*u[0];",
+    )
 
 
 def convection_in_cells() -> fe.Physics:

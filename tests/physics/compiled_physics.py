@@ -20,6 +20,9 @@ _OUTPUTS = {
     "pw_dirichlet": ("g",),
     "pw_exact": ("u", "u_x"),
     "pw_stabilization": ("tau",),
+    "pw_stabilization_jacobian": ("dtau",),
+    "pw_boundary_flux": ("b",),
+    "pw_boundary_flux_jacobian": ("db",),
 }
 _HEAD = "#define REAL_BYTES {bytes}\ntypedef {real} real;\n#include <stdlib.h>\n#include <tgmath.h>\n#undef I\n"
 
@@ -67,8 +70,7 @@ class CompiledPhysics:
         function, outputs = getattr(self.library, f"c_{name}"), _OUTPUTS[name]
         arguments = self.arguments[name]
         values = list(values)
-        if len(values) == len(arguments) - len(outputs) - 1:
-            values.append(None)
+        values += [None] * (len(arguments) - len(outputs) - len(values))  # constants, and a trace
         given, keep = dict(zip([part[-1].lstrip("*") for part in arguments], values, strict=False)), []
         packed = [self._pack(part, given, outputs, keep) for part in arguments]
         function(*packed)
@@ -84,7 +86,9 @@ class CompiledPhysics:
             )
             return scalar(given[key])
         if part[0] != "const":
-            array = np.full((components, dim) if key in ("f1", "df1", "u_x") else components, np.nan, self.real)
+            matrix = {"tau": components} if physics.has_stabilization_matrix else {}
+            columns = dict.fromkeys(("f1", "df1", "u_x"), dim) | matrix | {f"d{k}": n for k, n in matrix.items()}
+            array = np.full((components, columns[key]) if key in columns else components, np.nan, self.real)
             self._made = {*getattr(self, "_made", ()), id(array)}
         else:
             array = self._input(key, given[key])

@@ -9,7 +9,7 @@ from agreement import assert_close, assert_text_agrees, random_state
 from compiled_physics import CompiledPhysics
 from wrong_physics import FLUX, WHOLE, assert_one_clear_sentence
 
-from petsc_hdg.physics import CFile, Dirichlet, Physics, Robin, Symbols, library
+from petsc_hdg.physics import BoundaryFlux, CFile, Dirichlet, Physics, Robin, Symbols, library
 
 HELPERS = "PetscReal speed(const PetscReal n[], PetscInt d) { return d > 1 ? n[1] : n[0]; }"
 BODY = "for (c = 0; c < Nc; ++c) tau[c] = 1 + kappa * fabs(speed(n, dim)) + a[0] * x[0] + c;\ntau[1] += t + a_x[1];"
@@ -79,6 +79,58 @@ def test_ways_to_give_one(way, tmp_path):
     assert_close(values(CompiledPhysics(made, 2, tmp_path), s), expected)
 
 
+STATES = {
+    "components": "for (c = 0; c < Nc; ++c) tau[c] = 1 + u[0] * u[2] * fabs(speed(n, dim)) + v[1] * kappa + c;",
+    "matrix": "for (c = 0; c < Nc * Nc; ++c) S[c] = sqrt(1 + u[c % 3] * u[0]) + c * a[0] * x[0];",
+    "sympy matrix": sympy.Matrix(3, 3, lambda i, j: i + j * Symbols(2, {"u": 3}).value("u")[i] ** 2),
+}
+
+
+@pytest.mark.parametrize("way", STATES)
+def test_of_the_trace(way, tmp_path):
+    """Text and interpreter agree, and the derivative is that of differences; the physics is a conservation law."""
+    made = physics(STATES[way])
+    compiled, interpreter, s = CompiledPhysics(made, 2, tmp_path), made.interpreter(2), random_state(made, 2)
+    data = s["a"], s["a_x"], s["t"], s["x"], s["n"]
+    value, slopes = (
+        interpreter.pw_stabilization(*data, None, s["u"]),
+        interpreter.pw_stabilization_jacobian(s["u"], *data),
+    )
+    assert value.shape == ((3,) if way == "components" else (3, 3)) == slopes.shape[:-1]
+    assert_close(compiled.pw_stabilization(*data, None, s["u"]), value)
+    assert_close(compiled.pw_stabilization_jacobian(*data, None, s["u"], s["du"]), slopes @ s["du"])
+    h = 1e-6
+    moved = [interpreter.pw_stabilization(*data, None, s["u"] + step * s["du"]) for step in (h, -h)]
+    assert_close((moved[0] - moved[1]) / (2 * h), slopes @ s["du"], factor=1e7)
+    assert made.is_conservation_law and made.stabilizes_by_state and not made.is_linear
+
+
+def test_boundary_flux(tmp_path):
+    """Text and interpreter agree with numpy, and the derivative with differences."""
+    flux = (
+        "for (c = 0; c < Nc; ++c) b[c] = u[c] * u_in[c] + f_hat[c] * f_hat[0] + u_x[c * dim] * n[0] + a[0] * x[1] * t;"
+    )
+    made = physics(boundary=[BoundaryFlux("a", flux), Robin("a", "f0[0] = u[0];", field="v")])
+    compiled, interpreter, s = CompiledPhysics(made, 2, tmp_path), made.interpreter(2), random_state(made, 2)
+    rng, data = np.random.default_rng(1), (s["a"], s["a_x"], s["t"], s["x"], s["n"])
+    state, rates = [s["u"], s["u_x"], *rng.random((2, 3))], [s["du"], s["du_x"], *rng.random((2, 3))]
+
+    def value(step=0.0, functions=interpreter):
+        return functions.pw_boundary_flux(
+            0, *(one + step * rate for one, rate in zip(state, rates, strict=True)), *data
+        )
+
+    u, u_x, u_in, f_hat = state
+    assert_close(value(), u * u_in + f_hat * f_hat[0] + u_x[:, 0] * s["n"][0] + s["a"][0] * s["x"][1] * s["t"])
+    assert_close(value(functions=compiled), value())
+    columns = {name: r.reshape(-1, 1) for name, r in zip(("u", "u_x", "u_in", "f_hat"), rates, strict=True)}
+    slope = interpreter.pw_boundary_flux_jacobian(0, *state, columns, *data)[:, 0]
+    assert_close(compiled.pw_boundary_flux_jacobian(0, *state, *rates, *data), slope)
+    assert_close((value(1e-6) - value(-1e-6)) / 2e-6, slope, factor=1e7)
+    assert_text_agrees(compiled, interpreter, s)
+    assert made.is_conservation_law and not made.is_linear
+
+
 @pytest.mark.parametrize(
     "given, expected", [(2, [2, 2, 2]), (0.5, [0.5] * 3), ("4", [4] * 3), ([1, 2, 3.5], [1, 2, 3.5])]
 )
@@ -143,7 +195,9 @@ BAD = {
     "division by zero": ("1.0 / 0", "tau[0] is inf; a stabilization must be"),
     "not all components": ("tau[0] = 1;\ntau[1] = 1;", "tau[2] is never assigned, and the stabilization needs every"),
     "too many components": ("tau[0] = 1;\ntau[3] = 1;", "stabilization, line 2: index 3 is outside tau, which has 3"),
-    "solution": ("1 + fabs(u[0])", "'u' cannot be used here: a stabilization may depend on x, n, t, auxiliary"),
+    "rate": ("1 + fabs(u_t[0])", "'u_t' cannot be used here: a stabilization may depend on u, x, n, t, auxiliary"),
+    "part of a matrix": ("for (c = 0; c < 8; ++c) S[c] = 1;", "S[8] is never assigned, and the stabilization needs"),
+    "matrix and components": ("S[0] = 1; tau[0] = 1;", "unknown name 'tau'"),
     "gradient": ("tau[0] =\nu_x[0];", "stabilization, line 2: 'u_x' cannot be used here: a stabilization may"),
     "unknown name": (
         "tau[0] = 1;\ntau[1] = kapa;",
@@ -153,7 +207,7 @@ BAD = {
         "1 + w",
         "stabilization: unknown name 'w' (known here: Nc, Nf, NfAux, PETSC_PI, a,",
     ),
-    "a field in an expression": ("1 + v[0]", "'v' cannot be used here: a stabilization may depend on x, n, t, auxi"),
+    "a gradient in an expression": ("1 + v_x[0][0]", "a stabilization may depend on u, x, n, t, auxi"),
     "tau in an expression": ("tau + 1", "stabilization: unknown name 'tau'"),
     "half an expression": ("1 +", "stabilization: '1 +' is not a complete expression of C"),
     "statement": ("return 1", "stabilization: 'return 1' is not a complete expression of C"),

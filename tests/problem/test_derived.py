@@ -137,6 +137,18 @@ def test_own_and_recovered_fields_by_name(tmp_path):
     assert data["point_data"]["coarse"].shape == (problem.mesh.num_cells * 15, 1)
 
 
+def test_fields_of_a_cell_in_time():
+    """hdg_gpu in time, whose cells hold u_t beside the user's data."""
+    data = {"a": Auxiliary(1, "nodal")}
+    physics = Physics({"u": 2}, "f0[0] = u_t[0]; f0[1] = u_t[1];", "f1[0] = u_x[0]; f1[3] = u_x[3];", auxiliary=data)
+    problem = problem_of(physics, backend="hdg_gpu", degree=1)
+    problem.set_auxiliary("a", lambda x: 1 + x[..., 0])
+    u = problem.interpolate(lambda x: np.stack([x[..., 0], 2 + x[..., 1]], -1))
+    nodes = problem.discretization.cell_element.nodes
+    found, x = (problem.field(text, u).sample(nodes)[..., 0] for text in ("a[0] + 10*u[1]", "x[0]"))
+    np.testing.assert_allclose(found, 1 + x + 10 * problem.cell_values(u)["u"][..., 1], atol=1e-12)
+
+
 def test_outputs_are_in_every_file_of_a_run(tmp_path):
     problem = problem_in_time(HEAT, check_kernels=False, backend="sipg_gpu", output=str(tmp_path / "run.pvd"))
     outputs = {"slope": "hypot(u_x[0], u_x[1])", "flux": "f1", "doubled": "2*u[0] + 0*t"}

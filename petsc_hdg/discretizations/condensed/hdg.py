@@ -12,7 +12,7 @@ from ...options import is_number
 from ...reference import ReferenceElement, facet_quadrature
 from ..dofmap import element_nodes, entity_points
 from ..trace.element import TraceElement
-from .hdg_checks import check_hdg, stabilized
+from .hdg_checks import check_flux, check_hdg, stabilized
 from .lift import Lift
 from .scheme import CondensedDiscretization
 
@@ -46,6 +46,7 @@ class HybridizedDG(CondensedDiscretization):
 
     def _check_physics(self) -> None:
         check_hdg(self.physics, self.dim)
+        check_flux(self.physics, self.options)
         super()._check_physics()
 
     @cached_property
@@ -94,6 +95,19 @@ class HybridizedDG(CondensedDiscretization):
         tables = np.stack([self.operator_table(rule.points) for rule in rules])
         tables[:, :, 0] = self.lift.trace_values(degree)
         return tables
+
+    def test_table(self) -> np.ndarray:
+        """Values and plain reference gradients of u [point, 1 + dim, function] inside the cell; 0 of the trace."""
+        points = self.quadrature.points
+        table = np.zeros((len(points), 1 + self.dim, self.num_functions))
+        table[:, :, : self.num_interior] = np.moveaxis(self.cell_element.tabulate(points), 0, 1)
+        return table
+
+    def side_table(self) -> np.ndarray:
+        """û, gradients q̃ and u [facet, point, 2 + dim, function] at the points of facets."""
+        inside = np.array(self.jump_table())
+        inside[:, :, self.num_interior :] = 0
+        return np.concatenate([self.facet_operator_table(self.quadrature_degree), inside[:, :, None]], axis=2)
 
     def jump_table(self) -> np.ndarray:
         """u - û [facet, point, function]."""

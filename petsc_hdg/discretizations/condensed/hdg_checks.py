@@ -31,6 +31,22 @@ def check_hdg(physics, dim: int) -> None:
             )
 
 
+def has_point_flux(physics, options) -> bool:
+    """Return True if the flux at facets is f1(û, q)·n at their points by `-hdg_flux`; else it is projected."""
+    chosen = options.hdg_flux
+    return physics.is_conservation_law if chosen == "auto" else chosen == "pointwise"
+
+
+def check_flux(physics, options) -> None:
+    """Raise OptionError for boundary fluxes with a flux that is projected, which has no value at a point."""
+    named = [condition.label for condition in physics.natural if condition.kind == "BoundaryFlux"]
+    if named and options.hdg_flux == "projected":
+        raise OptionError(
+            f"-{options.prefix}hdg_flux projected has no flux at the points of a facet, and physics '{physics.name}' "
+            f"has a boundary flux on '{named[0]}'; leave the option out, or give pointwise"
+        )
+
+
 def _diffuses_backwards(physics, dim: int) -> np.ndarray:
     """Whether ∂f1_c/∂∇u_c is negative in all directions [component], at samples of positive numbers and the physics'
     own constants."""

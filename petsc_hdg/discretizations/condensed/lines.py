@@ -31,6 +31,8 @@ def _missing(disc) -> str:
         return f"quadrilaterals or hexahedra, the mesh has {disc.mesh.cell} cells"
     if disc.components > 1:
         return f"one component, physics '{disc.physics.name}' has {disc.components}"
+    if disc.has_sides:
+        return "a projected flux and a stabilization that does not depend on the state"
     if disc.options.precision != "double":
         return f"double precision, not {disc.options.precision}"
     if disc.limits.ptx < PTX:

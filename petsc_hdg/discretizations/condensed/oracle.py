@@ -46,16 +46,18 @@ class CondensedOracle:
 
     def vector(self, cell: int, state, aux, constants, t=0.0) -> np.ndarray:
         """Element vector [dof] for a state [dof] of all functions."""
-        z = np.asarray(state).reshape(-1, self.components)
+        z, disc = np.asarray(state).reshape(-1, self.components), self.discretization
         points, pointwise = self._cell_points(cell, aux), self.interpreter.pw_residual
         fluxes = [pointwise(*p, t, x, constants) for p, x in zip(points.states(z), points.x, strict=True)]
         out = self._tested(points, fluxes)
         for facet, conditions in self._facets(cell):
             points = self._facet_points(cell, facet, aux)
-            if points.jump is not None:
+            if disc.has_sides:
+                out += self._side(points, conditions, z, t, constants, (cell, facet))[0]
+            elif points.jump is not None:
                 jumps = self.tau(points, t, constants, (cell, facet)) * (points.jump @ z)
                 out += points.jump.T @ (points.weight[:, None] * jumps)
-            for condition in conditions:
+            for condition in (k for k in conditions if disc.physics.natural[k].term.kind != "b"):
                 pointwise = self.interpreter.pw_boundary
                 fluxes = [
                     pointwise(condition, *p, t, x, n, constants)
@@ -67,7 +69,7 @@ class CondensedOracle:
     def _tested(self, points, fluxes) -> np.ndarray:
         """Sum [function, component] over points of f0 and f1 there, times functions and their gradients."""
         f0, f1 = (np.array([flux[k] for flux in fluxes]) * self._column(points, 2 + k) for k in range(2))
-        return points.value.T @ f0 + np.einsum("qdj,qcd->jc", points.gradient, f1)
+        return points.value.T @ f0 + np.einsum("qdj,qcd->jc", points.test_gradient, f1)
 
     @staticmethod
     def _column(points, ndim: int) -> np.ndarray:
@@ -80,24 +82,68 @@ class CondensedOracle:
 
     def derivative(self, cell: int, state, aux, constants, t=0.0) -> np.ndarray:
         """Derivative [dof, dof] of `vector`."""
-        z = np.asarray(state).reshape(-1, self.components)
+        z, disc = np.asarray(state).reshape(-1, self.components), self.discretization
         points, pointwise = self._cell_points(cell, aux), self.interpreter.g_blocks
         blocks = [
             _joined(*pointwise(*p, t, self._shift(constants), x, constants))
             for p, x in zip(points.states(z), points.x, strict=True)
         ]
         blocks = np.array(blocks) * self._column(points, 5)
-        out = np.einsum("qai,qceab,qbj->icje", points.basis, blocks, points.basis, optimize=True)
+        out = np.einsum("qai,qceab,qbj->icje", points.test_basis, blocks, points.basis, optimize=True)
         for facet, conditions in self._facets(cell):
             points = self._facet_points(cell, facet, aux)
-            if points.jump is not None:
+            if disc.has_sides:
+                out += self._side(points, conditions, z, t, constants, (cell, facet))[1]
+            elif points.jump is not None:
                 tau = points.weight[:, None] * self.tau(points, t, constants, (cell, facet))
                 eye = np.eye(self.components)
                 out += np.einsum("qi,qc,ce,qj->icje", points.jump, tau, eye, points.jump, optimize=True)
-            for condition in conditions:
+            for condition in (k for k in conditions if disc.physics.natural[k].term.kind != "b"):
                 slopes = self._column(points, 5) * self._boundary_slopes(condition, points, z, t, constants)
                 out += np.einsum("qbi,qcbae,qaj->icje", points.basis, slopes, points.basis, optimize=True)
         return out.reshape(z.size, z.size)
+
+    def _side(self, points, conditions, z, t, constants, place: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+        """What a facet gives the element vector [function, component], and its derivative. Functions v of the cell test
+        -f̂·n, those of the trace f̂·n or a boundary flux; f̂·n = f1(û, q)·n - S (u - û)."""
+        disc, count, interpreter = self.discretization, self.components, self.interpreter
+        vector, matrix = np.zeros(z.shape), np.zeros((*z.shape, *z.shape))
+        numbers = count * (2 + disc.dim)  # û, q, u of a point
+        fluxes = [k for k in conditions if disc.physics.natural[k].term.kind == "b"]
+        for p, (u, u_t, u_x, a, a_x) in enumerate(points.states(z)):
+            x, n, u_in, weight = points.x[p], points.normal[p], points.inside[p] @ z, points.weight[p]
+            S, dS = self._matrix(points, p, u, a, a_x, t, x, n, constants, place)
+            flux, slope = -S @ (u_in - u), np.zeros((count, 2 + disc.dim, count))
+            slope[:, 0], slope[:, -1] = S - np.einsum("cek,e->ck", dS, u_in - u), -S
+            if disc.point_flux:
+                flux += interpreter.pw_residual(u, u_t, u_x, a, a_x, t, x, constants)[1] @ n
+                _, _, g2, g3 = interpreter.g_blocks(u, u_t, u_x, a, a_x, t, self._shift(constants), x, constants)
+                slope[:, 0] += g2 @ n
+                slope[:, 1:-1] += np.einsum("cedr,d->cre", g3, n)
+            outer, outer_slope = (flux, slope) if not fluxes else (0, 0)
+            unit = np.eye(numbers).reshape(2 + disc.dim, count, numbers)
+            rates = {"u": unit[0], "u_x": np.moveaxis(unit[1:-1], 0, 1).reshape(-1, numbers), "u_in": unit[-1]}
+            rates["f_hat"] = slope.reshape(count, -1)
+            for k in fluxes:
+                given = (k, u, u_x, u_in, flux), (a, a_x, t, x, n, constants)
+                outer = outer + interpreter.pw_boundary_flux(*given[0], *given[1])
+                found = interpreter.pw_boundary_flux_jacobian(*given[0], rates, *given[1])
+                outer_slope = outer_slope + found.reshape(slope.shape)
+            tests, trials = points.inside[p], np.vstack([points.basis[p], points.inside[p]])
+            vector += weight * (np.outer(points.value[p], outer) - np.outer(tests, flux))
+            matrix += weight * np.einsum("i,cre,rj->icje", points.value[p], outer_slope, trials)
+            matrix -= weight * np.einsum("i,cre,rj->icje", tests, slope, trials)
+        return vector, matrix
+
+    def _matrix(self, points, p: int, u, a, a_x, t, x, n, constants, place) -> tuple[np.ndarray, np.ndarray]:
+        """Stabilization S [component, component] at a point of a facet, and its derivative [.., direction] by û."""
+        count, at = self.components, (a, a_x, t, x, n, constants)
+        if self.discretization.stabilization_mode != 4:
+            return np.diag(self.tau(points, t, constants, place)[p]), np.zeros((count, count, count))
+        given, rate = self.interpreter.pw_stabilization(*at, u), self.interpreter.pw_stabilization_jacobian(u, *at)
+        if self.discretization.physics.has_stabilization_matrix:
+            return given, rate
+        return np.diag(given), np.einsum("ck,ce->cek", rate, np.eye(count))
 
     def _boundary_slopes(self, condition: int, points, z, t, constants) -> np.ndarray:
         """Derivative [point, component, value or direction, trial's value or direction, trial component] of a natural
@@ -224,7 +270,10 @@ class CondensedOracle:
         x, jacobians = self._geometry(cell, self._geometry_tables[0])
         weight = rule.weights * np.abs(np.linalg.det(jacobians))
         a = self._auxiliary(rule.points, jacobians, aux)
-        return _Points(x, weight, tables.value, tables.gradient, jacobians, a, self._rates)
+        points = _Points(x, weight, tables.value, tables.gradient, jacobians, a, self._rates)
+        if self.discretization.point_flux:
+            points.test_gradient = np.linalg.solve(np.swapaxes(jacobians, 1, 2), tables.plain)
+        return points
 
     @property
     def _rates(self) -> int | None:
@@ -241,7 +290,8 @@ class CondensedOracle:
         a = self._auxiliary(rule.points, jacobians, aux)
         points = _Points(x, weight, tables.trace[facet], tables.trace_gradient[facet], jacobians, a, self._rates)
         points.normal = normals / lengths[:, None]
-        points.jump = None if tables.jump is None else tables.jump[facet]
+        if tables.jump is not None:
+            points.jump, points.inside = tables.jump[facet], tables.inside[facet]
         return points
 
     def _facets(self, cell: int):
@@ -272,16 +322,22 @@ class _Points:
     """Points of a cell or facet: weights with their measure, functions, auxiliary values.
 
     x [point, dim]; value [point, function]; gradient [point, dim, function] in the physical frame; basis
-    [point, 1 + dim, function] both; a [point, component]; a_x [point, component, dim]; normal [point, dim].
+    [point, 1 + dim, function] both; a [point, component]; a_x [point, component, dim]; normal [point, dim]; inside
+    [point, function] values of u on a facet; test_gradient [point, dim, function], gradients that test f1.
     """
 
-    normal = jump = None
+    normal = jump = inside = None
 
     def __init__(self, x, weight, value, gradient, jacobians, auxiliary, rates: int | None = None):
         self.rates = rates
         self.x, self.weight, self.value = x, weight, value
         self.a, self.a_x = auxiliary
-        self.gradient = np.linalg.solve(np.swapaxes(jacobians, 1, 2), gradient)
+        self.gradient = self.test_gradient = np.linalg.solve(np.swapaxes(jacobians, 1, 2), gradient)
+
+    @property
+    def test_basis(self) -> np.ndarray:
+        """[point, 1 + dim, function]"""
+        return np.concatenate([self.value[:, None], self.test_gradient], axis=1)
 
     @property
     def basis(self) -> np.ndarray:

@@ -109,6 +109,8 @@ class RecoverySpecs:
         disc = self.disc
         tables = {**disc.cell_tables(disc.quadrature), **disc.facet_tables()}
         tables["ONES"] = self._facet_sums(tables["OP"])
+        if disc.has_sides:
+            tables["FACET_OP"] = disc.facet_operator_table(disc.quadrature_degree)
         if disc.physics.has_boundary_f1:
             tables["FACET_ONES"] = self._facet_sums(tables["FACET_OP"])
         macros = {"NQ": disc.quadrature.num_points, "NQF": tables["FACET_WEIGHTS"].shape[1]}

@@ -38,18 +38,19 @@ class CondensedShapes:
     @cached_property
     def is_constant(self) -> bool:
         """Whether derivatives and stabilization are the same at all points of a cell, and cells are affine."""
-        return self.is_affine and not self.stabilizes_by_expression and self.physics.constant_jacobian(self.dim)
+        free = not self.has_sides and not self.stabilizes_by_expression
+        return self.is_affine and free and self.physics.constant_jacobian(self.dim)
 
     @cached_property
     def uses_threads(self) -> bool:
         """Whether threads of a GPU may condense a cell each."""
-        return self.limits.is_gpu and not self.uses_lines
+        return self.limits.is_gpu and not self.uses_lines and not self.has_sides
 
     @cached_property
     def uses_warps(self) -> bool:
         """Whether tensor cores of an NVIDIA GPU may condense; sums over points of small matrices are faster without."""
         pays = self.is_constant or self.uses_lines or self.num_functions * self.components > LEAST_ROWS
-        return self.limits.ptx >= PTX and self.options.precision == "double" and pays
+        return self.limits.ptx >= PTX and self.options.precision == "double" and pays and not self.has_sides
 
     @cached_property
     def warp_shape(self) -> WarpShape | None:

@@ -11,6 +11,7 @@ from ...options import is_number
 from ...reference import facet_quadrature, tabulate
 from ..large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
 from .constant_terms import constant_terms
+from .hdg_checks import has_point_flux
 from .shapes import CondensedShapes
 from .warp_shape import ThreadShape, WarpShape
 from .warp_tables import warp_constant, warp_points, warp_tensor
@@ -33,9 +34,12 @@ class CondensedSpecs(CondensedShapes):
 
     @property
     def stabilization_mode(self) -> int:
-        """0: a number, 1: automatic, 2: an expression, 3: automatic at a state (TAU in condense_point.clh)."""
+        """TAU in condense_point.clh. 0: a number, 1: automatic, 2: an expression, 3: automatic at a state, 4: an
+        expression of the state or a matrix."""
         if is_number(self.options.hdg_tau):
             return 0
+        if self.physics.stabilizes_by_state:
+            return 4
         return 2 if self.physics.has_stabilization else 1 if self.physics.is_linear else 3
 
     @property
@@ -45,7 +49,17 @@ class CondensedSpecs(CondensedShapes):
 
     @property
     def stabilizes_by_expression(self) -> bool:
-        return self.has_jumps and self.stabilization_mode == 2
+        return self.has_jumps and self.stabilization_mode in (2, 4)
+
+    @property
+    def point_flux(self) -> bool:
+        """Whether the flux at facets is f1(û, q)·n at their points; else it is projected."""
+        return self.has_jumps and has_point_flux(self.physics, self.options)
+
+    @property
+    def has_sides(self) -> bool:
+        """Whether terms of facets are blocks of derivatives at their state (SIDES in condense_point.clh)."""
+        return self.has_jumps and (self.point_flux or self.stabilization_mode == 4)
 
     @property
     def stabilization(self) -> np.ndarray:
@@ -79,7 +93,11 @@ class CondensedSpecs(CondensedShapes):
             "AUX_NODAL": int(nodal),
             "NCONST": len(self.physics.constants) + int(self.in_time),
             "RATE": self.physics.num_auxiliary if self.in_time else -1,
-            "NATURAL": len(self.physics.natural),
+            "NATURAL": len(self.physics.natural) * int(any(c.term.kind != "b" for c in self.physics.natural)),
+            "BOUNDARY_FLUXES": sum(1 << k for k, c in enumerate(self.physics.natural) if c.term.kind == "b"),
+            "SIDES": int(self.has_sides),
+            "POINT_FLUX": int(self.point_flux),
+            "TAU_MATRIX": int(self.physics.has_stabilization_matrix),
             "BOUNDARY_ROWS": 1 + self.dim * int(self.physics.has_boundary_f1),
             "JUMPS": int(self.has_jumps),
             "TAU": self.stabilization_mode if self.has_jumps else 0,
@@ -134,9 +152,14 @@ class CondensedSpecs(CondensedShapes):
     @cached_property
     def _tables(self) -> dict[str, np.ndarray]:
         tables = {**self.cell_tables(self.quadrature), **self.facet_tables()}
+        if self.point_flux:
+            tables["TEST"] = self.test_table()
+        if self.has_sides:
+            tables["SIDE"] = self.side_table()
+            del tables["JUMP"]
         if self.limits.is_gpu:
             tables["OP_POINTS"] = np.moveaxis(tables["OP"], 0, -1)
-            if self.has_jumps:
+            if "JUMP" in tables:
                 tables["JUMP_POINTS"] = tables["JUMP"].reshape(-1, self.num_functions).T
         return tables
 

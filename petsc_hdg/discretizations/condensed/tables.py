@@ -20,6 +20,7 @@ class CellTables:
     value     [point, function]               gradient        [point, dim, function]
     trace     [facet, point, function]        trace_gradient  [facet, point, dim, function]
     jump      [facet, point, function] u - û, or None where there is none
+    inside    [facet, point, function] u on facets           plain [point, dim, function]  gradients of u alone
     """
 
     value: np.ndarray
@@ -27,6 +28,8 @@ class CellTables:
     trace: np.ndarray
     trace_gradient: np.ndarray
     jump: np.ndarray | None
+    inside: np.ndarray | None = None
+    plain: np.ndarray | None = None
 
 
 class LiftedFunctions:
@@ -99,7 +102,10 @@ class LiftedFunctions:
         value = np.zeros((len(points), self.num_functions))
         value[:, : self.num_interior] = self.values(self.interior, points)
         on_facets = np.stack([self.gradients(rule.points) for rule in facet_quadrature(self.cell, degree)[0]])
-        return CellTables(value, self.gradients(points), self.traces(degree), on_facets, self.jumps(degree))
+        jumps, traces = self.jumps(degree), self.traces(degree)
+        plain = np.zeros((len(points), points.shape[1], self.num_functions))
+        plain[:, :, : self.num_interior] = np.moveaxis(self.interior.tabulate(points)[1:], 0, 1)
+        return CellTables(value, self.gradients(points), traces, on_facets, jumps, jumps + traces, plain)
 
 
 class MixedFunctions(LiftedFunctions):
@@ -127,8 +133,9 @@ class MixedFunctions(LiftedFunctions):
     def tables(self, degree: int) -> CellTables:
         """All tables on the rules of a degree, for the functions of u, q̃ and û."""
         found = super().tables(degree)
-        value, trace, jump = (self.spread(table) for table in (found.value, found.trace, found.jump))
-        return CellTables(value, found.gradient, trace, found.trace_gradient, jump)
+        kept = (found.value, found.trace, found.jump, found.inside, found.plain)
+        value, trace, jump, inside, plain = map(self.spread, kept)
+        return CellTables(value, found.gradient, trace, found.trace_gradient, jump, inside, plain)
 
 
 class LagrangeFunctions:

@@ -17,7 +17,7 @@ from petsc_hdg.physics.terms import Form
 
 _TURNS = 10_000
 _SAMPLES = ((20231, 0), (20232, 0), (20233, -1))  # seeds, and the least values of inputs
-_VARYING = frozenset({"x", "n", "t", "a", "a_x"})
+_VARYING = frozenset({"u", "x", "n", "t", "a", "a_x"})
 
 
 def first_run(physics: str, instance: Instance, constants: np.ndarray) -> None:
@@ -79,8 +79,10 @@ def _check_written(output: str, components: Sequence[int], form: Form, written: 
 
 
 def _check_stabilization(form: Form, written: list) -> None:
-    _check_written("tau", range(len(written)), form, written, "the stabilization needs every component of all fields")
-    if form.program.inputs & _VARYING:
+    output = "S" if form.term.kind == "S" else "tau"
+    why = "the stabilization needs every component of all fields"
+    _check_written(output, range(len(written)), form, written, why)
+    if form.program.inputs & _VARYING or output == "S":
         return
     for component, value in enumerate(written):
         if not 0 < value < math.inf:

@@ -44,6 +44,8 @@ class Interpreter:
             "u": (num_u,),
             "u_t": (num_u,),
             "u_x": (num_u, dim),
+            "u_in": (num_u,),
+            "f_hat": (num_u,),
             "a": (num_a,),
             "a_x": (num_a, dim),
             "x": (dim,),
@@ -108,6 +110,8 @@ class Interpreter:
         """f0 [C], f1 [C, dim] of natural condition number `condition`."""
         inputs = self._inputs(constants, t=t, u=u, u_t=u_t, u_x=u_x, a=a, a_x=a_x, x=x, n=n)
         form, fluxes = self._instance.natural[condition], self._zeros()
+        if form.term.kind == "b":
+            return fluxes
         part = self._part(fluxes[form.term.kind == "f1"], form)
         part[:] = self._values(form, inputs, part.shape[1:]) * (-1 if form.term.kind == "g" else 1)
         return fluxes
@@ -120,7 +124,7 @@ class Interpreter:
         rates = self._checked(u=du, u_t=du_t, u_x=du_x)
         form, fluxes = self._instance.natural[condition], self._zeros()
         dual = inputs | {name: _duals(inputs[name], rates[name].ravel()[:, None]) for name in _STATE}
-        if form.term.kind != "g":
+        if form.term.kind not in ("g", "b"):
             part = self._part(fluxes[form.term.kind == "f1"], form)
             part[:] = self._rates(form, dual, 1)[:, 0].reshape(part.shape)
         return fluxes
@@ -141,10 +145,31 @@ class Interpreter:
             self._part(u_x, form)[:] = self._rates(form, dual, self.dim)
         return u, u_x
 
-    def pw_stabilization(self, a, a_x, t, x, n, constants=None) -> np.ndarray:
-        """tau [C], of a physics with a stabilization."""
-        inputs = self._inputs(constants, t=t, a=a, a_x=a_x, x=x, n=n)
-        return self._values(self._instance.stabilization[0], inputs, ())
+    def pw_stabilization(self, a, a_x, t, x, n, constants=None, u=None) -> np.ndarray:
+        """tau [C], or S [C, C], of a physics with a stabilization, at a trace u."""
+        form = self._instance.stabilization[0]
+        found = self._values(form, self._inputs(constants, t=t, u=u, a=a, a_x=a_x, x=x, n=n), ())
+        return found if form.term.kind == "tau" else found.reshape(*self._shapes["u"], -1)
+
+    def pw_stabilization_jacobian(self, u, a, a_x, t, x, n, constants=None) -> np.ndarray:
+        """d tau / du [C, direction], or dS / du [C, C, direction]."""
+        form, count = self._instance.stabilization[0], self._instance.num_components
+        inputs = self._inputs(constants, t=t, u=u, a=a, a_x=a_x, x=x, n=n)
+        found = self._rates(form, inputs | {"u": _duals(inputs["u"], np.eye(count))}, count)
+        return found if form.term.kind == "tau" else found.reshape(count, count, count)
+
+    def pw_boundary_flux(self, condition: int, u, u_x, u_in, f_hat, a, a_x, t, x, n, constants=None) -> np.ndarray:
+        """b [C] of natural condition number `condition`, a boundary flux."""
+        inputs = self._inputs(constants, t=t, u=u, u_x=u_x, u_in=u_in, f_hat=f_hat, a=a, a_x=a_x, x=x, n=n)
+        return self._values(self._instance.natural[condition], inputs, ())
+
+    def pw_boundary_flux_jacobian(
+        self, condition: int, u, u_x, u_in, f_hat, rates: dict, a, a_x, t, x, n, constants=None
+    ) -> np.ndarray:
+        """db [C, direction] along rates [input's size, direction] of u, u_x, u_in and f_hat."""
+        inputs = self._inputs(constants, t=t, u=u, u_x=u_x, u_in=u_in, f_hat=f_hat, a=a, a_x=a_x, x=x, n=n)
+        dual = inputs | {name: _duals(inputs[name], rate) for name, rate in rates.items()}
+        return self._rates(self._instance.natural[condition], dual, rates["u"].shape[1])
 
     def _zeros(self) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(self._shapes["u"]), np.zeros(self._shapes["u_x"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from petsc_hdg.physics.functions import BUILTINS
 from petsc_hdg.physics.text.parse import INT_TYPES, REAL_TYPES
 
-ALL_INPUTS = ("u", "u_t", "u_x", "n", "a", "a_x", "x", "t", "g", "f0", "f1", "ctx", "u_tShift")
+ALL_INPUTS = ("u", "u_t", "u_x", "n", "a", "a_x", "x", "t", "g", "f0", "f1", "ctx", "u_tShift", "u_in", "f_hat")
 _C_WORDS = "if else for while do switch case default break continue return const static inline void struct sizeof goto"
 _ARGUMENTS = "dim Nf NfAux Nc uOff uOff_x aOff aOff_x a_t time numConstants constants"
 

@@ -108,13 +108,21 @@ BOUNDARY_OBJECTIVE, BOUNDARY_OBJECTIVE_VALUE = (
 )
 
 # A whole function for the stabilization has the arguments of PETSc's boundary functions; an expression's value has a
-# name that no constant can have.
-STABILIZATION, STABILIZATION_VALUE = (
+# name that no constant can have. u is the trace.
+STABILIZATION, STABILIZATION_VALUE, STABILIZATION_MATRIX = (
     Signature(
         output,
         ((*_STATE, *_BOUNDARY_END, output),),
-        _flux_names,
-        "a stabilization may depend on x, n, t, auxiliary fields and constants alone",
+        _flux_names | {"u", "uOff"},
+        "a stabilization may depend on u, x, n, t, auxiliary fields and constants alone",
     )
-    for output in ("tau", "_tau")
+    for output in ("tau", "_tau", "S")
+)
+
+# The numerical flux at a boundary: u is the trace, u_in the value in the cell, f_hat the numerical flux f̂·n.
+BOUNDARY_FLUX = Signature(
+    "b",
+    ((*_STATE, *_BOUNDARY_END, "u_in", "f_hat", "b"),),
+    _flux_names | {"u", "u_x", "uOff", "uOff_x", "u_in", "f_hat"},
+    "a boundary flux may depend on u, u_in, u_x, f_hat, x, n, t, auxiliary fields and constants alone",
 )

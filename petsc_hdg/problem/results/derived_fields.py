@@ -162,6 +162,7 @@ class State:
         self.auxiliary = [
             CellField(name, ReferenceElement(mesh.cell, 0) if values.shape[1] == 1 else disc.auxiliary.element, values)
             for name, values in disc.auxiliary.onto(disc.auxiliary.element, problem.operator.aux_rows, mesh.num_cells)
+            if name in {given.name for given in problem.physics.auxiliary}
         ]
 
     # Fields --------------------------------------------------------------------------------------------------------

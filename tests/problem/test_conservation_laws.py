@@ -1,0 +1,270 @@
+"""Conservation laws by hdg_gpu: orders of both fluxes, solves from disturbed states, walls, flow in time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy
+from petsc4py import PETSc
+from petsc_options import petsc_options
+
+import petsc_hdg as fe
+from petsc_hdg.physics import Symbols, library
+from petsc_hdg.physics.library import gas
+
+GAMMA, MACH, REYNOLDS, PRANDTL = sympy.Rational(7, 5), 0.5, 50.0, 0.72
+X = Symbols(2, {"u": 4}).x
+
+
+def smooth_state() -> sympy.Matrix:
+    """Conserved variables [4] of a subsonic flow that varies by a fifth."""
+    x, y = X
+    rho = 1 + sympy.sin(2 * x + y) / 5
+    v, p = sympy.Matrix([0.6 + sympy.cos(x - 2 * y) / 5, 0.3 + sympy.sin(x + 2 * y) / 5]), 1 + sympy.cos(x + y) / 5
+    return sympy.Matrix([rho, rho * v[0], rho * v[1], p / (GAMMA - 1) + rho * v.dot(v) / 2])
+
+
+def flux(u: sympy.Matrix, reynolds: float | None) -> sympy.Matrix:
+    """f1 [4, 2] of a gas, with viscosity 1 / Re."""
+    rho, v, energy = u[0], u[1:3, 0] / u[0], u[3]
+    p = (GAMMA - 1) * (energy - rho * v.dot(v) / 2)
+    f1 = -sympy.Matrix.vstack(u[1:3, 0].T, rho * v * v.T + p * sympy.eye(2), (energy + p) * v.T)
+    if reynolds is None:
+        return f1
+    v_x = v.jacobian(X)
+    sigma = (v_x + v_x.T - sympy.Rational(2, 3) * v_x.trace() * sympy.eye(2)) / reynolds
+    heat = GAMMA / (reynolds * PRANDTL) * sympy.Matrix([p / ((GAMMA - 1) * rho)]).jacobian(X)
+    return f1 + sympy.Matrix.vstack(sympy.zeros(1, 2), sigma, (sigma * v).T + heat)
+
+
+def source(law: str) -> list:
+    """f0 [4] of steady flow."""
+    f1 = flux(smooth_state(), REYNOLDS if law == "viscous" else None)
+    return [sum(sympy.diff(f1[c, d], X[d]) for d in range(2)) for c in range(4)]
+
+
+def manufactured(law: str, far: bool = False, **given) -> fe.Physics:
+    """A steady gas whose solution is `smooth_state`."""
+    u, f0 = smooth_state(), source(law)
+    state = " ".join(f"w[{c}] = {sympy.ccode(entry)};" for c, entry in enumerate(u))
+    boundary = gas.far_field("boundary", state) if far else fe.Dirichlet("boundary", "exact")
+    given |= {"exact": list(u), "boundary": [boundary]}
+    if law == "viscous":
+        return library.compressible_navier_stokes(2, f0, mach=MACH, reynolds=REYNOLDS, prandtl=PRANDTL, **given)
+    return library.euler(2, f0, **given)
+
+
+def problem(physics, faces: int, degree: int, **options) -> fe.Problem:
+    mesh = fe.Mesh.box((faces, faces), simplex=options.pop("simplex", True), comm=PETSc.COMM_SELF)
+    return fe.Problem(mesh, physics, backend="hdg_gpu", degree=degree, check_kernels=False, **options)
+
+
+def disturbed(one: fe.Problem, size: float) -> PETSc.Vec:
+    """The exact trace, each value changed at random by up to `size` of it."""
+    u = one.interpolate("exact")
+    u.setArray(u.getArray() * (1 + size * np.random.default_rng(0).uniform(-1, 1, u.getLocalSize())))
+    return u
+
+
+# law, numerical flux, degree, options, error on 8² pairs of triangles (or squares), least order from 4² on
+ORDERS = {
+    "Lax-Friedrichs, 1": ("euler", {}, 1, {}, 3e-3, 1.95),
+    "Lax-Friedrichs, 2": ("euler", {}, 2, {}, 1.4e-4, 2.8),
+    "Roe, 2": ("euler", {"flux": "roe"}, 2, {}, 9e-5, 2.95),
+    "projected, 2": ("euler", {}, 2, {"hdg_flux": "projected"}, 1.1e-4, 2.8),
+    "far field, 2": ("euler", {"far": True}, 2, {}, 1.4e-4, 2.8),
+    "viscous, 1": ("viscous", {}, 1, {}, 3e-3, 1.95),
+    "viscous, Roe, 2": ("viscous", {"flux": "roe"}, 2, {}, 1e-4, 2.85),
+    "viscous, squares, 2": ("viscous", {"flux": "roe"}, 2, {"simplex": False}, 1e-4, 2.75),
+}
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_orders(name):
+    law, given, degree, options, most, least = ORDERS[name]
+    physics, errors = manufactured(law, **given), []
+    for faces in (4, 8):
+        one = problem(physics, faces, degree, **options)
+        errors.append(one.errors(one.solve(one.interpolate("exact")))["L2"])
+    assert 0 < errors[1] < most
+    assert np.log2(errors[0] / errors[1]) > least
+
+
+@pytest.mark.parametrize("law, given", [("euler", {}), ("euler", {"flux": "roe", "far": True}), ("viscous", {})])
+def test_from_a_disturbed_state(law, given):
+    """Steady flow starts from its exact trace ±5 % and comes to the same solution in few steps."""
+    one = problem(manufactured(law, **given), 6, 2)
+    u = one.solve(disturbed(one, 0.05))
+    assert one.newton_iterations <= 8
+    assert one.errors(u)["L2"] < 4e-4
+
+
+def test_from_a_free_stream():
+    """A uniform state, 40 % off in places, with a far field."""
+    one = problem(manufactured("euler", far=True), 6, 2)
+    u = one.solve(one.interpolate([1.0, 0.6, 0.3, 2.8]))
+    assert one.newton_iterations <= 12
+    assert one.errors(u)["L2"] < 4e-4
+
+
+def test_from_rest_by_pseudo_time():
+    """Newton's method has no solution for a gas at rest; steps of TSPSEUDO, which grow with the residual's fall, do."""
+    physics = manufactured("euler", far=True)
+    rates = "".join(f"f0[{c}] = u_t[{c}] + ({sympy.ccode(entry)}); " for c, entry in enumerate(source("euler")))
+    moving = library.euler(2, rates, boundary=physics.boundary, exact=physics.exact)
+    with petsc_options(ts_type="pseudo", ts_pseudo_increment="1.5", snes_type="newtonls", ts_max_steps="60"):
+        one = problem(moving, 4, 2)
+        u = one.solve_in_time(one.interpolate([1.0, 0.0, 0.0, 2.5]), 1e6, dt=0.02)
+    assert one.time_steps < 30
+    assert one.errors(u)["L2"] < 1.2e-3
+
+
+@pytest.mark.parametrize("adiabatic", [False, True])
+def test_couette(adiabatic):
+    """Gas between plates, the upper one moving: v = y, T quadratic in y. The order of both kinds of wall."""
+    heat = f"{(1.4 - 1) / 2 * MACH**2 * PRANDTL}"
+    temperature = f"1 + {heat}*(1 - x[1]*x[1])" if adiabatic else f"0.8 + 0.2*x[1] + {heat}*x[1]*(1 - x[1])"
+    per_mass = 1 / (1.4 * 0.4 * MACH**2)
+    state = f"const PetscReal T = {temperature}; u[0] = 1/T; u[1] = x[1]/T; u[2] = 0; "
+    state += f"u[3] = {per_mass} + 0.5*x[1]*x[1]/T;"
+    physics = library.compressible_navier_stokes(
+        2,
+        mach=MACH,
+        reynolds=20.0,
+        prandtl=PRANDTL,
+        exact=state,
+        boundary=[
+            *(fe.Dirichlet(label, "exact") for label in ("left", "right", "top")),
+            gas.no_slip_wall("bottom", None if adiabatic else 0.8 * per_mass),
+        ],
+    )
+    errors = []
+    for faces in (2, 4):
+        one = problem(physics, faces, 2)
+        errors.append(one.errors(one.solve(one.interpolate("exact")))["L2"])
+    assert errors[1] < 3e-4 and np.log2(errors[0] / errors[1]) > 2.5
+
+
+VORTEX = """
+  PetscReal r[2], square = 0.0;
+  r[0] = (x[0] - 0.4 - 0.8*t)/0.2; r[1] = (x[1] - 0.4 - 0.6*t)/0.2;
+  square = r[0]*r[0] + r[1]*r[1];
+  const PetscReal bell = 0.3*exp(0.5*(1.0 - square)), T = 1.0 - 0.5*(gamma - 1.0)/gamma*bell*bell;
+  const PetscReal rho = pow(T, 1.0/(gamma - 1.0)), v0 = 0.8 - bell*r[1], v1 = 0.6 + bell*r[0];
+  OUT[0] = rho; OUT[1] = rho*v0; OUT[2] = rho*v1; OUT[3] = rho*T/(gamma - 1.0) + 0.5*rho*(v0*v0 + v1*v1);
+"""
+
+
+def vortex(one_flux: str = "roe") -> fe.Physics:
+    """An isentropic vortex that moves through the far field of the unit square."""
+    boundary = gas.far_field("boundary", VORTEX.replace("OUT", "w"))
+    return library.euler(2, gas.RATE, flux=one_flux, boundary=boundary, exact=VORTEX.replace("OUT", "u"))
+
+
+def test_a_vortex_in_time():
+    errors = []
+    for faces in (4, 8):
+        one = problem(vortex(), faces, 2)
+        u = one.solve_in_time(one.interpolate("exact"), 0.03, dt=0.01)
+        errors.append(one.errors(u, one.time)["L2"])
+    assert errors[1] < 2.5e-3 and np.log2(errors[0] / errors[1]) > 2.6
+
+
+# options of the TS, steps, least order between as many and twice as many
+SCHEMES = {
+    "bdf 2": ({"ts_type": "bdf", "ts_bdf_order": 2}, 12, 1.85),
+    "bdf 3": ({"ts_type": "bdf", "ts_bdf_order": 3}, 12, 2.55),
+    "arkimex": ({"ts_type": "arkimex", "ts_arkimex_type": "l2", "ts_adapt_type": "none"}, 6, 1.9),
+}
+
+
+def end_of(steps: int, **options) -> np.ndarray:
+    with petsc_options(**{name: str(value) for name, value in options.items()}):
+        one = problem(vortex("lax_friedrichs"), 4, 1)
+        return one.solve_in_time(one.interpolate("exact"), 0.06, dt=0.06 / steps).getArray().copy()
+
+
+@pytest.fixture(scope="module")
+def reference() -> np.ndarray:
+    return end_of(96, ts_type="bdf", ts_bdf_order=4)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", SCHEMES)
+def test_orders_in_time(name, reference):
+    """Data at the boundary move with the vortex."""
+    options, steps, least = SCHEMES[name]
+    errors = [np.abs(end_of(count, **options) - reference).max() for count in (steps, 2 * steps)]
+    assert errors[1] < 1e-3 and np.log2(errors[0] / errors[1]) > least
+
+
+def test_boundary_fluxes_are_for_traces():
+    with pytest.raises(
+        fe.PetscHdgError, match="has a boundary flux on 'boundary', which cg_gpu has no trace for; give"
+    ):
+        fe.Problem(fe.Mesh.box((2, 2)), manufactured("euler", far=True), degree=1)
+    with pytest.raises(fe.PetscHdgError, match="-hdg_flux projected has no flux at the points of a facet, and physics"):
+        problem(manufactured("euler", far=True), 2, 1, hdg_flux="projected")
+
+
+def test_a_state_without_pressure_is_told():
+    one = problem(manufactured("euler"), 2, 1)
+    u = one.interpolate("exact")
+    u.scale(-1.0)
+    with pytest.raises(fe.SolveError, match="DIVERGED_FUNCTION_DOMAIN"):
+        one.solve(u)
+
+
+def transport(value) -> fe.Physics:
+    """Linear convection and diffusion of two fields, whose value on the left is given by a condition."""
+    return fe.Physics(
+        {"u": 2},
+        "f0[0] = u[1] - 1; f0[1] = 0.3*u[0];",
+        "for (d = 0; d < dim; ++d) { f1[d] = 0.1*u_x[d] - u[0]; f1[dim + d] = u_x[dim + d] - 0.2*u[0]; }",
+        boundary=[value, fe.Dirichlet("right", 0.0)],
+    )
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_values_by_a_boundary_flux(share):
+    """They are those of a Dirichlet condition, for linear physics too, whose congruent cells share local solvers."""
+    given = {"hdg_flux": "pointwise", "hdg_share": share}
+    by_flux = problem(transport(fe.BoundaryFlux("left", "b[0] = u[0] - 1.5; b[1] = u[1] - x[1];")), 6, 1, **given)
+    by_value = problem(transport(fe.Dirichlet("left", "g[0] = 1.5; g[1] = x[1];")), 6, 1, **given)
+    assert by_flux.physics.is_linear and bool(by_flux.operator.local.classes) == share
+    found, expected = (one.cell_values(one.solve())["u"] for one in (by_flux, by_value))
+    np.testing.assert_allclose(found, expected, atol=1e-7 * np.abs(expected).max())
+    through, source = by_flux.operator.recovery.fluxes(by_flux.operator.arrays.zeros(by_flux.num_unknowns), 0.0)
+    np.testing.assert_allclose(through.sum(axis=1), source, atol=1e-12)
+
+
+def test_all_unknowns_at_once():
+    """-hdg_setting full has the same solution."""
+    sides = [fe.Dirichlet("left", 1.0), fe.BoundaryFlux("boundary", "b[0] = f_hat[0] + 0.3*u[0]*u_in[0];")]
+    physics, found = library.burgers("f0[0] = u[0] - x[0];", viscosity=0.2, boundary=sides), []
+    for setting in ("condensed", "full"):
+        with petsc_options(snes_rtol="1e-12", ksp_rtol="1e-12"):
+            one = problem(physics, 2, 1, hdg_setting=setting)
+            found.append(one.cell_values(one.solve())["u"])
+    np.testing.assert_allclose(found[1], found[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("law", ["shallow water", "burgers"])
+def test_other_laws(law):
+    """Orders with sources made by sympy."""
+    x, y = X
+    if law == "burgers":
+        u = sympy.Matrix([1 + sympy.sin(x + 2 * y) / 4])
+        f1 = sympy.Matrix([[-(u[0] ** 2) / 2 + sympy.diff(u[0], each) / 100 for each in X]])
+        make = lambda f0, **given: library.burgers(f0, viscosity=0.01, **given)  # noqa: E731
+    else:
+        u = sympy.Matrix([1 + sympy.sin(x + y) / 5, 0.5 + sympy.cos(x) / 5, 0.3 + sympy.sin(y) / 5])
+        f1 = -sympy.Matrix.vstack(u[1:, 0].T, u[1:, 0] * u[1:, 0].T / u[0] + u[0] ** 2 * sympy.eye(2))
+        make = lambda f0, **given: library.shallow_water(2, f0, gravity=2.0, **given)  # noqa: E731
+    f0 = [sum(sympy.diff(f1[c, d], X[d]) for d in range(2)) for c in range(len(u))]
+    physics = make(f0, exact=list(u), boundary=fe.Dirichlet("boundary", "exact"))
+    errors = []
+    for faces in (4, 8):
+        one = problem(physics, faces, 1)
+        errors.append(one.errors(one.solve(disturbed(one, 0.05)))["L2"])
+    assert errors[1] < 5e-3 and np.log2(errors[0] / errors[1]) > 1.8
