@@ -15,10 +15,11 @@ PACKAGE = ROOT / "petsc_hdg"
 LEVELS = {
     "errors": 0,
     "threads": 0,
-    "described": 0.25,
-    "given": 0.25,
+    "representation": 0.25,
+    "value_checks": 0.25,
     "options": 0.5,
-    "stages": 0.5,
+    "progress": 0.6,
+    "stages": 0.7,
     "petsc": 0.75,
     "reference": 1,
     "physics": 1,
@@ -29,7 +30,6 @@ LEVELS = {
     "operators": 4,
     "krylov": 4.5,
     "output": 4,
-    "fields": 4,
     "problem": 5,
     "run": 5,
     "__init__": 5.5,  # the public names, looked up at first use

@@ -21,6 +21,7 @@ from ..operators import Callbacks, create_operator
 from ..options import ASSEMBLED, Options, chosen_pmat, is_given, takes_differences
 from ..petsc import lifetimes, views
 from ..petsc.alive import Alive
+from ..progress import PROGRESS
 from ..representation import Described
 from ..value_checks import number, plural
 from . import input_data, matrices, memory_traffic, user_solvers
@@ -73,6 +74,7 @@ class Problem(Restartable, Evaluated, Described):
     def __init__(self, mesh, physics, options: Options | None = None, prefix: str = "", nullspace=None, **defaults):
         self.comm = require_mesh(mesh, "A problem").comm
         self.options = input_data.chosen_options(physics, options, prefix, defaults)
+        PROGRESS.settle(self.options.progress, PETSc.COMM_WORLD.rank)
         self.scheme = scheme(self.options)
         with stages.stage("mesh"):
             self.mesh = mesh = self.scheme.on_mesh(mesh, self.options)
@@ -342,6 +344,7 @@ class Problem(Restartable, Evaluated, Described):
         preconditioners.set_defaults(self, snes.getKSP())
         preconditioners.set_from_options(self, snes)
         snes.setConvergenceHistory(reset=True)
+        PROGRESS.watch(snes, cells_in_time.trace_solver(self, snes.getKSP()))
         return snes
 
     @Alive("The solver of the problem (problem.snes)")

@@ -17,6 +17,7 @@ from ...operators.slab_matrix import SlabMatrix
 from ...options import defaults_in_database
 from ...petsc import c_library
 from ...petsc.alive import Alive
+from ...progress import PROGRESS
 from ...value_checks import function, number, plural, shown, whole_number
 from ..checkpoints import checkpoint_schedule, interrupts
 from ..input_data import require_vec
@@ -109,8 +110,9 @@ class SpaceTime:
         done, u = checkpoint_schedule.slabs_done(self.problem, u0, times)
         if not done:
             file_series.after_step(self.problem, u, times[0], 0, ends=False)
-        with interrupts.deferred(self.problem):
+        with interrupts.deferred(self.problem), PROGRESS.task("solve"):
             for n in range(done, steps):
+                PROGRESS.count("slab", n, steps)
                 u = self._advance(u, t0 + n * length, length)
                 if monitor is not None:
                     monitor(t0 + (n + 1) * length, u)
@@ -227,6 +229,7 @@ class SpaceTime:
         alone = problem.comm.size == 1 and self._is_small
         ksp.getPC().setType(("lu" if alone else "asm") if self.assembled else "none")
         solvers.set_from_options(snes)
+        PROGRESS.watch(snes, ksp)
         return snes
 
     @property

@@ -10,6 +10,7 @@ from petsc4py import PETSc
 from ... import stages
 from ...errors import OptionError, SolveError
 from ...options import ASSEMBLED, ATTACHED, defaults_in_database, loses_levels
+from ...progress import PROGRESS
 from ...value_checks import function, number
 from .. import input_data, memory_traffic
 from ..checkpoints import checkpoint_schedule, interrupts
@@ -94,6 +95,9 @@ def create_ts(problem) -> PETSc.TS:
     if not explicit.is_explicit(ts):
         _set_defaults(problem, ts)
     set_from_options(problem, ts)
+    if not explicit.is_explicit(ts):
+        PROGRESS.watch(ts.getSNES(), cells_in_time.trace_solver(problem, ts.getSNES().getKSP()))
+    PROGRESS.watch_time(ts)
     return ts
 
 
