@@ -216,3 +216,12 @@ def test_names_of_kernel_files_are_their_own():
 
 def test_some_kernels_and_sources_were_found():
     assert len(KERNELS) >= 4 and len(SOURCES) >= 10
+
+
+def test_type_checkers_see_the_public_names():
+    import petsc_hdg
+
+    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {alias.asname: node.module for node in block.body for alias in node.names}
+    assert seen == petsc_hdg._PUBLIC
