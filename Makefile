@@ -55,9 +55,10 @@ setup-current-petsc: $(CURRENT_READY)  ## build a current PETSc with ViennaCL in
 test-current-petsc: $(CURRENT_READY)  ## run the quick tier (TIER= for all tests) with the current PETSc
 	$(CURRENT) -m pytest $(TIER) $(TEST_OPTIONS)
 
-lint: $(READY)         ## check the code's style
+lint: $(READY)         ## check the code's style, and the types of the public API
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
 
 dist: $(READY)         ## build the sdist and the wheel, and solve with the wheel in an empty environment
 	scripts/check_dist.sh $(RUN) $(SYSTEM_PYTHON)
@@ -73,7 +74,7 @@ doctor: $(READY)       ## say what works on this machine and what is missing
 	$(RUN) -m petsc_hdg doctor
 
 clean:                 ## remove what was made here (virtual environments, builds, outputs); the user's cache stays
-	rm -rf $(VENV) $(CURRENT_VENV) $(DOCS_VENV) docs/_build build dist *.egg-info .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(CURRENT_VENV) $(DOCS_VENV) docs/_build build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache
 	find output -mindepth 1 ! -name .gitignore -delete
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

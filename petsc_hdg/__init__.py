@@ -13,6 +13,7 @@ Call `petsc4py.init(sys.argv)` before, as in any petsc4py program.
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from .errors import InstallError, PetscHdgError
 from .run import watch_pipe, watch_uncaught
@@ -61,10 +62,49 @@ _PUBLIC = {
     "rebalance": "mesh",
 }
 
+if TYPE_CHECKING:  # what type checkers see of _PUBLIC
+    from .device import Device as Device
+    from .errors import CheckpointError as CheckpointError
+    from .errors import DeviceError as DeviceError
+    from .errors import InstallError as InstallError
+    from .errors import MeshError as MeshError
+    from .errors import OptionError as OptionError
+    from .errors import PetscHdgError as PetscHdgError
+    from .errors import PhysicsError as PhysicsError
+    from .errors import SolveError as SolveError
+    from .krylov import AMG as AMG
+    from .krylov import CG as CG
+    from .krylov import FGMRES as FGMRES
+    from .krylov import GMRES as GMRES
+    from .krylov import BiCGStab as BiCGStab
+    from .krylov import Chebyshev as Chebyshev
+    from .krylov import ChebyshevPC as ChebyshevPC
+    from .mesh import Mesh as Mesh
+    from .mesh import agglomerate as agglomerate
+    from .mesh import coarsen as coarsen
+    from .mesh import fewer_cells as fewer_cells
+    from .mesh import polygons as polygons
+    from .mesh import polygons_from_file as polygons_from_file
+    from .mesh import polyhedra as polyhedra
+    from .mesh import rebalance as rebalance
+    from .operators.cell_jacobi import CellBlockJacobi as CellBlockJacobi
+    from .operators.trace.matrix import FacetBlockJacobi as FacetBlockJacobi
+    from .options import Options as Options
+    from .physics import Auxiliary as Auxiliary
+    from .physics import CFile as CFile
+    from .physics import Dirichlet as Dirichlet
+    from .physics import Field as Field
+    from .physics import Neumann as Neumann
+    from .physics import Physics as Physics
+    from .physics import Robin as Robin
+    from .problem import Problem as Problem
+    from .problem import SpaceTime as SpaceTime
+    from .run import main as main
+
 __all__ = sorted(_PUBLIC)
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'petsc_hdg' has no attribute '{name}'")
     watch_uncaught()  # around a hook that a script has set meanwhile
@@ -77,7 +117,7 @@ def __getattr__(name: str):
         raise InstallError.of(error) from error
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__
 
 

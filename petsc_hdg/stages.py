@@ -9,6 +9,8 @@ import time
 from contextlib import contextmanager
 from functools import wraps
 
+from .progress import PROGRESS
+
 SECONDS: dict[str, float] = {}
 _STAGES: dict[str, object] = {}
 _EVENTS: dict[str, object] = {}
@@ -26,7 +28,8 @@ def stage(name: str):
     _INSIDE.append(0.0)
     start = time.perf_counter()
     try:
-        yield
+        with PROGRESS.task(name):
+            yield
     finally:
         passed = time.perf_counter() - start
         SECONDS[name] = SECONDS.get(name, 0.0) + passed - _INSIDE.pop()

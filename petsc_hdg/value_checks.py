@@ -6,11 +6,18 @@ import os
 import re
 from numbers import Integral, Real
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from .errors import OptionError, PetscHdgError
 
+if TYPE_CHECKING:
+    from mpi4py import MPI
+    from petsc4py import PETSc
+
+FilePath: TypeAlias = str | os.PathLike[str]
+Comm: TypeAlias = "PETSc.Comm | MPI.Comm | None"
 ADDRESS = re.compile(" at 0x[0-9a-f]+")
 
 

@@ -1,5 +1,7 @@
 """Schemes: how a physics on a mesh becomes numbering, tables and kernel specs. A new scheme is one line here."""
 
+from typing import Any
+
 from .base import Discretization
 from .cell_field import CellField
 from .cg.scheme import ContinuousGalerkin
@@ -12,7 +14,7 @@ from .sipg.scheme import InteriorPenalty
 SCHEMES = {"cg_gpu": ContinuousGalerkin, "hdg_gpu": HybridizedDG, "sipg_gpu": InteriorPenalty, "poly_gpu": PolytopicDG}
 
 
-def scheme(options) -> type[Discretization]:
+def scheme(options) -> type[Any]:
     """The class that `-fe_backend` and `-cg_condense` choose."""
     return CondensedCG if options.backend == "cg_gpu" and options.cg_condense else SCHEMES[options.backend]
 

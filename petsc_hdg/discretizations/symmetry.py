@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from .samples import SAMPLES, random_inputs
@@ -56,6 +58,7 @@ def _is_diffusive(physics, dim: int, seed: int) -> bool:
     return _agree([(g1, 0 * g1), (level, 0 * level), *pairs], g0, g1, g2, g3)
 
 
+@lru_cache(maxsize=4 * SAMPLES)
 def _blocks(physics, dim: int, seed: int, slope: float = 1.0) -> tuple:
     """g0, g1, g2, g3, and pairs of what is equal where g0, g3 and natural conditions are symmetric.
 

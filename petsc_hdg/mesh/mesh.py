@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import basix
 import numpy as np
+from numpy.typing import ArrayLike
 from petsc4py import PETSc
 
 from ..errors import MeshError, collectively
@@ -14,7 +16,7 @@ from ..petsc import c_library
 from ..petsc.alive import Alive
 from ..representation import Described
 from ..stages import staged
-from ..value_checks import plural
+from ..value_checks import Comm, FilePath, plural
 from . import create, quality
 from .exchange import PointExchange
 from .geometry import Geometry, local_degree, read_blocks, stratum_values
@@ -47,7 +49,7 @@ class Mesh(Described):
     _told = False  # whether it was told what `left_out` says
     dm = Alive("The mesh (mesh.dm)", MeshError)
 
-    def __init__(self, dm):
+    def __init__(self, dm: PETSc.DMPlex):
         """Take the user's own DMPlex; it is not changed (one that is not interpolated is interpolated as a clone)."""
         self.comm = require_dm(dm).comm.tompi4py()
         self.dim, self.cell = kind(dm, self.comm)
@@ -76,7 +78,9 @@ class Mesh(Described):
 
     @classmethod
     @staged("mesh")
-    def from_options(cls, comm=None, prefix: str = "", overlap: int = 0, partition_seed=None) -> Mesh:
+    def from_options(
+        cls, comm: Comm = None, prefix: str = "", overlap: int = 0, partition_seed: int | None = None
+    ) -> Mesh:
         """The mesh of PETSc's options: -dm_plex_filename, or a box by -dm_plex_dim, -dm_plex_simplex, -dm_plex_box_…
 
         -mesh_partition_seed deals the cells out at random, for tests.
@@ -91,14 +95,14 @@ class Mesh(Described):
     @staged("mesh")
     def box(
         cls,
-        faces,
+        faces: Sequence[int],
         simplex: bool = True,
-        lower=0.0,
-        upper=1.0,
-        comm=None,
+        lower: ArrayLike = 0.0,
+        upper: ArrayLike = 1.0,
+        comm: Comm = None,
         overlap: int = 0,
         prefix: str = "",
-        partition_seed=None,
+        partition_seed: int | None = None,
     ) -> Mesh:
         """A rectangle or box of faces[0] × faces[1] (× faces[2]) squares or cubes, split into simplices if `simplex`.
 
@@ -109,7 +113,9 @@ class Mesh(Described):
 
     @classmethod
     @staged("mesh")
-    def from_file(cls, path, comm=None, overlap: int = 0, prefix: str = "", partition_seed=None) -> Mesh:
+    def from_file(
+        cls, path: FilePath, comm: Comm = None, overlap: int = 0, prefix: str = "", partition_seed: int | None = None
+    ) -> Mesh:
         """A mesh file with its names: Gmsh (.msh) through PETSc, other formats through meshio."""
         comm = place(comm, prefix, overlap, partition_seed)
         return cls._finish(create.from_file(path, comm), comm, prefix, overlap, partition_seed)
@@ -118,15 +124,15 @@ class Mesh(Described):
     @staged("mesh")
     def from_cells(
         cls,
-        cells,
-        points,
-        boundaries=None,
-        regions=None,
-        cell=None,
-        comm=None,
+        cells: ArrayLike | None,
+        points: ArrayLike | None,
+        boundaries: Mapping[str, ArrayLike] | None = None,
+        regions: Mapping[str, ArrayLike] | None = None,
+        cell: str | None = None,
+        comm: Comm = None,
         overlap: int = 0,
         prefix: str = "",
-        partition_seed=None,
+        partition_seed: int | None = None,
     ) -> Mesh:
         """A mesh from arrays, read on rank 0 only (others may pass None).
 
@@ -139,7 +145,7 @@ class Mesh(Described):
         return cls._finish(dm, comm, prefix, overlap, partition_seed)
 
     @classmethod
-    def _finish(cls, dm, comm, prefix, overlap, seed) -> Mesh:
+    def _finish(cls, dm: PETSc.DMPlex, comm: Comm, prefix: str, overlap: int, seed: int | None) -> Mesh:
         mesh = cls(create.prepare(dm, comm, prefix, overlap, seed))
         mesh.dm.viewFromOptions("-dm_view")
         return mesh
@@ -333,7 +339,8 @@ class Mesh(Described):
         corners = self.geometry.cell_nodes[: self.num_cells, : self.shape.num_vertices]
         order = np.arange(self.topology.num_cells)
         middle = means(self.geometry.nodes, corners, self.comm.size)
-        order[: self.num_cells] = by_class(morton_keys(middle, *ends(middle), self.comm.size), classes)
+        low, high = ends(middle)
+        order[: self.num_cells] = by_class(morton_keys(middle, low, high, self.comm.size), classes)
         self.cell_classes = classes[order[: self.num_cells]]
         self.topology.reorder(order)
         self.geometry.cell_nodes = self.geometry.cell_nodes[order]

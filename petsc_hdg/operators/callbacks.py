@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from petsc4py import PETSc
 
@@ -47,7 +48,7 @@ class Callbacks:
         self.conforming = conforming
         self.levels = levels
         self.rough = rough
-        self.null_space = None
+        self.null_space: Any = None
         self._linearized = linearized
         self.set_up = None
         self._time: float | None = None  # of the last residual in time

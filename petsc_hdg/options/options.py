@@ -15,6 +15,7 @@ BACKENDS = ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")
 PRECISIONS = ("double", "single")
 HALOS = ("auto", "windows", "messages")
 PMATS = ("auto", "aij", "conforming", "agglomerates", "none")
+PROGRESS = ("auto", "on", "off")
 VARIANTS = ("auto", "cell", "transpose", "tensor", "patch")
 TRACE_MATS = ("auto", "dbf", "element", "symmetric", "aij")
 CG_STABILIZATIONS = ("none", "supg")
@@ -81,6 +82,9 @@ class Options:
     pmat_precision: str = option("double", "precision of the multigrid matrices on the device", choices=PRECISIONS)
     view: bool = option(False, "description of discretization, device and Vec mode on stdout")
     kernel_view: str = option("", "folder for the text of each generated kernel ('stdout': print it)")
+    progress: str = option(
+        "auto", "line of progress on stderr: on a terminal without PETSc's monitors, always, never", choices=PROGRESS
+    )
     report: str = option("", "JSON file for the report of the run")
     check_kernels: bool = option(True, "comparison of each kernel with numpy before its first use on a device")
     profile: bool = option(False, "kernel timings from device events")

@@ -4,6 +4,8 @@ device text.
 Imports numpy, pycparser, sympy and petsc_hdg.errors only.
 """
 
+from typing import Any
+
 from petsc_hdg.physics.conditions import BoundaryFlux, Dirichlet, Neumann, Robin
 from petsc_hdg.physics.interpreter.interpret import Interpreter
 from petsc_hdg.physics.layout import Auxiliary, Field
@@ -25,7 +27,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     """Symbols and manufactured, loaded when first asked for: they need sympy, which takes a while."""
     if name in ("Symbols", "manufactured"):
         from petsc_hdg.physics import symbols

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import Any
 
 from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics.tree.specialise import Setting
@@ -39,7 +40,7 @@ class Auxiliary:
     offset: int = 0
 
 
-def make_fields(physics: str, given, kind: type) -> tuple:
+def make_fields(physics: str, given: Any, kind: type) -> tuple:
     """Fields of class `kind` from a mapping of names to them or to their number of components."""
     word = "field" if kind is Field else "auxiliary field"
     if not isinstance(given, Mapping):
@@ -58,7 +59,7 @@ def make_fields(physics: str, given, kind: type) -> tuple:
     return tuple(found)
 
 
-def _check(physics: str, word: str, name, field, kind: type) -> None:
+def _check(physics: str, word: str, name: object, field: Any, kind: Any) -> None:
     start = f"physics '{physics}': {word} '{name}'"
     if not isinstance(name, str) or not _IDENTIFIER.match(name):
         raise PhysicsError(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from numbers import Integral
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -69,7 +70,7 @@ class Physics(Described):
     stabilization: object = field(default=None, kw_only=True)
     degree: int | None = field(default=None, kw_only=True)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name or any(c in self.name for c in '"\\\n'):
             raise PhysicsError(f"a physics cannot be called {self.name!r}; give a short text without quotes")
         fields = make_fields(self.name, self.fields, Field)
@@ -86,6 +87,7 @@ class Physics(Described):
         object.__setattr__(self, "_texts", tuple(reader.texts))
 
     terms: Terms = field(init=False, repr=False)
+    _texts: tuple = field(init=False, repr=False, compare=False)
 
     def __repr__(self) -> str:
         name, *said = (words for words in self.facts().values() if words)
@@ -99,12 +101,14 @@ class Physics(Described):
             "name": self.name,
             "fields": ", ".join(f"{f.name} ({plural(f.components, 'component')})" for f in self.fields),
             "data": f"auxiliary {', '.join(a.name for a in self.auxiliary)}" if self.auxiliary else "",
-            "constants": ", ".join(f"{name} = {value:g}" for name, value in self.constants.items()),
+            "constants": ", ".join(
+                f"{name} = {value:g}" for name, value in zip(self.constant_names, self.constant_values, strict=True)
+            ),
             "conditions": "; ".join(dict.fromkeys(where)),
         }
 
     @classmethod
-    def from_dm(cls, dm, f0=None, f1=None, **given) -> Physics:
+    def from_dm(cls, dm: Any, f0: object = None, f1: object = None, **given: Any) -> Physics:
         """The physics on the fields of a DM: names, components and degrees of its PetscFE's, and the auxiliary fields
         of the DM of its auxiliary vector.
 
@@ -129,12 +133,12 @@ class Physics(Described):
     @property
     def constant_names(self) -> tuple[str, ...]:
         """Names of the constants, in the order of `constants[i]`."""
-        return tuple(self.constants)
+        return tuple(self.constants or ())
 
     @property
     def constant_values(self) -> np.ndarray:
         """Values of the constants [name]."""
-        return np.array(list(self.constants.values()), float)
+        return np.array(list((self.constants or {}).values()), float)
 
     @property
     def dirichlet(self) -> tuple[Condition, ...]:
@@ -234,7 +238,7 @@ class Physics(Described):
                 f"physics '{self.name}' was asked for in {shown(dim)} dimensions; 1, 2 and 3 are possible"
             )
         if dim not in self._instances:
-            self._instances[dim] = Instance(self.terms, self.fields, self.auxiliary, len(self.constants), dim)
+            self._instances[dim] = Instance(self.terms, self.fields, self.auxiliary, len(self.constant_names), dim)
         return self._instances[dim]
 
     def check(self, dim: int) -> None:
@@ -257,19 +261,19 @@ class Physics(Described):
 
     def with_constants(self, **values: float) -> Physics:
         """The same physics with other values of named constants; its text and digest are the same."""
-        unknown = [name for name in values if name not in self.constants]
+        unknown = [name for name in values if name not in self.constant_names]
         if unknown:
-            known = ", ".join(self.constants) or "none"
+            known = ", ".join(self.constant_names) or "none"
             raise PhysicsError(f"physics '{self.name}' has no constant '{unknown[0]}'; its constants are: {known}")
         checked = check_constants(self.name, values, [field.name for field in self.fields])
         new = object.__new__(Physics)
         new.__dict__.update(self.__dict__)
-        object.__setattr__(new, "constants", MappingProxyType(dict(self.constants) | checked))
+        object.__setattr__(new, "constants", MappingProxyType(dict(self.constants or {}) | checked))
         return new
 
-    def with_stabilization(self, stabilization) -> Physics:
+    def with_stabilization(self, stabilization: object) -> Physics:
         """The same physics with another stabilization, given as to Physics; None takes it away."""
-        reader = Reader(self.name, self.fields, self.auxiliary, self.constant_names, self.helpers)
+        reader = Reader(self.name, tuple(self.fields), tuple(self.auxiliary), self.constant_names, self.helpers)
         terms = replace(self.terms, stabilization=reader.stabilization(stabilization))
         slots = [text for text in self._texts if text[0] != "stabilization"]
         slots += [text for text in reader.texts if text[0] == "stabilization"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from petsc4py import PETSc
@@ -16,11 +18,15 @@ from ..discretizations import CondensedDiscretization, InteriorPenalty, Polytopi
 from ..discretizations.costs import cell_costs
 from ..discretizations.transposition import DeviceLimits
 from ..errors import SolveError, collectively
+from ..mesh import Mesh
 from ..mesh.mesh_checks import require_mesh
 from ..operators import Callbacks, create_operator
 from ..options import ASSEMBLED, Options, chosen_pmat, is_given, takes_differences
 from ..petsc import lifetimes, views
 from ..petsc.alive import Alive
+from ..physics import Physics
+from ..physics.terms import Terms
+from ..progress import PROGRESS
 from ..representation import Described
 from ..value_checks import number, plural
 from . import input_data, matrices, memory_traffic, user_solvers
@@ -70,9 +76,18 @@ class Problem(Restartable, Evaluated, Described):
         "with_options write write_trace".split()
     )
 
-    def __init__(self, mesh, physics, options: Options | None = None, prefix: str = "", nullspace=None, **defaults):
+    def __init__(
+        self,
+        mesh: Mesh,
+        physics: Physics,
+        options: Options | None = None,
+        prefix: str = "",
+        nullspace: Mapping[str, str] | None = None,
+        **defaults: Any,
+    ):
         self.comm = require_mesh(mesh, "A problem").comm
         self.options = input_data.chosen_options(physics, options, prefix, defaults)
+        PROGRESS.settle(self.options.progress, PETSc.COMM_WORLD.rank)
         self.scheme = scheme(self.options)
         with stages.stage("mesh"):
             self.mesh = mesh = self.scheme.on_mesh(mesh, self.options)
@@ -80,9 +95,13 @@ class Problem(Restartable, Evaluated, Described):
         self.physics = physics = self.scheme.prepared(physics, self.options, mesh.dim)
         self.nullspace = null_space.checked_claims(physics, mesh.dim, nullspace)
         self.prefix = self.options.prefix
-        self.newton_iterations = self.linear_iterations = self.time_steps = None  # of the last run
-        self.time = None  # of its last step
-        self.after_step = []  # functions of a TS, called after each step of those that the problem is attached to
+        self.newton_iterations: int | None = None  # of the last run, as the next two
+        self.linear_iterations: int | None = None
+        self.time_steps: int | None = None
+        self.time: float | None = None  # of its last step
+        self.after_step: list[
+            Callable[[PETSc.TS], None]
+        ] = []  # functions of a TS, called after each step of those that the problem is attached to
         self.traffic = None  # of the last solve, see traffic.Traffic
         self.solved_constants = None  # of the last solution
         self.default_krylov = ""  # where it follows symmetry, see preconditioners.set_defaults
@@ -158,7 +177,7 @@ class Problem(Restartable, Evaluated, Described):
             self.operator.compile(matrices=self.assembles)
 
     @property
-    def written_terms(self):
+    def written_terms(self) -> Terms:
         """The terms of the physics as the user wrote it."""
         return self._given.terms
 
@@ -211,7 +230,7 @@ class Problem(Restartable, Evaluated, Described):
         with resets.watched(self):
             self.operator.set_constants(self.physics.constants.values())
 
-    def set_auxiliary(self, name: str, value) -> None:
+    def set_auxiliary(self, name: str, value: object) -> None:
         """Give an auxiliary field its values (collective).
 
         value: a number or a sequence of one number a component; a dict {region name: number}; a callable of coordinates
@@ -222,11 +241,11 @@ class Problem(Restartable, Evaluated, Described):
         if name in self._unset:
             self._unset.remove(name)
 
-    def with_options(self, **options) -> Problem:
+    def with_options(self, **options: Any) -> Problem:
         """Return another problem of the same physics, mesh and data, by other options (collective)."""
-        options = replace(self.options, poly_subdivision="cells", **options)  # which the mesh has already
+        taken = replace(self.options, poly_subdivision="cells", **options)  # which the mesh has already
         physics = self._given.with_constants(**self.physics.constants)
-        other = Problem(self.mesh, physics, options, nullspace=self.nullspace)
+        other = Problem(self.mesh, physics, taken, nullspace=self.nullspace)
         fields, element = self.discretization.auxiliary, other.discretization.auxiliary.element
         for name, values in fields.onto(element, self.operator.aux_rows, self.mesh.num_cells):
             if name in [field.name for field in physics.auxiliary]:
@@ -249,7 +268,7 @@ class Problem(Restartable, Evaluated, Described):
         vector = cells_in_time.create_vec(self) if self.has_cell_states else self.dm.createGlobalVec()
         return viewers.watch(self, vector)
 
-    def interpolate(self, value, t: float = 0.0) -> PETSc.Vec:
+    def interpolate(self, value: object, t: float = 0.0) -> PETSc.Vec:
         """A vector that takes given values at the nodes: a first guess, an initial state (collective).
 
         With poly_gpu, which has no nodes, it is the L2 projection.
@@ -291,7 +310,7 @@ class Problem(Restartable, Evaluated, Described):
         """Numbers of the unknowns of each field in PETSc's vectors, ascending, by the field's name. Collective."""
         return field_splits.index_sets(self)
 
-    def attach(self, solver) -> None:
+    def attach(self, solver: PETSc.SNES | PETSc.TS) -> None:
         """Set residual and Jacobian of the user's own SNES or TS, and types of its KSP and PC where it has none yet.
 
         The PC gets the assembled matrix where `-fe_pmat auto` can have one (`cg_gpu` up to degree 4, `hdg_gpu`,
@@ -316,7 +335,7 @@ class Problem(Restartable, Evaluated, Described):
         jacobian = calls.preconditioning if takes_differences(self.prefix) else calls.jacobian
         return jacobian, calls.preconditioning
 
-    def connect(self, solver) -> None:
+    def connect(self, solver: PETSc.SNES | PETSc.TS) -> None:
         """Set residual and Jacobian of a SNES or TS, and nothing else."""
         calls, solver = self.callbacks, input_data.solver(solver)
         if isinstance(solver, PETSc.TS):
@@ -343,6 +362,7 @@ class Problem(Restartable, Evaluated, Described):
         preconditioners.set_defaults(self, snes.getKSP())
         preconditioners.set_from_options(self, snes)
         snes.setConvergenceHistory(reset=True)
+        PROGRESS.watch(snes, cells_in_time.trace_solver(self, snes.getKSP()))
         return snes
 
     @Alive("The solver of the problem (problem.snes)")
@@ -392,7 +412,14 @@ class Problem(Restartable, Evaluated, Described):
         """
         return time_stepping.create_ts(self)
 
-    def solve_in_time(self, u0: PETSc.Vec, t1: float, dt: float, t0: float = 0.0, monitor=None) -> PETSc.Vec:
+    def solve_in_time(
+        self,
+        u0: PETSc.Vec,
+        t1: float,
+        dt: float,
+        t0: float = 0.0,
+        monitor: Callable[[float, PETSc.Vec], None] | None = None,
+    ) -> PETSc.Vec:
         """The state at t1 by PETSc's TS from the state u0 at t0. Collective.
 
         dt       first step, and with `-ts_adapt_type none`, the default, every step; -ts_type, -ts_dt, -ts_max_time and

@@ -150,3 +150,58 @@ def test_steps_in_time_of_a_saddle_point():
     problem = fe.Problem(box(4), physics, degree=2)
     u = problem.solve_in_time(problem.create_vec(), 0.2, dt=0.05)
     assert problem.linear_iterations <= 3 * problem.time_steps + 3 and np.isfinite(u.norm())
+
+
+HEAT = fe.Physics(
+    {"u": 1},
+    "f0[0] = u_t[0] - 1;",
+    "for (d = 0; d < dim; ++d) f1[d] = u_x[d];",
+    boundary=[fe.Dirichlet("boundary", 0.0)],
+    name="heat",
+)
+
+
+def heat(n: int = 12, **options):
+    return fe.Problem(fe.Mesh.box((n, n), comm=PETSc.COMM_SELF), HEAT, degree=options.pop("degree", 2), **options)
+
+
+@pytest.mark.parametrize("backend", ["cg_gpu", "hdg_gpu"])
+def test_factors_serve_the_steps_of_small_problems(backend):
+    problem = heat(backend=backend)
+    u = problem.solve_in_time(problem.interpolate(0.0), 0.05, dt=0.01)
+    told = f"linear solver: LU, because factors serve all steps with {problem.num_unknowns} unknowns on a CPU"
+    assert told in problem.view() and problem.linear_iterations <= 2 * problem.newton_iterations
+    with petsc_options(ksp_type="gmres", pc_type="jacobi", ksp_rtol="1e-12"):
+        other = heat(backend=backend)
+        v = other.solve_in_time(other.interpolate(0.0), 0.05, dt=0.01)
+        assert not other.direct and other.linear_iterations > 5 * other.newton_iterations
+    assert (u - v).norm() < 1e-9 * u.norm()
+
+
+def test_steps_that_keep_iterations(monkeypatch):
+    """By options, by code, on GPUs, of large problems, and where each step has a matrix of its own."""
+
+    def takes(**options) -> bool:
+        problem = heat(**options)
+        problem.create_ts()
+        return bool(problem.direct)
+
+    assert takes()
+    for option in ({"pc_type": "gamg"}, {"ksp_type": "cg"}, {"fe_pmat": "conforming"}, {"ts_type": "euler"}):
+        with petsc_options(**option):
+            assert not takes(), option
+    assert not takes(backend="sipg_gpu") and not takes(backend="poly_gpu")
+    attached, ts = heat(), PETSc.TS().create(PETSc.COMM_SELF)
+    ts.setType("bdf")
+    attached.attach(ts)
+    assert not attached.direct
+    with petsc_options(ts_adapt_type="basic"):
+        assert takes()
+        monkeypatch.setitem(direct_solvers.IN_TIME, ("cg_gpu", 2, True), (10**6, 100))
+        assert not takes()
+    monkeypatch.setitem(direct_solvers.IN_TIME, ("cg_gpu", 2, True), (100, 100))
+    assert not takes()
+    monkeypatch.undo()
+    problem = heat()
+    monkeypatch.setattr(problem.device, "is_gpu", True)
+    assert not direct_solvers.reason_in_time(problem, True)

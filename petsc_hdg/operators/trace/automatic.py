@@ -110,7 +110,7 @@ class Automatic(TraceFormat):
 
     @property
     def flops(self) -> int:
-        return self.chosen.flops
+        return self.chosen.flops if self.chosen else 0
 
     @property
     def description(self) -> str:

@@ -90,8 +90,16 @@ def make_source(physics: str, slot: str, given, output: str, components: int, sh
         from petsc_hdg.physics.symbolic import array_code  # loads sympy, which takes a while
 
         return Source(physics, slot, array_code(source, given, output, shape), written=False)
+    if callable(given) and len(shape) == 1:
+        from petsc_hdg.physics.symbolic import array_code
+        from petsc_hdg.physics.traced import expressions
+
+        found = expressions(source, given, components)
+        return Source(physics, slot, array_code(source, found, output, shape), written=False)
     raise source.error(
-        None, f"is a {type(given).__name__}; give C text, a pathlib.Path of a C file, numbers or sympy expressions"
+        None,
+        f"is a {type(given).__name__}; give C text, a pathlib.Path of a C file, numbers, sympy expressions, or a "
+        "function of x or of x and t",
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ...errors import CheckpointError, OptionError
+from ...progress import PROGRESS
 from ...value_checks import plural, shown
 from ..input_data import require_vec
 from ..linear.resets import begin_anew
@@ -118,13 +119,15 @@ def load_steps(problem, values, u: PETSc.Vec):
                 f"run has {len(values)}; restart with the steps that it was written with."
             )
     try:
-        for number in range(done, len(values)):
-            problem.checkpoints.loads = number
-            yield values[number]
-            file_series.after_step(problem, u, 0.0, number + 1, ends=number + 1 == len(values), time=number + 1)
-            if is_due(problem, number + 1) or (problem.options.checkpoint and number + 1 == len(values)):
-                checkpoint.write(problem, problem.options.checkpoint, u, "loads", 0.0, number + 1)
-                if problem.options.deterministic:
-                    begin_anew(problem.snes.getKSP())
+        with PROGRESS.task("load"):
+            for number in range(done, len(values)):
+                problem.checkpoints.loads = number
+                PROGRESS.count("load step", number, len(values))
+                yield values[number]
+                file_series.after_step(problem, u, 0.0, number + 1, ends=number + 1 == len(values), time=number + 1)
+                if is_due(problem, number + 1) or (problem.options.checkpoint and number + 1 == len(values)):
+                    checkpoint.write(problem, problem.options.checkpoint, u, "loads", 0.0, number + 1)
+                    if problem.options.deterministic:
+                        begin_anew(problem.snes.getKSP())
     finally:
         problem.checkpoints.loads = None

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from typing import Any
 
 from petsc4py import PETSc
 
 from ... import value_checks
 from ...discretizations.canonical import CanonicalUnknowns
 from ...errors import collectively
+from ...value_checks import FilePath
 from ..input_data import require_vec
 from ..newton.interior_states import Interiors
-from . import checkpoint, checkpoint_schedule, newton_checkpoints
+from . import checkpoint as checkpoint_file
+from . import checkpoint_schedule, newton_checkpoints
 
 
 class Checkpoints:
@@ -27,9 +31,12 @@ class Checkpoints:
     interrupted  details of the Newton iterate that the next solve goes on from
     """
 
-    def __init__(self, problem):
-        self._problem = weakref.ref(problem)  # which keeps this
-        self.identity = self.monitor = self.loads = self.interrupted = None
+    def __init__(self, problem: Any):
+        self._problem: Callable[[], Any] = weakref.ref(problem)  # which keeps this
+        self.identity: Any = None
+        self.monitor: Any = None
+        self.loads: int | None = None
+        self.interrupted: dict | None = None
         self.restarted, self.kind = False, ""
 
     @cached_property
@@ -45,12 +52,14 @@ class Checkpoints:
 class Restartable:
     """A problem whose state is written to files and read from them."""
 
+    comm: Any
+
     @cached_property
     def checkpoints(self) -> Checkpoints:
         """What it knows of its checkpoints."""
         return Checkpoints(self)
 
-    def checkpoint(self, path, u: PETSc.Vec, t: float = 0.0, step: int = 0, **numbers: float) -> None:
+    def checkpoint(self, path: FilePath, u: PETSc.Vec, t: float = 0.0, step: int = 0, **numbers: float) -> None:
         """Write u, with the constants and numbers of the user's own, to an HDF5 file, whole or not at all. Collective.
 
         Raises CheckpointError or OptionError on all ranks; what was there before is kept then.
@@ -62,9 +71,11 @@ class Restartable:
             for name, value in numbers.items():
                 value_checks.number(f"The number '{name}'", value)
         require_vec(self, u)
-        checkpoint.write(self, path, u, "state", t, step, numbers)
+        checkpoint_file.write(self, path, u, "state", t, step, numbers)
 
-    def restart(self, path="", ts: PETSc.TS | None = None, u: PETSc.Vec | None = None) -> checkpoint.Restart | None:
+    def restart(
+        self, path: FilePath = "", ts: PETSc.TS | None = None, u: PETSc.Vec | None = None
+    ) -> checkpoint_file.Restart | None:
         """The state of a checkpoint, by default of `-fe_restart`; None without one. Collective.
 
         u   receives the state, which is also in what is returned
@@ -75,7 +86,7 @@ class Restartable:
         """
         return checkpoint_schedule.restart(self, path, ts, u)
 
-    def load_steps(self, values, u: PETSc.Vec):
+    def load_steps(self, values: Iterable, u: PETSc.Vec) -> Iterator:
         """The values of a load or a parameter in turn, for a loop whose body leaves each one's solution in u.
 
             for p in problem.load_steps((2.0, 3.0, 4.0), u):

@@ -3,6 +3,7 @@ the place of default solvers that fail, or that take more iterations than a fact
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import contextmanager
 
 from petsc4py import PETSc
@@ -11,6 +12,7 @@ from ...discretizations import saddle_points
 from ...discretizations.symmetry import fields_without_own_terms
 from ...operators.advice import INDEFINITE
 from ...options import defaults_in_database, is_given
+from ...value_checks import plural
 from ..checks import convection, locking, wave_resolution
 from . import anisotropy, methods
 
@@ -21,6 +23,15 @@ IN_PLANE, IN_PLANE_BY_PETSC = 2_000_000, 600_000
 LEAST_WIDTH = 10  # unknowns per cell that count there at least
 COPIES = 8  # ranks that may have factors of that size each
 MOST_OF_SADDLES = 50_000  # the same of saddle points, which default iterations do not solve
+# The same in time on CPUs, by scheme, dimension and whether cells are simplices: where one matrix serves all steps, and
+# where matrices follow the state or the step.
+IN_TIME = {
+    ("cg_gpu", 2, True): (50_000, 20_000),
+    ("cg_gpu", 2, False): (20_000, 1_000),
+    ("cg_gpu", 3, True): (20_000, 1_000),
+    ("hdg_gpu", 2, True): (20_000, 0),
+    ("hdg_gpu", 2, False): (10_000, 0),
+}
 PATIENCE = 50  # iterations of a default solver up to there, where LU costs about as much
 IN_NEWTON = 300  # the same of nonlinear problems without LU, and of GPUs above MOST
 EVERY_STEP = 1_000_000  # linear solves that may stop without a solution
@@ -84,13 +95,16 @@ def patience(problem) -> int:
     return IN_NEWTON if problem.device.is_gpu and problem.num_unknowns > MOST else PATIENCE
 
 
-def is_open(problem, most: int | None = None) -> bool:
-    """Whether a problem has few unknowns (MOST if None), and its user names no solver and no matrix for it."""
+def is_open(problem, most: int = MOST, in_time: bool = False) -> bool:
+    """Whether a problem has few unknowns, and its user names no solver and no matrix for it.
+
+    in_time: of a run in time, for which cells may have a state.
+    """
     options = problem.options
     named = any(is_given(problem.prefix, name) for name in NAMED) or options.pmat != "auto"
-    if named or options.hdg_trace_precision == "single" or problem.has_cell_states:
+    if named or options.hdg_trace_precision == "single" or (problem.has_cell_states and not in_time):
         return False
-    return problem.num_unknowns <= (most or MOST)
+    return problem.num_unknowns <= most
 
 
 def reason_of_text(problem) -> str:
@@ -103,15 +117,36 @@ def reason_of_text(problem) -> str:
     if problem.assembles and problem.num_unknowns <= FEW:
         return ""
     physics, dim = problem.physics, problem.mesh.dim
-    if is_open(problem, MOST_OF_SADDLES):
-        fields = fields_without_own_terms(physics, dim) or saddle_points.constraints(physics, dim)
-        if fields:
-            return saddle_points.reason(physics, dim, fields[0])
+    fields = _constraints(problem) if is_open(problem, MOST_OF_SADDLES) else ()
+    if fields:
+        return saddle_points.reason(physics, dim, fields[0])
     if peclet and is_open(problem):
         return f"the cell Péclet number is {peclet:.2g}"
     is_steady = physics.is_linear and not physics.uses_time_derivative
     is_served = is_steady and is_open(problem, most_of_failures(problem)) and patience(problem) == PATIENCE
     return _reason_of_slowness(problem, ratio) if is_served else ""
+
+
+def _constraints(problem) -> Sequence[str]:
+    """Names of the fields that make the system a saddle point."""
+    physics, dim = problem.physics, problem.mesh.dim
+    return fields_without_own_terms(physics, dim) or saddle_points.constraints(physics, dim)
+
+
+def reason_in_time(problem, fixed: bool) -> str:
+    """Why implicit steps in time of a small problem on a CPU take LU, "" if they do not: factors that are kept, or
+    assembled entries, cost less than iterations whose products are computed anew.
+
+    fixed: all steps have one length.
+    """
+    kind = problem.options.backend, problem.mesh.dim, problem.mesh.shape.is_simplex
+    kept = fixed and problem.discretization.is_steady
+    most = IN_TIME.get(kind, (0, 0))[0 if kept else 1]
+    most = (most if _has_mumps() else min(most, MOST)) // problem.comm.size
+    if problem.device.is_gpu or not is_open(problem, most, in_time=True) or _constraints(problem):
+        return ""
+    what = "factors serve all steps" if kept else "factors cost less than iterations"
+    return f"{what} with {plural(problem.num_unknowns, 'unknown')} on a CPU"
 
 
 def _reason_of_slowness(problem, ratio: float) -> str:
@@ -177,7 +212,8 @@ def take(problem, ksp: PETSc.KSP, reason: str) -> None:
     problem.direct, problem.saddle, problem.default_krylov = reason, [], "fgmres"
     calls.assemble(calls.assembled)
     ksp.setType("fgmres")  # by the residual itself, which pivots that were moved leave large
-    pc.reset()
+    if pc.getType() is not None:
+        pc.reset()
     set_factors(pc, problem.options.deterministic, problem.num_unknowns)
     problem.default_pc = pc.getType()
     if problem.options.view:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from petsc4py import PETSc
 
 from ... import stages
 from ...errors import collectively
 from ...output import Grid, Picture
-from ...value_checks import number, text
+from ...value_checks import FilePath, number, text
 from .. import input_data
 from . import derived_fields, file_series, nodal_arrays, results
 from .derived_fields import Derived, cell_fields
@@ -19,12 +22,19 @@ from .exact_solution import Exact
 from .integrals import Integrals
 from .point_values import Points
 
+Fields = Mapping[str, object] | Sequence[object] | None  # derived fields, as `field` makes and takes them
+
 
 class Evaluated:
     """A problem whose solutions are looked at."""
 
+    comm: Any
+    access: Any
+    operator: Any
+    _outputs: dict
+
     @contextmanager
-    def reading(self, u: PETSc.Vec, t: float = 0.0):
+    def reading(self, u: PETSc.Vec, t: float = 0.0) -> Iterator[Any]:
         """The buffer of a solution at a time, for a block of kernels. Collective.
 
         Raises OptionError for any other vector, and for a time that is no finite number.
@@ -60,7 +70,7 @@ class Evaluated:
 
     def field(
         self,
-        given,
+        given: object,
         u: PETSc.Vec,
         t: float = 0.0,
         *,
@@ -94,10 +104,10 @@ class Evaluated:
         return dict(self._outputs)
 
     @outputs.setter
-    def outputs(self, given) -> None:
+    def outputs(self, given: Mapping[str, object]) -> None:
         self._outputs = derived_fields.checked_outputs(self, given)
 
-    def write(self, path, u: PETSc.Vec, t: float = 0.0, fields=None) -> None:
+    def write(self, path: FilePath, u: PETSc.Vec, t: float = 0.0, fields: Fields = None) -> None:
         """Write a VTU file with all fields of u, high order where the fields are. Collective.
 
         fields: more of them, a dict of names to texts or fields, or a list of fields, as `field` takes and makes them
@@ -112,7 +122,7 @@ class Evaluated:
             else:
                 results.write_vtu(self, path, u, t, fields)
 
-    def to_numpy(self, u: PETSc.Vec, t: float = 0.0, fields=None, *, gather: bool = False) -> Grid | None:
+    def to_numpy(self, u: PETSc.Vec, t: float = 0.0, fields: Fields = None, *, gather: bool = False) -> Grid | None:
         """Nodes, cells and values as numpy arrays: points, cells, point_data, cell_data. Collective.
 
         fields  derived ones too, as `write` takes them
@@ -123,15 +133,15 @@ class Evaluated:
         """
         return nodal_arrays.grid_of(self, u, t, fields, gather)
 
-    def to_meshio(self, u: PETSc.Vec, t: float = 0.0, fields=None, *, gather: bool = True):
+    def to_meshio(self, u: PETSc.Vec, t: float = 0.0, fields: Fields = None, *, gather: bool = True) -> Any:
         """`to_numpy` as a meshio.Mesh. Collective."""
         return self._converted(Grid.to_meshio, u, t, fields, gather)
 
-    def to_pyvista(self, u: PETSc.Vec, t: float = 0.0, fields=None, *, gather: bool = True):
+    def to_pyvista(self, u: PETSc.Vec, t: float = 0.0, fields: Fields = None, *, gather: bool = True) -> Any:
         """`to_numpy` as a pyvista.UnstructuredGrid. Collective. Raises OptionError where PyVista is missing."""
         return self._converted(Grid.to_pyvista, u, t, fields, gather)
 
-    def _converted(self, convert, *given):
+    def _converted(self, convert: Callable[[Grid], Any], *given: Any) -> Any:
         grid = nodal_arrays.grid_of(self, *given)
         with collectively(self.comm):
             return None if grid is None else convert(grid)
@@ -141,7 +151,7 @@ class Evaluated:
         """The series of files that this problem has begun, by their paths: see output.Collection."""
         return {}
 
-    def write_trace(self, path, u: PETSc.Vec, t: float = 0.0) -> None:
+    def write_trace(self, path: FilePath, u: PETSc.Vec, t: float = 0.0) -> None:
         """Write a VTU file of the trace on all facets, each once, with hdg_gpu. Collective. Raises OptionError."""
         with stages.stage("output"):
             results.write_trace(self, path, u, t)
@@ -165,7 +175,7 @@ class Evaluated:
 
     def integral(
         self,
-        integrand,
+        integrand: object,
         u: PETSc.Vec,
         t: float = 0.0,
         label: str | None = None,
@@ -190,7 +200,7 @@ class Evaluated:
         """
         return self._integrals(integrand, u, t, label, over, side)
 
-    def at(self, u: PETSc.Vec, points, t: float = 0.0) -> dict[str, np.ndarray]:
+    def at(self, u: PETSc.Vec, points: ArrayLike, t: float = 0.0) -> dict[str, np.ndarray]:
         """Values [point, component] of each field, as `cell_values` names them, at places on all ranks. Collective.
 
         points: rows [point, dim] of coordinates in the mesh's length unit, the same on all ranks.
@@ -210,15 +220,15 @@ class Evaluated:
 
     def plot(
         self,
-        path,
+        path: FilePath,
         u: PETSc.Vec,
         t: float = 0.0,
         *,
         field: str | None = None,
-        values=None,
-        displacement=None,
-        cell_regions=None,
-        boundaries=None,
+        values: object = None,
+        displacement: object = None,
+        cell_regions: ArrayLike | None = None,
+        boundaries: Mapping[str, tuple] | None = None,
         title: str = Picture.title,
         subtitle: str = Picture.subtitle,
         label: str = Picture.label,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 from petsc4py import PETSc
 
 from ... import stages
@@ -17,6 +20,7 @@ from ...operators.slab_matrix import SlabMatrix
 from ...options import defaults_in_database
 from ...petsc import c_library
 from ...petsc.alive import Alive
+from ...progress import PROGRESS
 from ...value_checks import function, number, plural, shown, whole_number
 from ..checkpoints import checkpoint_schedule, interrupts
 from ..input_data import require_vec
@@ -24,6 +28,9 @@ from ..linear import solvers
 from ..results import file_series
 from .slab_norms import SlabNorms
 from .time_stepping import MOST_STEPS
+
+if TYPE_CHECKING:
+    from ..problem import Problem
 
 DIRECT = {1: 10**6, 2: 200_000, 3: 30_000}  # unknowns of a rank, by dimension, up to which it factors its matrix
 RESTART = 100  # of GMRES
@@ -50,7 +57,14 @@ class SpaceTime:
     Raises OptionError, PhysicsError or SolveError on all ranks for what it does not take.
     """
 
-    def __init__(self, problem, degree: int | None = None, space: str | None = None, local_steps=None, points=None):
+    def __init__(
+        self,
+        problem: Problem,
+        degree: int | None = None,
+        space: str | None = None,
+        local_steps: ArrayLike | None = None,
+        points: int | None = None,
+    ):
         _require_problem(problem)
         self.problem, options = problem, problem.options
         degree = options.poly_time_degree if degree is None else degree
@@ -66,7 +80,7 @@ class SpaceTime:
                 check_kernels(problem.operator)
                 self.slab.check()
         self.newton_iterations = self.linear_iterations = 0
-        self._known = None  # what the assembled matrix belongs to
+        self._known: tuple | None = None  # what the assembled matrix belongs to
         self.events = {name: PETSc.Log.Event(f"FeSlab{name}") for name in ("Residual", "Jacobian")}
 
     # Sizes -----------------------------------------------------------------------------------------------------------
@@ -96,7 +110,14 @@ class SpaceTime:
 
     # Slabs -----------------------------------------------------------------------------------------------------------
 
-    def march(self, u0: PETSc.Vec, t0: float, t1: float, steps: int, monitor=None) -> PETSc.Vec:
+    def march(
+        self,
+        u0: PETSc.Vec,
+        t0: float,
+        t1: float,
+        steps: int,
+        monitor: Callable[[float, PETSc.Vec], None] | None = None,
+    ) -> PETSc.Vec:
         """The state at t1 of `steps` equal slabs from the state u0 at t0. Collective.
 
         monitor: called with (t, u) after each slab; `at` gives other times of that slab.
@@ -109,8 +130,9 @@ class SpaceTime:
         done, u = checkpoint_schedule.slabs_done(self.problem, u0, times)
         if not done:
             file_series.after_step(self.problem, u, times[0], 0, ends=False)
-        with interrupts.deferred(self.problem):
+        with interrupts.deferred(self.problem), PROGRESS.task("solve"):
             for n in range(done, steps):
+                PROGRESS.count("slab", n, steps)
                 u = self._advance(u, t0 + n * length, length)
                 if monitor is not None:
                     monitor(t0 + (n + 1) * length, u)
@@ -227,13 +249,14 @@ class SpaceTime:
         alone = problem.comm.size == 1 and self._is_small
         ksp.getPC().setType(("lu" if alone else "asm") if self.assembled else "none")
         solvers.set_from_options(snes)
+        PROGRESS.watch(snes, ksp)
         return snes
 
     @property
     def _is_small(self) -> bool:
         return self.num_unknowns <= DIRECT[self.problem.mesh.dim] * self.problem.comm.size
 
-    def _residual(self, snes, x, f) -> None:
+    def _residual(self, snes: PETSc.SNES, x: PETSc.Vec, f: PETSc.Vec) -> None:
         access = self.problem.access
         with self.events["Residual"], access.read(x) as u, access.write(f) as out:
             self.slab.residual(u, out)
@@ -241,7 +264,7 @@ class SpaceTime:
         if self.problem.operator.failure:
             c_library.set_function_domain_error(snes)
 
-    def _linearize(self, snes, x, jacobian, preconditioner) -> None:
+    def _linearize(self, snes: PETSc.SNES, x: PETSc.Vec, jacobian: PETSc.Mat, preconditioner: PETSc.Mat) -> None:
         with self.events["Jacobian"]:
             self.linearize(x)
         if not self.assembled:
@@ -262,12 +285,12 @@ class SpaceTime:
         return self.slab.length, self.problem.operator.coefficients, self.matrix.stateGet()
 
 
-def _require_problem(problem) -> None:
+def _require_problem(problem: object) -> None:
     if not hasattr(problem, "discretization"):
         raise OptionError(f"Space-time takes a Problem, and {shown(problem)} is given; fe.Problem makes one")
 
 
-def _check(problem, degree, space, points) -> None:
+def _check(problem: Problem, degree: object, space: object, points: object) -> None:
     """Raise OptionError or PhysicsError for what space-time does not take."""
     prefix = f"-{problem.prefix}"
     if problem.is_condensed:

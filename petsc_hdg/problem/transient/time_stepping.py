@@ -9,12 +9,13 @@ from petsc4py import PETSc
 
 from ... import stages
 from ...errors import OptionError, SolveError
-from ...options import ASSEMBLED, ATTACHED, defaults_in_database, loses_levels
+from ...options import ASSEMBLED, ATTACHED, defaults_in_database, given_text, loses_levels
+from ...progress import PROGRESS
 from ...value_checks import function, number
 from .. import input_data, memory_traffic
 from ..checkpoints import checkpoint_schedule, interrupts
 from ..checks import diagnosis, trace_consistency
-from ..linear import assembled_fallback, methods, preconditioners, solvers
+from ..linear import assembled_fallback, direct_solvers, methods, preconditioners, solvers
 from ..results import viewers
 from . import cells_in_time, explicit, first_slope
 from .bdf_start import Start
@@ -90,11 +91,24 @@ def create_ts(problem) -> PETSc.TS:
     ts.setExactFinalTime(PETSc.TS.ExactFinalTime.MATCHSTEP)
     ts.setErrorIfStepFails(False)  # the reason is told by a SolveError instead
     problem.settle_pmat(ATTACHED if loses_levels(problem.prefix) else ASSEMBLED)
+    if not explicit.is_explicit(ts):
+        _choose_factors(problem)
     problem.connect(ts)
     if not explicit.is_explicit(ts):
         _set_defaults(problem, ts)
     set_from_options(problem, ts)
+    if not explicit.is_explicit(ts):
+        PROGRESS.watch(ts.getSNES(), cells_in_time.trace_solver(problem, ts.getSNES().getKSP()))
+    PROGRESS.watch_time(ts)
     return ts
+
+
+def _choose_factors(problem) -> None:
+    """Take LU for a small problem whose steps cost less so. Collective."""
+    fixed = given_text(problem.prefix, "ts_adapt_type", "none") == "none"
+    problem.direct = problem.direct or direct_solvers.reason_in_time(problem, fixed)
+    if problem.direct:
+        assembled_fallback.take_matrix(problem)
 
 
 def _set_defaults(problem, ts: PETSc.TS) -> None:
