@@ -91,6 +91,7 @@ if TYPE_CHECKING:  # what type checkers see of _PUBLIC
     from .operators.trace.matrix import FacetBlockJacobi as FacetBlockJacobi
     from .options import Options as Options
     from .physics import Auxiliary as Auxiliary
+    from .physics import BoundaryFlux as BoundaryFlux
     from .physics import CFile as CFile
     from .physics import Dirichlet as Dirichlet
     from .physics import Field as Field

@@ -1,6 +1,6 @@
 """A physics on a mesh, ready for PETSc's solvers."""
 
 from .problem import Problem
-from .transient.space_time import SpaceTime
+from .space_time import SpaceTime
 
 __all__ = ["Problem", "SpaceTime"]

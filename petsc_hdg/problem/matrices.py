@@ -15,10 +15,9 @@ from ..errors import collectively
 from ..operators import AssembledMatrix, Callbacks, JacobianContext, TraceMatrix
 from ..operators.check import check_kernels
 from ..options import chosen_mat_type
+from . import cells_in_time
 from .checks import coercivity
-from .linear import agglomerate_levels, field_splits, two_level
-from .null_space import null_space
-from .transient import cells_in_time
+from .linear import agglomerate_levels, field_splits, null_space, two_level
 
 _REASONS = {
     "symmetric": "symmetric",

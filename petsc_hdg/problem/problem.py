@@ -29,15 +29,17 @@ from ..physics.terms import Terms
 from ..progress import PROGRESS
 from ..representation import Described
 from ..value_checks import number, plural
-from . import input_data, matrices, memory_traffic, user_solvers
+from . import assembled_fallback, cells_in_time, input_data, matrices, memory_traffic, user_solvers
 from .checkpoints import newton_checkpoints
 from .checkpoints.restartable import Restartable
 from .checks import diagnosis
 from .linear import (
-    assembled_fallback,
+    compatibility,
     direct_solvers,
     field_splits,
+    gauge,
     methods,
+    null_space,
     preconditioners,
     resets,
     saddle_splits,
@@ -45,10 +47,9 @@ from .linear import (
 )
 from .newton import joint_newton, monitors
 from .newton.full_setting import solve_full
-from .null_space import compatibility, gauge, null_space
 from .results import results, viewers
 from .results.evaluated import Evaluated
-from .transient import cells_in_time, time_stepping
+from .transient import time_stepping
 
 
 class Problem(Restartable, Evaluated, Described):

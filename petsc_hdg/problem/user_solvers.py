@@ -5,10 +5,10 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from ..options import ATTACHED, given_text
-from . import input_data
+from . import cells_in_time, input_data
+from .assembled_fallback import needs_matrix
 from .linear import methods, preconditioners
-from .linear.assembled_fallback import needs_matrix
-from .transient import cells_in_time, explicit
+from .transient import explicit
 
 ASK_FOR_AMAT = ("gamg", "ml")  # PCs that begin with products of the Jacobian on their finest level
 PETSC_RTOL = 1e-5  # what a KSP has that nobody told another

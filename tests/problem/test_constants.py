@@ -14,7 +14,7 @@ from petsc_hdg.options import Options
 from petsc_hdg.options.options import BACKENDS
 from petsc_hdg.physics import Neumann, Physics
 from petsc_hdg.problem import Problem
-from petsc_hdg.problem.null_space import compatibility
+from petsc_hdg.problem.linear import compatibility
 
 FLUX = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
 

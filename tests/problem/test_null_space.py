@@ -16,7 +16,7 @@ from petsc_hdg.options import Options
 from petsc_hdg.options.options import BACKENDS
 from petsc_hdg.physics import library
 from petsc_hdg.problem import Problem
-from petsc_hdg.problem.null_space.null_space import NullSpace
+from petsc_hdg.problem.linear.null_space import NullSpace
 
 SCRIPT = Path(__file__).with_name("run_null_space.py")
 SOLVED = [(case, backend) for case in ("insulated", "free", "roller") for backend in BACKENDS]

@@ -17,7 +17,8 @@ import petsc_hdg as fe
 from petsc_hdg.discretizations.symmetry import derivative_kind
 from petsc_hdg.options import Options
 from petsc_hdg.physics import library
-from petsc_hdg.problem.linear import assembled_fallback, direct_solvers
+from petsc_hdg.problem import assembled_fallback
+from petsc_hdg.problem.linear import direct_solvers
 
 SCRIPT = Path(__file__).with_name("run_trace_levels.py")
 TIGHT = {"ksp_rtol": "1e-11", "snes_rtol": "1e-11"}

@@ -13,9 +13,8 @@ from ..input_data import require_vec
 from ..linear.preconditioners import smoothing
 from ..linear.resets import begin_anew
 from ..results import file_series
-from ..transient import bdf_history, first_slope
-from ..transient.bdf_history import History
-from . import checkpoint, interrupts
+from . import bdf_history, checkpoint, first_slope, interrupts
+from .bdf_history import History
 
 KINDS = {
     "time": "a run in time (TS)",

@@ -1,1 +1,1 @@
-"""Checks of data and solutions: warnings and errors for answers that should not be trusted."""
+"""Checks of solutions: warnings and errors for answers that should not be trusted."""

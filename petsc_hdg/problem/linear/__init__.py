@@ -1,1 +1,1 @@
-"""Linear solvers and preconditioners of a problem: defaults, fallbacks, resets."""
+"""Linear solvers and preconditioners of a problem: defaults, fallbacks, null spaces, resets."""

@@ -13,8 +13,7 @@ from ...discretizations.symmetry import fields_without_own_terms
 from ...operators.advice import INDEFINITE
 from ...options import defaults_in_database, is_given
 from ...value_checks import plural
-from ..checks import convection, locking, wave_resolution
-from . import anisotropy, methods
+from . import anisotropy, convection, locking, methods, wave_resolution
 
 FEW = 300  # unknowns up to which a direct solver is the default
 MOST = 20_000  # unknowns up to which one takes the place of iterations

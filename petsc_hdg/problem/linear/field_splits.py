@@ -16,8 +16,8 @@ from ...errors import OptionError
 from ...options import given_text, given_truth, is_given
 from ...petsc import c_library
 from ...value_checks import plural
-from ..null_space.null_space import orthonormal
 from . import direct_solvers, saddle_splits
+from .null_space import orthonormal
 
 OTHERS = ("pc_fieldsplit_detect_saddle_point", "pc_fieldsplit_detect_coupling")  # which find splits in the matrix
 

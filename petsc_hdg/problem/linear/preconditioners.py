@@ -9,7 +9,7 @@ from petsc4py import PETSc
 from ...operators.advice import INDEFINITE
 from ...operators.spectrum import TOLERANCE, asymmetry
 from ...options import any_given, defaults_in_database, is_given
-from ..transient import cells_in_time
+from .. import cells_in_time
 from . import agglomerate_levels, coarse_solvers, direct_solvers, methods, resets, saddle_splits, solvers, two_level
 
 # Smoothers that see a facet's unknowns together; nonsymmetric systems are smoothed along the flow by incomplete LU.

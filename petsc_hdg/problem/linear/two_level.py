@@ -15,9 +15,9 @@ from ...operators import ConformingSubspace
 from ...operators.cell_blocks import CellBlocks
 from ...options import any_given, defaults_in_database, is_given
 from ...petsc.c_library import set_passive_dm
-from ..null_space.null_space import set_near_nullspace
 from . import direct_solvers, methods
 from .coarse_solvers import CoarseSolvers, on_device
+from .null_space import set_near_nullspace
 
 STEPS, WAVE_STEPS = 3, 5  # of a smoother, and of one of an indefinite matrix
 RESTART = 200  # iterations of FGMRES that are kept for an indefinite matrix

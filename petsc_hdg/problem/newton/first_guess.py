@@ -12,7 +12,7 @@ from ...options import is_given
 from ..checks import diagnosis
 from ..linear import direct_solvers, methods, solvers
 from ..linear.coarse_solvers import on_device
-from ..null_space.null_space import set_near_nullspace
+from ..linear.null_space import set_near_nullspace
 from . import monitors
 
 SCHEMES = ("cg_gpu", "sipg_gpu", "poly_gpu")  # whose state is all that Newton's method has

@@ -13,7 +13,8 @@ from petsc4py import PETSc
 from ...operators import JointState
 from ...operators.condensed.joint import read_interior, write_interior
 from ...options import is_given
-from ..linear import assembled_fallback, direct_solvers, preconditioners
+from .. import assembled_fallback
+from ..linear import direct_solvers, preconditioners
 from . import first_guess, monitors
 from .interior_states import Interiors
 

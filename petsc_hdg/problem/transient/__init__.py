@@ -1,1 +1,1 @@
-"""Problems in time: PETSc's TS, space-time slabs, explicit steps."""
+"""Problems in time by PETSc's TS, and explicit steps."""

@@ -13,7 +13,7 @@ import weakref
 from petsc4py import PETSc
 
 from ...petsc import stepping
-from .bdf_history import is_bdf
+from ..checkpoints.bdf_history import is_bdf
 
 
 class Start:

@@ -12,12 +12,12 @@ from ...errors import OptionError, SolveError
 from ...options import ASSEMBLED, ATTACHED, defaults_in_database, given_text, loses_levels
 from ...progress import PROGRESS
 from ...value_checks import function, number
-from .. import input_data, memory_traffic
-from ..checkpoints import checkpoint_schedule, interrupts
+from .. import assembled_fallback, cells_in_time, input_data, memory_traffic
+from ..checkpoints import checkpoint_schedule, first_slope, interrupts
 from ..checks import diagnosis, trace_consistency
-from ..linear import assembled_fallback, direct_solvers, methods, preconditioners, solvers
+from ..linear import direct_solvers, methods, preconditioners, solvers
 from ..results import viewers
-from . import cells_in_time, explicit, first_slope
+from . import explicit
 from .bdf_start import Start
 
 MOST_STEPS = 2**31 - 2  # the end time ends a run, not PETSc's 5000 steps

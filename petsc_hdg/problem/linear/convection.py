@@ -7,20 +7,19 @@ import warnings
 
 import numpy as np
 
-from ..linear import cell_samples
+from . import cell_samples
 
 LARGE = 10.0  # cell Péclet number from which on convection is told
 
 
 def large_peclet(problem) -> float:
-    """The median cell Péclet number |b| h / (2 k κ) of a steady linear physics by cg_gpu where it is LARGE, else 0.
+    """The median cell Péclet number |b| h / (2 k κ) of a steady physics by cg_gpu where it is LARGE, else 0.
 
-    b is the derivative of f0 by ∇u, or of f1 by u, of a component, κ the least eigenvalue of its diffusion, h the
+    Of nonlinear physics it is that of the state zero. b is the derivative of f0 by ∇u, or of f1 by u, of a component, κ the least eigenvalue of its diffusion, h the
     cell's extent along b and k the degree. Collective.
     """
     physics, options = problem.physics, problem.options
-    continuous = options.backend == "cg_gpu" and not physics.uses_time_derivative
-    if not (continuous and physics.is_linear):
+    if options.backend != "cg_gpu" or physics.uses_time_derivative:
         return 0.0
     found = [
         max(_number(g1[c, c], g2[c, c], g3[c, c], nodes) for c in range(len(g3)))

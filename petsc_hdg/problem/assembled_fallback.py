@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
-from ...errors import collectively
-from ...operators.advice import INDEFINITE
-from ...options import MATRIX_FREE_PCS, is_given
-from .. import matrices
-from . import direct_solvers, preconditioners, two_level
+from ..errors import collectively
+from ..operators.advice import INDEFINITE
+from ..options import MATRIX_FREE_PCS, is_given
+from . import matrices
+from .linear import direct_solvers, preconditioners, two_level
 
 # An indefinite matrix, as of Helmholtz' equation, and methods that its levels mislead.
 _REASON = PETSc.KSP.ConvergedReason

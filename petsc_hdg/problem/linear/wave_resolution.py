@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 from mpi4py.MPI import MAX
 
-from ..linear import cell_samples
+from . import cell_samples
 
 LARGE = {"hdg_gpu": 10.0}  # least pollution number of a warning; that of the other schemes is 1
 

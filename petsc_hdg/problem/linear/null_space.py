@@ -10,7 +10,7 @@ from petsc4py import PETSc
 from ...errors import PhysicsError, SolveError
 from ...options import defaults_in_database
 from ...value_checks import shown
-from ..linear import direct_solvers
+from . import direct_solvers
 from .affine_modes import CERTAIN, AffineModes
 
 HELD = 1e-10  # of a mode's size: values on essential boundaries from which on they hold it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import input_data
+from . import input_data
 
 
 class SlabNorms:

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 from mpi4py.MPI import MAX
 
-from ..linear import cell_samples
+from . import cell_samples
 
 # Of each degree the least ratio of bulk to shear stiffness of a warning (Poisson's ratios 0.49 and 0.4995), and what
 # may happen: second degree loses one of its three orders.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
-from ...errors import OptionError
-from ...operators import CellElimination, StateMatrix
-from ...operators.condensed.cell_elimination import StateCallbacks
+from ..errors import OptionError
+from ..operators import CellElimination, StateMatrix
+from ..operators.condensed.cell_elimination import StateCallbacks
 
 CELLS = "cells_"  # prefix of the solver around the elimination, behind the problem's own
 

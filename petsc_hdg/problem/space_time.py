@@ -10,27 +10,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 from petsc4py import PETSc
 
-from ... import stages
-from ...discretizations.slab_space import SlabSpace
-from ...errors import OptionError, PhysicsError, SolveError, collectively
-from ...operators.check import check_kernels
-from ...operators.matfree import JacobianContext
-from ...operators.slab import SlabOperator
-from ...operators.slab_matrix import SlabMatrix
-from ...options import defaults_in_database
-from ...petsc import c_library
-from ...petsc.alive import Alive
-from ...progress import PROGRESS
-from ...value_checks import function, number, plural, shown, whole_number
-from ..checkpoints import checkpoint_schedule, interrupts
-from ..input_data import require_vec
-from ..linear import solvers
-from ..results import file_series
+from .. import stages
+from ..discretizations.slab_space import SlabSpace
+from ..errors import OptionError, PhysicsError, SolveError, collectively
+from ..operators.check import check_kernels
+from ..operators.matfree import JacobianContext
+from ..operators.slab import SlabOperator
+from ..operators.slab_matrix import SlabMatrix
+from ..options import defaults_in_database
+from ..petsc import c_library
+from ..petsc.alive import Alive
+from ..progress import PROGRESS
+from ..value_checks import function, number, plural, shown, whole_number
+from .checkpoints import checkpoint_schedule, interrupts
+from .input_data import require_vec
+from .linear import solvers
+from .results import file_series
 from .slab_norms import SlabNorms
-from .time_stepping import MOST_STEPS
+from .transient.time_stepping import MOST_STEPS
 
 if TYPE_CHECKING:
-    from ..problem import Problem
+    from .problem import Problem
 
 DIRECT = {1: 10**6, 2: 200_000, 3: 30_000}  # unknowns of a rank, by dimension, up to which it factors its matrix
 RESTART = 100  # of GMRES
