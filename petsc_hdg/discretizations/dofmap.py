@@ -9,6 +9,7 @@ import basix
 import numpy as np
 from petsc4py import PETSc
 
+from ..petsc.c_library import set_section, star_forest_of_section
 from ..reference import ReferenceElement
 from ..threads import in_threads
 
@@ -128,7 +129,7 @@ def _create_section(mesh, dm, spaces, constrained, order):
     )
     for k, space in enumerate(spaces):
         section.setFieldName(k, space.name)
-    (dm.setLocalSection if hasattr(dm, "setLocalSection") else dm.setSection)(section)
+    set_section(dm, section)
     return section
 
 
@@ -244,7 +245,7 @@ def _free_alone(mesh, spaces, constrained, offsets, field_offsets, num_local) ->
 def _ownership(mesh, dm, num_local):
     """From the section's star forest: owned [owned] local dofs and their T-index, ghosts with owner rank and index."""
     dm.getGlobalSection()  # builds the star forest that is asked for next
-    sf = dm.getSectionSF() if hasattr(dm, "getSectionSF") else dm.getDefaultSF()
+    sf = star_forest_of_section(dm)
     num_owned, leaves, remote = sf.getGraph()
     leaves = np.arange(len(remote)) if leaves is None else np.asarray(leaves)
     remote = np.asarray(remote).reshape(-1, 2)

@@ -72,6 +72,7 @@ class CellOracle:
     def __init__(self, discretization):
         self.discretization = discretization
         self.interpreter = discretization.physics.interpreter(discretization.dim)
+        self._tables: dict[int, dict] = {}
 
     def volume(self, cell: int, state: State) -> np.ndarray:
         """Residual [dof] of a cell's interior, or the product of its Jacobian with state.du."""
@@ -101,12 +102,13 @@ class CellOracle:
         """Rules of the cell, then of each facet."""
         return [self.discretization.quadrature, *self.discretization.facet_rules[0]]
 
-    @cached_property
-    def _tables(self) -> list[dict]:
-        """Functions [1 + dim, point, function] of each element at the points of each rule."""
-        disc = self.discretization
-        elements = {disc.geometry_element, disc.auxiliary.element, *(space.element for space in disc.spaces)}
-        return [{element: element.tabulate(rule.points) for element in elements} for rule in self._rules]
+    def _tables_at(self, rule: int) -> dict:
+        """Functions [1 + dim, point, function] of each element at the points of a rule, tabulated once."""
+        if rule not in self._tables:
+            disc, points = self.discretization, self._rules[rule].points
+            elements = {disc.geometry_element, disc.auxiliary.element, *(space.element for space in disc.spaces)}
+            self._tables[rule] = {element: element.tabulate(points) for element in elements}
+        return self._tables[rule]
 
     def _corners(self, cell: int) -> np.ndarray:
         """Geometry nodes [node, dim] of a cell."""
@@ -115,7 +117,7 @@ class CellOracle:
 
     def _points(self, cell: int, rule: int, s: State) -> Points:
         """Points of the cell (rule 0) or of its facet `rule` - 1."""
-        disc, tables, nodes = self.discretization, self._tables[rule], self._corners(cell)
+        disc, tables, nodes = self.discretization, self._tables_at(rule), self._corners(cell)
         geometry = tables[disc.geometry_element]
         jacobian = np.einsum("rqb,bd->qdr", geometry[1:], nodes)
         inverse, determinant = np.linalg.inv(jacobian), np.abs(np.linalg.det(jacobian))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from petsc4py import PETSc
 
+from ...petsc.c_library import set_section
 from ..dofmap import DofMap
 
 CHUNK = 32  # cells of a chunk
@@ -84,5 +85,5 @@ def _cell_section(mesh, dm, spaces) -> PETSc.Section:
     section = dm.createSection([s.components for s in spaces], counts)
     for k, space in enumerate(spaces):
         section.setFieldName(k, space.name)
-    (dm.setLocalSection if hasattr(dm, "setLocalSection") else dm.setSection)(section)
+    set_section(dm, section)
     return section
