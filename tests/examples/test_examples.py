@@ -21,6 +21,10 @@ RUNS = {
         (2, ["-faces", "10"], {L2: (1e-3, 2e-2)}),
     ],
     "demo": [(2, ["-fe_degree", "1"], {L2: (2e-4, 1.2e-3), rf"iterations\s+{NUMBER}": (1, 40)})],
+    "cylinder_hdg": [
+        (1, ["-around", "16", "-out", "8"], {rf"drag coefficient {NUMBER}": (1.55, 1.56)}),
+        (2, ["-around", "12", "-out", "6", "-fe_degree", "1"], {rf"drag coefficient {NUMBER}": (1.9, 1.93)}),
+    ],
     "degenerate_poly": [
         (2, ["-fe_degree", "2", "-kinds", "falling"], {rf"falling .* L2 {NUMBER}": (0.05, 0.2)}),
     ],
