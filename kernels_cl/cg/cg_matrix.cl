@@ -1,55 +1,77 @@
-// Element matrices and their diagonals, one thread a column of a cell: the Jacobian's action on each basis function.
+// Element matrices and their diagonals: the Jacobian's action on each basis function. A work-item has a column of a cell; on a CPU of
+// a vector's lanes of cells. After cell_lanes.clh.
 //
-// Global size is NDOF * stride: thread (j, cell), cell fastest.
-// needs: NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME BASIS GRAD GEO GEO_GRAD WEIGHTS
+// Global size is NDOF * stride / LANES: work-item (j, cells), cell fastest.
+// needs: LANES UNROLLED NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME BASIS GRAD GEO GEO_GRAD WEIGHTS
 //
 // Arrays
 //   out [NDOF test, NDOF trial, stride] element matrices (cg_matrix), [NDOF, stride] diagonals (cg_diagonal), cell fastest;
 //       after gather_cells.clh [cell, NDOF] diagonals
 // The others as in cg_point.clh, geometry.clh and cg_cell.cl.
 
+#if LANES > 1
+#define U_E(i) u_e[AT(i)]
+#define UT_E(i) ut_e[AT(i)]
+#define COLUMNS_OF_ITEM                                                                          \
+  const int first = get_global_id(0) * LANES % stride, j = get_global_id(0) * LANES / stride;    \
+  if (first >= num_cells || j >= NDOF) return;                                                   \
+  real u_e[NDOF * LANES], ut_e[NDOF * LANES];
+#define KEEP_STATE                                                           \
+  UNROLLED for (int i = 0; i < NDOF; ++i) U_E(i) = CG_U(cell, i);            \
+  UNROLLED for (int i = 0; i < NDOF * TIME; ++i) UT_E(i) = CG_UT(cell, i);
+#else
 #define U_E(i) CG_U(cell, i)
 #define UT_E(i) CG_UT(cell, i)
-
-// Weighted fluxes of trial function j at point q of the cell: f0 [NC], f1 [NC, DIM] in the reference frame.
-#define CG_COLUMN_POINT                                                                                               \
-  TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;        \
-  real f0[NC], f1[NC * DIM];                                                                                          \
-  geometry_point(&g, GEO_GRAD + q * NNODES * DIM);                                                                    \
-  CG_STATE(U_E, UT_E)                                                                                                 \
-  CG_TRIAL(j)                                                                                                         \
-  pw_jacobian(u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, constants, f0, f1);                                   \
-  point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
-
-__kernel void cg_matrix(CG_ARGUMENTS, __global real *out)
-{
-  const int cell = get_global_id(0) % stride, j = get_global_id(0) / stride;
+#define COLUMNS_OF_ITEM                                                                          \
+  const int cell = get_global_id(0) % stride, j = get_global_id(0) / stride, first = cell, lane = 0; \
   if (cell >= num_cells || j >= NDOF) return;
-  POINT_LOAD_CONSTANTS
-  POINT_LOAD_AUX(cell)
-  Geometry g;
-  geometry_load(&g, nodes, cell_nodes, stored_geometry, stride, cell);
-  real column[NDOF];
-  for (int i = 0; i < NDOF; ++i) column[i] = 0;
-  for (int q = 0; q < NQ; ++q) {
-    CG_COLUMN_POINT
-    for (int i = 0; i < NDOF; ++i) column[i] += cg_test(i, basis, grad, f0, f1);
+#define KEEP_STATE
+#endif
+
+// Sums [count, LANES] over the points of what weighted fluxes of trial function j, f0 [NC] and f1 [NC, DIM] in the reference frame, give
+// to entry i.
+#define SUM_OF_COLUMN(count, entry)                                                                                   \
+  COLUMNS_OF_ITEM                                                                                                     \
+  POINT_LOAD_CONSTANTS                                                                                                \
+  OF_ITEM(POINT_LOAD_AUX(cell) Geometry g;)                                                                           \
+  GEOMETRY_KEPT                                                                                                       \
+  real sum[(count) * LANES];                                                                                          \
+  FOR_EACH_LANE {                                                                                                     \
+    OF_PHASE(CELL Geometry g;)                                                                                        \
+    geometry_load(&g, nodes, cell_nodes, stored_geometry, stride, cell);                                              \
+    KEEP_GEOMETRY                                                                                                     \
+    KEEP_STATE                                                                                                        \
+    UNROLLED for (int i = 0; i < (count); ++i) sum[AT(i)] = 0;                                                        \
+  }                                                                                                                   \
+  for (int q = 0; q < NQ; ++q) {                                                                                      \
+    TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;           \
+    FOR_LANES {                                                                                                       \
+      OF_PHASE(CELL POINT_LOAD_AUX(cell) Geometry g; KEPT_GEOMETRY)                                                   \
+      real f0[NC], f1[NC * DIM];                                                                                      \
+      geometry_point(&g, GEO_GRAD + q * NNODES * DIM);                                                                \
+      CG_STATE(U_E, UT_E)                                                                                             \
+      CG_TRIAL(j)                                                                                                     \
+      pw_jacobian(u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, constants, f0, f1);                               \
+      point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);                                                            \
+      UNROLLED for (int i = 0; i < (count); ++i) sum[AT(i)] += cg_test(entry, basis, grad, f0, f1);                   \
+    }                                                                                                                 \
   }
-  for (int i = 0; i < NDOF; ++i) out[((size_t)i * NDOF + j) * stride + cell] = column[i];
+
+LANES_KERNEL cg_matrix(CG_ARGUMENTS, __global real *out)
+{
+  SUM_OF_COLUMN(NDOF, i)
+  FOR_LANES {
+    OF_PHASE(const int cell = first + lane;)
+    UNROLLED for (int i = 0; i < NDOF; ++i)
+      if (cell < num_cells) out[((size_t)i * NDOF + j) * stride + cell] = sum[AT(i)];
+  }
 }
 
-__kernel void cg_diagonal(CG_ARGUMENTS, __global real *out)
+LANES_KERNEL cg_diagonal(CG_ARGUMENTS, __global real *out)
 {
-  const int cell = get_global_id(0) % stride, j = get_global_id(0) / stride;
-  if (cell >= num_cells || j >= NDOF) return;
-  POINT_LOAD_CONSTANTS
-  POINT_LOAD_AUX(cell)
-  Geometry g;
-  geometry_load(&g, nodes, cell_nodes, stored_geometry, stride, cell);
-  real sum = 0;
-  for (int q = 0; q < NQ; ++q) {
-    CG_COLUMN_POINT
-    sum += cg_test(j, basis, grad, f0, f1);
+  SUM_OF_COLUMN(1, j)
+  FOR_LANES {
+    OF_PHASE(const int cell = first + lane;)
+    if (cell < num_cells) out[ELEMENT_ENTRY(j, cell)] = sum[AT(0)];
   }
-  out[ELEMENT_ENTRY(j, cell)] = sum;
 }

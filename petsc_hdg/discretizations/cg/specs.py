@@ -220,10 +220,10 @@ class CGSpecs:
         sources = self._sources(*files, stored=stored, evector=evector)
         return {n: self._spec(n, sources, macros, tables, shape.threads, shape.local_bytes) for n in names}
 
-    def _cell_spec(self, name, sources, macros, tables) -> KernelSpec:
-        """Spec of a kernel of cell_lanes.clh."""
+    def _cell_spec(self, name, sources, macros, tables, size: int = 64) -> KernelSpec:
+        """Spec of a kernel of cell_lanes.clh, on a GPU in work-groups of `size`."""
         if self.limits.is_gpu or self.num_dofs > LANES_LIMIT:
-            return self._spec(name, sources, {**macros, "LANES": 1}, tables, 64 if self.limits.is_gpu else 16)
+            return self._spec(name, sources, {**macros, "LANES": 1}, tables, size if self.limits.is_gpu else 16)
         macros = {**macros, "LANES": CPU_BYTES // self.real_bytes, "UNROLLED": UNROLL}
         return as_vectors(self._spec(name, sources, macros, tables, 1))
 
@@ -245,7 +245,7 @@ class CGSpecs:
     def work_items(self, spec: KernelSpec) -> int:
         """Work-items of an element kernel over all cells."""
         if spec.sources[-1] == "cg_matrix.cl":
-            return self.num_dofs * self.stride
+            return self.num_dofs * self.stride // spec.macros["LANES"]
         cells, items = self.cells_of_group(spec)
         return -(-self.mesh.num_cells // cells) * items
 
@@ -261,8 +261,8 @@ class CGSpecs:
     def matrix_specs(self) -> dict[str, KernelSpec]:
         """Specs of `cg_matrix` and `cg_diagonal`."""
         macros = {**self._macros(), "NQ": self.quadrature.num_points}
-        tables, sources = self._cell_tables(self.quadrature), self._sources("cg_matrix.cl")
-        specs = {n: self._spec(n, sources, macros, tables, 32) for n in ("cg_matrix", "cg_diagonal")}
+        tables, sources = self._cell_tables(self.quadrature), self._sources("cell_lanes.clh", "cg_matrix.cl")
+        specs = {n: self._cell_spec(n, sources, macros, tables, 32) for n in ("cg_matrix", "cg_diagonal")}
         return specs | (line_diagonal(self) if self.variant == "tensor" else {})
 
     def facet_specs(self) -> dict[str, KernelSpec]:

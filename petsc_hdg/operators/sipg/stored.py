@@ -78,7 +78,7 @@ class StoredVolume:
         """Compute the matrices at the operator's state. Collective."""
         kernel, disc = self.kernels["cg_matrix"], self.disc
         arguments = self.operator.arguments(kernel, disc.mesh.num_cells)
-        kernel(disc.num_dofs * disc.stride, *arguments, self.matrices)
+        kernel(disc.work_items(kernel.spec), *arguments, self.matrices)
 
     def volume(self, direction, out) -> None:
         """out = matrices times the direction (a TailedVector), as element vectors [dof, stride]."""
@@ -143,7 +143,7 @@ class CongruentVolume(StoredVolume):
             return
         kernel, stride, n = self.kernels["cg_matrix"], padded(count), disc.num_dofs
         found = arrays.empty(self._square * stride)
-        kernel(n * stride, *self._representatives(kernel, stride), found)
+        kernel(n * stride // kernel.spec.macros["LANES"], *self._representatives(kernel, stride), found)
         by_class = arrays.to_host(found, (n, n, stride), name="matrices")[:, :, :count]
         arrays.upload(self.matrices, np.ascontiguousarray(np.moveaxis(by_class, (2, 1), (0, 1))), "matrices")
 
