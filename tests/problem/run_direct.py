@@ -18,10 +18,10 @@ def stokes(enclosed: bool) -> fe.Physics:
     return library.stokes(2, "f0[0] = -x[1]; f0[1] = x[0]*x[0];", boundary=walls)
 
 
-def wind(diffusion: float) -> fe.Physics:
+def wind(diffusion: float, more: str = "") -> fe.Physics:
     return fe.Physics(
         {"u": 1},
-        f0="f0[0] = -1;",
+        f0=f"f0[0] = -1{more};",
         f1="for (d = 0; d < dim; ++d) f1[d] = eps*u_x[d] - u[0]*(d + 1);",
         constants={"eps": diffusion},
         boundary=[fe.Dirichlet("boundary", 0.0)],

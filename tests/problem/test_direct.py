@@ -131,8 +131,10 @@ def test_newton_goes_on_with_factors():
     assert problem.snes.getIterationNumber() <= other.newton_iterations + 2  # of its last run, with factors
 
 
-def test_convection_by_continuous_elements_is_told_once():
-    problem = fe.Problem(box(20, simplex=False), wind(1e-3), degree=1)
+@pytest.mark.parametrize("more", ["", " + u[0]*u[0]*u[0]"], ids=["linear", "cubic"])
+def test_convection_by_continuous_elements_is_told_once(more):
+    physics = wind(1e-3, more)
+    problem = fe.Problem(box(20, simplex=False), physics, degree=1)
     schemes = "-cg_stabilization supg, or -fe_backend sipg_gpu or hdg_gpu, suit"
     with pytest.warns(UserWarning, match=f"cell Péclet number .* is about 75.*; {schemes} convection"):
         problem.solve()
@@ -140,7 +142,7 @@ def test_convection_by_continuous_elements_is_told_once():
         warnings.simplefilter("error")
         problem.create_snes()
         for backend in ("sipg_gpu", "hdg_gpu"):
-            fe.Problem(problem.mesh, wind(1e-3), degree=1, backend=backend).create_snes()
+            fe.Problem(problem.mesh, physics, degree=1, backend=backend).create_snes()
         fe.Problem(problem.mesh, wind(0.1), degree=1).create_snes()
 
 
