@@ -15,8 +15,8 @@ LARGE = 10.0  # cell Péclet number from which on convection is told
 def large_peclet(problem) -> float:
     """The median cell Péclet number |b| h / (2 k κ) of a steady physics by cg_gpu where it is LARGE, else 0.
 
-    Of nonlinear physics it is that of the state zero. b is the derivative of f0 by ∇u, or of f1 by u, of a component, κ the least eigenvalue of its diffusion, h the
-    cell's extent along b and k the degree. Collective.
+    b is the derivative of f0 by ∇u, or of f1 by u, of a component, κ the least eigenvalue of its diffusion, h the
+    cell's extent along b and k the degree. Of nonlinear physics it is that of the state zero. Collective.
     """
     physics, options = problem.physics, problem.options
     if options.backend != "cg_gpu" or physics.uses_time_derivative:
