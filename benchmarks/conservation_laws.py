@@ -1,0 +1,88 @@
+"""Errors and orders of a manufactured gas flow by both fluxes of hdg_gpu, the tables of docs/conservation_laws.md.
+
+python benchmarks/conservation_laws.py [-only euler|numbers|viscous]
+"""
+
+import sys
+
+import petsc4py
+
+petsc4py.init(sys.argv)
+
+import numpy as np  # noqa: E402
+import sympy  # noqa: E402
+from petsc4py import PETSc  # noqa: E402
+
+import petsc_hdg as fe  # noqa: E402
+from petsc_hdg.physics import Symbols, library  # noqa: E402
+from petsc_hdg.physics.library import gas  # noqa: E402
+
+GAMMA, PRANDTL = sympy.Rational(7, 5), 0.72
+X = Symbols(2, {"u": 4}).x
+AUTOMATIC = {"stabilization": None}
+
+
+def exact() -> sympy.Matrix:
+    """Conserved variables [4]."""
+    x, y = X
+    rho, p = 1 + sympy.sin(2 * x + y) / 5, 1 + sympy.cos(x + y) / 5
+    v = sympy.Matrix([0.6 + sympy.cos(x - 2 * y) / 5, 0.3 + sympy.sin(x + 2 * y) / 5])
+    return sympy.Matrix([rho, rho * v[0], rho * v[1], p / (GAMMA - 1) + rho * v.dot(v) / 2])
+
+
+def source(reynolds: float | None) -> list:
+    """f0 [4]: the divergence of f1 at the exact solution."""
+    u = exact()
+    rho, v, energy = u[0], u[1:3, 0] / u[0], u[3]
+    p = (GAMMA - 1) * (energy - rho * v.dot(v) / 2)
+    f1 = -sympy.Matrix.vstack(u[1:3, 0].T, rho * v * v.T + p * sympy.eye(2), (energy + p) * v.T)
+    if reynolds is not None:
+        v_x = v.jacobian(X)
+        sigma = (v_x + v_x.T - sympy.Rational(2, 3) * v_x.trace() * sympy.eye(2)) / reynolds
+        heat = GAMMA / (reynolds * PRANDTL) * sympy.Matrix([p / ((GAMMA - 1) * rho)]).jacobian(X)
+        f1 += sympy.Matrix.vstack(sympy.zeros(1, 2), sigma, (sigma * v).T + heat)
+    return [sum(sympy.diff(f1[c, d], X[d]) for d in range(2)) for c in range(4)]
+
+
+def error(faces: int, degree: int, reynolds=None, far=False, simplex=True, options=None, **given) -> float:
+    """L2 error on faces² squares or pairs of triangles."""
+    state = " ".join(f"w[{c}] = {sympy.ccode(entry)};" for c, entry in enumerate(exact()))
+    boundary = gas.far_field("boundary", state) if far else fe.Dirichlet("boundary", "exact")
+    given |= {"exact": list(exact()), "boundary": [boundary]}
+    if reynolds is None:
+        physics = library.euler(2, source(None), **given)
+    else:
+        numbers = {"reynolds": reynolds, "prandtl": PRANDTL, "mach": 0.5}
+        physics = library.compressible_navier_stokes(2, source(reynolds), **numbers, **given)
+    mesh = fe.Mesh.box((faces, faces), simplex=simplex)
+    problem = fe.Problem(mesh, physics, backend="hdg_gpu", degree=degree, check_kernels=False, **(options or {}))
+    return problem.errors(problem.solve(problem.interpolate("exact")))["L2"]
+
+
+def row(name: str, faces: int, degree: int, **given) -> None:
+    coarse, fine = (error(n, degree, **given) for n in (faces // 2, faces))
+    PETSc.Sys.Print(f"| {name} | {degree} | {fine:.2e} | {np.log2(coarse / fine):.2f} |")
+
+
+PROJECTED = {"hdg_flux": "projected"}
+FLUXES = {
+    "projected, automatic τ": {"options": PROJECTED, **AUTOMATIC},
+    "projected, Lax-Friedrichs": {"options": PROJECTED},
+    "pointwise, Lax-Friedrichs": {},
+    "pointwise, Roe": {"flux": "roe"},
+}
+
+if __name__ == "__main__":
+    only = PETSc.Options().getString("only", "euler,numbers,viscous")
+    if "euler" in only:
+        for degree, faces in ((1, 16), (2, 16), (3, 8)):
+            for name, given in {**FLUXES, "pointwise, Lax-Friedrichs, far field": {"far": True}}.items():
+                row(name, faces, degree, **given)
+    if "numbers" in only:
+        for tau in ("1", "10", "100"):
+            for kind in ("projected", "pointwise"):
+                row(f"τ = {tau}, {kind}", 12, 2, options={"hdg_tau": tau, "hdg_flux": kind})
+    if "viscous" in only:
+        for cells, simplex in (("triangles", True), ("squares", False)):
+            for name, given in FLUXES.items():
+                row(f"Re 10, {cells}, {name}", 16, 2, reynolds=10.0, simplex=simplex, **given)
