@@ -262,7 +262,8 @@ class CGSpecs:
         """Specs of `cg_matrix` and `cg_diagonal`."""
         macros = {**self._macros(), "NQ": self.quadrature.num_points}
         tables, sources = self._cell_tables(self.quadrature), self._sources("cell_lanes.clh", "cg_matrix.cl")
-        specs = {n: self._cell_spec(n, sources, macros, tables, 32) for n in ("cg_matrix", "cg_diagonal")}
+        specs = {"cg_matrix": self._cell_spec("cg_matrix", sources, macros, tables, 32)}
+        specs["cg_diagonal"] = self._spec("cg_diagonal", sources, {**macros, "LANES": 1}, tables, 32)
         return specs | (line_diagonal(self) if self.variant == "tensor" else {})
 
     def facet_specs(self) -> dict[str, KernelSpec]:
