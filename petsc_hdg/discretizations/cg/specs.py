@@ -11,7 +11,7 @@ from ...errors import OptionError
 from ...options import VARIANTS
 from ...reference import facet_quadrature, tabulate
 from ..large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
-from ..lines import CPU_BYTES, UNROLL, as_vectors
+from ..lines import UNROLL, as_vectors, cpu_lanes
 from ..transposition import transposition
 from .clusters import LONGEST
 from .patches import PATCH_THREADS
@@ -222,9 +222,10 @@ class CGSpecs:
 
     def _cell_spec(self, name, sources, macros, tables, size: int = 64) -> KernelSpec:
         """Spec of a kernel of cell_lanes.clh, on a GPU in work-groups of `size`."""
-        if self.limits.is_gpu or self.num_dofs > LANES_LIMIT:
+        lanes = 1 if self.limits.is_gpu or self.num_dofs > LANES_LIMIT else cpu_lanes(self)
+        if lanes == 1:
             return self._spec(name, sources, {**macros, "LANES": 1}, tables, size if self.limits.is_gpu else 16)
-        macros = {**macros, "LANES": CPU_BYTES // self.real_bytes, "UNROLLED": UNROLL}
+        macros = {**macros, "LANES": lanes, "UNROLLED": UNROLL}
         return as_vectors(self._spec(name, sources, macros, tables, 1))
 
     def element_shapes(self) -> dict[str, list[KernelSpec]]:
