@@ -241,7 +241,7 @@ def test_the_choice_on_a_cpu_and_on_a_gpu(cell, degree, chosen):
 @pytest.mark.parametrize("simplex, kernel", [(True, "cell"), (False, "tensor")])
 def test_an_index_that_depends_on_the_place(simplex, kernel):
     """Cells that a CPU does at once would share the array: such physics goes cell by cell."""
-    k = "PetscReal k[2] = {1.0, 2.0}; PetscInt i = x[0] > 0.37 ? 1 : 0; "
+    k = "PetscReal k[2] = {1.0, 2.0 + u[0] * u[0]}; PetscInt i = x[0] > 0.37 ? 1 : 0; "
     f1 = k + "for (d = 0; d < dim; ++d) f1[d] = k[i] * u_x[d];"
     mesh = fe.Mesh.box((4, 4), simplex=simplex, comm=PETSc.COMM_SELF)
     physics = fe.Physics({"u": 1}, f1=f1, boundary=[fe.Dirichlet("boundary", 0.0)])
