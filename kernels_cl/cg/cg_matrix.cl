@@ -67,6 +67,7 @@ LANES_KERNEL cg_matrix(CG_ARGUMENTS, __global real *out)
   }
 }
 
+// With one lane: which component is tested is not known to the compiler.
 LANES_KERNEL cg_diagonal(CG_ARGUMENTS, __global real *out)
 {
   SUM_OF_COLUMN(1, j)

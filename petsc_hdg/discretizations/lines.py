@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,21 @@ from ..codegen import KernelSpec, kernel_text
 
 CPU_BYTES = 64  # a vector register of AVX-512
 UNROLL = '_Pragma("unroll")'
+
+
+_LOOP = re.compile(r"\bfor \(([^;]*;[^;]*;[^;)]*)\)")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def cpu_lanes(disc) -> int:
+    """Cells that a CPU does at once: those of a vector register, or one where indices in the physics are not those of
+    loops, since compilers would keep one array for all cells."""
+    text = disc.physics_text
+    used = {name for index in re.findall(r"\[([^][]*)\]", text) for name in _NAME.findall(index)}
+    loops = {name for header in _LOOP.findall(text) for name in _NAME.findall(header)}
+    others = re.sub(r"\bint \w+ = \d+;", "", _LOOP.sub("", text))
+    known = loops - set(re.findall(r"\b(\w+) ?(?:[-+*/%]?=[^=]|\+\+|--)", others))
+    return CPU_BYTES // disc.real_bytes if used <= known and not re.search(r"\[[^]]*\[", text) else 1
 
 
 def as_vectors(spec: KernelSpec) -> KernelSpec:

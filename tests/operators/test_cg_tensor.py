@@ -238,6 +238,24 @@ def test_the_choice_on_a_cpu_and_on_a_gpu(cell, degree, chosen):
     assert ContinuousGalerkin(mesh, smooth_poisson(), Options(degree=degree), tiny).variant in ("cell", "transpose")
 
 
+@pytest.mark.parametrize("simplex, kernel", [(True, "cell"), (False, "tensor")])
+def test_an_index_that_depends_on_the_place(simplex, kernel):
+    """Cells that a CPU does at once would share the array: such physics goes cell by cell."""
+    k = "PetscReal k[2] = {1.0, 2.0 + u[0] * u[0]}; PetscInt i = x[0] > 0.37 ? 1 : 0; "
+    f1 = k + "for (d = 0; d < dim; ++d) f1[d] = k[i] * u_x[d];"
+    mesh = fe.Mesh.box((4, 4), simplex=simplex, comm=PETSc.COMM_SELF)
+    physics = fe.Physics({"u": 1}, f0="f0[0] = -1.0;", f1=f1, boundary=[fe.Dirichlet("boundary", 0.0)])
+    residuals = []
+    for name in (kernel, "transpose"):
+        operator = fe.Problem(mesh, physics, Options(degree=2, kernel=name)).operator
+        count = operator.dofmap.num_owned
+        assert operator.kernels["cg_residual"].spec.macros.get("LANES", 1) == 1
+        out = operator.arrays.zeros(count)
+        operator.residual(operator.arrays.to_device(np.cos(np.arange(count) ** 2.0), "u"), out)
+        residuals.append(operator.arrays.to_host(out, count, name="residual"))
+    assert np.abs(residuals[0] - residuals[1]).max() < 1e-13 * np.abs(residuals[1]).max()
+
+
 def test_a_problem_on_hexahedra(monkeypatch):
     """The whole path, checks of kernels against numpy included; products find everything ready but launches."""
     mesh = fe.Mesh.box((2, 2, 2), simplex=False, comm=PETSc.COMM_SELF)

@@ -11,7 +11,7 @@ from ...errors import OptionError
 from ...options import VARIANTS
 from ...reference import facet_quadrature, tabulate
 from ..large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
-from ..lines import CPU_BYTES, UNROLL, as_vectors
+from ..lines import UNROLL, as_vectors, cpu_lanes
 from ..transposition import transposition
 from .clusters import LONGEST
 from .patches import PATCH_THREADS
@@ -222,9 +222,10 @@ class CGSpecs:
 
     def _cell_spec(self, name, sources, macros, tables, size: int = 64) -> KernelSpec:
         """Spec of a kernel of cell_lanes.clh, on a GPU in work-groups of `size`."""
-        if self.limits.is_gpu or self.num_dofs > LANES_LIMIT:
+        lanes = 1 if self.limits.is_gpu or self.num_dofs > LANES_LIMIT else cpu_lanes(self)
+        if lanes == 1:
             return self._spec(name, sources, {**macros, "LANES": 1}, tables, size if self.limits.is_gpu else 16)
-        macros = {**macros, "LANES": CPU_BYTES // self.real_bytes, "UNROLLED": UNROLL}
+        macros = {**macros, "LANES": lanes, "UNROLLED": UNROLL}
         return as_vectors(self._spec(name, sources, macros, tables, 1))
 
     def element_shapes(self) -> dict[str, list[KernelSpec]]:
@@ -262,7 +263,8 @@ class CGSpecs:
         """Specs of `cg_matrix` and `cg_diagonal`."""
         macros = {**self._macros(), "NQ": self.quadrature.num_points}
         tables, sources = self._cell_tables(self.quadrature), self._sources("cell_lanes.clh", "cg_matrix.cl")
-        specs = {n: self._cell_spec(n, sources, macros, tables, 32) for n in ("cg_matrix", "cg_diagonal")}
+        specs = {"cg_matrix": self._cell_spec("cg_matrix", sources, macros, tables, 32)}
+        specs["cg_diagonal"] = self._spec("cg_diagonal", sources, {**macros, "LANES": 1}, tables, 32)
         return specs | (line_diagonal(self) if self.variant == "tensor" else {})
 
     def facet_specs(self) -> dict[str, KernelSpec]:

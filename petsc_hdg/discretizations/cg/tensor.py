@@ -9,7 +9,7 @@ import numpy as np
 from ...codegen import KernelSpec
 from ...errors import OptionError
 from ...reference import ReferenceElement, cell_quadrature
-from ..lines import CPU_BYTES, UNROLL, as_vectors, lagrange, tensor_order
+from ..lines import UNROLL, as_vectors, cpu_lanes, lagrange, tensor_order
 
 LINES = ("cg_point.clh", "lines.clh", "cg_tensor.clh", "cg_tensor_group.clh")
 GPU_ITEMS = 128  # work-items of a group, at most: each takes up to 255 registers
@@ -105,7 +105,7 @@ def _shapes(disc, reals: int) -> list[LineShape]:
     """Shapes for kernels that take so many reals of local memory a cell."""
     sizes, limits, cell = line_sizes(disc), disc.limits, reals * disc.real_bytes
     if not limits.is_gpu:
-        lanes = (CPU_BYTES // disc.real_bytes, 4, 2, 1)
+        lanes = [k for k in (cpu_lanes(disc), 4, 2, 1) if k <= cpu_lanes(disc)]
         return [LineShape(k, 1, k * cell) for k in lanes if k * cell <= limits.local_bytes]
     most = min(GPU_ITEMS, limits.max_work_group)
     threads = min(max(sizes["NLINE"], sizes["NCOL"]), most)

@@ -9,7 +9,7 @@ from ...codegen import KernelSpec
 from ...errors import OptionError
 from ...reference import gauss_lobatto, on_facets, tensor_points
 from ...value_checks import plural
-from ..lines import CPU_BYTES, UNROLL, as_vectors, lagrange, tensor_order
+from ..lines import UNROLL, as_vectors, cpu_lanes, lagrange, tensor_order
 from .interleaved import CHUNK
 from .node import TensorShape, gpu_shapes, node_rounds
 
@@ -108,7 +108,8 @@ def tensor_shape(disc) -> TensorShape:
 def cpu_shapes(disc) -> list[TensorShape]:
     """Cells that a CPU does at once, the most first."""
     residual, action = (cell_reals(disc, v) * disc.real_bytes for v in (1, 1 + int(not disc.physics.is_linear)))
-    lanes = [k for k in (CPU_BYTES // disc.real_bytes, 4, 2, 1) if k * action <= disc.limits.local_bytes]
+    most = cpu_lanes(disc)
+    lanes = [k for k in (most, 4, 2, 1) if k <= most and k * action <= disc.limits.local_bytes]
     return [TensorShape(k, 1, k * residual, k * action) for k in lanes]
 
 
