@@ -18,8 +18,8 @@ PAGES = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples")
 OTHERS = {
     "problem": {"operator", "tried"},
     "mesh": {"point_data", "cells"},
-    "physics": {"md", "dependence"},
-}  # or meshio's
+    "physics": {"md", "dependence", "library"},
+}  # or meshio's, or the folder's
 
 
 @pytest.fixture(scope="module")
