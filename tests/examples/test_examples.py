@@ -48,7 +48,7 @@ RUNS = {
     "heat": [
         (1, ["-ts_dt", "0.005"], {L2: (1e-5, 2e-3)}),
         (2, ["-ts_type", "beuler", "-ts_dt", "0.005"], {L2: (1e-3, 2e-2)}),
-        (2, ["-fe_backend", "hdg_gpu", "-ts_dt", "0.005"], {L2: (1e-5, 2e-3), rf"steps, {NUMBER} iter": (20, 400)}),
+        (2, ["-fe_backend", "hdg_gpu", "-ts_dt", "0.005"], {L2: (1e-5, 2e-3), rf"steps, {NUMBER} iter": (10, 40)}),
     ],
     "heat_space_time": [
         (1, [], {BOTH: (7e-3, 9e-3), rf"t = 1: L2 {NUMBER}": (5e-4, 2e-3)}),

@@ -32,8 +32,17 @@ CASES = [(name, cell) for name, cells in CELLS.items() for cell in cells]
 T, SHIFT = 0.3, 1.9
 
 
+GASES = {
+    "burgers",
+    "compressible_navier_stokes",
+    "euler",
+    "gas",
+    "shallow_water",
+}  # of tests/physics/test_law_library.py
+
+
 def test_every_library_physics_is_here():
-    assert set(library.__all__) <= set(PHYSICS)
+    assert set(library.__all__) - GASES <= set(PHYSICS)
 
 
 class Linearized:
