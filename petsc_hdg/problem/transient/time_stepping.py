@@ -120,8 +120,11 @@ def _set_defaults(problem, ts: PETSc.TS) -> None:
 
 
 def set_from_options(problem, ts: PETSc.TS) -> None:
-    """Apply PETSc's options to a TS whose steps are fixed by default. Collective. Raises OptionError."""
-    with defaults_in_database(problem.prefix, FIXED, unless="ts_adapt_type"):
+    """Apply PETSc's options to a TS whose steps are fixed by default. Collective. Raises OptionError.
+
+    Steps of TSPSEUDO grow; in new PETSc its TSAdapt does that, which must not be another one."""
+    grows = given_text(problem.prefix, "ts_type", ts.getType() or "") == "pseudo"
+    with defaults_in_database(problem.prefix, {} if grows else FIXED, unless="ts_adapt_type"):
         preconditioners.set_from_options(problem, ts)
 
 

@@ -48,7 +48,7 @@ def test_rows_are_those_of_numpy():
 def test_ranks_have_their_rows(mpirun):
     code = """
 import sys
-sys.path[:0] = ["tests", "tests/petsc"]
+sys.path[:0] = ["tests", "tests/petsc_library"]
 from petsc4py import PETSc
 from test_csr import wrong
 assert wrong(PETSc.COMM_WORLD) < 1e-12
