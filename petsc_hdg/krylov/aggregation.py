@@ -78,12 +78,12 @@ class Aggregates:
 class Coarsening:
     """The next coarser level of a matrix: `prolongator`, `restriction`, `matrix`, and its near-null vectors `modes`.
 
-    modes: buffer [node, size, num_modes] of near-null vectors of the matrix.   symmetric: whether the restriction is
+    modes: buffer [node, size, num_modes] of near-null vectors of the matrix.   is_symmetric: True if the restriction is
     the transposed prolongator; else it is that of the transposed matrix (Sala and Tuminaro 2008).
     """
 
-    def __init__(self, matrix: BlockRows, aggregates: Aggregates, modes, num_modes: int, symmetric: bool = True):
-        self._aggregates, arrays = aggregates, matrix.arrays
+    def __init__(self, matrix: BlockRows, aggregates: Aggregates, modes, num_modes: int, is_symmetric: bool = True):
+        self._aggregates, self.is_symmetric, arrays = aggregates, is_symmetric, matrix.arrays
         size = matrix.shape[0]
         numbers = arrays.to_host(aggregates.numbers, matrix.num_rows, np.int32, "matrices")
         starts = np.concatenate([[0], np.cumsum(numbers >= 0)])
@@ -94,8 +94,8 @@ class Coarsening:
         self.modes = arrays.empty(aggregates.count * num_modes**2)
         given = *members.result.pattern, members.source, modes, self._tentative.values, self.modes
         self._kernels.run("aggregate_tentative", aggregates.count, aggregates.count, *given)
-        self._adjoint = None if symmetric else Transpose(matrix)
-        smoothed_by = [matrix] if symmetric else [matrix, self._adjoint.result]
+        self._adjoint = None if is_symmetric else Transpose(matrix)
+        smoothed_by = [matrix] if is_symmetric else [matrix, self._adjoint.result]
         self._smoothed = [Product(each, self._tentative) for each in smoothed_by]
         self._transpose = Transpose(self._smoothed[-1].result)
         self.prolongator, self.restriction = self._smoothed[0].result, self._transpose.result

@@ -149,8 +149,7 @@ class _Cycle(Multigrid):
             if not 0 < aggregates.count * count <= SMALLEST_FALL * matrix.num_rows * matrix.shape[0]:
                 return
             coarsening = Coarsening(matrix, aggregates, modes, count, self._symmetric)
-            given = matrix, aggregates, coarsening, self._vectors, self._precision
-            level = _Level(*given, self._choice.smooths, self._symmetric)
+            level = _Level(matrix, aggregates, coarsening, self._vectors, self._precision, self._choice.smooths)
             level.update(keep=False)
             self.levels.insert(0, level)
             matrix, modes = coarsening.matrix, coarsening.modes
@@ -170,11 +169,8 @@ class _Cycle(Multigrid):
 class _Level:
     """A level above the coarsest (see Multigrid), with its set-up; `largest` is an estimate of D⁻¹ A's eigenvalues."""
 
-    def __init__(
-        self, matrix: BlockRows, aggregates, coarsening, finest: Vectors, precision: str, smooths: int, symmetric
-    ):
-        self._matrix, self._aggregates, self.coarsening = matrix, aggregates, coarsening
-        self._smooths, self._symmetric = smooths, symmetric
+    def __init__(self, matrix: BlockRows, aggregates, coarsening, finest: Vectors, precision: str, smooths: int):
+        self._matrix, self._aggregates, self.coarsening, self._smooths = matrix, aggregates, coarsening, smooths
         arrays, self.total = finest.arrays, matrix.num_rows * matrix.shape[0]
         self._vectors = Vectors(arrays, self.total, finest.comm)
         given = matrix, coarsening.prolongator, coarsening.restriction
@@ -193,8 +189,8 @@ class _Level:
         self.operator.take(self._matrix)
         diagonal = _Diagonal(aggregates.inverse, self._vectors)
         given = self.operator, diagonal, self._vectors
-        self.largest, steps = _smoothing(*given, self._smooths, self._symmetric)
-        coarsening.update((DAMPING if self._symmetric else 1.0) / self.largest)
+        self.largest, steps = _smoothing(*given, self._smooths, coarsening.is_symmetric)
+        coarsening.update((DAMPING if coarsening.is_symmetric else 1.0) / self.largest)
         self.interpolation.take(coarsening.prolongator)
         self.restriction.take(coarsening.restriction)
         self.smoother = Smoother(*given, steps)
@@ -208,9 +204,8 @@ class _Relaxation:
         vectors = Vectors(finest.arrays, matrix.num_rows * matrix.shape[0], finest.comm)
         operator, diagonal = SellMatrix.of_blocks(matrix, precision), _Diagonal(inverse, vectors)
         operator.take(matrix)
-        self._smoother = Smoother(
-            operator, diagonal, vectors, _smoothing(operator, diagonal, vectors, LONG, symmetric)[1]
-        )
+        _, steps = _smoothing(operator, diagonal, vectors, LONG, symmetric)
+        self._smoother = Smoother(operator, diagonal, vectors, steps)
 
     def apply(self, b, x) -> None:
         """x = steps from zero for b"""
@@ -243,7 +238,7 @@ def _smoothing(operator: SellMatrix, diagonal: _Diagonal, vectors: Vectors, step
 
 
 def _is_symmetric(mat: PETSc.Mat) -> bool:
-    """Whether a matrix is symmetric, or nearly so. Collective."""
+    """True if a matrix is symmetric, or nearly so. Collective."""
     known, symmetric = mat.isSymmetricKnown()
     return symmetric if known else skewness(mat) < SKEW
 

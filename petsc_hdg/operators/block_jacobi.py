@@ -25,7 +25,7 @@ class BlockJacobi(Context):
         self.factor = 1.0
 
     def _has_blocks(self, context) -> bool:
-        """Whether a context of a PETSc Python Mat is one of a matrix with such blocks."""
+        """Return True if the context of a PETSc Python matrix is one whose blocks this preconditioner inverts."""
         raise NotImplementedError
 
     def _make_blocks(self, context):

@@ -51,7 +51,7 @@ class CellSample:
         return np.array([blocks[..., k] @ self.direction.du[c] for k, c in enumerate(cells)])
 
     def run(self, name: str, *shape: int) -> np.ndarray:
-        """What an element kernel adds [*shape, cell] at the sample's state."""
+        """Run an element kernel at the sample's state; return its result [*shape, cell]."""
         operator, disc = self.operator, self.disc
         out = operator.arrays.zeros(int(np.prod(shape)) * disc.stride)
         if name in ("cg_matrix", "cg_diagonal"):

@@ -168,20 +168,20 @@ class Physics(Described):
 
     @property
     def is_conservation_law(self) -> bool:
-        """Whether fluxes follow the state of facets: by a stabilization that reads u, or by boundary fluxes."""
+        """True if the stabilization reads u or there are boundary fluxes."""
         term = self.terms.stabilization
         follows = term is not None and "u" in term.program.inputs
         return follows or any(condition.kind == "BoundaryFlux" for condition in self.natural)
 
     @property
     def stabilizes_by_state(self) -> bool:
-        """Whether the stabilization reads the trace, or is a matrix."""
+        """True if the stabilization reads the trace or is a matrix."""
         term = self.terms.stabilization
         return term is not None and ("u" in term.program.inputs or term.kind == "S")
 
     @property
     def has_stabilization_matrix(self) -> bool:
-        """Whether the stabilization is a matrix."""
+        """True if the stabilization is a matrix."""
         return self.terms.stabilization is not None and self.terms.stabilization.kind == "S"
 
     @property

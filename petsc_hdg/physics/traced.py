@@ -105,6 +105,6 @@ def expressions(source, function, components: int) -> list:
 
 
 def _takes_time(function) -> bool:
-    """Whether a function has a second argument."""
+    """Return True if a function has a second argument."""
     places = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
     return sum(p.kind in places for p in inspect.signature(function).parameters.values()) > 1

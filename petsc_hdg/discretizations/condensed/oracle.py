@@ -104,8 +104,9 @@ class CondensedOracle:
         return out.reshape(z.size, z.size)
 
     def _side(self, points, conditions, z, t, constants, place: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-        """What a facet gives the element vector [function, component], and its derivative. Functions v of the cell test
-        -f̂·n, those of the trace f̂·n or a boundary flux; f̂·n = f1(û, q)·n - S (u - û)."""
+        """Return a facet's part of the element vector [function, component], and its derivative.
+
+        Functions of the cell test -f̂·n, those of the trace f̂·n or a boundary flux; f̂·n = f1(û, q)·n - S (u - û)."""
         disc, count, interpreter = self.discretization, self.components, self.interpreter
         vector, matrix = np.zeros(z.shape), np.zeros((*z.shape, *z.shape))
         numbers = count * (2 + disc.dim)  # û, q, u of a point

@@ -53,12 +53,12 @@ class CondensedSpecs(CondensedShapes):
 
     @property
     def point_flux(self) -> bool:
-        """Whether the flux at facets is f1(û, q)·n at their points; else it is projected."""
+        """True if the flux at facets is f1(û, q)·n at their points, and False if it is projected."""
         return self.has_jumps and has_point_flux(self.physics, self.options)
 
     @property
     def has_sides(self) -> bool:
-        """Whether terms of facets are blocks of derivatives at their state (SIDES in condense_point.clh)."""
+        """True if facets are linearized at their state, as SIDES in condense_point.clh says."""
         return self.has_jumps and (self.point_flux or self.stabilization_mode == 4)
 
     @property

@@ -49,7 +49,7 @@ class _Sample(CellSample):
         return np.array([self.oracle.facet(*facet, state) for facet in self.natural.T])
 
     def run_facets(self, what: str, *columns: int) -> np.ndarray:
-        """What a facet kernel writes [dof, *columns, facet] at the sample's state."""
+        """Run a facet kernel at the sample's state; return its result [dof, *columns, facet]."""
         operator, shape = self.operator, (self.disc.num_dofs, *columns, self.disc.facet_stride)
         out = operator.arrays.empty(int(np.prod(shape)))
         operator.run_facets(f"cg_facet_{what}", out, first=0, columns=int(np.prod(columns)), **self.where)

@@ -57,7 +57,7 @@ ABOUT = {
     "details": lambda value: isinstance(value, dict),
     "arrays": lambda value: _list_of(_name)(value) and "u" in value and len(set(value)) == len(value),
 }
-DETAILS = {  # by kind, see checkpointing.py and newton_checkpoints.py
+DETAILS = {  # by kind, see checkpoint_schedule.py and newton_checkpoints.py
     "time": {"method": _text, "dt": _number, "history": _list_of(_pair), "started": _truth},
     "slabs": {"times": _march},
     "newton": {"newton": _count, "norm": _number},

@@ -18,7 +18,7 @@ def check_solved(problem, u: PETSc.Vec) -> None:
     """Raise SolveError, on all ranks, if the problem's solver stopped without a solution u, or with numbers that are
     not finite; warn if a linear one came to something else. Collective.
 
-    It costs a residual of linear physics, and what `meaning.check` does; of others SNES looks at the residual itself.
+    It costs a residual of linear physics, and what `trace_consistency.check` does; SNES has the residual of others.
     """
     explain = lambda: of_solve(problem, problem.snes, u)  # noqa: E731
     solvers.check_converged(problem.snes, problem.operator.failure, explain, solvers.told(problem.tried))

@@ -28,10 +28,10 @@ def set_defaults(problem, ksp: PETSc.KSP, attached: bool = False) -> None:
     """Preconditioner, and Krylov method where the scheme has one of its own, before the user's options. Collective.
 
     Agglomerates for polytopic ones (see agglomerate_levels), two levels where `conforming` was chosen (see
-    two_level); LU for a small saddle point (see direct), blocks for a large one (see saddle_splits), but not in solvers
-    of the user's own (`attached`); GAMG on the assembled matrix, a direct solver if it is tiny, incomplete LU if it is
-    of polytopes; without one Jacobi, or block Jacobi over the facets of a trace. Trace systems and discontinuous
-    schemes of linear physics whose matrix is symmetric are solved by CG, others by GMRES.
+    two_level); LU for a small saddle point (see direct_solvers), blocks for a large one (see saddle_splits), but not in
+    solvers of the user's own (`attached`); multigrid on the assembled matrix, a direct solver if it is tiny, ILU
+    if it is of polytopes; without one Jacobi, or block Jacobi over the facets of a trace. Trace systems and
+    discontinuous schemes of linear physics whose matrix is symmetric are solved by CG, others by GMRES.
     """
     ksp = cells_in_time.trace_solver(problem, ksp)
     calls, pc = problem.callbacks, ksp.getPC()
