@@ -7,10 +7,13 @@ import numpy as np
 SAMPLES = 4  # the first half of positive numbers alone
 
 
-def random_inputs(physics, dim: int, seed: int) -> tuple[tuple, tuple, np.ndarray]:
+def random_inputs(physics, dim: int, seed: int, positive: bool = False) -> tuple[tuple, tuple, np.ndarray]:
     """State u [component], u_t, u_x [component, dim]; what else `Interpreter.g_blocks` takes: a, a_x, t, the shift of
-    u_t (1 if it is read), x [dim], constants; and a vector [dim] for a normal, not of length 1."""
-    random, low = np.random.default_rng(seed), 0.1 if seed < SAMPLES // 2 else -1.0
+    u_t (1 if it is read), x [dim], constants; and a vector [dim] for a normal, not of length 1.
+
+    positive: all numbers of any seed are.
+    """
+    random, low = np.random.default_rng(seed), 0.1 if positive or seed < SAMPLES // 2 else -1.0
     count, aux = physics.num_components, physics.num_auxiliary
     a, a_x = random.uniform(low, 1, aux), random.uniform(low, 1, (aux, dim))
     x, normal = random.uniform(low, 1, (2, dim))

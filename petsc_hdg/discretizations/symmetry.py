@@ -9,6 +9,7 @@ import numpy as np
 from .samples import SAMPLES, random_inputs
 
 TOLERANCE = 1e-13
+SIZES = (1.0, 0.25, 0.0625)  # of random gradients, as deformations have that turn no cell inside out
 
 
 def has_symmetric_derivative(physics, dim: int) -> bool:
@@ -26,9 +27,10 @@ def derivative_kind(physics, dim: int) -> str:
     reads no gradient (g1 = 0), g2 = k'(u) ∇u is zero where the gradient is, and g0 and g3 are symmetric. Convection by
     g2 is to diffusion in a cell as the change of k there is to k: little on meshes that resolve k.
 
-    State, constants, auxiliary values, x, n and t are random: what holds for some of their values only, does not.
+    State, constants, auxiliary values, x, n and t are random: what holds for some of their values only, does not. A
+    sample outside the domain of a function, as of the logarithm, is replaced by a positive one with a smaller gradient.
     """
-    with np.errstate(all="ignore"):  # of samples outside a function's domain come nan, which are not symmetric
+    with np.errstate(all="ignore"):
         if all(_is_symmetric(physics, dim, seed) for seed in range(SAMPLES)):
             return "symmetric"
         return "diffusive" if all(_is_diffusive(physics, dim, seed) for seed in range(SAMPLES)) else "other"
@@ -60,11 +62,22 @@ def _is_diffusive(physics, dim: int, seed: int) -> bool:
 
 @lru_cache(maxsize=4 * SAMPLES)
 def _blocks(physics, dim: int, seed: int, slope: float = 1.0) -> tuple:
-    """g0, g1, g2, g3, and pairs of what is equal where g0, g3 and natural conditions are symmetric.
+    """g0, g1, g2, g3, and pairs of what is equal where g0, g3 and natural conditions are symmetric: nan if no sample
+    is in the domain of the physics.
 
     slope: factor of the random gradients."""
+    for size in SIZES:
+        for positive in (False, True):
+            found = _blocks_of(physics, dim, random_inputs(physics, dim, seed, positive), size * slope)
+            if all(np.isfinite(block).all() for block in (*found[:4], *(one for one, _ in found[4]))):
+                return found
+    return found
+
+
+def _blocks_of(physics, dim: int, inputs: tuple, slope: float) -> tuple:
+    """`_blocks` of one sample."""
     interpreter, count = physics.interpreter(dim), physics.num_components
-    (u, u_t, u_x), (a, a_x, t, shift, x, constants), normal = random_inputs(physics, dim, seed)
+    (u, u_t, u_x), (a, a_x, t, shift, x, constants), normal = inputs
     state, zero = (u, u_t, slope * u_x), np.zeros(count)
     g0, g1, g2, g3 = interpreter.g_blocks(*state, a, a_x, t, shift, x, constants)
     pairs = [(g0, g0.T), (g3, g3.transpose(1, 0, 3, 2))]

@@ -20,16 +20,23 @@ def blocks(problem) -> list[tuple]:
 
 
 def _evaluated(problem):
-    mesh, physics, operator = problem.mesh, problem.physics, problem.operator
+    mesh, physics = problem.mesh, problem.physics
     interpreter, dim = physics.interpreter(mesh.dim), mesh.dim
     flat = np.zeros((physics.num_components, dim))
-    starts = problem.discretization.auxiliary.starts[: physics.num_auxiliary + 1]  # without rates of hdg_gpu
     cells = np.unique(np.linspace(0, mesh.num_cells - 1, min(MOST, mesh.num_cells)).astype(int))
     for cell in cells:
         nodes = mesh.geometry.nodes[mesh.geometry.cell_nodes[cell]]
-        a = np.array([operator.aux_rows[i:j, cell].mean() for i, j in zip(starts[:-1], starts[1:], strict=True)])
-        rest = a, np.zeros((len(a), dim)), 0.0, 0.0, nodes.mean(axis=0), operator.constants
+        rest = inputs(problem, cell, nodes.mean(axis=0))
         yield nodes, interpreter.g_blocks(flat[:, 0], flat[:, 0], flat, *rest)
+
+
+def inputs(problem, cell: int, x: np.ndarray) -> tuple:
+    """What `Interpreter.g_blocks` takes after the state, at x [dim] in a cell: a, a_x (zero), t, the shift of u_t, x,
+    constants."""
+    operator, count = problem.operator, problem.physics.num_auxiliary
+    starts = problem.discretization.auxiliary.starts[: count + 1]  # without rates of hdg_gpu
+    a = np.array([operator.aux_rows[i:j, cell].mean() for i, j in zip(starts[:-1], starts[1:], strict=True)])
+    return a, np.zeros((count, len(x))), 0.0, 0.0, x, operator.constants
 
 
 def median(problem, values: list[float]) -> float:

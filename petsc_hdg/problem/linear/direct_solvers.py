@@ -13,7 +13,7 @@ from ...discretizations.symmetry import fields_without_own_terms
 from ...operators.advice import INDEFINITE
 from ...options import defaults_in_database, is_given
 from ...value_checks import plural
-from . import anisotropy, convection, locking, methods, wave_resolution
+from . import anisotropy, boundary_flow, convection, locking, methods, wave_resolution
 
 FEW = 300  # unknowns up to which a direct solver is the default
 MOST = 20_000  # unknowns up to which one takes the place of iterations
@@ -110,6 +110,7 @@ def reason_of_text(problem) -> str:
     """Why the physics of a small problem asks for LU before anything is tried, "" if it does not. Collective."""
     peclet = convection.large_peclet(problem)
     convection.warn(problem, peclet)
+    boundary_flow.warn(problem)
     ratio = locking.largest_ratio(problem)
     locking.warn(problem, ratio)
     wave_resolution.warn(problem)

@@ -1,0 +1,83 @@
+"""Natural conditions where convection crosses a boundary: some leave the solution to the errors of the discretization.
+
+With b = ∂f0/∂∇u - ∂f1/∂u, a perturbation grows as exp(b·n s / κ) towards an outflow, and is carried unchanged from an
+inflow. There it changes the balance of the natural condition, f1·n + f0_bd, by g = ∂f0_bd/∂u + ∂f0/∂∇u·n (outflow) or
+∂f0_bd/∂u + ∂f1/∂u·n (inflow) times its size. Where g is small beside |b·n| an error of the condition is magnified by
+|b·n| / g, at most by exp(|b·n| L / κ), L the extent of the mesh along n.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from . import cell_samples
+
+MOST = 64  # facets of each rank that are looked at
+LARGE = 1e4  # magnification of errors from which on a condition is told
+
+
+def warn(problem) -> None:
+    """Warn on rank 0, once, of a natural condition of a steady physics that magnifies errors. Collective.
+
+    Of nonlinear physics the state is zero; facets with a boundary flux are left out.
+    """
+    physics = problem.physics
+    if physics.uses_time_derivative or "boundary flow" in problem.told or problem.missing_auxiliary:
+        return
+    problem.told.add("boundary flow")
+    with np.errstate(all="ignore"):
+        found = max(_magnifications(problem), default=(0.0, "", False))
+    factor, label, leaves = max(problem.comm.allgather(found))
+    if factor < LARGE or problem.comm.rank:
+        return
+    what, remedy = (
+        ("the whole flux where the flow leaves", "add b·n u to f0 of a Robin condition, so that it gives κ ∂u/∂n alone")
+        if leaves
+        else ("no value where the flow enters", "give a Dirichlet condition, or a Robin condition with |b·n| (u - g)")
+    )
+    warnings.warn(
+        f"the natural condition on '{label}' of physics '{physics.name}' gives {what}: it magnifies errors up to "
+        f"{min(factor, 1e16):.0e} times, so that the solution may be wrong; {remedy}, or leave out the part of b that "
+        "crosses it",
+        stacklevel=2,
+    )
+
+
+def _magnifications(problem):
+    """Yield the magnification of some of this rank's exterior facets, a label there, and whether the flow leaves."""
+    mesh, physics = problem.mesh, problem.physics
+    topology, geometry, dim = mesh.topology, mesh.geometry, mesh.dim
+    essential = [(condition, mesh.facet_mask(condition.label)) for condition in physics.dirichlet]
+    natural = [(number, c, mesh.facet_mask(c.label)) for number, c in enumerate(physics.natural) if c.side is None]
+    extent = mesh.corners[1] - mesh.corners[0]
+    facets = np.flatnonzero(mesh.exterior & (topology.facet_cells[:, 0] >= 0))
+    flat, zero = np.zeros((physics.num_components, dim)), np.zeros(physics.num_components)
+    for facet in facets[np.unique(np.linspace(0, len(facets) - 1, min(MOST, len(facets))).astype(int))]:
+        cell, corners = topology.facet_cells[facet, 0], geometry.nodes[topology.entity_vertices[dim - 1][facet]]
+        x = corners.mean(axis=0)
+        inputs = cell_samples.inputs(problem, cell, x)
+        _, g1, g2, g3 = problem.physics.interpreter(dim).g_blocks(zero, zero, flat, *inputs)
+        normal = np.linalg.svd(corners - x)[2][-1]
+        normal *= np.sign(normal @ (x - geometry.nodes[geometry.cell_nodes[cell]].mean(axis=0)))
+        length = np.abs(normal) @ extent
+        a, a_x, t, _, _, constants = inputs
+        here = [(number, condition) for number, condition, mask in natural if mask[facet]]
+        if any(condition.kind == "BoundaryFlux" for _, condition in here):
+            continue
+        for c in range(physics.num_components):
+            if any(mask[facet] and c - e.field.offset in e.components for e, mask in essential):
+                continue
+            flow, kappa = (g1[c, c] - g2[c, c]) @ normal, normal @ g3[c, c] @ normal
+            given, unit = 0.0, np.eye(physics.num_components)[c]
+            for number, _ in here:
+                rates = unit, zero, flat
+                f0, _ = physics.interpreter(dim).pw_boundary_jacobian(
+                    number, zero, zero, flat, *rates, a, a_x, t, 0.0, x, normal, constants
+                )
+                given += f0[c]
+            held = given + (g1 if flow > 0 else g2)[c, c] @ normal
+            if kappa > 0 and np.isfinite([flow, held, kappa]).all() and flow != 0:
+                share = max(held / abs(flow), np.exp(-abs(flow) * length / kappa), 1e-300)
+                yield float(1 / share), here[0][1].label if here else "the rest of the boundary", bool(flow > 0)

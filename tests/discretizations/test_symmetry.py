@@ -1,0 +1,24 @@
+"""The kind of a derivative where random samples fall outside the domain of a function."""
+
+import pytest
+
+import petsc_hdg as fe
+from petsc_hdg.discretizations.symmetry import derivative_kind
+from petsc_hdg.physics import library
+
+DIFFUSION = "for (d = 0; d < dim; ++d) f1[d] = {}*u_x[d];"
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize(
+    ("physics", "kind"),
+    [
+        (library.neo_hookean, "symmetric"),
+        (lambda dim: fe.Physics({"u": 1}, None, DIFFUSION.format("log(a[0])"), auxiliary={"k": 1}), "symmetric"),
+        (lambda dim: fe.Physics({"u": 1}, None, DIFFUSION.format("sqrt(u[0])")), "diffusive"),
+        (lambda dim: fe.Physics({"u": 1}, "f0[0] = log(u[0])*u_x[0];", DIFFUSION.format("1")), "other"),
+    ],
+    ids=["neo-Hookean", "logarithm of data", "root of the state", "convection"],
+)
+def test_samples_outside_the_domain_do_not_make_a_derivative_unsymmetric(physics, kind, dim):
+    assert derivative_kind(physics(dim), dim) == kind
