@@ -1,5 +1,6 @@
 """OpenCL devices, programs, kernels and arrays: the only package that imports pyopencl."""
 
+from petsc_hdg.device.all_gather import AllGather
 from petsc_hdg.device.arrays import Arrays
 from petsc_hdg.device.autotune import fastest
 from petsc_hdg.device.build import build_programs
@@ -11,6 +12,7 @@ from petsc_hdg.device.recording import Recorded, aside
 from petsc_hdg.device.vecs import VecAccess
 
 __all__ = [
+    "AllGather",
     "Arrays",
     "Device",
     "Halo",

@@ -13,6 +13,7 @@ from petsc4py import PETSc
 from ..device import Recorded, aside
 from ..options import Options
 from .dense_matrix import DenseMatrix
+from .gathered import Gathered
 from .level_operators import Unsupported, level_operator
 from .multigrid_view import cycles, described, distinct_smoothers
 from .preconditioners import MAKERS, ByPetsc, device_preconditioner
@@ -20,6 +21,7 @@ from .sell_matrix import is_assembled, mirrored
 from .smoothers import smoother_of
 from .staging import Staged
 from .vectors import Vectors
+from .whole_transfers import whole_transfers
 
 MOST_INVERSE = 1536  # rows of a matrix whose inverse is kept on the device
 MOST_JOINED = 512  # rows of levels that are joined where their matrix has no inverse
@@ -105,8 +107,11 @@ class MirroredMultigrid(Multigrid):
         count = pc.getMGLevels()
         if count == 1:
             raise Unsupported("multigrid of one level")
-        self.levels = [_Level(pc, number, vectors, precision) for number in range(1, count)]
         self.coarse = coarse_solver(pc.getMGCoarseSolve(), vectors, precision)
+        whole = isinstance(self.coarse, Gathered)
+        self.levels = [_Level(pc, number, vectors, precision, whole and number == 1) for number in range(1, count)]
+        if self.levels[0].is_whole_below:
+            self.coarse = self.coarse.solver
         if vectors.comm.size == 1 and vectors.device.is_gpu:
             self.join(MOST_JOINED, MOST_INVERSE)
         rows = [pc.getMGCoarseSolve().getOperators()[0].getSize()[0], *(level.total for level in self.levels)]
@@ -135,9 +140,13 @@ class MirroredMultigrid(Multigrid):
 
 
 class _Level:
-    """A level above the coarsest: its operator, smoother, transfers, and vectors of the level below."""
+    """A level above the coarsest: its operator, smoother, transfers, and vectors of the level below.
 
-    def __init__(self, pc, number: int, fine: Vectors, precision: str):
+    whole: each rank has all of the level below, and transfers are to be with that if the restriction is the transposed
+    interpolation; `is_whole_below`: whether they are.
+    """
+
+    def __init__(self, pc, number: int, fine: Vectors, precision: str, whole: bool):
         arrays, smoother = fine.arrays, pc.getMGSmoother(number)
         self.mat = mat = smoother.getOperators()[0]
         self.total = mat.getSize()[0]
@@ -150,10 +159,15 @@ class _Level:
         restriction = pc.getMGRestriction(number)
         # PETSc gives the interpolation itself where it multiplies by its transpose
         transposed = restriction.getSize()[0] == interpolation.getSize()[0]
-        self.interpolation = mirrored(interpolation, arrays, precision)
-        self.restriction = mirrored(interpolation if transposed else restriction, arrays, precision, transposed)
-        rows, below = interpolation.getLocalSize()
-        self.r = arrays.zeros(max(1, rows))
+        self.is_whole_below = whole and transposed
+        if self.is_whole_below:
+            self.restriction = whole_transfers(interpolation, arrays, precision)
+            self.interpolation = self.restriction.interpolation
+        else:
+            self.interpolation = mirrored(interpolation, arrays, precision)
+            self.restriction = mirrored(interpolation if transposed else restriction, arrays, precision, transposed)
+        below = self.interpolation.num_owned
+        self.r = arrays.zeros(max(1, vectors.count))
         self.below_b, self.below_x = arrays.zeros(max(1, below)), arrays.zeros(max(1, below))
 
 
