@@ -8,7 +8,7 @@ from petsc_hdg.device.context import Device
 from petsc_hdg.device.halo import Halo
 from petsc_hdg.device.halo_plan import HaloPlan
 from petsc_hdg.device.kernel import Kernel, kernels_of
-from petsc_hdg.device.recording import Recorded, aside
+from petsc_hdg.device.recording import Recorded, aside, enclosed
 from petsc_hdg.device.vecs import VecAccess
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "VecAccess",
     "aside",
     "build_programs",
+    "enclosed",
     "fastest",
     "kernels_of",
 ]
