@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..device import AllGather, aside
+from .sell_matrix import rows_of
 from .vectors import Vectors
 
 
@@ -27,6 +28,15 @@ def gathered_rows(comm, starts: np.ndarray, columns: np.ndarray) -> tuple[np.nda
         return starts, columns
     counts = gathered(comm, np.diff(starts))
     return np.concatenate([[0], np.cumsum(counts)]).astype(starts.dtype), gathered(comm, columns)
+
+
+def whole_matrix(mat) -> np.ndarray:
+    """All rows [row, column] of an assembled matrix. Collective."""
+    comm, (starts, columns, values) = mat.comm.tompi4py(), rows_of(mat)
+    lengths, columns, values = (gathered(comm, part) for part in (np.diff(starts), columns, values))
+    dense = np.zeros(mat.getSize())
+    dense[np.repeat(np.arange(len(lengths)), lengths), columns] = values
+    return dense
 
 
 class Gathered:

@@ -2,17 +2,21 @@
 
 Prints {case: [iterations, those of one rank, largest relative difference of what the PC makes of a vector]}, for a
 nonlinear problem {"problem": [Newton steps, iterations, integral] of all ranks, and of one}, and under "transfers" how
-far those with a whole level are from a matrix, and whether all ranks have the same bits of it.
+far those with a whole level are from a matrix, and whether all ranks have the same bits of it, under "inverse" how far
+a level of GAMG is from being solved by its inverse.
 """
 
 import json
 
 import numpy as np
+from krylov_systems import multigrid
+from mirrored import difference
 from petsc4py import PETSc
 from test_amg import lame, laplacian, solver
 
 import petsc_hdg as fe
 from petsc_hdg.device import Arrays, Device
+from petsc_hdg.krylov.gathered import whole_matrix
 from petsc_hdg.krylov.whole_transfers import whole_transfers
 from petsc_hdg.run import guarded
 
@@ -94,6 +98,19 @@ def transfers() -> list:
     return [float(max(there.allgather(max(wrong)))), len(set(there.allgather(restricted.tobytes()))) == 1]
 
 
+def inverse() -> float:
+    """Residual of a level that all ranks have the inverse of."""
+    _, mirror = difference(multigrid(matrix(laplacian(20), 1, COMM), pc_gamg_coarse_eq_limit=4))
+    level, there = mirror.levels[-2], COMM.tompi4py()
+    mirror.join(0, level.total)
+    given = np.cos(np.arange(*level.mat.getOwnershipRange()))
+    arrays, count = level.vectors.arrays, level.vectors.count
+    b, x = arrays.to_device(np.append(given, 0.0)), arrays.zeros(count + 1)
+    mirror._visit(len(mirror.levels) - 1, b, x)
+    found, wanted = (np.concatenate(there.allgather(part)) for part in (arrays.to_host(x, count), given))
+    return float(np.abs(whole_matrix(level.mat) @ found - wanted).max())
+
+
 @guarded
 def main() -> None:
     found = {}
@@ -101,6 +118,6 @@ def main() -> None:
         (count, there), (alone, here) = (solved(matrix(dense, size, comm), True) for comm in (COMM, PETSc.COMM_SELF))
         found[name] = [count, alone, float(np.abs(there - here).max() / np.abs(here).max())]
     found["problem"] = nonlinear(COMM), nonlinear(PETSc.COMM_SELF)
-    found["transfers"] = transfers()
+    found |= {"transfers": transfers(), "inverse": inverse()}
     if COMM.rank == 0:
         print(json.dumps(found))
