@@ -1,5 +1,6 @@
 """OpenCL devices, programs, kernels and arrays: the only package that imports pyopencl."""
 
+from petsc_hdg.device.all_gather import AllGather
 from petsc_hdg.device.arrays import Arrays
 from petsc_hdg.device.autotune import fastest
 from petsc_hdg.device.build import build_programs
@@ -7,10 +8,11 @@ from petsc_hdg.device.context import Device
 from petsc_hdg.device.halo import Halo
 from petsc_hdg.device.halo_plan import HaloPlan
 from petsc_hdg.device.kernel import Kernel, kernels_of
-from petsc_hdg.device.recording import Recorded, aside
+from petsc_hdg.device.recording import Recorded, aside, enclosed
 from petsc_hdg.device.vecs import VecAccess
 
 __all__ = [
+    "AllGather",
     "Arrays",
     "Device",
     "Halo",
@@ -20,6 +22,7 @@ __all__ = [
     "VecAccess",
     "aside",
     "build_programs",
+    "enclosed",
     "fastest",
     "kernels_of",
 ]

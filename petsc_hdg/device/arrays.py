@@ -76,13 +76,14 @@ class Arrays:
         queue = order.pop("queue", self.device.queue)
         return opencl().enqueue_copy(queue, array, buffer, src_offset=start, is_blocking=wait, **order)
 
-    def copy(self, source, target, count: int, dtype=None, first: int = 0) -> None:
-        """Copy `count` values (of `real` unless dtype is given), from the source's `first` on, from buffer to buffer,
-        on the device."""
+    def copy(self, source, target, count: int, dtype=None, first: int = 0, at: int = 0) -> None:
+        """Copy `count` values (of `real` unless dtype is given), from the source's `first` on, to the target's from
+        `at` on, on the device."""
         size = self.real.itemsize if dtype is None else np.dtype(dtype).itemsize
         if count:
             cl, queue = opencl(), self.device.queue
-            cl.enqueue_copy(queue, target, source, byte_count=count * size, src_offset=first * size)
+            offsets = {"src_offset": first * size, "dst_offset": at * size}
+            cl.enqueue_copy(queue, target, source, byte_count=count * size, **offsets)
 
     def pinned(self, count: int, dtype=None) -> np.ndarray:
         """Host memory of `count` values that a GPU copies from and to at full speed; ordinary memory on CPUs."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from petsc_hdg.device.build import build_programs, program_digest
 from petsc_hdg.device.cache import Entry
 from petsc_hdg.device.kernel import Kernel
+from petsc_hdg.device.recording import unrecorded
 from petsc_hdg.errors import DeviceError
 
 _FILE = "shape.json"
@@ -35,7 +36,8 @@ def fastest(specs: Sequence, device, launch: Callable[[Kernel], None] | None) ->
         with entry.locked():
             chosen = _remembered(entry, specs)
             if chosen is None:
-                return _measured(specs, device, launch, entry)
+                with unrecorded(device):
+                    return _measured(specs, device, launch, entry)
     return Kernel(chosen, device)
 
 

@@ -189,18 +189,32 @@ class Device:
 
         It must not touch what the kernels before write. Without `two_queues` it is launched as everything is.
         """
-        if not self.two_queues or self._profile:
-            yield
-            return
-        first = self.queue
-        self.queue = self.copy_queue
+        before: list = []  # the queue that what comes after waits on, None where there is one alone
+
+        def begin() -> None:
+            before.append(self.queue if self.two_queues and not self._profile else None)
+            if before[-1] is not None:
+                self.queue = self.copy_queue
+
+        def end() -> None:
+            first = before.pop()
+            if first is None:
+                return
+            done, self.queue = self.marker(), first
+            self.copy_queue.flush()
+            opencl().enqueue_barrier(first, wait_for=[done])
+
+        self._repeatable(begin)
         try:
             yield
-            done = self.marker()
         finally:
-            self.queue = first
-        self.copy_queue.flush()
-        opencl().enqueue_barrier(first, wait_for=[done])
+            self._repeatable(end)
+
+    def _repeatable(self, call) -> None:
+        """Run call(), now and where a sequence that is being recorded is repeated."""
+        call()
+        if self.recording is not None:
+            self.recording.append(call)
 
     def marker(self):
         """An event that is done once everything launched so far is."""

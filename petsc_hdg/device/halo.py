@@ -13,6 +13,7 @@ from petsc_hdg.device.halo_links import Links
 from petsc_hdg.device.halo_plan import HaloPlan
 from petsc_hdg.device.kernel import Kernel
 from petsc_hdg.device.node import Node
+from petsc_hdg.device.recording import aside
 from petsc_hdg.errors import DeviceError, collectively
 
 FEW = 1 << 21  # values of a GPU below which a product takes less time than its exchange, and than launches to split it
@@ -96,12 +97,11 @@ class Halo:
 
     def forward_begin(self, owned) -> None:
         """Pack the values of `owned`, which may change after this."""
-        self._begin("forward", owned, "points")
+        self._repeatable(lambda: self._begin("forward", owned, "points"))
 
     def forward_end(self, ghosts) -> None:
         """Send and receive into `ghosts`."""
-        if self._end("forward"):
-            self._exchange("points", ghosts)
+        self._repeatable(lambda: self._end("forward") and self._exchange("points", ghosts))
 
     def reverse_add(self, ghosts, owned) -> None:
         """Add the values in buffer `ghosts` to their owners' in buffer `owned`."""
@@ -110,10 +110,13 @@ class Halo:
 
     def reverse_add_begin(self, ghosts) -> None:
         """Take the values of `ghosts`, which stay as they are until the end."""
-        self._begin("reverse_add", ghosts, "ghosts")
+        self._repeatable(lambda: self._begin("reverse_add", ghosts, "ghosts"))
 
     def reverse_add_end(self, owned) -> None:
         """Send, receive and add to `owned`."""
+        self._repeatable(lambda: self._add(owned))
+
+    def _add(self, owned) -> None:
         if not self._end("reverse_add"):
             return
         self._exchange("ghosts", None)
@@ -121,6 +124,13 @@ class Halo:
         self._kernels["halo_add"](
             count, self._buffers["points"], tables["targets"], tables["offsets"], tables["slots"], owned, count
         )
+
+    def _repeatable(self, call) -> None:
+        """Run call(), now and where a sequence of launches that is being recorded is repeated."""
+        if self.plan.active:
+            aside(self.arrays.device, call)
+        else:
+            call()
 
     def _begin(self, what: str, source, side: str) -> None:
         if self._under_way is not None:

@@ -32,24 +32,10 @@ class Links:
         self.bytes_of_slot = components * arrays.real.itemsize
         self.tag, self.turn = node.next_tag(), 0
         self._copied = self._queue = None  # the event of the last copy to the device, and that copy's queue
-        arrays.device.copies_done()  # a window that serves again may be under way there
-        self._region = self._window(arrays.device)
+        self._region = node.region(self._window_bytes, arrays.device)
         self._is_near = node.near() if self._region is not None else np.zeros(node.comm.size, bool)
         self._own, self._theirs = self._find_windows()
         self._hear, self._tell, self._receive, self._send = [], [], {}, {}
-
-    def _window(self, device):
-        """This rank's part of a window, None where the ranks of the node go by messages. Collective on the node.
-
-        Without full speed of copies messages are as fast: MPI copies once, and the device from memory of its own.
-        """
-        if device.halo == "messages":
-            return None
-        region = self.node.windows.region(self._window_bytes)
-        if region is None:
-            return None
-        fast = self.node.local.allreduce(int(self.node.windows.are_fast(device)), MPI.MIN)
-        return region if fast or device.halo == "windows" else None
 
     def prepare(self) -> None:
         """Make what this rank alone needs. Raises DeviceError."""

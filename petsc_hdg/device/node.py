@@ -43,6 +43,26 @@ class Node:
             _NODES[key] = cls(comm)
         return _NODES[key]
 
+    @property
+    def is_whole(self) -> bool:
+        """True if all ranks of the communicator are on this node."""
+        return self.local.size == self.comm.size
+
+    def region(self, nbytes: int, device) -> Region | None:
+        """This rank's part of a window, None where the ranks of the node go by messages. Collective on the node.
+
+        Without full speed of copies messages are as fast: MPI copies once, and the device from memory of its own.
+        """
+        if device.halo == "messages":
+            return None
+        device.copies_done()  # a window that serves again may be under way there
+        device.finish()
+        region = self.windows.region(nbytes)
+        if region is None:
+            return None
+        fast = self.local.allreduce(int(self.windows.are_fast(device)), MPI.MIN)
+        return region if fast or device.halo == "windows" else None
+
     def next_tag(self) -> int:
         """A tag of its own for an exchange, the same on all ranks that make their exchanges in the same order."""
         self._tag = (self._tag + 1) % _TAGS

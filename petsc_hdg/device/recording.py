@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 from petsc_hdg.device.context import Device
 
 MOST = 32  # sequences that are kept: as many as the basis of a restarted method has vectors
@@ -42,10 +44,27 @@ class Recorded:
 
 def aside(device: Device, call) -> None:
     """Run call() now, and at each repetition of a sequence that is being recorded: what is more than launches."""
+    with unrecorded(device):
+        call()
+    if device.recording is not None:
+        device.recording.append(call)
+
+
+@contextmanager
+def unrecorded(device: Device):
+    """Context manager: launches that belong to no sequence, such as trials."""
     calls, device.recording = device.recording, None
     try:
-        call()
+        yield
     finally:
         device.recording = calls
-    if calls is not None:
-        calls.append(call)
+
+
+@contextmanager
+def enclosed(device: Device, begin, end):
+    """Context manager: begin() before, and end() after what is launched inside, at each repetition too."""
+    aside(device, begin)
+    try:
+        yield
+    finally:
+        aside(device, end)

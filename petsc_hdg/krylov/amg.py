@@ -6,7 +6,6 @@ import numpy as np
 from mpi4py import MPI
 from petsc4py import PETSc
 
-from ..device import aside
 from ..errors import SolveError, collectively
 from ..operators.block_rows import BlockRows, Collected
 from ..operators.spectrum import skewness
@@ -16,7 +15,7 @@ from ..stages import event
 from .aggregation import Aggregates, Coarsening
 from .dense_matrix import DenseMatrix
 from .eigenvalues import extreme_eigenvalues, least_roots
-from .gathered import WholeVectors, gathered, gathered_rows
+from .gathered import Gathered, gathered, gathered_rows
 from .level_bounds import LOWER, STEPS, UPPER, Product
 from .multigrid import MOST_INVERSE, Multigrid
 from .preconditioned_operator import Operation
@@ -39,7 +38,7 @@ class AMG(Context):
     restriction, and twice as many smoothing steps, by a polynomial in the place of Chebyshev's. Near-null vectors are
     those of the matrix, else constants of each unknown of its blocks. Patterns and aggregates are kept while the matrix
     has the same pattern and its strong couplings stay so; all values are computed again. On several ranks each rank has
-    all levels, and the right-hand side is gathered for each application.
+    all levels, and the right-hand side is gathered for each application, or by a finer level's restriction.
 
     -pc_amg_threshold 0.02         |a_ij| / √(a_ii a_jj) up to which a coupling is weak
     -pc_amg_coarse_eq_limit 300    unknowns of the coarsest level, which is inverted
@@ -49,15 +48,16 @@ class AMG(Context):
     def __init__(self):
         self.threshold, self.limit, self.smooths = 0.02, 300, 2
         self.cycle: _Cycle | None = None
+        self.solver: _Cycle | Gathered | None = None  # what applies the cycle to this rank's numbers
 
     def destroy(self, pc) -> None:
         """The PC is going."""
         super().destroy(pc)
-        self.cycle = None
+        self.reset(pc)
 
     def reset(self, pc) -> None:
         """Forget levels and aggregates."""
-        self.cycle = None
+        self.cycle = self.solver = None
 
     def setFromOptions(self, pc) -> None:
         """Read the options. Raises OptionError."""
@@ -80,25 +80,33 @@ class AMG(Context):
             if not comm.allreduce(fits, MPI.LAND):
                 vectors = Vectors(arrays_of(pc, mat.createVecLeft()), mat.getLocalSize()[0], comm)
                 precision = Options.from_petsc(pc.getOptionsPrefix()).pmat_precision
-                self.cycle = _Cycle(self, mat, rows, symmetric, vectors, precision)
+                self.cycle = self.solver = _Cycle(self, mat, rows, symmetric, vectors, precision)
+                if comm.size > 1:
+                    self.solver = Gathered(self.cycle, vectors)
             self.cycle.update(rows)
+
+    def prepare(self, pc) -> None:
+        """Compute levels where -pc_python_type has replaced the context of a PC that was set up. Collective."""
+        if self.cycle is None:
+            self.setUp(pc)
 
     def apply(self, pc, x, y) -> None:
         """y = a cycle from zero for x. Collective."""
+        self.prepare(pc)
         access = self.cycle.vectors.access
         with access.read(x) as given, access.write(y) as out:
-            self.cycle.apply(given, out)
+            self.solver.apply(given, out)
 
     def view(self, pc, viewer) -> None:
         """Say how many unknowns levels have."""
-        note = "not set up yet" if self.cycle is None else self.cycle.note
+        note = "not set up yet" if self.solver is None else self.solver.note
         viewer.printfASCII(f"  petsc_hdg.AMG: {note}\n")
 
 
 class _Cycle(Multigrid):
-    """The levels of a matrix, whose patterns and aggregates come with the first values that `update` is given.
+    """The levels of a matrix, all on each rank; patterns and aggregates come with the first values of `update`.
 
-    vectors: those of this rank.   Making one is collective, as are all calls.
+    vectors: those of this rank's rows; `apply` works on buffers of all rows. Making one and `update` are collective.
     """
 
     def __init__(self, choice: AMG, mat, rows: tuple, symmetric: bool, vectors: Vectors, precision: str):
@@ -108,26 +116,12 @@ class _Cycle(Multigrid):
         self._pattern = tuple(map(np.copy, rows[:2]))
         self._finest = Collected(arrays, gathered_rows(comm, *rows[:2]), self._size)
         self._modes = gathered(comm, _near_null_vectors(mat, self._size))
-        self._whole = None if comm.size == 1 else WholeVectors(arrays, comm, vectors.count)
-        super().__init__(vectors if comm.size == 1 else Vectors(arrays, self._whole.total, MPI.COMM_SELF))
+        super().__init__(vectors if comm.size == 1 else Vectors(arrays, mat.getSize()[0], MPI.COMM_SELF))
 
     def fits(self, mat, rows: tuple, symmetric: bool) -> bool:
         """Return True if this rank's rows have the pattern of these levels. Not collective."""
         alike = mat.getBlockSize() == self._size and symmetric == self._symmetric
         return alike and all(map(np.array_equal, self._pattern, rows[:2]))
-
-    def apply(self, x, y) -> None:
-        """y = M⁻¹ x"""
-        if self._whole is None:
-            super().apply(x, y)
-        else:
-            aside(self.vectors.device, lambda: self._apply_to_whole(x, y))
-
-    def _apply_to_whole(self, x, y) -> None:
-        b, found = map(self._vectors.buffer, ("whole b", "whole x"))
-        self._whole.gather(x, b)
-        self._recorded.run(self._apply, b, found)
-        self._whole.take(found, y)
 
     def update(self, rows: tuple) -> None:
         """Levels of the values of rows."""
@@ -139,7 +133,8 @@ class _Cycle(Multigrid):
         self.forget()
         sizes = [last.num_rows * last.shape[0], *(level.total for level in self.levels)]
         kind = "" if self._symmetric else " of a nonsymmetric matrix"
-        self.note = f"smoothed aggregation{kind} on the device, unknowns of its levels {', '.join(map(str, sizes))}"
+        where = "on the device" if self.vectors.comm.size == 1 else "whole on the device of each rank"
+        self.note = f"smoothed aggregation{kind} {where}, unknowns of its levels {', '.join(map(str, sizes))}"
 
     def _build(self) -> None:
         matrix, modes = self._finest.result, self._arrays.to_device(self._modes, "near-null vectors")
@@ -257,13 +252,14 @@ def _near_null_vectors(mat, size: int) -> np.ndarray:
     return np.tile(np.eye(size), (mat.getLocalSize()[0] // size, 1))
 
 
-def amg_cycle(pc: PETSc.PC, vectors: Vectors) -> _Cycle | None:
+def amg_cycle(pc: PETSc.PC, vectors: Vectors) -> _Cycle | Gathered | None:
     """For a PC of type python with a context of ours. Collective."""
     context = pc.getPythonContext() if pc.getType() == PETSc.PC.Type.PYTHON else None
     if not isinstance(context, AMG):
         return None
     pc.setUp()
-    return context.cycle if context.cycle.vectors.device is vectors.device else None
+    context.prepare(pc)
+    return context.solver if context.cycle.vectors.device is vectors.device else None
 
 
 MAKERS.append(amg_cycle)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..options import given_truth
+from ..options import given_truth, is_given
+from . import cg_steps
 from .cg_single import SingleSteps
-from .cg_steps import steps_of
 from .convergence import Course, Reason
 from .solver import DeviceSolver
 
@@ -18,25 +18,34 @@ class CG(DeviceSolver):
     and direction. On one rank step lengths are computed where they are used, and the next product begins before the
     host has seen the norm of the residual; over ranks the solution is updated while sums are under way (cg_steps.py).
 
-    Option: -ksp_cg_single_reduction, one sum over ranks a step instead of two (cg_single.py).
+    Option: -ksp_cg_single_reduction, one sum over ranks a step instead of two (cg_single.py); by default on several
+    ranks where these have so few unknowns that a sum takes longer than what it saves.
     """
 
-    single_reduction = False
+    single_reduction: bool | None = None  # None: by the number of unknowns
 
     def setFromOptions(self, ksp) -> None:
         """Read the options. Raises OptionError."""
-        before, name = self.single_reduction, "ksp_cg_single_reduction"
-        self.single_reduction = given_truth(ksp.getOptionsPrefix() or "", name, before)
+        before, prefix = self.single_reduction, ksp.getOptionsPrefix() or ""
+        if is_given(prefix, "ksp_cg_single_reduction"):
+            self.single_reduction = given_truth(prefix, "ksp_cg_single_reduction", False)
         if self.single_reduction != before:
             self._kept = None
 
+    def _sums_once(self) -> bool:
+        """Return True if a step has one sum over ranks. The same on all ranks."""
+        if self.single_reduction is not None:
+            return self.single_reduction
+        ranks = self.vectors.comm.size
+        return ranks > 1 and self.matrix.mat.getSize()[0] < cg_steps.LEAST * ranks
+
     def view(self, ksp, viewer) -> None:
         super().view(ksp, viewer)
-        if self.single_reduction:
+        if self.vectors is not None and self._sums_once():
             viewer.printfASCII("    one sum over ranks an iteration\n")
 
     def iterate(self, course: Course, b, x, guessed: bool) -> None:
-        steps = self.kept(SingleSteps if self.single_reduction else steps_of)
+        steps = self.kept(SingleSteps if self._sums_once() else cg_steps.steps_of)
         steps.begin(self.matrix, self.preconditioner, x)
         self._current = lambda: (steps.finish(), x)[1]
         self.operation.residual(b, x, guessed, steps.r)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
+
+from ..device import AllGather, aside
+from .sell_matrix import rows_of
+from .vectors import Vectors
 
 
 def gathered(comm, array: np.ndarray) -> np.ndarray:
@@ -24,20 +30,41 @@ def gathered_rows(comm, starts: np.ndarray, columns: np.ndarray) -> tuple[np.nda
     return np.concatenate([[0], np.cumsum(counts)]).astype(starts.dtype), gathered(comm, columns)
 
 
-class WholeVectors:
-    """Numbers of all ranks in buffers [total] of each rank, which owns `count` of them. Collective."""
+def whole_matrix(mat) -> np.ndarray:
+    """All rows [row, column] of an assembled matrix. Collective."""
+    comm, (starts, columns, values) = mat.comm.tompi4py(), rows_of(mat)
+    lengths, columns, values = (gathered(comm, part) for part in (np.diff(starts), columns, values))
+    dense = np.zeros(mat.getSize())
+    dense[np.repeat(np.arange(len(lengths)), lengths), columns] = values
+    return dense
 
-    def __init__(self, arrays, comm, count: int):
-        self._arrays, self._comm, self._counts = arrays, comm, comm.allgather(count)
-        self.total, self._first = sum(self._counts), sum(self._counts[: comm.rank])
-        self._own, self._all = arrays.pinned(count), arrays.pinned(self.total)
 
-    def gather(self, x, out) -> None:
-        """out [total] = the ranks' x [count]. Collective."""
-        self._arrays.download(x, self._own, "gathered vectors")
-        self._comm.Allgatherv(self._own, (self._all, self._counts))
-        self._arrays.upload(out, self._all, "gathered vectors")
+class Gathered:
+    """`apply(x, y)` on this rank's numbers by a `solver` on those of all ranks, which each rank has. Collective.
 
-    def take(self, x, out) -> None:
-        """out [count] = this rank's part of x [total]"""
-        self._arrays.copy(x, out, self._counts[self._comm.rank], first=self._first)
+    All ranks compute the same, and each takes its part: results are those of one solver where devices are alike.
+    vectors: those of this rank's numbers.
+    """
+
+    on_device = True
+
+    def __init__(self, solver, vectors: Vectors):
+        self.solver, self._vectors = solver, vectors
+
+    @property
+    def note(self) -> str:
+        """For -ksp_view."""
+        return self.solver.note
+
+    @cached_property
+    def _whole(self) -> tuple:
+        """An AllGather, and buffers of all numbers for what is given and found."""
+        gather = AllGather(self._vectors.comm, self._vectors.count, self._vectors.arrays)
+        return gather, *(self._vectors.arrays.empty(gather.total) for _ in range(2))
+
+    def apply(self, x, y) -> None:
+        """y = this rank's part of what the solver makes of the ranks' x"""
+        gather, b, found = self._whole
+        gather.gather(x, b)
+        self.solver.apply(b, found)
+        aside(self._vectors.device, lambda: gather.take(found, y))

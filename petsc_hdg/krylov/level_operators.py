@@ -31,7 +31,10 @@ class ShellProduct:
 
     def apply(self, x, y) -> None:
         """y = A x. Collective."""
-        aside(self.vectors.device, lambda: self.matrix.mult(x, y))
+        if self.matrix.repeats:
+            self.matrix.mult(x, y)
+        else:
+            aside(self.vectors.device, lambda: self.matrix.mult(x, y))
 
     def residual(self, b, x, y) -> None:
         """y = b - A x. Collective."""

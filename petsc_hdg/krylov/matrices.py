@@ -14,6 +14,7 @@ class Matrix:
     """`mult(x, y)` on buffers.
 
     on_device: whether nothing passes through PETSc's vectors.
+    repeats: whether products are launches and exchanges alone, which a recorded sequence repeats.
     """
 
     def __init__(self, mat: PETSc.Mat, vectors: Vectors):
@@ -28,6 +29,7 @@ class Matrix:
         else:
             self.context, self._staged = None, Staged(vectors, mat)
         self.on_device = self._staged is None
+        self.repeats = self.on_device and (self.context is None or self.context.repeats)
 
     @property
     def note(self) -> str:

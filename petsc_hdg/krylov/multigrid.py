@@ -8,11 +8,11 @@ six digits.
 from __future__ import annotations
 
 import numpy as np
-from petsc4py import PETSc
 
 from ..device import Recorded, aside
-from ..options import Options
+from ..options import Options, any_given
 from .dense_matrix import DenseMatrix
+from .gathered import Gathered, whole_matrix
 from .level_operators import Unsupported, level_operator
 from .multigrid_view import cycles, described, distinct_smoothers
 from .preconditioners import MAKERS, ByPetsc, device_preconditioner
@@ -20,6 +20,7 @@ from .sell_matrix import is_assembled, mirrored
 from .smoothers import smoother_of
 from .staging import Staged
 from .vectors import Vectors
+from .whole_transfers import whole_transfers
 
 MOST_INVERSE = 1536  # rows of a matrix whose inverse is kept on the device
 MOST_JOINED = 512  # rows of levels that are joined where their matrix has no inverse
@@ -105,19 +106,23 @@ class MirroredMultigrid(Multigrid):
         count = pc.getMGLevels()
         if count == 1:
             raise Unsupported("multigrid of one level")
-        self.levels = [_Level(pc, number, vectors, precision) for number in range(1, count)]
         self.coarse = coarse_solver(pc.getMGCoarseSolve(), vectors, precision)
-        if vectors.comm.size == 1 and vectors.device.is_gpu:
-            self.join(MOST_JOINED, MOST_INVERSE)
+        whole = isinstance(self.coarse, Gathered)
+        self.levels = [_Level(pc, number, vectors, precision, whole and number == 1) for number in range(1, count)]
+        if self.levels[0].is_whole_below:
+            self.coarse = self.coarse.solver
+        if vectors.device.is_gpu:
+            self.join(MOST_JOINED if vectors.comm.size == 1 else 0, MOST_INVERSE)
         rows = [pc.getMGCoarseSolve().getOperators()[0].getSize()[0], *(level.total for level in self.levels)]
         stored = ", matrices in single precision" if precision == "single" else ""
         self.note = "multigrid on the device, unknowns of its levels " + ", ".join(map(str, rows)) + stored
 
     def join(self, joined: int, inverted: int) -> None:
-        """Replace small levels, but not the finest, by one matrix: many launches on few numbers. One rank only.
+        """Replace small levels, but not the finest, by one matrix: many launches on few numbers. Collective.
 
-        It is the inverse of the matrix of the largest level of at most `inverted` rows, or, where that is singular or
-        none is left, what visits of the largest level of at most `joined` rows amount to, which are linear.
+        It is the inverse of the matrix of the largest level of at most `inverted` rows, whole on each rank, or, where
+        that is singular or none is left, what visits of the largest level of at most `joined` rows amount to, which are
+        linear: of one rank only.
         """
         self.forget()
         self._joined, sizes = None, [level.total for level in self.levels[:-1]]
@@ -127,21 +132,26 @@ class MirroredMultigrid(Multigrid):
             if self._joined is not None:
                 return
 
-    def _inverse(self, number: int) -> DenseMatrix | None:
-        return inverse(self.levels[number - 1].mat, self._arrays)
+    def _inverse(self, number: int) -> DenseMatrix | Gathered | None:
+        level = self.levels[number - 1]
+        return inverse(level.mat, level.vectors)
 
     def _visits(self, number: int) -> DenseMatrix:
         return as_matrix(lambda b, x: self._visit(number, b, x), self.levels[number - 1].total, self._arrays)
 
 
 class _Level:
-    """A level above the coarsest: its operator, smoother, transfers, and vectors of the level below."""
+    """A level above the coarsest: its operator, smoother, transfers, and vectors of the level below.
 
-    def __init__(self, pc, number: int, fine: Vectors, precision: str):
+    whole: each rank has all of the level below, and transfers are to be with that if the restriction is the transposed
+    interpolation; `is_whole_below`: whether they are.
+    """
+
+    def __init__(self, pc, number: int, fine: Vectors, precision: str, whole: bool):
         arrays, smoother = fine.arrays, pc.getMGSmoother(number)
         self.mat = mat = smoother.getOperators()[0]
         self.total = mat.getSize()[0]
-        vectors = Vectors(arrays, mat.getLocalSize()[0], fine.comm)
+        self.vectors = vectors = Vectors(arrays, mat.getLocalSize()[0], fine.comm)
         self.operator = level_operator(mat, vectors, precision)
         self.smoother = smoother_of(smoother, self.operator, vectors)
         interpolation = pc.getMGInterpolation(number)
@@ -150,10 +160,15 @@ class _Level:
         restriction = pc.getMGRestriction(number)
         # PETSc gives the interpolation itself where it multiplies by its transpose
         transposed = restriction.getSize()[0] == interpolation.getSize()[0]
-        self.interpolation = mirrored(interpolation, arrays, precision)
-        self.restriction = mirrored(interpolation if transposed else restriction, arrays, precision, transposed)
-        rows, below = interpolation.getLocalSize()
-        self.r = arrays.zeros(max(1, rows))
+        self.is_whole_below = whole and transposed
+        if self.is_whole_below:
+            self.restriction = whole_transfers(interpolation, arrays, precision)
+            self.interpolation = self.restriction.interpolation
+        else:
+            self.interpolation = mirrored(interpolation, arrays, precision)
+            self.restriction = mirrored(interpolation if transposed else restriction, arrays, precision, transposed)
+        below = self.interpolation.num_owned
+        self.r = arrays.zeros(max(1, vectors.count))
         self.below_b, self.below_x = arrays.zeros(max(1, below)), arrays.zeros(max(1, below))
 
 
@@ -188,13 +203,16 @@ def coarse_solver(ksp, fine: Vectors, precision: str):
         if made.on_device:
             return made
     on_host = _OnHost(ksp, vectors)
-    if not is_linear or fine.comm.size > 1:
-        return on_host
-    exact = ksp.getPC().getType() in ("lu", "cholesky") and vectors.count <= MOST_INVERSE
-    found = inverse(mat, vectors.arrays) if exact else None
-    if found is None and vectors.count <= MOST_JOINED:
+    found = inverse(mat, vectors) if is_linear and _is_exact(ksp.getPC()) and mat.getSize()[0] <= MOST_INVERSE else None
+    if found is None and is_linear and fine.comm.size == 1 and vectors.count <= MOST_JOINED:
         found = as_matrix(on_host.apply, vectors.count, vectors.arrays)
     return found or on_host
+
+
+def _is_exact(pc) -> bool:
+    """True if a PC solves with its matrix, by factors that the user has not changed."""
+    redundant = pc.getType() == "redundant" and not any_given(pc.getOptionsPrefix() or "", "redundant_")
+    return redundant or pc.getType() in ("lu", "cholesky")
 
 
 class _OnHost:
@@ -208,16 +226,19 @@ class _OnHost:
         aside(self._device, lambda: self._staged.apply(self._ksp.solve, b, x))
 
 
-def inverse(mat, arrays) -> DenseMatrix | None:
-    """The inverse of an assembled matrix of one rank, None where it is singular or nearly so."""
-    dense = mat.convert("dense", PETSc.Mat()).getDenseArray()  # a new one: `mat` stays as it is
+def inverse(mat, vectors: Vectors) -> DenseMatrix | Gathered | None:
+    """The inverse of an assembled matrix, whole on each rank; None where it is singular or nearly so. Collective."""
+    dense = whole_matrix(mat)
     try:
         found = np.linalg.inv(dense)
     except np.linalg.LinAlgError:
         return None
     given = np.random.default_rng(0).uniform(-1, 1, len(dense))
     wrong = np.linalg.norm(dense @ (found @ given) - given)
-    return DenseMatrix(found, arrays) if wrong <= ACCURATE * np.linalg.norm(given) else None
+    if not wrong <= ACCURATE * np.linalg.norm(given):
+        return None
+    made = DenseMatrix(found, vectors.arrays)
+    return made if vectors.comm.size == 1 else Gathered(made, vectors)
 
 
 def as_matrix(apply, size: int, arrays) -> DenseMatrix:

@@ -91,10 +91,14 @@ class Preconditioner:
         self.diagonal = getattr(self.inner, "diagonal", None)
         self.is_diagonal = isinstance(self.inner, Scaling) and self.null_space is None
         self.is_identity = self.is_diagonal and self.diagonal is None
+        self._repeats = self.null_space is None and isinstance(self.inner, (Scaling, Blocks))
 
     def apply(self, x, y) -> None:
         """y = B x. Collective."""
-        aside(self._device, lambda: self._apply(x, y))
+        if self._repeats:
+            self.inner.apply(x, y)
+        else:
+            aside(self._device, lambda: self._apply(x, y))
 
     def _apply(self, x, y) -> None:
         self.inner.apply(x, y)

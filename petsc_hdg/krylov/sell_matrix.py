@@ -9,7 +9,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..codegen import KernelSpec
-from ..device import Kernel, aside
+from ..device import Kernel
 from ..device.halo import Halo
 from ..operators.overlap import FIRST, LEAST
 from ..petsc import c_library
@@ -120,9 +120,9 @@ class SellMatrix:
 
         inner, outer = self._slices
         if self.halo is not None:
-            aside(self.arrays.device, lambda: self.halo.forward_begin(x))
+            self.halo.forward_begin(x)
             run(*inner, FIRST)
-            aside(self.arrays.device, lambda: self.halo.forward_end(self.tail))
+            self.halo.forward_end(self.tail)
         run(*outer, None)
 
     def _split(self, row_starts: np.ndarray, columns: np.ndarray) -> list:

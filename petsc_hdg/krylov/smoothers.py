@@ -107,11 +107,13 @@ class Smoother:
     def smooth(self, b, x, zero: bool) -> None:
         """Improve x, which is zero where `zero` says so. Collective."""
         now, before = x, self.vectors.buffer("before")
+        if zero and len(self.steps) % 2:  # the last step ends in x
+            now, before = before, now
         for number, (keep, mix, scale) in enumerate(self.steps):
             if number == 0 and zero:
                 self._first(b, before, scale)
             else:
-                is_zero = zero and number == 1  # `before` is x then, which holds anything
+                is_zero = zero and number == 1  # `before` holds anything then
                 self._step(b, now, before, 0.0 if is_zero else keep, mix, scale)
             now, before = before, now
         if now is not x:

@@ -29,6 +29,7 @@ class DeviceOperator:
     coefficients = 0  # counts how often those that matrices read came with other values, the same on all ranks
     linearizations = 0  # counts calls of `linearize`
     follows_solution = False  # whether the scheme itself has numbers that follow the states
+    repeats = True  # whether products are launches and exchanges alone, see JacobianContext
     has_data = True  # whether essential conditions say what they say, not zero
     storage = ""  # how the operator's matrix is stored, in a few words, where it has one of its own
 

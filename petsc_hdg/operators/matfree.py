@@ -5,6 +5,7 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from .. import stages
+from ..device import enclosed
 from ..errors import SolveError
 from .shell import ShellMatrix
 from .vector_sizes import require_sizes
@@ -15,9 +16,14 @@ class JacobianContext(ShellMatrix):
 
     assembled: AssembledMatrix of the same Jacobian, which gives what needs entries; None if there is none.
     factor: the product of what `scale` was given since the linearization.
+    repeats: whether products are launches and exchanges alone, which a recorded sequence repeats.
     """
 
     name = "Jacobian"
+
+    @property
+    def repeats(self) -> bool:
+        return self.operator.repeats
 
     def __init__(self, operator, access, assembled=None):
         self.operator = operator
@@ -50,9 +56,17 @@ class JacobianContext(ShellMatrix):
         self._multiply(x, y)
 
     def _multiply(self, x, y, transpose: bool = False) -> None:
-        with self.event:
+        with self.logged(2 * self.operator.flops):
             (self.operator.transposed if transpose else self.operator.action)(x, y)
-            PETSc.Log.logFlops(2 * self.operator.flops)
+
+    def logged(self, flops: int):
+        """Context manager: count a product in PETSc's log, and its flops."""
+
+        def end() -> None:
+            PETSc.Log.logFlops(flops)
+            self.event.end()
+
+        return enclosed(self.operator.device, self.event.begin, end)
 
     def _entries(self, what: str) -> PETSc.Mat:
         """The assembled matrix. Raises SolveError if there is none, or if others changed it after it was filled."""

@@ -27,6 +27,8 @@ class SlabOperator:
     operator: of the scheme in space.   space: SlabSpace.
     """
 
+    repeats = False  # products linearize the operator anew
+
     def __init__(self, operator, space: SlabSpace):
         self.operator, self.space, self.basis = operator, space, space.basis
         self.discretization, self.arrays, self.device = operator.discretization, operator.arrays, operator.device

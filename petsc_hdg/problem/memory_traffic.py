@@ -11,6 +11,7 @@ from petsc4py import PETSc
 
 from ..device.memory import size
 from ..value_checks import plural
+from .linear import coarse_solvers
 
 
 class Traffic:
@@ -71,7 +72,7 @@ def lines(problem) -> list[str]:
         start = f"  {name}, {plural(calls, 'call')}: {size(down)}" if name else f"solve: {size(down)} copied"
         said.append(f"{start} to the device, {size(up)} to the host")
     vectors = f"  Vec mode: {problem.vec_mode} ({problem.vec_type} vectors)"
-    return [*said, *halo_lines(problem), memory_line(problem), vectors]
+    return [*said, *halo_lines(problem), *coarse_solvers.view(problem), memory_line(problem), vectors]
 
 
 def halo_lines(problem) -> list[str]:

@@ -1,16 +1,23 @@
 """Under mpiexec: multigrid set up on the device over ranks, the last of which has no rows, beside that of one rank.
 
-Prints {case: [iterations, those of one rank, largest relative difference of what the PC makes of a vector]} and, for a
-nonlinear problem, {"problem": [Newton steps, iterations, integral] of all ranks, and of one}.
+Prints {case: [iterations, those of one rank, largest relative difference of what the PC makes of a vector]}, for a
+nonlinear problem {"problem": [Newton steps, iterations, integral] of all ranks, and of one}, and under "transfers" how
+far those with a whole level are from a matrix, and whether all ranks have the same bits of it, under "inverse" how far
+a level of GAMG is from being solved by its inverse.
 """
 
 import json
 
 import numpy as np
+from krylov_systems import multigrid
+from mirrored import difference
 from petsc4py import PETSc
 from test_amg import lame, laplacian, solver
 
 import petsc_hdg as fe
+from petsc_hdg.device import Arrays, Device
+from petsc_hdg.krylov.gathered import whole_matrix
+from petsc_hdg.krylov.whole_transfers import whole_transfers
 from petsc_hdg.run import guarded
 
 COMM = PETSc.COMM_WORLD
@@ -62,6 +69,48 @@ def nonlinear(comm) -> list:
     return [problem.newton_iterations, problem.linear_iterations, problem.integral("u[0]*u[0]", u)]
 
 
+def transfers() -> list:
+    """A random interpolation of 40 rows, all on the first ranks, from 13 numbers."""
+    rng, arrays, rank = np.random.default_rng(5), Arrays(Device.select("any")), COMM.rank
+    dense = rng.uniform(-1, 1, (40, 13)) * (rng.uniform(0, 1, (40, 13)) < 0.3)
+    r, x = rng.uniform(-1, 1, 40), rng.uniform(-1, 1, 13)
+    ends = [40 * min(k, max(1, COMM.size - 1)) // max(1, COMM.size - 1) for k in (rank, rank + 1)]
+    rows, own = dense[slice(*ends)], slice(*ends)
+    row, column = rows.nonzero()
+    csr = np.searchsorted(row, np.arange(len(rows) + 1)), column, rows[row, column]
+    csr = *(part.astype(PETSc.IntType) for part in csr[:2]), csr[2]
+    columns = [13 * k // COMM.size for k in (rank, rank + 1)]
+    mat = PETSc.Mat().createAIJ(((len(rows), 40), (columns[1] - columns[0], 13)), csr=csr, comm=COMM)
+    made = whole_transfers(mat, arrays, "double")
+    assert whole_transfers(mat, arrays, "double") is made
+    given, b, found = (
+        arrays.to_device(np.append(r[own], 0.0)),
+        arrays.zeros(13),
+        arrays.to_device(np.append(r[own], 0.0)),
+    )
+    made.apply(given, b)
+    made.interpolation.add(arrays.to_device(x), found)
+    restricted, there = arrays.to_host(b, 13), COMM.tompi4py()
+    wrong = (
+        np.abs(restricted - dense.T @ r).max(),
+        np.abs(arrays.to_host(found, len(rows)) - (r + dense @ x)[own]).max(initial=0),
+    )
+    return [float(max(there.allgather(max(wrong)))), len(set(there.allgather(restricted.tobytes()))) == 1]
+
+
+def inverse() -> float:
+    """Residual of a level that all ranks have the inverse of."""
+    _, mirror = difference(multigrid(matrix(laplacian(20), 1, COMM), pc_gamg_coarse_eq_limit=4))
+    level, there = mirror.levels[-2], COMM.tompi4py()
+    mirror.join(0, level.total)
+    given = np.cos(np.arange(*level.mat.getOwnershipRange()))
+    arrays, count = level.vectors.arrays, level.vectors.count
+    b, x = arrays.to_device(np.append(given, 0.0)), arrays.zeros(count + 1)
+    mirror._visit(len(mirror.levels) - 1, b, x)
+    found, wanted = (np.concatenate(there.allgather(part)) for part in (arrays.to_host(x, count), given))
+    return float(np.abs(whole_matrix(level.mat) @ found - wanted).max())
+
+
 @guarded
 def main() -> None:
     found = {}
@@ -69,5 +118,6 @@ def main() -> None:
         (count, there), (alone, here) = (solved(matrix(dense, size, comm), True) for comm in (COMM, PETSc.COMM_SELF))
         found[name] = [count, alone, float(np.abs(there - here).max() / np.abs(here).max())]
     found["problem"] = nonlinear(COMM), nonlinear(PETSc.COMM_SELF)
+    found |= {"transfers": transfers(), "inverse": inverse()}
     if COMM.rank == 0:
         print(json.dumps(found))

@@ -280,6 +280,9 @@ def test_ranks_have_the_cycle_of_one(mpirun):
     for case in ("numbers", "blocks"):
         count, alone, difference = found[case]
         assert count == alone and difference < 1e-12, case
+    difference, same = found["transfers"]
+    assert difference < 1e-14 and same
+    assert found["inverse"] < 1e-12
     there, here = found["problem"]
     assert there[0] == here[0] and abs(there[1] - here[1]) <= 1
     assert there[2] == pytest.approx(here[2], rel=1e-6)

@@ -36,7 +36,7 @@ def test_iterates(results, method):
 
 
 def test_sums_over_ranks(results):
-    """Two an iteration, one with -ksp_cg_single_reduction, and one more for the first residual."""
+    """Two an iteration, one with -ksp_cg_single_reduction and by default, and one more for the first residual."""
     for method, each in (("CG:cg", 2), (SINGLE, 1)):
-        iterations, sums = results[method]["sums"]
-        assert iterations > 20 and sums == each * iterations + 1
+        iterations, sums, by_default, theirs = results[method]["sums"]
+        assert iterations > 20 and sums == each * iterations + 1 and theirs == by_default + 1

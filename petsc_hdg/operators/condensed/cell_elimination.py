@@ -22,6 +22,7 @@ class StateMatrix(JacobianContext):
     """
 
     remedy = "use the copy that mat.convert('aij', PETSc.Mat()) makes"
+    repeats = False
 
     def __init__(self, operator, access, trace: PETSc.Mat, rough: PETSc.Mat, residual: PETSc.Vec):
         super().__init__(operator, access)

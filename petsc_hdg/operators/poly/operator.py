@@ -25,7 +25,7 @@ class PolytopicOperator:
     assembly: PolytopicMatrices, products: PolytopicAction, which integrate directly on the polytopes.
     """
 
-    norms = SIPGOperator.norms
+    norms, repeats = SIPGOperator.norms, True
 
     def __init__(self, discretization, arrays):
         self.discretization = disc = discretization

@@ -33,9 +33,8 @@ class TraceMatrix(JacobianContext):
         self._mult(x, y, True)
 
     def _multiply(self, x, y, transpose: bool = False) -> None:
-        with self.event:
+        with self.logged(self.format.flops):
             self.format.apply(x, y, transpose)
-            PETSc.Log.logFlops(self.format.flops)
 
     _diagonal_flops = 0
 

@@ -11,14 +11,18 @@ import weakref
 
 from petsc4py import PETSc
 
-from ...options import defaults_in_database
+from ...options import defaults_in_database, given_numbers
 from ...petsc import c_library
+from ...value_checks import plural
+from .. import cells_in_time
 
 # Pᵀ A P. PETSc's own choice of several ranks sums what comes from others in the order in which it arrives; that of one
 # rank takes longer than two products.
 SAME_BITS = {"matptap_via": "allatonce"}
 TWO_PRODUCTS = {"matptap_via": "rap"}
-MOST_GATHERED = 1 << 22  # rows that each rank has all of: a GPU sets them up sooner than all hosts do their parts
+# Rows that each rank has all of: a GPU sets them up sooner than all hosts do their parts, and smooths them sooner than
+# parts of them with an exchange a product.
+MOST_GATHERED = 1 << 22
 
 
 def products(problem):
@@ -27,9 +31,23 @@ def products(problem):
     return defaults_in_database("", TWO_PRODUCTS if problem.comm.size == 1 else same, unless="matptap_via")
 
 
-def on_device(problem, mat: PETSc.Mat) -> bool:
-    """Whether multigrid for a matrix is set up on the device, where its smoothers suit it: on one rank, or on GPUs."""
-    return problem.comm.size == 1 or (problem.device.has_solvers and mat.getSize()[0] <= MOST_GATHERED)
+def on_device(problem, mat: PETSc.Mat, prefix: str) -> bool:
+    """Whether multigrid for a matrix is set up on the device, where its smoothers suit it: on one rank, or on GPUs up
+    to a number of rows, -PREFIXpc_amg_gather_limit. Raises OptionError."""
+    (limit,) = given_numbers(prefix, "pc_amg_gather_limit", (MOST_GATHERED,), least=0)
+    return problem.comm.size == 1 or (problem.device.has_solvers and mat.getSize()[0] <= limit)
+
+
+def view(problem) -> list[str]:
+    """A line for -fe_view: where the coarse level of a problem on several ranks is, once it has its solver."""
+    snes = vars(problem).get("snes")
+    pc = cells_in_time.trace_solver(problem, snes.getKSP()).getPC() if snes and problem.comm.size > 1 else None
+    if pc is None or pc.getType() != "mg" or not c_library.has_operators(pc.getMGCoarseSolve()):
+        return []
+    coarse, rows = pc.getMGCoarseSolve().getPC(), pc.getMGCoarseSolve().getOperators()[1].getSize()[0]
+    kind = coarse.getPythonType() if coarse.getType() == "python" else coarse.getType()
+    where = "whole on each rank" if kind in ("petsc_hdg.AMG", "redundant") else "in parts of all ranks"
+    return [f"  coarse level: {plural(rows, 'unknown')}, {where} ({kind})"]
 
 
 class CoarseSolvers:

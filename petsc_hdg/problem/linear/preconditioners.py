@@ -146,7 +146,8 @@ def _set_multigrid(problem, pc: PETSc.PC, mat: PETSc.Mat, attached: bool) -> Non
     smoothers do not suit them, unless an option of GAMG is given. Saddle points are neither's."""
     convects = problem.options.backend == "cg_gpu" and problem.derivative == "other" and not attached
     convects = convects and not fields_without_own_terms(problem.physics, problem.mesh.dim)
-    there = convects and coarse_solvers.on_device(problem, mat) and not any_given(problem.prefix, "pc_gamg_")
+    there = convects and coarse_solvers.on_device(problem, mat, problem.prefix)
+    there = there and not any_given(problem.prefix, "pc_gamg_")
     direct_solvers.set_type_or(problem, pc, mat, "python" if there else "gamg")
     if pc.getType() == "python":
         pc.setPythonType("petsc_hdg.AMG")

@@ -110,7 +110,7 @@ def _set_coarse_solver(problem, pc: PETSc.PC, mat: PETSc.Mat, symmetric: bool) -
         return
     tuned = any_given(pc.getOptionsPrefix() or "", "pc_gamg_")
     suits = is_diffusive(problem, symmetric) or (problem.device.has_solvers and not problem.indefinite)
-    there = on_device(problem, mat) and suits and not tuned
+    there = on_device(problem, mat, pc.getOptionsPrefix() or "") and suits and not tuned
     direct_solvers.set_type_or(problem, pc, mat, "python" if there else "gamg")
     if pc.getType() == "python":
         pc.setPythonType("petsc_hdg.AMG")

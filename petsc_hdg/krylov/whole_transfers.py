@@ -1,0 +1,63 @@
+"""Transfers between a level that ranks share and a coarser one that each rank has as a whole: one all-gather a cycle.
+
+Interpolation reads the coarse numbers that are there. Restriction applies a rank's transposed rows to its own
+residuals, gathers these parts of coarse numbers, and adds up the parts of each in the order of the ranks.
+"""
+
+from __future__ import annotations
+
+import weakref
+
+import numpy as np
+from petsc4py import PETSc
+
+from ..device import AllGather
+from ..petsc import csr
+from .gathered import gathered
+from .sell_matrix import SellMatrix, rows_of
+
+_MADE: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
+
+
+class WholeTransfers:
+    """Of an assembled interpolation [fine, coarse] with rows on several ranks, and its transpose. Collective to make.
+
+    interpolation: `add(x, y)`, buffers [coarse of all ranks], [fine of this rank].   gather: AllGather
+    """
+
+    def __init__(self, mat: PETSc.Mat, arrays, precision: str):
+        starts, columns, values = rows_of(mat)
+        count, total = len(starts) - 1, mat.getSize()[1]
+        touched, local = np.unique(columns, return_inverse=True)
+        rows = _matrix(count, total, starts, columns, values)
+        parts = _matrix(count, len(touched), starts, local, values).transpose(PETSc.Mat())
+        self.interpolation = SellMatrix(rows, arrays, precision)
+        self._restriction = SellMatrix(parts, arrays, precision)
+        comm = mat.comm.tompi4py()
+        self.gather = AllGather(comm, len(touched), arrays)
+        places = gathered(comm, touched)
+        ends = np.searchsorted(np.sort(places), np.arange(total + 1))
+        order = np.argsort(places, kind="stable")
+        self._sum = SellMatrix(_matrix(total, len(places), ends, order, np.ones(len(places))), arrays, "single")
+        self._part, self._parts = (arrays.zeros(max(1, size)) for size in (len(touched), len(places)))
+
+    def apply(self, r, b) -> None:
+        """b [coarse of all ranks] = restricted r [fine of this rank]. Collective."""
+        self._restriction.apply(r, self._part)
+        self.gather.gather(self._part, self._parts)
+        self._sum.apply(self._parts, b)
+
+
+def whole_transfers(mat: PETSc.Mat, arrays, precision: str) -> WholeTransfers:
+    """Those of an interpolation as it is now, made once for those that ask while it lives. Collective."""
+    key = mat.handle, mat.stateGet(), id(arrays.device), arrays.precision, precision
+    made = _MADE.get(key)
+    if made is None:
+        made = _MADE[key] = WholeTransfers(mat, arrays, precision)
+        made.source = mat  # kept, or PETSc might give its place to another matrix, and this would stand for that one
+    return made
+
+
+def _matrix(rows: int, columns: int, starts, numbers, values) -> PETSc.Mat:
+    """AIJ of this rank alone."""
+    return csr.aij(((rows, rows), (columns, columns)), 1, starts, numbers, PETSc.COMM_SELF, values)

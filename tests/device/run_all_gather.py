@@ -1,0 +1,42 @@
+"""Under mpiexec: numbers of all ranks on each of them, through windows or by messages, as the environment has nodes.
+
+Rank r has r % 2 + 2 r numbers, rank 0 none. Gathers follow each other without a pause, and come again recorded.
+"""
+
+import sys
+
+import numpy as np
+from mpi4py import MPI
+
+from petsc_hdg.device import AllGather, Arrays, Device, Recorded
+from petsc_hdg.run import guarded
+
+COMM = MPI.COMM_WORLD
+
+
+@guarded
+def main() -> None:
+    arrays = Arrays(Device.select("any"))
+    arrays.device.halo = sys.argv[1]
+    counts = [rank % 2 + 2 * rank for rank in range(COMM.size)]
+    own, gather = counts[COMM.rank], AllGather(COMM, counts[COMM.rank], arrays)
+    assert (gather.total, gather.first) == (sum(counts), sum(counts[: COMM.rank]))
+    recorded, before = Recorded(arrays.device), arrays.device.exchanges.count
+    x, part = arrays.zeros(max(1, own)), arrays.zeros(max(1, own))
+    out = [arrays.zeros(gather.total) for _ in range(2)]
+    for turn in range(6):
+        everything = np.sin(np.arange(gather.total) + turn)
+        arrays.upload(x, everything[gather.first :][:own].copy(), "test")
+        recorded.run(gather.gather, x, out[turn % 2])
+        if turn % 2:
+            for number, buffer in enumerate(out, turn - 1):
+                np.testing.assert_array_equal(
+                    arrays.to_host(buffer, gather.total), np.sin(np.arange(gather.total) + number)
+                )
+            gather.take(out[1], part)
+            np.testing.assert_array_equal(arrays.to_host(part, own), everything[gather.first :][:own])
+    exchanges = arrays.device.exchanges
+    assert exchanges.count - before == 6
+    said = COMM.allgather("by windows" if exchanges.windows else "by messages" if exchanges.messages else "nothing")
+    if COMM.rank == 0:
+        print(", ".join(said))
