@@ -103,7 +103,7 @@ def element_row(title, disc, device, repeat, copy) -> dict:
     """
     arrays = Arrays(device, disc.options.precision)
     op = _bare_operator(disc, arrays)
-    spec = disc.element_specs(stored=True, evector=True)["cg_residual"]
+    spec = disc.volume_specs(stored=True, evector=True)["cg_residual"]
     kernel = Kernel(spec, device)
     random = np.random.default_rng(3)
     u = arrays.to_device(random.uniform(-1, 1, disc.num_dofs * disc.stride))

@@ -25,14 +25,6 @@ class CondensedSpecs(CondensedShapes):
     """The part of CondensedDiscretization that describes its kernels; see there for the attributes it reads."""
 
     @property
-    def real_bytes(self) -> int:
-        return 8 if self.options.precision == "double" else 4
-
-    @cached_property
-    def physics_text(self) -> str:
-        return self.physics.device_source(self.dim)
-
-    @property
     def stabilization_mode(self) -> int:
         """TAU in condense_point.clh. 0: a number, 1: automatic, 2: an expression, 3: automatic at a state, 4: an
         expression of the state or a matrix."""

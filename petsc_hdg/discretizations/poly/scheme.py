@@ -220,3 +220,8 @@ class PolytopicDG(PolytopicSpecs, Discretization):
     @cached_property
     def penalty_numbers(self) -> np.ndarray:
         return penalty_numbers(self)
+
+    @property
+    def cell_costs(self) -> np.ndarray:
+        """As in Discretization: the square of the number of a polytope's functions, for each of its base cells."""
+        return self.num_basis(self.degrees)[self.polytopes.of_cell].astype(float) ** 2

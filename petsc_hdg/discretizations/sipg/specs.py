@@ -8,7 +8,7 @@ import numpy as np
 
 from ...codegen import KernelSpec, in_roles
 from ...reference import is_tensor
-from ..cg.specs import CGSpecs
+from ..primal_specs import PrimalSpecs
 from .simplex import simplex_items, simplex_specs
 from .tensor import tensor_items, tensor_specs
 
@@ -19,16 +19,15 @@ PLAIN = {  # sources -> their kernels: two programs, as either is used without t
 STEEP = 0.5  # each of two cells closes half of a jump
 
 
-class SIPGSpecs(CGSpecs):
+class SIPGSpecs(PrimalSpecs):
     """The part of InteriorPenalty that describes its kernels; see there for the attributes it reads."""
 
-    is_first_order = False  # patches share vertices, which discontinuous cells do not
     element_kernels = ("auto", "cell", "transpose")  # where no pass does volume and fluxes together
 
     @cached_property
     def variant(self) -> str:
         """Variant of the volume kernels."""
-        return "cell" if self.options.kernel == "auto" else super().variant
+        return "cell" if self.options.kernel == "auto" else self.options.kernel
 
     @property
     def flux_macros(self) -> dict[str, int]:
@@ -66,7 +65,7 @@ class SIPGSpecs(CGSpecs):
         name, macros = "sipg_facet_transposed", {**self._macros(), **self.flux_macros}
         files = ("sipg_facet.clh", "sipg_facet_transposed.clh", *in_roles("sipg_facet.cl", "transposed"))
         facets = self._spec(name, self._flux_sources(*files), macros, self._plain_tables, 32)
-        return {"cg_transposed": self._transposed_cells(), name: facets}
+        return {"cg_transposed": self.transposed_volume(), name: facets}
 
     def diagonal_spec(self) -> KernelSpec:
         """Spec of `sipg_diagonal`."""

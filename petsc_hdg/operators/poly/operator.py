@@ -19,7 +19,7 @@ MANY = 8  # base cells of a polytope from which on products on the polytopes are
 
 
 class PolytopicOperator:
-    """Kernels of a PolytopicDG discretization bound to the buffers they work on; interface as CGOperator.
+    """Kernels of a PolytopicDG discretization bound to the buffers they work on; interface as PrimalOperator.
 
     fine: SIPGOperator on the base cells, which works on expanded vectors (owned values of its own numbering).
     assembly: PolytopicMatrices, products: PolytopicAction, which integrate directly on the polytopes.

@@ -9,21 +9,22 @@ import numpy as np
 from ...device import Kernel, kernels_of
 from ...discretizations.base import cell_fastest, padded
 from ...discretizations.sipg.facet_data import facet_data
-from ..cg.operator import CGOperator
+from ..primal import PrimalOperator
 from .choice import fast_pass, fused_pass, stored_volume
 from .facet_halo import FacetHalo
 from .penalty import SIPGPenalty
 
 
-class SIPGOperator(CGOperator):
-    """Kernels of an InteriorPenalty discretization bound to the buffers they work on; interface as CGOperator.
+class SIPGOperator(PrimalOperator):
+    """Kernels of an InteriorPenalty discretization bound to the buffers they work on.
 
     Penalties of linear physics belong to its data; those of nonlinear physics are found at the first state after
     `restart` and follow where `settled` finds that they do not suit.
     """
 
-    def _upload(self) -> None:
-        disc, to_device = self.discretization, self.arrays.to_device
+    def __init__(self, discretization, arrays):
+        super().__init__(discretization, arrays)
+        disc, to_device = discretization, arrays.to_device
         self.neighbour = to_device(disc.neighbour_rows(), "neighbours")
         self.code = to_device(disc.code_rows(walls=True), "neighbours")
         kinds = disc.neighbours.kinds
@@ -37,10 +38,6 @@ class SIPGOperator(CGOperator):
         several = disc.mesh.comm.size > 1
         data = facet_data(disc.mesh.cell, disc.element, disc.tensor_order) if several else None
         return super()._make_halo() if data is None else FacetHalo(disc, data, self.arrays)
-
-    @cached_property
-    def _element(self):
-        return self.arrays.empty(self.discretization.num_dofs * self.discretization.stride)
 
     @property
     def product(self) -> str:
@@ -58,7 +55,7 @@ class SIPGOperator(CGOperator):
         specs = {"assemble": disc.assemble_spec(), "sipg_penalty": disc.penalty_spec()}
         if self.fused is None:
             plain = disc.plain_specs()
-            specs |= disc.element_specs() | {n: plain[n] for n in ("sipg_facet_residual", "sipg_facet_action")}
+            specs |= disc.volume_specs() | {n: plain[n] for n in ("sipg_facet_residual", "sipg_facet_action")}
         return kernels_of(specs, self.device)
 
     def _first_specs(self, matrices: bool, products: bool) -> list:
@@ -70,10 +67,8 @@ class SIPGOperator(CGOperator):
     def _passes(self) -> list:
         return [p for p in (self.fused, self.fast, self.stored) if p is not None]
 
-    def compile(self, matrices: bool = False) -> None:
-        """Compile what residuals, products and the diagonal need, and the matrices if asked for. Not collective."""
-        super().compile(matrices)
-        self.diagonal_kernel  # noqa: B018
+    def _compile_products(self) -> None:
+        self.kernels, self.diagonal_kernel  # noqa: B018
         for fused in self._passes:
             fused.kernels  # noqa: B018
 
