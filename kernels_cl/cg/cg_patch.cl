@@ -8,7 +8,7 @@
 //   sums      thread = vertex: its slots summed in a fixed order, written
 // A fan of three triangles has 5 vertices where three triangles have 9, and numbers within the patch stand several in a
 // word. What is read from global memory is read in the first phase, all at once: waiting for it is most of the time.
-// needs: NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME THREADS CLUSTER CORNER_BITS SLOT_BITS UNROLL_POINTS
+// needs: ARGUMENTS NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME THREADS CLUSTER CORNER_BITS SLOT_BITS UNROLL_POINTS
 // needs: PLACE_ROUNDS WORD_ROUNDS BASIS GRAD GEO GEO_GRAD WEIGHTS
 // needs: PATCH_SLOPES PATCH_CELL PATCH_GEOMETRY PATCH_TEST PATCH_CELL_END
 //
@@ -43,12 +43,6 @@
 #define U_E(i) u_v[FAN(part, DOF_BASIS[i]) * NC + DOF_COMP[i]]
 #define UT_E(i) ut_v[FAN(part, DOF_BASIS[i]) * NC + DOF_COMP[i]]
 #define DU_E(i) du_v[FAN(part, DOF_BASIS[i]) * NC + DOF_COMP[i]]
-
-#define PATCH_ARGUMENTS                                                                                              \
-  CG_ARGUMENTS, int places, int clusters, int num_rounds, int most_places, int most_words, int most_slots,           \
-  __global const int *heads, __global const int *rounds, __global const int *place_dofs,                             \
-  __global const real *place_x, __global const ulong *words, __global real *owned,                                   \
-  __global real *border, __global const real *patch_aux, __local real2 *local_
 
 static inline real patch_value(__global const real *owned_, __global const real *tail_, int n_owned, int index)
 {
@@ -205,7 +199,7 @@ static inline void patch_geometry(Geometry *g, const real *node, const int part)
     }
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1)))
-void cg_patch_residual(PATCH_ARGUMENTS)
+void cg_patch_residual(ARGUMENTS)
 {
   PATCH_BEGIN(1 + TIME, STAGE_NOTHING)
   __local real *slots_l = v_l + (1 + TIME) * NC * most_places;
@@ -219,7 +213,7 @@ void cg_patch_residual(PATCH_ARGUMENTS)
 
 // Action of the Jacobian at u on du.
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1)))
-void cg_patch_action(PATCH_ARGUMENTS)
+void cg_patch_action(ARGUMENTS)
 {
   PATCH_BEGIN(2 + TIME, STAGE_DIRECTION)
   __local real *slots_l = v_l + (2 + TIME) * NC * most_places;

@@ -6,7 +6,7 @@
 //   columns       last axis: at each point of a column fields, physics, fluxes, and these against the last axis' test functions
 //   first axis    (after the second) against test functions of a line of nodes, written as element vector
 //
-// needs: DIM NC N NQ1 NLINE NCOL LINE_STEP COLUMN_STEP NNODES G LANES LOOPS POINTS STATE UNROLL SET_OF
+// needs: ARGUMENTS DIM NC N NQ1 NLINE NCOL LINE_STEP COLUMN_STEP NNODES G LANES LOOPS POINTS STATE UNROLL SET_OF
 //
 // POINTS: pragma of the loop over a column's points, which are many instructions
 //
@@ -85,7 +85,7 @@
   WRITE
 #endif
 
-TENSOR_KERNEL cg_residual(CG_ARGUMENTS, __global real *out)
+TENSOR_KERNEL cg_residual(ARGUMENTS)
 {
   BEGIN
   ARRAYS
@@ -99,7 +99,7 @@ TENSOR_KERNEL cg_residual(CG_ARGUMENTS, __global real *out)
 }
 
 // Action of the Jacobian at u on du.
-TENSOR_KERNEL cg_action(CG_ARGUMENTS, __global real *out)
+TENSOR_KERNEL cg_action(ARGUMENTS)
 {
   BEGIN
   ARRAYS

@@ -2,7 +2,7 @@
 // After sipg_affine.clh, where arrays and sizes stand.
 // Phases: for each axis, lines' products go to (are added to) local memory; after the last axis they are weighed and stored.
 // Lanes run over cells, so that all accesses are coalesced; lines of later axes find their cells' values in the cache.
-// needs: DIM N NDOF NFACETS WEIGHTS UNROLL CLASS_SIZE CELLS THREADS
+// needs: ARGUMENTS DIM N NDOF NFACETS WEIGHTS UNROLL CLASS_SIZE CELLS THREADS
 //
 // Sizes
 //   CELLS of a work-group, a divisor of 32;  THREADS work-items of a cell
@@ -59,7 +59,7 @@ static inline void line_products(const ChunkSides *c, int place, int width, bool
   }
 }
 
-KERNEL(CELLS * THREADS) void sipg_affine_line(AFFINE_ARGUMENTS)
+KERNEL(CELLS * THREADS) void sipg_affine_line(ARGUMENTS)
 {
   __local real sums[NDOF * CELLS];
   const int group = get_group_id(0), lane = get_local_id(0) % CELLS, thread = get_local_id(0) / CELLS;

@@ -4,11 +4,11 @@
 // 1. own values, geometry and links   2. at each node the fluxes of the interior and of its facets to other cells, tested
 // 3. rows written   4. the few facets on the boundary, added.
 //
-// needs: DIM NC NB N NQF NNODES NFACETS GEO_FACET CELLS TIME STATE FLUX_F1 D1 GEO_ORDER
+// needs: ARGUMENTS DIM NC NB N NQF NNODES NFACETS GEO_FACET CELLS TIME STATE FLUX_F1 D1 GEO_ORDER
 //
 // Sizes
 //   CELLS  work-items of a work-group
-// Arrays: as SIPG_ARGUMENTS in sipg_flux.clh says; out: owned values.
+// Arrays: arguments PASS of discretizations/sipg/arguments.py.
 
 #if TIME
 #define RATES rows_of(ut_owned, ut_tail, num_cells, num_ghosts, cell)
@@ -111,7 +111,7 @@ INLINE void boundary_point(const Work *w, const real *constants, int direction, 
   }
 
 #define LOAD_STATE(UNROLLED) VALUES(v, u_owned, UNROLLED)
-KERNEL(CELLS) void sipg_residual(SIPG_ARGUMENTS, __global real *out)
+KERNEL(CELLS) void sipg_residual(ARGUMENTS)
 {
   CELL_PASS(0, LOAD_STATE, v)
 }
@@ -123,7 +123,7 @@ KERNEL(CELLS) void sipg_residual(SIPG_ARGUMENTS, __global real *out)
 #define STATE_OF v
 #define LOAD_DIRECTION(UNROLLED) VALUES(v, du_owned, UNROLLED)
 #endif
-KERNEL(CELLS) void sipg_action(SIPG_ARGUMENTS, __global real *out)
+KERNEL(CELLS) void sipg_action(ARGUMENTS)
 {
   CELL_PASS(1, LOAD_DIRECTION, STATE_OF)
 }

@@ -4,11 +4,11 @@
 //
 // 1. own values, geometry and links into local memory   2. derivatives, a work-item a line   3. fluxes, a work-item a node   4. test functions, a work-item a line.
 //
-// needs: DIM NC NB N NQF NNODES NFACETS GEO_FACET LANES THREADS ROUNDS TIME STATE D1 GEO_ORDER NODE_AT
+// needs: ARGUMENTS DIM NC NB N NQF NNODES NFACETS GEO_FACET LANES THREADS ROUNDS TIME STATE D1 GEO_ORDER NODE_AT
 //
 // Tables
 //   NODE_AT [ROUNDS, THREADS]  node that a work-item does in a round, or -1
-// Arrays: as SIPG_ARGUMENTS in sipg_flux.clh says; out: owned values.
+// Arrays: arguments PASS of discretizations/sipg/arguments.py.
 
 // A loop that the work-items of a cell share.
 #define SHARED(index, count) for (int index = (int)get_local_id(0) / LANES; index < (count); index += THREADS)
@@ -116,7 +116,7 @@ INLINE void node_to_fluxes(const Work *w, const real *constants, const int *at, 
     SHARED(row, NC * NB) out[(size_t)first * (NC * NB) + row * width + part + lane] = v[V(row / NB, 0, row % NB)];
 
 #define TARGET(row) V((row) / NB, 0, (row) % NB)
-KERNEL(LANES * THREADS) void sipg_residual(SIPG_ARGUMENTS, __global real *out)
+KERNEL(LANES * THREADS) void sipg_residual(ARGUMENTS)
 {
   NODE_PASS(0, v, LOAD_OWN(v, u_owned))
 }
@@ -127,7 +127,7 @@ KERNEL(LANES * THREADS) void sipg_residual(SIPG_ARGUMENTS, __global real *out)
 #define LOAD_STATE
 #define u v
 #endif
-KERNEL(LANES * THREADS) void sipg_action(SIPG_ARGUMENTS, __global real *out)
+KERNEL(LANES * THREADS) void sipg_action(ARGUMENTS)
 {
 #if STATE
   __local real u[NC * NB * LANES];

@@ -5,11 +5,11 @@
 // 1. own cell into local memory   2. fluxes at the cell's points, tested   3. for each facet: the neighbour into local memory,
 // fluxes at the facet's points, tested   4. rows written.
 //
-// needs: DIM NC NAUX NB NQ NQF NNODES NFACETS LANES THREADS TIME STATE BASIS GRAD FACET_BASIS FACET_GRAD ORDER GEO_ORDER
+// needs: ARGUMENTS DIM NC NAUX NB NQ NQF NNODES NFACETS LANES THREADS TIME STATE BASIS GRAD FACET_BASIS FACET_GRAD ORDER GEO_ORDER
 //
 // A loop that the work-items of a cell share: where a cell has one work-item only, a barrier ends each turn, and the compilers
 // of CPUs then run all lanes through a turn at once, as vectors.
-// Arrays: as SIPG_ARGUMENTS in sipg_flux.clh says; out: owned values.
+// Arrays: arguments PASS of discretizations/sipg/arguments.py.
 
 #if THREADS > 1
 #define LANE ((int)get_local_id(0) % LANES)
@@ -215,7 +215,7 @@ INLINE void boundary_flux(const Work *w, __global const int *kind, const real *c
 #define U u
 #define UT RATES
 #define DU u
-KERNEL(LANES * THREADS) void sipg_residual(SIPG_ARGUMENTS, __global real *out)
+KERNEL(LANES * THREADS) void sipg_residual(ARGUMENTS)
 {
   LOCAL_CELLS
   LOCAL_RATES
@@ -231,7 +231,7 @@ KERNEL(LANES * THREADS) void sipg_residual(SIPG_ARGUMENTS, __global real *out)
 #define U du
 #define UT du
 #endif
-KERNEL(LANES * THREADS) void sipg_action(SIPG_ARGUMENTS, __global real *out)
+KERNEL(LANES * THREADS) void sipg_action(ARGUMENTS)
 {
   LOCAL_CELLS
 #if STATE

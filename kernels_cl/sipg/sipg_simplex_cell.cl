@@ -5,12 +5,12 @@
 // 1. own values and geometry   2. fluxes at the cell's points, tested   3. for each facet the neighbour, fluxes at the facet's
 // points, tested   4. rows written   5. the few facets on the boundary, added.
 //
-// needs: DIM NC NAUX NB NQ NQF NNODES NFACETS CELLS TIME STATE BASIS GRAD FACET_BASIS FACET_GRAD ORDER GEO_ORDER
+// needs: ARGUMENTS DIM NC NAUX NB NQ NQF NNODES NFACETS CELLS TIME STATE BASIS GRAD FACET_BASIS FACET_GRAD ORDER GEO_ORDER
 // needs: AUX_START UNROLL_FACETS
 //
 // Sizes
 //   CELLS  work-items of a work-group;  UNROLL_FACETS what stands before the loop over facets
-// Arrays: as SIPG_ARGUMENTS in sipg_flux.clh says; out: owned values.
+// Arrays: arguments PASS of discretizations/sipg/arguments.py.
 
 // Entry k of row f of a table [NFACETS, count], without a load.
 INLINE int chosen(__constant const int *table, int count, int k, int f)
@@ -153,12 +153,12 @@ INLINE void load_corners_behind(real *corner, const real *own, __global const re
       }                                                                                                                  \
     }
 
-KERNEL(CELLS) void sipg_residual(SIPG_ARGUMENTS, __global real *out)
+KERNEL(CELLS) void sipg_residual(ARGUMENTS)
 {
   SIMPLEX_CELL_PASS(0, STATE_VALUES, STATE_CELL)
 }
 
-KERNEL(CELLS) void sipg_action(SIPG_ARGUMENTS, __global real *out)
+KERNEL(CELLS) void sipg_action(ARGUMENTS)
 {
   SIMPLEX_CELL_PASS(1, DIRECTION_VALUES, DIRECTION_CELL)
 }

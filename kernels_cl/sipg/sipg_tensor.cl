@@ -5,9 +5,9 @@
 // 1. own values and geometry nodes into local memory   2. fluxes at the nodes   3. for each axis its two facets: the neighbours'
 // traces and normal derivatives, fluxes added at the facets' nodes   4. test functions: derivatives of all fluxes along lines.
 //
-// needs: DIM NC NB N NQF NNODES GEO_FACET LANES TIME STATE GEO_ORDER PLACE
+// needs: ARGUMENTS DIM NC NB N NQF NNODES GEO_FACET LANES TIME STATE GEO_ORDER PLACE
 //
-// Arrays: as SIPG_ARGUMENTS in sipg_flux.clh says; out: owned values.
+// Arrays: arguments PASS of discretizations/sipg/arguments.py.
 
 // Loops over a cell's entries, and in them over the cells: all at once as vectors, or one after the other where vectors would gather
 // what eight loads bring in less time.
@@ -112,13 +112,13 @@
     SHARED(lane, lanes) out[(size_t)first * (NC * NB) + row * width + part + lane] = sums[lane];                           \
   }
 
-KERNEL(1) WIDE void sipg_residual(SIPG_ARGUMENTS, __global real *out)
+KERNEL(1) WIDE void sipg_residual(ARGUMENTS)
 {
   __local real u[NC * NB * LANES], trace[4 * NC * NQF * LANES];
   TENSOR_PASS(0, u, u, trace, trace, LOAD_OWN(u, u_owned), LOAD_TRACE(trace, u_owned, u_tail))
 }
 
-KERNEL(1) WIDE void sipg_action(SIPG_ARGUMENTS, __global real *out)
+KERNEL(1) WIDE void sipg_action(ARGUMENTS)
 {
   __local real du[NC * NB * LANES], d_trace[4 * NC * NQF * LANES];
 #if STATE

@@ -24,7 +24,6 @@ class PrimalDiscretization(PrimalSpecs, Discretization):
         self.limits = limits or DeviceLimits()
         self.spaces = field_spaces(mesh.cell, physics.fields, options.degree)
         self.dm = mesh.dm.clone()
-        self.global_tables: dict[str, np.ndarray] = {}  # kernel -> tables that are too large for constant memory
         self.auxiliary = AuxiliaryRows(physics.auxiliary, self.spaces[0].element)
 
     @property

@@ -6,10 +6,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ..codegen import KernelSpec, in_roles
+from ..codegen import KernelSpec, Launch, in_roles
 from ..reference import facet_quadrature, tabulate
 from .large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
 from .lines import UNROLL, as_vectors, cpu_lanes
+from .primal_arguments import CELLS, FACETS
 from .transposition import transposition
 
 ROLES = ("residual", "action")
@@ -124,15 +125,20 @@ class PrimalSpecs:
         macros |= {"THREADS": shape.threads, "CELLS": shape.cells, "BATCHES": self.options.num_batches}
         files = ("cg_transpose.clh", *in_roles("cg_transpose.cl", *ROLES))
         sources = self._sources(*files, stored=stored, evector=evector)
-        return {n: self._spec(n, sources, macros, tables, shape.threads, shape.local_bytes) for n in names}
+        launch = Launch(shape.cells * self.options.num_batches, shape.threads)
+        return {
+            n: self._spec(n, sources, macros, tables, shape.threads, shape.local_bytes, launch=launch) for n in names
+        }
 
-    def _cell_spec(self, name, sources, macros, tables, size: int = 64) -> KernelSpec:
-        """Spec of a kernel of cell_lanes.clh, on a GPU in work-groups of `size`."""
+    def _cell_spec(self, name, sources, macros, tables, size: int = 64, columns: int = 0) -> KernelSpec:
+        """Spec of a kernel of cell_lanes.clh, on a GPU in work-groups of `size`; columns: of each cell, a work-item
+        each."""
         lanes = 1 if self.limits.is_gpu or self.num_dofs > LANES_LIMIT else cpu_lanes(self)
-        if lanes == 1:
-            return self._spec(name, sources, {**macros, "LANES": 1}, tables, size if self.limits.is_gpu else 16)
-        macros = {**macros, "LANES": lanes, "UNROLLED": UNROLL}
-        return as_vectors(self._spec(name, sources, macros, tables, 1))
+        size = 1 if lanes > 1 else size if self.limits.is_gpu else 16
+        launch = Launch(lanes, columns, "stride") if columns else Launch(lanes * size, size)
+        macros = {**macros, "LANES": lanes, **({"UNROLLED": UNROLL} if lanes > 1 else {})}
+        spec = self._spec(name, sources, macros, tables, size, launch=launch)
+        return as_vectors(spec) if lanes > 1 else spec
 
     def transposition_shape(self):
         """Threads and cells of a work-group, for the Jacobian's action, which needs the most local memory."""
@@ -142,29 +148,15 @@ class PrimalSpecs:
             self.num_dofs, self.quadrature.num_points, reals * self.real_bytes, self.limits, self.options.num_blocks
         )
 
-    def work_items(self, spec: KernelSpec) -> int:
-        """Work-items of an element kernel over all cells."""
-        if spec.sources[-1] == "cg_matrix.cl":
-            return self.num_dofs * self.stride // spec.macros["LANES"]
-        cells, items = self.cells_of_group(spec)
-        return -(-self.mesh.num_cells // cells) * items
-
-    @staticmethod
-    def cells_of_group(spec: KernelSpec) -> tuple[int, int]:
-        """Cells of a work-group of an element kernel, and its work-items."""
-        if "THREADS" not in spec.macros:
-            return spec.macros["LANES"] * spec.local_size, spec.local_size
-        if "LANES" in spec.macros:
-            return spec.macros["LANES"], spec.local_size
-        return spec.macros["CELLS"] * spec.macros["BATCHES"], spec.macros["THREADS"]
-
     def matrix_specs(self) -> dict[str, KernelSpec]:
         """Specs of `cg_matrix` and `cg_diagonal`."""
         macros = {**self._macros(), "NQ": self.quadrature.num_points}
         tables, sources = self._cell_tables(self.quadrature), self._sources("cell_lanes.clh", "cg_matrix.cl")
-        specs = {"cg_matrix": self._cell_spec("cg_matrix", sources, macros, tables, 32)}
-        specs["cg_diagonal"] = self._spec("cg_diagonal", sources, {**macros, "LANES": 1}, tables, 32)
-        return specs
+        columns = Launch(1, self.num_dofs, "stride")
+        return {
+            "cg_matrix": self._cell_spec("cg_matrix", sources, macros, tables, 32, self.num_dofs),
+            "cg_diagonal": self._spec("cg_diagonal", sources, {**macros, "LANES": 1}, tables, 32, launch=columns),
+        }
 
     def transposed_volume(self) -> KernelSpec:
         """Spec of `cg_transposed`: the transposed Jacobian's action in cells."""
@@ -172,21 +164,33 @@ class PrimalSpecs:
         sources = self._sources("transposed_point.clh", "cell_lanes.clh", *in_roles("cg_cell.cl", "transposed"))
         return self._cell_spec("cg_transposed", sources, macros, self._cell_tables(self.quadrature))
 
-    def facet_spec(self, name: str, files: tuple[str, ...], tables: dict, **macros) -> KernelSpec:
-        """Spec of a kernel of facets from the tables of `facet_tables`, with macros of its own."""
+    def facet_spec(self, name: str, files: tuple[str, ...], tables: dict, columns: int = 0, rows=0, **macros):
+        """KernelSpec of a kernel of facets from the tables of `facet_tables`, with macros of its own; columns: of each
+        facet, a work-item each; rows: of the result."""
         macros = {**self._macros(), "NQF": tables["FACET_WEIGHTS"].shape[1], **macros}
-        return self._spec(name, self._sources("facet_normal.clh", "cg_facet.clh", *files), macros, tables, 32)
+        sources = self._sources("facet_normal.clh", "cg_facet.clh", *files)
+        launch = Launch(1, columns, "facet_stride") if columns else Launch()
+        return self._spec(name, sources, macros, tables, 32, arguments=FACETS, launch=launch, rows=rows)
 
     def assemble_spec(self, name: str = "assemble") -> KernelSpec:
         """Spec of `assemble` or `assemble_rows`, which sum element vectors."""
         return KernelSpec(name, ("assemble.cl",), precision=self.options.precision, local_size=64)
 
-    def _spec(self, name, sources, macros, tables, local_size, local_bytes=0) -> KernelSpec:
+    def _spec(self, name, sources, macros, tables, local_size, local_bytes=0, arguments=CELLS, **how) -> KernelSpec:
+        """Spec of a kernel of the physics; how: `launch` and `rows`."""
         # In thread transposition a group's threads read different entries, which a constant cache serves one by one.
         scattered = self.limits.is_gpu and "cg_transpose.cl" in sources
         tables, placed = place_tables(tables, self.real_bytes, SCATTERED_BYTES if scattered else CONSTANT_BYTES)
-        self.global_tables[name] = placed.values
-        macros = {**macros, **placed.macros}
         return KernelSpec(
-            name, sources, macros, tables, self.physics_text, self.options.precision, local_size, local_bytes
+            name,
+            sources,
+            {**macros, **placed.macros},
+            tables,
+            self.physics_text,
+            self.options.precision,
+            local_size,
+            local_bytes,
+            arguments,
+            table_buffer=placed.values,
+            **how,
         )

@@ -169,12 +169,14 @@ class DeviceOperator:
 
     # Steps -----------------------------------------------------------------------------------------------
 
-    def _tables(self, name: str):
+    def table_buffer(self, kernel: Kernel):
         """Buffer of the tables of a kernel that are too large for constant memory, or None."""
-        if name not in self._table_buffers:
-            values = self.discretization.global_tables.get(name, np.zeros(0))
-            self._table_buffers[name] = self.arrays.to_device(values, "tables") if values.size else None
-        return self._table_buffers[name]
+        values = kernel.spec.table_buffer
+        if not values.size:
+            return None
+        if id(values) not in self._table_buffers:  # kernels of one program share their tables, which specs keep
+            self._table_buffers[id(values)] = values, self.arrays.to_device(values, "tables")
+        return self._table_buffers[id(values)][1]
 
     def assemble(self, element, out, part: int | None = None) -> None:
         """out, and the ghost sums: this rank's element vectors [dof, stride] summed, or a part of them (overlap.py).

@@ -105,19 +105,34 @@ class PrimalOperator(DeviceOperator):
 
     # Vectors ---------------------------------------------------------------------------------------------
 
-    def arguments(self, kernel: Kernel, count: int, state=None, rate=None, du=None, t=None) -> tuple:
-        """Arguments that all CG kernels share (CG_ARGUMENTS in cg_point.clh); count: cells or facets.
+    def arguments(self, kernel: Kernel, count: int, state=None, rate=None, du=None, t=None, **others) -> dict:
+        """Arguments of kernels by name (discretizations/primal_arguments.py), and `others`; count: cells or facets.
 
         state, rate: TailedVectors, those of `linearize` by default; a rate that is not set is not read by the kernels.
         """
-        disc, state, rate = self.discretization, state or self.state, rate or self.rate
+        state, rate = state or self.state, rate or self.rate
         du = du or state
-        return (
-            count, disc.stride, self.dofmap.num_owned, float(self.time if t is None else t), float(self.shift),
-            self._constants,
-            self._dofs, self._nodes, self._cell_nodes, None, self._aux, self._tables(kernel.spec.name),
-            state.owned, state.tail, rate.owned, rate.tail, du.owned, du.tail,
-        )  # fmt: skip
+        return {
+            "num_cells": count,
+            "stride": self.discretization.stride,
+            "n_owned": self.dofmap.num_owned,
+            "t": float(self.time if t is None else t),
+            "shift": float(self.shift),
+            "constants_": self._constants,
+            "dofs": self._dofs,
+            "nodes": self._nodes,
+            "cell_nodes": self._cell_nodes,
+            "stored_geometry": None,
+            "aux": self._aux,
+            "tables": self.table_buffer(kernel),
+            "u_owned": state.owned,
+            "u_tail": state.tail,
+            "ut_owned": rate.owned,
+            "ut_tail": rate.tail,
+            "du_owned": du.owned,
+            "du_tail": du.tail,
+            **others,
+        }
 
     def linearize(self, u, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
         """Keep the state at which `action`, `diagonal` and `matrices` differentiate. Collective."""
@@ -143,26 +158,33 @@ class PrimalOperator(DeviceOperator):
     def integrals(self, kernel: Kernel, u, t: float) -> np.ndarray:
         """Integrals [component, cell] of a pointwise function over this rank's cells. Collective."""
         disc = self.discretization
-        shape = (kernel.spec.macros["NOBJ"], disc.stride)
+        shape = (kernel.spec.rows, disc.stride)
         self.update_essential(self.current, t)
         self.current.use(u)
         sums = self.arrays.zeros(int(np.prod(shape)))
-        kernel(disc.mesh.num_cells, *self.arguments(kernel, disc.mesh.num_cells, self.current, t=t), sums)
+        self._launch_cells(kernel, sums, state=self.current, t=t)
         return self.arrays.to_host(sums, shape, name="integrals")[:, : disc.mesh.num_cells].astype(float)
 
     def boundary_integrals(self, kernel: Kernel, label: str, u, t: float, side: str | None = None) -> np.ndarray:
         """Integrals [component, facet] of a pointwise function over this rank's facets of a named boundary, of u and
         its gradient in the cells, those of a region. Collective."""
-        disc, rows = self.discretization, kernel.spec.macros["NOBJ"]
+        disc, rows = self.discretization, kernel.spec.rows
         cells, local = disc.mesh.boundary_facets(label, side is not None, side)
         self.update_essential(self.current, t)
         self.current.use(u)
         self.update_essential(self.rest, t)
-        stride, count = padded(len(cells)), len(cells)
-        facets = self.arrays.to_device(cell_fastest(np.stack([cells, local, 0 * local], axis=1), stride), "facets")
+        facets = np.stack([cells, local, 0 * local], axis=1)
+        return self.over_facets(kernel, facets, rows, self.current, self.rest, t=t)
+
+    def over_facets(self, kernel: Kernel, facets: np.ndarray, rows: int, *vectors, t: float) -> np.ndarray:
+        """What a kernel writes of some facets [row, facet] on the host; facets [facet, number] as it takes them;
+        vectors: state and rate."""
+        stride, count = padded(len(facets)), len(facets)
         out = self.arrays.zeros(rows * stride)
-        kernel(count, *self.arguments(kernel, count, self.current, self.rest, t=t), stride, 0, facets, out)
-        return self.arrays.to_host(out, (rows, stride), name="boundary")[:, :count].astype(float)
+        listed = self.arrays.to_device(cell_fastest(facets.astype(np.int32), stride), "facets")
+        where = {"facet_stride": stride, "first": 0, "facets": listed, "out": out}
+        kernel.launch(count, self.arguments(kernel, count, *vectors, t=t, **where))
+        return self.arrays.to_host(out, (rows, stride), name="facets")[:, :count].astype(float)
 
     def cell_fields(self, u, t: float) -> list[CellField]:
         """The fields of a vector in this rank's cells, essential values included. Collective."""
@@ -183,16 +205,15 @@ class PrimalOperator(DeviceOperator):
         self._launch_cells(self.kernels[name], out, part, **where)
 
     def _launch_cells(self, kernel: Kernel, out, part: int | None = None, **where) -> None:
-        disc = self.discretization
-        cells, items = disc.cells_of_group(kernel.spec)
-        ends = element_cells(part, disc.mesh.num_inner, disc.mesh.num_cells, cells, self.device)
-        first, last = (end // cells * items for end in ends)
-        kernel.of_part(part)(last, *self.arguments(kernel, disc.mesh.num_cells, **where), out, first=first)
+        mesh = self.discretization.mesh
+        ends = element_cells(part, mesh.num_inner, mesh.num_cells, kernel.spec.launch.cells, self.device)
+        arguments = self.arguments(kernel, mesh.num_cells, out=out, **where)
+        kernel.of_part(part).launch(ends[1], arguments, first=ends[0])
 
     def run_columns(self, name: str, out, **where) -> None:
         """Launch `cg_matrix` or `cg_diagonal` into `out`; `where`: see `arguments`."""
-        disc, kernel = self.discretization, self.matrix_kernels[name]
-        kernel(disc.work_items(kernel.spec), *self.arguments(kernel, disc.mesh.num_cells, **where), out)
+        kernel, cells = self.matrix_kernels[name], self.discretization.mesh.num_cells
+        kernel.launch(cells, self.arguments(kernel, cells, out=out, **where))
 
     def _matrix_buffer(self, name: str, count: int):
         if name not in self._matrix_buffers:

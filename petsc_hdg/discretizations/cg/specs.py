@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from ...codegen import KernelSpec, in_roles
+from ...codegen import KernelSpec, Launch, in_roles
 from ...errors import OptionError
 from ...options import VARIANTS
 from ..lines import UNROLL
 from ..primal_specs import LANES_LIMIT, PrimalSpecs
+from .arguments import PATCHES
 from .clusters import LONGEST
 from .patches import PATCH_THREADS
 from .tensor import (
@@ -101,7 +102,8 @@ class CGSpecs(PrimalSpecs):
         sources = self._sources(points, "cg_patch.cl")
         whats = ("residual", "action")
         names = {f"cg_patch_{what}": self.patch_bytes(what) for what in whats}
-        return {n: self._spec(n, sources, macros, tables, threads, local) for n, local in names.items()}
+        how = {"arguments": PATCHES, "launch": Launch(1, threads)}
+        return {n: self._spec(n, sources, macros, tables, threads, local, **how) for n, local in names.items()}
 
     @property
     def _table_flops(self) -> int:
@@ -138,7 +140,8 @@ class CGSpecs(PrimalSpecs):
         names = [f"cg_facet_{what}" for what in ("residual", "action", "matrix", "diagonal")]
         used = {"F0": 1, "F1": int(self.physics.has_boundary_f1)}
         sources = (*in_roles("cg_facet.cl", "residual", "action"), "cg_facet_matrix.cl")
-        return {n: self.facet_spec(n, sources, tables, **used) for n in names}
+        columns = dict.fromkeys(names[2:], self.num_dofs)
+        return {n: self.facet_spec(n, sources, tables, columns.get(n, 0), **used) for n in names}
 
     def transposed_specs(self) -> dict[str, KernelSpec]:
         """Specs of the transposed Jacobian's action: `cg_transposed` of cells, and `cg_facet_transposed`."""

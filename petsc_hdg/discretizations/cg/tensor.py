@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...codegen import KernelSpec
+from ...codegen import KernelSpec, Launch
 from ...errors import OptionError
 from ...reference import ReferenceElement, cell_quadrature
 from ..lines import UNROLL, as_vectors, cpu_lanes, lagrange, tensor_order
@@ -88,11 +88,10 @@ def _specs(disc, shape: LineShape, names, file: str) -> dict[str, KernelSpec]:
     macros["IN_ORDER"] = int((tables["GEO_ORDER"] == np.arange(len(tables["GEO_ORDER"]))).all())
     items = shape.lanes * shape.threads if gpu else 1
     sources = ("geometry.clh", "point.clh", disc.gather_file, *LINES, file)
-    specs = {n: disc._spec(n, sources, macros, tables, items, shape.local_bytes) for n in names}
-    if not gpu:
-        return {n: as_vectors(s) for n, s in specs.items()}
-    disc.global_tables |= dict.fromkeys(names, _places(tables["DOF_AT"]))
-    return specs
+    launch = Launch(shape.lanes, items)
+    specs = {n: disc._spec(n, sources, macros, tables, items, shape.local_bytes, launch=launch) for n in names}
+    places = _places(tables["DOF_AT"])
+    return {n: replace(s, table_buffer=places) if gpu else as_vectors(s) for n, s in specs.items()}
 
 
 def _places(dof_at: np.ndarray) -> np.ndarray:

@@ -42,7 +42,6 @@ class CondensedDiscretization(CondensedSpecs, StrongConditions, Discretization):
         name = ",".join(f.name for f in physics.fields)
         self.spaces = (FieldSpace(name, self.trace_element, physics.num_components, 0, 0, 0),)
         self.dm = mesh.dm.clone()
-        self.global_tables: dict[str, np.ndarray] = {}
         rates = (Auxiliary(physics.num_components, "nodal", RATES),) if self.in_time else ()
         self.auxiliary = AuxiliaryRows((*physics.auxiliary, *rates), self.cell_element)
         if options.kernel == "tensor":

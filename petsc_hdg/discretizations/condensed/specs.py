@@ -228,7 +228,6 @@ class CondensedSpecs(CondensedShapes):
             "TABLE": "__constant",
             **shape.macros(),
         }
-        self.global_tables["condense"] = np.zeros(0)
         sources, precision = (*_POINTS, "condense_thread.cl"), self.options.precision
         return KernelSpec("condense", sources, macros, self._thread_tables, self.physics_text, precision, shape.group)
 
@@ -239,15 +238,14 @@ class CondensedSpecs(CondensedShapes):
         return {name: table for name, table in tables.items() if not name.endswith("_POINTS")}
 
     def spec(self, name, sources, macros, tables, local_size) -> KernelSpec:
-        """A spec whose large tables are one buffer (global_tables) where constant memory does not hold them."""
+        """A spec whose large tables are one buffer where constant memory does not hold them."""
         most = SCATTERED_BYTES if self.limits.is_gpu else CONSTANT_BYTES
         scattered = {key: table for key, table in tables.items() if key not in UNIFORM}
         uniform = {key: tables[key] for key in UNIFORM & tables.keys()}
         tables, placed = place_tables(scattered, self.real_bytes, most)
-        self.global_tables[name] = placed.values
-        macros = {**macros, **placed.macros}
-        tables = {**uniform, **tables}
-        return KernelSpec(name, sources, macros, tables, self.physics_text, self.options.precision, local_size)
+        macros, text, precision = {**macros, **placed.macros}, self.physics_text, self.options.precision
+        tables, buffer = {**uniform, **tables}, placed.values
+        return KernelSpec(name, sources, macros, tables, text, precision, local_size, table_buffer=buffer)
 
     def stabilization_spec(self) -> KernelSpec:
         """Spec of `hdg_stabilization`, which finds the automatic stabilization at a state."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...codegen import KernelSpec
+from ...codegen import KernelSpec, Launch
 from ...reference import ReferenceElement
 from ..base import cell_fastest
 from ..large_tables import CONSTANT_BYTES, place_tables
 from ..legendre import num_basis
+from .arguments import ACTION
 from .dependences import dependences
 
 TRANSFERS = ("poly_expand", "poly_restrict")
@@ -85,7 +86,6 @@ class PolytopicSpecs:
         headers = "sipg_facet.clh poly_facet_sides.clh poly_nested.clh poly_volume_state.clh poly_sum.clh".split()
         all_tables = {**fine._plain_tables, **fine._cell_tables(fine.quadrature)}
         tables, placed = place_tables(all_tables, fine.real_bytes, 0 if self.fine.limits.is_gpu else CONSTANT_BYTES)
-        fine.global_tables["poly_action"] = placed.values
         macros = {
             **fine._macros(),
             **fine.flux_macros,
@@ -97,7 +97,7 @@ class PolytopicSpecs:
             "TEST_VALUE": int("f0" in tested),
             "TEST_GRADIENT": int("f1" in tested),
         }
-        teams = macros["GROUP"] // macros["LANES"]
+        group, teams = macros["GROUP"], macros["GROUP"] // macros["LANES"]
         local = self._sum_bytes(macros) + fine.real_bytes * teams * macros["NC"] * rows
         return KernelSpec(
             "poly_action",
@@ -106,8 +106,11 @@ class PolytopicSpecs:
             {**tables, **self.nested_tables(degree)},
             fine.physics_text,
             self.options.precision,
-            macros["GROUP"],
+            group,
             local,
+            ACTION,
+            Launch(teams, group * macros["NC"]),
+            table_buffer=placed.values,
         )
 
     @property

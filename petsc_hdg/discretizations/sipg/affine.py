@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...codegen import KernelSpec
+from ...codegen import KernelSpec, Launch
 from ...reference import gauss_lobatto
 from ..congruence import group
 from ..lines import lagrange
+from .arguments import AFFINE
 from .interleaved import CHUNK
 
 STRAIGHT = 256  # bit of a chunk whose neighbours are all owned cells of full chunks with the same frame
@@ -209,9 +210,9 @@ class AffineShape:
         return {"lanes": CHUNK // CPU_LANES, "cell": 64, "line": self.cells * self.threads}[self.kernel]
 
     @property
-    def items_of_chunk(self) -> int:
-        """Work-items for a chunk."""
-        return {"lanes": CHUNK // CPU_LANES, "cell": CHUNK, "line": CHUNK * self.threads}[self.kernel]
+    def launch(self) -> Launch:
+        """How work-items share the cells of chunks."""
+        return Launch(CHUNK, {"lanes": CHUNK // CPU_LANES, "cell": CHUNK, "line": CHUNK * self.threads}[self.kernel])
 
 
 def affine_shape(dim: int, degree: int, real_bytes: int, limits, is_nvidia: bool = False) -> AffineShape | None:
@@ -269,6 +270,5 @@ def affine_spec(dim: int, degree: int, theta: float, precision: str, shape: Affi
         local_bytes = shape.cells * count**dim * (8 if precision == "double" else 4)
     name = f"sipg_affine_{shape.kernel}"
     tables = line_tables(degree, theta)
-    return KernelSpec(
-        name, ("sipg_affine.clh", f"{name}.cl"), macros, tables, "", precision, shape.local_size, local_bytes
-    )
+    sources, sizes = ("sipg_affine.clh", f"{name}.cl"), (shape.local_size, local_bytes)
+    return KernelSpec(name, sources, macros, tables, "", precision, *sizes, AFFINE, shape.launch)

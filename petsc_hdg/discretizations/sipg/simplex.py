@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...codegen import KernelSpec
+from ...codegen import KernelSpec, Launch
 from ...errors import OptionError
 from ...reference import ReferenceElement, tabulate
 from ...value_checks import plural
 from ..large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
+from .arguments import PASS
 from .interleaved import CHUNK
 
 POINTWISE = ("geometry.clh", "point.clh", "sipg_flux.clh", "sipg_simplex.clh", "sipg_simplex_point.clh")
@@ -56,28 +57,17 @@ def simplex_specs(disc) -> dict[str, KernelSpec]:
     sizes = {"sipg_residual": shape.residual_bytes, "sipg_action": shape.action_bytes}
     most = SCATTERED_BYTES if disc.limits.is_gpu and shape.lanes < CHUNK else CONSTANT_BYTES
     tables, placed = place_tables(simplex_tables(disc), disc.real_bytes, most)
-    macros |= placed.macros
-    found = {}
-    for name, size in sizes.items():
-        disc.global_tables[name] = placed.values
-        found[name] = KernelSpec(
-            name,
-            (*POINTWISE, "sipg_simplex.cl"),
-            macros,
-            tables,
-            disc.physics_text,
-            disc.options.precision,
-            shape.local_size,
-            size,
-        )
-    return found
+    sources, launch = (*POINTWISE, "sipg_simplex.cl"), Launch(shape.lanes, shape.local_size)
+    return {
+        name: _spec(disc, name, sources, macros, tables, placed, shape.local_size, size, launch=launch)
+        for name, size in sizes.items()
+    }
 
 
-def simplex_items(disc, spec: KernelSpec, num_chunks: int) -> int:
-    """Work-items over a number of chunks."""
-    if "CELLS" in spec.macros:
-        return num_chunks * CHUNK
-    return num_chunks * CHUNK * spec.macros["THREADS"]
+def _spec(disc, name: str, sources, macros, tables, placed, *sizes: int, **how) -> KernelSpec:
+    text, precision, macros = disc.physics_text, disc.options.precision, {**macros, **placed.macros}
+    how = {"arguments": PASS, "table_buffer": placed.values, **how}
+    return KernelSpec(name, sources, macros, tables, text, precision, *sizes, **how)
 
 
 def suits_cell(disc) -> bool:
@@ -101,10 +91,8 @@ def cell_specs(disc) -> dict[str, KernelSpec]:
     }
     rounded = {name: without_dust(table) for name, table in simplex_tables(disc).items()}
     tables, placed = place_tables(rounded, disc.real_bytes, CONSTANT_BYTES)
-    names, text = ("sipg_residual", "sipg_action"), disc.physics_text
-    disc.global_tables.update(dict.fromkeys(names, placed.values))
-    sources, precision = ("load_node.clh", *POINTWISE, "sipg_simplex_cell.cl"), disc.options.precision
-    return {n: KernelSpec(n, sources, macros | placed.macros, tables, text, precision, CELLS) for n in names}
+    sources = ("load_node.clh", *POINTWISE, "sipg_simplex_cell.cl")
+    return {n: _spec(disc, n, sources, macros, tables, placed, CELLS) for n in ("sipg_residual", "sipg_action")}
 
 
 def without_dust(table: np.ndarray) -> np.ndarray:

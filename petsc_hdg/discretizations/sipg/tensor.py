@@ -5,12 +5,12 @@ from __future__ import annotations
 import basix
 import numpy as np
 
-from ...codegen import KernelSpec
+from ...codegen import KernelSpec, Launch
 from ...errors import OptionError
 from ...reference import gauss_lobatto, on_facets, tensor_points
 from ...value_checks import plural
 from ..lines import UNROLL, as_vectors, cpu_lanes, lagrange, tensor_order
-from .interleaved import CHUNK
+from .arguments import PASS
 from .node import TensorShape, gpu_shapes, node_rounds
 
 POINTWISE = ("geometry.clh", "point.clh", "sipg_flux.clh", "lines.clh", "sipg_tensor.clh")
@@ -22,14 +22,15 @@ def tensor_specs(disc) -> dict[str, KernelSpec]:
     """Specs of `sipg_residual` and `sipg_action` of a collocated InteriorPenalty. Raises OptionError (local memory)."""
     shape, macros = tensor_shape(disc), {**disc._macros(), **disc.flux_macros, **tensor_sizes(disc), "UNROLL": UNROLL}
     tables, sizes = tensor_tables(disc), dict(zip(NAMES, (shape.residual_bytes, shape.action_bytes), strict=True))
+    launch = Launch(shape.lanes, shape.lanes * shape.threads if disc.limits.is_gpu else 1)
     if not disc.limits.is_gpu:
         macros |= {"LANES": shape.lanes, "HELD": "__local"}
         sources = (*POINTWISE, "load_node.clh", "sipg_around.clh", "sipg_tensor_point.clh", "sipg_tensor.cl")
-        specs = {n: disc._spec(n, sources, macros, tables, 1, size) for n, size in sizes.items()}
+        specs = {n: disc._spec(n, sources, macros, tables, 1, size, PASS, launch=launch) for n, size in sizes.items()}
         return {n: as_vectors(s) for n, s in specs.items()}
     if shape.threads == 1:
         macros |= {"LANES": 1, "HELD": "__private", "STORED": 0, "CELLS": shape.lanes, "UNROLL_AXES": UNROLL}
-        return {n: disc._spec(n, (*GPU, "sipg_cell.cl"), macros, tables, shape.lanes) for n in NAMES}
+        return {n: disc._spec(n, (*GPU, "sipg_cell.cl"), macros, tables, shape.lanes, arguments=PASS) for n in NAMES}
     tables["NODE_AT"] = node_rounds(disc.dim, macros["N"], shape)
     macros |= {
         "LANES": shape.lanes,
@@ -39,15 +40,8 @@ def tensor_specs(disc) -> dict[str, KernelSpec]:
         "UNROLL_AXES": UNROLL,
     }
     macros["ROUNDS"], sources = len(tables["NODE_AT"]), (*GPU, "sipg_node.cl")
-    items = shape.lanes * shape.threads
-    return {n: disc._spec(n, sources, macros, tables, items, size) for n, size in sizes.items()}
-
-
-def tensor_items(disc, spec: KernelSpec, num_chunks: int) -> int:
-    """Work-items over a number of chunks."""
-    if "CELLS" in spec.macros:
-        return num_chunks * CHUNK
-    return num_chunks * (CHUNK // spec.macros["LANES"]) * spec.local_size
+    items = launch.items
+    return {n: disc._spec(n, sources, macros, tables, items, size, PASS, launch=launch) for n, size in sizes.items()}
 
 
 def tensor_sizes(disc) -> dict[str, int]:

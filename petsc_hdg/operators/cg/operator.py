@@ -107,7 +107,7 @@ class CGOperator(PrimalOperator):
     def diagonal(self, out) -> None:
         """out = diagonal of J. Collective."""
         self.run_columns("cg_diagonal", self._element)
-        self.run_facets("cg_facet_diagonal", self._element, columns=self.discretization.num_dofs)
+        self.run_facets("cg_facet_diagonal", self._element)
         self.assemble(self._element, out)
         self.halo.reverse_add(self.ghost_sums, out)
 
@@ -119,7 +119,7 @@ class CGOperator(PrimalOperator):
         self.run_columns("cg_matrix", cells)
         if disc.num_facets:
             facets = self._matrix_buffer("facets", square * disc.facet_stride)
-            self.run_facets("cg_facet_matrix", facets, first=0, columns=disc.num_dofs)
+            self.run_facets("cg_facet_matrix", facets, first=0)
         return cells, facets
 
     def matrices(self) -> np.ndarray:
@@ -148,16 +148,16 @@ class CGOperator(PrimalOperator):
     def _try_cells(self, kernel: Kernel, out, **where) -> None:
         self._launch_cells(kernel, self._element, **where)  # element vectors are longer than `out`
 
-    def run_facets(self, name: str, out, first: int | None = None, columns: int = 1, **where) -> None:
+    def run_facets(self, name: str, out, first: int | None = None, **where) -> None:
         """Launch a boundary kernel into `out` from `first` on (default: behind the cells' rows), if there are any."""
         if self.discretization.num_facets:
-            self._launch_facets(self.kernels[name], out, first, columns, **where)
+            self._launch_facets(self.kernels[name], out, first, **where)
 
-    def _launch_facets(self, kernel: Kernel, out, first: int | None = None, columns: int = 1, **where) -> None:
+    def _launch_facets(self, kernel: Kernel, out, first: int | None = None, **where) -> None:
         disc = self.discretization
-        first = disc.num_dofs * disc.stride if first is None else first
-        items = disc.num_facets if columns == 1 else columns * disc.facet_stride
-        kernel(items, *self.arguments(kernel, disc.num_facets, **where), disc.facet_stride, first, self._facets, out)
+        where["first"] = disc.num_dofs * disc.stride if first is None else first
+        where |= {"facet_stride": disc.facet_stride, "facets": self._facets, "out": out}
+        kernel.launch(disc.num_facets, self.arguments(kernel, disc.num_facets, **where))
 
     def _sum(self, what: str, vector: TailedVector, given, out, **where) -> None:
         """out = sum over all ranks' cells and facets of their `residual` or `action`; `given` are the owned values of

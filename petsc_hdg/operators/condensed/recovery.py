@@ -28,7 +28,6 @@ class Recovery:
         self.arrays = op.arrays
         self.specs = RecoverySpecs(self.disc)
         self._kernels: dict[str, Kernel] = {}
-        self._table_buffers: dict = {}
         self._jump_tables = None
 
     @property
@@ -58,13 +57,10 @@ class Recovery:
 
     def _arguments(self, kernel: Kernel, x_e, t: float) -> tuple:
         """RECOVERY_ARGUMENTS of hdg_recovery.clh."""
-        op, disc, name = self.op, self.disc, kernel.spec.name
-        if name not in self._table_buffers:
-            values = self.specs.global_tables[name]
-            self._table_buffers[name] = self.arrays.to_device(values, "tables") if values.size else None
+        op, disc = self.op, self.disc
         return (
             disc.mesh.num_cells, disc.stride, float(t), op._constants, op._nodes, op._cell_nodes, op._aux,
-            self._table_buffers[name], x_e,
+            op.table_buffer(kernel), x_e,
         )  # fmt: skip
 
     # Buffers on the device -------------------------------------------------------------------------------
@@ -165,7 +161,7 @@ class Recovery:
         """Integrals [component, cell] of a pointwise function over this rank's cells: of u and of its gradient."""
         disc, x_e = self.disc, self.coefficients(x, t)
         star = self.star(x_e, t) if kernel.spec.macros["NSTAR"] else None
-        shape = (kernel.spec.macros["NOBJ"], disc.stride)
+        shape = (kernel.spec.rows, disc.stride)
         sums = self.arrays.zeros(int(np.prod(shape)))
         kernel(disc.mesh.num_cells, *self._arguments(kernel, x_e, t), star, sums)
         return self.arrays.to_host(sums, shape, name="integrals")[:, : disc.mesh.num_cells].astype(float)
@@ -175,7 +171,7 @@ class Recovery:
         trace û and of the gradient of the cell, that of a region, as a Robin condition reads them."""
         facets = np.stack(self.disc.mesh.boundary_facets(label, side is not None, side), axis=1)
         stride, count = padded(len(facets)), len(facets)
-        shape = (kernel.spec.macros["NOBJ"], stride)
+        shape = (kernel.spec.rows, stride)
         sums = self.arrays.zeros(int(np.prod(shape)))
         _, *arguments = self._arguments(kernel, self.coefficients(x, t), t)
         facets = self.arrays.to_device(cell_fastest(facets, stride), "facets")

@@ -33,7 +33,7 @@ class Stabilization(FacetNumbers):
         kernel = self.kernels["hdg_stabilization"]
         cells, items = self.disc.mesh.num_cells, self.disc.num_facets_of_cell * self.disc.stride
         out = self.arrays.zeros(int(np.prod(self.shape)))
-        kernel(items, *self.op.local._arguments("hdg_stabilization", 0, cells, trace, interior, t), out)
+        kernel(items, *self.op.local._arguments(kernel, 0, cells, trace, interior, t), out)
         return self.arrays.to_host(out, self.shape, name="penalties").astype(float)
 
     def update(self, trace, interior, t: float) -> None:

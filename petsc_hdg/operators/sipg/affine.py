@@ -18,6 +18,7 @@ from ...discretizations.sipg.affine import (
     mark_classes,
     metrics,
 )
+from ...discretizations.sipg.interleaved import CHUNK
 from ...discretizations.sipg.tensor import facet_places
 from ...reference import gauss_lobatto, is_tensor
 from ..verdict import vector_of
@@ -127,12 +128,26 @@ class AffinePass(FusedPass):
     def _launch(self, kernel, out, part: int | None, du) -> None:
         disc = self.operator.discretization
         chunks, count = self.chunks[part]
-        kernel.of_part(part)(
-            count * self._shapes[kernel.spec].items_of_chunk,
-            count, disc.mesh.num_cells, disc.neighbours.num_ghosts, disc.stride,
-            chunks, self._headers, self._links, self._steps, self._class_of, self._data, self.operator.neighbour,
-            du.owned, du.tail, out, self.parts,
-        )  # fmt: skip
+        kernel.of_part(part).launch(
+            CHUNK * count,
+            {
+                "num_chunks": count,
+                "num_cells": disc.mesh.num_cells,
+                "num_ghosts": disc.neighbours.num_ghosts,
+                "stride": disc.stride,
+                "chunks": chunks,
+                "header": self._headers,
+                "links": self._links,
+                "steps": self._steps,
+                "class_of_cell": self._class_of,
+                "classes": self._data,
+                "neighbour": self.operator.neighbour,
+                "owned": du.owned,
+                "tail": du.tail,
+                "out": out,
+                "parts": self.parts,
+            },
+        )
 
 
 def shapes_of(disc, is_nvidia: bool = False) -> list:

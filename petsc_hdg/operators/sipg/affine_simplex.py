@@ -9,6 +9,7 @@ import numpy as np
 
 from ...device import Kernel, kernels_of
 from ...discretizations.sipg.affine_simplex import SimplexTables, affine_simplex_specs, cell_classes, links
+from ...discretizations.sipg.interleaved import CHUNK
 from ...discretizations.sipg.simplex import vertex_orders
 from .fused_pass import FusedPass
 
@@ -79,9 +80,9 @@ class AffineSimplexPass(FusedPass):
     def update(self) -> None:
         """Find the data anew, at the operator's time and shift, with its penalties. Not collective."""
         op, disc = self.operator, self.operator.discretization
-        kernel = self.kernels["sipg_affine_simplex_data"]
-        arguments = self._arguments(kernel, None, 0, None, None, None, None)
-        kernel(disc.neighbours.num_extended, *arguments, self._data, self._penalty)
+        kernel, cells = self.kernels["sipg_affine_simplex_data"], disc.mesh.num_cells
+        where = {"num_chunks": 0, "chunks": None, "data": self._data, "penalty": self._penalty}
+        kernel.launch(disc.neighbours.num_extended, op.arguments(kernel, cells, **where))
         key = op.time, op.shift, op.constants.tobytes(), zlib.crc32(np.ascontiguousarray(op.aux_rows))
         if key != self._key:
             self._key = key
@@ -110,12 +111,26 @@ class AffineSimplexPass(FusedPass):
         """Compute the `action` on the chunks without ghost neighbours (part 0), the others (1) or all."""
         disc = self.operator.discretization
         chunks, count = self.chunks[part]
-        factor = disc.penalty_factor * disc.dim**2
-        self.kernels["sipg_affine_simplex"].of_part(part)(
-            32 * count, count, disc.mesh.num_cells, disc.neighbours.num_ghosts, disc.stride,
-            self.classes or disc.stride, float(factor), self._links, self._class_of, self.data, self._penalty,
-            chunks, du.owned, du.tail, out, self.parts,
-        )  # fmt: skip
+        self.kernels["sipg_affine_simplex"].of_part(part).launch(
+            CHUNK * count,
+            {
+                "num_chunks": count,
+                "num_cells": disc.mesh.num_cells,
+                "num_ghosts": disc.neighbours.num_ghosts,
+                "stride": disc.stride,
+                "data_stride": self.classes or disc.stride,
+                "factor": float(disc.penalty_factor * disc.dim**2),
+                "behind": self._links,
+                "class_of": self._class_of,
+                "data": self.data,
+                "penalty": self._penalty,
+                "chunks": chunks,
+                "u_owned": du.owned,
+                "u_tail": du.tail,
+                "out": out,
+                "parts": self.parts,
+            },
+        )
 
 
 class Probe:

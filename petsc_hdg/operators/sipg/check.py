@@ -64,7 +64,7 @@ class Sample(CellSample):
         elif name in ("sipg_facet_residual", "sipg_facet_action"):
             operator.run_facets_of_cells(name.removeprefix("sipg_facet_"), out, **self.where)
         else:
-            operator.run_facet_columns(name, out, shape[0] if len(shape) == 3 else 1, **self.where)
+            operator.run_facet_columns(name, out, **self.where)
         return fetched(operator, out, *shape, stride)[..., self.cells]
 
     @cached_property

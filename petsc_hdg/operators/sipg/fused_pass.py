@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ...device import Kernel, kernels_of
+from ...discretizations.sipg.interleaved import CHUNK
 
 
 class FusedPass:
@@ -28,18 +29,7 @@ class FusedPass:
         """Compute `residual` or `action` on the chunks without ghost neighbours (part 0), the others (1) or all."""
         chunks, count = self.chunks[part]
         if count:
-            kernel, disc = self.kernels[f"sipg_{what}"], self.operator.discretization
-            arguments = self._arguments(kernel, chunks, count, state, rate, du, t)
-            kernel.of_part(part)(disc.fused_items(kernel.spec, count), *arguments, out)
-
-    def _arguments(self, kernel, chunks, count: int, state, rate, du, t) -> tuple:
-        """SIPG_ARGUMENTS of sipg_flux.clh."""
-        op = self.operator
-        disc, state, rate = op.discretization, state or op.state, rate or op.rate
-        du = du or state
-        return (
-            count, disc.mesh.num_cells, disc.neighbours.num_ghosts, disc.stride,
-            float(op.time if t is None else t), float(op.shift), op._constants, op._nodes, op._cell_nodes, op._aux,
-            op._tables(kernel.spec.name), op.neighbour, op.code, op.penalty.buffer, op.kinds, chunks,
-            state.owned, state.tail, rate.owned, rate.tail, du.owned, du.tail,
-        )  # fmt: skip
+            kernel, cells = self.kernels[f"sipg_{what}"], self.operator.discretization.mesh.num_cells
+            where = {"num_chunks": count, "chunks": chunks, "out": out}
+            arguments = self.operator.arguments(kernel, cells, state, rate, du, t, **where)
+            kernel.of_part(part).launch(CHUNK * count, arguments)

@@ -7,7 +7,6 @@ from functools import cached_property
 import numpy as np
 
 from ...device import Kernel, kernels_of
-from ...discretizations.base import cell_fastest, padded
 from ...discretizations.sipg.facet_data import facet_data
 from ..primal import PrimalOperator
 from .choice import fast_pass, fused_pass, stored_volume
@@ -171,11 +170,10 @@ class SIPGOperator(PrimalOperator):
 
     def transposed(self, w, out) -> None:
         """out = Jᵀ w at the state of `linearize`. Collective."""
-        kernels, where = self._transposed_kernels, {"du": self.direction}
+        kernels = self._transposed_kernels
         self.direction.begin(w).end()
-        self._launch_cells(kernels["cg_transposed"], self._element, **where)
-        kernel, count = kernels["sipg_facet_transposed"], self.discretization.mesh.num_cells
-        kernel(count, *self._facet_arguments(kernel, **where), self._element)
+        self._launch_cells(kernels["cg_transposed"], self._element, du=self.direction)
+        self._around(kernels["sipg_facet_transposed"], self._element, du=self.direction)
         self.assemble(self._element, out)
 
     def _sum_sides(self, what: str, runner, vector, given, out, **where) -> None:
@@ -209,8 +207,7 @@ class SIPGOperator(PrimalOperator):
 
     def run_diagonal(self, out, **where) -> None:
         """Launch `sipg_diagonal` into `out` [dof, stride]; `where`: see `arguments`."""
-        kernel = self.diagonal_kernel
-        kernel(self.discretization.mesh.num_cells, *self._facet_arguments(kernel, **where), out)
+        self._around(self.diagonal_kernel, out, **where)
 
     def cell_blocks(self):
         """Buffer of the diagonal blocks [test dof, trial dof, stride] of J, one a cell."""
@@ -226,7 +223,7 @@ class SIPGOperator(PrimalOperator):
         square = disc.num_dofs**2 * disc.stride
         faces = disc.num_facets_of_cell
         couplings = self._matrix_buffer("couplings", faces * square)
-        self.run_facet_columns("sipg_facet_coupling", couplings, faces)
+        self.run_facet_columns("sipg_facet_coupling", couplings)
         sizes = ((self.cell_blocks(), square), (couplings, faces * square))
         return np.concatenate([self.arrays.to_host(buffer, size, name="matrices") for buffer, size in sizes])
 
@@ -237,29 +234,29 @@ class SIPGOperator(PrimalOperator):
         facets = np.stack(disc.mesh.boundary_facets(label, side is not None, side), axis=1)
         self.current.use(u)
         self.penalty.ensure(self.current, self.rest, t)
-        stride, count, kernel = padded(len(facets)), len(facets), self._flux_kernel
-        out = self.arrays.zeros(components * stride)
-        arguments = self.arguments(kernel, count, self.current, self.rest, t=t)
-        facets = self.arrays.to_device(cell_fastest(facets, stride), "facets")
-        kernel(count, *arguments, self.neighbour, self.code, self.penalty.buffer, self.kinds, out, facets, stride)
-        rows = self.arrays.to_host(out, (components, stride), name="fluxes")[:, :count]
-        return disc.mesh.comm.allreduce(rows.sum(axis=1, dtype=float))
+        rows = self.over_facets(self._flux_kernel, facets, components, self.current, self.rest, t=t)
+        return disc.mesh.comm.allreduce(rows.sum(axis=1))
 
     # Steps -----------------------------------------------------------------------------------------------
 
     def run_facets_of_cells(self, what: str, out, **where) -> None:
         """Add the facets' terms to element vectors [dof, stride]; what: residual or action."""
-        kernel, count = self.kernels[f"sipg_facet_{what}"], self.discretization.mesh.num_cells
-        kernel(count, *self._facet_arguments(kernel, **where), out)
+        self._around(self.kernels[f"sipg_facet_{what}"], out, **where)
 
-    def run_facet_columns(self, name: str, out, faces: int = 1, **where) -> None:
-        """Launch `sipg_facet_block` or (with all faces) `sipg_facet_coupling`."""
-        disc, kernel = self.discretization, self.matrix_kernels[name]
-        kernel(faces * disc.num_dofs * disc.stride, *self._facet_arguments(kernel, **where), out)
+    def run_facet_columns(self, name: str, out, **where) -> None:
+        """Launch `sipg_facet_block` or `sipg_facet_coupling`."""
+        self._around(self.matrix_kernels[name], out, **where)
 
-    def _facet_arguments(self, kernel, **where) -> tuple:
-        arguments = self.arguments(kernel, self.discretization.mesh.num_cells, **where)
-        return (*arguments, self.neighbour, self.code, self.penalty.buffer, self.kinds)
+    def _around(self, kernel: Kernel, out, **where) -> None:
+        """Launch a kernel that goes around the facets of cells; `where`: see `arguments`."""
+        cells = self.discretization.mesh.num_cells
+        kernel.launch(cells, self.arguments(kernel, cells, out=out, **where))
+
+    def arguments(self, kernel: Kernel, count: int, *vectors, **where) -> dict:
+        """As in PrimalOperator, with what lies behind facets (discretizations/sipg/arguments.py)."""
+        behind = {"neighbour": self.neighbour, "code": self.code, "sigma_": self.penalty.buffer, "kinds": self.kinds}
+        behind["num_ghosts"] = self.discretization.neighbours.num_ghosts
+        return super().arguments(kernel, count, *vectors, **where) | behind
 
     def sum_volumes(self, what: str, **where) -> None:
         """Element vectors of the volume terms, which read cells of this rank alone."""
