@@ -4,7 +4,8 @@
 //
 // Phases, for each cell: load coefficients and geometry; at each quadrature point evaluate the fields, call the physics,
 // add to the element vector; write it.
-// needs: ARGUMENTS ROLE ALONG POINT_TERMS LANES UNROLLED NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME BASIS GRAD GEO GEO_GRAD WEIGHTS
+// needs: ARGUMENTS ROLE ALONG POINT_TERMS LANES UNROLLED NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME BASIS GRAD GEO GEO_GRAD
+// needs: WEIGHTS
 //
 // Arrays
 //   out [NDOF, stride]  element vector, cell fastest, or [cell, NDOF] after gather_cells.clh

@@ -1,6 +1,7 @@
 // Penalties of each facet, one thread a facet of a cell; both sides of a facet find the same numbers.
 // After cg_point.clh, sipg_flux.clh, sipg_facet.clh and normal_derivatives.clh.
-// needs: ARGUMENTS NDOF NBASIS NC NAUX NQF DIM NNODES NFACETS NORIENT PERM FACET_RATIO CORNERS NCORNERS FIELD PENALTY BOUNDARY PAPER STEEP UPWIND NUMBERS
+// needs: ARGUMENTS NDOF NBASIS NC NAUX NQF DIM NNODES NFACETS NORIENT PERM FACET_RATIO CORNERS NCORNERS FIELD PENALTY BOUNDARY
+// needs: PAPER STEEP UPWIND NUMBERS
 //
 // Sizes
 //   PENALTY   what multiplies (normal diffusivity) |F|/|K|, or with PAPER over the facet's diameter; BOUNDARY times as much there

@@ -13,7 +13,6 @@ from .lines import UNROLL, as_vectors, cpu_lanes
 from .primal_arguments import CELLS, FACETS
 from .transposition import transposition
 
-ROLES = ("residual", "action")
 LANES_LIMIT = 128  # unknowns of a cell up to which a CPU does several at once, by loops that take seconds to compile
 
 
@@ -119,11 +118,11 @@ class PrimalSpecs:
         tables = self._cell_tables(self.quadrature)
         names = ("cg_residual", "cg_action")
         if self.variant != "transpose":  # patches use `cell` for what they do not offer
-            sources = self._sources("cell_lanes.clh", *in_roles("cg_cell.cl", *ROLES), stored=stored, evector=evector)
+            sources = self._sources("cell_lanes.clh", *in_roles("cg_cell.cl"), stored=stored, evector=evector)
             return {name: self._cell_spec(name, sources, macros, tables) for name in names}
         shape = self.transposition_shape()
         macros |= {"THREADS": shape.threads, "CELLS": shape.cells, "BATCHES": self.options.num_batches}
-        files = ("cg_transpose.clh", *in_roles("cg_transpose.cl", *ROLES))
+        files = ("cg_transpose.clh", *in_roles("cg_transpose.cl"))
         sources = self._sources(*files, stored=stored, evector=evector)
         launch = Launch(shape.cells * self.options.num_batches, shape.threads)
         return {

@@ -99,7 +99,7 @@ class CGSpecs(PrimalSpecs):
         if self.mesh.cell == "hexahedron":  # quadrilaterals have fewer operations by lines, and take 5 % longer
             tables["PHI1"], points = line_rule(self).points[:, 0], "cg_patch_lines.clh"
             macros |= {"NQ1": len(tables["PHI1"]), "UNROLL": UNROLL}
-        sources = self._sources(points, "cg_patch.cl")
+        sources = self._sources(points, "cg_patch.clh", *in_roles("cg_patch.cl"))
         whats = ("residual", "action")
         names = {f"cg_patch_{what}": self.patch_bytes(what) for what in whats}
         how = {"arguments": PATCHES, "launch": Launch(1, threads)}
@@ -139,7 +139,7 @@ class CGSpecs(PrimalSpecs):
         tables = self.facet_tables(*self.facet_rules)
         names = [f"cg_facet_{what}" for what in ("residual", "action", "matrix", "diagonal")]
         used = {"F0": 1, "F1": int(self.physics.has_boundary_f1)}
-        sources = (*in_roles("cg_facet.cl", "residual", "action"), "cg_facet_matrix.cl")
+        sources = (*in_roles("cg_facet.cl"), "cg_facet_matrix.cl")
         columns = dict.fromkeys(names[2:], self.num_dofs)
         return {n: self.facet_spec(n, sources, tables, columns.get(n, 0), **used) for n in names}
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...codegen import KernelSpec, Launch
+from ...codegen import KernelSpec, Launch, in_roles
 from ...errors import OptionError
 from ...reference import ReferenceElement, tabulate
 from ...value_checks import plural
@@ -57,7 +57,8 @@ def simplex_specs(disc) -> dict[str, KernelSpec]:
     sizes = {"sipg_residual": shape.residual_bytes, "sipg_action": shape.action_bytes}
     most = SCATTERED_BYTES if disc.limits.is_gpu and shape.lanes < CHUNK else CONSTANT_BYTES
     tables, placed = place_tables(simplex_tables(disc), disc.real_bytes, most)
-    sources, launch = (*POINTWISE, "sipg_simplex.cl"), Launch(shape.lanes, shape.local_size)
+    sources = (*POINTWISE, "sipg_simplex_group.clh", *in_roles("sipg_simplex.cl"))
+    launch = Launch(shape.lanes, shape.local_size)
     return {
         name: _spec(disc, name, sources, macros, tables, placed, shape.local_size, size, launch=launch)
         for name, size in sizes.items()
@@ -91,7 +92,7 @@ def cell_specs(disc) -> dict[str, KernelSpec]:
     }
     rounded = {name: without_dust(table) for name, table in simplex_tables(disc).items()}
     tables, placed = place_tables(rounded, disc.real_bytes, CONSTANT_BYTES)
-    sources = ("load_node.clh", *POINTWISE, "sipg_simplex_cell.cl")
+    sources = ("load_node.clh", *POINTWISE, "sipg_simplex_cell.clh", *in_roles("sipg_simplex_cell.cl"))
     return {n: _spec(disc, n, sources, macros, tables, placed, CELLS) for n in ("sipg_residual", "sipg_action")}
 
 

@@ -14,7 +14,7 @@ from .simplex import simplex_specs
 from .tensor import tensor_specs
 
 PLAIN = {  # sources -> their kernels: two programs, as either is used without the other
-    in_roles("sipg_facet.cl", "residual", "action"): ("sipg_facet_residual", "sipg_facet_action"),
+    in_roles("sipg_facet.cl"): ("sipg_facet_residual", "sipg_facet_action"),
     ("sipg_facet_matrix.cl",): ("sipg_facet_block", "sipg_facet_coupling"),
 }
 STEEP = 0.5  # each of two cells closes half of a jump

@@ -5,7 +5,7 @@ from __future__ import annotations
 import basix
 import numpy as np
 
-from ...codegen import KernelSpec, Launch
+from ...codegen import KernelSpec, Launch, in_roles
 from ...errors import OptionError
 from ...reference import gauss_lobatto, on_facets, tensor_points
 from ...value_checks import plural
@@ -14,6 +14,7 @@ from .arguments import PASS
 from .node import TensorShape, gpu_shapes, node_rounds
 
 POINTWISE = ("geometry.clh", "point.clh", "sipg_flux.clh", "lines.clh", "sipg_tensor.clh")
+CPU = ("load_node.clh", "sipg_around.clh", "sipg_tensor_point.clh", "sipg_tensor_group.clh")
 GPU = ("load_node.clh", *POINTWISE, "sipg_around.clh", "sipg_node.clh")
 NAMES = ("sipg_residual", "sipg_action")
 
@@ -25,12 +26,13 @@ def tensor_specs(disc) -> dict[str, KernelSpec]:
     launch = Launch(shape.lanes, shape.lanes * shape.threads if disc.limits.is_gpu else 1)
     if not disc.limits.is_gpu:
         macros |= {"LANES": shape.lanes, "HELD": "__local"}
-        sources = (*POINTWISE, "load_node.clh", "sipg_around.clh", "sipg_tensor_point.clh", "sipg_tensor.cl")
+        sources = (*POINTWISE, *CPU, *in_roles("sipg_tensor.cl"))
         specs = {n: disc._spec(n, sources, macros, tables, 1, size, PASS, launch=launch) for n, size in sizes.items()}
         return {n: as_vectors(s) for n, s in specs.items()}
     if shape.threads == 1:
         macros |= {"LANES": 1, "HELD": "__private", "STORED": 0, "CELLS": shape.lanes, "UNROLL_AXES": UNROLL}
-        return {n: disc._spec(n, (*GPU, "sipg_cell.cl"), macros, tables, shape.lanes, arguments=PASS) for n in NAMES}
+        sources = (*GPU, "sipg_cell.clh", *in_roles("sipg_cell.cl"))
+        return {n: disc._spec(n, sources, macros, tables, shape.lanes, arguments=PASS) for n in NAMES}
     tables["NODE_AT"] = node_rounds(disc.dim, macros["N"], shape)
     macros |= {
         "LANES": shape.lanes,
@@ -39,7 +41,7 @@ def tensor_specs(disc) -> dict[str, KernelSpec]:
         "STORED": 1,
         "UNROLL_AXES": UNROLL,
     }
-    macros["ROUNDS"], sources = len(tables["NODE_AT"]), (*GPU, "sipg_node.cl")
+    macros["ROUNDS"], sources = len(tables["NODE_AT"]), (*GPU, "sipg_node_group.clh", *in_roles("sipg_node.cl"))
     items = launch.items
     return {n: disc._spec(n, sources, macros, tables, items, size, PASS, launch=launch) for n, size in sizes.items()}
 
