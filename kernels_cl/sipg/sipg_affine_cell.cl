@@ -66,13 +66,13 @@ __kernel void sipg_affine_cell(ARGUMENTS)
   UNROLL
   for (int s = 0; s < NFACETS; ++s) link[s] = links[((size_t)chunk * NFACETS + s) * CHUNK + place];
   const ChunkSides c = CHUNK_SIDES(chunk);
-  chunk_prefetch(owned, links, chunk, num_cells, place, CHUNK);
+  chunk_prefetch(u_owned, links, chunk, num_cells, place, CHUNK);
   if (width == CHUNK) {
     UNROLL
-    for (int r = 0; r < NDOF; ++r) v[r] = owned[first + r * CHUNK];
+    for (int r = 0; r < NDOF; ++r) v[r] = u_owned[first + r * CHUNK];
   } else {
     UNROLL
-    for (int r = 0; r < NDOF; ++r) v[r] = owned[first + r * width];
+    for (int r = 0; r < NDOF; ++r) v[r] = u_owned[first + r * width];
   }
   __global real *mine = parts ? parts + CHUNK * chunk + place : 0;
   if (c.more.z & STRAIGHT)

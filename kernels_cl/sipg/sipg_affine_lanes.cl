@@ -176,11 +176,11 @@ __kernel void sipg_affine_lanes(ARGUMENTS)
 
   vec v[NDOF], sum[NDOF];
   if (count == LANES) {
-    for (int r = 0; r < NDOF; ++r) v[r] = vload8(0, owned + first + r * width);
+    for (int r = 0; r < NDOF; ++r) v[r] = vload8(0, u_owned + first + r * width);
   } else {
     for (int r = 0; r < NDOF; ++r) {
       real values[LANES];
-      for (int l = 0; l < LANES; ++l) values[l] = owned[first + r * width + min(l, count - 1)];
+      for (int l = 0; l < LANES; ++l) values[l] = u_owned[first + r * width + min(l, count - 1)];
       v[r] = vload8(0, values);
     }
   }

@@ -71,12 +71,12 @@ KERNEL(CELLS * THREADS) void sipg_affine_line(ARGUMENTS)
   UNROLL
   for (int s = 0; s < NFACETS; ++s) link[s] = links[((size_t)chunk * NFACETS + s) * CHUNK + place];
   const ChunkSides c = CHUNK_SIDES(chunk);
-  if (group % (CHUNK / CELLS) == 0) chunk_prefetch(owned, links, chunk, num_cells, get_local_id(0), CELLS * THREADS);
+  if (group % (CHUNK / CELLS) == 0) chunk_prefetch(u_owned, links, chunk, num_cells, get_local_id(0), CELLS * THREADS);
   __global real *mine = parts ? parts + (size_t)thread * num_cells + CHUNK * chunk + place : 0;
   if (c.more.z & STRAIGHT)
-    line_products(&c, place, CHUNK, true, true, lane, thread, link, class_of_cell, classes, owned + first, out + first,
+    line_products(&c, place, CHUNK, true, true, lane, thread, link, class_of_cell, classes, u_owned + first, out + first,
                   sums, mine);
   else
-    line_products(&c, place, width, false, part < width, lane, thread, link, class_of_cell, classes, owned + first,
+    line_products(&c, place, width, false, part < width, lane, thread, link, class_of_cell, classes, u_owned + first,
                   out + first, sums, mine);
 }

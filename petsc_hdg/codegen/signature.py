@@ -37,9 +37,9 @@ class Argument:
 
 
 def signature(text: str) -> tuple[Argument, ...]:
-    """Arguments from lines such as `const real *aux [NAUX, stride]: auxiliary rows`. Raises DeviceError."""
+    """Arguments from lines such as `int stride; const real *aux [NAUX, stride]: auxiliary rows`. Raises DeviceError."""
     found = []
-    for line in filter(None, map(str.strip, text.splitlines())):
+    for line in filter(None, map(str.strip, text.replace(";", "\n").splitlines())):
         match = _LINE.fullmatch(line)
         if match is None:
             raise DeviceError(f"'{line}' is no argument of a kernel: write `type name [shape]: role`")

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..codegen import KernelSpec
 from ..codegen.preamble import REAL_BYTES
 from ..errors import OptionError, PhysicsError
 from ..mesh.hanging import check_conforming
@@ -16,6 +17,7 @@ from ..physics.dependence import Dependence
 from ..reference import ReferenceElement, cell_quadrature
 from ..value_checks import plural
 from .element_kernels import check_kernel
+from .large_tables import CONSTANT_BYTES, place_tables
 from .saddle_points import check_stable
 from .streamlines import upwinded
 
@@ -169,6 +171,18 @@ class Discretization:
     def physics_text(self) -> str:
         """Text of the physics for the device."""
         return self.physics.device_source(self.dim)
+
+    def kernel_spec(
+        self, name, sources, macros, tables, *sizes: int, most: int = CONSTANT_BYTES, constants=None, **how
+    ) -> KernelSpec:
+        """Spec of a kernel of the physics whose tables become one buffer where they take more than `most` bytes.
+
+        sizes: local_size and local_bytes.   constants: tables that stay.   how: other fields of the spec.
+        """
+        tables, places, buffer = place_tables(tables, self.real_bytes, most)
+        text, precision, tables = self.physics_text, self.options.precision, {**(constants or {}), **tables}
+        macros = {**macros, **places}
+        return KernelSpec(name, sources, macros, tables, text, precision, *sizes, table_buffer=buffer, **how)
 
     def nodes(self) -> np.ndarray:
         """Coordinates [node, dim] of the geometry nodes."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..codegen import KernelSpec, Launch, in_roles
 from ..reference import facet_quadrature, tabulate
-from .large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
+from .large_tables import CONSTANT_BYTES, SCATTERED_BYTES
 from .lines import UNROLL, as_vectors, cpu_lanes
 from .primal_arguments import CELLS, FACETS
 from .transposition import transposition
@@ -178,18 +178,6 @@ class PrimalSpecs:
     def _spec(self, name, sources, macros, tables, local_size, local_bytes=0, arguments=CELLS, **how) -> KernelSpec:
         """Spec of a kernel of the physics; how: `launch` and `rows`."""
         # In thread transposition a group's threads read different entries, which a constant cache serves one by one.
-        scattered = self.limits.is_gpu and "cg_transpose.cl" in sources
-        tables, placed = place_tables(tables, self.real_bytes, SCATTERED_BYTES if scattered else CONSTANT_BYTES)
-        return KernelSpec(
-            name,
-            sources,
-            {**macros, **placed.macros},
-            tables,
-            self.physics_text,
-            self.options.precision,
-            local_size,
-            local_bytes,
-            arguments,
-            table_buffer=placed.values,
-            **how,
-        )
+        most = SCATTERED_BYTES if self.limits.is_gpu and "cg_transpose.cl" in sources else CONSTANT_BYTES
+        how = {"most": most, "arguments": arguments, **how}
+        return self.kernel_spec(name, sources, macros, tables, local_size, local_bytes, **how)

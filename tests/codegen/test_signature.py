@@ -10,8 +10,7 @@ from petsc_hdg.errors import DeviceError
 LINES = """
     int count: how many
     const real *restrict u [count, DIM]: values
-    local real2 *held
-    real t
+    local real2 *held; real t
 """
 
 

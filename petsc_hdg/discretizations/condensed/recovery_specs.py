@@ -8,7 +8,6 @@ import numpy as np
 
 from ...codegen import KernelSpec
 from ...reference import ReferenceElement, cell_quadrature, facet_quadrature, tabulate
-from ..large_tables import place_tables
 from .specs import CONDENSE_POINT
 
 STAR_THREADS = {True: 64, False: 1}  # of a work-group, on a GPU and on a CPU
@@ -141,10 +140,8 @@ class RecoverySpecs:
     def spec(self, name: str, macros: dict, tables: dict, local_size: int, local_bytes=0, headers=(), files=()):
         """The KernelSpec of a kernel of `files` (that of its name)."""
         disc = self.disc
-        tables, placed = place_tables(tables, disc.real_bytes)
         point = ("geometry.clh", "geometry_nodes.clh", "point.clh")
         sources = (*point, *headers, "hdg_recovery.clh", *(files or (f"{name}.cl",)))
-        macros = {**disc.point_macros(), "NFUN": disc.num_functions, **macros, **placed.macros}
-        text, precision = disc.physics_text, disc.options.precision
+        macros = {**disc.point_macros(), "NFUN": disc.num_functions, **macros}
         sizes, rows = (local_size, local_bytes), macros.get("NOBJ", 0)
-        return KernelSpec(name, sources, macros, tables, text, precision, *sizes, rows=rows, table_buffer=placed.values)
+        return disc.kernel_spec(name, sources, macros, tables, *sizes, rows=rows)

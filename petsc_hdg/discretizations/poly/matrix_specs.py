@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...codegen import KernelSpec, Launch
-from ..large_tables import CONSTANT_BYTES, place_tables
+from ..large_tables import CONSTANT_BYTES
 from ..legendre import num_basis
 from .arguments import FACETS, FACETS_BY_STEPS, VOLUME
 from .dependences import dependences
@@ -94,11 +94,9 @@ class MatrixSpecs:
         products = ("mma.clh", "poly_mma.clh") if warps else ("poly_matrix.clh",)
         sources = (*sources, *products, f"{products[-1][:-4]}_{part}.cl")
         # Work-items are at different points, and a constant cache serves different entries one by one.
-        tables, placed = place_tables(tables, fine.real_bytes, 0 if gpu else CONSTANT_BYTES)
-        name = f"poly_{part}"
+        most = 0 if gpu else CONSTANT_BYTES
         macros = {
             **macros,
-            **placed.macros,
             **disc.basis_macros(),
             **fine.limits.macros,
             **shape.macros,
@@ -109,24 +107,12 @@ class MatrixSpecs:
             "ATOMIC": int(atomic),
             "UNROLL": disc.unroll(rows),
         }
-        tables, text = {**tables, **disc.basis_tables()}, fine.physics_text
-        size, precision = shape.local_bytes, disc.options.precision
         arguments = VOLUME if part == "volume" else FACETS_BY_STEPS if warps else FACETS
         panels = macros["NC"] * shape.macros["PANELS"]
-        launch = Launch(shape.macros["TEAMS"], panels**2 * shape.local_size)
-        return KernelSpec(
-            name,
-            sources,
-            macros,
-            tables,
-            text,
-            precision,
-            shape.local_size,
-            size,
-            arguments,
-            launch,
-            table_buffer=placed.values,
-        )
+        how = {"launch": Launch(shape.macros["TEAMS"], panels**2 * shape.local_size), "arguments": arguments}
+        how |= {"most": most, "constants": disc.basis_tables()}
+        sizes = shape.local_size, shape.local_bytes
+        return fine.kernel_spec(f"poly_{part}", sources, macros, tables, *sizes, **how)
 
     def _warps(self, part: str, degree: int, rows: int, slots: int, items: int) -> MmaShape | None:
         """Shape of teams on tensor cores, where there are any, in double precision. Few items (0: not known) go to

@@ -10,7 +10,7 @@ from ...codegen import KernelSpec, Launch, in_roles
 from ...errors import OptionError
 from ...reference import ReferenceElement, tabulate
 from ...value_checks import plural
-from ..large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
+from ..large_tables import CONSTANT_BYTES, SCATTERED_BYTES
 from .arguments import PASS
 from .interleaved import CHUNK
 
@@ -56,19 +56,9 @@ def simplex_specs(disc) -> dict[str, KernelSpec]:
     }
     sizes = {"sipg_residual": shape.residual_bytes, "sipg_action": shape.action_bytes}
     most = SCATTERED_BYTES if disc.limits.is_gpu and shape.lanes < CHUNK else CONSTANT_BYTES
-    tables, placed = place_tables(simplex_tables(disc), disc.real_bytes, most)
-    sources = (*POINTWISE, "sipg_simplex_group.clh", *in_roles("sipg_simplex.cl"))
-    launch = Launch(shape.lanes, shape.local_size)
-    return {
-        name: _spec(disc, name, sources, macros, tables, placed, shape.local_size, size, launch=launch)
-        for name, size in sizes.items()
-    }
-
-
-def _spec(disc, name: str, sources, macros, tables, placed, *sizes: int, **how) -> KernelSpec:
-    text, precision, macros = disc.physics_text, disc.options.precision, {**macros, **placed.macros}
-    how = {"arguments": PASS, "table_buffer": placed.values, **how}
-    return KernelSpec(name, sources, macros, tables, text, precision, *sizes, **how)
+    sources, tables = (*POINTWISE, "sipg_simplex_group.clh", *in_roles("sipg_simplex.cl")), simplex_tables(disc)
+    how = {"most": most, "arguments": PASS, "launch": Launch(shape.lanes, shape.local_size)}
+    return {n: disc.kernel_spec(n, sources, macros, tables, shape.local_size, size, **how) for n, size in sizes.items()}
 
 
 def suits_cell(disc) -> bool:
@@ -91,9 +81,9 @@ def cell_specs(disc) -> dict[str, KernelSpec]:
         "UNROLL_FACETS": '_Pragma("unroll")' if disc.num_dofs < ROLLED_DOFS[disc.dim] else '_Pragma("unroll 1")',
     }
     rounded = {name: without_dust(table) for name, table in simplex_tables(disc).items()}
-    tables, placed = place_tables(rounded, disc.real_bytes, CONSTANT_BYTES)
     sources = ("load_node.clh", *POINTWISE, "sipg_simplex_cell.clh", *in_roles("sipg_simplex_cell.cl"))
-    return {n: _spec(disc, n, sources, macros, tables, placed, CELLS) for n in ("sipg_residual", "sipg_action")}
+    names = ("sipg_residual", "sipg_action")
+    return {n: disc.kernel_spec(n, sources, macros, rounded, CELLS, arguments=PASS) for n in names}
 
 
 def without_dust(table: np.ndarray) -> np.ndarray:

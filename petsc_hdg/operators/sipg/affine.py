@@ -18,21 +18,18 @@ from ...discretizations.sipg.affine import (
     mark_classes,
     metrics,
 )
-from ...discretizations.sipg.interleaved import CHUNK
 from ...discretizations.sipg.tensor import facet_places
 from ...reference import gauss_lobatto, is_tensor
 from ..verdict import vector_of
+from .coefficients import Coefficients
 from .fused_pass import FusedPass
 
 
 class AffinePass(FusedPass):
     """`sipg_affine_lanes`, `_cell` or `_line`, at the data of the last `update`. Congruent cells share a class.
 
-    classes  number of classes of cells
-    parts    buffer [num_parts] for parts of the sum of own values times results, if products are to have it
+    classes: number of classes of cells.   parts: [num_parts].
     """
-
-    parts = None
 
     def __init__(self, operator):
         super().__init__(operator)
@@ -126,28 +123,9 @@ class AffinePass(FusedPass):
         self._launch(kernel, out, part, du)
 
     def _launch(self, kernel, out, part: int | None, du) -> None:
-        disc = self.operator.discretization
-        chunks, count = self.chunks[part]
-        kernel.of_part(part).launch(
-            CHUNK * count,
-            {
-                "num_chunks": count,
-                "num_cells": disc.mesh.num_cells,
-                "num_ghosts": disc.neighbours.num_ghosts,
-                "stride": disc.stride,
-                "chunks": chunks,
-                "header": self._headers,
-                "links": self._links,
-                "steps": self._steps,
-                "class_of_cell": self._class_of,
-                "classes": self._data,
-                "neighbour": self.operator.neighbour,
-                "owned": du.owned,
-                "tail": du.tail,
-                "out": out,
-                "parts": self.parts,
-            },
-        )
+        links = {"header": self._headers, "links": self._links, "steps": self._steps}
+        links |= {"class_of_cell": self._class_of, "classes": self._data, "neighbour": self.operator.neighbour}
+        self._launch_product(kernel, out, part, du, **links)
 
 
 def shapes_of(disc, is_nvidia: bool = False) -> list:
@@ -158,35 +136,3 @@ def shapes_of(disc, is_nvidia: bool = False) -> list:
 def edges_of(disc) -> np.ndarray | None:
     """Edges [extended cell, axis, dim] along the reference axes, or None where cells are no parallelepipeds."""
     return cell_edges(disc.nodes()[disc.neighbours.cell_nodes])
-
-
-class Coefficients:
-    """Derivatives of a linear physics of one component: tensor [dim, dim] of f1 by gradients, mass of f0 by values.
-
-    seed: with random constants, to see what they depend on.
-    """
-
-    def __init__(self, disc, t: float, seed: int | None, constants=None, shift: float = 1.3):
-        dim, physics = disc.dim, disc.physics
-        random = np.random.default_rng(seed)
-        if seed is not None:
-            constants = random.uniform(0.5, 1.0, max(1, len(physics.constants)))
-        a, a_x = np.ones(physics.num_auxiliary), np.zeros((physics.num_auxiliary, dim))
-        zero, zero_x, x = np.zeros(1), np.zeros((1, dim)), random.uniform(0.5, 1.0, dim)
-        jacobian = physics.interpreter(dim).pw_jacobian
-
-        def along(du=zero, du_t=zero, du_x=zero_x):
-            given = zero, zero, zero_x, du, du_t, du_x, a, a_x, t, shift, x, constants[: len(physics.constants)]
-            return jacobian(*given)
-
-        value, self._convection = along(du=np.ones(1), du_t=np.full(1, shift))
-        columns = [along(du_x=unit[None]) for unit in np.eye(dim)]
-        self.tensor = np.stack([f1[0] for _, f1 in columns], axis=1)
-        self._of_gradient = np.array([f0[0] for f0, _ in columns])
-        self.mass = float(value[0])
-
-    @property
-    def is_symmetric(self) -> bool:
-        """Whether f0 depends on the value alone, and f1 on the gradient by a symmetric tensor."""
-        apart = np.abs(self.tensor - self.tensor.T).max() <= 1e-13 * np.abs(self.tensor).max()
-        return bool(apart and not self._convection.any() and not self._of_gradient.any())

@@ -11,7 +11,13 @@ from ...discretizations.sipg.interleaved import CHUNK
 
 
 class FusedPass:
-    """`sipg_residual` and `sipg_action` of an SIPGOperator: each cell reads its neighbours and writes its own rows."""
+    """`sipg_residual` and `sipg_action` of an SIPGOperator: each cell reads its neighbours and writes its own rows.
+
+    parts: buffer for parts of the sum of own values times results, where a kernel of products has such and they are
+    wanted.
+    """
+
+    parts = None
 
     def __init__(self, operator):
         self.operator = operator
@@ -33,3 +39,10 @@ class FusedPass:
             where = {"num_chunks": count, "chunks": chunks, "out": out}
             arguments = self.operator.arguments(kernel, cells, state, rate, du, t, **where)
             kernel.of_part(part).launch(CHUNK * count, arguments)
+
+    def _launch_product(self, kernel: Kernel, out, part: int | None, du, **given) -> None:
+        """Launch a kernel of products alone over the chunks of a part; given: arguments of its own."""
+        disc, (chunks, count) = self.operator.discretization, self.chunks[part]
+        given |= {"num_chunks": count, "chunks": chunks, "num_cells": disc.mesh.num_cells, "stride": disc.stride}
+        given |= {"num_ghosts": disc.neighbours.num_ghosts, "u_owned": du.owned, "u_tail": du.tail}
+        kernel.of_part(part).launch(CHUNK * count, {**given, "out": out, "parts": self.parts})
