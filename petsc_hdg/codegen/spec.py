@@ -22,7 +22,7 @@ _DIGESTS: dict[tuple, str] = {}  # of programs without tables, whose texts take 
 
 @dataclass(frozen=True)
 class Launch:
-    """How a launch is shared: `items` work-items do `cells` cells, or facets, rows, patches.
+    """Shape of a launch: `items` work-items do `cells` cells, or facets, rows, patches.
 
     row     argument with the length of a row of padded cells, all of which are gone through; "": the cells alone
     """

@@ -204,5 +204,5 @@ def _nothing() -> None:
 
 
 def _same(a, b) -> bool:
-    """Whether an argument need not be handed over again although it is another object: an equal number of its type."""
+    """True if an argument need not be handed over again although it is another object: an equal number of its type."""
     return type(a) is type(b) and isinstance(a, (int, float)) and a == b

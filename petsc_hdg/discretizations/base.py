@@ -85,17 +85,17 @@ class Discretization:
 
     @cached_property
     def dependence(self) -> Dependence:
-        """What matrices read: derivatives, and the stabilization where the user wrote one."""
+        """Dependence of matrices: of derivatives, and of the stabilization where the user wrote one."""
         return self.physics.dependence(self.dim, self.stabilizes_by_expression)
 
     @property
     def reads_time(self) -> bool:
-        """Whether matrices depend on t beside the states."""
+        """True if matrices depend on t beside the states."""
         return self.dependence.on_time
 
     @cached_property
     def is_steady(self) -> bool:
-        """Whether matrices are the same for all states and times."""
+        """True if matrices are the same for all states and times."""
         return self.physics.is_linear and not self.reads_time
 
     @classmethod

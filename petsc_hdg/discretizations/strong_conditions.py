@@ -39,7 +39,7 @@ class StrongConditions:
         return np.concatenate(rows, axis=1)
 
     def essential_points(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What `essential_values` reads: of each constrained value condition, component, coordinates [value, dim]."""
+        """Condition, component and coordinates [value, dim] of each constrained value, for `essential_values`."""
         count = self.dofmap.num_constrained
         condition, component, x = (
             np.full(count, -1, dtype=np.int32),

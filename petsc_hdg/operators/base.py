@@ -1,4 +1,4 @@
-"""What the operators of all schemes have in common: geometry, numbering, data of the physics, essential values."""
+"""Base of the operators of schemes: geometry, numbering, data of the physics, essential values."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ class DeviceOperator:
     def restart(self) -> None:
         """A solve begins: forget what follows the states of the last one."""
 
-    def settled(self, u) -> bool:
-        """Whether what follows the states suits the state u; else it has changed. Collective."""
+    def suits(self, u) -> bool:
+        """Return True if state-dependent penalties suit a state u; otherwise update them. Collective."""
         return True
 
     # Essential values ------------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ class PrimalOperator(DeviceOperator):
 
     @property
     def has_matrices(self) -> bool:
-        """Whether the kernels of element matrices are compiled."""
+        """True if the kernels of element matrices are compiled."""
         return "matrix_kernels" in self.__dict__
 
     def all_kernels(self) -> dict[str, Kernel]:
@@ -88,7 +88,7 @@ class PrimalOperator(DeviceOperator):
         return Kernel(cell_error_spec(self.discretization), self.device)
 
     def integral_kernel(self, objective) -> Kernel:
-        """What `integrals` takes for an Objective. Not collective."""
+        """Kernel of an Objective, for `integrals`. Not collective."""
         return Kernel(cell_integral_spec(self.discretization, objective), self.device)
 
     @cached_property
@@ -177,7 +177,7 @@ class PrimalOperator(DeviceOperator):
         return self.over_facets(kernel, facets, rows, self.current, self.rest, t=t)
 
     def over_facets(self, kernel: Kernel, facets: np.ndarray, rows: int, *vectors, t: float) -> np.ndarray:
-        """What a kernel writes of some facets [row, facet] on the host; facets [facet, number] as it takes them;
+        """Launch a kernel over some facets and return its result [row, facet]; facets [facet, number] as it takes them;
         vectors: state and rate."""
         stride, count = padded(len(facets)), len(facets)
         out = self.arrays.zeros(rows * stride)

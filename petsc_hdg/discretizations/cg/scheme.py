@@ -60,7 +60,7 @@ class ContinuousGalerkin(CGSpecs, StrongConditions, PrimalDiscretization):
         return padded(self.num_facets)
 
     def assembly_rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """Which element-vector entries add to each owned and ghost value: start [row + 1], entry [nnz].
+        """Element-vector entries that add to each owned and ghost value: start [row + 1], entry [nnz].
 
         Entries count through the cells' element vectors, then the facets' [dof, facet_stride].
         """

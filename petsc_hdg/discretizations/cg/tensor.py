@@ -44,7 +44,7 @@ def check_tensor(disc) -> None:
 
 
 def takes_lines(disc) -> bool:
-    """Whether cells have lines, and one fits the device's local memory."""
+    """True if cells have lines, and one fits the device's local memory."""
     return not disc.mesh.shape.is_simplex and bool(line_shapes(disc))
 
 
@@ -95,7 +95,7 @@ def _specs(disc, shape: LineShape, names, *files: str) -> dict[str, KernelSpec]:
 
 
 def _places(dof_at: np.ndarray) -> np.ndarray:
-    """Where a table has each of the numbers 0, 1, ...; other entries of it are negative."""
+    """Positions of the numbers 0, 1, ... in a table, whose other entries are negative."""
     flat = dof_at.ravel()
     return np.argsort(flat)[np.count_nonzero(flat < 0) :].astype(float)
 

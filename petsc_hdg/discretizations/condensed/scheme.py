@@ -62,7 +62,7 @@ class CondensedDiscretization(CondensedSpecs, StrongConditions, Discretization):
 
     @property
     def in_time(self) -> bool:
-        """Whether cells keep their interior between steps, so that PETSc's vectors hold it behind the trace."""
+        """True if cells keep their interior between steps, so that PETSc's vectors hold it behind the trace."""
         return self.physics.uses_time_derivative
 
     # Sizes ---------------------------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ class CondensedDiscretization(CondensedSpecs, StrongConditions, Discretization):
         return congruent_cells(self, aux_rows, most)
 
     def assembly_rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """Which entries of element vectors [trace dof, stride] add to each owned and ghost value: start, entry."""
+        """Entries of element vectors [trace dof, stride] that add to each owned and ghost value: start, entry."""
         dofs = self.dofmap.cell_numbers
         cells = np.arange(self.mesh.num_cells, dtype=np.int32)[:, None]
         places = np.arange(self.num_trace_dofs, dtype=np.int32) * self.stride + cells

@@ -36,7 +36,7 @@ class CondensedSpecs(CondensedShapes):
 
     @property
     def stabilization_follows(self) -> bool:
-        """Whether the stabilization follows the state."""
+        """True if the stabilization follows the state."""
         return self.has_jumps and self.stabilization_mode == 3
 
     @property
@@ -55,7 +55,7 @@ class CondensedSpecs(CondensedShapes):
 
     @property
     def stabilization(self) -> np.ndarray:
-        """What kernels take for it: the number [1], or one over the extents [dim] of the mesh."""
+        """Its argument of kernels: the number [1], or one over the extents [dim] of the mesh."""
         if not self.has_jumps or self.stabilizes_by_expression:
             return np.zeros(1)
         return 1 / self.lengths if self.stabilization_mode in (1, 3) else np.array([float(self.options.hdg_tau)])

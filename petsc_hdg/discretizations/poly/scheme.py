@@ -51,7 +51,7 @@ class CutPenalty(InteriorPenalty):
 
     @property
     def side_numbers(self) -> np.ndarray:
-        """What multiplies the normal diffusivity on each side of a facet [F, extended cell], see penalty.py."""
+        """Factors of the normal diffusivity on each side of a facet [F, extended cell], see penalty.py."""
         return self.parent.penalty_numbers
 
     @property

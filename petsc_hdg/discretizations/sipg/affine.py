@@ -144,7 +144,7 @@ def _volumes(edges: np.ndarray, cofactors: np.ndarray) -> np.ndarray:
 
 
 def is_diagonal(metric: np.ndarray) -> bool:
-    """Whether metrics [cell, axis, axis] have no entries off the diagonal."""
+    """True if metrics [cell, axis, axis] have no entries off the diagonal."""
     diagonal = np.einsum("caa->ca", metric)
     off = np.abs(metric - diagonal[:, :, None] * np.eye(metric.shape[1]))
     return bool((off.max(axis=(1, 2), initial=0.0) <= 1e-12 * np.abs(diagonal).max(axis=1, initial=0.0)).all())
@@ -196,7 +196,7 @@ def mark_classes(header: np.ndarray, class_of_cell: np.ndarray) -> None:
 
 @dataclass(frozen=True)
 class AffineShape:
-    """How cells are shared: `kernel` "lanes" (CPU_LANES cells of a work-item), "cell" (one) or "line" (`cells` of a
+    """Launch shape: `kernel` "lanes" (CPU_LANES cells of a work-item), "cell" (one) or "line" (`cells` of a
     work-group, `threads` work-items of each); `ahead`: chunks by which values are asked for in advance.
     """
 
@@ -211,7 +211,7 @@ class AffineShape:
 
     @property
     def launch(self) -> Launch:
-        """How work-items share the cells of chunks."""
+        """Cells of a chunk, and work-items for them."""
         return Launch(CHUNK, {"lanes": CHUNK // CPU_LANES, "cell": CHUNK, "line": CHUNK * self.threads}[self.kernel])
 
 

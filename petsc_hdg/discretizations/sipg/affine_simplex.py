@@ -169,7 +169,7 @@ def local_bytes(tables: SimplexTables, rolled: bool, precision: str, size: int) 
 
 
 def links(neighbour: np.ndarray, code: np.ndarray, kinds: np.ndarray) -> np.ndarray:
-    """What lies behind each facet as the product reads it [facet, stride], from the discretization's arrays."""
+    """Neighbours behind facets as the product reads them [facet, stride], from the discretization's arrays."""
     kind = kinds[np.maximum(-2 - neighbour, 0), 0] if len(kinds) else np.full(neighbour.shape, -1)
     outside = np.where((neighbour < -1) & (kind >= 0), DIRICHLET, NATURAL)
     return np.where(neighbour >= 0, 4 * neighbour + code, outside).astype(np.int32)

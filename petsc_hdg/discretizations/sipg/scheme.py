@@ -92,7 +92,7 @@ class InteriorPenalty(SIPGSpecs, PrimalDiscretization):
 
     @property
     def collocated(self) -> bool:
-        """Whether the quadrature points are the nodes: on tensor cells, unless the user gives a quadrature degree."""
+        """True if the quadrature points are the nodes: on tensor cells, unless the user gives a quadrature degree."""
         return self.is_tensor and self.options.quadrature_degree < 0
 
     @property
@@ -147,7 +147,7 @@ class InteriorPenalty(SIPGSpecs, PrimalDiscretization):
         return cell_fastest(self.neighbours.cell_nodes, self.stride)
 
     def neighbour_rows(self) -> np.ndarray:
-        """What lies behind each facet [F, stride], see Neighbours.neighbour."""
+        """Neighbour behind each facet [F, stride], see Neighbours.neighbour."""
         return cell_fastest(self.neighbours.neighbour, self.stride)
 
     def code_rows(self, walls: bool = False) -> np.ndarray:

@@ -62,7 +62,7 @@ def simplex_specs(disc) -> dict[str, KernelSpec]:
 
 
 def suits_cell(disc) -> bool:
-    """Whether one work-item of a GPU does a cell."""
+    """True if one work-item of a GPU does a cell."""
     few = disc.num_dofs <= disc.num_nodes and disc.element.degree <= CELL_DEGREES[disc.dim]
     return disc.limits.is_gpu and few and disc.mesh.geometry.is_affine
 

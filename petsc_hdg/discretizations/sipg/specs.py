@@ -114,7 +114,7 @@ class SIPGSpecs(PrimalSpecs):
 
     @property
     def has_fused(self) -> bool:
-        """Whether one pass over the cells computes residual and action."""
+        """True if one pass over the cells computes residual and action."""
         return self.collocated or not self.is_tensor
 
     def fused_specs(self) -> dict[str, KernelSpec]:
@@ -123,7 +123,7 @@ class SIPGSpecs(PrimalSpecs):
 
     @property
     def is_tensor(self) -> bool:
-        """Whether cells are tensor products of intervals."""
+        """True if cells are tensor products of intervals."""
         return is_tensor(self.mesh.cell)
 
     @property
@@ -137,7 +137,7 @@ class SIPGSpecs(PrimalSpecs):
 
     @property
     def penalty_factor(self) -> float:
-        """What multiplies (normal diffusivity) |F|/|K|, with -sipg_penalty paper over the facet's diameter.
+        """Factor of (normal diffusivity) |F|/|K|; with -sipg_penalty paper, over the facet's diameter.
 
         Tensor cells: (p + 1)², twice what coercivity needs on rectangles; simplices: (d + 1)/2 (p + 1)(p + d)/d, from
         the trace inequality on P_p shared by d + 1 facets (Warburton and Hesthaven 2003; Shahbazi 2005). Paper: 100 p²
@@ -166,7 +166,7 @@ class SIPGSpecs(PrimalSpecs):
 
 
 def reads_gradient(physics) -> bool:
-    """Whether f0 depends on the gradient."""
+    """True if f0 depends on the gradient."""
     terms = physics.terms
     if terms.jacobian is not None and any(term.kind == "g1" for term in terms.jacobian):
         return True

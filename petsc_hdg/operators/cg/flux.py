@@ -57,7 +57,7 @@ class ConsistentFlux:
         return mesh.comm.allreduce(total)
 
     def _left_over(self, there: np.ndarray, rows: np.ndarray, state, rest, t: float) -> np.ndarray:
-        """What facets leave of the rows at nodes of those with f1·n: what sides [cell, facet of the cell] have of it,
+        """Rests of the rows at nodes of facets with f1·n beside these: the share of sides [cell, facet of the cell],
         from this rank's cells [dof]. Collective."""
         operator, disc = self.operator, self.disc
         operator.run_cells("cg_residual", operator._element, state=state, rate=rest, t=t)
@@ -74,7 +74,7 @@ class ConsistentFlux:
         return self.operator.over_facets(self._kernel, facets, self.disc.num_dofs, state, rest, t=t).T
 
     def _of_sides(self, on_points: np.ndarray) -> np.ndarray:
-        """What points have [point, …] by sides of this rank's cells [cell, facet of the cell, …]."""
+        """Values of points [point, …] by sides of this rank's cells [cell, facet of the cell, …]."""
         return on_points[entity_points(self.disc.mesh, self.disc.dim - 1)]
 
     def _shares(self, there: np.ndarray) -> np.ndarray:

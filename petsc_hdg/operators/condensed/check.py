@@ -126,7 +126,7 @@ class _Sample:
         return np.concatenate([self.interior_of(cell), self.trace_of(cell)])
 
     def data(self, cell: int) -> tuple:
-        """What the oracle takes behind the state of a cell."""
+        """Arguments of the oracle behind the state of a cell."""
         return self.operator.aux_rows[:, cell], self.operator.constants, self.t
 
     @cached_property

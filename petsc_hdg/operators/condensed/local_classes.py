@@ -59,7 +59,7 @@ class LocalClasses:
         self._state = self._wanted(t)
 
     def are_found(self, t: float) -> bool:
-        """Whether the solvers are those for time t and the operator's data."""
+        """True if the solvers are those for time t and the operator's data."""
         return self._state == self._wanted(t)
 
     def _wanted(self, t: float) -> tuple:

@@ -232,7 +232,7 @@ class LocalStage:
         return self.arrays.to_host(self.status, self.disc.mesh.num_cells, name="status")
 
     def condensation_failure(self) -> str:
-        """What is wrong with the worst cell after `condense`, or ""."""
+        """Failure of the worst cell after `condense` in words, or ""."""
         status = self.classes.cell_status if self.classes else self._statuses()
         bad = ~(status > SINGULAR[self.arrays.precision])
         if not bad.any():
@@ -246,7 +246,7 @@ class LocalStage:
         )
 
     def solve_failure(self) -> str:
-        """What is wrong with the worst cell after `solve`, or ""."""
+        """Failure of the worst cell after `solve` in words, or ""."""
         status = self._solved
         bad = status < 0
         if not bad.any():

@@ -66,7 +66,7 @@ class CondensedOperator(Recovered):
 
     @property
     def format_kind(self) -> str:
-        """How the trace matrix is stored: dense blocks need facets that own their unknowns."""
+        """Storage format of the trace matrix: dense blocks need facets that own their unknowns."""
         kind = self.discretization.options.hdg_trace_mat
         return kind if kind == "aij" or self.discretization.has_jumps else "element"
 
@@ -74,7 +74,7 @@ class CondensedOperator(Recovered):
 
     @property
     def follows_solution(self) -> bool:
-        """Whether the stabilization follows the state."""
+        """True if the stabilization follows the state."""
         return self.stabilization is not None
 
     def restart(self) -> None:
@@ -83,8 +83,8 @@ class CondensedOperator(Recovered):
         if self.stabilization is not None:
             self.stabilization.is_known = False
 
-    def settled(self, u) -> bool:
-        """Whether the stabilization suits the state of the last residual, at u; else it has changed. Collective."""
+    def suits(self, u) -> bool:
+        """Return True if the stabilization suits the state of the last residual, at u; otherwise update it. Collective."""
         return self.stabilization is None or self.stabilization.serve(self.trace(u, 0.0), self.interior, 0.0)
 
     def set_constants(self, values) -> None:
@@ -255,7 +255,7 @@ class CondensedOperator(Recovered):
             )  # fmt: skip
 
     def _compared(self, x) -> tuple[bool, bool]:
-        """Whether `interior` belongs to a trace near owned values x, and whether these are not zero. Collective."""
+        """True if `interior` belongs to a trace near owned values x, and whether these are not zero. Collective."""
         count, squares = self.dofmap.num_owned, np.zeros(2)
         if count:
             given = self.arrays.to_host(x, count, name="interior")
@@ -324,7 +324,7 @@ class CondensedOperator(Recovered):
         return self.stores.values.ravel()
 
     def is_symmetric(self) -> bool:
-        """Whether the matrix of the last `linearize` is symmetric, found out once. Collective."""
+        """True if the matrix of the last `linearize` is symmetric, found out once. Collective."""
         if self._symmetric is None:
             self._symmetric = is_symmetric(self)
         return self._symmetric

@@ -17,7 +17,7 @@ class Recovered(DeviceOperator):
 
     @property
     def norms(self) -> tuple[str, ...]:
-        """What the rows of `errors` are squares of."""
+        """Norms whose squares are the rows of `errors`."""
         return self.recovery.norms
 
     def cell_fields(self, x, t: float):
@@ -41,7 +41,7 @@ class Recovered(DeviceOperator):
         return self.recovery.errors(x, t)
 
     def integral_kernel(self, objective) -> Kernel:
-        """What `integrals` takes for an Objective. Not collective."""
+        """Kernel of an Objective, for `integrals`. Not collective."""
         return self.recovery.integral_kernel(objective)
 
     def integrals(self, kernel: Kernel, x, t: float):

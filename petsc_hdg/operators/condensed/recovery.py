@@ -1,4 +1,4 @@
-"""What follows a condensed solve: u in the cells, its gradient, the superconvergent u*, errors, integrals."""
+"""Recovery after a condensed solve: u in the cells, its gradient, the superconvergent u*, errors, integrals."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Recovery:
 
     @property
     def has_star(self) -> bool:
-        """Whether there is a superconvergent solution: with hybridizable DG."""
+        """True if there is a superconvergent solution: with hybridizable DG."""
         return self.disc.has_jumps
 
     @property
     def norms(self) -> tuple[str, ...]:
-        """What the rows of `errors` are squares of."""
+        """Norms whose squares are the rows of `errors`."""
         return ("L2", "H1", "star") if self.has_star else ("L2", "H1")
 
     # Kernels ---------------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ class Recovery:
         return self._kernels[name]
 
     def integral_kernel(self, objective) -> Kernel:
-        """What `integrals` takes for an Objective. Not collective."""
+        """Kernel of an Objective, for `integrals`. Not collective."""
         return Kernel(condensed_integral_spec(self.specs, objective), self.arrays.device)
 
     def _arguments(self, kernel: Kernel, x_e, t: float) -> tuple:

@@ -107,9 +107,9 @@ class PolytopicOperator:
         """A solve begins: forget what follows the states of the last one."""
         self.fine.restart()
 
-    def settled(self, u) -> bool:
+    def suits(self, u) -> bool:
         """Return True if the penalties suit a state u; otherwise update them. Collective."""
-        return self.fine.settled(self.expand(u))
+        return self.fine.suits(self.expand(u))
 
     def details(self, complete: bool = True) -> list[str]:
         """Lines for `-fe_view`. Collective."""
@@ -241,7 +241,7 @@ class PolytopicOperator:
         return self.fine.errors(self.expand(u), t)
 
     def integral_kernel(self, objective) -> Kernel:
-        """What `integrals` takes for an Objective. Not collective."""
+        """Kernel of an Objective, for `integrals`. Not collective."""
         return self.fine.integral_kernel(objective)
 
     def integrals(self, kernel: Kernel, u, t: float) -> np.ndarray:

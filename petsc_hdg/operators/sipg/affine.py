@@ -51,7 +51,7 @@ class AffinePass(FusedPass):
 
     @staticmethod
     def matches(disc) -> bool:
-        """Whether the kernels compute the products of a discretization. Not collective."""
+        """True if the kernels compute the products of a discretization. Not collective."""
         physics = disc.physics
         if not is_tensor(disc.mesh.cell) or not disc.collocated or physics.num_components != 1:
             return False

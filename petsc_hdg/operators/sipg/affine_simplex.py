@@ -38,7 +38,7 @@ class AffineSimplexPass(FusedPass):
 
     @staticmethod
     def matches(disc) -> bool:
-        """Whether the kernel computes the products of a discretization. Not collective."""
+        """True if the kernel computes the products of a discretization. Not collective."""
         straight = disc.mesh.cell in MOST_DEGREE and disc.mesh.geometry.degree == 1
         if not straight or disc.physics.num_components != 1 or not disc.physics.constant_jacobian(disc.dim):
             return False
@@ -69,7 +69,7 @@ class AffineSimplexPass(FusedPass):
 
     @cached_property
     def is_automatic(self) -> bool:
-        """Whether penalties follow from the metric."""
+        """True if penalties follow from the metric."""
         disc = self.operator.discretization
         follows = not disc.is_paper and disc.side_numbers is None
         return follows and not any(disc.physics.dependence(disc.dim).natural)

@@ -54,7 +54,7 @@ class Sample(CellSample):
         return sum(self.oracle.facet(cell, f, state) for f in range(self.disc.num_facets_of_cell))
 
     def run(self, name: str, *shape: int) -> np.ndarray:
-        """What a kernel of element vectors, blocks or couplings adds [*shape, cell] at the sample's state."""
+        """Result [*shape, cell] of a kernel of element vectors, blocks or couplings at the sample's state."""
         if name.startswith("cg"):
             return super().run(name, *shape)
         operator, stride = self.operator, self.disc.stride
@@ -129,7 +129,7 @@ def _check_fast(s: Sample):
 
 
 def _passed(s: Sample, passes, what: str, **where) -> np.ndarray:
-    """What a pass over all chunks writes [cell, dof]."""
+    """Result of a pass over all chunks [cell, dof]."""
     operator, dofmap = s.operator, s.disc.dofmap
     out = operator.arrays.zeros(max(1, dofmap.num_owned))
     for part in range(2):

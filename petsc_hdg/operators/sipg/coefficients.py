@@ -47,18 +47,18 @@ class Coefficients:
 
     @property
     def has_reaction(self) -> bool:
-        """Whether f0 depends on the value or its rate."""
+        """True if f0 depends on the value or its rate."""
         return any(f0[0] != 0 for f0, _ in self._by_value)
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether f0 depends on the value alone, and f1 on the gradient by a symmetric tensor."""
+        """True if f0 depends on the value alone, and f1 on the gradient by a symmetric tensor."""
         apart = np.abs(self.tensor - self.tensor.T).max() <= SYMMETRY * np.abs(self.tensor).max()
         return bool(apart and not self._of_gradient.any() and not any(f1.any() for _, f1 in self._by_value))
 
     @property
     def natural_read_gradients(self) -> bool:
-        """Whether natural conditions depend on the gradient."""
+        """True if natural conditions depend on the gradient."""
         normal = np.full(len(self._units), len(self._units) ** -0.5)
         jacobian, state = self._interpreter.pw_boundary_jacobian, (*self._state, self._zero, self._zero)
         conditions = range(len(self._physics.natural))

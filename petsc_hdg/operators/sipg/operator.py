@@ -18,7 +18,7 @@ class SIPGOperator(PrimalOperator):
     """Kernels of an InteriorPenalty discretization bound to the buffers they work on.
 
     Penalties of linear physics belong to its data; those of nonlinear physics are found at the first state after
-    `restart` and follow where `settled` finds that they do not suit.
+    `restart` and follow where `suits` finds that they do not suit.
     """
 
     def __init__(self, discretization, arrays):
@@ -40,7 +40,7 @@ class SIPGOperator(PrimalOperator):
 
     @property
     def product(self) -> str:
-        """Which kernels compute a product."""
+        """Name of the kernels that compute a product."""
         if self.stored is not None:
             return self.stored.name
         return "affine" if self.fast else "fused" if self.fused else "split"
@@ -116,14 +116,14 @@ class SIPGOperator(PrimalOperator):
 
     @property
     def follows_solution(self) -> bool:
-        """Whether penalties depend on the solution."""
+        """True if penalties depend on the solution."""
         return not self.discretization.physics.is_linear
 
     def restart(self) -> None:
         """Forget the penalties: the next residual or linearization finds them anew."""
         self.penalty.is_known = False
 
-    def settled(self, u) -> bool:
+    def suits(self, u) -> bool:
         """Return True if the penalties suit a state u; otherwise update them. Collective."""
         return self.penalty.serve(self.current.use(u), self.rest.use(self._zero), 0.0)
 
