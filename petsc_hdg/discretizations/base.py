@@ -180,7 +180,7 @@ class Discretization:
         sizes: local_size and local_bytes.   constants: tables that stay.   how: other fields of the spec.
         """
         tables, places, buffer = place_tables(tables, self.real_bytes, most)
-        text, precision, tables = self.physics_text, self.options.precision, {**(constants or {}), **tables}
+        text, precision, tables = self.physics_text, self.options.precision, {**tables, **(constants or {})}
         macros = {**macros, **places}
         return KernelSpec(name, sources, macros, tables, text, precision, *sizes, table_buffer=buffer, **how)
 

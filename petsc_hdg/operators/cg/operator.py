@@ -7,11 +7,11 @@ from functools import cached_property
 import numpy as np
 
 from ...device import Kernel, kernels_of
+from ..launch_shapes import fastest_on_ones
 from ..overlap import OUTER, in_parts
 from ..primal import PrimalOperator
 from ..vectors import TailedVector
 from .flux import ConsistentFlux
-from .launch_shapes import fastest_on_ones
 from .patch import PatchOperator
 
 

@@ -84,7 +84,7 @@ class CondensedOperator(Recovered):
             self.stabilization.is_known = False
 
     def suits(self, u) -> bool:
-        """Return True if the stabilization suits the state of the last residual, at u; otherwise update it. Collective."""
+        """Return True if the stabilization suits the last residual's state, at u; otherwise update it. Collective."""
         return self.stabilization is None or self.stabilization.serve(self.trace(u, 0.0), self.interior, 0.0)
 
     def set_constants(self, values) -> None:

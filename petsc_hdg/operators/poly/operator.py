@@ -18,6 +18,16 @@ from .matrices import PolytopicMatrices
 MANY = 8  # base cells of a polytope from which on products on the polytopes are faster on CPUs too
 
 
+class OfFine:
+    """An attribute of a PolytopicOperator that is that of its operator on the base cells."""
+
+    def __set_name__(self, owner, name: str) -> None:
+        self._name = name
+
+    def __get__(self, operator, owner=None):
+        return self if operator is None else getattr(operator.fine, self._name)
+
+
 class PolytopicOperator:
     """Kernels of a PolytopicDG discretization bound to the buffers they work on; interface as PrimalOperator.
 
@@ -45,26 +55,10 @@ class PolytopicOperator:
 
     # As the fine operator ----------------------------------------------------------------------------------------
 
-    @property
-    def failure(self) -> str:
-        return self.fine.failure
-
-    @property
-    def follows_solution(self) -> bool:
-        return self.fine.follows_solution
-
-    @property
-    def constants(self) -> np.ndarray:
-        return self.fine.constants
-
-    @property
-    def aux_rows(self) -> np.ndarray:
-        return self.fine.aux_rows
-
-    @property
-    def flops(self) -> int:
-        """Flops of this rank's residual on the base cells."""
-        return self.fine.flops
+    failure, follows_solution, constants, aux_rows = OfFine(), OfFine(), OfFine(), OfFine()
+    version, coefficients, linearizations, main_kernel = OfFine(), OfFine(), OfFine(), OfFine()
+    set_constants, set_auxiliary, restart, compile_variants = OfFine(), OfFine(), OfFine(), OfFine()
+    flops, integral_kernel, trace_fields = OfFine(), OfFine(), OfFine()
 
     @property
     def matrix_flops(self) -> int:
@@ -75,37 +69,6 @@ class PolytopicOperator:
     def diagonal_flops(self) -> int:
         """Flops of the diagonal blocks, of which the diagonal is picked."""
         return self.assembly.flops("volume")
-
-    @property
-    def main_kernel(self) -> Kernel:
-        return self.fine.main_kernel
-
-    def set_constants(self, values) -> None:
-        """Replace the values of the named constants [constant]. Collective."""
-        self.fine.set_constants(values)
-
-    def set_auxiliary(self, name: str, values: np.ndarray) -> None:
-        """Replace an auxiliary field by values [cell, row, component] of owned base cells. Collective."""
-        self.fine.set_auxiliary(name, values)
-
-    @property
-    def version(self) -> int:
-        """Counts how often constants and auxiliary fields were given."""
-        return self.fine.version
-
-    @property
-    def coefficients(self) -> int:
-        """Counts how often those that matrices read came with other values."""
-        return self.fine.coefficients
-
-    @property
-    def linearizations(self) -> int:
-        """Counts calls of `linearize`."""
-        return self.fine.linearizations
-
-    def restart(self) -> None:
-        """A solve begins: forget what follows the states of the last one."""
-        self.fine.restart()
 
     def suits(self, u) -> bool:
         """Return True if the penalties suit a state u; otherwise update them. Collective."""
@@ -151,10 +114,6 @@ class PolytopicOperator:
             self.products.launches  # noqa: B018
         if matrices:
             self.assembly.compile()
-
-    def compile_variants(self) -> None:
-        """Compile what the operator chooses by the mesh and has not chosen here. Not collective."""
-        self.fine.compile_variants()
 
     def all_kernels(self) -> dict[str, Kernel]:
         """Every kernel compiled so far, by name."""
@@ -240,10 +199,6 @@ class PolytopicOperator:
         """Squared errors [2, component] over this rank's cells: L2, then the gradient's. Collective."""
         return self.fine.errors(self.expand(u), t)
 
-    def integral_kernel(self, objective) -> Kernel:
-        """Kernel of an Objective, for `integrals`. Not collective."""
-        return self.fine.integral_kernel(objective)
-
     def integrals(self, kernel: Kernel, u, t: float) -> np.ndarray:
         """Integrals [component, base cell] of a pointwise function over this rank's base cells. Collective."""
         return self.fine.integrals(kernel, self.expand(u), t)
@@ -273,7 +228,3 @@ class PolytopicOperator:
     def solution_fields(self, u, t: float) -> list:
         """The fields themselves at the nodes of this rank's base cells. Collective."""
         return self.cell_fields(u, t)
-
-    def trace_fields(self, x, t: float):
-        """Raises OptionError: the scheme has no trace of its own."""
-        return self.fine.trace_fields(x, t)

@@ -20,7 +20,7 @@ from ...discretizations.sipg.affine import (
 )
 from ...discretizations.sipg.tensor import facet_places
 from ...reference import gauss_lobatto, is_tensor
-from ..verdict import vector_of
+from ..launch_shapes import fastest_on_ones
 from .coefficients import Coefficients
 from .fused_pass import FusedPass
 
@@ -66,7 +66,8 @@ class AffinePass(FusedPass):
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
         """The kernel that suits the device: one found fastest before, else the likeliest."""
-        return self._chosen(None)
+        kernel = fastest(list(self._shapes), self.operator.device, None)
+        return {kernel.spec.name: kernel}
 
     @cached_property
     def _shapes(self) -> dict:
@@ -75,22 +76,14 @@ class AffinePass(FusedPass):
         shapes = shapes_of(disc, "nvidia" in self.operator.device.platform.lower())
         return {affine_spec(disc.dim, disc.element.degree, disc.theta, precision, shape): shape for shape in shapes}
 
-    def _chosen(self, launch) -> dict[str, Kernel]:
-        kernel = fastest(list(self._shapes), self.operator.device, launch)
-        return {kernel.spec.name: kernel}
-
     def _tune(self) -> None:
         """Find the fastest shape for the data at hand. Not collective."""
-        op, vectors = self.operator, []
 
-        def launch(kernel):
-            if not vectors:  # made where there is something to measure
-                vectors.append(vector_of(op, np.ones(op.dofmap.num_owned + op.dofmap.num_tail)))
-                vectors.append(op.arrays.zeros(max(1, op.dofmap.num_owned)))
-            self._launch(kernel, vectors[1], 0, vectors[0])
+        def run(kernel, out, du, **_):
+            self._launch(kernel, out, 0, du)
 
-        self.kernels = self._chosen(launch)
-        self._is_tuned = True
+        kernel = fastest_on_ones(self.operator, list(self._shapes), run)
+        self.kernels, self._is_tuned = {kernel.spec.name: kernel}, True
 
     def update(self) -> None:
         """Find the classes of cells anew, at the operator's time and shift, with its penalties. Not collective."""

@@ -59,12 +59,7 @@ class Sample(CellSample):
             return super().run(name, *shape)
         operator, stride = self.operator, self.disc.stride
         out = operator.arrays.zeros(int(np.prod(shape)) * stride)
-        if name == "sipg_diagonal":
-            operator.run_diagonal(out, **self.where)
-        elif name in ("sipg_facet_residual", "sipg_facet_action"):
-            operator.run_facets_of_cells(name.removeprefix("sipg_facet_"), out, **self.where)
-        else:
-            operator.run_facet_columns(name, out, **self.where)
+        operator.run_around(operator.all_kernels()[name], out, **self.where)
         return fetched(operator, out, *shape, stride)[..., self.cells]
 
     @cached_property

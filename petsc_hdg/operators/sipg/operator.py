@@ -173,7 +173,7 @@ class SIPGOperator(PrimalOperator):
         kernels = self._transposed_kernels
         self.direction.begin(w).end()
         self._launch_cells(kernels["cg_transposed"], self._element, du=self.direction)
-        self._around(kernels["sipg_facet_transposed"], self._element, du=self.direction)
+        self.run_around(kernels["sipg_facet_transposed"], self._element, du=self.direction)
         self.assemble(self._element, out)
 
     def _sum_sides(self, what: str, runner, vector, given, out, **where) -> None:
@@ -202,19 +202,15 @@ class SIPGOperator(PrimalOperator):
 
     def diagonal(self, out) -> None:
         """out = diagonal of J."""
-        self.run_diagonal(self._element)
+        self.run_around(self.diagonal_kernel, self._element)
         self.assemble(self._element, out)
-
-    def run_diagonal(self, out, **where) -> None:
-        """Launch `sipg_diagonal` into `out` [dof, stride]; `where`: see `arguments`."""
-        self._around(self.diagonal_kernel, out, **where)
 
     def cell_blocks(self):
         """Buffer of the diagonal blocks [test dof, trial dof, stride] of J, one a cell."""
         disc = self.discretization
         blocks = self._matrix_buffer("cells", disc.num_dofs**2 * disc.stride)
         self.run_columns("cg_matrix", blocks)
-        self.run_facet_columns("sipg_facet_block", blocks)
+        self.run_around(self.matrix_kernels["sipg_facet_block"], blocks)
         return blocks
 
     def matrices(self) -> np.ndarray:
@@ -223,7 +219,7 @@ class SIPGOperator(PrimalOperator):
         square = disc.num_dofs**2 * disc.stride
         faces = disc.num_facets_of_cell
         couplings = self._matrix_buffer("couplings", faces * square)
-        self.run_facet_columns("sipg_facet_coupling", couplings)
+        self.run_around(self.matrix_kernels["sipg_facet_coupling"], couplings)
         sizes = ((self.cell_blocks(), square), (couplings, faces * square))
         return np.concatenate([self.arrays.to_host(buffer, size, name="matrices") for buffer, size in sizes])
 
@@ -239,15 +235,7 @@ class SIPGOperator(PrimalOperator):
 
     # Steps -----------------------------------------------------------------------------------------------
 
-    def run_facets_of_cells(self, what: str, out, **where) -> None:
-        """Add the facets' terms to element vectors [dof, stride]; what: residual or action."""
-        self._around(self.kernels[f"sipg_facet_{what}"], out, **where)
-
-    def run_facet_columns(self, name: str, out, **where) -> None:
-        """Launch `sipg_facet_block` or `sipg_facet_coupling`."""
-        self._around(self.matrix_kernels[name], out, **where)
-
-    def _around(self, kernel: Kernel, out, **where) -> None:
+    def run_around(self, kernel: Kernel, out, **where) -> None:
         """Launch a kernel that goes around the facets of cells; `where`: see `arguments`."""
         cells = self.discretization.mesh.num_cells
         kernel.launch(cells, self.arguments(kernel, cells, out=out, **where))
@@ -267,5 +255,5 @@ class SIPGOperator(PrimalOperator):
 
     def sum_fluxes(self, what: str, out, **where) -> None:
         """out: the element vectors with fluxes."""
-        self.run_facets_of_cells(what, self._element, **where)
+        self.run_around(self.kernels[f"sipg_facet_{what}"], self._element, **where)
         self.assemble(self._element, out)
