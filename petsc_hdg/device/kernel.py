@@ -51,6 +51,7 @@ class Kernel:
         self._local = (spec.local_size,)
         self._arguments: tuple = (None,) * self.num_args
         self._set, self._parts = False, {}
+        self.lasting: dict | None = None  # arguments by name that stay, for those who launch it to keep
         self._is_first = compiles_at_launch(device)
 
     def _check_limits(self, cl) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -38,7 +39,7 @@ class DeviceOperator:
         self.device = arrays.device
         self.dofmap = disc.dofmap
         self.halo = self._make_halo()
-        self._table_buffers: dict = {}
+        self._table_buffers: WeakKeyDictionary = WeakKeyDictionary()  # of specs
         self._nodes = arrays.to_device(disc.nodes(), "geometry")
         self._cell_nodes = arrays.to_device(disc.cell_nodes(), "geometry")
         self.ghost_sums = arrays.empty(max(1, self.dofmap.num_ghosts))
@@ -171,12 +172,11 @@ class DeviceOperator:
 
     def table_buffer(self, kernel: Kernel):
         """Buffer of the tables of a kernel that are too large for constant memory, or None."""
-        values = kernel.spec.table_buffer
-        if not values.size:
-            return None
-        if id(values) not in self._table_buffers:  # kernels of one program share their tables, which specs keep
-            self._table_buffers[id(values)] = values, self.arrays.to_device(values, "tables")
-        return self._table_buffers[id(values)][1]
+        spec = kernel.spec
+        if spec not in self._table_buffers:
+            values = spec.table_buffer
+            self._table_buffers[spec] = self.arrays.to_device(values, "tables") if values.size else None
+        return self._table_buffers[spec]
 
     def assemble(self, element, out, part: int | None = None) -> None:
         """out, and the ghost sums: this rank's element vectors [dof, stride] summed, or a part of them (overlap.py).

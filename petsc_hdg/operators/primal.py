@@ -112,19 +112,15 @@ class PrimalOperator(DeviceOperator):
         """
         state, rate = state or self.state, rate or self.rate
         du = du or state
+        if kernel.lasting is None:
+            mine = {argument.name for argument in kernel.spec.arguments}
+            kernel.lasting = {name: make() for name, make in self._makers(kernel).items() if name in mine}
         return {
+            **kernel.lasting,
             "num_cells": count,
-            "stride": self.discretization.stride,
-            "n_owned": self.dofmap.num_owned,
             "t": float(self.time if t is None else t),
             "shift": float(self.shift),
             "constants_": self._constants,
-            "dofs": self._dofs,
-            "nodes": self._nodes,
-            "cell_nodes": self._cell_nodes,
-            "stored_geometry": None,
-            "aux": self._aux,
-            "tables": self.table_buffer(kernel),
             "u_owned": state.owned,
             "u_tail": state.tail,
             "ut_owned": rate.owned,
@@ -132,6 +128,19 @@ class PrimalOperator(DeviceOperator):
             "du_owned": du.owned,
             "du_tail": du.tail,
             **others,
+        }
+
+    def _makers(self, kernel: Kernel) -> dict:
+        """Functions of nothing that make the arguments which stay, for the kernels that have them."""
+        return {
+            "stride": lambda: self.discretization.stride,
+            "n_owned": lambda: self.dofmap.num_owned,
+            "dofs": lambda: self._dofs,
+            "nodes": lambda: self._nodes,
+            "cell_nodes": lambda: self._cell_nodes,
+            "stored_geometry": lambda: None,
+            "aux": lambda: self._aux,
+            "tables": lambda: self.table_buffer(kernel),
         }
 
     def linearize(self, u, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:

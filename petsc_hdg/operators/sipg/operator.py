@@ -240,11 +240,15 @@ class SIPGOperator(PrimalOperator):
         cells = self.discretization.mesh.num_cells
         kernel.launch(cells, self.arguments(kernel, cells, out=out, **where))
 
-    def arguments(self, kernel: Kernel, count: int, *vectors, **where) -> dict:
+    def _makers(self, kernel: Kernel) -> dict:
         """As in PrimalOperator, with what lies behind facets (discretizations/sipg/arguments.py)."""
-        behind = {"neighbour": self.neighbour, "code": self.code, "sigma_": self.penalty.buffer, "kinds": self.kinds}
-        behind["num_ghosts"] = self.discretization.neighbours.num_ghosts
-        return super().arguments(kernel, count, *vectors, **where) | behind
+        return super()._makers(kernel) | {
+            "neighbour": lambda: self.neighbour,
+            "code": lambda: self.code,
+            "sigma_": lambda: self.penalty.buffer,
+            "kinds": lambda: self.kinds,
+            "num_ghosts": lambda: self.discretization.neighbours.num_ghosts,
+        }
 
     def sum_volumes(self, what: str, **where) -> None:
         """Element vectors of the volume terms, which read cells of this rank alone."""
