@@ -41,11 +41,8 @@ class StrongConditions:
     def essential_points(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Condition, component and coordinates [value, dim] of each constrained value, for `essential_values`."""
         count = self.dofmap.num_constrained
-        condition, component, x = (
-            np.full(count, -1, dtype=np.int32),
-            np.zeros(count, dtype=np.int32),
-            np.zeros((count, self.dim)),
-        )
+        condition, component = np.full(count, -1, dtype=np.int32), np.zeros(count, dtype=np.int32)
+        x = np.zeros((count, self.dim))
         first = self.dofmap.num_owned + self.dofmap.num_ghosts
         compact = self.dofmap.cell_numbers
         touched = np.unique(np.flatnonzero(compact.ravel() >= first) // compact.shape[1])
@@ -53,9 +50,8 @@ class StrongConditions:
         for space in self.spaces:
             nodes = dof_nodes(self.mesh, space, touched)
             for c in range(space.components):
-                numbers = (
-                    compact[touched, space.first_dof + c : space.first_dof + space.num_dofs : space.components] - first
-                )
+                mine = slice(space.first_dof + c, space.first_dof + space.num_dofs, space.components)
+                numbers = compact[touched, mine] - first
                 for basis, points in self.basis_points(space, touched):
                     inside = numbers[:, basis] >= 0
                     at = numbers[inside, basis]

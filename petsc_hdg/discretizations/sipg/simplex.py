@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ...codegen import KernelSpec, Launch, in_roles
@@ -13,6 +11,7 @@ from ...value_checks import plural
 from ..large_tables import CONSTANT_BYTES, SCATTERED_BYTES
 from .arguments import PASS
 from .interleaved import CHUNK
+from .node import PassShape
 
 POINTWISE = ("geometry.clh", "point.clh", "sipg_flux.clh", "sipg_simplex.clh", "sipg_simplex_point.clh")
 CELL_DEGREES = {2: 4, 3: 2}  # up to which one work-item of a GPU holds a straight cell of one field
@@ -22,20 +21,6 @@ CPU_LANES = 8  # cells that a CPU does at once: a vector register of AVX-512
 GPU_THREADS = 256  # work-items of a work-group of a GPU, at most
 GPU_LOCAL_TARGET = 24 * 1024  # bytes of local memory that let several work-groups of a GPU run at once
 MOST_UNROLLED = 400  # multiplications of a value and its gradient at a point up to which their loop is unrolled
-
-
-@dataclass(frozen=True)
-class SimplexShape:
-    """Cells a work-group does at once, work-items of each, bytes of local memory of a residual and of an action."""
-
-    lanes: int
-    threads: int
-    residual_bytes: int
-    action_bytes: int
-
-    @property
-    def local_size(self) -> int:
-        return self.lanes * self.threads
 
 
 def simplex_specs(disc) -> dict[str, KernelSpec]:
@@ -138,7 +123,7 @@ def node_orders(element: ReferenceElement) -> np.ndarray:
 # Launch shape ---------------------------------------------------------------------------------------------------------
 
 
-def simplex_shape(disc) -> SimplexShape:
+def simplex_shape(disc) -> PassShape:
     """Cells and work-items of a work-group. Raises OptionError where not even one cell fits into local memory."""
     time, state = int(disc.physics.uses_time_derivative), int(not disc.physics.is_linear)
     residual, action = (cell_reals(disc, v) * disc.real_bytes for v in (1 + time, 1 + state * (1 + time)))
@@ -157,7 +142,7 @@ def simplex_shape(disc) -> SimplexShape:
         threads = max(2, min(disc.num_nodes, min(GPU_THREADS, limits.max_work_group) // lanes))
     else:
         lanes, threads = next(k for k in (CPU_LANES, 4, 2, 1) if k * largest <= most), 1
-    return SimplexShape(lanes, threads, lanes * residual, lanes * action)
+    return PassShape(lanes, threads, lanes * residual, lanes * action)
 
 
 def cell_reals(disc, vectors: int) -> int:

@@ -11,7 +11,7 @@ from ...reference import gauss_lobatto, on_facets, tensor_points
 from ...value_checks import plural
 from ..lines import UNROLL, as_vectors, cpu_lanes, lagrange, tensor_order
 from .arguments import PASS
-from .node import TensorShape, gpu_shapes, node_rounds
+from .node import PassShape, gpu_shapes, node_rounds
 
 POINTWISE = ("geometry.clh", "point.clh", "sipg_flux.clh", "lines.clh", "sipg_tensor.clh")
 CPU = ("load_node.clh", "sipg_around.clh", "sipg_tensor_point.clh", "sipg_tensor_group.clh")
@@ -23,7 +23,7 @@ def tensor_specs(disc) -> dict[str, KernelSpec]:
     """Specs of `sipg_residual` and `sipg_action` of a collocated InteriorPenalty. Raises OptionError (local memory)."""
     shape, macros = tensor_shape(disc), {**disc._macros(), **disc.flux_macros, **tensor_sizes(disc), "UNROLL": UNROLL}
     tables, sizes = tensor_tables(disc), dict(zip(NAMES, (shape.residual_bytes, shape.action_bytes), strict=True))
-    launch = Launch(shape.lanes, shape.lanes * shape.threads if disc.limits.is_gpu else 1)
+    launch = Launch(shape.lanes, shape.local_size if disc.limits.is_gpu else 1)
     if not disc.limits.is_gpu:
         macros |= {"LANES": shape.lanes, "HELD": "__local"}
         sources = (*POINTWISE, *CPU, *in_roles("sipg_tensor.cl"))
@@ -88,7 +88,7 @@ def facet_places(disc, count: int) -> np.ndarray:
 # Launch shape ---------------------------------------------------------------------------------------------------------
 
 
-def tensor_shape(disc) -> TensorShape:
+def tensor_shape(disc) -> PassShape:
     """Cells and work-items of a work-group. Raises OptionError where not even one cell fits into local memory."""
     shapes = gpu_shapes(disc, tensor_sizes(disc)["G"]) if disc.limits.is_gpu else cpu_shapes(disc)
     if not shapes:
@@ -101,12 +101,12 @@ def tensor_shape(disc) -> TensorShape:
     return shapes[0]
 
 
-def cpu_shapes(disc) -> list[TensorShape]:
+def cpu_shapes(disc) -> list[PassShape]:
     """Cells that a CPU does at once, the most first."""
     residual, action = (cell_reals(disc, v) * disc.real_bytes for v in (1, 1 + int(not disc.physics.is_linear)))
     most = cpu_lanes(disc)
     lanes = [k for k in (most, 4, 2, 1) if k <= most and k * action <= disc.limits.local_bytes]
-    return [TensorShape(k, 1, k * residual, k * action) for k in lanes]
+    return [PassShape(k, 1, k * residual, k * action) for k in lanes]
 
 
 def cell_reals(disc, vectors: int) -> int:

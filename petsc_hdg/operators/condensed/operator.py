@@ -9,8 +9,10 @@ import numpy as np
 from ... import stages
 from ...device import Kernel, kernels_of
 from ...discretizations.condensed.class_specs import class_specs
+from ...discretizations.forwarded import forwarded
 from ...errors import SolveError
 from ...value_checks import plural
+from ..base import DeviceOperator
 from ..overlap import LAST, OUTER
 from ..trace.stores import TraceStores
 from ..trace.symmetry import is_symmetric
@@ -18,14 +20,13 @@ from ..vectors import TailedVector
 from .kept_recovery import KeptRecovery
 from .local_classes import most_classes
 from .local_stage import LocalStage
-from .recovered import Recovered
 from .recovery import Recovery
 from .stabilization import Stabilization
 
 NEAR = 0.5  # difference of traces, over the size of one, up to which local problems begin at the interior of the other
 
 
-class CondensedOperator(Recovered):
+class CondensedOperator(DeviceOperator):
     """Kernels of a CondensedDiscretization bound to the buffers they work on; PETSc's vector is the trace.
 
     Linear physics is condensed once for all states: F(λ) = K λ + F(0), interior = U λ + f (King et al. 2014, eq. 17 and
@@ -33,9 +34,10 @@ class CondensedOperator(Recovered):
     read. Nonlinear local problems are solved at each residual, from the interior of the last one on; the first one
     after `restart` begins at the mean of the trace, unless the last interior belongs to one that is near.
 
-    stabilization: Stabilization that follows the state, or None.
+    stabilization: Stabilization that follows the state, or None.   recovery: Recovery of the cells.
     """
 
+    norms, solution_fields, errors, integral_kernel, integrals, boundary_integrals, flux = forwarded("recovery", 7)
     shift = 0.0  # of rates, which schemes in time have
 
     def __init__(self, discretization, arrays):
@@ -367,3 +369,13 @@ class CondensedOperator(Recovered):
     @cached_property
     def _add_to(self) -> Kernel:
         return Kernel(self.discretization.assemble_spec("add_to"), self.device)
+
+    # Results ---------------------------------------------------------------------------------------------
+
+    def cell_fields(self, x, t: float):
+        """The fields in this rank's cells, and what is recovered from them. Collective."""
+        return self.recovery.fields(x, t)
+
+    def trace_fields(self, x, t: float):
+        """Cells, local facets and fields of the trace on each facet once. Collective. Raises OptionError."""
+        return self.recovery.trace_fields(x, t) if self.discretization.has_jumps else super().trace_fields(x, t)

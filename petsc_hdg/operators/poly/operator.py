@@ -8,6 +8,7 @@ import numpy as np
 from mpi4py.MPI import MAX, MIN
 
 from ...device import Kernel, kernels_of
+from ...discretizations.forwarded import forwarded
 from ...discretizations.poly.shapes import shape_numbers
 from ...errors import MeshError, PhysicsError, collectively
 from ...value_checks import plural
@@ -16,16 +17,6 @@ from .action import PolytopicAction
 from .matrices import PolytopicMatrices
 
 MANY = 8  # base cells of a polytope from which on products on the polytopes are faster on CPUs too
-
-
-class OfFine:
-    """An attribute of a PolytopicOperator that is that of its operator on the base cells."""
-
-    def __set_name__(self, owner, name: str) -> None:
-        self._name = name
-
-    def __get__(self, operator, owner=None):
-        return self if operator is None else getattr(operator.fine, self._name)
 
 
 class PolytopicOperator:
@@ -55,10 +46,9 @@ class PolytopicOperator:
 
     # As the fine operator ----------------------------------------------------------------------------------------
 
-    failure, follows_solution, constants, aux_rows = OfFine(), OfFine(), OfFine(), OfFine()
-    version, coefficients, linearizations, main_kernel = OfFine(), OfFine(), OfFine(), OfFine()
-    set_constants, set_auxiliary, restart, compile_variants = OfFine(), OfFine(), OfFine(), OfFine()
-    flops, integral_kernel, trace_fields = OfFine(), OfFine(), OfFine()
+    failure, follows_solution, constants, aux_rows = forwarded("fine", 4)
+    version, coefficients, linearizations, main_kernel, flops = forwarded("fine", 5)
+    set_constants, set_auxiliary, restart, compile_variants, integral_kernel, trace_fields = forwarded("fine", 6)
 
     @property
     def matrix_flops(self) -> int:
