@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from functools import cached_property
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -39,7 +38,6 @@ class DeviceOperator:
         self.device = arrays.device
         self.dofmap = disc.dofmap
         self.halo = self._make_halo()
-        self._table_buffers: WeakKeyDictionary = WeakKeyDictionary()  # of specs
         self._nodes = arrays.to_device(disc.nodes(), "geometry")
         self._cell_nodes = arrays.to_device(disc.cell_nodes(), "geometry")
         self.ghost_sums = arrays.empty(max(1, self.dofmap.num_ghosts))
@@ -169,14 +167,6 @@ class DeviceOperator:
         return [f"  trace matrix: {self.storage}"] if self.storage else []
 
     # Steps -----------------------------------------------------------------------------------------------
-
-    def table_buffer(self, kernel: Kernel):
-        """Buffer of the tables of a kernel that are too large for constant memory, or None."""
-        spec = kernel.spec
-        if spec not in self._table_buffers:
-            values = spec.table_buffer
-            self._table_buffers[spec] = self.arrays.to_device(values, "tables") if values.size else None
-        return self._table_buffers[spec]
 
     def assemble(self, element, out, part: int | None = None) -> None:
         """out, and the ghost sums: this rank's element vectors [dof, stride] summed, or a part of them (overlap.py).

@@ -140,7 +140,7 @@ class PrimalOperator(DeviceOperator):
             "cell_nodes": lambda: self._cell_nodes,
             "stored_geometry": lambda: None,
             "aux": lambda: self._aux,
-            "tables": lambda: self.table_buffer(kernel),
+            "tables": lambda: self.arrays.tables_of(kernel.spec),
         }
 
     def linearize(self, u, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:

@@ -87,7 +87,7 @@ class LocalClasses:
         kernel(
             -(-count // shape.cells) * shape.threads * shape.cells, count, 0, stride, op.dofmap.num_owned, float(t),
             self.local.stabilization, None, op._constants, None, op._nodes, few(disc.cell_nodes()),
-            few(disc.facet_conditions()), few(op.aux_rows), op.table_buffer(kernel), None, None, None, count,
+            few(disc.facet_conditions()), few(op.aux_rows), op.arrays.tables_of(kernel.spec), None, None, None, count,
             scratch, matrices, status,
         )  # fmt: skip
         self.status = arrays.to_host(status, count, name="status").astype(float)

@@ -118,7 +118,7 @@ class LocalStage:
         return (
             count, first, disc.stride, op.dofmap.num_owned, float(t), self.stabilization,
             tau, op._constants, op._dofs, op._nodes, op._cell_nodes,
-            op._conditions, op._aux, op.table_buffer(kernel), trace.owned, trace.tail, interior,
+            op._conditions, op._aux, op.arrays.tables_of(kernel.spec), trace.owned, trace.tail, interior,
         )  # fmt: skip
 
     def _stabilize(self, trace, interior, t: float) -> None:

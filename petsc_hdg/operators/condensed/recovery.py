@@ -60,7 +60,7 @@ class Recovery:
         op, disc = self.op, self.disc
         return (
             disc.mesh.num_cells, disc.stride, float(t), op._constants, op._nodes, op._cell_nodes, op._aux,
-            op.table_buffer(kernel), x_e,
+            op.arrays.tables_of(kernel.spec), x_e,
         )  # fmt: skip
 
     # Buffers on the device -------------------------------------------------------------------------------
