@@ -102,22 +102,26 @@ def element_row(title, disc, device, repeat, copy) -> dict:
     bytes_compulsory: cells · reals · (dim² + 1 geometry + dofs in + dofs out).
     """
     arrays = Arrays(device, disc.options.precision)
-    op = _bare_operator(disc, arrays)
-    spec = disc.element_specs(stored=True, evector=True)["cg_residual"]
-    kernel = Kernel(spec, device)
+    kernel = Kernel(disc.volume_specs(stored=True, evector=True)["cg_residual"], device)
     random = np.random.default_rng(3)
     u = arrays.to_device(random.uniform(-1, 1, disc.num_dofs * disc.stride))
-    geometry = arrays.to_device(_stored_geometry(disc))
-    out = arrays.empty(disc.num_dofs * disc.stride)
-    tables = disc.global_tables[spec.name]
-    table_buffer = arrays.to_device(tables) if tables.size else None
-    cells = disc.mesh.num_cells
-    arguments = (
-        cells, disc.stride, 0, 0.0, 0.0, op._constants, None, op._nodes, op._cell_nodes, geometry, op._aux,
-        table_buffer, u, u, u, u, u, u, out,
-    )  # fmt: skip
-    items = disc.work_items(spec)
-    seconds = median_seconds(device, lambda: kernel(items, *arguments), repeat)
+    tables, cells, nothing = kernel.spec.table_buffer, disc.mesh.num_cells, arrays.zeros(1)
+    arguments = {
+        "num_cells": cells,
+        "stride": disc.stride,
+        "n_owned": 0,
+        "t": 0.0,
+        "shift": 0.0,
+        "constants_": nothing,
+        "dofs": None,
+        "nodes": arrays.to_device(disc.mesh.geometry.nodes),
+        "cell_nodes": arrays.to_device(disc.cell_nodes()),
+        "stored_geometry": arrays.to_device(_stored_geometry(disc)),
+        "aux": nothing,
+        "tables": arrays.to_device(tables) if tables.size else None,
+        "out": arrays.empty(disc.num_dofs * disc.stride),
+    } | {f"{vector}_{part}": u for vector in ("u", "ut", "du") for part in ("owned", "tail")}
+    seconds = median_seconds(device, lambda: kernel.launch(cells, arguments), repeat)
     nbytes = cells * disc.real_bytes * (disc.dim**2 + 1 + 2 * disc.num_dofs)
     return row(
         kernel=title, discretization=disc, device=device, cells=cells, dofs=cells * disc.num_dofs,
@@ -162,16 +166,6 @@ def _whole(title, disc, device, seconds: float, vectors: int, flops: int, copy) 
         kernel=title, discretization=disc, device=device, cells=cells, dofs=count, dof_kind="unique", seconds=seconds,
         nbytes=nbytes, flops=cells * flops, copy=copy,
     )  # fmt: skip
-
-
-def _bare_operator(disc, arrays):
-    """The operator's buffers of geometry, without those of the assembly."""
-    op = CGOperator.__new__(CGOperator)
-    op.discretization, op.arrays, op.device = disc, arrays, arrays.device
-    op._nodes = arrays.to_device(disc.mesh.geometry.nodes)
-    op._cell_nodes = arrays.to_device(disc.cell_nodes())
-    op._constants = op._aux = arrays.zeros(1)
-    return op
 
 
 def _stored_geometry(disc) -> np.ndarray:

@@ -155,7 +155,7 @@ class Launches:
             return {f"{op.product} volume": lambda: op.stored.volume(op.direction, op._element), **found}
         return {
             "split volume": lambda: op.run_cells("cg_action", op._element, **where),
-            "split flux": lambda: op.run_facets_of_cells("action", op._element, **where),
+            "split flux": lambda: op.run_around(op.kernels["sipg_facet_action"], op._element, **where),
             **found,
             "split residual": lambda: op.residual(self.u, self.out),
         }

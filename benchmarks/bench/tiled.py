@@ -59,7 +59,6 @@ class Tiled:
         for name in ("physics", "options", "spaces", "auxiliary", "dim", "limits", "cell_element"):
             if name in vars(tile):
                 setattr(self, name, getattr(tile, name))
-        self.global_tables = {}
         self.mesh = tiled_mesh(tile.mesh, copies)
         self.stride = padded(self.mesh.num_cells)
 

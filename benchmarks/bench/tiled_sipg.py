@@ -69,7 +69,7 @@ class TiledSIPG(InteriorPenalty):
             raise ValueError(f"a tile of {mesh.num_cells} cells is not made of chunks of {CHUNK}")
         self.degrees = degrees_of(mesh.cell)
         Discretization.__init__(self, tiled_mesh(mesh, copies), physics, options)
-        self.limits, self.dm, self.global_tables = limits or DeviceLimits(), None, {}
+        self.limits, self.dm = limits or DeviceLimits(), None
         self.spaces = field_spaces(mesh.cell, physics.fields, options.degree)
         self.auxiliary = AuxiliaryRows(physics.auxiliary, self.spaces[0].element)
         self.orientations = Orientations(mesh.cell)

@@ -1,5 +1,5 @@
 // Integrals of a user's pointwise numbers over boundary facets, one thread a facet. After cg_facet.clh.
-// needs: NOBJ DIM NC NQF pw_objective
+// needs: ARGUMENTS NOBJ DIM NC NQF pw_objective
 //
 // Macros
 //   NOBJ  numbers at a point
@@ -7,7 +7,7 @@
 //   facets [3, facet_stride]  as in cg_facet.clh; the third row is not read
 //   out    [NOBJ, facet_stride] from `first` on; facet fastest
 
-__kernel void cg_boundary_integral(FACET_ARGUMENTS)
+__kernel void cg_boundary_integral(ARGUMENTS)
 {
   const int facet = get_global_id(0);
   if (facet >= num_cells) return;

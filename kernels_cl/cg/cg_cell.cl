@@ -4,7 +4,8 @@
 //
 // Phases, for each cell: load coefficients and geometry; at each quadrature point evaluate the fields, call the physics,
 // add to the element vector; write it.
-// needs: ROLE ALONG POINT_TERMS LANES UNROLLED NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME BASIS GRAD GEO GEO_GRAD WEIGHTS
+// needs: ARGUMENTS ROLE ALONG POINT_TERMS LANES UNROLLED NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME BASIS GRAD GEO GEO_GRAD
+// needs: WEIGHTS
 //
 // Arrays
 //   out [NDOF, stride]  element vector, cell fastest, or [cell, NDOF] after gather_cells.clh
@@ -16,7 +17,7 @@
 #define UT_E(i) ut_e[AT(i)]
 #define DU_E(i) du_e[AT(i)]
 
-LANES_KERNEL ROLE(cg)(CG_ARGUMENTS, __global real *out)
+LANES_KERNEL ROLE(cg)(ARGUMENTS)
 {
   CELLS_OF_ITEM
   POINT_LOAD_CONSTANTS

@@ -1,11 +1,11 @@
 // Boundary integrals of continuous Galerkin: natural (Neumann, Robin) conditions, one thread a facet.
 // After cg_facet.clh.
-// needs: ROLE ALONG BOUNDARY_TERMS NDOF NC DIM NQF
+// needs: ARGUMENTS ROLE ALONG BOUNDARY_TERMS NDOF NC DIM NQF
 //
 // Arrays
 //   out  from `first` on: [NDOF, facet_stride], facet fastest
 
-__kernel void ROLE(cg_facet)(FACET_ARGUMENTS)
+__kernel void ROLE(cg_facet)(ARGUMENTS)
 {
   const int facet = get_global_id(0);
   if (facet >= num_cells) return;

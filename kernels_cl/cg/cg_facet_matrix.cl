@@ -1,10 +1,10 @@
 // Matrices and their diagonals of natural (Neumann, Robin) conditions, one thread a facet's column. After cg_facet.clh.
-// needs: NDOF NC DIM NQF
+// needs: ARGUMENTS NDOF NC DIM NQF
 //
 // Arrays
 //   out  from `first` on: [NDOF, NDOF, facet_stride] matrices, [NDOF, facet_stride] diagonals; facet fastest
 
-__kernel void cg_facet_matrix(FACET_ARGUMENTS)
+__kernel void cg_facet_matrix(ARGUMENTS)
 {
   const int facet = get_global_id(0) % facet_stride, j = get_global_id(0) / facet_stride;
   if (facet >= num_cells || j >= NDOF) return;
@@ -22,7 +22,7 @@ __kernel void cg_facet_matrix(FACET_ARGUMENTS)
   for (int i = 0; i < NDOF; ++i) out[first + ((size_t)i * NDOF + j) * facet_stride + facet] = column[i];
 }
 
-__kernel void cg_facet_diagonal(FACET_ARGUMENTS)
+__kernel void cg_facet_diagonal(ARGUMENTS)
 {
   const int facet = get_global_id(0) % facet_stride, j = get_global_id(0) / facet_stride;
   if (facet >= num_cells || j >= NDOF) return;

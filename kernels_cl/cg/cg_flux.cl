@@ -1,12 +1,12 @@
 // Fluxes through facets weighted by the basis functions, one thread a facet: f1·n of the components that are essential
 // there, or what a natural condition gives the others; its f1 sums to nothing over them. After cg_facet.clh.
-// needs: DIM NC NDOF NQF TIME
+// needs: ARGUMENTS DIM NC NDOF NQF TIME
 //
 // Arrays
 //   facets [3 + NC, facet_stride]  as in cg_facet.clh, condition -1 for f1·n; whether each component is essential
 //   out    [NDOF, facet_stride] from `first` on; facet fastest
 
-__kernel void cg_flux(FACET_ARGUMENTS)
+__kernel void cg_flux(ARGUMENTS)
 {
   const int facet = get_global_id(0);
   if (facet >= num_cells) return;

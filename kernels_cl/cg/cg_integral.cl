@@ -1,6 +1,6 @@
 // Integrals of pointwise numbers over each cell, one thread a cell: norms of errors (after error_squares.clh), integrands
 // of users (pw_objective is then in the physics).
-// needs: INTEGRAL NOBJ READS_AUX NDOF NBASIS NC NA NQ DIM NNODES BASIS GRAD GEO GEO_GRAD WEIGHTS pw_objective
+// needs: ARGUMENTS INTEGRAL NOBJ READS_AUX NDOF NBASIS NC NA NQ DIM NNODES BASIS GRAD GEO GEO_GRAD WEIGHTS pw_objective
 //
 // Macros
 //   INTEGRAL   name of the kernel;  NOBJ numbers at a point;  READS_AUX whether they read auxiliary fields
@@ -10,7 +10,7 @@
 
 #define U_E(i) u_e[i]
 
-__kernel void INTEGRAL(CG_ARGUMENTS, __global real *out)
+__kernel void INTEGRAL(ARGUMENTS)
 {
   const int cell = get_global_id(0);
   if (cell >= num_cells) return;

@@ -2,7 +2,7 @@
 // a vector's lanes of cells. After cell_lanes.clh.
 //
 // Global size is NDOF * stride / LANES: work-item (j, cells), cell fastest.
-// needs: LANES UNROLLED NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME BASIS GRAD GEO GEO_GRAD WEIGHTS
+// needs: ARGUMENTS LANES UNROLLED NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME BASIS GRAD GEO GEO_GRAD WEIGHTS
 //
 // Arrays
 //   out [NDOF test, NDOF trial, stride] element matrices (cg_matrix), [NDOF, stride] diagonals (cg_diagonal), cell fastest;
@@ -57,7 +57,7 @@
     }                                                                                                                 \
   }
 
-LANES_KERNEL cg_matrix(CG_ARGUMENTS, __global real *out)
+LANES_KERNEL cg_matrix(ARGUMENTS)
 {
   SUM_OF_COLUMN(NDOF, i)
   FOR_LANES {
@@ -68,7 +68,7 @@ LANES_KERNEL cg_matrix(CG_ARGUMENTS, __global real *out)
 }
 
 // With one lane: which component is tested is not known to the compiler.
-LANES_KERNEL cg_diagonal(CG_ARGUMENTS, __global real *out)
+LANES_KERNEL cg_diagonal(ARGUMENTS)
 {
   SUM_OF_COLUMN(1, j)
   FOR_LANES {

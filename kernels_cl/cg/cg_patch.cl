@@ -8,7 +8,8 @@
 //   sums      thread = vertex: its slots summed in a fixed order, written
 // A fan of three triangles has 5 vertices where three triangles have 9, and numbers within the patch stand several in a
 // word. What is read from global memory is read in the first phase, all at once: waiting for it is most of the time.
-// needs: NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME THREADS CLUSTER CORNER_BITS SLOT_BITS UNROLL_POINTS
+// needs: ARGUMENTS ROLE ALONG POINT_TERMS NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME THREADS CLUSTER CORNER_BITS SLOT_BITS
+// needs: UNROLL_POINTS
 // needs: PLACE_ROUNDS WORD_ROUNDS BASIS GRAD GEO GEO_GRAD WEIGHTS
 // needs: PATCH_SLOPES PATCH_CELL PATCH_GEOMETRY PATCH_TEST PATCH_CELL_END
 //
@@ -31,205 +32,128 @@
 //   corner_l [word, clusters], list_l  words of the patch;  slots_l [NC, most_slots] sums of clusters [vertex, cluster],
 //   then a zero
 
-#define VERTICES (NNODES + CLUSTER - 1)
-#define HEAD (7 + CLUSTER)
-// Vertex of a cluster that is corner n of its cell i.
-#define FAN(i, n) ((n) < DIM - 1 ? (n) : (n) + (i))
-#define CORNERS_A_WORD (64 / CORNER_BITS)
-#define SLOTS_A_WORD (64 / SLOT_BITS)
-#define CORNER_WORDS ((VERTICES + CORNERS_A_WORD - 1) / CORNERS_A_WORD)
-#define UNPACK(word, k, bits) ((int)((word) >> ((k) * (bits))) & ((1 << (bits)) - 1))
-
-#define U_E(i) u_v[FAN(part, DOF_BASIS[i]) * NC + DOF_COMP[i]]
-#define UT_E(i) ut_v[FAN(part, DOF_BASIS[i]) * NC + DOF_COMP[i]]
-#define DU_E(i) du_v[FAN(part, DOF_BASIS[i]) * NC + DOF_COMP[i]]
-
-#define PATCH_ARGUMENTS                                                                                              \
-  CG_ARGUMENTS, int places, int clusters, int num_rounds, int most_places, int most_words, int most_slots,           \
-  __global const int *heads, __global const int *rounds, __global const int *place_dofs,                             \
-  __global const real *place_x, __global const ulong *words, __global real *owned,                                   \
-  __global real *border, __global const real *patch_aux, __local real2 *local_
-
-static inline real patch_value(__global const real *owned_, __global const real *tail_, int n_owned, int index)
-{
-  return index < n_owned ? owned_[index] : tail_[index - n_owned];
-}
-
-#define PATCH_UNROLL _Pragma("unroll")
-
-#if TIME
-#define WITH_TIME(text) text
+#undef VECTORS
+#if ALONG
+#define VECTORS (2 + TIME)
 #else
-#define WITH_TIME(text)
+#define VECTORS (1 + TIME)
 #endif
 
-// Begins a patch: its numbers, its vertices and words in local memory, values of VECTORS vectors, the last by STAGE_MORE.
-// Work-items without a place of their own repeat the last, and there is a barrier, so that all loads come first.
-#define PATCH_BEGIN(VECTORS, STAGE_MORE)                                                                             \
-  const int patch = get_global_id(0) / THREADS;                                                                      \
-  __global const int *head = heads + patch * HEAD;                                                                   \
-  const int first = head[0], count = head[1], inside = head[2], here = head[7];                                      \
-  __local real2 *xy_l = local_;                                                                                      \
-  __local ulong *corner_l = (__local ulong *)(local_ + most_places), *list_l = corner_l + CORNER_WORDS * here;       \
-  __local real *z_l = (__local real *)(corner_l + most_words);                                                       \
-  __local real *v_l = z_l + (DIM - 2) * most_places;                                                                 \
-  POINT_LOAD_CONSTANTS                                                                                               \
-  int index_[PLACE_ROUNDS * NC];                                                                                     \
-  real x_[PLACE_ROUNDS * DIM], value_[(VECTORS) * PLACE_ROUNDS * NC];                                                \
-  ulong word_[WORD_ROUNDS];                                                                                          \
-  PATCH_UNROLL                                                                                                       \
-  for (int b = 0; b < PLACE_ROUNDS; ++b) {                                                                           \
-    const int place = first + min((int)get_local_id(0) + b * THREADS, count - 1);                                    \
-    for (int c = 0; c < NC; ++c) index_[b * NC + c] = place_dofs[c * places + place];                                \
-    for (int d = 0; d < DIM; ++d) x_[b * DIM + d] = place_x[d * places + place];                                     \
-  }                                                                                                                  \
-  PATCH_UNROLL                                                                                                       \
-  for (int b = 0; b < WORD_ROUNDS; ++b)                                                                              \
-    word_[b] = words[head[5] + min((int)get_local_id(0) + b * THREADS, head[6] - 1)];                                \
-  PATCH_UNROLL                                                                                                       \
-  for (int b = 0; b < PLACE_ROUNDS * NC; ++b) {                                                                      \
-    value_[b] = patch_value(u_owned, u_tail, n_owned, index_[b]);                                                    \
-    WITH_TIME(value_[PLACE_ROUNDS * NC + b] = patch_value(ut_owned, ut_tail, n_owned, index_[b]);)                   \
-    STAGE_MORE(value_[(1 + TIME) * PLACE_ROUNDS * NC + b], index_[b])                                                \
-  }                                                                                                                  \
-  BARRIER_LOCAL();                                                                                                   \
-  PATCH_UNROLL                                                                                                       \
-  for (int b = 0; b < PLACE_ROUNDS; ++b) {                                                                           \
-    const int k = min((int)get_local_id(0) + b * THREADS, count - 1);                                                \
-    for (int i = 0; i < (VECTORS); ++i)                                                                              \
-      for (int c = 0; c < NC; ++c) v_l[(i * NC + c) * most_places + k] = value_[(i * PLACE_ROUNDS + b) * NC + c];    \
-    xy_l[k] = (real2)(x_[b * DIM], x_[b * DIM + 1]);                                                                 \
-    if (DIM == 3) z_l[k] = x_[b * DIM + DIM - 1];                                                                    \
-  }                                                                                                                  \
-  PATCH_UNROLL                                                                                                       \
-  for (int b = 0; b < WORD_ROUNDS; ++b)                                                                              \
-    corner_l[min((int)get_local_id(0) + b * THREADS, head[6] - 1)] = word_[b];                                       \
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1)))
+void ROLE(cg_patch)(ARGUMENTS)
+{
+  // Numbers of the patch, its vertices and words in local memory, values of its vectors. Work-items without a place of their own
+  // repeat the last, and there is a barrier, so that all loads come first.
+  const int patch = get_global_id(0) / THREADS;
+  __global const int *head = heads + patch * HEAD;
+  const int first = head[0], count = head[1], inside = head[2], here = head[7];
+  __local real2 *xy_l = local_;
+  __local ulong *corner_l = (__local ulong *)(local_ + most_places), *list_l = corner_l + CORNER_WORDS * here;
+  __local real *z_l = (__local real *)(corner_l + most_words);
+  __local real *v_l = z_l + (DIM - 2) * most_places;
+  POINT_LOAD_CONSTANTS
+  int index_[PLACE_ROUNDS * NC];
+  real x_[PLACE_ROUNDS * DIM], value_[VECTORS * PLACE_ROUNDS * NC];
+  ulong word_[WORD_ROUNDS];
+  PATCH_UNROLL
+  for (int b = 0; b < PLACE_ROUNDS; ++b) {
+    const int place = first + min((int)get_local_id(0) + b * THREADS, count - 1);
+    for (int c = 0; c < NC; ++c) index_[b * NC + c] = place_dofs[c * places + place];
+    for (int d = 0; d < DIM; ++d) x_[b * DIM + d] = place_x[d * places + place];
+  }
+  PATCH_UNROLL
+  for (int b = 0; b < WORD_ROUNDS; ++b)
+    word_[b] = words[head[5] + min((int)get_local_id(0) + b * THREADS, head[6] - 1)];
+  PATCH_UNROLL
+  for (int b = 0; b < PLACE_ROUNDS * NC; ++b) {
+    value_[b] = patch_value(u_owned, u_tail, n_owned, index_[b]);
+    WITH_TIME(value_[PLACE_ROUNDS * NC + b] = patch_value(ut_owned, ut_tail, n_owned, index_[b]);)
+#if ALONG
+    value_[(1 + TIME) * PLACE_ROUNDS * NC + b] = patch_value(du_owned, du_tail, n_owned, index_[b]);
+#endif
+  }
   BARRIER_LOCAL();
-
-#define STAGE_NOTHING(value, index)
-#define STAGE_DIRECTION(value, index) value = patch_value(du_owned, du_tail, n_owned, index);
-
-// Declares the cluster c0: its vertices' coordinates, values u_v, ut_v [VERTICES, NC], and zero sums r_v [VERTICES, NC].
-#define PATCH_CLUSTER                                                                                                \
-  int at[VERTICES];                                                                                                  \
-  real node[VERTICES * DIM], u_v[VERTICES * NC], r_v[VERTICES * NC];                                                 \
-  patch_corners(at, corner_l + c0, here);                                                                            \
-  for (int v = 0; v < VERTICES; ++v) {                                                                               \
-    const real2 xy = xy_l[at[v]];                                                                                    \
-    node[v * DIM] = xy.x;                                                                                            \
-    node[v * DIM + 1] = xy.y;                                                                                        \
-    if (DIM == 3) node[v * DIM + DIM - 1] = z_l[at[v]];                                                              \
-  }                                                                                                                  \
-  PATCH_VALUES(u_v, 0)                                                                                               \
-  WITH_TIME(real ut_v[VERTICES * NC]; PATCH_VALUES(ut_v, 1) PATCH_SLOPES(UT_E, ut_v))                                \
-  for (int i = 0; i < VERTICES * NC; ++i) r_v[i] = 0;
-
-#define PATCH_VALUES(values, vector)                                                                                 \
-  for (int v = 0; v < VERTICES; ++v)                                                                                 \
-    for (int c = 0; c < NC; ++c) values[v * NC + c] = v_l[((vector) * NC + c) * most_places + at[v]];
-
-static inline void patch_corners(int *at, __local const ulong *word, int clusters)
-{
-  for (int w = 0; w * CORNERS_A_WORD < VERTICES; ++w) {
-    const ulong packed = word[w * clusters];
-    for (int k = 0; k < CORNERS_A_WORD; ++k)
-      if (w * CORNERS_A_WORD + k < VERTICES) at[w * CORNERS_A_WORD + k] = UNPACK(packed, k, CORNER_BITS);
+  PATCH_UNROLL
+  for (int b = 0; b < PLACE_ROUNDS; ++b) {
+    const int k = min((int)get_local_id(0) + b * THREADS, count - 1);
+    for (int i = 0; i < VECTORS; ++i)
+      for (int c = 0; c < NC; ++c) v_l[(i * NC + c) * most_places + k] = value_[(i * PLACE_ROUNDS + b) * NC + c];
+    xy_l[k] = (real2)(x_[b * DIM], x_[b * DIM + 1]);
+    if (DIM == 3) z_l[k] = x_[b * DIM + DIM - 1];
   }
-}
-
-// Geometry of cell `part` of a cluster from the coordinates of its vertices.
-static inline void patch_geometry(Geometry *g, const real *node, const int part)
-{
-  for (int n = 0; n < NNODES; ++n)
-    for (int d = 0; d < DIM; ++d) g->node[n * DIM + d] = node[FAN(part, n) * DIM + d];
-#if AFFINE
-  real jacobian[DIM * DIM];
-  for (int d = 0; d < DIM; ++d)
-    for (int r = 0; r < DIM; ++r) jacobian[d * DIM + r] = g->node[(r + 1) * DIM + d] - g->node[d];
-  geometry_invert(jacobian, g);
-#endif
-}
-
-#define PATCH_STORE                                                                                                  \
-  for (int v = 0; v < VERTICES; ++v)                                                                                 \
-    for (int c = 0; c < NC; ++c) slots_l[c * most_slots + v * here + c0] = r_v[v * NC + c];
-
-// Vertex phase: sums in the order of the list.
-#define PATCH_SUM                                                                                                    \
-  if (get_local_id(0) == 0)                                                                                          \
-    for (int c = 0; c < NC; ++c) slots_l[c * most_slots + VERTICES * here] = 0;                                      \
-  BARRIER_LOCAL();                                                                                                   \
-  PATCH_UNROLL                                                                                                       \
-  for (int b = 0; b < PLACE_ROUNDS; ++b) {                                                                           \
-    const int k = get_local_id(0) + b * THREADS;                                                                     \
-    if (k >= count) break;                                                                                           \
-    const int outside = k >= inside, nth = outside ? k - inside : k;                                                 \
-    __global const int *having = rounds + (patch * 2 + outside) * num_rounds;                                        \
-    __local const ulong *word = list_l + nth;                                                                        \
-    if (outside)                                                                                                     \
-      for (int r = 0; r < num_rounds; ++r) word += having[r - num_rounds];                                           \
-    real sum[NC];                                                                                                    \
-    for (int c = 0; c < NC; ++c) sum[c] = 0;                                                                         \
-    for (int r = 0; r < num_rounds && nth < having[r]; word += having[r++]) {                                        \
-      const ulong packed = *word;                                                                                    \
-      for (int e = 0; e < SLOTS_A_WORD; ++e)                                                                         \
-        for (int c = 0; c < NC; ++c) sum[c] += slots_l[c * most_slots + UNPACK(packed, e, SLOT_BITS)];               \
-    }                                                                                                                \
-    for (int c = 0; c < NC; ++c) {                                                                                   \
-      if (outside) border[(head[3] + nth) * NC + c] = sum[c];                                                        \
-      else owned[index_[b * NC + c]] = sum[c];                                                                       \
-    }                                                                                                                \
-  }
-
-// The physics at each point of each cell of a cluster, POINT with `part` for the cell and `q` for the point.
-#define PATCH_CELLS(POINT)                                                                                           \
-  _Pragma("unroll")                                                                                                  \
-  for (int part = 0; part < CLUSTER; ++part)                                                                         \
-    if (part == 0 || c0 < head[7 + part]) {                                                                          \
-      Geometry g;                                                                                                    \
-      patch_geometry(&g, node, part);                                                                                \
-      real aux_e[NAUX > 0 ? NAUX : 1];                                                                               \
-      for (int k = 0; k < NAUX; ++k) aux_e[k] = patch_aux[(k * CLUSTER + part) * clusters + head[4] + c0];           \
-      PATCH_CELL                                                                                                     \
-      UNROLL_POINTS                                                                                                  \
-      for (int q = 0; q < NQ; ++q) {                                                                                 \
-        TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;      \
-        real f0[NC], f1[NC * DIM];                                                                                   \
-        PATCH_GEOMETRY                                                                                               \
-        CG_STATE(U_E, UT_E)                                                                                          \
-        POINT                                                                                                        \
-        point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);                                                         \
-        PATCH_TEST                                                                                                   \
-      }                                                                                                              \
-      PATCH_CELL_END                                                                                                 \
+  PATCH_UNROLL
+  for (int b = 0; b < WORD_ROUNDS; ++b)
+    corner_l[min((int)get_local_id(0) + b * THREADS, head[6] - 1)] = word_[b];
+  BARRIER_LOCAL();
+  __local real *slots_l = v_l + VECTORS * NC * most_places;
+  FOR_ITEMS(c0, here) {
+    // The cluster c0: its vertices' coordinates, values u_v, ut_v [VERTICES, NC], and zero sums r_v [VERTICES, NC].
+    int at[VERTICES];
+    real node[VERTICES * DIM], u_v[VERTICES * NC], r_v[VERTICES * NC];
+    patch_corners(at, corner_l + c0, here);
+    for (int v = 0; v < VERTICES; ++v) {
+      const real2 xy = xy_l[at[v]];
+      node[v * DIM] = xy.x;
+      node[v * DIM + 1] = xy.y;
+      if (DIM == 3) node[v * DIM + DIM - 1] = z_l[at[v]];
     }
-
-__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1)))
-void cg_patch_residual(PATCH_ARGUMENTS)
-{
-  PATCH_BEGIN(1 + TIME, STAGE_NOTHING)
-  __local real *slots_l = v_l + (1 + TIME) * NC * most_places;
-  FOR_ITEMS(c0, here) {
-    PATCH_CLUSTER
-    PATCH_CELLS(pw_residual(u, u_t, u_x, a, a_x, t, x, constants, f0, f1);)
-    PATCH_STORE
-  }
-  PATCH_SUM
-}
-
-// Action of the Jacobian at u on du.
-__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1)))
-void cg_patch_action(PATCH_ARGUMENTS)
-{
-  PATCH_BEGIN(2 + TIME, STAGE_DIRECTION)
-  __local real *slots_l = v_l + (2 + TIME) * NC * most_places;
-  FOR_ITEMS(c0, here) {
-    PATCH_CLUSTER
+    PATCH_VALUES(u_v, 0)
+    WITH_TIME(real ut_v[VERTICES * NC]; PATCH_VALUES(ut_v, 1) PATCH_SLOPES(UT_E, ut_v))
+    for (int i = 0; i < VERTICES * NC; ++i) r_v[i] = 0;
+#if ALONG
     real du_v[VERTICES * NC];
     PATCH_VALUES(du_v, 1 + TIME)
     PATCH_SLOPES(DU_E, du_v)
-    PATCH_CELLS(CG_DIRECTION(DU_E) pw_jacobian(u, u_t, u_x, du, du_t, du_x, a, a_x, t, shift, x, constants, f0, f1);)
-    PATCH_STORE
+#endif
+    _Pragma("unroll")
+    for (int part = 0; part < CLUSTER; ++part)
+      if (part == 0 || c0 < head[7 + part]) {
+        Geometry g;
+        patch_geometry(&g, node, part);
+        real aux_e[NAUX > 0 ? NAUX : 1];
+        for (int k = 0; k < NAUX; ++k) aux_e[k] = patch_aux[(k * CLUSTER + part) * clusters + head[4] + c0];
+        PATCH_CELL
+        UNROLL_POINTS
+        for (int q = 0; q < NQ; ++q) {
+          TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;
+          real f0[NC], f1[NC * DIM];
+          PATCH_GEOMETRY
+          CG_STATE(U_E, UT_E)
+#if ALONG
+          CG_DIRECTION(DU_E)
+#endif
+          POINT_TERMS
+          point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
+          PATCH_TEST
+        }
+        PATCH_CELL_END
+      }
+    for (int v = 0; v < VERTICES; ++v)
+      for (int c = 0; c < NC; ++c) slots_l[c * most_slots + v * here + c0] = r_v[v * NC + c];
   }
-  PATCH_SUM
+  // Sums in the order of the list.
+  if (get_local_id(0) == 0)
+    for (int c = 0; c < NC; ++c) slots_l[c * most_slots + VERTICES * here] = 0;
+  BARRIER_LOCAL();
+  PATCH_UNROLL
+  for (int b = 0; b < PLACE_ROUNDS; ++b) {
+    const int k = get_local_id(0) + b * THREADS;
+    if (k >= count) break;
+    const int outside = k >= inside, nth = outside ? k - inside : k;
+    __global const int *having = rounds + (patch * 2 + outside) * num_rounds;
+    __local const ulong *word = list_l + nth;
+    if (outside)
+      for (int r = 0; r < num_rounds; ++r) word += having[r - num_rounds];
+    real sum[NC];
+    for (int c = 0; c < NC; ++c) sum[c] = 0;
+    for (int r = 0; r < num_rounds && nth < having[r]; word += having[r++]) {
+      const ulong packed = *word;
+      for (int e = 0; e < SLOTS_A_WORD; ++e)
+        for (int c = 0; c < NC; ++c) sum[c] += slots_l[c * most_slots + UNPACK(packed, e, SLOT_BITS)];
+    }
+    for (int c = 0; c < NC; ++c) {
+      if (outside) border[(head[3] + nth) * NC + c] = sum[c];
+      else owned[index_[b * NC + c]] = sum[c];
+    }
+  }
 }

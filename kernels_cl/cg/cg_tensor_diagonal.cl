@@ -4,7 +4,7 @@
 // them a number at the point times a product of functions on lines, each a square BB of values, a product BG of value and derivative,
 // or a square GG of derivatives. Pairs that agree in their products along an axis are summed as soon as that axis is done.
 //
-// needs: DIM NC N NQ1 NLINE NCOL LINE_STEP COLUMN_STEP NNODES G LANES LOOPS STATE UNROLL SET_OF
+// needs: ARGUMENTS DIM NC N NQ1 NLINE NCOL LINE_STEP COLUMN_STEP NNODES G LANES LOOPS STATE UNROLL SET_OF
 //
 // Arrays
 //   out  diagonals [NDOF, stride], cell fastest; without LOOPS [cells, NDOF]; the others as in cg_point.clh
@@ -90,7 +90,7 @@ INLINE void pairs_first_axis(__local const real *from, int lane, int set, int li
   }
 }
 
-TENSOR_KERNEL cg_diagonal(CG_ARGUMENTS, __global real *out)
+TENSOR_KERNEL cg_diagonal(ARGUMENTS)
 {
   BEGIN
   LOCAL(corner, NNODES * DIM)

@@ -8,7 +8,8 @@
 // With THREADS = N_bl lcm(NDOF, NQ) and CELLS = N_bl lcm / gcd every thread has the same work in both phases, as in the
 // paper; other sizes run too. Remainder cells are masked, not left to the host.
 // After cg_transpose.clh.
-// needs: ROLE ALONG POINT_TERMS NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME THREADS CELLS BATCHES BASIS GRAD GEO GEO_GRAD WEIGHTS
+// needs: ARGUMENTS ROLE ALONG POINT_TERMS NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME THREADS CELLS BATCHES BASIS GRAD GEO
+// needs: GEO_GRAD WEIGHTS
 //
 // Arrays
 //   out [NDOF, stride]  element vector, cell fastest; the others as in cg_point.clh and geometry.clh
@@ -16,7 +17,7 @@
 //   u_l [NDOF, CELLS] coefficients (ut_l, du_l alike);  flux_l [NC (1 + DIM), NQ, CELLS] weighted f0, then f1
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1)))
-void ROLE(cg)(CG_ARGUMENTS, __global real *out)
+void ROLE(cg)(ARGUMENTS)
 {
   __local real u_l[NDOF * CELLS], flux_l[FLUX * NQ * CELLS];
 #if ALONG

@@ -1,7 +1,7 @@
 // The product of a vector by the matrix of polytopes, without the matrix: all points of the base cells and facets of a
 // polytope. At each the direction by the polytope's functions, fluxes, and their products with all functions.
 // After poly_volume_state.clh, sipg_facet.clh, poly_nested.clh and poly_sum.clh.
-// needs: DIM NC NQ NQF NFACETS ROWS LANES CHUNK GROUP UNROLL TEST_VALUE TEST_GRADIENT SCALES
+// needs: ARGUMENTS DIM NC NQ NQF NFACETS ROWS LANES CHUNK GROUP UNROLL TEST_VALUE TEST_GRADIENT SCALES
 //
 // Sizes
 //   TEST_VALUE, TEST_GRADIENT  whether volume terms are tested with functions, with their gradients
@@ -23,12 +23,7 @@
 #define OWN(c, b) own[(c) * ROWS + (b)]
 #define FAR(c, b) ((b) < far_size ? far_du[(c) * far_size + (b)] : 0)
 
-KERNEL(GROUP) void poly_action(CG_ARGUMENTS, __global const int *neighbour, __global const int *code,
-                               __global const real *sigma_, __global const int *kinds, __global const real *boxes,
-                               int num_items, __global const int *items, __global const int *cells,
-                               __global const int *facets, __global const int *of_cell, __global const int *begin,
-                               int n_unknowns, __global const real *direction, __global const real *direction_tail,
-                               __global real *out)
+KERNEL(GROUP) void poly_action(ARGUMENTS)
 {
   __local real share[CHUNK * (GROUP + 1)], held[GROUP / LANES * NC * ROWS];
   POLY_LANE

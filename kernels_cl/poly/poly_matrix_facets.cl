@@ -2,7 +2,7 @@
 // neighbour). Products with own trial functions add to the diagonal block after the last interface; those with a
 // neighbour's are written after its interface.
 // After poly_facet_point.clh and poly_matrix.clh.
-// needs: DIM NC NQF NFACETS STATE DEGREE ROWS PANEL TEAMS SPLIT POINTS SLOTS GROUP UNROLL TRIAL_GRADIENT
+// needs: ARGUMENTS DIM NC NQF NFACETS STATE DEGREE ROWS PANEL TEAMS SPLIT POINTS SLOTS GROUP UNROLL TRIAL_GRADIENT
 //
 // Arrays
 //   items      entries of an item are interfaces
@@ -27,9 +27,7 @@
   }
 #endif
 
-KERNEL(GROUP) void poly_facets(CG_ARGUMENTS, __global const int *neighbour, __global const int *code,
-                               __global const real *sigma_, __global const int *kinds, POLY_ARGUMENTS,
-                               __global const int *interfaces, __global const int *facets)
+KERNEL(GROUP) void poly_facets(ARGUMENTS)
 {
   __local real left[TEAMS * ROW_AREA], right[TEAMS * COLUMN_AREA], across[TEAMS * COLUMN_AREA];
   POLY_TEAM

@@ -4,12 +4,12 @@
 // 1. a work-item a point: derivatives of f0, f1 by unit directions, functions of the polytope   2. products, in registers
 // 3. each value written once.
 // After poly_volume_point.clh and poly_matrix.clh.
-// needs: DIM NC NQ DEGREE ROWS PANEL TEAMS SPLIT POINTS SLOTS GROUP UNROLL TEST_VALUE TRIAL_VALUE TRIAL_GRADIENT
+// needs: ARGUMENTS DIM NC NQ DEGREE ROWS PANEL TEAMS SPLIT POINTS SLOTS GROUP UNROLL TEST_VALUE TRIAL_VALUE TRIAL_GRADIENT
 //
 // Arrays
 //   cells   base cells of all items, see `items` in poly_items.clh;  the others as in cg_point.clh
 
-KERNEL(GROUP) void poly_volume(CG_ARGUMENTS, POLY_ARGUMENTS, __global const int *cells)
+KERNEL(GROUP) void poly_volume(ARGUMENTS)
 {
   __local real left[TEAMS * ROW_AREA], right[TEAMS * COLUMN_AREA];
   POLY_TEAM

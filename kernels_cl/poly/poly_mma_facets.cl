@@ -1,7 +1,8 @@
 // Facet terms of polytopic matrices as in poly_matrix_facets.cl, by products of warps: columns of own functions, then of
 // those of the neighbour. Points of several interfaces are done together; each interface begins with a new eight.
 // After poly_facet_point.clh and poly_mma.clh.
-// needs: DIM NC NQF NFACETS STATE DEGREE ROWS BLOCKS ROW_TILES COLUMN_TILES WARPS POINTS SLOTS GROUP UNROLL TRIAL_GRADIENT
+// needs: ARGUMENTS DIM NC NQF NFACETS STATE DEGREE ROWS BLOCKS ROW_TILES COLUMN_TILES WARPS POINTS SLOTS GROUP UNROLL
+// needs: TRIAL_GRADIENT
 //
 // Arrays
 //   items      entries of an item are interfaces;  interfaces, facets as in poly_matrix_facets.cl
@@ -28,10 +29,7 @@
     }                                                                                                    \
   }
 
-KERNEL(GROUP) void poly_facets(CG_ARGUMENTS, __global const int *neighbour, __global const int *code,
-                               __global const real *sigma_, __global const int *kinds, POLY_ARGUMENTS,
-                               __global const int *interfaces, __global const int *facets, __global const int4 *steps,
-                               __global const int *step_first)
+KERNEL(GROUP) void poly_facets(ARGUMENTS)
 {
   __local real2 store[(ADJOINT + DIM) * PAIRS];
   MMA_SCRATCH

@@ -3,14 +3,15 @@
 // 1. a work-item a point: derivatives of f0, f1 by unit directions, polynomials of the polytope   2. eight points at a time:
 // functions and products, in registers   3. each value written once.
 // After poly_volume_point.clh and poly_mma.clh.
-// needs: DIM NC NQ DEGREE ROWS BLOCKS ROW_TILES COLUMN_TILES WARPS POINTS SLOTS GROUP UNROLL TEST_VALUE TRIAL_VALUE TRIAL_GRADIENT
+// needs: ARGUMENTS DIM NC NQ DEGREE ROWS BLOCKS ROW_TILES COLUMN_TILES WARPS POINTS SLOTS GROUP UNROLL TEST_VALUE TRIAL_VALUE
+// needs: TRIAL_GRADIENT
 //
 // Arrays
 //   cells   base cells of all items, see `items` in poly_items.clh;  the others as in cg_point.clh
 
 #define FLUXES (SLOTS * (1 + DIM))
 
-KERNEL(GROUP) void poly_volume(CG_ARGUMENTS, POLY_ARGUMENTS, __global const int *cells)
+KERNEL(GROUP) void poly_volume(ARGUMENTS)
 {
   __local real2 store[(LINES + FLUXES) * PAIRS];
   MMA_SCRATCH

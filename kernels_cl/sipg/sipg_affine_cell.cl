@@ -1,7 +1,7 @@
 // Interior penalty product on rectangles and boxes, one work-item a cell, kept in registers: for GPUs and few nodes.
 // After sipg_affine.clh, where arrays and sizes stand.
 // Phases: load the cell and the neighbours' values and slopes on each line; for each line its product; weigh and store.
-// needs: DIM N NDOF NFACETS WEIGHTS UNROLL CLASS_SIZE
+// needs: ARGUMENTS DIM N NDOF NFACETS WEIGHTS UNROLL CLASS_SIZE
 
 LINE_PRODUCT(line_product, real)
 
@@ -53,7 +53,7 @@ static inline void cell_product(const ChunkSides *c, int place, int width, bool 
   if (part) *part = product;
 }
 
-__kernel void sipg_affine_cell(AFFINE_ARGUMENTS)
+__kernel void sipg_affine_cell(ARGUMENTS)
 {
   const int slot = get_global_id(0) / CHUNK, place = get_global_id(0) % CHUNK;
   if (slot >= num_chunks) return;
@@ -66,13 +66,13 @@ __kernel void sipg_affine_cell(AFFINE_ARGUMENTS)
   UNROLL
   for (int s = 0; s < NFACETS; ++s) link[s] = links[((size_t)chunk * NFACETS + s) * CHUNK + place];
   const ChunkSides c = CHUNK_SIDES(chunk);
-  chunk_prefetch(owned, links, chunk, num_cells, place, CHUNK);
+  chunk_prefetch(u_owned, links, chunk, num_cells, place, CHUNK);
   if (width == CHUNK) {
     UNROLL
-    for (int r = 0; r < NDOF; ++r) v[r] = owned[first + r * CHUNK];
+    for (int r = 0; r < NDOF; ++r) v[r] = u_owned[first + r * CHUNK];
   } else {
     UNROLL
-    for (int r = 0; r < NDOF; ++r) v[r] = owned[first + r * width];
+    for (int r = 0; r < NDOF; ++r) v[r] = u_owned[first + r * width];
   }
   __global real *mine = parts ? parts + CHUNK * chunk + place : 0;
   if (c.more.z & STRAIGHT)

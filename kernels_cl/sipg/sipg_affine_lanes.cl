@@ -2,7 +2,7 @@
 // After sipg_affine.clh, where arrays and sizes stand.
 // Phases: load the cells; for each axis and line the neighbours' values and slopes, and the product; weigh and store.
 // In an order of cells that keeps neighbours close, those of LANES cells mostly stand in two aligned blocks of LANES cells.
-// needs: DIM N NDOF NFACETS SLOPE WEIGHTS UNROLL CLASS_SIZE LANES
+// needs: ARGUMENTS DIM N NDOF NFACETS SLOPE WEIGHTS UNROLL CLASS_SIZE LANES
 
 #if REAL_BYTES == 8
 typedef double8 vec;
@@ -164,7 +164,7 @@ static inline vec class_load(__global const real *classes, __global const int *c
 }
 #define CLASS(entry) class_load((__global const real *)classes, class_of_cell + c.first + part, c.more.w, count - 1, entry)
 
-__kernel void sipg_affine_lanes(AFFINE_ARGUMENTS)
+__kernel void sipg_affine_lanes(ARGUMENTS)
 {
   const int slot = get_global_id(0) / (CHUNK / LANES), part = get_global_id(0) % (CHUNK / LANES) * LANES;
   if (slot >= num_chunks) return;
@@ -176,11 +176,11 @@ __kernel void sipg_affine_lanes(AFFINE_ARGUMENTS)
 
   vec v[NDOF], sum[NDOF];
   if (count == LANES) {
-    for (int r = 0; r < NDOF; ++r) v[r] = vload8(0, owned + first + r * width);
+    for (int r = 0; r < NDOF; ++r) v[r] = vload8(0, u_owned + first + r * width);
   } else {
     for (int r = 0; r < NDOF; ++r) {
       real values[LANES];
-      for (int l = 0; l < LANES; ++l) values[l] = owned[first + r * width + min(l, count - 1)];
+      for (int l = 0; l < LANES; ++l) values[l] = u_owned[first + r * width + min(l, count - 1)];
       v[r] = vload8(0, values);
     }
   }

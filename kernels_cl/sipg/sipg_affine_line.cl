@@ -2,7 +2,7 @@
 // After sipg_affine.clh, where arrays and sizes stand.
 // Phases: for each axis, lines' products go to (are added to) local memory; after the last axis they are weighed and stored.
 // Lanes run over cells, so that all accesses are coalesced; lines of later axes find their cells' values in the cache.
-// needs: DIM N NDOF NFACETS WEIGHTS UNROLL CLASS_SIZE CELLS THREADS
+// needs: ARGUMENTS DIM N NDOF NFACETS WEIGHTS UNROLL CLASS_SIZE CELLS THREADS
 //
 // Sizes
 //   CELLS of a work-group, a divisor of 32;  THREADS work-items of a cell
@@ -59,7 +59,7 @@ static inline void line_products(const ChunkSides *c, int place, int width, bool
   }
 }
 
-KERNEL(CELLS * THREADS) void sipg_affine_line(AFFINE_ARGUMENTS)
+KERNEL(CELLS * THREADS) void sipg_affine_line(ARGUMENTS)
 {
   __local real sums[NDOF * CELLS];
   const int group = get_group_id(0), lane = get_local_id(0) % CELLS, thread = get_local_id(0) / CELLS;
@@ -71,12 +71,12 @@ KERNEL(CELLS * THREADS) void sipg_affine_line(AFFINE_ARGUMENTS)
   UNROLL
   for (int s = 0; s < NFACETS; ++s) link[s] = links[((size_t)chunk * NFACETS + s) * CHUNK + place];
   const ChunkSides c = CHUNK_SIDES(chunk);
-  if (group % (CHUNK / CELLS) == 0) chunk_prefetch(owned, links, chunk, num_cells, get_local_id(0), CELLS * THREADS);
+  if (group % (CHUNK / CELLS) == 0) chunk_prefetch(u_owned, links, chunk, num_cells, get_local_id(0), CELLS * THREADS);
   __global real *mine = parts ? parts + (size_t)thread * num_cells + CHUNK * chunk + place : 0;
   if (c.more.z & STRAIGHT)
-    line_products(&c, place, CHUNK, true, true, lane, thread, link, class_of_cell, classes, owned + first, out + first,
+    line_products(&c, place, CHUNK, true, true, lane, thread, link, class_of_cell, classes, u_owned + first, out + first,
                   sums, mine);
   else
-    line_products(&c, place, width, false, part < width, lane, thread, link, class_of_cell, classes, owned + first,
+    line_products(&c, place, width, false, part < width, lane, thread, link, class_of_cell, classes, u_owned + first,
                   out + first, sums, mine);
 }

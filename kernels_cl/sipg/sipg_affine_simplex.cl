@@ -1,6 +1,6 @@
 // Interior penalty for one scalar field with symmetric constant coefficients on straight simplices: one thread a cell, all
 // values in registers, each own value read once, no atomics. Formulas and tables: sipg_affine_simplex.clh, which comes first.
-// needs: NB NF NG NFG CLASSES REACTION AUTOMATIC ROLLED THETA GROUP GRADIENT_ORDER FACET_NODES FACET_GRADIENTS
+// needs: ARGUMENTS NB NF NG NFG CLASSES REACTION AUTOMATIC ROLLED THETA GROUP GRADIENT_ORDER FACET_NODES FACET_GRADIENTS
 // optional: MASS
 //
 // Sizes
@@ -17,12 +17,7 @@
 //   penalty  [DIM + 1, stride]  penalty times the facet's measure
 //   u_owned, u_tail, out        chunks of 32 cells, interleaved;   parts [num_cells] of the sum u·out, or none
 
-KERNEL(GROUP) void sipg_affine_simplex(int num_chunks, int num_cells, int num_ghosts, int stride, int data_stride, real factor,
-                                       __global const int *restrict behind, __global const ushort *restrict class_of,
-                                       __global const real *restrict data, __global const real *restrict penalty,
-                                       __global const int *restrict chunks, __global const real *restrict u_owned,
-                                       __global const real *restrict u_tail, __global real *restrict out,
-                                       __global real *restrict parts)
+KERNEL(GROUP) void sipg_affine_simplex(ARGUMENTS)
 {
   KEPT r[NB * KEPT_SIZE], lift[NV * NFG * KEPT_SIZE];
   const int slot = get_global_id(0) / CHUNK;

@@ -1,8 +1,8 @@
 // What the product on straight simplices reads of each cell: the metric of its barycentric gradients, the term of order zero,
 // penalties; one thread an extended cell. After geometry_nodes.clh, point.clh, sipg_flux.clh.
-// needs: DIM NC NA NNODES NFACETS AUX_START
+// needs: ARGUMENTS DIM NC NA NNODES NFACETS AUX_START
 //
-// Arrays, beside SIPG_ARGUMENTS, cell fastest
+// Arrays, beside CHUNKS of discretizations/sipg/arguments.py, cell fastest
 //   data    [PAIRS + 1, stride]   metric |K| g_i·A g_j of the pairs of vertices 01, 02, …, 12, …; then |K| times ∂f0/∂u
 //   penalty [NFACETS, stride]     of owned cells: penalty, or derivative of natural conditions, times the facet's measure
 
@@ -20,7 +20,7 @@ static inline void barycentric_gradients(const Geometry *g, real *gradient)
     }
 }
 
-__kernel void sipg_affine_simplex_data(SIPG_ARGUMENTS, __global real *data, __global real *penalty)
+__kernel void sipg_affine_simplex_data(ARGUMENTS)
 {
   const int cell = get_global_id(0);
   if (cell >= num_cells + num_ghosts) return;

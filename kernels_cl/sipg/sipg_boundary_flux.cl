@@ -1,12 +1,12 @@
 // Numerical flux f1·n out of cells through some of their facets, one thread a facet: what balances the sources of the cells to
 // rounding.
 // After cg_point.clh, sipg_flux.clh and sipg_facet.clh.
-// needs: NDOF NC NAUX NQF DIM NNODES NFACETS NORIENT PERM
+// needs: ARGUMENTS NDOF NC NAUX NQF DIM NNODES NFACETS NORIENT PERM
 //
 // Arrays
 //   facets [2, facet_stride]  cell, its facet;  out [NC, facet_stride]. The others as in sipg_facet.clh; num_cells: facets.
 
-__kernel void sipg_boundary_flux(SIPG_FACET_ARGUMENTS, __global const int *facets, int facet_stride)
+__kernel void sipg_boundary_flux(ARGUMENTS)
 {
   const int item = get_global_id(0);
   if (item >= num_cells) return;

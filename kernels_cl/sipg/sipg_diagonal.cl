@@ -2,7 +2,7 @@
 // component, between (value, reference gradient) of a trial and a test function: found once, it serves all basis
 // functions v by vᵀ B v, so that a cell costs a few products and no column of its own.
 // After sipg_facet.clh.
-// needs: NDOF NBASIS NC NQ NQF DIM NFACETS BASIS GRAD GEO GEO_GRAD WEIGHTS FACET_BASIS FACET_GRAD
+// needs: ARGUMENTS NDOF NBASIS NC NQ NQF DIM NFACETS BASIS GRAD GEO GEO_GRAD WEIGHTS FACET_BASIS FACET_GRAD
 //
 // Arrays
 //   B    [1 + DIM test, 1 + DIM trial] of one component, weighted, in the frame of the reference cell
@@ -49,7 +49,7 @@ static inline void sipg_quadratic(int c, const real *B, TABLE const real *basis,
   }
 }
 
-__kernel void sipg_diagonal(SIPG_FACET_ARGUMENTS)
+__kernel void sipg_diagonal(ARGUMENTS)
 {
   const int cell = get_global_id(0);
   if (cell >= num_cells) return;

@@ -1,11 +1,11 @@
 // Fluxes of interior penalty, the plain version: one thread a cell goes around the cell's facets and adds to what the volume
 // kernels wrote. An interior facet is done from both sides, so no sums cross threads. After sipg_facet.clh.
-// needs: ROLE FACET_TERMS NDOF NFACETS NQF
+// needs: ARGUMENTS ROLE FACET_TERMS NDOF NFACETS NQF
 //
 // Arrays
 //   out       [NDOF, stride] vectors, which are added to. Cell fastest.
 
-__kernel void ROLE(sipg_facet)(SIPG_FACET_ARGUMENTS)
+__kernel void ROLE(sipg_facet)(ARGUMENTS)
 {
   const int cell = get_global_id(0);
   if (cell >= num_cells) return;

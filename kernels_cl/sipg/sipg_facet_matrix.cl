@@ -1,6 +1,6 @@
 // Fluxes of interior penalty in matrices, the plain version: one thread a column of a cell goes around the cell's facets. An
 // interior facet is done from both sides, so no sums cross threads. After sipg_facet.clh.
-// needs: NDOF NFACETS NQF NBASIS DIM TABLE FACET_BASIS FACET_GRAD PERM
+// needs: ARGUMENTS NDOF NFACETS NQF NBASIS DIM TABLE FACET_BASIS FACET_GRAD PERM
 //
 // Arrays
 //   out       [NDOF test, NDOF trial, stride] blocks, which are added to;
@@ -17,7 +17,7 @@ static inline int sipg_vanishes(int j, TABLE const real *basis, TABLE const real
 #define SIPG_VANISHES(row) sipg_vanishes(trial, FACET_BASIS + (row) * NBASIS, FACET_GRAD + (row) * NBASIS * DIM)
 
 // Thread (trial function, cell), cell fastest.
-__kernel void sipg_facet_block(SIPG_FACET_ARGUMENTS)
+__kernel void sipg_facet_block(ARGUMENTS)
 {
   const int cell = get_global_id(0) % stride, trial = get_global_id(0) / stride;
   if (cell >= num_cells || trial >= NDOF) return;
@@ -38,7 +38,7 @@ __kernel void sipg_facet_block(SIPG_FACET_ARGUMENTS)
 }
 
 // Thread (facet of the cell, trial function of the neighbour, cell), cell fastest.
-__kernel void sipg_facet_coupling(SIPG_FACET_ARGUMENTS)
+__kernel void sipg_facet_coupling(ARGUMENTS)
 {
   const int cell = get_global_id(0) % stride, trial = get_global_id(0) / stride % NDOF,
             f = get_global_id(0) / stride / NDOF;

@@ -1,6 +1,7 @@
 // Penalties of each facet, one thread a facet of a cell; both sides of a facet find the same numbers.
 // After cg_point.clh, sipg_flux.clh, sipg_facet.clh and normal_derivatives.clh.
-// needs: NDOF NBASIS NC NAUX NQF DIM NNODES NFACETS NORIENT PERM FACET_RATIO CORNERS NCORNERS FIELD PENALTY BOUNDARY PAPER STEEP UPWIND NUMBERS
+// needs: ARGUMENTS NDOF NBASIS NC NAUX NQF DIM NNODES NFACETS NORIENT PERM FACET_RATIO CORNERS NCORNERS FIELD PENALTY BOUNDARY
+// needs: PAPER STEEP UPWIND NUMBERS
 //
 // Sizes
 //   PENALTY   what multiplies (normal diffusivity) |F|/|K|, or with PAPER over the facet's diameter; BOUNDARY times as much there
@@ -92,8 +93,7 @@ static inline real penalty_scale(const PenaltySide *side, const Geometry *g, int
   return PAPER ? 1 / penalty_diameter(g, face) : ratio * side->ratio;
 }
 
-__kernel void sipg_penalty(CG_ARGUMENTS, __global const int *neighbour, __global const int *code, __global real *sigma_,
-                           __global const int *kinds, __global const real *numbers)
+__kernel void sipg_penalty(ARGUMENTS)
 {
   const int cell = get_global_id(0) % stride, f = get_global_id(0) / stride;
   if (cell >= num_cells || f >= NFACETS) return;

@@ -6,17 +6,34 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
 from petsc_hdg.codegen.library import kernel_names, kernel_text, needed_names
 from petsc_hdg.codegen.preamble import REAL_BYTES, preamble_text, table_bytes
+from petsc_hdg.codegen.signature import Argument, prototype
 from petsc_hdg.errors import DeviceError
 
 _COMMON = "common.clh"
 _PETSC = "petsc.clh"
 _DIGESTS: dict[tuple, str] = {}  # of programs without tables, whose texts take long to lay end to end
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Shape of a launch: `items` work-items do `cells` cells, or facets, rows, patches.
+
+    row     argument with the length of a row of padded cells, all of which are gone through; "": the cells alone
+    """
+
+    cells: int = 1
+    items: int = 1
+    row: str = ""
+
+    def work_items(self, count: int) -> int:
+        """Work-items for `count` cells."""
+        return -(-count // self.cells) * self.items
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +42,7 @@ class KernelSpec:
 
     The program is common.clh, petsc.clh and the physics, then the macros and tables, then the source files: the
     user's text stands before the macros, so that a variable in it cannot collide with one of them.
-    Specs that differ in `name`, `local_size` and `local_bytes` alone share one program, compiled once.
+    Specs that differ in `name`, in how they are launched and in `table_buffer` alone share one program, compiled once.
 
     name        kernel function in the program
     sources     file names in kernels_cl, laid end to end
@@ -35,6 +52,10 @@ class KernelSpec:
     precision   "double" or "single"
     local_size  work-items of a work-group
     local_bytes local memory of a work-group
+    arguments   of the kernel; its file takes them as the macro ARGUMENTS
+    launch      how work-items share the cells
+    rows        of the result [rows, stride], where only the spec tells
+    table_buffer  tables too large for constant memory laid end to end, for the argument `tables`; empty: none
     """
 
     name: str
@@ -45,6 +66,10 @@ class KernelSpec:
     precision: str = "double"
     local_size: int = 64
     local_bytes: int = 0
+    arguments: tuple[Argument, ...] = ()
+    launch: Launch = Launch()
+    rows: int = 0
+    table_buffer: np.ndarray = field(default_factory=partial(np.zeros, 0))
 
     def __post_init__(self):
         if self.precision not in REAL_BYTES:
@@ -71,7 +96,7 @@ class KernelSpec:
         """Hexadecimal digest of the program text and the precision it is built with."""
         if self.tables:
             return _digest(self.program_source())
-        key = self.sources, repr(self.macros), self.physics, self.precision  # 1 and 1.0 are other texts
+        key = self.sources, repr(self.macros), self.arguments, self.physics, self.precision  # 1 and 1.0 are other texts
         if key not in _DIGESTS:
             _DIGESTS[key] = _digest(self.program_source())
         return _DIGESTS[key]
@@ -83,14 +108,15 @@ class KernelSpec:
     @cached_property
     def _source(self) -> str:
         parts = [f"#define REAL_BYTES {self.real_bytes}\n", _located(_COMMON, kernel_text(_COMMON))]
-        provided = {"REAL_BYTES", *_names(kernel_text(_COMMON)), *self.macros, *self.tables}
+        macros = {"ARGUMENTS": prototype(self.arguments), **self.macros} if self.arguments else self.macros
+        provided = {"REAL_BYTES", *_names(kernel_text(_COMMON)), *macros, *self.tables}
         if self.physics:
             if _PETSC in kernel_names():
                 parts.append(_located(_PETSC, kernel_text(_PETSC)))
                 provided |= _names(kernel_text(_PETSC))
             parts.append(_located("physics", self.physics))
             provided |= _names(self.physics)
-        parts.append(_located("sizes", preamble_text(self.macros, self.tables, self.precision)))
+        parts.append(_located("sizes", preamble_text(macros, self.tables, self.precision)))
         for source in self.sources:
             text = kernel_text(source)
             self._check_needs(source, text, provided)
@@ -112,7 +138,8 @@ class KernelSpec:
 
 
 def in_roles(file: str, *roles: str) -> tuple[str, ...]:
-    """Sources that lay a kernel file once for each role: "residual", "action" or "transposed"."""
+    """Sources that lay a kernel file once for each role: "residual" and "action", if none is given, or "transposed"."""
+    roles = roles or ("residual", "action")
     return tuple(source for role in roles for source in (f"role_{role}.clh", file))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -29,6 +30,7 @@ class Arrays:
         self.d2h: dict[str, int] = {}
         self.callbacks: dict[str, dict[str, int]] = {}
         self._callback: dict[str, int] | None = None
+        self._tables: WeakKeyDictionary = WeakKeyDictionary()  # of specs
 
     def empty(self, count: int, dtype=None):
         """An uninitialised buffer of `count` values (of `real` unless dtype is given); never of zero bytes."""
@@ -51,6 +53,12 @@ class Arrays:
         buffer = self._allocate(array.nbytes)
         self.upload(buffer, array, name)
         return buffer
+
+    def tables_of(self, spec):
+        """Buffer of a KernelSpec's `table_buffer`, one for each spec, or None where it is empty."""
+        if spec not in self._tables:
+            self._tables[spec] = self.to_device(spec.table_buffer, "tables") if spec.table_buffer.size else None
+        return self._tables[spec]
 
     def upload(self, buffer, array: np.ndarray, name: str, wait: bool = True, start: int = 0, **order):
         """Copy a contiguous host array into a buffer, from byte `start` on; the array must stay as it is until the

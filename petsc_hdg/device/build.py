@@ -71,7 +71,7 @@ def _program(device, spec):
 
 
 def compiles_at_launch(device) -> bool:
-    """Whether the driver makes machine code where a kernel is launched, for the shape of that launch, and keeps it on
+    """True if the driver makes machine code where a kernel is launched, for the shape of that launch, and keeps it on
     disk by itself. PoCL does: asked for a binary it compiles all kernels once more, for any shape, which takes three
     quarters of the time, and launches none of them."""
     return device.platform.startswith(POCL) and os.environ.get("POCL_KERNEL_CACHE", "1") != "0"

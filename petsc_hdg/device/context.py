@@ -106,7 +106,7 @@ class Device:
         return cls(queue.device, context, queue, note="context of PETSc's ViennaCL vectors")
 
     def is_chosen_by(self, choice: str) -> bool:
-        """Whether it is the device that a `choice` (see select) names on one rank."""
+        """True if it is the device that a `choice` (see select) names on one rank."""
         return identity(choose(choice, 0, 1)[0]) == identity(self.cl_device)
 
     def require(self, spec) -> None:
@@ -128,7 +128,7 @@ class Device:
 
     @property
     def profile(self) -> bool:
-        """Whether seconds are collected for each kernel; setting it waits, and may replace the queue."""
+        """True if seconds are collected for each kernel; setting it waits, and may replace the queue."""
         return self._profile
 
     @profile.setter
@@ -236,5 +236,5 @@ class Device:
 
 
 def is_viennacl(vec) -> bool:
-    """Whether a PETSc Vec keeps its values in an OpenCL buffer."""
+    """True if a PETSc Vec keeps its values in an OpenCL buffer."""
     return "viennacl" in (vec.getType() or "")

@@ -151,7 +151,7 @@ class Halo:
         self._links.begin(side)
 
     def _end(self, what: str) -> bool:
-        """Whether there is something to do."""
+        """True if there is something to do."""
         if self._under_way != what:
             raise DeviceError(f"a halo exchange ends as {what}, but {self._under_way or 'none'} is under way")
         self._under_way = None
@@ -192,7 +192,7 @@ class Halo:
 
 
 def few(device, count: int) -> bool:
-    """Whether products on `count` values take less time than an exchange."""
+    """True if products on `count` values take less time than an exchange."""
     return device.is_gpu and count < FEW
 
 

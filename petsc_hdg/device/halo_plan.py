@@ -42,7 +42,7 @@ class HaloPlan:
 
     @property
     def active(self) -> bool:
-        """Whether this rank sends or receives anything."""
+        """True if this rank sends or receives anything."""
         return bool(self.receive_ghosts.size or self.send_points.size)
 
     def _find_senders(self, wanted: np.ndarray) -> None:

@@ -38,6 +38,12 @@ class Kernel:
         except cl.Error as error:
             raise DeviceError(f"the program of {', '.join(spec.sources)} has no kernel '{spec.name}'") from error
         self.num_args = self.handle.num_args
+        self._names = [argument.name for argument in spec.arguments]
+        if self._names and len(self._names) != self.num_args:
+            raise DeviceError(
+                f"kernel '{spec.name}' takes {self.num_args} arguments, its spec names {len(self._names)}: write its "
+                "prototype as `(ARGUMENTS)`"
+            )
         self._check_limits(cl)
         self._real = REAL_TYPE[spec.precision]
         self._enqueue = cl.enqueue_nd_range_kernel
@@ -45,6 +51,7 @@ class Kernel:
         self._local = (spec.local_size,)
         self._arguments: tuple = (None,) * self.num_args
         self._set, self._parts = False, {}
+        self.lasting: dict | None = None  # arguments by name that stay, for those who launch it to keep
         self._is_first = compiles_at_launch(device)
 
     def _check_limits(self, cl) -> None:
@@ -78,6 +85,21 @@ class Kernel:
             return launch()
         self._set_arguments(arguments)
         return self._launch(*self._range(first, global_size))
+
+    def launch(self, count: int, given: Mapping, first: int = 0):
+        """Launch over `count` cells with arguments by their names; what `given` has beside them is for other kernels.
+
+        With first=n the cells before n, a multiple of those of a work-group, are left out. Raises DeviceError for an
+        argument that is missing.
+        """
+        launch = self.spec.launch
+        try:
+            arguments = tuple(map(given.__getitem__, self._names))
+        except KeyError as error:
+            raise DeviceError(f"the launch of kernel '{self.spec.name}' does not give its argument {error}") from error
+        if launch.row:
+            count = given[launch.row] if count else 0
+        return self(launch.work_items(count), *arguments, first=launch.work_items(first))
 
     def bound(self, global_size: int, *arguments, first: int = 0):
         """The same launch as a function of nothing, for arguments that stay: on the host it costs half of a call.
@@ -183,5 +205,5 @@ def _nothing() -> None:
 
 
 def _same(a, b) -> bool:
-    """Whether an argument need not be handed over again although it is another object: an equal number of its type."""
+    """True if an argument need not be handed over again although it is another object: an equal number of its type."""
     return type(a) is type(b) and isinstance(a, (int, float)) and a == b

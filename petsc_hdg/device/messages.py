@@ -26,7 +26,7 @@ class Message:
 
     @property
     def is_users(self) -> bool:
-        """Whether the text is the user's physics."""
+        """True if the text is the user's physics."""
         return self.file.startswith(_USER)
 
     def __str__(self) -> str:

@@ -117,7 +117,7 @@ class Windows:
         return True
 
     def are_fast(self, device) -> bool:
-        """Whether the device copies at full speed from and to all windows, of which it is told at first."""
+        """True if the device copies at full speed from and to all windows, of which it is told at first."""
         if not device.is_gpu:
             return True
         known = device.opened.registered

@@ -59,7 +59,7 @@ def listing(devices: list) -> str:
 
 
 def is_gpu(device) -> bool:
-    """Whether the device says it is a GPU."""
+    """True if the device says it is a GPU."""
     return bool(device.type & cl.device_type.GPU)
 
 

@@ -14,7 +14,7 @@ _FILE = "verdicts.json"
 
 
 def needs_check(kernel: Kernel) -> bool:
-    """Whether the kernel has not yet been found right; a wrong one is checked again each time."""
+    """True if the kernel has not yet been found right; a wrong one is checked again each time."""
     return verdict(kernel).get("ok") is not True
 
 

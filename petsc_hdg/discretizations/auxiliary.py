@@ -10,7 +10,7 @@ from ..value_checks import shown
 
 
 class AuxiliaryRows:
-    """Where each component of each auxiliary field stands among the rows of auxiliary data.
+    """Layout of the rows of auxiliary data: components of auxiliary fields.
 
     starts [component + 1] first row of each component; nodal fields live in the scalar space of `element`.
     """
@@ -43,7 +43,7 @@ class AuxiliaryRows:
         raise PhysicsError(f"there is no auxiliary field {shown(name)}; the physics declares: {known}")
 
     def points(self, field, mesh, nodes: np.ndarray, centroids: np.ndarray) -> np.ndarray:
-        """Where values of a field are wanted [cell, row, dim]: centroids if constant in the cell, else nodes."""
+        """Coordinates of a field's values [cell, row, dim]: centroids if constant in the cell, else nodes."""
         return centroids[:, None, :] if field.space == "cell" else nodes
 
     def onto(self, element: ReferenceElement, rows: np.ndarray, num_cells: int):

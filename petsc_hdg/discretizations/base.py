@@ -1,4 +1,4 @@
-"""What every scheme has in common: a mesh, a physics, options, essential conditions."""
+"""Base of all schemes: a mesh, a physics, options."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
+from ..codegen import KernelSpec
+from ..codegen.preamble import REAL_BYTES
 from ..errors import OptionError, PhysicsError
 from ..mesh.hanging import check_conforming
 from ..mesh.order import stable_order
@@ -14,8 +16,8 @@ from ..petsc.alive import Alive
 from ..physics.dependence import Dependence
 from ..reference import ReferenceElement, cell_quadrature
 from ..value_checks import plural
-from .dofmap import dof_nodes, entity_points
 from .element_kernels import check_kernel
+from .large_tables import CONSTANT_BYTES, place_tables
 from .saddle_points import check_stable
 from .streamlines import upwinded
 
@@ -59,6 +61,7 @@ class Discretization:
     is_condensed = False  # whether the unknowns are those of facets, and cells are eliminated
     has_jumps = False  # whether cells are discontinuous beside a trace
     has_penalties = False  # whether facets are penalized
+    follows_symmetry = True  # whether the default Krylov method depends on the symmetry of the matrix
     in_time = False  # whether cells keep their interior between steps
     stabilizes_by_expression = False  # whether facets are stabilized by what the user wrote
 
@@ -82,17 +85,17 @@ class Discretization:
 
     @cached_property
     def dependence(self) -> Dependence:
-        """What matrices read: derivatives, and the stabilization where the user wrote one."""
+        """Dependence of matrices: of derivatives, and of the stabilization where the user wrote one."""
         return self.physics.dependence(self.dim, self.stabilizes_by_expression)
 
     @property
     def reads_time(self) -> bool:
-        """Whether matrices depend on t beside the states."""
+        """True if matrices depend on t beside the states."""
         return self.dependence.on_time
 
     @cached_property
     def is_steady(self) -> bool:
-        """Whether matrices are the same for all states and times."""
+        """True if matrices are the same for all states and times."""
         return self.physics.is_linear and not self.reads_time
 
     @classmethod
@@ -115,6 +118,11 @@ class Discretization:
             physics = physics.with_stabilization(None)
         upwinds = cls.name == "cg_gpu" and options.cg_stabilization == "supg"
         return upwinded(physics, options, dim) if upwinds else physics
+
+    @property
+    def cell_costs(self) -> np.ndarray:
+        """Multiplications of a product in each owned cell [num_cells], for one component; they balance ranks."""
+        raise NotImplementedError
 
     @property
     def block_size(self) -> int:
@@ -150,6 +158,32 @@ class Discretization:
     def quadrature(self):
         return cell_quadrature(self.mesh.cell, self.quadrature_degree)
 
+    @property
+    def num_facets_of_cell(self) -> int:
+        return self.mesh.shape.num_facets
+
+    @property
+    def real_bytes(self) -> int:
+        """Bytes of a `real`."""
+        return REAL_BYTES[self.options.precision]
+
+    @cached_property
+    def physics_text(self) -> str:
+        """Text of the physics for the device."""
+        return self.physics.device_source(self.dim)
+
+    def kernel_spec(
+        self, name, sources, macros, tables, *sizes: int, most: int = CONSTANT_BYTES, constants=None, **how
+    ) -> KernelSpec:
+        """Spec of a kernel of the physics whose tables become one buffer where they take more than `most` bytes.
+
+        sizes: local_size and local_bytes.   constants: tables that stay.   how: other fields of the spec.
+        """
+        tables, places, buffer = place_tables(tables, self.real_bytes, most)
+        text, precision, tables = self.physics_text, self.options.precision, {**tables, **(constants or {})}
+        macros = {**macros, **places}
+        return KernelSpec(name, sources, macros, tables, text, precision, *sizes, table_buffer=buffer, **how)
+
     def nodes(self) -> np.ndarray:
         """Coordinates [node, dim] of the geometry nodes."""
         return self.mesh.geometry.nodes
@@ -157,63 +191,3 @@ class Discretization:
     def cell_nodes(self) -> np.ndarray:
         """Geometry nodes [node, stride] of each cell."""
         return cell_fastest(self.mesh.geometry.cell_nodes[: self.mesh.num_cells].astype(np.int32), self.stride)
-
-    @cached_property
-    def constrained_components(self) -> tuple[np.ndarray, np.ndarray]:
-        """Essential components: mask [point, component] and the condition that sets each [point, component] (-1: none).
-
-        Where conditions meet, the first in the physics' list holds.
-        """
-        start, end = self.mesh.dm.getChart()
-        condition = np.full((end - start, self.physics.num_components), -1, dtype=np.int32)
-        for number, dirichlet in enumerate(self.physics.dirichlet):
-            mask = self.mesh.closure_mask(dirichlet.label)
-            for component in (dirichlet.field.offset + c for c in dirichlet.components):
-                free = mask & (condition[:, component] < 0)
-                condition[free, component] = number
-        return condition >= 0, condition
-
-    @cached_property
-    def natural_facets(self) -> np.ndarray:
-        """Facets of natural conditions [3, facet]: cell, facet of the reference cell, index of the condition. Inside
-        the mesh those of conditions with a side, or with one value there."""
-        rows = [np.zeros((3, 0), dtype=np.int32)]
-        for number, condition in enumerate(self.physics.natural):
-            cells, facets = self.mesh.boundary_facets(condition.label, condition.may_be_inside, condition.side)
-            rows.append(np.stack([cells, facets, np.full(len(cells), number)]).astype(np.int32))
-        return np.concatenate(rows, axis=1)
-
-    def essential_points(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What `essential_values` reads: of each constrained value condition, component, coordinates [value, dim]."""
-        count = self.dofmap.num_constrained
-        condition, component, x = (
-            np.full(count, -1, dtype=np.int32),
-            np.zeros(count, dtype=np.int32),
-            np.zeros((count, self.dim)),
-        )
-        first = self.dofmap.num_owned + self.dofmap.num_ghosts
-        compact = self.dofmap.cell_numbers
-        touched = np.unique(np.flatnonzero(compact.ravel() >= first) // compact.shape[1])
-        on_point = self.constrained_components[1]
-        for space in self.spaces:
-            nodes = dof_nodes(self.mesh, space, touched)
-            for c in range(space.components):
-                numbers = (
-                    compact[touched, space.first_dof + c : space.first_dof + space.num_dofs : space.components] - first
-                )
-                for basis, points in self.basis_points(space, touched):
-                    inside = numbers[:, basis] >= 0
-                    at = numbers[inside, basis]
-                    condition[at] = on_point[points[inside], space.first_component + c]
-                    component[at] = space.first_component + c
-                    x[at] = nodes[inside, basis]
-        return condition, component, x
-
-    def basis_points(self, space, cells):
-        """(basis function, plex point [cell] it belongs to) of a field."""
-        for dimension, entities in enumerate(space.element.entity_dofs):
-            if entities[0]:
-                points = entity_points(self.mesh, dimension)[cells]
-                for number, on_entity in enumerate(entities):
-                    for basis in on_entity:
-                        yield basis, points[:, number]

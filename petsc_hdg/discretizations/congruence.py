@@ -109,7 +109,7 @@ def group(data: np.ndarray, tolerance: np.ndarray, labels: np.ndarray, most: int
 
 
 def _runs(key: np.ndarray, tolerance: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where runs of close keys of one label start, and the order [item] that makes them."""
+    """Starts of runs of close keys of one label, and the order [item] that makes them."""
     order = np.argsort(key, kind="stable") if not labels.any() else np.lexsort((key, labels))
     key, tolerance, labels = key[order], tolerance[order], labels[order]
     gap = np.diff(key) > np.maximum(tolerance[1:], tolerance[:-1])

@@ -1,4 +1,4 @@
-"""What schemes ask of the degrees of a physics' fields."""
+"""Requirements of schemes on the degrees of a physics' fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `-fe_kernel` may be: the element kernels of each scheme, and the sentence where one can have no effect."""
+"""Values of `-fe_kernel`: the element kernels of each scheme, and the error where one has no effect."""
 
 from __future__ import annotations
 

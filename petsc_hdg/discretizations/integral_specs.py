@@ -39,7 +39,8 @@ def cell_integral_spec(disc, objective: Objective) -> KernelSpec:
     """Spec of `cg_integral` of a user's function, or of `cg_boundary_integral`."""
     if objective.on_boundary:
         tables = disc.facet_tables(*facet_quadrature(disc.mesh.cell, disc.quadrature_degree + EXTRA_DEGREE))
-        name, own = "cg_boundary_integral", {"NOBJ": objective.components, "TIME": 0}  # no u_t is read
+        name, rows = "cg_boundary_integral", objective.components
+        own = {"rows": rows, "NOBJ": rows, "TIME": 0}  # no u_t is read
         return replace(disc.facet_spec(name, (f"{name}.cl",), tables, **own), physics=objective.text)
     rule = error_rule(disc)
     macros = _macros("cg_integral", objective.components, rule, objective.reads_auxiliary)
@@ -49,7 +50,8 @@ def cell_integral_spec(disc, objective: Objective) -> KernelSpec:
 def _of_cells(disc, macros: dict, rule, *sources: str) -> KernelSpec:
     files = disc._sources("cg_integral.cl")
     files = (*files[:-1], *sources, files[-1])
-    return disc._spec(macros["INTEGRAL"], files, {**disc._macros(), **macros}, disc._cell_tables(rule), 32)
+    tables, rows = disc._cell_tables(rule), macros["NOBJ"]
+    return disc._spec(macros["INTEGRAL"], files, {**disc._macros(), **macros}, tables, 32, rows=rows)
 
 
 # Condensed schemes ------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Whether a physics takes -cg_stabilization supg, and the physics with it."""
+"""Streamline upwinding, -cg_stabilization supg: the physics that take it, and a physics with it."""
 
 from __future__ import annotations
 

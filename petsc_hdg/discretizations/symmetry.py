@@ -1,4 +1,4 @@
-"""Whether the derivative of a physics is symmetric, or nearly, told by random samples of what it reads."""
+"""Symmetry of the derivative of a physics, exact or nearly, told by random samples of what it reads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SIZES = (1.0, 0.25, 0.0625)  # of random gradients, as deformations have that tu
 
 
 def has_symmetric_derivative(physics, dim: int) -> bool:
-    """Whether g0 … g3 of a physics, and those of its natural conditions, make symmetric matrices.
+    """True if g0 … g3 of a physics, and those of its natural conditions, make symmetric matrices.
 
     State, constants, auxiliary values, x, n and t are random: what is symmetric for some of their values only, is not.
     """

@@ -21,7 +21,7 @@ class Transposition:
 
 @dataclass(frozen=True)
 class DeviceLimits:
-    """What a kernel may take of a device: local memory in bytes, threads of a work-group, inline PTX.
+    """Limits of a device for kernels: local memory in bytes, threads of a work-group, inline PTX.
 
     ptx    value of the macro PTX: the compute capability (90 for 9.0) of an NVIDIA GPU, else 0
     """

@@ -42,7 +42,7 @@ class Aggregates:
         self._run("strength", *matrix.all, self._scale, self.inverse, float(self._threshold), self._now, self._state)
 
     def serve(self) -> bool:
-        """Whether the strong couplings, as of the last `measure`, are still those that the aggregates were made of."""
+        """True if the strong couplings, as of the last `measure`, are still those that the aggregates were made of."""
         count = self._matrix.count
         self._matrix.arrays.fill(self._flag)
         self._kernels.run("aggregate_changes", count, count, self._weight, self._now, self._flag)

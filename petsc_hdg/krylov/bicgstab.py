@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 
-from .convergence import Course, Norm, Reason
+from .convergence import ConvergenceMonitor, Norm, Reason
 from .preconditioned_operator import LEFT, RIGHT, Operation
 from .solver import DeviceSolver
 from .vectors import StepSums
@@ -29,7 +29,7 @@ class BiCGStab(DeviceSolver):
         (Norm.NONE, RIGHT): 1,
     }
 
-    def iterate(self, course: Course, b, x, guessed: bool) -> None:
+    def iterate(self, monitor: ConvergenceMonitor, b, x, guessed: bool) -> None:
         steps, operation = self.kept(Steps), self.operation
         change = x
         if not operation.is_left:  # B of it is added to the first guess in the end
@@ -38,31 +38,31 @@ class BiCGStab(DeviceSolver):
         self._current = partial(_solution, operation, change, x)
         operation.first_residual(b, x, guessed, steps.r)
         rr = steps.begin(operation, change)
-        if not course.check(0, _norm(course, rr)):
-            self._steps_until_done(course, steps, rr)
+        if not monitor.check(0, _norm(monitor, rr)):
+            self._steps_until_done(monitor, steps, rr)
         if change is not x:
             operation.add(change, x)
 
-    def _steps_until_done(self, course: Course, steps: Steps, rho: float) -> None:
+    def _steps_until_done(self, monitor: ConvergenceMonitor, steps: Steps, rho: float) -> None:
         if steps.runs_ahead:
             steps.advance(0)
-        for k in range(max(1, course.max_it)):
+        for k in range(max(1, monitor.max_it)):
             vq, (tt, _, ss), (rr, rho_next) = steps.step(k)
-            course.flops += FLOPS
-            if course.has_failed(vq, tt):
+            monitor.flops += FLOPS
+            if monitor.has_failed(vq, tt):
                 return None
             if vq == 0 or (tt == 0 and ss != 0):
-                return course.stop(Reason.DIVERGED_BREAKDOWN)
-            course.begin(k + 1)
+                return monitor.stop(Reason.DIVERGED_BREAKDOWN)
+            monitor.begin(k + 1)
             if tt == 0:
-                course.tell(k + 1, 0.0)
-                return course.stop(Reason.CONVERGED_RTOL)
-            if course.check(k + 1, _norm(course, rr)):
+                monitor.tell(k + 1, 0.0)
+                return monitor.stop(Reason.CONVERGED_RTOL)
+            if monitor.check(k + 1, _norm(monitor, rr)):
                 return None
             if rho == 0:
-                return course.stop(Reason.DIVERGED_BREAKDOWN)
+                return monitor.stop(Reason.DIVERGED_BREAKDOWN)
             rho = rho_next
-        return course.stop(Reason.DIVERGED_MAX_IT)
+        return monitor.stop(Reason.DIVERGED_MAX_IT)
 
 
 def _solution(operation: Operation, change, x):
@@ -75,8 +75,8 @@ def _solution(operation: Operation, change, x):
     return now
 
 
-def _norm(course: Course, square: float) -> float:
-    return 0.0 if course.norm_type == Norm.NONE else sqrt(square) if np.isfinite(square) else float("nan")
+def _norm(monitor: ConvergenceMonitor, square: float) -> float:
+    return 0.0 if monitor.norm_type == Norm.NONE else sqrt(square) if np.isfinite(square) else float("nan")
 
 
 class Steps:

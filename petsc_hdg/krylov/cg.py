@@ -7,7 +7,7 @@ import numpy as np
 from ..options import given_truth, is_given
 from . import cg_steps
 from .cg_single import SingleSteps
-from .convergence import Course, Reason
+from .convergence import ConvergenceMonitor, Reason
 from .solver import DeviceSolver
 
 
@@ -44,35 +44,35 @@ class CG(DeviceSolver):
         if self.vectors is not None and self._sums_once():
             viewer.printfASCII("    one sum over ranks an iteration\n")
 
-    def iterate(self, course: Course, b, x, guessed: bool) -> None:
+    def iterate(self, monitor: ConvergenceMonitor, b, x, guessed: bool) -> None:
         steps = self.kept(SingleSteps if self._sums_once() else cg_steps.steps_of)
         steps.begin(self.matrix, self.preconditioner, x)
         self._current = lambda: (steps.finish(), x)[1]
         self.operation.residual(b, x, guessed, steps.r)
-        self._steps_until_done(course, steps)
+        self._steps_until_done(monitor, steps)
         steps.finish()
 
-    def _steps_until_done(self, course: Course, steps) -> None:
+    def _steps_until_done(self, monitor: ConvergenceMonitor, steps) -> None:
         rr, zr, zz = steps.first_sums()
-        if course.check(0, course.norm(rr, zr, zz)) or course.has_failed(zr):
+        if monitor.check(0, monitor.norm(rr, zr, zz)) or monitor.has_failed(zr):
             return None
         if steps.runs_ahead:
             steps.advance(0)
         zr_before = pw_before = 0.0
-        for k in range(max(1, course.max_it)):
-            course.begin(k + 1)
+        for k in range(max(1, monitor.max_it)):
+            monitor.begin(k + 1)
             if zr == 0:
-                return course.stop(Reason.CONVERGED_ATOL)
+                return monitor.stop(Reason.CONVERGED_ATOL)
             if zr * np.sign(zr_before) < 0:
-                return course.stop(Reason.DIVERGED_INDEFINITE_PC)
+                return monitor.stop(Reason.DIVERGED_INDEFINITE_PC)
             zr_before = zr
             pw, rr, zr, zz = steps.step(k)
-            course.flops += steps.flops
-            if course.has_failed(pw):
+            monitor.flops += steps.flops
+            if monitor.has_failed(pw):
                 return None
             if pw == 0 or pw * np.sign(pw_before) < 0:
-                return course.stop(Reason.DIVERGED_INDEFINITE_MAT)
+                return monitor.stop(Reason.DIVERGED_INDEFINITE_MAT)
             pw_before = pw
-            if course.check(k + 1, course.norm(rr, zr, zz)) or course.has_failed(zr):
+            if monitor.check(k + 1, monitor.norm(rr, zr, zz)) or monitor.has_failed(zr):
                 return None
-        return course.stop(Reason.DIVERGED_MAX_IT)
+        return monitor.stop(Reason.DIVERGED_MAX_IT)

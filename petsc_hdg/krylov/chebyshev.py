@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import OptionError
 from ..options import given_numbers
-from .convergence import Course, Norm, Reason
+from .convergence import ConvergenceMonitor, Norm, Reason
 from .eigenvalues import extreme_eigenvalues
 from .preconditioned_operator import LEFT
 from .solver import DeviceSolver
@@ -67,33 +67,33 @@ class Chebyshev(DeviceSolver):
         a, b, c, d = self.transform
         return a * smallest + b * largest, c * smallest + d * largest
 
-    def iterate(self, course: Course, b, x, guessed: bool) -> None:
-        run = _Run(self, course, b)
+    def iterate(self, monitor: ConvergenceMonitor, b, x, guessed: bool) -> None:
+        run = _Run(self, monitor, b)
         before, now = x, self.vectors.buffer("now")
-        self._current = lambda: now if course.iteration else x
+        self._current = lambda: now if monitor.iteration else x
         if guessed:
             self.operation.matrix.mult(x, run.product)
         coefficients = steps_between(*self.bounds)
         _, mix, scale = next(coefficients)
         run.step(0.0, mix if guessed else 0.0, scale, run.product if guessed else None, x, now)
-        if run.stops(0, now if course.max_it > 1 else None):
+        if run.stops(0, now if monitor.max_it > 1 else None):
             return None
-        if course.max_it == 0:
-            return course.stop(Reason.DIVERGED_MAX_IT)
-        course.begin(1)
-        for k in range(1, course.max_it):
-            course.begin(k + 1)
+        if monitor.max_it == 0:
+            return monitor.stop(Reason.DIVERGED_MAX_IT)
+        monitor.begin(1)
+        for k in range(1, monitor.max_it):
+            monitor.begin(k + 1)
             keep, mix, scale = next(coefficients)
-            course.flops += 7
+            monitor.flops += 7
             run.multiply(now)
             run.step(0.0 if k == 1 and not guessed else keep, mix, scale, run.product, now, before)
-            if run.stops(k, before if k + 1 < course.max_it else None):
+            if run.stops(k, before if k + 1 < monitor.max_it else None):
                 break
             before, now = now, before
-        if not course.stopped:
+        if not monitor.stopped:
             run.multiply(now)
             run.step(0.0, 0.0, 1.0, run.product, None, before)
-            if not run.stops(course.max_it, None):
+            if not run.stops(monitor.max_it, None):
                 run.end()
         if now is not x:
             self.vectors.copy(now, x)
@@ -116,11 +116,11 @@ def steps_between(lower: float, upper: float):
 class _Run:
     """Launches of one solve."""
 
-    def __init__(self, solver: Chebyshev, course: Course, b):
-        self.vectors, self.operation, self.course, self.b = solver.vectors, solver.operation, course, b
+    def __init__(self, solver: Chebyshev, monitor: ConvergenceMonitor, b):
+        self.vectors, self.operation, self.monitor, self.b = solver.vectors, solver.operation, monitor, b
         self.product = self.vectors.buffer("product")
         self.sums, self.kernel = solver.sums()
-        self.has_norm = course.norm_type != Norm.NONE
+        self.has_norm = monitor.norm_type != Norm.NONE
         self._multiplied = None  # what has been multiplied by A ahead
 
     def multiply(self, x) -> None:
@@ -147,7 +147,7 @@ class _Run:
         self.kernel(self.vectors.items, self.vectors.count, *arguments, self.sums.buffer)
 
     def stops(self, iteration: int, following) -> bool:
-        """Whether the residual of the last step ends the solve; `following` is what comes next. Collective."""
+        """True if the residual of the last step ends the solve; `following` is what comes next. Collective."""
         if not self.has_norm:
             return False
         self.sums.read(0, 1)
@@ -155,8 +155,8 @@ class _Run:
             self.operation.matrix.mult(following, self.product)
             self._multiplied = following
         rr, _, zz, _ = self.vectors.over_ranks(self.sums.wait()[0])
-        return self.course.check(iteration, self.course.norm(rr, rr, zz))
+        return self.monitor.check(iteration, self.monitor.norm(rr, rr, zz))
 
     def end(self) -> None:
         """All steps are done."""
-        self.course.stop(Reason.DIVERGED_MAX_IT if self.has_norm else Reason.CONVERGED_ITS)
+        self.monitor.stop(Reason.DIVERGED_MAX_IT if self.has_norm else Reason.CONVERGED_ITS)

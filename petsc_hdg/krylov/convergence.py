@@ -12,7 +12,7 @@ Reason = PETSc.KSP.ConvergedReason
 Norm = PETSc.KSP.NormType
 
 
-class Course:
+class ConvergenceMonitor:
     """One solve of a KSP. `stopped` is its reason as a number, 0 while it goes on."""
 
     def __init__(self, ksp: PETSc.KSP):
@@ -39,7 +39,7 @@ class Course:
         self.ksp.monitor(iteration, norm)
 
     def has_failed(self, *values: float) -> bool:
-        """Whether one of the inner products is not a number; the solve then ends, as PETSc's KSPCheckDot says."""
+        """True if one of the inner products is not a number; the solve then ends, as PETSc's KSPCheckDot says."""
         if all(isfinite(value) for value in values):
             return False
         failed = pc_has_failed(self.ksp.getPC())
@@ -55,7 +55,7 @@ class Course:
         return self.test(iteration, norm)
 
     def test(self, iteration: int, norm: float) -> bool:
-        """Whether the convergence test says to stop. Collective."""
+        """True if the convergence test says to stop. Collective."""
         reason = self.ksp.callConvergenceTest(iteration, norm)
         if reason:
             self.stop(reason)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..options import given_numbers
 from .basis import Basis
-from .convergence import Course, Norm, Reason
+from .convergence import ConvergenceMonitor, Norm, Reason
 from .hessenberg import Hessenberg
 from .preconditioned_operator import LEFT, RIGHT
 from .solver import DeviceSolver
@@ -53,72 +53,72 @@ class GMRES(DeviceSolver):
         super().view(ksp, viewer)
         viewer.printfASCII(f"    restart {self.restart}, classical Gram-Schmidt without refinement\n")
 
-    def iterate(self, course: Course, b, x, guessed: bool) -> None:
+    def iterate(self, monitor: ConvergenceMonitor, b, x, guessed: bool) -> None:
         if self._basis is None:
             self._basis = Basis(self.vectors, self.restart)
         before = None  # norm by recursion at the end of the last cycle, and by computation at its begin
-        while not course.stopped:
+        while not monitor.stopped:
             self.operation.first_residual(b, x, guessed, self.vectors.buffer("w"))
-            before = self._cycle(course, x, before)
+            before = self._cycle(monitor, x, before)
             guessed = True
-            if not course.stopped and course.iteration >= course.max_it:
-                course.stop(Reason.DIVERGED_MAX_IT)
+            if not monitor.stopped and monitor.iteration >= monitor.max_it:
+                monitor.stop(Reason.DIVERGED_MAX_IT)
 
-    def _cycle(self, course: Course, x, before) -> tuple[float, float] | None:
+    def _cycle(self, monitor: ConvergenceMonitor, x, before) -> tuple[float, float] | None:
         """At most `restart` iterations, the residual being in w."""
         w, small = self.vectors.buffer("w"), Hessenberg(self.restart)
         self._current = lambda: self._solution(small, x)
         norm = first = _root(self._basis.begin(w))
-        if course.has_failed(norm):
+        if monitor.has_failed(norm):
             return None
         if before and not self.is_flexible and abs(norm - before[0]) > self.breakdown_tolerance * before[1]:
-            course.stop(Reason.DIVERGED_BREAKDOWN)
+            monitor.stop(Reason.DIVERGED_BREAKDOWN)
             return None
         small.begin(norm)
-        course.tell(course.iteration, norm)
+        monitor.tell(monitor.iteration, norm)
         if norm == 0 and not self.is_flexible:
-            course.stop(Reason.CONVERGED_ATOL)
+            monitor.stop(Reason.CONVERGED_ATOL)
             return None
-        course.test(course.iteration, norm)
-        if course.stopped:
+        monitor.test(monitor.iteration, norm)
+        if monitor.stopped:
             return None
         self._multiply(0, w)
-        while not course.stopped and small.size < self.restart and course.iteration < course.max_it:
+        while not monitor.stopped and small.size < self.restart and monitor.iteration < monitor.max_it:
             if small.size:
-                course.tell(course.iteration, norm)
-            norm = self._step(course, small, w)
+                monitor.tell(monitor.iteration, norm)
+            norm = self._step(monitor, small, w)
             if norm is None:
                 return None
-        if not course.stopped and course.iteration >= course.max_it:
-            course.stop(Reason.DIVERGED_MAX_IT)
-        if small.size and course.stopped:
-            course.tell(course.iteration, norm)
+        if not monitor.stopped and monitor.iteration >= monitor.max_it:
+            monitor.stop(Reason.DIVERGED_MAX_IT)
+        if small.size and monitor.stopped:
+            monitor.tell(monitor.iteration, norm)
         self._add_to(small, x)
         return norm, first
 
-    def _step(self, course: Course, small: Hessenberg, w) -> float | None:
+    def _step(self, monitor: ConvergenceMonitor, small: Hessenberg, w) -> float | None:
         """Make the basis larger by one vector; returns the norm of the residual, None where the solve has failed."""
         used = small.size + 1
-        course.flops += 4 * used + 3
+        monitor.flops += 4 * used + 3
         self._basis.extend(used, w, self.vectors.buffer("between"), self._diagonal)
         if self.operation.on_device and used < self.restart:
             self._multiply(used, w)  # before the host has seen the sums
         products, square = self._basis.wait(used)
         size = _root(square)
-        if course.has_failed(size):
+        if monitor.has_failed(size):
             return None
         ends = size < min(self.haptol, abs(size / small.right[small.size]))
         norm = small.add(products, size, ends)
         if norm is None:
-            course.stop(Reason.DIVERGED_NULL)
+            monitor.stop(Reason.DIVERGED_NULL)
             return None
-        course.begin(course.iteration + 1)
-        course.ksp.setResidualNorm(norm)
-        course.test(course.iteration, norm)
-        if ends and not course.stopped:
-            happy = course.norm_type == Norm.NONE and not self.is_flexible
-            course.stop(Reason.CONVERGED_HAPPY_BREAKDOWN if happy else Reason.DIVERGED_BREAKDOWN)
-        if not self.operation.on_device and not course.stopped and used < self.restart:
+        monitor.begin(monitor.iteration + 1)
+        monitor.ksp.setResidualNorm(norm)
+        monitor.test(monitor.iteration, norm)
+        if ends and not monitor.stopped:
+            happy = monitor.norm_type == Norm.NONE and not self.is_flexible
+            monitor.stop(Reason.CONVERGED_HAPPY_BREAKDOWN if happy else Reason.DIVERGED_BREAKDOWN)
+        if not self.operation.on_device and not monitor.stopped and used < self.restart:
             self._multiply(used, w)
         return norm
 

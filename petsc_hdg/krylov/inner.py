@@ -6,7 +6,7 @@ from petsc4py import PETSc
 
 from ..petsc.lifetimes import Context
 from .chebyshev import Chebyshev
-from .convergence import Course
+from .convergence import ConvergenceMonitor
 from .preconditioners import MAKERS
 from .solver import DeviceSolver
 from .vectors import Vectors
@@ -24,7 +24,7 @@ class InnerSolve:
     def apply(self, x, y) -> None:
         """y = an approximation of A⁻¹ x. Collective."""
         self._context.vectors.arrays.fill(y)
-        self._context.iterate(Course(self._ksp), x, y, False)
+        self._context.iterate(ConvergenceMonitor(self._ksp), x, y, False)
 
 
 def inner_solve(pc: PETSc.PC, vectors: Vectors) -> InnerSolve | None:

@@ -109,7 +109,7 @@ def _on_device(ksp: PETSc.KSP) -> bool:
 
 
 def _is_held(ksp: PETSc.KSP) -> bool:
-    """Whether others than us hold a KSP."""
+    """True if others than us hold a KSP."""
     return ksp.getRefCount() > 1
 
 
@@ -122,5 +122,5 @@ def _kind(pc: PETSc.PC) -> str:
 
 
 def _is_told(pc: PETSc.PC) -> bool:
-    """Whether an option is given to a level that says how it is smoothed."""
+    """True if an option is given to a level that says how it is smoothed."""
     return any(any_given((pc.getOptionsPrefix() or "") + "mg_levels_", part) for part in TOLD)

@@ -34,7 +34,7 @@ def cycles(text: str) -> int:
 
 
 def distinct_smoothers(text: str) -> bool:
-    """Whether some level smooths otherwise after the coarse correction than before."""
+    """True if some level smooths otherwise after the coarse correction than before."""
     ups = re.findall(r"^ *Up solver.*$", text, re.MULTILINE)
     return any("same as down solver" not in line for line in ups)
 

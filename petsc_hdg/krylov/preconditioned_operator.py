@@ -19,7 +19,7 @@ class Operation:
 
     @property
     def on_device(self) -> bool:
-        """Whether nothing passes through PETSc's vectors."""
+        """True if nothing passes through PETSc's vectors."""
         return self.matrix.on_device and self.preconditioner.on_device
 
     def apply(self, x, y) -> None:

@@ -168,7 +168,7 @@ class SellMatrix:
 
 
 def is_assembled(mat) -> bool:
-    """Whether a matrix has rows that can be mirrored."""
+    """True if a matrix has rows that can be mirrored."""
     return "aij" in mat.getType() and "sbaij" not in mat.getType()
 
 

@@ -8,7 +8,7 @@ from ..errors import SolveError, collectively
 from ..operators.vector_sizes import require_sizes
 from ..petsc import c_library
 from ..petsc.lifetimes import Context
-from .convergence import Course, Norm, Reason
+from .convergence import ConvergenceMonitor, Norm, Reason
 from .matrices import Matrix
 from .preconditioned_operator import LEFT, Operation
 from .preconditioners import Preconditioner
@@ -71,18 +71,18 @@ class DeviceSolver(Context):
             ksp.setConvergedReason(Reason.DIVERGED_PCSETUP_FAILED)
             return
         self.prepare(ksp, arrays_of(ksp, b), b.getLocalSize())
-        access, course = self.vectors.access, Course(ksp)
+        access, monitor = self.vectors.access, ConvergenceMonitor(ksp)
         guessed = ksp.getInitialGuessNonzero()
         with self._event, self.vectors.arrays.callback("Krylov solve"):
             with access.read(b) as given, access.update(x) if guessed else access.write(x) as solution:
                 if not guessed:
                     self.vectors.arrays.fill(solution)
                 try:
-                    self.iterate(course, given, solution, guessed)
+                    self.iterate(monitor, given, solution, guessed)
                 finally:
                     self._current = None
-            PETSc.Log.logFlops(course.flops * self.vectors.count)
-        ksp.setConvergedReason(course.stopped)
+            PETSc.Log.logFlops(monitor.flops * self.vectors.count)
+        ksp.setConvergedReason(monitor.stopped)
 
     def _require(self, ksp, b, x) -> None:
         """Raise SolveError unless matrices are square and vectors have their rows. Collective."""
@@ -129,7 +129,7 @@ class DeviceSolver(Context):
 
     # Methods ---------------------------------------------------------------------------------------------
 
-    def iterate(self, course: Course, b, x, guessed: bool) -> None:
+    def iterate(self, monitor: ConvergenceMonitor, b, x, guessed: bool) -> None:
         """Improve the buffer x from its present values (zero unless `guessed`). Collective."""
         raise NotImplementedError
 

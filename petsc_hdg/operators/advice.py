@@ -1,4 +1,4 @@
-"""What a user may do where a linear solver stopped without a solution."""
+"""Advice where a linear solver stopped without a solution."""
 
 from __future__ import annotations
 

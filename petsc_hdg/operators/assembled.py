@@ -80,7 +80,7 @@ class AssembledMatrix:
 
     @property
     def is_as_filled(self) -> bool:
-        """Whether nobody has changed the matrix after it was filled."""
+        """True if nobody has changed the matrix after it was filled."""
         return self._filled == self.mat.stateGet()
 
     def update_ahead(self) -> None:
@@ -91,7 +91,7 @@ class AssembledMatrix:
             self._ahead = self._now(0.0)
 
     def _now(self, shift: float) -> tuple:
-        """What the values of steady schemes depend on, and the state of the matrix."""
+        """Dependences of the values of steady schemes, and the state of the matrix."""
         return self.operator.coefficients, shift, self.mat.stateGet()
 
     def values(self):

@@ -1,4 +1,4 @@
-"""What the operators of all schemes have in common: geometry, numbering, data of the physics, essential values."""
+"""Base of the operators of schemes: geometry, numbering, data of the physics, essential values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ class DeviceOperator:
         self.device = arrays.device
         self.dofmap = disc.dofmap
         self.halo = self._make_halo()
-        self._table_buffers: dict = {}
         self._nodes = arrays.to_device(disc.nodes(), "geometry")
         self._cell_nodes = arrays.to_device(disc.cell_nodes(), "geometry")
         self.ghost_sums = arrays.empty(max(1, self.dofmap.num_ghosts))
@@ -94,8 +93,8 @@ class DeviceOperator:
     def restart(self) -> None:
         """A solve begins: forget what follows the states of the last one."""
 
-    def settled(self, u) -> bool:
-        """Whether what follows the states suits the state u; else it has changed. Collective."""
+    def suits(self, u) -> bool:
+        """Return True if state-dependent penalties suit a state u; otherwise update them. Collective."""
         return True
 
     # Essential values ------------------------------------------------------------------------------------
@@ -169,13 +168,6 @@ class DeviceOperator:
         return [f"  trace matrix: {self.storage}"] if self.storage else []
 
     # Steps -----------------------------------------------------------------------------------------------
-
-    def _tables(self, name: str):
-        """Buffer of the tables of a kernel that are too large for constant memory, or None."""
-        if name not in self._table_buffers:
-            values = self.discretization.global_tables.get(name, np.zeros(0))
-            self._table_buffers[name] = self.arrays.to_device(values, "tables") if values.size else None
-        return self._table_buffers[name]
 
     def assemble(self, element, out, part: int | None = None) -> None:
         """out, and the ghost sums: this rank's element vectors [dof, stride] summed, or a part of them (overlap.py).

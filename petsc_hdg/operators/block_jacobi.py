@@ -1,4 +1,4 @@
-"""What contexts of a PETSc Python PC that apply inverted blocks on the device have in common."""
+"""Base of contexts of a PETSc Python PC that apply inverted blocks on the device."""
 
 from __future__ import annotations
 

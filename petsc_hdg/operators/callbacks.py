@@ -15,7 +15,7 @@ SHIFT_BITS = 36  # t/dt · eps is what times lose: this is enough for 1e5 steps
 
 
 class Callbacks:
-    """What SNES and TS call.
+    """Callbacks of SNES and TS.
 
     One object serves `snes.setFunction`, `snes.setJacobian`, `ts.setIFunction` and `ts.setIJacobian`.
 
@@ -125,7 +125,7 @@ class Callbacks:
         self._known = (shift, *self._place(*matrices)) if self.operator.discretization.is_steady else None
 
     def _place(self, *matrices) -> tuple[int, ...]:
-        """What else tells whether the matrices have changed: the data they read, and what others did to them."""
+        """Rest of the cache key of matrices: versions of their data, and states of the Mats."""
         return self.operator.coefficients, self.operator.linearizations, *(mat.stateGet() for mat in matrices)
 
     def _require(self, *vectors) -> None:

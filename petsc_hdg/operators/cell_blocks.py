@@ -41,7 +41,7 @@ class CellBlocks:
 
     @staticmethod
     def bytes_of(discretization, real_bytes: int) -> int:
-        """What blocks and inverses of this rank's cells take on the device."""
+        """Bytes of the blocks and inverses of this rank's cells on the device."""
         return 2 * discretization.num_dofs**2 * discretization.stride * real_bytes
 
     @property

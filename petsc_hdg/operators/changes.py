@@ -1,4 +1,4 @@
-"""Whether data that are given anew change matrices, or the right-hand side alone."""
+"""Effect of changed data: on matrices, or on the right-hand side alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def constants_change(discretization, before: np.ndarray, now: np.ndarray) -> bool:
-    """Whether matrices read a constant that has another value now; both are [constant].
+    """True if matrices read a constant that has another value now; both are [constant].
 
     The matrix of a nonlinear physics reads the states, and these follow all constants.
     """
@@ -17,7 +17,7 @@ def constants_change(discretization, before: np.ndarray, now: np.ndarray) -> boo
 
 
 def auxiliary_changes(discretization, name: str, before: np.ndarray, now: np.ndarray) -> bool:
-    """Whether matrices read a component of the auxiliary field `name` that has another value now.
+    """True if matrices read a component of the auxiliary field `name` that has another value now.
 
     before, now: all auxiliary data [row, stride] of this rank. Other ranks may find otherwise.
     """

@@ -9,7 +9,7 @@ from ..value_checks import plural
 
 
 def fault(discretization, values: np.ndarray, what: str) -> str:
-    """What is wrong with values [owned] of this rank's unknowns, in words; "" if all are finite. Collective.
+    """Fault of values [owned] of this rank's unknowns in words; "" if all are finite. Collective.
 
     what: a name of the values, such as "the residual".
     """

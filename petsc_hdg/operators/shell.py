@@ -1,4 +1,4 @@
-"""What all PETSc shell matrices of the package share: creation, lifetime, and refusals of what needs stored entries."""
+"""Base of the package's PETSc shell matrices: creation, lifetime, refusals of what needs stored entries."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class SlabMatrix:
                 block += mass[entries][:, None] * of_rate[i, j]
 
     def _coefficients(self, group, terms) -> tuple[np.ndarray, np.ndarray]:
-        """What multiplies K and M in a group's blocks [function, function]."""
+        """Factors of K and M in a group's blocks [function, function]."""
         _, mine, theirs, row_shape, column_shape = group
         size = self.slab.basis.size
         found = np.zeros((2, len(mine), len(theirs)))

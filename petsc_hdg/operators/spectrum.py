@@ -1,4 +1,4 @@
-"""What few products tell of a matrix that is not stored: whether it is symmetric, and its extreme eigenvalues."""
+"""Symmetry and extreme eigenvalues of a matrix that is not stored, estimated by few products."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..discretizations.costs import cell_costs
 from ..mesh.partition.rebalance import balance
 
 LOPSIDED = 1.2  # from which on rebalancing pays
@@ -15,7 +14,7 @@ def numbers(problem) -> dict:
     found = comm.allgather((mesh.num_cells, problem.discretization.dofmap.num_owned, mesh.num_inner))
     cells, unknowns, inner = zip(*found, strict=True)
     return {
-        "cost": balance(comm, cell_costs(problem.discretization)),
+        "cost": balance(comm, problem.cell_costs),
         "cells": [min(cells), max(cells)],
         "unknowns": [min(unknowns), max(unknowns)],
         "outer_cells": 1 - sum(inner) / max(sum(cells), 1),

@@ -14,8 +14,7 @@ from .. import stages
 from ..device import Arrays, Device, VecAccess, ranks
 from ..device.context import is_viennacl
 from ..device.platforms import choose, is_gpu
-from ..discretizations import CondensedDiscretization, InteriorPenalty, PolytopicDG, scheme
-from ..discretizations.costs import cell_costs
+from ..discretizations import scheme
 from ..discretizations.transposition import DeviceLimits
 from ..errors import SolveError, collectively
 from ..mesh import Mesh
@@ -200,8 +199,7 @@ class Problem(Restartable, Evaluated, Described):
     @property
     def follows_symmetry(self) -> bool:
         """Whether the default Krylov method depends on the symmetry of the matrix."""
-        followers = CondensedDiscretization | InteriorPenalty | PolytopicDG
-        return self.pmat == "conforming" or isinstance(self.discretization, followers)
+        return self.pmat == "conforming" or self.discretization.follows_symmetry
 
     @property
     def dm(self) -> PETSc.DMPlex:
@@ -221,7 +219,7 @@ class Problem(Restartable, Evaluated, Described):
     @property
     def cell_costs(self) -> np.ndarray:
         """What each of this rank's cells costs in a product [num_cells]; fe.rebalance(mesh, cost) takes it."""
-        return cell_costs(self.discretization)
+        return self.discretization.cell_costs
 
     # Data ------------------------------------------------------------------------------------------------
 

@@ -153,7 +153,7 @@ class SpaceTime:
                 self._solve()
                 with access.read(self.solution) as x, access.write(end) as out:
                     self.slab.at_end(x, out)
-                    settled = not operator.follows_solution or operator.settled(out)
+                    settled = not operator.follows_solution or operator.suits(out)
                 if settled:
                     break
         self.problem.time = time + length

@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from bare_trace import BareTrace
 from bench import trace
 from bench.cusparse import bsr_pattern, csr_pattern, csr_seconds
 from sample_meshes import SHAPES
-from trace_stand_in import TraceStandIn
 
 from petsc_hdg.discretizations.trace.layout import trace_layout
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.full
 
 @pytest.mark.parametrize("cell", SHAPES)
 def test_pattern_is_that_of_the_matrix(cell):
-    disc = TraceStandIn(cell, 1, 2, [("left", (0, 1))])
+    disc = BareTrace(cell, 1, 2, [("left", (0, 1))])
     layout = trace_layout(disc.mesh, disc.dofmap, disc.spaces[0])
     start, columns = csr_pattern(layout)
     assert start.dtype == columns.dtype == np.int32
@@ -34,7 +34,7 @@ def test_pattern_is_that_of_the_matrix(cell):
 
 
 def test_there_is_no_peer_without_an_nvidia_gpu():
-    disc = TraceStandIn("triangle", 0, 1)
+    disc = BareTrace("triangle", 0, 1)
     assert csr_seconds(trace_layout(disc.mesh, disc.dofmap, disc.spaces[0]), disc.arrays, 1) == {}
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from petsc_hdg.codegen import Launch, signature
 from petsc_hdg.device import Arrays, Device, Kernel
 from petsc_hdg.errors import DeviceError
 
@@ -44,6 +45,36 @@ def test_changed_arguments_are_seen(device, make_spec):
         arrays.fill(total)
         kernel(8, a, b, total, count)
         np.testing.assert_array_equal(arrays.to_host(total, 8), expected * (np.arange(8) < count))
+
+
+def by_name(make_spec, **changes):
+    """A spec whose arguments have names."""
+    arguments = signature("const real *a\nconst real *b\nreal *total\nint count")
+    return make_spec(shift=0.0, arguments=arguments, **changes)
+
+
+def test_launches_bind_arguments_by_name(device, make_spec):
+    arrays = Arrays(device)
+    one, two, total = arrays.to_device(np.ones(200)), arrays.to_device(np.full(200, 2.0)), arrays.zeros(200)
+    given = {"count": 200, "total": total, "b": two, "a": one, "other": None}
+    kernel = Kernel(by_name(make_spec, launch=Launch(32, 64)), device)
+    kernel.launch(90, given, first=32)  # three groups of 64 work-items, the first left out
+    np.testing.assert_array_equal(arrays.to_host(total, 200), 3 * ((np.arange(200) >= 64) & (np.arange(200) < 192)))
+    arrays.fill(total)
+    kernel = Kernel(by_name(make_spec, launch=Launch(2, 1, "count")), device)  # along a row of 200
+    kernel.launch(1, given)
+    np.testing.assert_array_equal(arrays.to_host(total, 200), 3 * (np.arange(200) < 128))  # whole groups
+    assert kernel.launch(0, given) is None
+
+
+def test_launches_name_missing_arguments(device, make_spec):
+    with pytest.raises(DeviceError, match="launch of kernel 'selftest_add' does not give its argument 'a'"):
+        Kernel(by_name(make_spec), device).launch(1, {"b": None, "total": None, "count": 1})
+
+
+def test_named_arguments_are_as_many_as_the_kernel_has(device, make_spec):
+    with pytest.raises(DeviceError, match="takes 4 arguments, its spec names 1"):
+        Kernel(make_spec(arguments=signature("int count")), device)
 
 
 @pytest.mark.parametrize("profile", [False, True])

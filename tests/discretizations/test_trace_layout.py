@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from bare_trace import BareTrace
 from sample_meshes import SHAPES
-from trace_stand_in import TraceStandIn
 
 from petsc_hdg.discretizations.dofmap import FieldSpace, dof_nodes
 from petsc_hdg.discretizations.trace.layout import trace_layout
@@ -17,7 +17,7 @@ ESSENTIAL = {"none": (), "whole": [("left", (0, 1)), ("top", (0, 1))], "partial"
 
 
 def made(cell, degree=1, components=2, essential="none", faces=None):
-    disc = TraceStandIn(cell, degree, components, ESSENTIAL[essential], faces=faces)
+    disc = BareTrace(cell, degree, components, ESSENTIAL[essential], faces=faces)
     return disc, trace_layout(disc.mesh, disc.dofmap, disc.spaces[0])
 
 
@@ -86,7 +86,7 @@ def test_facets_of_tiles(cell):
 
 
 def test_unknowns_shared_by_facets_are_refused():
-    disc = TraceStandIn("triangle", 1, 1)
+    disc = BareTrace("triangle", 1, 1)
     space = FieldSpace("u", ReferenceElement("triangle", 1), 1, 0, 0, 0)
     with pytest.raises(OptionError, match="field 'u' has unknowns that facets share: use -hdg_trace_mat element"):
         trace_layout(disc.mesh, disc.dofmap, space)

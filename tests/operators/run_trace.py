@@ -3,9 +3,9 @@
 import json
 
 import numpy as np
+from bare_trace import BareTrace
 from petsc4py import PETSc
 from sample_meshes import SHAPES
-from trace_stand_in import TraceStandIn
 
 from petsc_hdg.device.vecs import VecAccess
 from petsc_hdg.discretizations.trace.facet_kinds import facet_kinds
@@ -22,7 +22,7 @@ ESSENTIAL = {"whole": [("left", (0, 1))], "partial": [("left", (1,)), ("top", (0
 def errors(cell: str, kind: str, essential: str) -> dict[str, float]:
     symmetric = kind in ("packed", "symmetric")
     settings = {"comm": PETSc.COMM_WORLD, "partition_seed": 1, "symmetric": symmetric}
-    op = TraceStandIn(cell, 1, 2, ESSENTIAL[essential], **settings)
+    op = BareTrace(cell, 1, 2, ESSENTIAL[essential], **settings)
     assert op.mesh.comm.allreduce(op.dofmap.num_ghosts) > 0
     op.format = create_format(kind if kind in ("dbf", "symmetric") else "element", op)
     if kind == "congruent":

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from bare_trace import BareTrace
 from bench.tiled import shaken_box
 from trace_samples import ESSENTIAL, FACES, box, shaken
-from trace_stand_in import TraceStandIn
 
 import petsc_hdg as fe
 import petsc_hdg.discretizations.trace.facet_groups as facet_groups_module
@@ -115,7 +115,7 @@ def test_conditions_that_matrices_depend_on():
 @pytest.mark.parametrize("cell", FACES)
 def test_kinds_of_facets(cell):
     """Facets of a kind have cells of the same shapes in the same places."""
-    op = TraceStandIn(cell, 1, 1, ESSENTIAL["whole"][:1], faces=FACES[cell])
+    op = BareTrace(cell, 1, 1, ESSENTIAL["whole"][:1], faces=FACES[cell])
     layout = create_format("element", op).layout
     shape = np.random.default_rng(3).integers(0, 3, op.mesh.num_cells)
     kinds = facet_kinds(layout, shape)
@@ -133,7 +133,7 @@ def test_kinds_of_facets(cell):
 def test_groups_of_facets(cell, lowest, monkeypatch):
     """Items of a group give back the facets' kinds and neighbours, those far away too."""
     monkeypatch.setattr(facet_groups_module, "LOWEST", lowest)
-    op = TraceStandIn(cell, 1, 1, ESSENTIAL["whole"][:1], faces=FACES[cell])
+    op = BareTrace(cell, 1, 1, ESSENTIAL["whole"][:1], faces=FACES[cell])
     layout = create_format("element", op).layout
     kinds = facet_kinds(layout, np.random.default_rng(3).integers(0, 3, op.mesh.num_cells))
     size, seen, far = 16, [], 0

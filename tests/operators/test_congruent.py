@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from bare_trace import BareTrace
 from trace_samples import ESSENTIAL, FACES, close, compare, direction, keeps_its_values, real_product
-from trace_stand_in import TraceStandIn
 
 import petsc_hdg as fe
 from petsc_hdg.discretizations.congruence import Shapes
@@ -40,7 +40,7 @@ def shared(op, count: int = 3, gpu: bool = False):
 @pytest.mark.parametrize("cell", FACES)
 def test_products_and_diagonals(cell, degree, nc, essential, gpu):
     fixed = [(label, tuple(c for c in which if c < nc)) for label, which in ESSENTIAL[essential]]
-    op = TraceStandIn(cell, degree, nc, fixed)
+    op = BareTrace(cell, degree, nc, fixed)
     trace = shared(op, gpu=gpu)
     compare(op, trace)
     dense = create_format("dbf", op)
@@ -53,7 +53,7 @@ def test_products_and_diagonals(cell, degree, nc, essential, gpu):
 def test_products_sum_their_scalar_product():
     """Parts of x·y, threads that share a facet, and facets that fill no group."""
     for cell, degree, gpu in (("triangle", 2, True), ("triangle", 3, True), ("quadrilateral", 1, False)):
-        op = TraceStandIn(cell, degree, 1, ESSENTIAL["whole"])
+        op = BareTrace(cell, degree, 1, ESSENTIAL["whole"])
         trace = shared(op, gpu=gpu)
         summing = sums_products(SimpleNamespace(format=trace))
         assert summing is trace.congruent
@@ -62,7 +62,7 @@ def test_products_sum_their_scalar_product():
 
 def test_rows_of_a_facet_shared_by_threads(monkeypatch):
     monkeypatch.setattr("petsc_hdg.discretizations.trace.specs.CONGRUENT_ROWS", 4)
-    op = TraceStandIn("triangle", 4, 1)
+    op = BareTrace("triangle", 4, 1)
     trace = shared(op, gpu=True)
     assert trace.congruent.shape.parts == 2
     compare(op, trace)
@@ -79,7 +79,7 @@ def parts_agree(op, trace, summing) -> None:
 
 
 def test_tiles_of_any_size_give_the_same_bits():
-    op = TraceStandIn("tetrahedron", 1, 1)
+    op = BareTrace("tetrahedron", 1, 1)
     trace = shared(op)
     whole = [
         op.arrays.to_host(b, trace.congruent.num_reals) for b in (trace.congruent.blocks, trace.congruent.transposed)
@@ -91,13 +91,13 @@ def test_tiles_of_any_size_give_the_same_bits():
 
 
 def test_a_copy_keeps_its_values_and_single_precision_works():
-    op = TraceStandIn("quadrilateral", 2, 1, precision="single")
+    op = BareTrace("quadrilateral", 2, 1, precision="single")
     keeps_its_values(op, shared(op))
 
 
 def test_sharing_is_taken_back():
     """A dictionary is used while there are shapes and few kinds of facets."""
-    op = TraceStandIn("triangle", 1, 1, faces=FACES["triangle"])
+    op = BareTrace("triangle", 1, 1, faces=FACES["triangle"])
     op.K[:] = op.K[0]
     trace = create_format("element", op)
     one = Shapes(np.zeros(op.mesh.num_cells, dtype=np.int32), np.zeros(1, dtype=np.int32))

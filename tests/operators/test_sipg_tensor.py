@@ -11,7 +11,7 @@ from sample_meshes import box_mesh
 from sample_physics import everything, one_field, smooth_poisson
 
 from petsc_hdg.discretizations.lines import lagrange
-from petsc_hdg.discretizations.sipg.node import CELL_NODES, TensorShape, node_rounds
+from petsc_hdg.discretizations.sipg.node import CELL_NODES, PassShape, node_rounds
 from petsc_hdg.discretizations.sipg.oracle import PenaltyOracle
 from petsc_hdg.discretizations.sipg.scheme import InteriorPenalty
 from petsc_hdg.discretizations.sipg.tensor import facet_places, tensor_shape, tensor_specs
@@ -99,7 +99,7 @@ def test_one_pass_is_the_oracle(cell):
 )
 def test_nodes_of_work_items(dim, count, lanes, threads):
     """Each node once, none left; what runs in step stands on facets of the same axes where these have nodes enough."""
-    rounds = node_rounds(dim, count, TensorShape(lanes, threads, 0, 0))
+    rounds = node_rounds(dim, count, PassShape(lanes, threads, 0, 0))
     assert rounds.shape[1] == threads and np.array_equal(np.sort(rounds[rounds >= 0]), np.arange(count**dim))
     together = np.gcd(threads, 32 // lanes)
     at = np.stack(np.unravel_index(np.arange(count**dim), (count,) * dim), axis=-1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from bare_trace import BareTrace
 from trace_samples import FACES, box, close, compare, direction, real_product, shaken
-from trace_stand_in import TraceStandIn
 
 import petsc_hdg as fe
 from petsc_hdg.discretizations.congruence import Shapes
@@ -68,7 +68,7 @@ def check_choice(amount, flux, kind, reason, monkeypatch) -> None:
 def test_the_choice_is_made_anew(monkeypatch):
     """Sharing goes, a matrix stops being symmetric, and a copy stays as it was."""
     on_gpu(monkeypatch)
-    op = TraceStandIn("triangle", 1, 1, symmetric=True, faces=FACES["triangle"])
+    op = BareTrace("triangle", 1, 1, symmetric=True, faces=FACES["triangle"])
     trace = create_format("auto", op)
     op.K[:] = op.K[0]
     count = op.mesh.num_cells

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from bare_trace import BareTrace
 from petsc4py import PETSc
 from sample_meshes import SHAPES
 from trace_samples import ESSENTIAL, KINDS, close, made
-from trace_stand_in import TraceStandIn
 
 from petsc_hdg.device.vecs import VecAccess
 from petsc_hdg.errors import SolveError
@@ -75,7 +75,7 @@ def applied(layout, inverse, x, transpose) -> np.ndarray:
 
 def test_inverses_take_pivots():
     """Blocks that elimination without row exchanges cannot invert."""
-    op = TraceStandIn("triangle", 2, 2)
+    op = BareTrace("triangle", 2, 2)
     m = op.spaces[0].num_dofs // 3
     reversal = np.kron(np.eye(3), np.eye(m)[::-1])
     op.K[:] = reversal + 1e-3 * np.random.default_rng(4).uniform(-1, 1, op.K.shape)
@@ -88,7 +88,7 @@ def test_inverses_take_pivots():
 
 
 def test_a_singular_block_is_one_sentence():
-    op = TraceStandIn("triangle", 1, 1)
+    op = BareTrace("triangle", 1, 1)
     op.K[:] = 0.0
     op.fill(trace := create_format("dbf", op), 100)
     blocks = FacetBlocks(trace)
@@ -121,7 +121,7 @@ def test_facet_block_jacobi_is_a_pc(kind):
 
 
 def test_facet_block_jacobi_needs_a_trace_matrix():
-    op = TraceStandIn("triangle", 1, 1)
+    op = BareTrace("triangle", 1, 1)
     pc = PETSc.PC().create(PETSc.COMM_SELF)
     pc.setOperators(op.aij())
     pc.setType("python")

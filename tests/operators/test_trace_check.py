@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from bare_trace import BareTrace
 from sample_meshes import SHAPES
 from trace_samples import EPS, ESSENTIAL
-from trace_stand_in import TraceStandIn
 
 from petsc_hdg.device import verdicts as kept
 from petsc_hdg.errors import DeviceError
@@ -37,7 +37,7 @@ def verdicts(monkeypatch):
 @pytest.mark.parametrize("kind", ("dbf", "element", "symmetric"))
 @pytest.mark.parametrize("cell", SHAPES)
 def test_first_use_finds_the_kernels_right(kind, cell, essential, precision, verdicts):
-    op = TraceStandIn(cell, 1, 2, ESSENTIAL[essential], precision)
+    op = BareTrace(cell, 1, 2, ESSENTIAL[essential], precision)
     trace = create_format(kind, op)
     check_trace(trace)
     assert {name for name, ok, _ in verdicts if ok} == COMPARED[kind] and max(d for _, _, d in verdicts) < 1e4 * EPS[
@@ -47,7 +47,7 @@ def test_first_use_finds_the_kernels_right(kind, cell, essential, precision, ver
 
 @pytest.mark.parametrize("kind", ("dbf", "element", "symmetric"))
 def test_first_use_finds_a_wrong_kernel(kind, verdicts):
-    op = TraceStandIn("triangle", 1, 2)
+    op = BareTrace("triangle", 1, 2)
     trace = create_format(kind, op)
     name = {"element": "trace_packed_product"}.get(kind, f"trace_{kind}_product")
     trace.kernels[name] = Idle(trace.kernels[name])

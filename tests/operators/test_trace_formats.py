@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bare_trace import BareTrace
 from sample_meshes import SHAPES
 from trace_samples import EPS, ESSENTIAL, KINDS, compare, keeps_its_values, made
-from trace_stand_in import TraceStandIn
 
 from petsc_hdg.discretizations.trace import specs as trace_specs
 from petsc_hdg.errors import OptionError, SolveError
@@ -103,7 +103,7 @@ def test_unknown_formats_are_refused():
         OptionError,
         match="-hdg_trace_mat csr is not a format of stored blocks; these are dbf, element, symmetric, auto",
     ):
-        create_format("csr", TraceStandIn("triangle", 0, 1))
+        create_format("csr", BareTrace("triangle", 0, 1))
 
 
 @pytest.mark.parametrize("ranks", [3])

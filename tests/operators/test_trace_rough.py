@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 import pytest
+from bare_trace import BareTrace
 from petsc_options import petsc_options
 from test_trace_automatic import SYMMETRIC, on_gpu, physics
 from trace_samples import ESSENTIAL, box, direction, shaken
-from trace_stand_in import TraceStandIn
 
 import petsc_hdg as fe
 from petsc_hdg.discretizations.trace.facet_kinds import facet_kinds
@@ -23,7 +23,7 @@ KINDS = ("dbf", "element", "packed", "symmetric", "congruent")
 
 def both(kind: str):
     """A stand-in, and its matrix stored in double and in single precision."""
-    op = TraceStandIn("quadrilateral", 2, 1, ESSENTIAL["none"], symmetric=kind in ("packed", "symmetric"))
+    op = BareTrace("quadrilateral", 2, 1, ESSENTIAL["none"], symmetric=kind in ("packed", "symmetric"))
     if kind == "congruent":
         op.K[:] = op.K[0]
     formats = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from trace_stand_in import TraceStandIn
+from bare_trace import BareTrace
 
 import petsc_hdg as fe
 from petsc_hdg.operators.trace.formats import create_format
@@ -19,7 +19,7 @@ FACES = {"triangle": (16, 12), "quadrilateral": (24, 16), "tetrahedron": (6, 6, 
 
 
 def made(kind, *arguments, tile=1000, **settings):
-    op = TraceStandIn(*arguments, symmetric=kind in OF_SYMMETRIC, **settings)
+    op = BareTrace(*arguments, symmetric=kind in OF_SYMMETRIC, **settings)
     op.format = create_format(kind.replace("packed", "element"), op)
     op.fill(op.format, tile)
     return op, op.format

@@ -37,7 +37,7 @@ def _ordered(path: list) -> np.ndarray:
 
 
 def _among(some: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Which of the corners [cell, corner] are corners of the other cell."""
+    """Mask of the corners [cell, corner] that are corners of the other cell."""
     return (some[:, :, None] == others[:, None, :]).any(axis=2)
 
 

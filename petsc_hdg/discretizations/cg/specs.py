@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from functools import cached_property
 
-import numpy as np
-
-from ...codegen import KernelSpec, in_roles
+from ...codegen import KernelSpec, Launch, in_roles
 from ...errors import OptionError
 from ...options import VARIANTS
-from ...reference import facet_quadrature, tabulate
-from ..large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
-from ..lines import UNROLL, as_vectors, cpu_lanes
-from ..transposition import transposition
+from ..lines import UNROLL
+from ..primal_specs import LANES_LIMIT, PrimalSpecs
+from .arguments import PATCHES
 from .clusters import LONGEST
 from .patches import PATCH_THREADS
 from .tensor import (
@@ -26,15 +23,13 @@ from .tensor import (
     takes_lines,
 )
 
-ROLES = ("residual", "action")
 SYMMETRIC_DEGREE = 8  # up to which the rules of simplices treat all corners alike
 UNROLLED_POINTS = 8  # times components: points of a cell that a thread of a patch does in a row
 MOST_SHAPES = 3  # of sums along lines that a GPU tries: each takes a second to compile
 CELL_KERNEL_LIMIT = 10  # degrees of freedom up to which a GPU's thread a cell keeps its vectors in registers
-LANES_LIMIT = 128  # up to which a CPU does several cells at once, by unrolled loops that take seconds to compile
 
 
-class CGSpecs:
+class CGSpecs(PrimalSpecs):
     """The part of ContinuousGalerkin that describes its kernels; see there for the attributes it reads."""
 
     element_kernels = VARIANTS
@@ -61,8 +56,7 @@ class CGSpecs:
 
     @property
     def cell_by_cell(self) -> bool:
-        """Whether numbers and element vectors stand cell by cell, [cell, dof], instead of [dof, stride]: a GPU's
-        work-items share a cell in sums along lines."""
+        """True where a GPU's work-items share a cell in sums along lines."""
         return self.limits.is_gpu and self.variant == "tensor"
 
     @property
@@ -78,10 +72,6 @@ class CGSpecs:
         """
         free = self.mesh.shape.is_simplex and self.quadrature_degree <= SYMMETRIC_DEGREE
         return LONGEST if free and self.physics.num_components == 1 else 1
-
-    @property
-    def real_bytes(self) -> int:
-        return 8 if self.options.precision == "double" else 4
 
     def patch_bytes(self, what: str, patches=None) -> int:
         """Local memory of a patch's `residual` or `action`: coordinates and values of its places, and its slots."""
@@ -109,124 +99,29 @@ class CGSpecs:
         if self.mesh.cell == "hexahedron":  # quadrilaterals have fewer operations by lines, and take 5 % longer
             tables["PHI1"], points = line_rule(self).points[:, 0], "cg_patch_lines.clh"
             macros |= {"NQ1": len(tables["PHI1"]), "UNROLL": UNROLL}
-        sources = self._sources(points, "cg_patch.cl")
+        sources = self._sources(points, "cg_patch.clh", *in_roles("cg_patch.cl"))
         whats = ("residual", "action")
         names = {f"cg_patch_{what}": self.patch_bytes(what) for what in whats}
-        return {n: self._spec(n, sources, macros, tables, threads, local) for n, local in names.items()}
-
-    @cached_property
-    def flops_per_cell(self) -> int:
-        """Additions and multiplications of one residual without the physics: evaluate, transform, weigh, test."""
-        n, q, d, c = self.num_dofs, self.quadrature.num_points, self.dim, self.physics.num_components
-        tables = line_flops(self) if self.variant == "tensor" else 4 * q * n * (1 + d)
-        return tables + q * c * (4 * d * d + d + 1)
-
-    @cached_property
-    def flops_per_matrix(self) -> int:
-        """The same of an element matrix: each trial function transformed, weighed, and tested by all functions."""
-        n, q, d, c = self.num_dofs, self.quadrature.num_points, self.dim, self.physics.num_components
-        return n * q * (2 * n * (1 + d) + c * (4 * d * d + d + 1))
-
-    @cached_property
-    def flops_per_diagonal(self) -> int:
-        """The same of its diagonal: a test function and a trial function of each unknown."""
-        by_lines = self.variant == "tensor"
-        return line_diagonal_flops(self) if by_lines else self.flops_per_matrix // self.num_dofs
-
-    @cached_property
-    def physics_text(self) -> str:
-        return self.physics.device_source(self.dim)
-
-    def _macros(self) -> dict[str, int]:
-        return {
-            "DIM": self.dim,
-            "NNODES": self.geometry_element.num_basis,
-            "AFFINE": int(self.mesh.geometry.is_affine),
-            "NDOF": self.num_dofs,
-            "NBASIS": sum(s.element.num_basis for s in self.spaces),
-            "NC": self.physics.num_components,
-            "NA": self.auxiliary.num_components,
-            "NAUX": self.auxiliary.num_rows,
-            "NCONST": len(self.physics.constants),
-            "TIME": int(self.physics.uses_time_derivative),
-            "SPARSE": int(all(s.element.degree == 1 for s in self.spaces) and self.mesh.geometry.is_affine),
-            "F0": int(self.physics.f0 is not None or self.physics.has_jacobian),
-            "F1": int(self.physics.f1 is not None or self.physics.has_jacobian),
-        }
+        how = {"arguments": PATCHES, "launch": Launch(1, threads)}
+        return {n: self._spec(n, sources, macros, tables, threads, local, **how) for n, local in names.items()}
 
     @property
-    def dof_components(self) -> np.ndarray:
-        """Component [dof] int32 of each degree of freedom of a cell."""
-        found = [s.first_component + np.tile(np.arange(s.components), s.element.num_basis) for s in self.spaces]
-        return np.concatenate(found).astype(np.int32)
+    def _table_flops(self) -> int:
+        return line_flops(self) if self.variant == "tensor" else super()._table_flops
 
-    def _dof_tables(self) -> dict[str, np.ndarray]:
-        basis = [s.first_basis + np.repeat(np.arange(s.element.num_basis), s.components) for s in self.spaces]
-        return {
-            "DOF_BASIS": np.concatenate(basis).astype(np.int32),
-            "DOF_COMP": self.dof_components,
-            "AUX_START": self.auxiliary.starts,
-        }
-
-    def _basis_tables(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Values [point, basis], gradients [point, basis, dim] of all fields in turn, and the same of the geometry."""
-        fields = [tabulate(s.element, points) for s in self.spaces]
-        geometry = tabulate(self.geometry_element, points)
-        values = np.concatenate([t.values for t in fields], axis=1)
-        gradients = np.concatenate([t.gradients for t in fields], axis=1)
-        return values, gradients, geometry.values, geometry.gradients
-
-    def _cell_tables(self, quadrature) -> dict[str, np.ndarray]:
-        names = ("BASIS", "GRAD", "GEO", "GEO_GRAD")
-        tables = dict(zip(names, self._basis_tables(quadrature.points), strict=True))
-        return {**self._dof_tables(), **tables, "WEIGHTS": quadrature.weights}
-
-    @cached_property
-    def facet_rules(self):
-        """Rules on each facet, and outward normals [F, dim] of the reference cell."""
-        return facet_quadrature(self.mesh.cell, self.quadrature_degree)
-
-    def facet_tables(self, rules, normals: np.ndarray) -> dict[str, np.ndarray]:
-        """Tables at the points of rules on each facet, with the normals [F, dim] of the reference cell."""
-        names = ("FACET_BASIS", "FACET_GRAD", "FACET_GEO", "FACET_GEO_GRAD")
-        per_facet = [self._basis_tables(rule.points) for rule in rules]
-        tables = {name: np.stack([t[k] for t in per_facet]) for k, name in enumerate(names)}
-        weights = np.stack([rule.weights for rule in rules])
-        return {**self._dof_tables(), **tables, "FACET_WEIGHTS": weights, "FACET_NORMALS": normals}
+    @property
+    def flops_per_diagonal(self) -> int:
+        """Flops of the diagonal of an element matrix without the physics."""
+        return line_diagonal_flops(self) if self.variant == "tensor" else super().flops_per_diagonal
 
     @property
     def gather_file(self) -> str:
         """Kernel file by which degrees of freedom of cells are read from vectors."""
-        return "gather_cells.clh" if self.cell_by_cell else "gather_tvector.clh"
+        return "gather_cells.clh" if self.cell_by_cell else super().gather_file
 
-    def _sources(self, *files: str, stored: bool = False, evector: bool = False) -> tuple[str, ...]:
-        geometry = "geometry_stored.clh" if stored else "geometry_nodes.clh"
-        gather = "gather_evector.clh" if evector else self.gather_file
-        return ("geometry.clh", geometry, "point.clh", gather, "cg_point.clh", *files)
-
-    def element_specs(self, stored: bool = False, evector: bool = False) -> dict[str, KernelSpec]:
-        """Specs of `cg_residual` and `cg_action`; stored geometry and element vectors as in the paper, by choice."""
-        macros = {**self._macros(), "NQ": self.quadrature.num_points}
-        tables = self._cell_tables(self.quadrature)
-        names = ("cg_residual", "cg_action")
-        if self.variant == "tensor":
-            return line_specs(self, line_shapes(self)[0])
-        if self.variant != "transpose":  # patches use `cell` for what they do not offer
-            sources = self._sources("cell_lanes.clh", *in_roles("cg_cell.cl", *ROLES), stored=stored, evector=evector)
-            return {name: self._cell_spec(name, sources, macros, tables) for name in names}
-        shape = self.transposition_shape()
-        macros |= {"THREADS": shape.threads, "CELLS": shape.cells, "BATCHES": self.options.num_batches}
-        files = ("cg_transpose.clh", *in_roles("cg_transpose.cl", *ROLES))
-        sources = self._sources(*files, stored=stored, evector=evector)
-        return {n: self._spec(n, sources, macros, tables, shape.threads, shape.local_bytes) for n in names}
-
-    def _cell_spec(self, name, sources, macros, tables, size: int = 64) -> KernelSpec:
-        """Spec of a kernel of cell_lanes.clh, on a GPU in work-groups of `size`."""
-        lanes = 1 if self.limits.is_gpu or self.num_dofs > LANES_LIMIT else cpu_lanes(self)
-        if lanes == 1:
-            return self._spec(name, sources, {**macros, "LANES": 1}, tables, size if self.limits.is_gpu else 16)
-        macros = {**macros, "LANES": lanes, "UNROLLED": UNROLL}
-        return as_vectors(self._spec(name, sources, macros, tables, 1))
+    def element_specs(self) -> dict[str, KernelSpec]:
+        """Specs of `cg_residual` and `cg_action`."""
+        return line_specs(self, line_shapes(self)[0]) if self.variant == "tensor" else self.volume_specs()
 
     def element_shapes(self) -> dict[str, list[KernelSpec]]:
         """Those of the specs that a GPU chooses from in several launch shapes, the likeliest to be fast first."""
@@ -235,85 +130,28 @@ class CGSpecs:
         choices = [line_specs(self, shape) for shape in line_shapes(self)[:MOST_SHAPES]]
         return {name: [specs[name] for specs in choices] for name in choices[0]}
 
-    def transposition_shape(self):
-        """Threads and cells of a work-group, for the Jacobian's action, which needs the most local memory."""
-        vectors = 2 + int(self.physics.uses_time_derivative)
-        reals = vectors * self.num_dofs + self.physics.num_components * (1 + self.dim) * self.quadrature.num_points
-        return transposition(
-            self.num_dofs, self.quadrature.num_points, reals * self.real_bytes, self.limits, self.options.num_blocks
-        )
-
-    def work_items(self, spec: KernelSpec) -> int:
-        """Work-items of an element kernel over all cells."""
-        if spec.sources[-1] == "cg_matrix.cl":
-            return self.num_dofs * self.stride // spec.macros["LANES"]
-        cells, items = self.cells_of_group(spec)
-        return -(-self.mesh.num_cells // cells) * items
-
-    @staticmethod
-    def cells_of_group(spec: KernelSpec) -> tuple[int, int]:
-        """Cells of a work-group of an element kernel, and its work-items."""
-        if "THREADS" not in spec.macros:
-            return spec.macros["LANES"] * spec.local_size, spec.local_size
-        if "LANES" in spec.macros:
-            return spec.macros["LANES"], spec.local_size
-        return spec.macros["CELLS"] * spec.macros["BATCHES"], spec.macros["THREADS"]
-
     def matrix_specs(self) -> dict[str, KernelSpec]:
         """Specs of `cg_matrix` and `cg_diagonal`."""
-        macros = {**self._macros(), "NQ": self.quadrature.num_points}
-        tables, sources = self._cell_tables(self.quadrature), self._sources("cell_lanes.clh", "cg_matrix.cl")
-        specs = {"cg_matrix": self._cell_spec("cg_matrix", sources, macros, tables, 32)}
-        specs["cg_diagonal"] = self._spec("cg_diagonal", sources, {**macros, "LANES": 1}, tables, 32)
-        return specs | (line_diagonal(self) if self.variant == "tensor" else {})
+        return super().matrix_specs() | (line_diagonal(self) if self.variant == "tensor" else {})
 
     def facet_specs(self) -> dict[str, KernelSpec]:
         """Specs of the boundary integrals: residual, action, matrix, diagonal."""
         tables = self.facet_tables(*self.facet_rules)
         names = [f"cg_facet_{what}" for what in ("residual", "action", "matrix", "diagonal")]
         used = {"F0": 1, "F1": int(self.physics.has_boundary_f1)}
-        sources = (*in_roles("cg_facet.cl", "residual", "action"), "cg_facet_matrix.cl")
-        return {n: self.facet_spec(n, sources, tables, **used) for n in names}
+        sources = (*in_roles("cg_facet.cl"), "cg_facet_matrix.cl")
+        columns = dict.fromkeys(names[2:], self.num_dofs)
+        return {n: self.facet_spec(n, sources, tables, columns.get(n, 0), **used) for n in names}
 
     def transposed_specs(self) -> dict[str, KernelSpec]:
         """Specs of the transposed Jacobian's action: `cg_transposed` of cells, and `cg_facet_transposed`."""
-        found = {"cg_transposed": self._transposed_cells()}
+        found = {"cg_transposed": self.transposed_volume()}
         if self.physics.natural:
             tables = self.facet_tables(*self.facet_rules)
             sources = ("transposed_point.clh", *in_roles("cg_facet.cl", "transposed"))
             found["cg_facet_transposed"] = self.facet_spec("cg_facet_transposed", sources, tables, F0=1, F1=1)
         return found
 
-    def _transposed_cells(self) -> KernelSpec:
-        macros = {**self._macros(), "NQ": self.quadrature.num_points, "F0": 1, "F1": 1}
-        sources = self._sources("transposed_point.clh", "cell_lanes.clh", *in_roles("cg_cell.cl", "transposed"))
-        return self._cell_spec("cg_transposed", sources, macros, self._cell_tables(self.quadrature))
-
     def flux_spec(self) -> KernelSpec:
         """Spec of `cg_flux`."""
         return self.facet_spec("cg_flux", ("cg_flux.cl",), self.facet_tables(*self.facet_rules), F0=1, F1=1)
-
-    def facet_spec(self, name: str, files: tuple[str, ...], tables: dict, **macros) -> KernelSpec:
-        """Spec of a kernel of facets from the tables of `facet_tables`, with macros of its own."""
-        macros = {**self._macros(), "NQF": tables["FACET_WEIGHTS"].shape[1], **macros}
-        return self._spec(name, self._sources("facet_normal.clh", "cg_facet.clh", *files), macros, tables, 32)
-
-    def essential_spec(self, name: str = "essential_values") -> KernelSpec:
-        """Spec of `essential_values` or `essential_rates`."""
-        macros = {"DIM": self.dim, "NCOMP": self.physics.num_components, "NCONST": len(self.physics.constants)}
-        options = self.options.precision
-        return KernelSpec(name, ("essential.cl",), macros, {}, self.physics_text, options, 32)
-
-    def assemble_spec(self, name: str = "assemble") -> KernelSpec:
-        """Spec of `assemble` or `assemble_rows`, which sum element vectors."""
-        return KernelSpec(name, ("assemble.cl",), precision=self.options.precision, local_size=64)
-
-    def _spec(self, name, sources, macros, tables, local_size, local_bytes=0) -> KernelSpec:
-        # In thread transposition a group's threads read different entries, which a constant cache serves one by one.
-        scattered = self.limits.is_gpu and "cg_transpose.cl" in sources
-        tables, placed = place_tables(tables, self.real_bytes, SCATTERED_BYTES if scattered else CONSTANT_BYTES)
-        self.global_tables[name] = placed.values
-        macros = {**macros, **placed.macros}
-        return KernelSpec(
-            name, sources, macros, tables, self.physics_text, self.options.precision, local_size, local_bytes
-        )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...codegen import KernelSpec
+from ...codegen import KernelSpec, Launch, in_roles
 from ...errors import OptionError
 from ...reference import ReferenceElement, cell_quadrature
 from ..lines import UNROLL, as_vectors, cpu_lanes, lagrange, tensor_order
@@ -44,7 +44,7 @@ def check_tensor(disc) -> None:
 
 
 def takes_lines(disc) -> bool:
-    """Whether cells have lines, and one fits the device's local memory."""
+    """True if cells have lines, and one fits the device's local memory."""
     return not disc.mesh.shape.is_simplex and bool(line_shapes(disc))
 
 
@@ -66,7 +66,7 @@ def line_diagonal_flops(disc) -> int:
 
 def line_specs(disc, shape: LineShape) -> dict[str, KernelSpec]:
     """Specs of `cg_residual` and `cg_action` in a launch shape."""
-    return _specs(disc, shape, ("cg_residual", "cg_action"), "cg_tensor.cl")
+    return _specs(disc, shape, ("cg_residual", "cg_action"), *in_roles("cg_tensor.cl"))
 
 
 def line_diagonal(disc) -> dict[str, KernelSpec]:
@@ -80,23 +80,22 @@ def line_shapes(disc) -> list[LineShape]:
     return _shapes(disc, _reals(disc))
 
 
-def _specs(disc, shape: LineShape, names, file: str) -> dict[str, KernelSpec]:
+def _specs(disc, shape: LineShape, names, *files: str) -> dict[str, KernelSpec]:
     tables, gpu = line_tables(disc), disc.limits.is_gpu
     macros = {**disc._macros(), **line_sizes(disc), "UNROLL": UNROLL, "LANES": shape.lanes, "LOOPS": int(not gpu)}
     macros |= {"THREADS": shape.threads, "FRAME": "__private" if gpu else "__local", "PLACES": "tables"}
     macros["POINTS"] = UNROLL if shape.unrolled else ROLLED
     macros["IN_ORDER"] = int((tables["GEO_ORDER"] == np.arange(len(tables["GEO_ORDER"]))).all())
     items = shape.lanes * shape.threads if gpu else 1
-    sources = ("geometry.clh", "point.clh", disc.gather_file, *LINES, file)
-    specs = {n: disc._spec(n, sources, macros, tables, items, shape.local_bytes) for n in names}
-    if not gpu:
-        return {n: as_vectors(s) for n, s in specs.items()}
-    disc.global_tables |= dict.fromkeys(names, _places(tables["DOF_AT"]))
-    return specs
+    sources = ("geometry.clh", "point.clh", disc.gather_file, *LINES, *files)
+    launch = Launch(shape.lanes, items)
+    specs = {n: disc._spec(n, sources, macros, tables, items, shape.local_bytes, launch=launch) for n in names}
+    places = _places(tables["DOF_AT"])
+    return {n: replace(s, table_buffer=places) if gpu else as_vectors(s) for n, s in specs.items()}
 
 
 def _places(dof_at: np.ndarray) -> np.ndarray:
-    """Where a table has each of the numbers 0, 1, ...; other entries of it are negative."""
+    """Positions of the numbers 0, 1, ... in a table, whose other entries are negative."""
     flat = dof_at.ravel()
     return np.argsort(flat)[np.count_nonzero(flat < 0) :].astype(float)
 

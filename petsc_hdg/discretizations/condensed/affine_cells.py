@@ -1,4 +1,4 @@
-"""Whether quadrilaterals are parallelograms, and hexahedra parallelepipeds."""
+"""Test for quadrilaterals that are parallelograms, and hexahedra that are parallelepipeds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ TOLERANCE = 16  # units of rounding of the largest coordinate
 
 
 def are_parallelepipeds(nodes: np.ndarray, cell_nodes: np.ndarray) -> bool:
-    """Whether cells with corners cell_nodes [cell, 2^dim] (first axis fastest), at nodes [node, dim], are affine images
+    """True if cells with corners cell_nodes [cell, 2^dim] (first axis fastest), at nodes [node, dim], are affine images
     of the unit square or cube, to the rounding of their coordinates.
     """
     dim = nodes.shape[1]

@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 
-from ...codegen import KernelSpec
 from ...errors import OptionError
 from ...reference import ReferenceElement, facet_quadrature
 from .scheme import CondensedDiscretization
@@ -71,11 +70,6 @@ class CondensedCG(CondensedDiscretization):
     @property
     def product_degree(self) -> int:
         return self.options.degree
-
-    def essential_spec(self, name: str = "essential_values") -> KernelSpec:
-        """Spec of `essential_values`."""
-        macros = {"DIM": self.dim, "NCOMP": self.components, "NCONST": len(self.physics.constants)}
-        return KernelSpec(name, ("essential.cl",), macros, {}, self.physics_text, self.options.precision, 32)
 
     def operator_table(self, points: np.ndarray) -> np.ndarray:
         """Values and reference gradients [point, 1 + dim, function], interior functions first."""

@@ -18,12 +18,7 @@ def class_shape(disc) -> TileShape:
 def class_specs(disc) -> dict[str, KernelSpec]:
     """Specs of condense_element.cl and condense_classes.cl, by name."""
     shape = class_shape(disc)
-    macros = {
-        **disc.point_macros(),
-        "NQ": disc.quadrature.num_points,
-        "NQF": disc._tables["FACET_WEIGHTS"].shape[1],
-        **shape.macros(),
-    }
+    macros = disc.sum_macros(shape)
     sources = (*_POINTS, "condense_tile.clh", "condense_sum.clh", "condense_element.cl")
     found = {
         name: disc.spec(name, sources, macros, dict(disc._tables), shape.threads * shape.cells)

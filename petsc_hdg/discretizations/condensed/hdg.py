@@ -114,7 +114,7 @@ class HybridizedDG(CondensedDiscretization):
         return self.lift.jumps(self.quadrature_degree)
 
     def essential_points(self) -> tuple[np.ndarray, ...]:
-        """What `essential_projections` reads: of each constrained value condition, component, node of its facet and row
+        """Of each constrained value, for `essential_projections`: condition, component, node of its facet and row
         of the coordinates [row, point, dim] of the facets' quadrature points.
         """
         count, nc, nodes = self.dofmap.num_constrained, self.components, self.trace_element.num_facet_basis

@@ -1,4 +1,4 @@
-"""What the scheme hdg_gpu asks of a physics, and the stabilization that an option gives it."""
+"""Requirements of hdg_gpu on a physics, and the stabilization that an option gives it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def check_flux(physics, options) -> None:
 
 
 def _diffuses_backwards(physics, dim: int) -> np.ndarray:
-    """Whether ∂f1_c/∂∇u_c is negative in all directions [component], at samples of positive numbers and the physics'
+    """True if ∂f1_c/∂∇u_c is negative in all directions [component], at samples of positive numbers and the physics'
     own constants."""
     found = np.full(physics.num_components, True)
     with np.errstate(all="ignore"):  # of samples outside a function's domain come nan, which are not negative

@@ -1,4 +1,4 @@
-"""What sums along lines ask of a condensed discretization and its device."""
+"""Requirements of sum factorization on a condensed discretization and its device."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LEAST_DEGREE = 2  # of hexahedra, from which sums along lines are faster than pr
 
 
 def lines_pay(disc) -> bool:
-    """Whether sums along lines are the fastest way: on hexahedra of some degree (measured, see benchmarks/NOTES.md)."""
+    """True if sums along lines are the fastest way: on hexahedra of some degree (measured, see benchmarks/NOTES.md)."""
     may = disc.mesh.cell == "hexahedron" and disc.options.degree >= LEAST_DEGREE
     return may and not _missing(disc) and not disc.holds_matrices
 
@@ -26,7 +26,7 @@ def check_lines(disc) -> None:
 
 
 def _missing(disc) -> str:
-    """What there would have to be, and what there is instead; empty if nothing is missing."""
+    """Requirements that are not met, each with what there is instead; empty if all are."""
     if disc.mesh.shape.is_simplex:
         return f"quadrilaterals or hexahedra, the mesh has {disc.mesh.cell} cells"
     if disc.components > 1:

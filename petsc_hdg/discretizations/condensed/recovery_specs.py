@@ -8,7 +8,6 @@ import numpy as np
 
 from ...codegen import KernelSpec
 from ...reference import ReferenceElement, cell_quadrature, facet_quadrature, tabulate
-from ..large_tables import place_tables
 from .specs import CONDENSE_POINT
 
 STAR_THREADS = {True: 64, False: 1}  # of a work-group, on a GPU and on a CPU
@@ -18,12 +17,11 @@ class RecoverySpecs:
     """Macros, tables and launch shapes of the kernels hdg_collect, hdg_gradient, hdg_star, hdg_flux, hdg_error and
     hdg_integral (integral_specs.py).
 
-    disc: a condensed discretization.   global_tables: kernel → tables too large for constant memory.
+    disc: a condensed discretization.
     """
 
     def __init__(self, disc):
         self.disc = disc
-        self.global_tables: dict[str, np.ndarray] = {}
         self.star_threads = STAR_THREADS[disc.limits.is_gpu]
 
     @cached_property
@@ -140,12 +138,10 @@ class RecoverySpecs:
         return np.ascontiguousarray(jumps.T), weights, mean
 
     def spec(self, name: str, macros: dict, tables: dict, local_size: int, local_bytes=0, headers=(), files=()):
-        """The KernelSpec of a kernel of `files` (that of its name); tables too large go to `global_tables`."""
+        """The KernelSpec of a kernel of `files` (that of its name)."""
         disc = self.disc
-        tables, placed = place_tables(tables, disc.real_bytes)
-        self.global_tables[name] = placed.values
         point = ("geometry.clh", "geometry_nodes.clh", "point.clh")
         sources = (*point, *headers, "hdg_recovery.clh", *(files or (f"{name}.cl",)))
-        macros = {**disc.point_macros(), "NFUN": disc.num_functions, **macros, **placed.macros}
-        text, precision = disc.physics_text, disc.options.precision
-        return KernelSpec(name, sources, macros, tables, text, precision, local_size, local_bytes)
+        macros = {**disc.point_macros(), "NFUN": disc.num_functions, **macros}
+        sizes, rows = (local_size, local_bytes), macros.get("NOBJ", 0)
+        return disc.kernel_spec(name, sources, macros, tables, *sizes, rows=rows)

@@ -13,6 +13,7 @@ from ..auxiliary import AuxiliaryRows
 from ..base import Discretization, cell_fastest, summation_rows
 from ..congruence import Shapes, congruent_cells
 from ..dofmap import FieldSpace, build_dofmap
+from ..strong_conditions import StrongConditions
 from ..transposition import DeviceLimits
 from .lines import check_lines
 from .specs import CondensedSpecs
@@ -21,7 +22,7 @@ RATES = "u_t"  # behind the user's auxiliary fields: rates of the interior, wher
 MOST_CONDITIONS = 31  # bits of the mask that tells which natural conditions hold on a facet
 
 
-class CondensedDiscretization(CondensedSpecs, Discretization):
+class CondensedDiscretization(CondensedSpecs, StrongConditions, Discretization):
     """A cell has scalar interior functions, which are eliminated, and trace functions, which are PETSc's unknowns.
 
     All fields share these functions; degree of freedom = function * components + component, interior functions first.
@@ -41,7 +42,6 @@ class CondensedDiscretization(CondensedSpecs, Discretization):
         name = ",".join(f.name for f in physics.fields)
         self.spaces = (FieldSpace(name, self.trace_element, physics.num_components, 0, 0, 0),)
         self.dm = mesh.dm.clone()
-        self.global_tables: dict[str, np.ndarray] = {}
         rates = (Auxiliary(physics.num_components, "nodal", RATES),) if self.in_time else ()
         self.auxiliary = AuxiliaryRows((*physics.auxiliary, *rates), self.cell_element)
         if options.kernel == "tensor":
@@ -62,7 +62,7 @@ class CondensedDiscretization(CondensedSpecs, Discretization):
 
     @property
     def in_time(self) -> bool:
-        """Whether cells keep their interior between steps, so that PETSc's vectors hold it behind the trace."""
+        """True if cells keep their interior between steps, so that PETSc's vectors hold it behind the trace."""
         return self.physics.uses_time_derivative
 
     # Sizes ---------------------------------------------------------------------------------------------------------
@@ -116,12 +116,8 @@ class CondensedDiscretization(CondensedSpecs, Discretization):
         """
         return congruent_cells(self, aux_rows, most)
 
-    @property
-    def num_facets_of_cell(self) -> int:
-        return self.mesh.topology.entity[self.dim - 1].shape[1]
-
     def assembly_rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """Which entries of element vectors [trace dof, stride] add to each owned and ghost value: start, entry."""
+        """Entries of element vectors [trace dof, stride] that add to each owned and ghost value: start, entry."""
         dofs = self.dofmap.cell_numbers
         cells = np.arange(self.mesh.num_cells, dtype=np.int32)[:, None]
         places = np.arange(self.num_trace_dofs, dtype=np.int32) * self.stride + cells
@@ -134,3 +130,10 @@ class CondensedDiscretization(CondensedSpecs, Discretization):
         rows = np.broadcast_to(numbers[None], shape).ravel()
         columns = np.broadcast_to(numbers.T[:, :, None], shape).ravel()
         return rows, columns
+
+    @property
+    def cell_costs(self) -> np.ndarray:
+        """As in Discretization: the square of the number of unknowns of a cell's trace, essential ones left out."""
+        dofmap = self.dofmap
+        free = dofmap.compact[dofmap.cell_dofs] < dofmap.num_owned + dofmap.num_ghosts
+        return (free.sum(axis=1) / self.components).astype(float) ** 2

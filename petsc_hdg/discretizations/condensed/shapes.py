@@ -29,7 +29,7 @@ class CondensedShapes:
 
     @cached_property
     def is_affine(self) -> bool:
-        """Whether all cells of this rank are affine images of the reference cell."""
+        """True if all cells of this rank are affine images of the reference cell."""
         geometry, shape = self.mesh.geometry, self.mesh.shape
         if geometry.is_affine or shape.is_simplex or geometry.degree > 1:
             return geometry.is_affine
@@ -37,18 +37,18 @@ class CondensedShapes:
 
     @cached_property
     def is_constant(self) -> bool:
-        """Whether derivatives and stabilization are the same at all points of a cell, and cells are affine."""
+        """True if derivatives and stabilization are the same at all points of a cell, and cells are affine."""
         free = not self.has_sides and not self.stabilizes_by_expression
         return self.is_affine and free and self.physics.constant_jacobian(self.dim)
 
     @cached_property
     def uses_threads(self) -> bool:
-        """Whether threads of a GPU may condense a cell each."""
+        """True if threads of a GPU may condense a cell each."""
         return self.limits.is_gpu and not self.uses_lines and not self.has_sides
 
     @cached_property
     def uses_warps(self) -> bool:
-        """Whether tensor cores of an NVIDIA GPU may condense; sums over points of small matrices are faster without."""
+        """True if tensor cores of an NVIDIA GPU may condense; sums over points of small matrices are faster without."""
         pays = self.is_constant or self.uses_lines or self.num_functions * self.components > LEAST_ROWS
         return self.limits.ptx >= PTX and self.options.precision == "double" and pays and not self.has_sides
 
@@ -110,17 +110,17 @@ class CondensedShapes:
 
     @cached_property
     def uses_lines(self) -> bool:
-        """Whether tensor cores' kernel sums along lines: where asked for, and by itself where that is faster."""
+        """True if tensor cores' kernel sums along lines: where asked for, and by itself where that is faster."""
         return self.options.kernel == "tensor" or self.options.kernel == "auto" and lines_pay(self)
 
     @property
     def sums_matrices(self) -> bool:
-        """Whether tensor cores' kernel sums reference matrices, not points."""
+        """True if tensor cores' kernel sums reference matrices, not points."""
         return self.holds_matrices and not self.uses_lines
 
     @cached_property
     def holds_matrices(self) -> bool:
-        """Whether cells are sums of reference matrices that caches hold, for which these sums pay."""
+        """True if cells are sums of reference matrices that caches hold, for which these sums pay."""
         size, terms = self.num_functions * self.components, (1 + self.dim) ** 2 + self.num_facets_of_cell
         most = MOST_BYTES if self.mesh.shape.is_simplex else MOST_TENSOR_BYTES
         return self.is_constant and self.real_bytes * terms * size**2 <= most

@@ -9,7 +9,7 @@ import numpy as np
 from ...codegen import KernelSpec
 from ...options import is_number
 from ...reference import facet_quadrature, tabulate
-from ..large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
+from ..large_tables import CONSTANT_BYTES, SCATTERED_BYTES
 from .constant_terms import constant_terms
 from .hdg_checks import has_point_flux
 from .shapes import CondensedShapes
@@ -25,14 +25,6 @@ class CondensedSpecs(CondensedShapes):
     """The part of CondensedDiscretization that describes its kernels; see there for the attributes it reads."""
 
     @property
-    def real_bytes(self) -> int:
-        return 8 if self.options.precision == "double" else 4
-
-    @cached_property
-    def physics_text(self) -> str:
-        return self.physics.device_source(self.dim)
-
-    @property
     def stabilization_mode(self) -> int:
         """TAU in condense_point.clh. 0: a number, 1: automatic, 2: an expression, 3: automatic at a state, 4: an
         expression of the state or a matrix."""
@@ -44,7 +36,7 @@ class CondensedSpecs(CondensedShapes):
 
     @property
     def stabilization_follows(self) -> bool:
-        """Whether the stabilization follows the state."""
+        """True if the stabilization follows the state."""
         return self.has_jumps and self.stabilization_mode == 3
 
     @property
@@ -63,7 +55,7 @@ class CondensedSpecs(CondensedShapes):
 
     @property
     def stabilization(self) -> np.ndarray:
-        """What kernels take for it: the number [1], or one over the extents [dim] of the mesh."""
+        """Its argument of kernels: the number [1], or one over the extents [dim] of the mesh."""
         if not self.has_jumps or self.stabilizes_by_expression:
             return np.zeros(1)
         return 1 / self.lengths if self.stabilization_mode in (1, 3) else np.array([float(self.options.hdg_tau)])
@@ -104,6 +96,11 @@ class CondensedSpecs(CondensedShapes):
             "NFACETS": self.num_facets_of_cell,
             "POINTS_FASTEST": int(self.limits.is_gpu),
         }
+
+    def sum_macros(self, shape) -> dict[str, int]:
+        """Sizes of kernels that sum over all points of cells, in a launch shape."""
+        points = {"NQ": self.quadrature.num_points, "NQF": self._tables["FACET_WEIGHTS"].shape[1]}
+        return {**self.point_macros(), **points, **shape.macros()}
 
     def cell_tables(self, quadrature) -> dict[str, np.ndarray]:
         """Tables at the points of a rule inside the cell."""
@@ -178,12 +175,9 @@ class CondensedSpecs(CondensedShapes):
         constant = name == "condense" and self.is_constant
         terms = constant_terms(self) if constant else {}
         macros = {
-            **self.point_macros(),
-            "NQ": self.quadrature.num_points,
-            "NQF": self._tables["FACET_WEIGHTS"].shape[1],
+            **self.sum_macros(shape),
             "CONSTANT": int(constant),
             "NTERMS": len(terms["TERM_ROW"]) if constant else 0,
-            **shape.macros(),
         }
         tile = ["condense_tile.clh", "condense_sum.clh"]
         if name != "condense_residual":
@@ -198,13 +192,7 @@ class CondensedSpecs(CondensedShapes):
     def product_spec(self, name: str, transposed: bool) -> KernelSpec:
         """Spec of `condense_product` or `condense_given`, with matrices of cells or their transposes."""
         shape = self.shape_of(name)
-        macros = {
-            **self.point_macros(),
-            "NQ": self.quadrature.num_points,
-            "NQF": self._tables["FACET_WEIGHTS"].shape[1],
-            "TRANSPOSED": int(transposed),
-            **shape.macros(),
-        }
+        macros = {**self.sum_macros(shape), "TRANSPOSED": int(transposed)}
         eliminate = "condense_eliminate_thread.clh" if shape.threads == 1 else "condense_eliminate.clh"
         behind = {"condense_product": "condense_residual.clh", "condense_given": eliminate}[name]
         sources = (*_POINTS, "condense_tile.clh", "condense_sum.clh", behind, f"{name}.cl")
@@ -214,29 +202,14 @@ class CondensedSpecs(CondensedShapes):
         """Spec of `condense` by tensor cores."""
         make = warp_constant if self.sums_matrices else warp_points if self.factors is None else warp_tensor
         sources, tables, macros = make(self, shape)
-        macros = {
-            **self.point_macros(),
-            **self.limits.macros,
-            "NQ": self.quadrature.num_points,
-            "NQF": self._tables["FACET_WEIGHTS"].shape[1],
-            **macros,
-            **shape.macros(),
-            "SHARED_MULTIPLIERS": int(self.shares_multipliers and shape.warps > 1),
-        }
+        macros = {**macros, **self.limits.macros, **self.sum_macros(shape)}
+        macros["SHARED_MULTIPLIERS"] = int(self.shares_multipliers and shape.warps > 1)
         return self.spec("condense", (*_POINTS, *sources), macros, {**tables, **self._tables}, shape.group)
 
     def _thread_spec(self, shape: ThreadShape) -> KernelSpec:
         """Spec of `condense` by a thread a cell, whose tables are constants, for all threads read the same entry."""
-        macros = {
-            **self.point_macros(),
-            **self.limits.macros,
-            "NQ": self.quadrature.num_points,
-            "NQF": self._tables["FACET_WEIGHTS"].shape[1],
-            "NTERMS": len(self._thread_tables["TERM_ROW"]),
-            "TABLE": "__constant",
-            **shape.macros(),
-        }
-        self.global_tables["condense"] = np.zeros(0)
+        macros = {**self.limits.macros, **self.sum_macros(shape)}
+        macros |= {"NTERMS": len(self._thread_tables["TERM_ROW"]), "TABLE": "__constant"}
         sources, precision = (*_POINTS, "condense_thread.cl"), self.options.precision
         return KernelSpec("condense", sources, macros, self._thread_tables, self.physics_text, precision, shape.group)
 
@@ -247,15 +220,11 @@ class CondensedSpecs(CondensedShapes):
         return {name: table for name, table in tables.items() if not name.endswith("_POINTS")}
 
     def spec(self, name, sources, macros, tables, local_size) -> KernelSpec:
-        """A spec whose large tables are one buffer (global_tables) where constant memory does not hold them."""
+        """A spec whose large tables are one buffer where constant memory does not hold them."""
         most = SCATTERED_BYTES if self.limits.is_gpu else CONSTANT_BYTES
+        constants = {key: tables[key] for key in UNIFORM & tables.keys()}
         scattered = {key: table for key, table in tables.items() if key not in UNIFORM}
-        uniform = {key: tables[key] for key in UNIFORM & tables.keys()}
-        tables, placed = place_tables(scattered, self.real_bytes, most)
-        self.global_tables[name] = placed.values
-        macros = {**macros, **placed.macros}
-        tables = {**uniform, **tables}
-        return KernelSpec(name, sources, macros, tables, self.physics_text, self.options.precision, local_size)
+        return self.kernel_spec(name, sources, macros, scattered, local_size, most=most, constants=constants)
 
     def stabilization_spec(self) -> KernelSpec:
         """Spec of `hdg_stabilization`, which finds the automatic stabilization at a state."""

@@ -1,4 +1,4 @@
-"""Which pointwise function of a physics may depend on what."""
+"""Dependences of the pointwise functions of a physics on values and gradients."""
 
 from __future__ import annotations
 

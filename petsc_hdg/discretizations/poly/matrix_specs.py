@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...codegen import KernelSpec
-from ..large_tables import CONSTANT_BYTES, place_tables
+from ...codegen import KernelSpec, Launch
+from ..large_tables import CONSTANT_BYTES
 from ..legendre import num_basis
+from .arguments import FACETS, FACETS_BY_STEPS, VOLUME
 from .dependences import dependences
 from .mma_shape import FEWEST_WARPS, TARGET, MmaShape, mma_shape
 from .team_shape import split_of, team_shape
@@ -93,12 +94,9 @@ class MatrixSpecs:
         products = ("mma.clh", "poly_mma.clh") if warps else ("poly_matrix.clh",)
         sources = (*sources, *products, f"{products[-1][:-4]}_{part}.cl")
         # Work-items are at different points, and a constant cache serves different entries one by one.
-        tables, placed = place_tables(tables, fine.real_bytes, 0 if gpu else CONSTANT_BYTES)
-        name = f"poly_{part}"
-        fine.global_tables[name] = placed.values
+        most = 0 if gpu else CONSTANT_BYTES
         macros = {
             **macros,
-            **placed.macros,
             **disc.basis_macros(),
             **fine.limits.macros,
             **shape.macros,
@@ -109,9 +107,12 @@ class MatrixSpecs:
             "ATOMIC": int(atomic),
             "UNROLL": disc.unroll(rows),
         }
-        tables, text = {**tables, **disc.basis_tables()}, fine.physics_text
-        size, precision = shape.local_bytes, disc.options.precision
-        return KernelSpec(name, sources, macros, tables, text, precision, shape.local_size, size)
+        arguments = VOLUME if part == "volume" else FACETS_BY_STEPS if warps else FACETS
+        panels = macros["NC"] * shape.macros["PANELS"]
+        how = {"launch": Launch(shape.macros["TEAMS"], panels**2 * shape.local_size), "arguments": arguments}
+        how |= {"most": most, "constants": disc.basis_tables()}
+        sizes = shape.local_size, shape.local_bytes
+        return fine.kernel_spec(f"poly_{part}", sources, macros, tables, *sizes, **how)
 
     def _warps(self, part: str, degree: int, rows: int, slots: int, items: int) -> MmaShape | None:
         """Shape of teams on tensor cores, where there are any, in double precision. Few items (0: not known) go to
@@ -150,7 +151,7 @@ def facet_steps(spec: KernelSpec, interfaces: np.ndarray) -> tuple[np.ndarray, n
 
 def bundles(spec: KernelSpec, laps: np.ndarray) -> np.ndarray:
     """Laps of each work-group, from those of its items [item]."""
-    teams = spec.macros["TEAMS"]
+    teams = spec.launch.cells
     padded = np.zeros(-(-len(laps) // teams) * teams, np.int32)
     padded[: len(laps)] = laps
     return padded.reshape(-1, teams).max(axis=1)
@@ -166,9 +167,3 @@ def facet_laps(spec: KernelSpec, rows: np.ndarray, interfaces: np.ndarray) -> np
     each = -(-(interfaces[:, 2] - interfaces[:, 1]) * spec.macros["NQF"] // spec.macros["POINTS"])
     total = np.concatenate([[0], np.cumsum(each)])
     return total[rows[:, 2]] - total[rows[:, 1]]
-
-
-def work_items(spec: KernelSpec, num_items: int, components: int) -> int:
-    """Work-items of a launch."""
-    groups = -(-num_items // spec.macros["TEAMS"]) * (components * spec.macros["PANELS"]) ** 2
-    return groups * spec.local_size

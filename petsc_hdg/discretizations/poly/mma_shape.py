@@ -1,4 +1,4 @@
-"""How warps share the matrices of a polytope on tensor cores: their tiles, what stands in local memory."""
+"""Launch shapes of polytopic matrices on tensor cores: tiles of warps, local memory."""
 
 from __future__ import annotations
 

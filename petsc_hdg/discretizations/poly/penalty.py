@@ -1,4 +1,4 @@
-"""What penalties of polytopes grow with: constants of trace inequalities on cells of any shape.
+"""Factors of the penalties of polytopes: constants of trace inequalities on cells of any shape.
 
 `trace`: the sharp constant of a polytope, whatever the number and the size of its facets. `paper`: the bound of Dong,
 Georgoulis and Kappas 2021, appendix A, facet by facet.

@@ -14,6 +14,7 @@ from ...mesh.polytopes import Polytopes
 from ...reference import is_tensor
 from ..base import Discretization
 from ..degree_checks import check_one_degree
+from ..forwarded import forwarded
 from ..legendre import exponents, num_basis
 from ..sipg.checks import check_sipg, degrees_of
 from ..sipg.scheme import InteriorPenalty
@@ -51,7 +52,7 @@ class CutPenalty(InteriorPenalty):
 
     @property
     def side_numbers(self) -> np.ndarray:
-        """What multiplies the normal diffusivity on each side of a facet [F, extended cell], see penalty.py."""
+        """Factors of the normal diffusivity on each side of a facet [F, extended cell], see penalty.py."""
         return self.parent.penalty_numbers
 
     @property
@@ -173,34 +174,9 @@ class PolytopicDG(PolytopicSpecs, Discretization):
 
     # As other schemes ----------------------------------------------------------------------------------------------
 
-    @property
-    def dofmap(self):
-        return self.numbering.dofmap
-
-    @property
-    def block_size(self) -> int:
-        """Unknowns of a polytope where all have the same number on all ranks, else 1."""
-        return self.numbering.block_size
-
-    @property
-    def spaces(self):
-        return self.fine.spaces
-
-    @property
-    def auxiliary(self):
-        return self.fine.auxiliary
-
-    @property
-    def quadrature(self):
-        return self.fine.quadrature
-
-    @property
-    def quadrature_degree(self) -> int:
-        return self.fine.quadrature_degree
-
-    @property
-    def variant(self) -> str:
-        return "polytope"
+    variant = "polytope"
+    dofmap, block_size = forwarded("numbering", 2)
+    spaces, auxiliary, quadrature, quadrature_degree = forwarded("fine", 4)
 
     def matrix_numbers(self) -> tuple[np.ndarray, np.ndarray]:
         """PETSc row and column of each value of the matrix, see matrix.py."""
@@ -220,3 +196,8 @@ class PolytopicDG(PolytopicSpecs, Discretization):
     @cached_property
     def penalty_numbers(self) -> np.ndarray:
         return penalty_numbers(self)
+
+    @property
+    def cell_costs(self) -> np.ndarray:
+        """As in Discretization: the square of the number of a polytope's functions, for each of its base cells."""
+        return self.num_basis(self.degrees)[self.polytopes.of_cell].astype(float) ** 2

@@ -1,4 +1,4 @@
-"""How large and how round polytopes are: volume, surface, diameter, inscribed ball."""
+"""Sizes of polytopes: volume, surface, diameter, inscribed ball."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _centres(outline, polytopes, centroid) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _holds(corners: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Whether simplices, corners [cell, corner, dim], hold points x [cell, dim]."""
+    """True if simplices, corners [cell, corner, dim], hold points x [cell, dim]."""
     edges = np.swapaxes(corners[:, 1:] - corners[:, :1], 1, 2)
     part = np.linalg.solve(edges, (x - corners[:, 0])[..., None])[..., 0]
     return (part >= 0).all(axis=1) & (part.sum(axis=1) <= 1)

@@ -65,7 +65,7 @@ def heights(outline, points: np.ndarray) -> np.ndarray:
 
 
 def _stays_inside(outline, items: np.ndarray, tops: np.ndarray) -> np.ndarray:
-    """Whether the simplex over each facet `items`, with a top [item, dim] on the inner side, lies in its polytope.
+    """True if the simplex over each facet `items`, with a top [item, dim] on the inner side, lies in its polytope.
 
     It does if no other facet of the polytope meets its interior, that is (sufficient, and in two dimensions necessary)
     if its own planes or that of the facet lie between them.
@@ -82,7 +82,7 @@ def _stays_inside(outline, items: np.ndarray, tops: np.ndarray) -> np.ndarray:
 
 
 def _apart(outline, corners: np.ndarray, which: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Whether a plane is seen between the simplices corners[which] [simplex, corner, dim] and facets `others`."""
+    """True if a plane is seen between the simplices corners[which] [simplex, corner, dim] and facets `others`."""
     inverse = np.linalg.inv(corners[:, 1:] - corners[:, :1])
     away = outline.corners[others] - corners[which, :1]
     rest = away @ inverse[which]  # barycentric coordinates of all corners but the first
@@ -97,7 +97,7 @@ def _apart(outline, corners: np.ndarray, which: np.ndarray, others: np.ndarray) 
 
 
 def is_coverable(mesh, polytopes, degree: np.ndarray) -> np.ndarray:
-    """Whether each polytope [polytope] is found to be p-coverable with degrees p [polytope].
+    """True if each polytope [polytope] is found to be p-coverable with degrees p [polytope].
 
     The covering looked at is that of the bounding box by d! simplices, each with the box's diameter and at least
     |K| / d!: it does where no point of the box is farther from K than that diameter over p². Distances are those of a

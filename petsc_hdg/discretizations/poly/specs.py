@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...codegen import KernelSpec
+from ...codegen import KernelSpec, Launch
 from ...reference import ReferenceElement
 from ..base import cell_fastest
-from ..large_tables import CONSTANT_BYTES, place_tables
+from ..large_tables import CONSTANT_BYTES
 from ..legendre import num_basis
+from .arguments import ACTION
 from .dependences import dependences
 
 TRANSFERS = ("poly_expand", "poly_restrict")
@@ -83,13 +84,9 @@ class PolytopicSpecs:
         tested = {test for test, _ in dependences(self.physics)}
         points = fine.quadrature.num_points * self.cells_of_polytope + facets * fine.facet_rules[0][0].num_points
         headers = "sipg_facet.clh poly_facet_sides.clh poly_nested.clh poly_volume_state.clh poly_sum.clh".split()
-        all_tables = {**fine._plain_tables, **fine._cell_tables(fine.quadrature)}
-        tables, placed = place_tables(all_tables, fine.real_bytes, 0 if self.fine.limits.is_gpu else CONSTANT_BYTES)
-        fine.global_tables["poly_action"] = placed.values
         macros = {
             **fine._macros(),
             **fine.flux_macros,
-            **placed.macros,
             **self.basis_macros(),
             **self.sum_macros(rows, points, "action"),
             "DEGREE": degree,
@@ -97,18 +94,12 @@ class PolytopicSpecs:
             "TEST_VALUE": int("f0" in tested),
             "TEST_GRADIENT": int("f1" in tested),
         }
-        teams = macros["GROUP"] // macros["LANES"]
+        group, teams = macros["GROUP"], macros["GROUP"] // macros["LANES"]
         local = self._sum_bytes(macros) + fine.real_bytes * teams * macros["NC"] * rows
-        return KernelSpec(
-            "poly_action",
-            fine._flux_sources(*headers, "poly_action.cl"),
-            macros,
-            {**tables, **self.nested_tables(degree)},
-            fine.physics_text,
-            self.options.precision,
-            macros["GROUP"],
-            local,
-        )
+        sources, tables = fine._flux_sources(*headers, "poly_action.cl"), fine._cell_tables(fine.quadrature)
+        how = {"arguments": ACTION, "launch": Launch(teams, group * macros["NC"])}
+        how |= {"most": 0 if fine.limits.is_gpu else CONSTANT_BYTES, "constants": self.nested_tables(degree)}
+        return fine.kernel_spec("poly_action", sources, macros, {**fine._plain_tables, **tables}, group, local, **how)
 
     @property
     def cells_of_polytope(self) -> float:

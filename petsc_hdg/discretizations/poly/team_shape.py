@@ -1,4 +1,4 @@
-"""How work-items share a small dense product: teams, their tiles, what stands in local memory."""
+"""Launch shapes of small dense products: teams of work-items, their tiles, local memory."""
 
 from __future__ import annotations
 

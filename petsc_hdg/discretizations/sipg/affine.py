@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...codegen import KernelSpec
+from ...codegen import KernelSpec, Launch
 from ...reference import gauss_lobatto
 from ..congruence import group
 from ..lines import lagrange
+from .arguments import AFFINE
 from .interleaved import CHUNK
 
 STRAIGHT = 256  # bit of a chunk whose neighbours are all owned cells of full chunks with the same frame
@@ -143,7 +144,7 @@ def _volumes(edges: np.ndarray, cofactors: np.ndarray) -> np.ndarray:
 
 
 def is_diagonal(metric: np.ndarray) -> bool:
-    """Whether metrics [cell, axis, axis] have no entries off the diagonal."""
+    """True if metrics [cell, axis, axis] have no entries off the diagonal."""
     diagonal = np.einsum("caa->ca", metric)
     off = np.abs(metric - diagonal[:, :, None] * np.eye(metric.shape[1]))
     return bool((off.max(axis=(1, 2), initial=0.0) <= 1e-12 * np.abs(diagonal).max(axis=1, initial=0.0)).all())
@@ -195,7 +196,7 @@ def mark_classes(header: np.ndarray, class_of_cell: np.ndarray) -> None:
 
 @dataclass(frozen=True)
 class AffineShape:
-    """How cells are shared: `kernel` "lanes" (CPU_LANES cells of a work-item), "cell" (one) or "line" (`cells` of a
+    """Launch shape: `kernel` "lanes" (CPU_LANES cells of a work-item), "cell" (one) or "line" (`cells` of a
     work-group, `threads` work-items of each); `ahead`: chunks by which values are asked for in advance.
     """
 
@@ -209,9 +210,9 @@ class AffineShape:
         return {"lanes": CHUNK // CPU_LANES, "cell": 64, "line": self.cells * self.threads}[self.kernel]
 
     @property
-    def items_of_chunk(self) -> int:
-        """Work-items for a chunk."""
-        return {"lanes": CHUNK // CPU_LANES, "cell": CHUNK, "line": CHUNK * self.threads}[self.kernel]
+    def launch(self) -> Launch:
+        """Cells of a chunk, and work-items for them."""
+        return Launch(CHUNK, {"lanes": CHUNK // CPU_LANES, "cell": CHUNK, "line": CHUNK * self.threads}[self.kernel])
 
 
 def affine_shape(dim: int, degree: int, real_bytes: int, limits, is_nvidia: bool = False) -> AffineShape | None:
@@ -269,6 +270,5 @@ def affine_spec(dim: int, degree: int, theta: float, precision: str, shape: Affi
         local_bytes = shape.cells * count**dim * (8 if precision == "double" else 4)
     name = f"sipg_affine_{shape.kernel}"
     tables = line_tables(degree, theta)
-    return KernelSpec(
-        name, ("sipg_affine.clh", f"{name}.cl"), macros, tables, "", precision, shape.local_size, local_bytes
-    )
+    sources, sizes = ("sipg_affine.clh", f"{name}.cl"), (shape.local_size, local_bytes)
+    return KernelSpec(name, sources, macros, tables, "", precision, *sizes, AFFINE, shape.launch)

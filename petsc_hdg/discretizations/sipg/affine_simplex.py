@@ -11,6 +11,7 @@ from ...codegen import KernelSpec
 from ...codegen.preamble import REAL_BYTES
 from ...reference import ReferenceElement, cell_quadrature, facet_quadrature
 from ..congruence import group
+from .arguments import AFFINE_DATA, AFFINE_SIMPLEX
 from .simplex import barycentric, node_orders, vertex_orders
 
 ZERO = 1e-13  # entries of tables smaller than this are round-off
@@ -128,7 +129,7 @@ def affine_simplex_specs(disc, classes: bool, reaction: bool, automatic: bool) -
     sources = ("geometry.clh", "geometry_nodes.clh", "point.clh", "sipg_flux.clh", "sipg_affine_simplex_data.cl")
     macros = {**disc._macros(), **disc.flux_macros, "TABLE": "__constant"}
     name, numbers = "sipg_affine_simplex_data", {"AUX_START": disc.auxiliary.starts}
-    data = KernelSpec(name, sources, macros, numbers, disc.physics_text, disc.options.precision, 32)
+    data = KernelSpec(name, sources, macros, numbers, disc.physics_text, precision, 32, arguments=AFFINE_DATA)
     return {product.name: product, data.name: data}
 
 
@@ -155,7 +156,7 @@ def simplex_product_spec(
     }
     used = {name: table for name, table in tables.tables.items() if reaction or name != "MASS"}
     sources = ("sipg_affine_simplex.clh", "sipg_affine_simplex.cl")
-    return KernelSpec("sipg_affine_simplex", sources, macros, used, "", precision, size, local)
+    return KernelSpec("sipg_affine_simplex", sources, macros, used, "", precision, size, local, AFFINE_SIMPLEX)
 
 
 def local_bytes(tables: SimplexTables, rolled: bool, precision: str, size: int) -> int:
@@ -168,7 +169,7 @@ def local_bytes(tables: SimplexTables, rolled: bool, precision: str, size: int) 
 
 
 def links(neighbour: np.ndarray, code: np.ndarray, kinds: np.ndarray) -> np.ndarray:
-    """What lies behind each facet as the product reads it [facet, stride], from the discretization's arrays."""
+    """Neighbours behind facets as the product reads them [facet, stride], from the discretization's arrays."""
     kind = kinds[np.maximum(-2 - neighbour, 0), 0] if len(kinds) else np.full(neighbour.shape, -1)
     outside = np.where((neighbour < -1) & (kind >= 0), DIRICHLET, NATURAL)
     return np.where(neighbour >= 0, 4 * neighbour + code, outside).astype(np.int32)

@@ -1,4 +1,4 @@
-"""What the scheme sipg_gpu asks of a physics."""
+"""Requirements of sipg_gpu on a physics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a facet's terms read of the cell behind it: fewer numbers than the cell has."""
+"""Data of a facet's terms from the cell behind it: fewer numbers than the cell has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which cell lies behind each facet of each cell: one of this rank, a ghost of another, or a boundary condition."""
+"""Neighbour behind each facet of each cell: a cell of this rank, a ghost of another, or a boundary condition."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ FACET_COST = 1.5  # of a node on a facet, in costs of its cell's interior
 
 
 @dataclass(frozen=True)
-class TensorShape:
+class PassShape:
     """Cells a work-group does at once, work-items of each, bytes of local memory of a residual and of an action.
 
     With one work-item of each on a GPU, that holds its cell in registers.
@@ -27,18 +27,22 @@ class TensorShape:
     residual_bytes: int
     action_bytes: int
 
+    @property
+    def local_size(self) -> int:
+        return self.lanes * self.threads
 
-def gpu_shapes(disc, geometry: int) -> list[TensorShape]:
+
+def gpu_shapes(disc, geometry: int) -> list[PassShape]:
     """Shapes for a GPU, the likeliest to be fast first; none where no cell fits. geometry: nodes on an edge."""
     found = []
     if disc.dim == 2 and disc.num_dofs <= CELL_NODES and geometry == 2:
-        found.append(TensorShape(CELLS, 1, 0, 0))
+        found.append(PassShape(CELLS, 1, 0, 0))
     for lanes in (32, 16, 8, 4, 2, 1):
         residual, action = (lanes * cell_bytes(disc, geometry, s) for s in (0, int(not disc.physics.is_linear)))
         most = min(GPU_THREADS, disc.limits.max_work_group) // lanes
         if action <= disc.limits.local_bytes:
             threads = max(2, min(disc.flux_macros["NQF"], most))
-            found.append(TensorShape(lanes, threads, residual, action))
+            found.append(PassShape(lanes, threads, residual, action))
     return found
 
 
@@ -50,7 +54,7 @@ def cell_bytes(disc, geometry: int, states: int) -> int:
     return (values + shape + components * faces) * disc.real_bytes + 4 * LINK * faces
 
 
-def node_rounds(dim: int, count: int, shape: TensorShape) -> np.ndarray:
+def node_rounds(dim: int, count: int, shape: PassShape) -> np.ndarray:
     """Node [round, thread] that a work-item does, or -1; count: nodes on an edge.
 
     Work-items that run in step take nodes on facets of the same axes, as far as there are some, and all as much work.

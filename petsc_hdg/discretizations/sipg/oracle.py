@@ -65,7 +65,7 @@ class PenaltyOracle(CellOracle):
         return f0, f1
 
     def _data(self, kind, own: Side, x, s: State) -> Side:
-        """What the boundary gives as the other side: data g, without a derivative, and the own gradient."""
+        """The other side on the boundary: data g, without a derivative, and the own gradient."""
         u, du = own.u.copy(), None if own.du is None else own.du.copy()
         for component in np.flatnonzero(kind[:-1] >= 0):
             u[component] = self.interpreter.pw_dirichlet(kind[component], s.t, x, s.constants)[component]

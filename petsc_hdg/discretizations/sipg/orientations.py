@@ -1,4 +1,4 @@
-"""How the two cells of a facet see it: the same facet in two frames."""
+"""Orientations of a facet in the frames of its two cells."""
 
 from __future__ import annotations
 

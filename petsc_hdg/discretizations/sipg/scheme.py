@@ -7,18 +7,10 @@ from functools import cached_property
 import numpy as np
 
 from ...errors import collectively
-from ...reference import (
-    cell_quadrature,
-    facet_quadrature,
-    is_tensor,
-    lobatto_cell_quadrature,
-    lobatto_facet_quadrature,
-    on_facets,
-    tensor_points,
-)
+from ...reference import lobatto_cell_quadrature, lobatto_facet_quadrature, on_facets, tensor_points
 from ..base import cell_fastest, padded
-from ..cg.scheme import ContinuousGalerkin
 from ..lines import tensor_order
+from ..primal import PrimalDiscretization
 from .checks import check_sipg, degrees_of
 from .interleaved import discontinuous_dofmap, num_chunks
 from .neighbours import find_neighbours
@@ -26,7 +18,7 @@ from .orientations import Orientations
 from .specs import SIPGSpecs
 
 
-class InteriorPenalty(SIPGSpecs, ContinuousGalerkin):
+class InteriorPenalty(SIPGSpecs, PrimalDiscretization):
     """Numbering, arrays and (from SIPGSpecs) kernel specs of the scheme `sipg_gpu`. Making one is collective.
 
     A cell's rows are component by component, and nodes in each: in tensor order, x fastest, on quadrilaterals and
@@ -37,7 +29,6 @@ class InteriorPenalty(SIPGSpecs, ContinuousGalerkin):
 
     name = "sipg_gpu"
     has_penalties = True
-    simplex_degrees = None
 
     def __init__(self, mesh, physics, options, limits=None, neighbours=None):
         self.degrees = degrees_of(mesh.cell)
@@ -73,7 +64,7 @@ class InteriorPenalty(SIPGSpecs, ContinuousGalerkin):
     def tensor_order(self) -> np.ndarray:
         """basix' number [node] of each node of a cell's rows."""
         nodes = self.element.nodes
-        if not is_tensor(self.mesh.cell):
+        if not self.is_tensor:
             return np.arange(len(nodes))
         return tensor_order(nodes)
 
@@ -97,39 +88,29 @@ class InteriorPenalty(SIPGSpecs, ContinuousGalerkin):
     def theta(self) -> int:
         return self.options.sipg_theta
 
-    @cached_property
-    def constrained_components(self):
-        """Nothing is essential: conditions are imposed weakly."""
-        start, end = self.mesh.dm.getChart()
-        shape = (end - start, self.physics.num_components)
-        return np.zeros(shape, bool), np.full(shape, -1, np.int32)
-
     # Quadrature ----------------------------------------------------------------------------------------------------
 
     @property
     def collocated(self) -> bool:
-        """Whether the quadrature points are the nodes: on tensor cells, unless the user gives a quadrature degree."""
-        return is_tensor(self.mesh.cell) and self.options.quadrature_degree < 0
+        """True if the quadrature points are the nodes: on tensor cells, unless the user gives a quadrature degree."""
+        return self.is_tensor and self.options.quadrature_degree < 0
 
     @property
     def quadrature_degree(self) -> int:
-        chosen = self.options.quadrature_degree
-        if chosen >= 0:
-            return chosen
-        return 2 * self.element.degree - 1 if self.collocated else 2 * self.element.degree
+        return 2 * self.element.degree - 1 if self.collocated else super().quadrature_degree
 
     @cached_property
     def quadrature(self):
         if self.collocated:
             return lobatto_cell_quadrature(self.mesh.cell, self.element.degree)
-        return cell_quadrature(self.mesh.cell, self.quadrature_degree)
+        return super().quadrature
 
     @cached_property
     def facet_rules(self):
         """Rules on each facet, and outward normals [F, dim] of the reference cell."""
         if self.collocated:
             return lobatto_facet_quadrature(self.mesh.cell, self.element.degree)
-        return facet_quadrature(self.mesh.cell, self.quadrature_degree)
+        return super().facet_rules
 
     @cached_property
     def facet_permutations(self) -> np.ndarray:
@@ -148,21 +129,12 @@ class InteriorPenalty(SIPGSpecs, ContinuousGalerkin):
 
     # Arrays, cell fastest ------------------------------------------------------------------------------------------
 
-    @property
-    def num_facets_of_cell(self) -> int:
-        return len(self.orientations.corners)
-
-    @property
-    def natural_facets(self) -> np.ndarray:
-        """None apart: natural conditions stand among the boundary kinds."""
-        return np.zeros((3, 0), np.int32)
-
     def cell_dofs(self) -> np.ndarray:
         """Compact numbers [dof, stride] of each extended cell's degrees of freedom."""
         return cell_fastest(self.extended_dofs, self.stride)
 
     def assembly_rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """As in CG; here one entry is all of an owned value."""
+        """The element-vector entry that is each owned value: start [row + 1], entry [owned]; ghosts have none."""
         owned, cells = self.dofmap.num_owned, self.mesh.num_cells
         entry = np.empty(owned, np.int32)
         entry[self.extended_dofs[:cells].T] = np.arange(self.num_dofs)[:, None] * self.stride + np.arange(cells)
@@ -175,7 +147,7 @@ class InteriorPenalty(SIPGSpecs, ContinuousGalerkin):
         return cell_fastest(self.neighbours.cell_nodes, self.stride)
 
     def neighbour_rows(self) -> np.ndarray:
-        """What lies behind each facet [F, stride], see Neighbours.neighbour."""
+        """Neighbour behind each facet [F, stride], see Neighbours.neighbour."""
         return cell_fastest(self.neighbours.neighbour, self.stride)
 
     def code_rows(self, walls: bool = False) -> np.ndarray:
@@ -209,3 +181,20 @@ class InteriorPenalty(SIPGSpecs, ContinuousGalerkin):
         """PETSc row and column of each entry of cell blocks [test, trial, stride], then of coupling blocks."""
         cells, couplings = super().matrix_numbers(), self.coupling_numbers()
         return tuple(np.concatenate(pair) for pair in zip(cells, couplings, strict=True))
+
+    # Costs ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def _point_costs(self) -> tuple[float, float]:
+        if not self.is_tensor:
+            return super()._point_costs
+        functions = self.num_nodes * len(self.spaces)  # sums factorize
+        return 4 * self.dim * functions ** (1 / self.dim) * functions, 2.0 * functions
+
+    def facet_sides(self) -> np.ndarray:
+        """Sides that a cell evaluates on each of its facets [num_cells, facet]: its own, and its neighbour's."""
+        near = self.neighbours.neighbour[: self.mesh.num_cells]
+        essential = (self.neighbours.kinds[:, :-1] >= 0).any(axis=1)
+        sides, boundary = np.where(near >= 0, 2.0, 0.0), near < -1
+        sides[boundary] = essential[-2 - near[boundary]]
+        return sides

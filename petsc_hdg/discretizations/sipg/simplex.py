@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from ...codegen import KernelSpec
+from ...codegen import KernelSpec, Launch, in_roles
 from ...errors import OptionError
 from ...reference import ReferenceElement, tabulate
 from ...value_checks import plural
-from ..large_tables import CONSTANT_BYTES, SCATTERED_BYTES, place_tables
+from ..large_tables import CONSTANT_BYTES, SCATTERED_BYTES
+from .arguments import PASS
 from .interleaved import CHUNK
+from .node import PassShape
 
 POINTWISE = ("geometry.clh", "point.clh", "sipg_flux.clh", "sipg_simplex.clh", "sipg_simplex_point.clh")
 CELL_DEGREES = {2: 4, 3: 2}  # up to which one work-item of a GPU holds a straight cell of one field
@@ -21,20 +21,6 @@ CPU_LANES = 8  # cells that a CPU does at once: a vector register of AVX-512
 GPU_THREADS = 256  # work-items of a work-group of a GPU, at most
 GPU_LOCAL_TARGET = 24 * 1024  # bytes of local memory that let several work-groups of a GPU run at once
 MOST_UNROLLED = 400  # multiplications of a value and its gradient at a point up to which their loop is unrolled
-
-
-@dataclass(frozen=True)
-class SimplexShape:
-    """Cells a work-group does at once, work-items of each, bytes of local memory of a residual and of an action."""
-
-    lanes: int
-    threads: int
-    residual_bytes: int
-    action_bytes: int
-
-    @property
-    def local_size(self) -> int:
-        return self.lanes * self.threads
 
 
 def simplex_specs(disc) -> dict[str, KernelSpec]:
@@ -55,33 +41,13 @@ def simplex_specs(disc) -> dict[str, KernelSpec]:
     }
     sizes = {"sipg_residual": shape.residual_bytes, "sipg_action": shape.action_bytes}
     most = SCATTERED_BYTES if disc.limits.is_gpu and shape.lanes < CHUNK else CONSTANT_BYTES
-    tables, placed = place_tables(simplex_tables(disc), disc.real_bytes, most)
-    macros |= placed.macros
-    found = {}
-    for name, size in sizes.items():
-        disc.global_tables[name] = placed.values
-        found[name] = KernelSpec(
-            name,
-            (*POINTWISE, "sipg_simplex.cl"),
-            macros,
-            tables,
-            disc.physics_text,
-            disc.options.precision,
-            shape.local_size,
-            size,
-        )
-    return found
-
-
-def simplex_items(disc, spec: KernelSpec, num_chunks: int) -> int:
-    """Work-items over a number of chunks."""
-    if "CELLS" in spec.macros:
-        return num_chunks * CHUNK
-    return num_chunks * CHUNK * spec.macros["THREADS"]
+    sources, tables = (*POINTWISE, "sipg_simplex_group.clh", *in_roles("sipg_simplex.cl")), simplex_tables(disc)
+    how = {"most": most, "arguments": PASS, "launch": Launch(shape.lanes, shape.local_size)}
+    return {n: disc.kernel_spec(n, sources, macros, tables, shape.local_size, size, **how) for n, size in sizes.items()}
 
 
 def suits_cell(disc) -> bool:
-    """Whether one work-item of a GPU does a cell."""
+    """True if one work-item of a GPU does a cell."""
     few = disc.num_dofs <= disc.num_nodes and disc.element.degree <= CELL_DEGREES[disc.dim]
     return disc.limits.is_gpu and few and disc.mesh.geometry.is_affine
 
@@ -100,11 +66,9 @@ def cell_specs(disc) -> dict[str, KernelSpec]:
         "UNROLL_FACETS": '_Pragma("unroll")' if disc.num_dofs < ROLLED_DOFS[disc.dim] else '_Pragma("unroll 1")',
     }
     rounded = {name: without_dust(table) for name, table in simplex_tables(disc).items()}
-    tables, placed = place_tables(rounded, disc.real_bytes, CONSTANT_BYTES)
-    names, text = ("sipg_residual", "sipg_action"), disc.physics_text
-    disc.global_tables.update(dict.fromkeys(names, placed.values))
-    sources, precision = ("load_node.clh", *POINTWISE, "sipg_simplex_cell.cl"), disc.options.precision
-    return {n: KernelSpec(n, sources, macros | placed.macros, tables, text, precision, CELLS) for n in names}
+    sources = ("load_node.clh", *POINTWISE, "sipg_simplex_cell.clh", *in_roles("sipg_simplex_cell.cl"))
+    names = ("sipg_residual", "sipg_action")
+    return {n: disc.kernel_spec(n, sources, macros, rounded, CELLS, arguments=PASS) for n in names}
 
 
 def without_dust(table: np.ndarray) -> np.ndarray:
@@ -159,7 +123,7 @@ def node_orders(element: ReferenceElement) -> np.ndarray:
 # Launch shape ---------------------------------------------------------------------------------------------------------
 
 
-def simplex_shape(disc) -> SimplexShape:
+def simplex_shape(disc) -> PassShape:
     """Cells and work-items of a work-group. Raises OptionError where not even one cell fits into local memory."""
     time, state = int(disc.physics.uses_time_derivative), int(not disc.physics.is_linear)
     residual, action = (cell_reals(disc, v) * disc.real_bytes for v in (1 + time, 1 + state * (1 + time)))
@@ -178,7 +142,7 @@ def simplex_shape(disc) -> SimplexShape:
         threads = max(2, min(disc.num_nodes, min(GPU_THREADS, limits.max_work_group) // lanes))
     else:
         lanes, threads = next(k for k in (CPU_LANES, 4, 2, 1) if k * largest <= most), 1
-    return SimplexShape(lanes, threads, lanes * residual, lanes * action)
+    return PassShape(lanes, threads, lanes * residual, lanes * action)
 
 
 def cell_reals(disc, vectors: int) -> int:

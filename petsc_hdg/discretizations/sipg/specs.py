@@ -6,29 +6,29 @@ from functools import cached_property
 
 import numpy as np
 
-from ...codegen import KernelSpec, in_roles
+from ...codegen import KernelSpec, Launch, in_roles
 from ...reference import is_tensor
-from ..cg.specs import CGSpecs
-from .simplex import simplex_items, simplex_specs
-from .tensor import tensor_items, tensor_specs
+from ..primal_specs import PrimalSpecs
+from .arguments import BOUNDARY_FLUX, FACETS_OF_CELLS, PENALTY
+from .simplex import simplex_specs
+from .tensor import tensor_specs
 
 PLAIN = {  # sources -> their kernels: two programs, as either is used without the other
-    in_roles("sipg_facet.cl", "residual", "action"): ("sipg_facet_residual", "sipg_facet_action"),
+    in_roles("sipg_facet.cl"): ("sipg_facet_residual", "sipg_facet_action"),
     ("sipg_facet_matrix.cl",): ("sipg_facet_block", "sipg_facet_coupling"),
 }
 STEEP = 0.5  # each of two cells closes half of a jump
 
 
-class SIPGSpecs(CGSpecs):
+class SIPGSpecs(PrimalSpecs):
     """The part of InteriorPenalty that describes its kernels; see there for the attributes it reads."""
 
-    is_first_order = False  # patches share vertices, which discontinuous cells do not
     element_kernels = ("auto", "cell", "transpose")  # where no pass does volume and fluxes together
 
     @cached_property
     def variant(self) -> str:
         """Variant of the volume kernels."""
-        return "cell" if self.options.kernel == "auto" else super().variant
+        return "cell" if self.options.kernel == "auto" else self.options.kernel
 
     @property
     def flux_macros(self) -> dict[str, int]:
@@ -57,28 +57,34 @@ class SIPGSpecs(CGSpecs):
         macros = {**self._macros(), **self.flux_macros}
         found = {}
         for files, names in PLAIN.items():
-            sources = self._flux_sources("sipg_facet.clh", *files)
-            found |= {n: self._spec(n, sources, macros, self._plain_tables, 32) for n in names}
+            for name in names:
+                columns = self.num_dofs * {"block": 1, "coupling": self.num_facets_of_cell}.get(name[11:], 0)
+                launch = Launch(1, columns, "stride") if columns else Launch()
+                found[name] = self._facet_kernel(name, files, macros, self._plain_tables, launch=launch)
         return found
+
+    def _facet_kernel(self, name: str, files, macros, tables, **how) -> KernelSpec:
+        """Spec of a kernel that goes around the facets of cells."""
+        how = {"arguments": FACETS_OF_CELLS, **how}
+        return self._spec(name, self._flux_sources("sipg_facet.clh", *files), macros, tables, 32, **how)
 
     def transposed_specs(self) -> dict[str, KernelSpec]:
         """Specs of the transposed Jacobian's action: `cg_transposed` of cells, and `sipg_facet_transposed`."""
         name, macros = "sipg_facet_transposed", {**self._macros(), **self.flux_macros}
-        files = ("sipg_facet.clh", "sipg_facet_transposed.clh", *in_roles("sipg_facet.cl", "transposed"))
-        facets = self._spec(name, self._flux_sources(*files), macros, self._plain_tables, 32)
-        return {"cg_transposed": self._transposed_cells(), name: facets}
+        files = ("sipg_facet_transposed.clh", *in_roles("sipg_facet.cl", "transposed"))
+        facets = self._facet_kernel(name, files, macros, self._plain_tables)
+        return {"cg_transposed": self.transposed_volume(), name: facets}
 
     def diagonal_spec(self) -> KernelSpec:
         """Spec of `sipg_diagonal`."""
         macros = {**self._macros(), **self.flux_macros, "NQ": self.quadrature.num_points}
         tables = {**self._plain_tables, **self._cell_tables(self.quadrature)}
-        return self._spec("sipg_diagonal", self._flux_sources("sipg_facet.clh", "sipg_diagonal.cl"), macros, tables, 32)
+        return self._facet_kernel("sipg_diagonal", ("sipg_diagonal.cl",), macros, tables)
 
     def flux_spec(self) -> KernelSpec:
         """Spec of `sipg_boundary_flux`."""
-        sources = self._flux_sources("sipg_facet.clh", "sipg_boundary_flux.cl")
-        macros = {**self._macros(), **self.flux_macros}
-        return self._spec("sipg_boundary_flux", sources, macros, self._plain_tables, 32)
+        name, macros = "sipg_boundary_flux", {**self._macros(), **self.flux_macros}
+        return self._facet_kernel(name, (f"{name}.cl",), macros, self._plain_tables, arguments=BOUNDARY_FLUX)
 
     def penalty_spec(self) -> KernelSpec:
         """Spec of `sipg_penalty`."""
@@ -103,26 +109,21 @@ class SIPGSpecs(CGSpecs):
             "CORNERS": corners.astype(np.int32),
             "FIELD": fields.astype(np.int32),
         }
-        sources = self._flux_sources("sipg_facet.clh", "normal_derivatives.clh", "sipg_penalty.cl")
-        return self._spec("sipg_penalty", sources, macros, tables, 32)
+        files, launch = ("normal_derivatives.clh", "sipg_penalty.cl"), Launch(1, self.num_facets_of_cell, "stride")
+        return self._facet_kernel("sipg_penalty", files, macros, tables, arguments=PENALTY, launch=launch)
 
     @property
     def has_fused(self) -> bool:
-        """Whether one pass over the cells computes residual and action."""
+        """True if one pass over the cells computes residual and action."""
         return self.collocated or not self.is_tensor
 
     def fused_specs(self) -> dict[str, KernelSpec]:
         """Specs of `sipg_residual` and `sipg_action`. Raises OptionError where local memory does not hold a cell."""
         return tensor_specs(self) if self.is_tensor else simplex_specs(self)
 
-    def fused_items(self, spec: KernelSpec, num_chunks: int) -> int:
-        """Work-items of a fused kernel over a number of chunks."""
-        items = tensor_items if self.is_tensor else simplex_items
-        return items(self, spec, num_chunks)
-
     @property
     def is_tensor(self) -> bool:
-        """Whether cells are tensor products of intervals."""
+        """True if cells are tensor products of intervals."""
         return is_tensor(self.mesh.cell)
 
     @property
@@ -136,7 +137,7 @@ class SIPGSpecs(CGSpecs):
 
     @property
     def penalty_factor(self) -> float:
-        """What multiplies (normal diffusivity) |F|/|K|, with -sipg_penalty paper over the facet's diameter.
+        """Factor of (normal diffusivity) |F|/|K|; with -sipg_penalty paper, over the facet's diameter.
 
         Tensor cells: (p + 1)², twice what coercivity needs on rectangles; simplices: (d + 1)/2 (p + 1)(p + d)/d, from
         the trace inequality on P_p shared by d + 1 facets (Warburton and Hesthaven 2003; Shahbazi 2005). Paper: 100 p²
@@ -165,7 +166,7 @@ class SIPGSpecs(CGSpecs):
 
 
 def reads_gradient(physics) -> bool:
-    """Whether f0 depends on the gradient."""
+    """True if f0 depends on the gradient."""
     terms = physics.terms
     if terms.jacobian is not None and any(term.kind == "g1" for term in terms.jacobian):
         return True

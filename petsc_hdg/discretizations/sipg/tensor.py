@@ -5,15 +5,16 @@ from __future__ import annotations
 import basix
 import numpy as np
 
-from ...codegen import KernelSpec
+from ...codegen import KernelSpec, Launch, in_roles
 from ...errors import OptionError
 from ...reference import gauss_lobatto, on_facets, tensor_points
 from ...value_checks import plural
 from ..lines import UNROLL, as_vectors, cpu_lanes, lagrange, tensor_order
-from .interleaved import CHUNK
-from .node import TensorShape, gpu_shapes, node_rounds
+from .arguments import PASS
+from .node import PassShape, gpu_shapes, node_rounds
 
 POINTWISE = ("geometry.clh", "point.clh", "sipg_flux.clh", "lines.clh", "sipg_tensor.clh")
+CPU = ("load_node.clh", "sipg_around.clh", "sipg_tensor_point.clh", "sipg_tensor_group.clh")
 GPU = ("load_node.clh", *POINTWISE, "sipg_around.clh", "sipg_node.clh")
 NAMES = ("sipg_residual", "sipg_action")
 
@@ -22,14 +23,16 @@ def tensor_specs(disc) -> dict[str, KernelSpec]:
     """Specs of `sipg_residual` and `sipg_action` of a collocated InteriorPenalty. Raises OptionError (local memory)."""
     shape, macros = tensor_shape(disc), {**disc._macros(), **disc.flux_macros, **tensor_sizes(disc), "UNROLL": UNROLL}
     tables, sizes = tensor_tables(disc), dict(zip(NAMES, (shape.residual_bytes, shape.action_bytes), strict=True))
+    launch = Launch(shape.lanes, shape.local_size if disc.limits.is_gpu else 1)
     if not disc.limits.is_gpu:
         macros |= {"LANES": shape.lanes, "HELD": "__local"}
-        sources = (*POINTWISE, "load_node.clh", "sipg_around.clh", "sipg_tensor_point.clh", "sipg_tensor.cl")
-        specs = {n: disc._spec(n, sources, macros, tables, 1, size) for n, size in sizes.items()}
+        sources = (*POINTWISE, *CPU, *in_roles("sipg_tensor.cl"))
+        specs = {n: disc._spec(n, sources, macros, tables, 1, size, PASS, launch=launch) for n, size in sizes.items()}
         return {n: as_vectors(s) for n, s in specs.items()}
     if shape.threads == 1:
         macros |= {"LANES": 1, "HELD": "__private", "STORED": 0, "CELLS": shape.lanes, "UNROLL_AXES": UNROLL}
-        return {n: disc._spec(n, (*GPU, "sipg_cell.cl"), macros, tables, shape.lanes) for n in NAMES}
+        sources = (*GPU, "sipg_cell.clh", *in_roles("sipg_cell.cl"))
+        return {n: disc._spec(n, sources, macros, tables, shape.lanes, arguments=PASS) for n in NAMES}
     tables["NODE_AT"] = node_rounds(disc.dim, macros["N"], shape)
     macros |= {
         "LANES": shape.lanes,
@@ -38,16 +41,9 @@ def tensor_specs(disc) -> dict[str, KernelSpec]:
         "STORED": 1,
         "UNROLL_AXES": UNROLL,
     }
-    macros["ROUNDS"], sources = len(tables["NODE_AT"]), (*GPU, "sipg_node.cl")
-    items = shape.lanes * shape.threads
-    return {n: disc._spec(n, sources, macros, tables, items, size) for n, size in sizes.items()}
-
-
-def tensor_items(disc, spec: KernelSpec, num_chunks: int) -> int:
-    """Work-items over a number of chunks."""
-    if "CELLS" in spec.macros:
-        return num_chunks * CHUNK
-    return num_chunks * (CHUNK // spec.macros["LANES"]) * spec.local_size
+    macros["ROUNDS"], sources = len(tables["NODE_AT"]), (*GPU, "sipg_node_group.clh", *in_roles("sipg_node.cl"))
+    items = launch.items
+    return {n: disc._spec(n, sources, macros, tables, items, size, PASS, launch=launch) for n, size in sizes.items()}
 
 
 def tensor_sizes(disc) -> dict[str, int]:
@@ -92,7 +88,7 @@ def facet_places(disc, count: int) -> np.ndarray:
 # Launch shape ---------------------------------------------------------------------------------------------------------
 
 
-def tensor_shape(disc) -> TensorShape:
+def tensor_shape(disc) -> PassShape:
     """Cells and work-items of a work-group. Raises OptionError where not even one cell fits into local memory."""
     shapes = gpu_shapes(disc, tensor_sizes(disc)["G"]) if disc.limits.is_gpu else cpu_shapes(disc)
     if not shapes:
@@ -105,12 +101,12 @@ def tensor_shape(disc) -> TensorShape:
     return shapes[0]
 
 
-def cpu_shapes(disc) -> list[TensorShape]:
+def cpu_shapes(disc) -> list[PassShape]:
     """Cells that a CPU does at once, the most first."""
     residual, action = (cell_reals(disc, v) * disc.real_bytes for v in (1, 1 + int(not disc.physics.is_linear)))
     most = cpu_lanes(disc)
     lanes = [k for k in (most, 4, 2, 1) if k <= most and k * action <= disc.limits.local_bytes]
-    return [TensorShape(k, 1, k * residual, k * action) for k in lanes]
+    return [PassShape(k, 1, k * residual, k * action) for k in lanes]
 
 
 def cell_reals(disc, vectors: int) -> int:

@@ -71,7 +71,7 @@ class TraceLayout:
 
     @cached_property
     def is_blocked(self) -> bool:
-        """Whether facet f holds the free numbers f m … f m + m - 1: none is essential in some components only."""
+        """True if facet f holds the free numbers f m … f m + m - 1: none is essential in some components only."""
         expected = np.arange(self.num_facets)[:, None] * self.block + np.arange(self.block)
         return self.numbers.size == self.num_free and bool((self.numbers == expected).all())
 

@@ -52,7 +52,7 @@ class _Sample(CellSample):
         """Run a facet kernel at the sample's state; return its result [dof, *columns, facet]."""
         operator, shape = self.operator, (self.disc.num_dofs, *columns, self.disc.facet_stride)
         out = operator.arrays.empty(int(np.prod(shape)))
-        operator.run_facets(f"cg_facet_{what}", out, first=0, columns=int(np.prod(columns)), **self.where)
+        operator.run_facets(f"cg_facet_{what}", out, first=0, **self.where)
         return fetched(operator, out, *shape)[..., self.facets]
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import numpy as np
 
 from ...device import Kernel
-from ...discretizations.base import cell_fastest, padded
 from ...discretizations.dofmap import entity_points
 
 GIVEN_BY = -1  # condition of facets whose flux is f1·n
@@ -58,7 +57,7 @@ class ConsistentFlux:
         return mesh.comm.allreduce(total)
 
     def _left_over(self, there: np.ndarray, rows: np.ndarray, state, rest, t: float) -> np.ndarray:
-        """What facets leave of the rows at nodes of those with f1·n: what sides [cell, facet of the cell] have of it,
+        """Rests of the rows at nodes of facets with f1·n beside these: the share of sides [cell, facet of the cell],
         from this rank's cells [dof]. Collective."""
         operator, disc = self.operator, self.disc
         operator.run_cells("cg_residual", operator._element, state=state, rate=rest, t=t)
@@ -70,17 +69,12 @@ class ConsistentFlux:
 
     def _facet_rows(self, state, rest, t: float) -> np.ndarray:
         """∫ φ j of each facet and each function of its cell [facet, dof]: j is f1·n, or what is given."""
-        operator, disc, count = self.operator, self.disc, len(self._cells)
-        stride = padded(count)
         flags = self._open[self._cells, self._local]
-        numbers = np.column_stack([self._cells, self._local, self._condition, flags]).astype(np.int32)
-        facets = operator.arrays.to_device(cell_fastest(numbers, stride), "facets")
-        out = operator.arrays.zeros(disc.num_dofs * stride)
-        self._kernel(count, *operator.arguments(self._kernel, count, state, rest, t=t), stride, 0, facets, out)
-        return operator.arrays.to_host(out, (disc.num_dofs, stride), name="fluxes")[:, :count].T.astype(float)
+        facets = np.column_stack([self._cells, self._local, self._condition, flags])
+        return self.operator.over_facets(self._kernel, facets, self.disc.num_dofs, state, rest, t=t).T
 
     def _of_sides(self, on_points: np.ndarray) -> np.ndarray:
-        """What points have [point, …] by sides of this rank's cells [cell, facet of the cell, …]."""
+        """Values of points [point, …] by sides of this rank's cells [cell, facet of the cell, …]."""
         return on_points[entity_points(self.disc.mesh, self.disc.dim - 1)]
 
     def _shares(self, there: np.ndarray) -> np.ndarray:

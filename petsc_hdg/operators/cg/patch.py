@@ -9,8 +9,8 @@ import numpy as np
 
 from ...device import Kernel
 from ...device.platforms import opencl
+from ..launch_shapes import fastest_on_ones
 from ..overlap import FIRST, LAST, OUTER, part_range
-from .launch_shapes import fastest_on_ones
 
 
 class PatchOperator:
@@ -22,7 +22,9 @@ class PatchOperator:
         patches = disc.patches
         self.count, self.num_rows = patches.count, len(patches.rows)
         self.border_values = patches.num_border * disc.physics.num_components
-        self.sizes = (len(patches.place_node), len(patches.members), patches.rounds.shape[2], *patches.local)
+        sizes = ("places", "clusters", "num_rounds", "most_places", "most_words", "most_slots")
+        counts = (len(patches.place_node), len(patches.members), patches.rounds.shape[2], *patches.local)
+        self._arguments = dict(zip(sizes, counts, strict=True))
         tables = {
             "heads": patches.heads,
             "rounds": patches.rounds,
@@ -30,7 +32,7 @@ class PatchOperator:
             "place_x": disc.mesh.geometry.nodes[patches.place_node].T,
             "words": patches.words.view(np.int32),
         }
-        self._tables = [arrays.to_device(table, "patches") for table in tables.values()]
+        self._arguments |= {name: arrays.to_device(table, "patches") for name, table in tables.items()}
         rows = (patches.rows, patches.row_start, patches.row_entry)
         self._first_ghost = int(np.searchsorted(patches.rows, operator.dofmap.num_owned))
         self._rows = [arrays.to_device(table, "patches") for table in rows]
@@ -66,14 +68,12 @@ class PatchOperator:
         return found | {"assemble_rows": Kernel(disc.assemble_spec("assemble_rows"), device)}
 
     def _launch(self, kernel: Kernel, out, part: int | None = None, **where) -> None:
-        arguments = self.operator.arguments(kernel, self.operator.discretization.mesh.num_cells, **where)
-        ends = self._patches(part) if self.sizes[0] else (0, 0)
-        first, last = (end * kernel.spec.local_size for end in ends)
+        first, last = self._patches(part) if self._arguments["places"] else (0, 0)
         size = kernel.spec.local_bytes
         local = self._local.setdefault(size, opencl().LocalMemory(size))  # the same object, which need not be set anew
-        kernel.of_part(part)(
-            last, *arguments, *self.sizes, *self._tables, out, self.border, self._aux, local, first=first
-        )
+        mine = {**self._arguments, "owned": out, "border": self.border, "patch_aux": self._aux, "local_": local}
+        cells = self.operator.discretization.mesh.num_cells
+        kernel.of_part(part).launch(last, self.operator.arguments(kernel, cells, **where, **mine), first=first)
 
     def _patches(self, part: int | None) -> tuple[int, int]:
         """First and last patch of a part, see overlap.py."""

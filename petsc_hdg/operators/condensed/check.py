@@ -126,7 +126,7 @@ class _Sample:
         return np.concatenate([self.interior_of(cell), self.trace_of(cell)])
 
     def data(self, cell: int) -> tuple:
-        """What the oracle takes behind the state of a cell."""
+        """Arguments of the oracle behind the state of a cell."""
         return self.operator.aux_rows[:, cell], self.operator.constants, self.t
 
     @cached_property
@@ -145,8 +145,9 @@ class _Sample:
         """Run a kernel on the cells of the sample."""
         local = self.operator.local
         trace = vector_of(self.operator, self.values)
-        arguments = local._arguments(name, self.first, self.count, trace, interior, self.t)
-        local.kernels[name](local._items(name, self.count), *arguments, *outputs)
+        kernel = local.kernels[name]
+        arguments = local._arguments(kernel, self.first, self.count, trace, interior, self.t)
+        kernel(local._items(name, self.count), *arguments, *outputs)
 
 
 def _check_condense(s: _Sample):

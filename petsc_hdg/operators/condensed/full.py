@@ -78,7 +78,7 @@ class FullSystem:
 
     @cached_property
     def _kept(self) -> np.ndarray:
-        """Which entries of a cell's matrix may differ from zero [dof, dof]."""
+        """Mask of the entries of a cell's matrix that may differ from zero [dof, dof]."""
         tested, relation = self._maps
         rows = np.abs(tested).max(axis=1) > 0
         return rows[:, None] | (relation != 0)

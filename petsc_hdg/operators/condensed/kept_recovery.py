@@ -32,7 +32,7 @@ class KeptRecovery:
 
     @cached_property
     def is_kept(self) -> bool:
-        """Whether U of all cells stays on the device: one tile, and memory enough, on all ranks. Collective."""
+        """True if U of all cells stays on the device: one tile, and memory enough, on all ranks. Collective."""
         local, device = self.op.local, self.op.device
         nbytes = self.op.arrays.real.itemsize * local.recovery_reals * self.disc.stride
         fits = nbytes <= min(KEPT_SHARE * device.memory_bytes, device.largest_buffer)

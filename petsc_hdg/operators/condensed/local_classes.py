@@ -59,7 +59,7 @@ class LocalClasses:
         self._state = self._wanted(t)
 
     def are_found(self, t: float) -> bool:
-        """Whether the solvers are those for time t and the operator's data."""
+        """True if the solvers are those for time t and the operator's data."""
         return self._state == self._wanted(t)
 
     def _wanted(self, t: float) -> tuple:
@@ -87,7 +87,7 @@ class LocalClasses:
         kernel(
             -(-count // shape.cells) * shape.threads * shape.cells, count, 0, stride, op.dofmap.num_owned, float(t),
             self.local.stabilization, None, op._constants, None, op._nodes, few(disc.cell_nodes()),
-            few(disc.facet_conditions()), few(op.aux_rows), op._tables("condense_element"), None, None, None, count,
+            few(disc.facet_conditions()), few(op.aux_rows), op.arrays.tables_of(kernel.spec), None, None, None, count,
             scratch, matrices, status,
         )  # fmt: skip
         self.status = arrays.to_host(status, count, name="status").astype(float)
@@ -101,9 +101,10 @@ class LocalClasses:
         self.update(t)
         local, shape = self.local, class_shape(self.disc)
         cells = self.disc.mesh.num_cells
-        arguments = local._arguments("condense_shared", 0, cells, trace, interior, t)
+        kernel = self.kernels["condense_shared"]
+        arguments = local._arguments(kernel, 0, cells, trace, interior, t)
         items = -(-cells // shape.cells) * shape.threads * shape.cells
-        self.kernels["condense_shared"](items, *arguments, self.shape, self.solver, residual, solution)
+        kernel(items, *arguments, self.shape, self.solver, residual, solution)
 
     def spread(self, first: int, count: int, batch: int, schur) -> None:
         """K of cells first … first + count - 1 into `schur` [column, batch, row]."""

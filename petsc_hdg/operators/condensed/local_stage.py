@@ -111,14 +111,14 @@ class LocalStage:
 
     # Launches --------------------------------------------------------------------------------------------
 
-    def _arguments(self, name: str, first: int, count: int, trace, interior, t: float, tau=None) -> tuple:
+    def _arguments(self, kernel: Kernel, first: int, count: int, trace, interior, t: float, tau=None) -> tuple:
         """CONDENSE_ARGUMENTS of condense_point.clh. tau: buffer of a stabilization that followed another state."""
         op, disc = self.op, self.disc
         tau = tau or (op.stabilization and op.stabilization.buffer)
         return (
             count, first, disc.stride, op.dofmap.num_owned, float(t), self.stabilization,
             tau, op._constants, op._dofs, op._nodes, op._cell_nodes,
-            op._conditions, op._aux, op._tables(name), trace.owned, trace.tail, interior,
+            op._conditions, op._aux, op.arrays.tables_of(kernel.spec), trace.owned, trace.tail, interior,
         )  # fmt: skip
 
     def _stabilize(self, trace, interior, t: float) -> None:
@@ -172,8 +172,9 @@ class LocalStage:
                 classes.spread(first, count, batch, schur)
                 take(schur, first, count, batch)
                 continue
-            self.kernels["condense"](
-                self._items("condense", count), *self._arguments("condense", first, count, trace, interior, t), batch,
+            kernel = self.kernels["condense"]
+            kernel(
+                self._items("condense", count), *self._arguments(kernel, first, count, trace, interior, t), batch,
                 self._scratch_for("condense"), schur, recovery, self.residual, self.solution, self.status,
             )  # fmt: skip
             if take is not None:
@@ -201,9 +202,10 @@ class LocalStage:
 
     def _solve(self, trace, interior, t: float) -> None:
         options, name = self.disc.options, "condense_solve"
+        kernel = self.kernels[name]
         for first, count in self._tiles_as_ghosts_come(trace):
-            self.kernels[name](
-                self._items(name, count), *self._arguments(name, first, count, trace, interior, t),
+            kernel(
+                self._items(name, count), *self._arguments(kernel, first, count, trace, interior, t),
                 options.hdg_local_max_it, options.hdg_local_rtol, self._scratch_for(name), self.residual,
                 self.status,
             )  # fmt: skip
@@ -213,8 +215,9 @@ class LocalStage:
         name, cells = "condense_residual", self.disc.mesh.num_cells
         self._stabilize(trace, interior, t)
         with stages.event("CellResidual"):
-            self.kernels[name](
-                self._items(name, cells), *self._arguments(name, 0, cells, trace, interior, t), self.residual,
+            kernel = self.kernels[name]
+            kernel(
+                self._items(name, cells), *self._arguments(kernel, 0, cells, trace, interior, t), self.residual,
                 self.inner, self.status,
             )  # fmt: skip
 
@@ -229,7 +232,7 @@ class LocalStage:
         return self.arrays.to_host(self.status, self.disc.mesh.num_cells, name="status")
 
     def condensation_failure(self) -> str:
-        """What is wrong with the worst cell after `condense`, or ""."""
+        """Failure of the worst cell after `condense` in words, or ""."""
         status = self.classes.cell_status if self.classes else self._statuses()
         bad = ~(status > SINGULAR[self.arrays.precision])
         if not bad.any():
@@ -243,7 +246,7 @@ class LocalStage:
         )
 
     def solve_failure(self) -> str:
-        """What is wrong with the worst cell after `solve`, or ""."""
+        """Failure of the worst cell after `solve` in words, or ""."""
         status = self._solved
         bad = status < 0
         if not bad.any():

@@ -9,8 +9,10 @@ import numpy as np
 from ... import stages
 from ...device import Kernel, kernels_of
 from ...discretizations.condensed.class_specs import class_specs
+from ...discretizations.forwarded import forwarded
 from ...errors import SolveError
 from ...value_checks import plural
+from ..base import DeviceOperator
 from ..overlap import LAST, OUTER
 from ..trace.stores import TraceStores
 from ..trace.symmetry import is_symmetric
@@ -18,14 +20,13 @@ from ..vectors import TailedVector
 from .kept_recovery import KeptRecovery
 from .local_classes import most_classes
 from .local_stage import LocalStage
-from .recovered import Recovered
 from .recovery import Recovery
 from .stabilization import Stabilization
 
 NEAR = 0.5  # difference of traces, over the size of one, up to which local problems begin at the interior of the other
 
 
-class CondensedOperator(Recovered):
+class CondensedOperator(DeviceOperator):
     """Kernels of a CondensedDiscretization bound to the buffers they work on; PETSc's vector is the trace.
 
     Linear physics is condensed once for all states: F(λ) = K λ + F(0), interior = U λ + f (King et al. 2014, eq. 17 and
@@ -33,9 +34,10 @@ class CondensedOperator(Recovered):
     read. Nonlinear local problems are solved at each residual, from the interior of the last one on; the first one
     after `restart` begins at the mean of the trace, unless the last interior belongs to one that is near.
 
-    stabilization: Stabilization that follows the state, or None.
+    stabilization: Stabilization that follows the state, or None.   recovery: Recovery of the cells.
     """
 
+    norms, solution_fields, errors, integral_kernel, integrals, boundary_integrals, flux = forwarded("recovery", 7)
     shift = 0.0  # of rates, which schemes in time have
 
     def __init__(self, discretization, arrays):
@@ -66,7 +68,7 @@ class CondensedOperator(Recovered):
 
     @property
     def format_kind(self) -> str:
-        """How the trace matrix is stored: dense blocks need facets that own their unknowns."""
+        """Storage format of the trace matrix: dense blocks need facets that own their unknowns."""
         kind = self.discretization.options.hdg_trace_mat
         return kind if kind == "aij" or self.discretization.has_jumps else "element"
 
@@ -74,7 +76,7 @@ class CondensedOperator(Recovered):
 
     @property
     def follows_solution(self) -> bool:
-        """Whether the stabilization follows the state."""
+        """True if the stabilization follows the state."""
         return self.stabilization is not None
 
     def restart(self) -> None:
@@ -83,8 +85,8 @@ class CondensedOperator(Recovered):
         if self.stabilization is not None:
             self.stabilization.is_known = False
 
-    def settled(self, u) -> bool:
-        """Whether the stabilization suits the state of the last residual, at u; else it has changed. Collective."""
+    def suits(self, u) -> bool:
+        """Return True if the stabilization suits the last residual's state, at u; otherwise update it. Collective."""
         return self.stabilization is None or self.stabilization.serve(self.trace(u, 0.0), self.interior, 0.0)
 
     def set_constants(self, values) -> None:
@@ -255,7 +257,7 @@ class CondensedOperator(Recovered):
             )  # fmt: skip
 
     def _compared(self, x) -> tuple[bool, bool]:
-        """Whether `interior` belongs to a trace near owned values x, and whether these are not zero. Collective."""
+        """True if `interior` belongs to a trace near owned values x, and whether these are not zero. Collective."""
         count, squares = self.dofmap.num_owned, np.zeros(2)
         if count:
             given = self.arrays.to_host(x, count, name="interior")
@@ -324,7 +326,7 @@ class CondensedOperator(Recovered):
         return self.stores.values.ravel()
 
     def is_symmetric(self) -> bool:
-        """Whether the matrix of the last `linearize` is symmetric, found out once. Collective."""
+        """True if the matrix of the last `linearize` is symmetric, found out once. Collective."""
         if self._symmetric is None:
             self._symmetric = is_symmetric(self)
         return self._symmetric
@@ -367,3 +369,13 @@ class CondensedOperator(Recovered):
     @cached_property
     def _add_to(self) -> Kernel:
         return Kernel(self.discretization.assemble_spec("add_to"), self.device)
+
+    # Results ---------------------------------------------------------------------------------------------
+
+    def cell_fields(self, x, t: float):
+        """The fields in this rank's cells, and what is recovered from them. Collective."""
+        return self.recovery.fields(x, t)
+
+    def trace_fields(self, x, t: float):
+        """Cells, local facets and fields of the trace on each facet once. Collective. Raises OptionError."""
+        return self.recovery.trace_fields(x, t) if self.discretization.has_jumps else super().trace_fields(x, t)

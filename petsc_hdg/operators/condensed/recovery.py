@@ -1,4 +1,4 @@
-"""What follows a condensed solve: u in the cells, its gradient, the superconvergent u*, errors, integrals."""
+"""Recovery after a condensed solve: u in the cells, its gradient, the superconvergent u*, errors, integrals."""
 
 from __future__ import annotations
 
@@ -28,17 +28,16 @@ class Recovery:
         self.arrays = op.arrays
         self.specs = RecoverySpecs(self.disc)
         self._kernels: dict[str, Kernel] = {}
-        self._table_buffers: dict = {}
         self._jump_tables = None
 
     @property
     def has_star(self) -> bool:
-        """Whether there is a superconvergent solution: with hybridizable DG."""
+        """True if there is a superconvergent solution: with hybridizable DG."""
         return self.disc.has_jumps
 
     @property
     def norms(self) -> tuple[str, ...]:
-        """What the rows of `errors` are squares of."""
+        """Norms whose squares are the rows of `errors`."""
         return ("L2", "H1", "star") if self.has_star else ("L2", "H1")
 
     # Kernels ---------------------------------------------------------------------------------------------
@@ -53,18 +52,15 @@ class Recovery:
         return self._kernels[name]
 
     def integral_kernel(self, objective) -> Kernel:
-        """What `integrals` takes for an Objective. Not collective."""
+        """Kernel of an Objective, for `integrals`. Not collective."""
         return Kernel(condensed_integral_spec(self.specs, objective), self.arrays.device)
 
     def _arguments(self, kernel: Kernel, x_e, t: float) -> tuple:
         """RECOVERY_ARGUMENTS of hdg_recovery.clh."""
-        op, disc, name = self.op, self.disc, kernel.spec.name
-        if name not in self._table_buffers:
-            values = self.specs.global_tables[name]
-            self._table_buffers[name] = self.arrays.to_device(values, "tables") if values.size else None
+        op, disc = self.op, self.disc
         return (
             disc.mesh.num_cells, disc.stride, float(t), op._constants, op._nodes, op._cell_nodes, op._aux,
-            self._table_buffers[name], x_e,
+            op.arrays.tables_of(kernel.spec), x_e,
         )  # fmt: skip
 
     # Buffers on the device -------------------------------------------------------------------------------
@@ -165,17 +161,17 @@ class Recovery:
         """Integrals [component, cell] of a pointwise function over this rank's cells: of u and of its gradient."""
         disc, x_e = self.disc, self.coefficients(x, t)
         star = self.star(x_e, t) if kernel.spec.macros["NSTAR"] else None
-        shape = (kernel.spec.macros["NOBJ"], disc.stride)
+        shape = (kernel.spec.rows, disc.stride)
         sums = self.arrays.zeros(int(np.prod(shape)))
         kernel(disc.mesh.num_cells, *self._arguments(kernel, x_e, t), star, sums)
         return self.arrays.to_host(sums, shape, name="integrals")[:, : disc.mesh.num_cells].astype(float)
 
-    def boundary_integrals(self, kernel: Kernel, label: str, x, t: float, side: str | None) -> np.ndarray:
+    def boundary_integrals(self, kernel: Kernel, label: str, x, t: float, side: str | None = None) -> np.ndarray:
         """Integrals [component, facet] of a pointwise function over this rank's facets of a named boundary: of the
         trace û and of the gradient of the cell, that of a region, as a Robin condition reads them."""
         facets = np.stack(self.disc.mesh.boundary_facets(label, side is not None, side), axis=1)
         stride, count = padded(len(facets)), len(facets)
-        shape = (kernel.spec.macros["NOBJ"], stride)
+        shape = (kernel.spec.rows, stride)
         sums = self.arrays.zeros(int(np.prod(shape)))
         _, *arguments = self._arguments(kernel, self.coefficients(x, t), t)
         facets = self.arrays.to_device(cell_fastest(facets, stride), "facets")
@@ -213,7 +209,7 @@ class Recovery:
         rows = self.arrays.to_host(sums, shape, name="fluxes")[..., : disc.mesh.num_cells].astype(float)
         return np.moveaxis(rows[:-1], -1, 0), rows[-1].T
 
-    def flux(self, label: str, x, t: float, side: str | None) -> np.ndarray:
+    def flux(self, label: str, x, t: float, side: str | None = None) -> np.ndarray:
         """∫ f̂·n over the facets of a named boundary [component], out of the cells of a region. Raises OptionError
         without facet fluxes."""
         if not self.disc.has_jumps:

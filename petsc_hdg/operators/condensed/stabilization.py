@@ -29,11 +29,11 @@ class Stabilization(FacetNumbers):
         return kernels_of({"hdg_stabilization": self.disc.stabilization_spec()}, self.op.device)
 
     def found(self, trace, interior, t: float) -> np.ndarray:
-        """What the physics says at a state [shape], 0 where it says nothing. Not collective, once ghosts are there."""
+        """Stabilization at a state [shape], 0 where there is none. Not collective once ghosts have come."""
         kernel = self.kernels["hdg_stabilization"]
         cells, items = self.disc.mesh.num_cells, self.disc.num_facets_of_cell * self.disc.stride
         out = self.arrays.zeros(int(np.prod(self.shape)))
-        kernel(items, *self.op.local._arguments("hdg_stabilization", 0, cells, trace, interior, t), out)
+        kernel(items, *self.op.local._arguments(kernel, 0, cells, trace, interior, t), out)
         return self.arrays.to_host(out, self.shape, name="penalties").astype(float)
 
     def update(self, trace, interior, t: float) -> None:

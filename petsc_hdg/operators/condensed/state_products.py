@@ -43,8 +43,9 @@ class StateProducts:
         cells: the first, and how many.   state: what `linearized` gives.   vector: TailedVector, interior.
         """
         name, local, (trace, interior) = "condense_product", self.op.local, vector
-        arguments, vector = local._arguments(name, *cells, *state), (interior, trace.owned, trace.tail)
-        self.kernels[name, transposed](local._items(name, cells[1]), *arguments, *vector, residual, inner)
+        kernel = self.kernels[name, transposed]
+        arguments, vector = local._arguments(kernel, *cells, *state), (interior, trace.owned, trace.tail)
+        kernel(local._items(name, cells[1]), *arguments, *vector, residual, inner)
 
     def launch_given(self, transposed: bool, cells: tuple[int, int], state, given, residual, solution) -> None:
         """A⁻¹ r, and -B A⁻¹ r as element vectors of the trace. Not collective."""
@@ -52,10 +53,9 @@ class StateProducts:
         entries = self.disc.shape_of(name).scratch_entries
         if entries and self._scratch is None:
             self._scratch = self.arrays.empty(entries * padded(local.tile_cells))
-        arguments = local._arguments(name, *cells, *state)
-        self.kernels[name, transposed](
-            local._items(name, cells[1]), *arguments, self._scratch, given, residual, solution
-        )
+        kernel = self.kernels[name, transposed]
+        arguments = local._arguments(kernel, *cells, *state)
+        kernel(local._items(name, cells[1]), *arguments, self._scratch, given, residual, solution)
 
     def _multiply(self, trace, transposed: bool) -> None:
         """Element vectors of the product with a trace [owned] and the interior that `_interior` holds. Collective."""

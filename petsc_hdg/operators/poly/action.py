@@ -56,10 +56,11 @@ class PolytopicAction:
             self._run(out, 1)
 
     def _run(self, out, part: int) -> None:
-        operator, components = self.operator, self.operator.discretization.physics.num_components
-        vectors = (self.dofmap.num_owned, self.direction.owned, self.direction.tail, out)
+        operator, cells = self.operator, self.operator.discretization.mesh.num_cells
+        lists = {"boxes": operator.boxes, "cells": operator.cells, "facets": self._faces}
+        lists |= {"of_cell": operator.of_cell, "begin": operator.first, "n_unknowns": self.dofmap.num_owned}
+        lists |= {"direction": self.direction.owned, "direction_tail": self.direction.tail, "out": out}
         for kernel, parts in self.launches:
-            (count, rows), macros = parts[part], kernel.spec.macros
-            groups = -(-count // (macros["GROUP"] // macros["LANES"])) * components
-            lists = (operator.boxes, count, rows, operator.cells, self._faces, operator.of_cell, operator.first)
-            kernel.of_part(part)(groups * macros["GROUP"], *operator.fine._facet_arguments(kernel), *lists, *vectors)
+            count, rows = parts[part]
+            mine = operator.fine.arguments(kernel, cells, num_items=count, items=rows, **lists)
+            kernel.of_part(part).launch(count, mine)

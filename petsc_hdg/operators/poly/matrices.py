@@ -8,6 +8,7 @@ import numpy as np
 
 from ...codegen import KernelSpec
 from ...device import Kernel
+from ...discretizations.poly.arguments import FACETS_BY_STEPS
 from ...discretizations.poly.matrix import Blocks, Items, Layout
 from ...discretizations.poly.matrix_specs import (
     MatrixSpecs,
@@ -16,7 +17,6 @@ from ...discretizations.poly.matrix_specs import (
     facet_steps,
     split_rows,
     volume_laps,
-    work_items,
 )
 
 
@@ -185,34 +185,30 @@ class _Work:
             spec = kernel.spec
             rows = split_rows(spec, items.rows)
             laps = volume_laps(spec, rows) if part == "volume" else facet_laps(spec, rows, self.layout.interfaces)
-            count = work_items(spec, len(rows), self.matrices.disc.physics.num_components)
-            yield part, kernel, count, len(rows), to_device(rows, "polytopes"), to_device(bundles(spec, laps), "laps")
+            yield part, kernel, len(rows), to_device(rows, "polytopes"), to_device(bundles(spec, laps), "laps")
 
     def run(self, part: str | None = None):
         """Compute the values, or launch one part of the kernels; the buffer of values."""
         if self.layout.atomic:
             self.matrices.arrays.fill(self.out)
-        for name, kernel, count, *items in self.boundary if part == "boundary" else self.launches:
+        for name, kernel, *items in self.boundary if part == "boundary" else self.launches:
             if part in (None, name, "boundary"):
-                self._launch(name, kernel, count, *items)
+                self._launch(name, kernel, *items)
         return self.out
 
-    def _launch(self, part: str, kernel: Kernel, count: int, num_items: int, items, turns) -> None:
+    def _launch(self, part: str, kernel: Kernel, num_items: int, items, turns) -> None:
         operator = self.matrices.operator
-        fine, cells = operator.fine, operator.discretization.mesh.num_cells
-        adds = int(self.layout.atomic or (self.layout.adds and part == "facets"))
-        mine = (operator.boxes, self.sizes, num_items, items, turns, adds, self.out)
-        if part == "volume":
-            kernel(count, *fine.arguments(kernel, cells), *mine, self.cells)
-        else:
-            steps = self.steps if "BLOCKS" in kernel.spec.macros else ()
-            kernel(count, *fine._facet_arguments(kernel), *mine, self.interfaces, self.faces, *steps)
+        lists = {"boxes": operator.boxes, "sizes": self.sizes, "num_items": num_items, "items": items, "turns": turns}
+        lists |= {"add": int(self.layout.atomic or (self.layout.adds and part == "facets")), "out": self.out}
+        lists |= {"cells": self.cells, "interfaces": self.interfaces, "facets": self.faces, **self.steps}
+        cells = operator.discretization.mesh.num_cells
+        kernel.launch(num_items, operator.fine.arguments(kernel, cells, **lists))
 
-    def _find_steps(self) -> tuple:
+    def _find_steps(self) -> dict:
         """Buffers of `facet_steps`, where a kernel needs them."""
         specs = [kernel.spec for part, kernel, *_ in self.launches if part == "facets"]
-        specs = [spec for spec in specs if "BLOCKS" in spec.macros]
+        specs = [spec for spec in specs if spec.arguments == FACETS_BY_STEPS]
         if not specs:
-            return ()
-        found = facet_steps(specs[0], self.layout.interfaces)
-        return tuple(self.matrices.arrays.to_device(rows, "polytopes") for rows in found)
+            return {}
+        found = zip(("steps", "step_first"), facet_steps(specs[0], self.layout.interfaces), strict=True)
+        return {name: self.matrices.arrays.to_device(rows, "polytopes") for name, rows in found}

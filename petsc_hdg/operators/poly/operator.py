@@ -8,6 +8,7 @@ import numpy as np
 from mpi4py.MPI import MAX, MIN
 
 from ...device import Kernel, kernels_of
+from ...discretizations.forwarded import forwarded
 from ...discretizations.poly.shapes import shape_numbers
 from ...errors import MeshError, PhysicsError, collectively
 from ...value_checks import plural
@@ -19,7 +20,7 @@ MANY = 8  # base cells of a polytope from which on products on the polytopes are
 
 
 class PolytopicOperator:
-    """Kernels of a PolytopicDG discretization bound to the buffers they work on; interface as CGOperator.
+    """Kernels of a PolytopicDG discretization bound to the buffers they work on; interface as PrimalOperator.
 
     fine: SIPGOperator on the base cells, which works on expanded vectors (owned values of its own numbering).
     assembly: PolytopicMatrices, products: PolytopicAction, which integrate directly on the polytopes.
@@ -45,26 +46,9 @@ class PolytopicOperator:
 
     # As the fine operator ----------------------------------------------------------------------------------------
 
-    @property
-    def failure(self) -> str:
-        return self.fine.failure
-
-    @property
-    def follows_solution(self) -> bool:
-        return self.fine.follows_solution
-
-    @property
-    def constants(self) -> np.ndarray:
-        return self.fine.constants
-
-    @property
-    def aux_rows(self) -> np.ndarray:
-        return self.fine.aux_rows
-
-    @property
-    def flops(self) -> int:
-        """Flops of this rank's residual on the base cells."""
-        return self.fine.flops
+    failure, follows_solution, constants, aux_rows = forwarded("fine", 4)
+    version, coefficients, linearizations, main_kernel, flops = forwarded("fine", 5)
+    set_constants, set_auxiliary, restart, compile_variants, integral_kernel, trace_fields = forwarded("fine", 6)
 
     @property
     def matrix_flops(self) -> int:
@@ -76,40 +60,9 @@ class PolytopicOperator:
         """Flops of the diagonal blocks, of which the diagonal is picked."""
         return self.assembly.flops("volume")
 
-    @property
-    def main_kernel(self) -> Kernel:
-        return self.fine.main_kernel
-
-    def set_constants(self, values) -> None:
-        """Replace the values of the named constants [constant]. Collective."""
-        self.fine.set_constants(values)
-
-    def set_auxiliary(self, name: str, values: np.ndarray) -> None:
-        """Replace an auxiliary field by values [cell, row, component] of owned base cells. Collective."""
-        self.fine.set_auxiliary(name, values)
-
-    @property
-    def version(self) -> int:
-        """Counts how often constants and auxiliary fields were given."""
-        return self.fine.version
-
-    @property
-    def coefficients(self) -> int:
-        """Counts how often those that matrices read came with other values."""
-        return self.fine.coefficients
-
-    @property
-    def linearizations(self) -> int:
-        """Counts calls of `linearize`."""
-        return self.fine.linearizations
-
-    def restart(self) -> None:
-        """A solve begins: forget what follows the states of the last one."""
-        self.fine.restart()
-
-    def settled(self, u) -> bool:
+    def suits(self, u) -> bool:
         """Return True if the penalties suit a state u; otherwise update them. Collective."""
-        return self.fine.settled(self.expand(u))
+        return self.fine.suits(self.expand(u))
 
     def details(self, complete: bool = True) -> list[str]:
         """Lines for `-fe_view`. Collective."""
@@ -151,10 +104,6 @@ class PolytopicOperator:
             self.products.launches  # noqa: B018
         if matrices:
             self.assembly.compile()
-
-    def compile_variants(self) -> None:
-        """Compile what the operator chooses by the mesh and has not chosen here. Not collective."""
-        self.fine.compile_variants()
 
     def all_kernels(self) -> dict[str, Kernel]:
         """Every kernel compiled so far, by name."""
@@ -240,10 +189,6 @@ class PolytopicOperator:
         """Squared errors [2, component] over this rank's cells: L2, then the gradient's. Collective."""
         return self.fine.errors(self.expand(u), t)
 
-    def integral_kernel(self, objective) -> Kernel:
-        """What `integrals` takes for an Objective. Not collective."""
-        return self.fine.integral_kernel(objective)
-
     def integrals(self, kernel: Kernel, u, t: float) -> np.ndarray:
         """Integrals [component, base cell] of a pointwise function over this rank's base cells. Collective."""
         return self.fine.integrals(kernel, self.expand(u), t)
@@ -273,7 +218,3 @@ class PolytopicOperator:
     def solution_fields(self, u, t: float) -> list:
         """The fields themselves at the nodes of this rank's base cells. Collective."""
         return self.cell_fields(u, t)
-
-    def trace_fields(self, x, t: float):
-        """Raises OptionError: the scheme has no trace of its own."""
-        return self.fine.trace_fields(x, t)

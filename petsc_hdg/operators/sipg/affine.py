@@ -20,18 +20,16 @@ from ...discretizations.sipg.affine import (
 )
 from ...discretizations.sipg.tensor import facet_places
 from ...reference import gauss_lobatto, is_tensor
-from ..verdict import vector_of
+from ..launch_shapes import fastest_on_ones
+from .coefficients import Coefficients
 from .fused_pass import FusedPass
 
 
 class AffinePass(FusedPass):
     """`sipg_affine_lanes`, `_cell` or `_line`, at the data of the last `update`. Congruent cells share a class.
 
-    classes  number of classes of cells
-    parts    buffer [num_parts] for parts of the sum of own values times results, if products are to have it
+    classes: number of classes of cells.   parts: [num_parts].
     """
-
-    parts = None
 
     def __init__(self, operator):
         super().__init__(operator)
@@ -53,7 +51,7 @@ class AffinePass(FusedPass):
 
     @staticmethod
     def matches(disc) -> bool:
-        """Whether the kernels compute the products of a discretization. Not collective."""
+        """True if the kernels compute the products of a discretization. Not collective."""
         physics = disc.physics
         if not is_tensor(disc.mesh.cell) or not disc.collocated or physics.num_components != 1:
             return False
@@ -68,7 +66,8 @@ class AffinePass(FusedPass):
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
         """The kernel that suits the device: one found fastest before, else the likeliest."""
-        return self._chosen(None)
+        kernel = fastest(list(self._shapes), self.operator.device, None)
+        return {kernel.spec.name: kernel}
 
     @cached_property
     def _shapes(self) -> dict:
@@ -77,22 +76,14 @@ class AffinePass(FusedPass):
         shapes = shapes_of(disc, "nvidia" in self.operator.device.platform.lower())
         return {affine_spec(disc.dim, disc.element.degree, disc.theta, precision, shape): shape for shape in shapes}
 
-    def _chosen(self, launch) -> dict[str, Kernel]:
-        kernel = fastest(list(self._shapes), self.operator.device, launch)
-        return {kernel.spec.name: kernel}
-
     def _tune(self) -> None:
         """Find the fastest shape for the data at hand. Not collective."""
-        op, vectors = self.operator, []
 
-        def launch(kernel):
-            if not vectors:  # made where there is something to measure
-                vectors.append(vector_of(op, np.ones(op.dofmap.num_owned + op.dofmap.num_tail)))
-                vectors.append(op.arrays.zeros(max(1, op.dofmap.num_owned)))
-            self._launch(kernel, vectors[1], 0, vectors[0])
+        def run(kernel, out, du, **_):
+            self._launch(kernel, out, 0, du)
 
-        self.kernels = self._chosen(launch)
-        self._is_tuned = True
+        kernel = fastest_on_ones(self.operator, list(self._shapes), run)
+        self.kernels, self._is_tuned = {kernel.spec.name: kernel}, True
 
     def update(self) -> None:
         """Find the classes of cells anew, at the operator's time and shift, with its penalties. Not collective."""
@@ -125,14 +116,9 @@ class AffinePass(FusedPass):
         self._launch(kernel, out, part, du)
 
     def _launch(self, kernel, out, part: int | None, du) -> None:
-        disc = self.operator.discretization
-        chunks, count = self.chunks[part]
-        kernel.of_part(part)(
-            count * self._shapes[kernel.spec].items_of_chunk,
-            count, disc.mesh.num_cells, disc.neighbours.num_ghosts, disc.stride,
-            chunks, self._headers, self._links, self._steps, self._class_of, self._data, self.operator.neighbour,
-            du.owned, du.tail, out, self.parts,
-        )  # fmt: skip
+        links = {"header": self._headers, "links": self._links, "steps": self._steps}
+        links |= {"class_of_cell": self._class_of, "classes": self._data, "neighbour": self.operator.neighbour}
+        self._launch_product(kernel, out, part, du, **links)
 
 
 def shapes_of(disc, is_nvidia: bool = False) -> list:
@@ -143,35 +129,3 @@ def shapes_of(disc, is_nvidia: bool = False) -> list:
 def edges_of(disc) -> np.ndarray | None:
     """Edges [extended cell, axis, dim] along the reference axes, or None where cells are no parallelepipeds."""
     return cell_edges(disc.nodes()[disc.neighbours.cell_nodes])
-
-
-class Coefficients:
-    """Derivatives of a linear physics of one component: tensor [dim, dim] of f1 by gradients, mass of f0 by values.
-
-    seed: with random constants, to see what they depend on.
-    """
-
-    def __init__(self, disc, t: float, seed: int | None, constants=None, shift: float = 1.3):
-        dim, physics = disc.dim, disc.physics
-        random = np.random.default_rng(seed)
-        if seed is not None:
-            constants = random.uniform(0.5, 1.0, max(1, len(physics.constants)))
-        a, a_x = np.ones(physics.num_auxiliary), np.zeros((physics.num_auxiliary, dim))
-        zero, zero_x, x = np.zeros(1), np.zeros((1, dim)), random.uniform(0.5, 1.0, dim)
-        jacobian = physics.interpreter(dim).pw_jacobian
-
-        def along(du=zero, du_t=zero, du_x=zero_x):
-            given = zero, zero, zero_x, du, du_t, du_x, a, a_x, t, shift, x, constants[: len(physics.constants)]
-            return jacobian(*given)
-
-        value, self._convection = along(du=np.ones(1), du_t=np.full(1, shift))
-        columns = [along(du_x=unit[None]) for unit in np.eye(dim)]
-        self.tensor = np.stack([f1[0] for _, f1 in columns], axis=1)
-        self._of_gradient = np.array([f0[0] for f0, _ in columns])
-        self.mass = float(value[0])
-
-    @property
-    def is_symmetric(self) -> bool:
-        """Whether f0 depends on the value alone, and f1 on the gradient by a symmetric tensor."""
-        apart = np.abs(self.tensor - self.tensor.T).max() <= 1e-13 * np.abs(self.tensor).max()
-        return bool(apart and not self._convection.any() and not self._of_gradient.any())

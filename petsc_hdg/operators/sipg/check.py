@@ -54,17 +54,12 @@ class Sample(CellSample):
         return sum(self.oracle.facet(cell, f, state) for f in range(self.disc.num_facets_of_cell))
 
     def run(self, name: str, *shape: int) -> np.ndarray:
-        """What a kernel of element vectors, blocks or couplings adds [*shape, cell] at the sample's state."""
+        """Result [*shape, cell] of a kernel of element vectors, blocks or couplings at the sample's state."""
         if name.startswith("cg"):
             return super().run(name, *shape)
         operator, stride = self.operator, self.disc.stride
         out = operator.arrays.zeros(int(np.prod(shape)) * stride)
-        if name == "sipg_diagonal":
-            operator.run_diagonal(out, **self.where)
-        elif name in ("sipg_facet_residual", "sipg_facet_action"):
-            operator.run_facets_of_cells(name.removeprefix("sipg_facet_"), out, **self.where)
-        else:
-            operator.run_facet_columns(name, out, shape[0] if len(shape) == 3 else 1, **self.where)
+        operator.run_around(operator.all_kernels()[name], out, **self.where)
         return fetched(operator, out, *shape, stride)[..., self.cells]
 
     @cached_property
@@ -129,7 +124,7 @@ def _check_fast(s: Sample):
 
 
 def _passed(s: Sample, passes, what: str, **where) -> np.ndarray:
-    """What a pass over all chunks writes [cell, dof]."""
+    """Result of a pass over all chunks [cell, dof]."""
     operator, dofmap = s.operator, s.disc.dofmap
     out = operator.arrays.zeros(max(1, dofmap.num_owned))
     for part in range(2):

@@ -1,4 +1,4 @@
-"""Which kernels compute a product of interior penalty: what the user chose, or the fastest that fits."""
+"""Choice of the kernels of a product of interior penalty: the user's, or the fastest that fits."""
 
 from __future__ import annotations
 

@@ -7,10 +7,17 @@ from functools import cached_property
 import numpy as np
 
 from ...device import Kernel, kernels_of
+from ...discretizations.sipg.interleaved import CHUNK
 
 
 class FusedPass:
-    """`sipg_residual` and `sipg_action` of an SIPGOperator: each cell reads its neighbours and writes its own rows."""
+    """`sipg_residual` and `sipg_action` of an SIPGOperator: each cell reads its neighbours and writes its own rows.
+
+    parts: buffer for parts of the sum of own values times results, where a kernel of products has such and they are
+    wanted.
+    """
+
+    parts = None
 
     def __init__(self, operator):
         self.operator = operator
@@ -28,18 +35,14 @@ class FusedPass:
         """Compute `residual` or `action` on the chunks without ghost neighbours (part 0), the others (1) or all."""
         chunks, count = self.chunks[part]
         if count:
-            kernel, disc = self.kernels[f"sipg_{what}"], self.operator.discretization
-            arguments = self._arguments(kernel, chunks, count, state, rate, du, t)
-            kernel.of_part(part)(disc.fused_items(kernel.spec, count), *arguments, out)
+            kernel, cells = self.kernels[f"sipg_{what}"], self.operator.discretization.mesh.num_cells
+            where = {"num_chunks": count, "chunks": chunks, "out": out}
+            arguments = self.operator.arguments(kernel, cells, state, rate, du, t, **where)
+            kernel.of_part(part).launch(CHUNK * count, arguments)
 
-    def _arguments(self, kernel, chunks, count: int, state, rate, du, t) -> tuple:
-        """SIPG_ARGUMENTS of sipg_flux.clh."""
-        op = self.operator
-        disc, state, rate = op.discretization, state or op.state, rate or op.rate
-        du = du or state
-        return (
-            count, disc.mesh.num_cells, disc.neighbours.num_ghosts, disc.stride,
-            float(op.time if t is None else t), float(op.shift), op._constants, op._nodes, op._cell_nodes, op._aux,
-            op._tables(kernel.spec.name), op.neighbour, op.code, op.penalty.buffer, op.kinds, chunks,
-            state.owned, state.tail, rate.owned, rate.tail, du.owned, du.tail,
-        )  # fmt: skip
+    def _launch_product(self, kernel: Kernel, out, part: int | None, du, **given) -> None:
+        """Launch a kernel of products alone over the chunks of a part; given: arguments of its own."""
+        disc, (chunks, count) = self.operator.discretization, self.chunks[part]
+        given |= {"num_chunks": count, "chunks": chunks, "num_cells": disc.mesh.num_cells, "stride": disc.stride}
+        given |= {"num_ghosts": disc.neighbours.num_ghosts, "u_owned": du.owned, "u_tail": du.tail}
+        kernel.of_part(part).launch(CHUNK * count, {**given, "out": out, "parts": self.parts})

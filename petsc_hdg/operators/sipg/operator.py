@@ -7,23 +7,23 @@ from functools import cached_property
 import numpy as np
 
 from ...device import Kernel, kernels_of
-from ...discretizations.base import cell_fastest, padded
 from ...discretizations.sipg.facet_data import facet_data
-from ..cg.operator import CGOperator
+from ..primal import PrimalOperator
 from .choice import fast_pass, fused_pass, stored_volume
 from .facet_halo import FacetHalo
 from .penalty import SIPGPenalty
 
 
-class SIPGOperator(CGOperator):
-    """Kernels of an InteriorPenalty discretization bound to the buffers they work on; interface as CGOperator.
+class SIPGOperator(PrimalOperator):
+    """Kernels of an InteriorPenalty discretization bound to the buffers they work on.
 
     Penalties of linear physics belong to its data; those of nonlinear physics are found at the first state after
-    `restart` and follow where `settled` finds that they do not suit.
+    `restart` and follow where `suits` finds that they do not suit.
     """
 
-    def _upload(self) -> None:
-        disc, to_device = self.discretization, self.arrays.to_device
+    def __init__(self, discretization, arrays):
+        super().__init__(discretization, arrays)
+        disc, to_device = discretization, arrays.to_device
         self.neighbour = to_device(disc.neighbour_rows(), "neighbours")
         self.code = to_device(disc.code_rows(walls=True), "neighbours")
         kinds = disc.neighbours.kinds
@@ -38,13 +38,9 @@ class SIPGOperator(CGOperator):
         data = facet_data(disc.mesh.cell, disc.element, disc.tensor_order) if several else None
         return super()._make_halo() if data is None else FacetHalo(disc, data, self.arrays)
 
-    @cached_property
-    def _element(self):
-        return self.arrays.empty(self.discretization.num_dofs * self.discretization.stride)
-
     @property
     def product(self) -> str:
-        """Which kernels compute a product."""
+        """Name of the kernels that compute a product."""
         if self.stored is not None:
             return self.stored.name
         return "affine" if self.fast else "fused" if self.fused else "split"
@@ -58,7 +54,7 @@ class SIPGOperator(CGOperator):
         specs = {"assemble": disc.assemble_spec(), "sipg_penalty": disc.penalty_spec()}
         if self.fused is None:
             plain = disc.plain_specs()
-            specs |= disc.element_specs() | {n: plain[n] for n in ("sipg_facet_residual", "sipg_facet_action")}
+            specs |= disc.volume_specs() | {n: plain[n] for n in ("sipg_facet_residual", "sipg_facet_action")}
         return kernels_of(specs, self.device)
 
     def _first_specs(self, matrices: bool, products: bool) -> list:
@@ -70,10 +66,8 @@ class SIPGOperator(CGOperator):
     def _passes(self) -> list:
         return [p for p in (self.fused, self.fast, self.stored) if p is not None]
 
-    def compile(self, matrices: bool = False) -> None:
-        """Compile what residuals, products and the diagonal need, and the matrices if asked for. Not collective."""
-        super().compile(matrices)
-        self.diagonal_kernel  # noqa: B018
+    def _compile_products(self) -> None:
+        self.kernels, self.diagonal_kernel  # noqa: B018
         for fused in self._passes:
             fused.kernels  # noqa: B018
 
@@ -122,14 +116,14 @@ class SIPGOperator(CGOperator):
 
     @property
     def follows_solution(self) -> bool:
-        """Whether penalties depend on the solution."""
+        """True if penalties depend on the solution."""
         return not self.discretization.physics.is_linear
 
     def restart(self) -> None:
         """Forget the penalties: the next residual or linearization finds them anew."""
         self.penalty.is_known = False
 
-    def settled(self, u) -> bool:
+    def suits(self, u) -> bool:
         """Return True if the penalties suit a state u; otherwise update them. Collective."""
         return self.penalty.serve(self.current.use(u), self.rest.use(self._zero), 0.0)
 
@@ -176,11 +170,10 @@ class SIPGOperator(CGOperator):
 
     def transposed(self, w, out) -> None:
         """out = Jᵀ w at the state of `linearize`. Collective."""
-        kernels, where = self._transposed_kernels, {"du": self.direction}
+        kernels = self._transposed_kernels
         self.direction.begin(w).end()
-        self._launch_cells(kernels["cg_transposed"], self._element, **where)
-        kernel, count = kernels["sipg_facet_transposed"], self.discretization.mesh.num_cells
-        kernel(count, *self._facet_arguments(kernel, **where), self._element)
+        self._launch_cells(kernels["cg_transposed"], self._element, du=self.direction)
+        self.run_around(kernels["sipg_facet_transposed"], self._element, du=self.direction)
         self.assemble(self._element, out)
 
     def _sum_sides(self, what: str, runner, vector, given, out, **where) -> None:
@@ -209,20 +202,15 @@ class SIPGOperator(CGOperator):
 
     def diagonal(self, out) -> None:
         """out = diagonal of J."""
-        self.run_diagonal(self._element)
+        self.run_around(self.diagonal_kernel, self._element)
         self.assemble(self._element, out)
-
-    def run_diagonal(self, out, **where) -> None:
-        """Launch `sipg_diagonal` into `out` [dof, stride]; `where`: see `arguments`."""
-        kernel = self.diagonal_kernel
-        kernel(self.discretization.mesh.num_cells, *self._facet_arguments(kernel, **where), out)
 
     def cell_blocks(self):
         """Buffer of the diagonal blocks [test dof, trial dof, stride] of J, one a cell."""
         disc = self.discretization
         blocks = self._matrix_buffer("cells", disc.num_dofs**2 * disc.stride)
         self.run_columns("cg_matrix", blocks)
-        self.run_facet_columns("sipg_facet_block", blocks)
+        self.run_around(self.matrix_kernels["sipg_facet_block"], blocks)
         return blocks
 
     def matrices(self) -> np.ndarray:
@@ -231,7 +219,7 @@ class SIPGOperator(CGOperator):
         square = disc.num_dofs**2 * disc.stride
         faces = disc.num_facets_of_cell
         couplings = self._matrix_buffer("couplings", faces * square)
-        self.run_facet_columns("sipg_facet_coupling", couplings, faces)
+        self.run_around(self.matrix_kernels["sipg_facet_coupling"], couplings)
         sizes = ((self.cell_blocks(), square), (couplings, faces * square))
         return np.concatenate([self.arrays.to_host(buffer, size, name="matrices") for buffer, size in sizes])
 
@@ -242,29 +230,25 @@ class SIPGOperator(CGOperator):
         facets = np.stack(disc.mesh.boundary_facets(label, side is not None, side), axis=1)
         self.current.use(u)
         self.penalty.ensure(self.current, self.rest, t)
-        stride, count, kernel = padded(len(facets)), len(facets), self._flux_kernel
-        out = self.arrays.zeros(components * stride)
-        arguments = self.arguments(kernel, count, self.current, self.rest, t=t)
-        facets = self.arrays.to_device(cell_fastest(facets, stride), "facets")
-        kernel(count, *arguments, self.neighbour, self.code, self.penalty.buffer, self.kinds, out, facets, stride)
-        rows = self.arrays.to_host(out, (components, stride), name="fluxes")[:, :count]
-        return disc.mesh.comm.allreduce(rows.sum(axis=1, dtype=float))
+        rows = self.over_facets(self._flux_kernel, facets, components, self.current, self.rest, t=t)
+        return disc.mesh.comm.allreduce(rows.sum(axis=1))
 
     # Steps -----------------------------------------------------------------------------------------------
 
-    def run_facets_of_cells(self, what: str, out, **where) -> None:
-        """Add the facets' terms to element vectors [dof, stride]; what: residual or action."""
-        kernel, count = self.kernels[f"sipg_facet_{what}"], self.discretization.mesh.num_cells
-        kernel(count, *self._facet_arguments(kernel, **where), out)
+    def run_around(self, kernel: Kernel, out, **where) -> None:
+        """Launch a kernel that goes around the facets of cells; `where`: see `arguments`."""
+        cells = self.discretization.mesh.num_cells
+        kernel.launch(cells, self.arguments(kernel, cells, out=out, **where))
 
-    def run_facet_columns(self, name: str, out, faces: int = 1, **where) -> None:
-        """Launch `sipg_facet_block` or (with all faces) `sipg_facet_coupling`."""
-        disc, kernel = self.discretization, self.matrix_kernels[name]
-        kernel(faces * disc.num_dofs * disc.stride, *self._facet_arguments(kernel, **where), out)
-
-    def _facet_arguments(self, kernel, **where) -> tuple:
-        arguments = self.arguments(kernel, self.discretization.mesh.num_cells, **where)
-        return (*arguments, self.neighbour, self.code, self.penalty.buffer, self.kinds)
+    def _makers(self, kernel: Kernel) -> dict:
+        """As in PrimalOperator, with what lies behind facets (discretizations/sipg/arguments.py)."""
+        return super()._makers(kernel) | {
+            "neighbour": lambda: self.neighbour,
+            "code": lambda: self.code,
+            "sigma_": lambda: self.penalty.buffer,
+            "kinds": lambda: self.kinds,
+            "num_ghosts": lambda: self.discretization.neighbours.num_ghosts,
+        }
 
     def sum_volumes(self, what: str, **where) -> None:
         """Element vectors of the volume terms, which read cells of this rank alone."""
@@ -275,5 +259,5 @@ class SIPGOperator(CGOperator):
 
     def sum_fluxes(self, what: str, out, **where) -> None:
         """out: the element vectors with fluxes."""
-        self.run_facets_of_cells(what, self._element, **where)
+        self.run_around(self.kernels[f"sipg_facet_{what}"], self._element, **where)
         self.assemble(self._element, out)

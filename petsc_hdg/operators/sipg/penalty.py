@@ -31,9 +31,8 @@ class SIPGPenalty(FacetNumbers):
     def update(self, vector, rate, t: float) -> None:
         """Find the penalties of a state."""
         op, disc, kernel = self.op, self.disc, self.op.kernels["sipg_penalty"]
-        arguments = op.arguments(kernel, disc.mesh.num_cells, vector, rate, t=t)
-        items = disc.num_facets_of_cell * disc.stride
-        kernel(items, *arguments, op.neighbour, op.code, self.buffer, op.kinds, self._side_numbers)
+        cells = disc.mesh.num_cells
+        kernel.launch(cells, op.arguments(kernel, cells, vector, rate, t=t, numbers=self._side_numbers))
         self.is_known = True
 
     def joined(self, before: np.ndarray, now: np.ndarray) -> np.ndarray:

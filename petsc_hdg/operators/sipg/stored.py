@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...codegen import KernelSpec
+from ...codegen import KernelSpec, Launch
 from ...device import Kernel, kernels_of
 from ...discretizations.base import cell_fastest, padded
 from ...discretizations.congruence import congruent_volumes
@@ -67,24 +67,22 @@ class StoredVolume:
         macros = {"NDOF": disc.num_dofs, "ROWS": -(-disc.num_dofs // parts), "PARTS": parts}
         real = "float" if disc.options.precision == "single" else "double"
         macros |= {"LANES": lanes, "VEC": real if lanes == 1 else f"{real}{lanes}"}
-        tables = {"ROW": disc.row_of_dof.astype(np.int32)}
+        tables, launch = {"ROW": disc.row_of_dof.astype(np.int32)}, Launch(lanes, parts)
         specs = {
             "cg_matrix": disc.matrix_specs()["cg_matrix"],
-            name: KernelSpec(name, ("sipg_stored.cl",), macros, tables, precision=disc.options.precision),
+            name: KernelSpec(name, ("sipg_stored.cl",), macros, tables, "", disc.options.precision, launch=launch),
         }
         return kernels_of(specs, self.operator.device)
 
     def update(self) -> None:
         """Compute the matrices at the operator's state. Collective."""
-        kernel, disc = self.kernels["cg_matrix"], self.disc
-        arguments = self.operator.arguments(kernel, disc.mesh.num_cells)
-        kernel(disc.work_items(kernel.spec), *arguments, self.matrices)
+        kernel, cells = self.kernels["cg_matrix"], self.disc.mesh.num_cells
+        kernel.launch(cells, self.operator.arguments(kernel, cells, out=self.matrices))
 
     def volume(self, direction, out) -> None:
         """out = matrices times the direction (a TailedVector), as element vectors [dof, stride]."""
         kernel, cells = self.kernels[f"sipg_{self.name}"], self.disc.mesh.num_cells
-        macros = kernel.spec.macros
-        items = CHUNK // macros["LANES"] * macros["PARTS"] * num_chunks(cells)
+        items = kernel.spec.launch.work_items(CHUNK * num_chunks(cells))
         kernel(items, cells, self.disc.stride, *self._arrays, direction.owned, out)
 
     @property
@@ -143,18 +141,17 @@ class CongruentVolume(StoredVolume):
             return
         kernel, stride, n = self.kernels["cg_matrix"], padded(count), disc.num_dofs
         found = arrays.empty(self._square * stride)
-        kernel(n * stride // kernel.spec.macros["LANES"], *self._representatives(kernel, stride), found)
+        kernel.launch(count, self._representatives(kernel, stride) | {"out": found})
         by_class = arrays.to_host(found, (n, n, stride), name="matrices")[:, :, :count]
         arrays.upload(self.matrices, np.ascontiguousarray(np.moveaxis(by_class, (2, 1), (0, 1))), "matrices")
 
-    def _representatives(self, kernel, stride: int) -> tuple:
+    def _representatives(self, kernel, stride: int) -> dict:
         """Arguments of cg_matrix for the classes' first cells."""
         op, disc, cells = self.operator, self.disc, self.shapes.representative
         of_cells = (disc.cell_dofs(), disc.cell_nodes(), op.aux_rows)
         dofs, nodes, aux = (op.arrays.to_device(cell_fastest(a[:, cells].T, stride), "classes") for a in of_cells)
-        given = list(op.arguments(kernel, len(cells)))
-        given[1], given[6], given[8], given[10] = stride, dofs, nodes, aux
-        return tuple(given)
+        mine = {"stride": stride, "dofs": dofs, "cell_nodes": nodes, "aux": aux}
+        return op.arguments(kernel, len(cells)) | mine
 
 
 STORED = {"stored": StoredVolume, "congruent": CongruentVolume}

@@ -13,7 +13,7 @@ SMALL = 100e6  # bytes of dense blocks up to which a product is more launches th
 
 
 def may_be_symmetric(device) -> bool:
-    """Whether half of the entries can make up for sums in local memory."""
+    """True if half of the entries can make up for sums in local memory."""
     return device.is_gpu
 
 
@@ -45,7 +45,7 @@ class Automatic(TraceFormat):
             self._choose()
 
     def retry(self) -> bool:
-        """Whether the matrix has turned out to need another format, which then waits for all tiles once more."""
+        """True if the matrix has turned out to need another format, which then waits for all tiles once more."""
         if not self.chosen.kind == SymmetricBlocks.kind or not self.chosen.asymmetric:
             return False
         self._asymmetric = True
@@ -79,7 +79,7 @@ class Automatic(TraceFormat):
 
     @property
     def _is_small(self) -> bool:
-        """Whether products with dense blocks take no longer than the launches of another format."""
+        """True if products with dense blocks take no longer than the launches of another format."""
         return self.layout.num_dense * self.stored.itemsize <= SMALL
 
     def compile_variants(self) -> None:
@@ -94,7 +94,7 @@ class Automatic(TraceFormat):
 
     @property
     def summing(self):
-        """What sums x·y while it computes a product."""
+        """Product that sums x·y meanwhile."""
         return getattr(self.chosen, "summing", self.chosen)
 
     # What the chosen format does ----------------------------------------------------------------------------

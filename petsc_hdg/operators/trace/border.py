@@ -18,7 +18,7 @@ FAR = -2  # a column that no rank here has yet
 
 
 class Border:
-    """What other ranks' cells add to this rank's rows of a trace matrix. Making one is collective.
+    """Contributions of other ranks' cells to this rank's rows of a trace matrix. Making one is collective.
 
     A facet between two ranks has one cell on each. The rank that owns it gets the rows of the other one's element
     matrix whenever the matrix changes, and with each product the traces of all facets of that cell. Without, the

@@ -51,12 +51,12 @@ class ElementMatrices(TraceFormat):
 
     @property
     def rows_alone(self) -> bool:
-        """Whether a row is computed apart from others."""
+        """True if a row is computed apart from others."""
         return self.congruent is not None
 
     @property
     def summing(self):
-        """What sums x·y while it computes a product."""
+        """Product that sums x·y meanwhile."""
         return self.congruent
 
     def share(self, shapes: Shapes | None) -> None:

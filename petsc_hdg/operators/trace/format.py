@@ -1,4 +1,4 @@
-"""What the storage formats of a trace matrix share: products that end with the sum over ranks."""
+"""Base of the storage formats of a trace matrix: products that end with the sum over ranks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SYMMETRIC = {"double": 1e-11, "single": 1e-4}  # |K - Kᵀ| over |K| below which
 
 
 class TraceFormat:
-    """What formats share: products that end with the sum over ranks, and what kernels are given.
+    """Base of formats: products that end with the sum over ranks, and arguments of kernels.
 
     A format holds this rank's part, summed over its own cells: rows of ghosts stand in a second vector, y_ghost
     [num_ghosts], which belongs to the owners. Essential values of a vector x must be zero.
@@ -72,7 +72,7 @@ class TraceFormat:
         """Forget the values before new tiles come (they overwrite every entry, so that there is nothing to do)."""
 
     def retry(self) -> bool:
-        """Whether all tiles are to come once more, because the matrix is not what the format had counted on."""
+        """True if all tiles are to come once more, because the matrix is not what the format had counted on."""
         return False
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Where the condensation of cells puts the trace matrix: blocks of a format, once or twice, and values to assemble."""
+"""Destinations of condensed matrices: blocks of a format, once or twice, and values to assemble."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TraceStores:
 
     @property
     def description(self) -> str:
-        """How the matrix is stored, in a few words. Collective."""
+        """Storage of the matrix in a few words. Collective."""
         self.share()
         return "; for the preconditioner ".join(each.description for each in self.formats)
 
@@ -84,7 +84,7 @@ class TraceStores:
         return all(found) and not self.wants_values
 
     def retry(self) -> bool:
-        """Whether a format chose another one by what came, so that all tiles are to come again. Collective."""
+        """True if a format chose another one by what came, so that all tiles are to come again. Collective."""
         return any([each.retry() for each in self.formats])
 
     def checked(self) -> str:

@@ -1,4 +1,4 @@
-"""Whether a trace matrix is symmetric: by its values where they are assembled, else by random products."""
+"""Symmetry of a trace matrix: by its values where they are assembled, else by random products."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SYMMETRIC = {"double": 1e-9, "single": 1e-4}  # |xᵀKy - yᵀKx| over |xᵀKx| 
 
 
 def is_symmetric(operator) -> bool:
-    """Whether the matrix of a condensed operator's last `linearize` is symmetric. Collective."""
+    """True if the matrix of a condensed operator's last `linearize` is symmetric. Collective."""
     comm, least = operator.discretization.mesh.comm, SYMMETRIC[operator.arrays.precision]
     if operator.format is None:
         values = operator.stores.values

@@ -9,7 +9,7 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from ...petsc import stepping
-from .replayed_snes import StandIn, standing_in
+from .replayed_snes import KnownSolutions, by_known_solutions
 
 
 def is_bdf(ts: PETSc.TS) -> bool:
@@ -55,12 +55,12 @@ def repeat(ts: PETSc.TS, history: History, u: PETSc.Vec) -> None:
     if len(history.states) < 2:
         return
     history.states[0][2].copy(u)
-    with standing_in(ts, u) as (snes, true):
+    with by_known_solutions(ts, u) as (snes, true):
         first_step = ts.getStepNumber() - len(history.states) + 1
         ts.setStepNumber(first_step)
         for (t, length, _), (_, _, after) in zip(history.states, history.states[1:], strict=False):
             begins = history.started and ts.getStepNumber() == first_step
-            snes.setPythonContext(StandIn(after, true if begins else None))
+            snes.setPythonContext(KnownSolutions(after, true if begins else None))
             ts.setTime(t)
             ts.setTimeStep(length)
             ts.step()

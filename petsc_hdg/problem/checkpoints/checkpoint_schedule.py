@@ -11,7 +11,7 @@ from ...value_checks import path as given_path
 from ...value_checks import shown
 from ..input_data import require_vec
 from ..linear.preconditioners import smoothing
-from ..linear.resets import begin_anew
+from ..linear.resets import reset_preconditioner
 from ..results import file_series
 from . import bdf_history, checkpoint, first_slope, interrupts
 from .bdf_history import History
@@ -134,7 +134,7 @@ class _TimeMonitor:
         vectors = {f"u{k - len(older)}": state[2] for k, state in enumerate(older)}
         checkpoint.write(problem, problem.options.checkpoint, u, "time", t, step, vectors=vectors, **details)
         if problem.options.deterministic:
-            begin_anew(ts.getSNES().getKSP())
+            reset_preconditioner(ts.getSNES().getKSP())
             if not bdf_history.is_bdf(ts):
                 ts.restartStep()
                 first_slope.seek_from_zero(ts, u)
@@ -210,4 +210,4 @@ def after_slab(problem, ksp: PETSc.KSP, u: PETSc.Vec, t: float, step: int, times
     if is_due(problem, step) or (problem.options.checkpoint and step == times[2]):
         checkpoint.write(problem, problem.options.checkpoint, u, "slabs", t, step, times=times)
         if problem.options.deterministic:
-            begin_anew(ksp)
+            reset_preconditioner(ksp)

@@ -12,7 +12,7 @@ from ...errors import CheckpointError, OptionError
 from ...progress import PROGRESS
 from ...value_checks import plural, shown
 from ..input_data import require_vec
-from ..linear.resets import begin_anew
+from ..linear.resets import reset_preconditioner
 from ..results import file_series
 from . import checkpoint, interrupts
 from .checkpoint_schedule import is_due, wanted
@@ -47,7 +47,7 @@ class NewtonMonitor:
         )
         self.written = step
         if problem.options.deterministic:
-            begin_anew(snes.getKSP())
+            reset_preconditioner(snes.getKSP())
             if within and problem.is_condensed and problem.operator.follows_solution:
                 problem.operator.restart()  # as a restart does; SNES makes single steps, see joint_newton
             elif problem.checkpoints.interiors is not None:  # a restart begins with a residual, which changes them
@@ -128,6 +128,6 @@ def load_steps(problem, values, u: PETSc.Vec):
                 if is_due(problem, number + 1) or (problem.options.checkpoint and number + 1 == len(values)):
                     checkpoint.write(problem, problem.options.checkpoint, u, "loads", 0.0, number + 1)
                     if problem.options.deterministic:
-                        begin_anew(problem.snes.getKSP())
+                        reset_preconditioner(problem.snes.getKSP())
     finally:
         problem.checkpoints.loads = None

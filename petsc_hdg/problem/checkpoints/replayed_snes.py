@@ -10,7 +10,7 @@ from ...petsc import stepping
 from ...petsc.lifetimes import Context
 
 
-class StandIn(Context):
+class KnownSolutions(Context):
     """A SNES (-snes_type python) whose solutions are given; the first is found by the true one if `first` is that."""
 
     def __init__(self, answer: PETSc.Vec, first: PETSc.SNES | None = None):
@@ -27,8 +27,8 @@ class StandIn(Context):
 
 
 @contextmanager
-def standing_in(ts: PETSc.TS, u: PETSc.Vec):
-    """In the block a TS with the state u makes fixed steps by a SNES that wants a StandIn for its context. Collective.
+def by_known_solutions(ts: PETSc.TS, u: PETSc.Vec):
+    """A block in which a TS with the state u makes fixed steps by a SNES that takes KnownSolutions. Collective.
 
     Gives that SNES and the true one.
     """

@@ -20,7 +20,7 @@ def watched(problem):
         problem.symmetric = problem.samples = None
 
 
-def begin_anew(ksp: PETSc.KSP) -> None:
+def reset_preconditioner(ksp: PETSc.KSP) -> None:
     """Forget what preconditioners keep of former matrices, such as the coarse spaces of multigrid, as a restart does.
     Collective."""
     pc = ksp.getPC()
@@ -34,9 +34,9 @@ def begin_anew(ksp: PETSc.KSP) -> None:
             pc.setMGLevels(1)  # new smoothers: old ones keep their estimates of eigenvalues
     elif kind == PETSc.PC.Type.MG:
         for level in range(pc.getMGLevels()):
-            begin_anew(pc.getMGSmoother(level))
+            reset_preconditioner(pc.getMGSmoother(level))
     elif hasattr(context, "ksp"):  # such as CellElimination
-        begin_anew(context.ksp)
+        reset_preconditioner(context.ksp)
 
 
 def follow_data(problem, snes: PETSc.SNES) -> None:
@@ -48,5 +48,5 @@ def follow_data(problem, snes: PETSc.SNES) -> None:
     """
     before, now = snes.getAttr(COEFFICIENTS), problem.operator.coefficients
     if before is not None and before != now:
-        begin_anew(snes.getKSP())
+        reset_preconditioner(snes.getKSP())
     snes.setAttr(COEFFICIENTS, now)

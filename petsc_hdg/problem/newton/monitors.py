@@ -125,7 +125,7 @@ def _with_last(problem, stalls: int) -> int:
 def is_settled(problem, u: PETSc.Vec) -> bool:
     """Return True if the penalties suit u; otherwise update them. Collective."""
     with problem.access.read(u) as buffer:
-        return problem.operator.settled(buffer)
+        return problem.operator.suits(buffer)
 
 
 def _stalled(problem) -> bool:

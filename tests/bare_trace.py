@@ -16,7 +16,7 @@ from petsc_hdg.discretizations.dofmap import FieldSpace, build_dofmap
 from petsc_hdg.discretizations.trace.element import TraceElement
 
 
-class TraceStandIn:
+class BareTrace:
     """Operator and discretization in one; K [cell, row, column] on the host.
 
     essential: (label, components) that are essential there.   symmetric: whether the matrices are.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...device import Kernel, fastest
-from ..verdict import vector_of
+from ..device import Kernel, fastest
+from .verdict import vector_of
 
 
 def fastest_on_ones(operator, specs, run) -> Kernel:

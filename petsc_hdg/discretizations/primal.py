@@ -1,0 +1,80 @@
+"""Base of the schemes whose unknowns are nodal values of the fields in cells: continuous Galerkin, interior penalty."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..reference import facet_quadrature
+from .auxiliary import AuxiliaryRows
+from .base import Discretization
+from .dofmap import field_spaces
+from .primal_specs import PrimalSpecs
+from .transposition import DeviceLimits
+
+
+class PrimalDiscretization(PrimalSpecs, Discretization):
+    """Spaces, element vectors and (from PrimalSpecs) kernel specs; pure data, no device. Subclasses give `dofmap`.
+
+    limits: what kernels may take of the device they are meant for.
+    spaces: of the fields.   auxiliary: rows of auxiliary data.
+    """
+
+    def __init__(self, mesh, physics, options, limits: DeviceLimits | None = None):
+        super().__init__(mesh, physics, options)
+        self.limits = limits or DeviceLimits()
+        self.spaces = field_spaces(mesh.cell, physics.fields, options.degree)
+        self.dm = mesh.dm.clone()
+        self.auxiliary = AuxiliaryRows(physics.auxiliary, self.spaces[0].element)
+
+    @property
+    def num_dofs(self) -> int:
+        """Degrees of freedom of a cell, all fields."""
+        return sum(s.num_dofs for s in self.spaces)
+
+    @property
+    def quadrature_degree(self) -> int:
+        """Degree the rule integrates exactly: what the user gives, else twice the degree of the fields."""
+        chosen = self.options.quadrature_degree
+        return chosen if chosen >= 0 else 2 * max(s.element.degree for s in self.spaces)
+
+    # Arrays, cell fastest ------------------------------------------------------------------------------------------
+
+    def entries(self, dofs, cells):
+        """Places of degrees of freedom of cells in element vectors: [cell, dof] if `cell_by_cell`, else
+        [dof, stride]."""
+        return cells * self.num_dofs + dofs if self.cell_by_cell else dofs * self.stride + cells
+
+    def of_cells(self, vectors: np.ndarray) -> np.ndarray:
+        """Element vectors [cell, dof] from the entries of a buffer."""
+        dofs, cells = np.arange(self.num_dofs), np.arange(self.mesh.num_cells)
+        return vectors.ravel()[self.entries(dofs, cells[:, None])]
+
+    def element_numbers(self) -> list[np.ndarray]:
+        """PETSc numbers [dof, stride] of the unknowns of cells, and of other items with element matrices; -1: none."""
+        numbers = np.full((self.num_dofs, self.stride), -1, dtype=self.dofmap.global_numbers.dtype)
+        numbers[:, : self.mesh.num_cells] = self.dofmap.global_numbers[self.dofmap.cell_numbers].T
+        return [numbers]
+
+    def matrix_numbers(self) -> tuple[np.ndarray, np.ndarray]:
+        """PETSc row and column of each entry of the element matrices [dof, dof, stride]; -1: dropped."""
+        parts = self.element_numbers()
+        shape = [(self.num_dofs,) + p.shape for p in parts]
+        rows = np.concatenate([np.broadcast_to(p[:, None, :], s).ravel() for p, s in zip(parts, shape, strict=True)])
+        columns = np.concatenate([np.broadcast_to(p[None, :, :], s).ravel() for p, s in zip(parts, shape, strict=True)])
+        return rows, columns
+
+    # Costs ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def cell_costs(self) -> np.ndarray:
+        """As in Discretization: tables at quadrature points, inside and on facets that have terms. Curved cells cost
+        what straight ones do beside them: the cells of a rank share a kernel."""
+        inside, on_facet = self._point_costs
+        return inside + on_facet * self.facet_sides().sum(axis=1)
+
+    @property
+    def _point_costs(self) -> tuple[float, float]:
+        """Multiplications inside a cell, and for one side of one of its facets."""
+        width = 2 * (1 + self.dim) * sum(space.element.num_basis for space in self.spaces)
+        rule = facet_quadrature(self.mesh.cell, self.quadrature_degree)[0][0]
+        return float(width * self.quadrature.num_points), float(width * rule.num_points)

@@ -1,0 +1,230 @@
+"""Operators of schemes whose unknowns are nodal values in cells: vectors, volume terms, integrals."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ..device import Kernel, build_programs, kernels_of
+from ..discretizations import CellField
+from ..discretizations.base import cell_fastest, padded
+from ..discretizations.integral_specs import cell_error_spec, cell_integral_spec
+from .base import DeviceOperator
+from .overlap import element_cells
+from .vectors import TailedVector
+
+
+class PrimalOperator(DeviceOperator):
+    """Kernels of a PrimalDiscretization bound to the buffers they work on. Subclasses give `kernels`, `matrix_kernels`,
+    `residual`, `action`, `transposed`, `diagonal`, `matrices` and `flux`.
+
+    arrays: device arrays (also says device and precision).   dofmap: the discretization's numbering.
+    All buffers of vectors hold this rank's owned values [num_owned] as `real`.
+    """
+
+    norms = ("L2", "H1")  # what the rows of `errors` are squares of
+
+    def __init__(self, discretization, arrays):
+        super().__init__(discretization, arrays)
+        self.current, self.current_rate = TailedVector(self), TailedVector(self, is_rate=True)
+        self.state, self.kept_rate, self.direction = (
+            TailedVector(self),
+            TailedVector(self, is_rate=True),
+            TailedVector(self),
+        )
+        self.rate = self.kept_rate
+        self.time, self.shift = 0.0, 0.0
+        self._matrix_buffers: dict = {}
+
+    @property
+    def _essential_vectors(self):
+        return self.current, self.current_rate, self.state, self.kept_rate
+
+    @cached_property
+    def _element(self):
+        """Buffer of element vectors, as long as the scheme needs it."""
+        return self.arrays.empty(self.discretization.num_dofs * self.discretization.stride)
+
+    # Kernels, compiled at first use ----------------------------------------------------------------------
+
+    def compile(self, matrices: bool = False, products: bool = True) -> None:
+        """Compile what residuals and products need, and the element matrices if asked for. Not collective."""
+        build_programs(self.device, self._first_specs(matrices, products))
+        if products:
+            self._compile_products()
+        if matrices:
+            self.matrix_kernels  # noqa: B018
+
+    def _compile_products(self) -> None:
+        self.kernels  # noqa: B018
+
+    @property
+    def flops(self) -> int:
+        """Flops of this rank's residual without the physics; a product does twice as many (state and direction)."""
+        return self.discretization.mesh.num_cells * self.discretization.flops_per_cell
+
+    @property
+    def matrix_flops(self) -> int:
+        """Flops of this rank's element matrices without the physics."""
+        return self.discretization.mesh.num_cells * self.discretization.flops_per_matrix
+
+    @property
+    def diagonal_flops(self) -> int:
+        """Flops of the diagonals of this rank's element matrices without the physics."""
+        return self.discretization.mesh.num_cells * self.discretization.flops_per_diagonal
+
+    @property
+    def has_matrices(self) -> bool:
+        """True if the kernels of element matrices are compiled."""
+        return "matrix_kernels" in self.__dict__
+
+    def all_kernels(self) -> dict[str, Kernel]:
+        """Every kernel compiled so far, by name."""
+        return dict(self.kernels) | (self.matrix_kernels if self.has_matrices else {})
+
+    @cached_property
+    def error_kernel(self) -> Kernel:
+        return Kernel(cell_error_spec(self.discretization), self.device)
+
+    def integral_kernel(self, objective) -> Kernel:
+        """Kernel of an Objective, for `integrals`. Not collective."""
+        return Kernel(cell_integral_spec(self.discretization, objective), self.device)
+
+    @cached_property
+    def _flux_kernel(self) -> Kernel:
+        return Kernel(self.discretization.flux_spec(), self.device)
+
+    @cached_property
+    def rest(self) -> TailedVector:
+        """The rate u_t = 0 of a steady problem."""
+        vector = TailedVector(self, is_rate=True)
+        if self.discretization.physics.uses_time_derivative:
+            vector.owned = self.arrays.zeros(max(1, self.dofmap.num_owned))
+        return vector
+
+    # Vectors ---------------------------------------------------------------------------------------------
+
+    def arguments(self, kernel: Kernel, count: int, state=None, rate=None, du=None, t=None, **others) -> dict:
+        """Arguments of kernels by name (discretizations/primal_arguments.py), and `others`; count: cells or facets.
+
+        state, rate: TailedVectors, those of `linearize` by default; a rate that is not set is not read by the kernels.
+        """
+        state, rate = state or self.state, rate or self.rate
+        du = du or state
+        if kernel.lasting is None:
+            mine = {argument.name for argument in kernel.spec.arguments}
+            kernel.lasting = {name: make() for name, make in self._makers(kernel).items() if name in mine}
+        return {
+            **kernel.lasting,
+            "num_cells": count,
+            "t": float(self.time if t is None else t),
+            "shift": float(self.shift),
+            "constants_": self._constants,
+            "u_owned": state.owned,
+            "u_tail": state.tail,
+            "ut_owned": rate.owned,
+            "ut_tail": rate.tail,
+            "du_owned": du.owned,
+            "du_tail": du.tail,
+            **others,
+        }
+
+    def _makers(self, kernel: Kernel) -> dict:
+        """Functions of nothing that make the arguments which stay, for the kernels that have them."""
+        return {
+            "stride": lambda: self.discretization.stride,
+            "n_owned": lambda: self.dofmap.num_owned,
+            "dofs": lambda: self._dofs,
+            "nodes": lambda: self._nodes,
+            "cell_nodes": lambda: self._cell_nodes,
+            "stored_geometry": lambda: None,
+            "aux": lambda: self._aux,
+            "tables": lambda: self.arrays.tables_of(kernel.spec),
+        }
+
+    def linearize(self, u, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
+        """Keep the state at which `action`, `diagonal` and `matrices` differentiate. Collective."""
+        self.time, self.shift = t, shift
+        self.linearizations += 1
+        self.update_essential(self.state, t)
+        self.state.keep(u)
+        self.rate = self.rest if u_t is None else self.kept_rate
+        if u_t is not None:
+            self.update_essential(self.rate, t)
+            self.rate.keep(u_t)
+
+    @cached_property
+    def _transposed_kernels(self) -> dict[str, Kernel]:
+        return kernels_of(self.discretization.transposed_specs(), self.device)
+
+    # Results ---------------------------------------------------------------------------------------------
+
+    def errors(self, u, t: float) -> np.ndarray:
+        """Squared errors [2, component] over this rank's cells: L2, then the gradient's. Collective."""
+        return self.integrals(self.error_kernel, u, t).sum(axis=1).reshape(2, -1)
+
+    def integrals(self, kernel: Kernel, u, t: float) -> np.ndarray:
+        """Integrals [component, cell] of a pointwise function over this rank's cells. Collective."""
+        disc = self.discretization
+        shape = (kernel.spec.rows, disc.stride)
+        self.update_essential(self.current, t)
+        self.current.use(u)
+        sums = self.arrays.zeros(int(np.prod(shape)))
+        self._launch_cells(kernel, sums, state=self.current, t=t)
+        return self.arrays.to_host(sums, shape, name="integrals")[:, : disc.mesh.num_cells].astype(float)
+
+    def boundary_integrals(self, kernel: Kernel, label: str, u, t: float, side: str | None = None) -> np.ndarray:
+        """Integrals [component, facet] of a pointwise function over this rank's facets of a named boundary, of u and
+        its gradient in the cells, those of a region. Collective."""
+        disc, rows = self.discretization, kernel.spec.rows
+        cells, local = disc.mesh.boundary_facets(label, side is not None, side)
+        self.update_essential(self.current, t)
+        self.current.use(u)
+        self.update_essential(self.rest, t)
+        facets = np.stack([cells, local, 0 * local], axis=1)
+        return self.over_facets(kernel, facets, rows, self.current, self.rest, t=t)
+
+    def over_facets(self, kernel: Kernel, facets: np.ndarray, rows: int, *vectors, t: float) -> np.ndarray:
+        """Launch a kernel over some facets and return its result [row, facet]; facets [facet, number] as it takes them;
+        vectors: state and rate."""
+        stride, count = padded(len(facets)), len(facets)
+        out = self.arrays.zeros(rows * stride)
+        listed = self.arrays.to_device(cell_fastest(facets.astype(np.int32), stride), "facets")
+        where = {"facet_stride": stride, "first": 0, "facets": listed, "out": out}
+        kernel.launch(count, self.arguments(kernel, count, *vectors, t=t, **where))
+        return self.arrays.to_host(out, (rows, stride), name="facets")[:, :count].astype(float)
+
+    def cell_fields(self, u, t: float) -> list[CellField]:
+        """The fields of a vector in this rank's cells, essential values included. Collective."""
+        values = self.values(u, t)[self.dofmap.compact[self.dofmap.cell_dofs]]
+        return [
+            CellField(
+                s.name,
+                s.element,
+                values[:, s.first_dof : s.first_dof + s.num_dofs].reshape(-1, s.element.num_basis, s.components),
+            )
+            for s in self.discretization.spaces
+        ]
+
+    # Steps -----------------------------------------------------------------------------------------------
+
+    def run_cells(self, name: str, out, part: int | None = None, **where) -> None:
+        """Launch an element kernel into `out` [dof, stride], for a part of the cells; `where`: see `arguments`."""
+        self._launch_cells(self.kernels[name], out, part, **where)
+
+    def _launch_cells(self, kernel: Kernel, out, part: int | None = None, **where) -> None:
+        mesh = self.discretization.mesh
+        ends = element_cells(part, mesh.num_inner, mesh.num_cells, kernel.spec.launch.cells, self.device)
+        arguments = self.arguments(kernel, mesh.num_cells, out=out, **where)
+        kernel.of_part(part).launch(ends[1], arguments, first=ends[0])
+
+    def run_columns(self, name: str, out, **where) -> None:
+        """Launch `cg_matrix` or `cg_diagonal` into `out`; `where`: see `arguments`."""
+        kernel, cells = self.matrix_kernels[name], self.discretization.mesh.num_cells
+        kernel.launch(cells, self.arguments(kernel, cells, out=out, **where))
+
+    def _matrix_buffer(self, name: str, count: int):
+        if name not in self._matrix_buffers:
+            self._matrix_buffers[name] = self.arrays.zeros(count)  # kernels leave out padding, which the host reads
+        return self._matrix_buffers[name]
