@@ -15,7 +15,7 @@ w     bytes a second between ranks
 
 Beyond the ranks of a node exchanges and gathers take the network's latency and bandwidth (-network). Strong: the same
 problem on all. Weak: as many unknowns for each rank; C and the gather then grow with the ranks, as far as each rank
-has all of the coarse level. A solve has one iteration more, as the first residual is preconditioned too, and copies host
+has all of the coarse level. A solve has one iteration more, whose residual is the first one, and copies host
 vectors. The measured row on several ranks stands beside its prediction.
 """
 
