@@ -68,9 +68,10 @@ class Counts:
     def _counted(self, stack: ExitStack, owner, name: str, what: str) -> None:
         call = getattr(owner, name)
 
-        def run(*arguments, **named):
-            self.add(what)
-            return call(*arguments, **named)
+        def run(thing, *arguments, **named):
+            if not getattr(thing, "_is_first", False):  # a first launch launches again
+                self.add(what)
+            return call(thing, *arguments, **named)
 
         stack.enter_context(mock.patch.object(owner, name, run))
 

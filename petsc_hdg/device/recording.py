@@ -44,10 +44,12 @@ class Recorded:
 
 def aside(device: Device, call) -> None:
     """Run call() now, and at each repetition of a sequence that is being recorded: what is more than launches."""
+    if device.recording is None:
+        call()
+        return
     with unrecorded(device):
         call()
-    if device.recording is not None:
-        device.recording.append(call)
+    device.recording.append(call)
 
 
 @contextmanager
