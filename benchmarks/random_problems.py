@@ -194,6 +194,7 @@ def work(seeds: list[int]) -> None:
         start, text, case = time.perf_counter(), "", Case(seed)
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
+            warnings.simplefilter("ignore", DeprecationWarning)  # of libraries
             try:
                 found = case.solved()
                 is_near = found["error"] < max(WRONG * found["least"], NOTHING)
