@@ -54,7 +54,7 @@ def solved(mat: PETSc.Mat, twice: bool) -> tuple[int, np.ndarray]:
 
 
 def nonlinear(comm) -> list:
-    """A problem whose default solvers are those of GPUs."""
+    """A problem with the default solvers and queues of GPUs."""
     physics = fe.Physics(
         {"u": 1},
         "f0[0] = -10;",
@@ -62,7 +62,7 @@ def nonlinear(comm) -> list:
         boundary=[fe.Dirichlet("boundary", "g[0] = 0.2*x[1];")],
     )
     problem = fe.Problem(fe.Mesh.box((24, 24), simplex=False, comm=comm), physics, backend="cg_gpu", degree=2)
-    problem.device.has_solvers = True
+    problem.device.has_solvers = problem.device.two_queues = True
     u = problem.solve()
     coarse = problem.snes.getKSP().getPC().getMGCoarseSolve().getPC()
     assert coarse.getPythonType() == "petsc_hdg.AMG"
