@@ -1,8 +1,7 @@
-"""Which device each rank has: a table, and warnings where ranks share a GPU or are bound to a processor."""
+"""Which device each rank has: a table, and a warning where ranks share a GPU."""
 
 from __future__ import annotations
 
-import os
 import warnings
 from dataclasses import dataclass
 
@@ -11,7 +10,6 @@ from mpi4py import MPI
 from petsc_hdg.device.context import Device
 from petsc_hdg.device.node import Node
 from petsc_hdg.device.platforms import identity
-from petsc_hdg.threads import threads_of_rank
 from petsc_hdg.value_checks import plural
 
 MOST = 16  # devices that are listed
@@ -71,21 +69,8 @@ def sharing(found: list[Place]) -> str:
     )
 
 
-def binding(found: list[Place], usable: int, processors: int) -> str:
-    """That ranks with GPUs are bound to one of several processors of their host, in a sentence; "" if they are not.
-
-    usable, processors: those that this process may run on, and those of the host.
-    """
-    if len(found) == 1 or not found[0].is_gpu or usable > 1 or processors <= len(found):
-        return ""
-    return (
-        f"ranks with GPUs are bound to one of {processors} processors each, which the driver's threads and those that "
-        "copy vectors share with them: start mpiexec with --bind-to none (Open MPI), or bind ranks to several"
-    )
-
-
-def warn(found: list[Place]) -> None:
-    """Warnings from the first rank, each once."""
-    if MPI.COMM_WORLD.rank == 0:
-        for text in filter(None, (sharing(found), binding(found, threads_of_rank(1, MOST), os.cpu_count() or 1))):
-            warnings.warn(text, stacklevel=2)
+def warn_of_sharing(found: list[Place]) -> None:
+    """A warning from the first rank, once."""
+    text = sharing(found)
+    if text and MPI.COMM_WORLD.rank == 0:
+        warnings.warn(text, stacklevel=2)

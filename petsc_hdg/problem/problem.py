@@ -157,7 +157,7 @@ class Problem(Restartable, Evaluated, Described):
         self.device.profile, self.device.halo = self.options.profile, self.options.halo
         self.vec_type = vector.getType()
         self.places = ranks.places(self.device, self.comm)
-        ranks.warn(self.places)
+        ranks.warn_of_sharing(self.places)
 
     def _may_share_vectors(self) -> bool:
         """Whether PETSc's vectors live on the device by default: on a GPU of one rank, since ViennaCL takes the first

@@ -31,14 +31,7 @@ def test_gpus_that_are_shared():
 
 def test_a_warning_from_one_rank():
     with pytest.warns(UserWarning, match="3 ranks share 1 GPU"):
-        ranks.warn(node(0, 1, 3))
-
-
-def test_ranks_that_are_bound_to_one_processor():
-    assert "bound to one of 32 processors" in ranks.binding(node(0, 4, 4), 1, 32)
-    for found, usable, processors in ((node(0, 4, 4), 2, 32), (node(0, 4, 4), 1, 4), (node(0, 1, 1), 1, 32)):
-        assert ranks.binding(found, usable, processors) == ""
-    assert ranks.binding(node(0, 1, 3, is_gpu=False), 1, 32) == ""
+        ranks.warn_of_sharing(node(0, 1, 3))
 
 
 def test_what_tells_devices_apart(device, monkeypatch):
