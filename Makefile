@@ -2,7 +2,7 @@
 # `make TARGET PYTHON=python` sets nothing up and uses that Python, for example of the environment of conda-env.yml.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-current-petsc demo test test-all test-current-petsc lint dist docs docs-serve doctor clean
+.PHONY: help setup setup-current-petsc demo test test-all test-current-petsc lint dist docs docs-serve papers doctor clean
 
 SYSTEM_PYTHON ?= /usr/bin/python3
 RANKS ?= 2
@@ -69,6 +69,9 @@ docs: $(DOCS_READY)    ## build the documentation's site in docs/_build/html; a 
 
 docs-serve: docs       ## show the site on http://localhost:8000 (DOCS_PORT=...)
 	$(DOCS) -m http.server -b localhost -d docs/_build/html $(DOCS_PORT)
+
+papers: $(READY)       ## measure the tables of the papers at a small scale on a CPU, and write docs/papers.md (PAPERS_OPTIONS=...)
+	$(RUN) benchmarks/papers/all.py -fe_device cpu $(PAPERS_OPTIONS)
 
 doctor: $(READY)       ## say what works on this machine and what is missing
 	$(RUN) -m petsc_hdg doctor

@@ -6,7 +6,7 @@
 u = sin(2πx) sin(2πy), λ = 1, τ = 1, Dirichlet data from u, as in King, Yakovlev, Fu, Kirby and Sherwin, J. Sci. Comput.
 60 (2014). Printed are the errors, for n = 40 beside the paper's table 1, and with -king_table the times of the four
 stages beside its tables 4 to 6 (a Tesla M2090). The L2 errors of P 1 to 4 are 2.6 to 2.8 % below the
-paper's; NGSolve has the same as here.
+paper's, which are integrated at few points (docs/papers.md); NGSolve has the same as here.
 
 Scheme: HDG (-fe_backend hdg_gpu): matrices of the cells, assembly facet by facet, conjugate gradients on the trace,
 local solve. The paper's errors stall at 1e-9, these fall on.

@@ -1,4 +1,4 @@
-"""Gorlani's problem: -Δu = f on the unit square of n × n squares, by matrix-free interior penalty of degree 1 to 16.
+"""Gorlani's problem: -Δu = f on the unit square of n × n squares, by matrix-free interior penalty of degree 1 to 40.
 
     python examples/poisson_sipg.py -solution A -n 4,8 -degrees 2,3
     python examples/poisson_sipg.py -solution E -n 4,8,16,32,64 -degrees 2,3,4,5,6 -fe_device gpu

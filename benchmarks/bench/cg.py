@@ -99,7 +99,7 @@ def _with_variant(variant: str, measure):
 def element_row(title, disc, device, repeat, copy) -> dict:
     """The paper's form: element vectors in and out, geometry of affine cells stored.
 
-    bytes_compulsory: cells · reals · (dim² + 1 geometry + dofs in + dofs out).
+    bytes_compulsory: cells · reals · (dim² + 1 geometry + dofs in + dofs out + auxiliary values).
     """
     arrays = Arrays(device, disc.options.precision)
     kernel = Kernel(disc.volume_specs(stored=True, evector=True)["cg_residual"], device)
@@ -117,12 +117,12 @@ def element_row(title, disc, device, repeat, copy) -> dict:
         "nodes": arrays.to_device(disc.mesh.geometry.nodes),
         "cell_nodes": arrays.to_device(disc.cell_nodes()),
         "stored_geometry": arrays.to_device(_stored_geometry(disc)),
-        "aux": nothing,
+        "aux": arrays.to_device(np.ones(1 + disc.auxiliary.num_rows * disc.stride)),
         "tables": arrays.to_device(tables) if tables.size else None,
         "out": arrays.empty(disc.num_dofs * disc.stride),
     } | {f"{vector}_{part}": u for vector in ("u", "ut", "du") for part in ("owned", "tail")}
     seconds = median_seconds(device, lambda: kernel.launch(cells, arguments), repeat)
-    nbytes = cells * disc.real_bytes * (disc.dim**2 + 1 + 2 * disc.num_dofs)
+    nbytes = cells * disc.real_bytes * (disc.dim**2 + 1 + 2 * disc.num_dofs + disc.auxiliary.num_rows)
     return row(
         kernel=title, discretization=disc, device=device, cells=cells, dofs=cells * disc.num_dofs,
         dof_kind="element", seconds=seconds, nbytes=nbytes, flops=cells * disc.flops_per_cell, copy=copy,
@@ -169,12 +169,13 @@ def _whole(title, disc, device, seconds: float, vectors: int, flops: int, copy) 
 
 
 def _stored_geometry(disc) -> np.ndarray:
-    """Inverse Jacobian and |det| [dim² + 1, stride] of affine cells."""
-    g = disc.mesh.geometry
+    """Inverse Jacobian and |det| [dim² + 1, stride] of affine cells, which are copies of those of a tile."""
+    g = disc.tile.mesh.geometry
     corners = g.nodes[g.cell_nodes]
     jacobian = np.moveaxis(corners[:, 1:] - corners[:, :1], 1, 2)  # [cell, physical, reference]
     inverse = np.linalg.inv(jacobian)
     out = np.zeros((disc.dim**2 + 1, disc.stride))
-    out[:-1, : len(corners)] = inverse.reshape(len(corners), -1).T
-    out[-1, : len(corners)] = np.abs(np.linalg.det(jacobian))
+    cells = disc.mesh.num_cells
+    out[:-1, :cells] = np.tile(inverse.reshape(len(corners), -1).T, disc.copies)
+    out[-1, :cells] = np.tile(np.abs(np.linalg.det(jacobian)), disc.copies)
     return out

@@ -54,7 +54,7 @@ class Discretization:
     """
 
     name = "base"
-    degrees = (0, 16)
+    degrees = (0, 40)
     element_kernels: tuple[str, ...] = ("auto",)  # of -fe_kernel, those that the scheme has
     dm = Alive("The DM of the problem (problem.dm)")
     is_polytopic = False  # whether functions are polynomials on the boxes of polytopes

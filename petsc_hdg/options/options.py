@@ -57,7 +57,7 @@ class Options:
     """
 
     backend: str = option("cg_gpu", "discretization scheme", choices=BACKENDS)
-    degree: int = option(1, "polynomial degree of the fields", minimum=0, maximum=16)
+    degree: int = option(1, "polynomial degree of the fields", minimum=0, maximum=40)
     precision: str = option("double", "floating-point type on the device", choices=PRECISIONS)
     device: str = option("any", "OpenCL device: gpu, cpu, any, an index, or part of a name")
     halo: str = option("auto", "halo exchange within a node: the faster one, shared memory, messages", choices=HALOS)

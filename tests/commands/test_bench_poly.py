@@ -37,13 +37,10 @@ def test_the_peer_takes_the_matrix_of_the_polytopes(monkeypatch):
 
 @pytest.fixture(scope="module")
 def dong(mpirun, tmp_path_factory):
-    """What benchmarks/dong.py says, and its rows."""
-    path = tmp_path_factory.mktemp("dong") / "rows.json"
-    options = ["-scale", "0.001", "-degrees", "1", "-repeat", "1", "-precisions", "double", "-json", path]
-    said, rows = mpirun(1, "benchmarks/dong.py", *options).stdout, json.loads(path.read_text())
-    again = mpirun(1, "benchmarks/dong.py", *options, "-resume").stdout
-    assert f": {len(rows)} rows" in again and json.loads(path.read_text()) == rows
-    return said, rows
+    """Rows of first degree of the script of the paper's meshes."""
+    folder = tmp_path_factory.mktemp("dong")
+    mpirun(1, "benchmarks/papers/dong.py", "-only", "p 1, double", "-repeat", "1", "-results", folder)
+    return json.loads((folder / "dong.json").read_text())
 
 
 def test_rows_of_every_approach(rows):
@@ -83,10 +80,10 @@ def test_meshes_have_polytopes_of_so_many_cells():
 
 def test_the_papers_meshes(dong):
     """Each triangle of mesh 3 has a block of nine values for itself, and one for each neighbour."""
-    said, rows = dong
-    firsts = [(r["mesh"], r["approach"], r["polytopes"]) for r in rows[:: len(poly.PARTS) + 1]]  # the boundary, too
-    assert firsts == [(1, "1", 8), (1, "2", 8), (2, "1", 126), (2, "2", 126), (3, "1", 512), (3, "2", 512)]
-    assert rows[-1]["values"] == 9 * (512 + 3 * 512 - 4 * 16)
-    for r in rows:
-        assert r["cells"] == 512 and 0 < r["share_of_indices"] < 1
-    assert said.count("indices as a share") == 3 and "paper's are not in our copy" in said
+    firsts = [(r["mesh"], r["approach"], r["polytopes"]) for r in dong[:: len(poly.PARTS) + 1]]  # the boundary, too
+    meshes = [(1, 83), (2, 1260), (3, 5000)]
+    assert firsts == [(mesh, approach, count) for approach in "21" for mesh, count in meshes]
+    fill = next(r for r in dong if (r["mesh"], r["approach"], r["kernel"]) == (3, "2", "fill"))
+    assert fill["values"] == 9 * (5000 + 3 * 5000 - 4 * 50)
+    for r in dong:
+        assert r["cells"] == 5000 and 0 < r["share_of_indices"] < 1

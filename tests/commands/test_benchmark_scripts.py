@@ -3,45 +3,78 @@
 from __future__ import annotations
 
 import json
-import re
 
 import pytest
+import roca
+from paper_tables import pick
 
 pytestmark = pytest.mark.full
 
 
 @pytest.fixture(scope="module")
-def king(mpirun, tmp_path_factory):
-    """Rows of two small meshes, what was printed of them, and what comparing them with themselves says."""
-    path = tmp_path_factory.mktemp("king") / "rows.json"
-    said = mpirun(1, "benchmarks/king.py", "-meshes", "20,40", "-orders", "1", "-json", path).stdout
-    compared = mpirun(1, "benchmarks/king.py", "-compare", f"{path},{path}").stdout
-    return json.loads(path.read_text()), said, compared
+def rows_of(mpirun, tmp_path_factory):
+    """Rows of a paper's script whose names have a text, and what was printed."""
+
+    def run(paper: str, only: str):
+        folder = tmp_path_factory.mktemp(paper)
+        said = mpirun(1, f"benchmarks/papers/{paper}.py", "-results", folder, "-only", only, "-repeat", "1").stdout
+        return json.loads((folder / f"{paper}.json").read_text()), said
+
+    return run
 
 
-def test_king_rows(king):
-    data, said, compared = king
-    sums = re.findall(r"  stages [\d.]+ \((.*?)\)", said)
-    assert sums == ["102.0", "167.0"]  # ms of the paper's tables 4 and 5, which have the same stages: B1 to B6
-    assert data["solver"]["ksp_type"] == "cg"
-    small, large = data["rows"]
-    assert (small["n"], large["n"], large["unknowns"]) == (20, 40, 2 * (3 * 40**2 - 2 * 40))
-    assert large["Linf"] == pytest.approx(1.594e-2, rel=1e-3)
-    assert large["L2"] == pytest.approx(3.844e-3, rel=1e-3)
-    for row in data["rows"]:
-        assert row["total_seconds"] == pytest.approx(sum(row["seconds"].values()))
-        assert all(seconds > 0 for seconds in row["seconds"].values()) and row["cg_local_matrices_seconds"] > 0
-    assert 0.6 < sum(large["bytes"].values()) / 2727e3 < 1  # kB of the paper's table 3
-    assert compared.count("speed-up 1.0") == 2 and "(paper 6.2)" in compared
+def test_king_rows(rows_of):
+    rows, said = rows_of("king", "pipeline 40 P1")
+    (row,) = rows
+    assert (row["n"], row["order"], row["unknowns"]) == (40, 1, 2 * (3 * 40**2 - 2 * 40)) and "pipeline  n 40" in said
+    assert row["Linf"] == pytest.approx(1.594e-2, rel=1e-3) and row["L2"] == pytest.approx(3.844e-3, rel=1e-3)
+    assert row["total_seconds"] == pytest.approx(sum(row["seconds"].values()))
+    assert all(seconds > 0 for seconds in row["seconds"].values()) and row["cg_local_matrices_seconds"] > 0
+    assert 0.6 < sum(row["bytes"].values()) / 2727e3 < 1  # kB of the paper's table 3
+    assert row["flops"] > row["cg_flops"] > 0
 
 
-def test_roca_rows(mpirun, tmp_path):
-    path = tmp_path / "rows.json"
-    options = ["-degrees", "1", "-cells", "2000", "-repeat", "1", "-json", path]
-    said = mpirun(1, "benchmarks/roca.py", *options).stdout
-    small, large = json.loads(path.read_text())
-    assert not small["large"] and large["large"] and "(3743188)" in said
+def test_king_trace_in_ell_by_atomics(rows_of):
+    """The product is that of dense blocks; an entry takes 12 bytes in the place of 8."""
+    rows, _ = rows_of("king", "trace 20 P")
+    for row in rows:
+        assert row["difference"] < 1e-14 and row["ell_bytes"] > 1.3 * row["dbf_bytes"]
+        assert set(row["seconds"]) == {"dbf", "ell", "lock_free", "atomic"} and min(row["seconds"].values()) > 0
+
+
+def test_king_batched_products(rows_of):
+    rows, _ = rows_of("king", "gemm P")
+    assert [row["size"] for row in rows] == [3, 10, 21] and all(row["gflops"] > 0 for row in rows)
+
+
+def test_roca_rows(rows_of):
+    rows, _ = rows_of("roca", "product p 1")
+    small = pick(rows, p=1, large=False)
     assert small["unknowns"] == 8 * 11783
     assert small["csr_nnz"] == pytest.approx(3743188, rel=2e-3) and small["dbf_nnz"] == 5 * 8**2 * 11783
     assert small["csr_bytes"] / 2**20 == pytest.approx(44.63, rel=2e-3)
     assert small["dbf_bytes"] / 2**20 < 33.29
+
+
+def test_roca_takes_a_large_mesh():
+    from petsc_hdg.device import Device
+
+    row = roca.measure(Device.select("any"), 1, 1e9, 1, True, cells=2000)
+    assert row["large"] and 0 < row["dbf_nnz"] < 5e6 and row["seconds"] > 0
+
+
+def test_knepley_rows(rows_of):
+    """Thread transposition takes blocks and batches, and nodal coefficients."""
+    rows, _ = rows_of("knepley", "sweep double blocks 16")
+    assert [(row["blocks"], row["batches"]) for row in rows] == [(16, 4), (16, 16)]
+    nodal, _ = rows_of("knepley", "figure4 2D single transpose κ P1")
+    for row in (*rows, *nodal):
+        assert row["gflops"] == pytest.approx(84 * row["cells"] / row["seconds"] / 1e9)
+        assert row["fraction_of_copy"] > 0 and row["model_gflops"] > 0
+
+
+def test_all_scripts_share_a_budget(mpirun, tmp_path):
+    """In no time nothing is measured."""
+    options = ["-budget", "0", "-only-papers", "roca,knepley", "-results", tmp_path]
+    done = mpirun(0, "benchmarks/papers/all.py", *options, check=False)
+    assert done.returncode == 124 and "all papers:" in done.stdout and list(tmp_path.iterdir()) == []

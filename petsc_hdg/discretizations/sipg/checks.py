@@ -9,7 +9,7 @@ from ..degree_checks import check_one_degree
 from ..saddle_points import dependences
 from .neighbours import MOST_NATURAL
 
-DEGREES = {"triangle": (1, 6), "tetrahedron": (1, 6), "quadrilateral": (1, 16), "hexahedron": (1, 8)}
+DEGREES = {"triangle": (1, 6), "tetrahedron": (1, 6), "quadrilateral": (1, 40), "hexahedron": (1, 8)}
 
 
 def degrees_of(cell: str) -> tuple[int, int]:
