@@ -11,7 +11,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -128,28 +128,28 @@ def pick(rows: list[dict], **keys) -> dict:
 class Table:
     """A table of the page.
 
-    title: as the paper calls it.   scope: heading of a column → what its figures are of.   rows: [row][column].
-    note: a sentence on scope.
+    title: as the paper calls it.   scope: heading of a column → what its figures are of.   note: a sentence on scope.
+    rows: [row][column], told apart by the first `keys` columns.
     """
 
     title: str
     scope: dict[str, str]
     rows: list[list]
     note: str
-    missing: list[str] = field(default_factory=list)  # what cannot be had, and what stands in its place
+    keys: int = 1
 
     def markdown(self) -> str:
-        """The table without rows and columns that have no figure but their first."""
-        kept = [k for k in range(len(self.scope)) if k == 0 or any(row[k] != NONE for row in self.rows)]
+        """The table without rows and columns that have no figure."""
+        kept = [k for k in range(len(self.scope)) if k < self.keys or any(row[k] != NONE for row in self.rows)]
         heads, texts = list(self.scope), list(self.scope.values())
-        rows = [[row[k] for k in kept] for row in self.rows if any(v != NONE for v in row[1:])]
+        rows = [[row[k] for k in kept] for row in self.rows if any(v != NONE for v in row[self.keys :])]
         lines = [f"### {self.title}\n"]
         if rows:
             lines += [_cells(heads[k] for k in kept), "|" + " --- |" * len(kept)]
             if any(texts):
                 lines.append(_cells(f"*{texts[k]}*" if texts[k] else "" for k in kept))
             lines += [_cells(number(v) for v in row) for row in rows] + [""]
-        return "\n".join([*lines, self.note, *(f"\n{text}" for text in self.missing), ""])
+        return "\n".join([*lines, self.note, ""])
 
 
 def _cells(values: Iterable[str]) -> str:

@@ -119,7 +119,7 @@ def product_table(results: Results) -> Table:
         "so ours are random. The paper has 20 to 25 GF/s and 60 of 160 GB/s. The GTX 285 is gone; of copy compares "
         "devices."
     )
-    return Table("Table 3: one product, ms", scope, rows, note)
+    return Table("Table 3: one product, ms", scope, rows, note, keys=2)
 
 
 if __name__ == "__main__":

@@ -15,13 +15,13 @@ PARTS = ["congruent", "stored", "volume", "flux", "fused", "affine"]
 
 @pytest.fixture(scope="module")
 def rows(mpirun, tmp_path_factory):
-    """Rows of times on 32 × 32 squares and of rules, whose run goes on without measuring them again."""
+    """Rows of times on 16 × 16 squares and of rules, whose run goes on without measuring them again."""
     folder = tmp_path_factory.mktemp("gorlani")
     path = folder / "gorlani.json"
     command = ["benchmarks/papers/gorlani.py", "-results", folder, "-repeat", "1"]
-    mpirun(1, *command, "-only", "times n 32")
+    mpirun(1, *command, "-only", "times n 16")
     first = json.loads(path.read_text())
-    again = mpirun(1, *command, "-only", "times n 32", "-resume").stdout
+    again = mpirun(1, *command, "-only", "times n 16", "-resume").stdout
     assert "-resume: kept of" in again and ": 1 row" in again and json.loads(path.read_text()) == first
     mpirun(1, *command, "-only", "points", "-resume")
     return json.loads(path.read_text())
@@ -30,7 +30,7 @@ def rows(mpirun, tmp_path_factory):
 def test_rows(rows):
     assert list(gorlani.PARTS) == PARTS
     row = rows[0]
-    assert (row["table"], row["n"], row["p"], row["unknowns"]) == ("times", 32, 4, (32 * 5) ** 2)
+    assert (row["table"], row["n"], row["p"], row["unknowns"]) == ("times", 16, 4, (16 * 5) ** 2)
     assert list(row["seconds"]) == PARTS
     reals = {"flux": 3, "stored": 2 + 5**2}
     for name, seconds in row["seconds"].items():
