@@ -20,7 +20,7 @@ SIZES, DEGREES = (4, 8, 16, 32, 64), (2, 3, 4, 5, 6)
 def differences(found: dict, paper_of, degree: int) -> dict:
     """Relative differences of errors from the printed ones, by solution and norm, where these are not rounding."""
     compared = {}
-    for name in NAMES:
+    for name in found:
         paper = paper_of(name)
         for norm in NORMS:
             value = paper.get(norm, 0.0)
