@@ -37,7 +37,8 @@ NAMES, NORMS = "ABCDE", ("L2", "H1", "Linf")
 SMALLEST = 1e-11  # errors below are rounding of the paper's solver
 TILE = 512  # squares along a side of the largest mesh that is made
 GPUS = (1, 2, 4, 8, 16, 64, 256, 1024)
-SCALING, NETWORK = "scaling_h200x4", (5e-6, 2.5e10)
+SCALING = ("scaling_h200x4", "scaling_h200x2")  # files of benchmarks/results, the first that has a case
+NETWORK = (5e-6, 2.5e10)
 CHANGES = {"small": ((4, 8, 16), (2, 3)), "full": ((4, 8, 16, 32, 64, 128, 256, 512), (2, 3, 4, 5, 6))}
 ONE_CELL = {"small": (2, 8, 21), "full": range(2, 40)}
 TIMED = {  # n of table 4.15, p of 4.16 and the n of both that the paper has 512 of
@@ -242,7 +243,7 @@ def tables(results: Results | None = None) -> list[Table]:
         times_table(results, "p"),
         bandwidth_table(results),
         Table("Table 4.18: occupancy", {"": ""}, [], OCCUPANCY),
-        *scaling_tables(scaling_rows(RESULTS / f"{SCALING}.json")),
+        *scaling_tables([scaling_rows(RESULTS / f"{name}.json") for name in SCALING]),
     ]
 
 
@@ -400,49 +401,46 @@ def scaling_rows(path: Path) -> list[dict]:
     return [r for r in rows if r["kernel"] == "links" or (r["scheme"], r["cell"]) == ("sipg_gpu", "quadrilateral")]
 
 
-def scaling_tables(rows: list[dict]) -> list[Table]:
-    """Tables 4.19 to 4.21, with the model's efficiency for numbers of GPUs that were not measured."""
+def scaling_tables(runs: list[list[dict]]) -> list[Table]:
+    """Tables 4.19 to 4.21, with the model's efficiency for other numbers of GPUs. runs: rows of each."""
     return [
-        scaling_table("Table 4.19: weak scaling, p = 8, ms", rows, "weak", (128, 256, 512, 1024, 2048), (8,)),
-        scaling_table("Table 4.20: strong scaling, 1024 × 1024 squares, ms", rows, "strong", (1024,), (8, 16)),
-        scaling_table("Table 4.21: strong scaling, 2048 × 2048 squares, ms", rows, "strong", (2048,), (4, 8)),
+        scaling_table("Table 4.19: weak scaling, p = 8, ms", runs, "weak", (128, 256, 512, 1024, 2048), (8,)),
+        scaling_table("Table 4.20: strong scaling, 1024 × 1024 squares, ms", runs, "strong", (1024,), (8, 16)),
+        scaling_table("Table 4.21: strong scaling, 2048 × 2048 squares, ms", runs, "strong", (2048,), (4, 8)),
     ]
 
 
-def scaling_table(title: str, rows: list[dict], mode: str, sides, degrees) -> Table:
-    from bench import scaling_view
-
-    device = next((r["device"] for r in rows if r["kernel"] != "links"), "")
-    scope = {
-        "squares": "on each GPU" if mode == "weak" else "in all",
-        "p": "",
-        "GPUs": "",
-        "paper, ms": "K20x",
-        "paper, efficiency": "",
-        "ms": device,
-        "efficiency": "",
-        "model": "efficiency of ours",
-    }
-    cases = scaling_view.compared(rows) if rows else []
-    curves = {c["group"]: c for c in scaling_view.predicted(rows, NETWORK, GPUS)} if rows else {}
+def scaling_table(title: str, runs: list[list[dict]], mode: str, sides, degrees) -> Table:
+    device = next((r["device"] for rows in runs for r in rows if r["kernel"] != "links"), "")
+    scope = {"squares": "on each GPU" if mode == "weak" else "in all", "p": "", "GPUs": "", "paper, ms": "K20x"}
+    scope |= {"paper, efficiency": "", "ms": device, "efficiency": "", "model": "efficiency of ours"}
     lines = []
     for side in sides:
         for degree in degrees:
             theirs = printed_times(mode, degree, side)
-            ours = {r["ranks"]: r for r in cases if is_case(r, mode, degree, side)}
-            curve = next((curves[scaling_view.group(r)] for r in ours.values()), None)
-            model = dict(zip(curve["ranks"], curve["product"], strict=True)) if curve else {}
+            found = (measured_curve(rows, mode, degree, side) for rows in runs)
+            ours, model = next((curve for curve in found if curve[0]), ({}, {}))
             for k in sorted({*theirs, *ours, *model}):
                 row = [f"{side} × {side}", degree, k, theirs.get(k, NONE)]
                 row.append(theirs[1] / theirs[k] / (k if mode == "strong" else 1) if k in theirs else NONE)
-                found = ours.get(k)
-                row += [ms(found["product_seconds"]), found["product_efficiency"]] if found else [NONE, NONE]
+                row += [ms(ours[k]["product_seconds"]), ours[k]["product_efficiency"]] if k in ours else [NONE, NONE]
                 lines.append([*row, model.get(k, NONE)])
     note = (
         "Scope: our kernel is `affine`, for constant coefficients on rectangles; the thesis' takes any geometry and a "
         "hundred times longer, so its halo is easier to hide. Numbers of GPUs that were not measured are the model's."
     )
-    return Table(title, scope, lines, note)
+    return Table(title, scope, lines, note, keys=3)
+
+
+def measured_curve(rows: list[dict], mode: str, degree: int, side: int) -> tuple[dict[int, dict], dict[int, float]]:
+    """GPUs → row, and GPUs → efficiency of the product by the model, of one case of a run."""
+    from bench import scaling_view
+
+    ours = {r["ranks"]: r for r in scaling_view.compared(rows) if is_case(r, mode, degree, side)}
+    groups = [scaling_view.group(r) for r in ours.values()]
+    curves = scaling_view.predicted(rows, NETWORK, GPUS) if groups else []
+    model = next((dict(zip(c["ranks"], c["product"], strict=True)) for c in curves if c["group"] == groups[0]), {})
+    return ours, model
 
 
 def is_case(row: dict, mode: str, degree: int, side: int) -> bool:

@@ -152,7 +152,7 @@ def test_gorlanis_tables():
     rows = [
         r | {"degree": 8, "cells": 128**2 * r["ranks"]} if r["kernel"] == "scaling" else r for r in made_rows((1e6,))
     ]
-    weak, *_ = gorlani.scaling_tables(rows)
+    weak, *_ = gorlani.scaling_tables([rows])
     four = next(row for row in weak.rows if row[:3] == ["128 × 128", 8, 4])
     assert four[3:5] == [3.04866, pytest.approx(2.65282 / 3.04866)]
     assert four[5] == pytest.approx(1e3 * TRUE.seconds(1e6, 4)[0]) and four[6] == pytest.approx(four[7])
