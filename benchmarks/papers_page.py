@@ -29,7 +29,7 @@ HEAD = """# Papers
 The tables of the papers behind the schemes, ours beside them. Under the heading of a column stands what its figures
 are of; under each table, what is the same and what is not. This page is written by `python benchmarks/papers_page.py`.
 
-    make papers                                   rows on a CPU by PoCL, in minutes
+    make papers                                   rows on a CPU by PoCL, two minutes of processor time
     python benchmarks/papers/all.py -scale full   all rows that a CPU can have
     python benchmarks/papers/all.py -fe_device gpu -scale gpu -budget 180 -results benchmarks/results/papers_h100
 
