@@ -4,6 +4,8 @@ import re
 import sys
 from pathlib import Path
 
+import jupytext
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import petsc_hdg
@@ -68,5 +70,35 @@ def from_plain_text(app, what, name, obj, options, lines):
     lines[:] = found
 
 
+def has_notebook(docname: str) -> bool:
+    """True for the tutorials that a notebook runs, which starts no ranks."""
+    return docname.startswith("tutorials/") and not docname.endswith("/ranks")
+
+
+def link_to_notebook(app, docname, source):
+    """End a tutorial with a link to its notebook."""
+    if has_notebook(docname):
+        name = docname.split("/")[-1]
+        source[0] += f'\n```{{raw}} html\n<p><a href="{name}.ipynb" download>This page as a notebook</a></p>\n```\n'
+
+
+def write_notebooks(app, exception):
+    """Write the notebook of each tutorial beside its page; its links lead to pages and pictures of the site."""
+    if exception is not None or app.builder.format != "html":
+        return
+    for docname in filter(has_notebook, app.env.found_docs):
+        text = Path(app.env.doc2path(docname)).read_text(encoding="utf-8")
+        book = jupytext.reads(text, fmt="md")
+        assert sum(cell.cell_type == "code" for cell in book.cells) == text.count("```python"), docname
+        for cell in book.cells:
+            if cell.cell_type == "markdown":
+                cell.source = re.sub(r"\]\(([\w./]+)\.md(?=[)#])", r"](\1.html", cell.source)
+                cell.source = re.sub(r"\]\((\w+\.png)\)", r"](../_images/\1)", cell.source)
+        book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        jupytext.write(book, Path(app.outdir, f"{docname}.ipynb"), fmt="ipynb")
+
+
 def setup(app):
     app.connect("autodoc-process-docstring", from_plain_text)
+    app.connect("source-read", link_to_notebook)
+    app.connect("build-finished", write_notebooks)

@@ -14,6 +14,7 @@ PACKAGE = ROOT / "petsc_hdg"
 # A module may import modules of lower levels and its own folder. `stages` is PETSc's log, open to all above it.
 LEVELS = {
     "errors": 0,
+    "lookup": 0,
     "threads": 0,
     "representation": 0.25,
     "value_checks": 0.25,

@@ -16,6 +16,8 @@ COLUMNS = (
 WIDTHS = (-7, -9, -14, 6, 6, 14, 11, 12, 11, 6, 9, 13, 11, 11, 9)
 BEYOND = (1, 2, 4, 8, 16, 64, 256, 1024)
 TARGETS = {"weak": 0.95, "strong": 0.85}
+COLOURS = dict(zip(("cg_gpu", "sipg_gpu", "hdg_gpu", "poly_gpu"), BOUNDARY_COLOURS, strict=False))
+STYLES = "-", "--", ":"  # of the curves of one scheme, the most unknowns first
 
 
 def rows_of(files: list[str]) -> list[dict]:
@@ -137,7 +139,7 @@ def draw(rows: list[dict], png: str, network) -> None:
             axes = figure.add_subplot(1, len(modes), i + 1)
             _curves(axes, mode, [r for r in cases if r["mode"] == mode], [c for c in curves if c["mode"] == mode])
         figure.text(0.02, 0.985, cases[0]["device"], size=11, weight="bold", color=INK, va="top")
-        said = "efficiency of a CG iteration; points measured, lines by the model"
+        said = "points measured, lines by the model; one colour per scheme"
         figure.text(0.02, 0.935, said, color=FAINT, va="top")
         figure.tight_layout(rect=(0, 0, 1, 0.92))
     try:
@@ -149,14 +151,17 @@ def draw(rows: list[dict], png: str, network) -> None:
 
 def _curves(axes, mode: str, cases: list[dict], curves: list[dict]) -> None:
     axes.axhline(TARGETS[mode], color=FAINT, linewidth=0.8, linestyle=":")
-    for i, curve in enumerate(curves):
-        colour = BOUNDARY_COLOURS[i % len(BOUNDARY_COLOURS)]
+    for curve in sorted(curves, key=lambda c: (list(COLOURS).index(c["scheme"]), -c["unknowns"])):
+        colour = COLOURS[curve["scheme"]]
+        larger = sum(c["scheme"] == curve["scheme"] and c["unknowns"] > curve["unknowns"] for c in curves)
+        style = STYLES[min(larger, len(STYLES) - 1)]
         mine = [r for r in cases if group(r) == curve["group"]]
         points = [r["ranks"] for r in mine], [r["iteration_efficiency"] for r in mine]
-        axes.plot(*points, "o", color=colour, markersize=5)
+        axes.plot(*points, "o", color=colour, markersize=5, fillstyle="none" if larger else "full")
         title = f"{curve['scheme'].removesuffix('_gpu')} P{curve['degree']}, {curve['unknowns']:.1e}"
-        axes.plot(curve["ranks"], curve["iteration"], color=colour, linewidth=1.1, label=title)
-    axes.set(xscale="log", ylim=(0, 1.1), xlabel="ranks", title=f"{mode}, unknowns a rank on the most ranks")
+        axes.plot(curve["ranks"], curve["iteration"], color=colour, linewidth=1.1, linestyle=style, label=title)
+    axes.set(xscale="log", ylim=(0, 1.1), xlabel="ranks", ylabel="efficiency of a CG iteration")
+    axes.set_title(f"{mode} scaling: unknowns per rank on the most ranks")
     axes.set_xticks([1, 4, 16, 64, 256, 1024], ["1", "4", "16", "64", "256", "1024"])
     axes.title.set_size(9)
     axes.legend(frameon=False, fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncol=3)

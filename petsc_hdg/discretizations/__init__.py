@@ -2,32 +2,31 @@
 
 from typing import Any
 
-from .base import Discretization
-from .cell_field import CellField
-from .cg.scheme import ContinuousGalerkin
-from .condensed.cg import CondensedCG
-from .condensed.hdg import HybridizedDG
-from .condensed.scheme import CondensedDiscretization
-from .poly.scheme import PolytopicDG
-from .sipg.scheme import InteriorPenalty
+from ..lookup import lookup
 
-SCHEMES = {"cg_gpu": ContinuousGalerkin, "hdg_gpu": HybridizedDG, "sipg_gpu": InteriorPenalty, "poly_gpu": PolytopicDG}
+SCHEMES = {
+    "cg_gpu": "ContinuousGalerkin",
+    "hdg_gpu": "HybridizedDG",
+    "sipg_gpu": "InteriorPenalty",
+    "poly_gpu": "PolytopicDG",
+}
+_PUBLIC = {
+    "CellField": "cell_field",
+    "CondensedCG": "condensed.cg",
+    "CondensedDiscretization": "condensed.scheme",
+    "ContinuousGalerkin": "cg.scheme",
+    "Discretization": "base",
+    "HybridizedDG": "condensed.hdg",
+    "InteriorPenalty": "sipg.scheme",
+    "PolytopicDG": "poly.scheme",
+}
 
 
 def scheme(options) -> type[Any]:
     """The class that `-fe_backend` and `-cg_condense` choose."""
-    return CondensedCG if options.backend == "cg_gpu" and options.cg_condense else SCHEMES[options.backend]
+    is_condensed = options.backend == "cg_gpu" and options.cg_condense
+    return __getattr__("CondensedCG" if is_condensed else SCHEMES[options.backend])
 
 
-__all__ = [
-    "SCHEMES",
-    "CellField",
-    "CondensedCG",
-    "CondensedDiscretization",
-    "ContinuousGalerkin",
-    "Discretization",
-    "HybridizedDG",
-    "InteriorPenalty",
-    "PolytopicDG",
-    "scheme",
-]
+__all__ = ["SCHEMES", "scheme", *_PUBLIC]
+__getattr__, __dir__ = lookup(__name__, _PUBLIC)

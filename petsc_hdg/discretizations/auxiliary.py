@@ -61,6 +61,15 @@ class AuxiliaryRows:
             yield field.name, values
             first += field.components
 
+    def at(self, points: np.ndarray, rows: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """Values [cell, point, component] of all fields at reference points [point, dim] of cells, from rows
+        [row, stride]."""
+        table, found = self.element.tabulate(points, 0)[0], np.empty((len(cells), len(points), self.num_components))
+        for component, (start, end) in enumerate(zip(self.starts, self.starts[1:], strict=False)):
+            values = rows[start:end, cells].T
+            found[:, :, component] = values if end == start + 1 else values @ table.T
+        return found
+
     def place(self, rows: np.ndarray, name: str, values: np.ndarray) -> None:
         """Write values [cell, row, component] of a field into rows [row, stride]."""
         field, first = self.field(name)

@@ -62,6 +62,7 @@ class Discretization:
     has_jumps = False  # whether cells are discontinuous beside a trace
     has_penalties = False  # whether facets are penalized
     follows_symmetry = True  # whether the default Krylov method depends on the symmetry of the matrix
+    essential_auxiliary_components = 0  # of auxiliary fields that strong conditions read
     in_time = False  # whether cells keep their interior between steps
     stabilizes_by_expression = False  # whether facets are stabilized by what the user wrote
 

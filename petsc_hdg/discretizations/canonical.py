@@ -9,7 +9,6 @@ from ..errors import MeshError
 from ..mesh.canonical import CanonicalCells, mixed, summed
 from ..mesh.global_order import GlobalOrder
 from .dofmap import FieldSpace
-from .poly.scheme import PolytopicDG
 
 NOBODY = np.iinfo(np.int64).max
 
@@ -35,7 +34,7 @@ class CanonicalUnknowns:
         self.digest = summed(comm, np.concatenate([mixed(keys), extra]))
 
 
-def _polytopic(disc: PolytopicDG, cells: CanonicalCells) -> tuple[np.ndarray, int, np.ndarray]:
+def _polytopic(disc, cells: CanonicalCells) -> tuple[np.ndarray, int, np.ndarray]:
     """Keys [owned], a bound of them, and numbers [cell] of which polytope each cell belongs to. Collective."""
     polytopes, comm = disc.polytopes, disc.mesh.comm
     first_cell = np.full(polytopes.count, NOBODY)

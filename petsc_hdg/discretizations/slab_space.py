@@ -6,7 +6,6 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..errors import OptionError, collectively
-from .poly.scheme import PolytopicDG
 from .time_basis import TimeBasis
 
 
@@ -109,7 +108,7 @@ def _steps(disc, local_steps) -> np.ndarray:
     return np.repeat(given.astype(np.int64), _unknowns(disc))
 
 
-def _room(disc: PolytopicDG) -> np.ndarray:
+def _room(disc) -> np.ndarray:
     """Degree [owned] of an unknown's polytope less that of its function."""
     size = disc.exponents.sum(axis=1) if disc.space == "total" else disc.exponents.max(axis=1, initial=0)
     count, unknowns = disc.polytopes.count, _unknowns(disc)
@@ -118,6 +117,6 @@ def _room(disc: PolytopicDG) -> np.ndarray:
     return np.repeat(disc.degrees, unknowns) - size[inside % np.repeat(numbers, unknowns)]
 
 
-def _unknowns(disc: PolytopicDG) -> np.ndarray:
+def _unknowns(disc) -> np.ndarray:
     """Spatial unknowns [polytope]."""
     return np.diff(disc.numbering.first)[: disc.polytopes.count]

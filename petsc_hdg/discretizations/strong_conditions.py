@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+from mpi4py import MPI
 
 from ..codegen import KernelSpec
 from .dofmap import dof_nodes, entity_points
@@ -60,6 +61,57 @@ class StrongConditions:
                     x[at] = nodes[inside, basis]
         return condition, component, x
 
+    @property
+    def essential_auxiliary_components(self) -> int:
+        """Components of auxiliary fields, 0 where no essential condition reads them."""
+        reads = any("a" in condition.term.program.inputs for condition in self.physics.dirichlet)
+        return self.physics.num_auxiliary if reads else 0
+
+    @property
+    def essential_macros(self) -> dict[str, int]:
+        """Macros of kernels of essential values."""
+        return {
+            "DIM": self.dim,
+            "NCOMP": self.physics.num_components,
+            "NCONST": len(self.physics.constants),
+            "NA": self.essential_auxiliary_components,
+        }
+
+    def essential_auxiliary(self, rows: np.ndarray) -> np.ndarray:
+        """Auxiliary values [constrained value, component] from rows [row, stride]: the mean of the cells around each
+        node. Collective."""
+        dofmap, count = self.dofmap, self.dofmap.num_constrained
+        sums, on_point = np.zeros((count, 1 + self.physics.num_auxiliary)), np.zeros(count, np.int64)
+        numbers = dofmap.cell_numbers - (dofmap.num_owned + dofmap.num_ghosts)
+        touched = np.flatnonzero((numbers >= 0).any(axis=1))
+        for space in self.spaces:
+            values = self.auxiliary.at(space.element.nodes, rows, touched)[:, :, : self.physics.num_auxiliary]
+            for basis, points in self.basis_points(space, touched):
+                for component in range(space.components):
+                    at = numbers[touched, space.first_dof + basis * space.components + component]
+                    inside = at >= 0
+                    np.add.at(sums, at[inside], np.insert(values[inside, basis], 0, 1.0, axis=1))
+                    on_point[at[inside]] = points[inside]
+        sums = self._over_ranks(sums, on_point)
+        return sums[:, 1:] / sums[:, :1]
+
+    def _over_ranks(self, sums: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """Sums [constrained value, column] of all ranks that hold the plex point [constrained value]. Collective."""
+        exchange = self.mesh.exchange
+        if not exchange.active:
+            return sums
+        known, which = np.unique(points, return_inverse=True)
+        offsets = np.array([self.dofmap.section.getOffset(point) for point in known], np.int64)
+        places = self.dofmap.constrained - offsets[which] if len(known) else points
+        found, (start, end) = sums.copy(), exchange.chart
+        for place in range(self.mesh.comm.allreduce(int(places.max(initial=-1)), MPI.MAX) + 1):
+            here = places == place
+            for column in range(sums.shape[1]):
+                on_points = np.zeros(end - start)
+                on_points[points[here]] = sums[here, column]
+                found[here, column] = exchange.sum(on_points)[points[here]]
+        return found
+
     def basis_points(self, space, cells):
         """(basis function, plex point [cell] it belongs to) of a field."""
         for dimension, entities in enumerate(space.element.entity_dofs):
@@ -71,5 +123,5 @@ class StrongConditions:
 
     def essential_spec(self, name: str = "essential_values") -> KernelSpec:
         """Spec of `essential_values` or `essential_rates`."""
-        macros = {"DIM": self.dim, "NCOMP": self.physics.num_components, "NCONST": len(self.physics.constants)}
-        return KernelSpec(name, ("essential.cl",), macros, {}, self.physics_text, self.options.precision, 32)
+        macros, precision = self.essential_macros, self.options.precision
+        return KernelSpec(name, ("essential.cl",), macros, {}, self.physics_text, precision, 32)

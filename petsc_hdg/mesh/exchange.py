@@ -22,16 +22,17 @@ class PointExchange:
         self.active = bool(comm.allreduce(int(self._leaves is not None), MPI.MIN))
 
     def sum(self, values: np.ndarray) -> np.ndarray:
-        """Sum over all copies [point] int32, the same on every rank that holds the point."""
-        values = np.ascontiguousarray(values, np.int32)
+        """Sum over all copies [point] int32 or float, the same on every rank that holds the point."""
+        kind, unit = (float, MPI.DOUBLE) if np.asarray(values).dtype.kind == "f" else (np.int32, MPI.INT32_T)
+        values = np.ascontiguousarray(values, kind)
         root = values.copy()
         if not self.active:
             return root
-        self.sf.reduceBegin(MPI.INT32_T, values, root, MPI.SUM)
-        self.sf.reduceEnd(MPI.INT32_T, values, root, MPI.SUM)
+        self.sf.reduceBegin(unit, values, root, MPI.SUM)
+        self.sf.reduceEnd(unit, values, root, MPI.SUM)
         result = root.copy()
-        self.sf.bcastBegin(MPI.INT32_T, root, result, MPI.REPLACE)
-        self.sf.bcastEnd(MPI.INT32_T, root, result, MPI.REPLACE)
+        self.sf.bcastBegin(unit, root, result, MPI.REPLACE)
+        self.sf.bcastEnd(unit, root, result, MPI.REPLACE)
         return result
 
     def any(self, mask: np.ndarray) -> np.ndarray:

@@ -1,51 +1,42 @@
 """Device operators of a discretization, and the contexts through which PETSc calls them."""
 
-from ..discretizations import CondensedDiscretization, ContinuousGalerkin, InteriorPenalty, PolytopicDG
-from .assembled import AssembledMatrix
-from .callbacks import Callbacks
-from .cell_jacobi import CellBlockJacobi
-from .cg.operator import CGOperator
-from .condensed.cell_elimination import CellElimination, StateMatrix
-from .condensed.in_time import CondensedInTime
-from .condensed.joint import JointState
-from .condensed.operator import CondensedOperator
-from .conforming import ConformingSubspace
-from .matfree import JacobianContext
-from .poly.levels import AgglomerateLevels
-from .poly.operator import PolytopicOperator
-from .sipg.operator import SIPGOperator
-from .trace.matrix import FacetBlockJacobi, TraceMatrix
+from ..lookup import lookup
 
 OPERATORS = {
-    ContinuousGalerkin: CGOperator,
-    CondensedDiscretization: CondensedOperator,
-    InteriorPenalty: SIPGOperator,
-    PolytopicDG: PolytopicOperator,
+    "ContinuousGalerkin": "CGOperator",
+    "CondensedDiscretization": "CondensedOperator",
+    "InteriorPenalty": "SIPGOperator",
+    "PolytopicDG": "PolytopicOperator",
+}
+_PUBLIC = {
+    "AgglomerateLevels": "poly.levels",
+    "AssembledMatrix": "assembled",
+    "CGOperator": "cg.operator",
+    "Callbacks": "callbacks",
+    "CellBlockJacobi": "cell_jacobi",
+    "CellElimination": "condensed.cell_elimination",
+    "CondensedInTime": "condensed.in_time",
+    "CondensedOperator": "condensed.operator",
+    "ConformingSubspace": "conforming",
+    "FacetBlockJacobi": "trace.matrix",
+    "FullSystem": "condensed.full",
+    "JacobianContext": "matfree",
+    "JointState": "condensed.joint",
+    "PolytopicOperator": "poly.operator",
+    "SIPGOperator": "sipg.operator",
+    "StateCallbacks": "condensed.cell_elimination",
+    "StateMatrix": "condensed.cell_elimination",
+    "TraceMatrix": "trace.matrix",
+    "read_interior": "condensed.joint",
+    "write_interior": "condensed.joint",
 }
 
 
 def create_operator(discretization, arrays):
     """The device operator of a discretization, by its scheme."""
-    kind = next(OPERATORS[scheme] for scheme in type(discretization).__mro__ if scheme in OPERATORS)
-    return (CondensedInTime if discretization.in_time else kind)(discretization, arrays)
+    kind = next(OPERATORS[each.__name__] for each in type(discretization).__mro__ if each.__name__ in OPERATORS)
+    return __getattr__("CondensedInTime" if discretization.in_time else kind)(discretization, arrays)
 
 
-__all__ = [
-    "AgglomerateLevels",
-    "AssembledMatrix",
-    "CGOperator",
-    "Callbacks",
-    "CellBlockJacobi",
-    "CellElimination",
-    "CondensedInTime",
-    "CondensedOperator",
-    "ConformingSubspace",
-    "FacetBlockJacobi",
-    "JacobianContext",
-    "JointState",
-    "PolytopicOperator",
-    "SIPGOperator",
-    "StateMatrix",
-    "TraceMatrix",
-    "create_operator",
-]
+__all__ = ["create_operator", *_PUBLIC]
+__getattr__, __dir__ = lookup(__name__, _PUBLIC)

@@ -81,6 +81,10 @@ class DeviceOperator:
         self.discretization.auxiliary.place(self.aux_rows, name, values)
         self.arrays.upload(self._aux, np.ascontiguousarray(self.aux_rows, dtype=self.arrays.real), "auxiliary")
         self._count(auxiliary_changes(self.discretization, name, before, self.aux_rows))
+        if self.discretization.essential_auxiliary_components:
+            vars(self).pop("_essential_auxiliary", None)
+            self._essential_auxiliary  # noqa: B018  (ranks may have no essential values that would ask for it)
+            self._forget_essential()
 
     def _count(self, changes_matrices: bool) -> None:
         """Data were given: tell whether some rank's change matrices. Collective."""
@@ -111,6 +115,15 @@ class DeviceOperator:
     def _essential_points(self):
         return [self.arrays.to_device(a, "essential conditions") for a in self.discretization.essential_points()]
 
+    @cached_property
+    def _essential_auxiliary(self):
+        """Buffer of auxiliary values at essential points, None where no condition reads them. Collective."""
+        disc = self.discretization
+        if not disc.essential_auxiliary_components:
+            return None
+        values = disc.essential_auxiliary(self.aux_rows)
+        return self.arrays.to_device(values if values.size else np.zeros(1), "essential conditions")
+
     def update_essential(self, vector, t: float) -> None:
         """Evaluate essential values at time t, or their rates, into a tail (once for each t and set of constants)."""
         count = self.dofmap.num_constrained
@@ -124,7 +137,8 @@ class DeviceOperator:
             self.arrays.fill(vector.tail)
             vector.essential_time = t
             return
-        args = (count, self.dofmap.num_ghosts, float(t), self._constants, *self._essential_points, vector.tail)
+        points = *self._essential_points, self._essential_auxiliary
+        args = (count, self.dofmap.num_ghosts, float(t), self._constants, *points, vector.tail)
         kernel = self._essential_rate_kernel if vector.is_rate else self._essential_kernel
         kernel(count, *args)
         vector.essential_time = t

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from .cg.check import check_cg
-from .condensed.check import check_condensed
-from .poly.check import check_poly
-from .sipg.check import check_sipg
-from .trace.check import check_trace
+from importlib import import_module
 
 
 def check_kernels(operator) -> None:
@@ -16,10 +12,13 @@ def check_kernels(operator) -> None:
     """
     disc = operator.discretization
     if disc.is_condensed:
-        check_condensed(operator)
+        _check("condensed", operator)
         operator.stores.share()
         for each in operator.stores.formats:
-            check_trace(each)
+            _check("trace", each)
     else:
-        check = check_poly if disc.is_polytopic else check_sipg if disc.has_penalties else check_cg
-        check(operator)
+        _check("poly" if disc.is_polytopic else "sipg" if disc.has_penalties else "cg", operator)
+
+
+def _check(scheme: str, operator) -> None:
+    getattr(import_module(f"{__package__}.{scheme}.check"), f"check_{scheme}")(operator)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +14,7 @@ from ..value_checks import plural
 from .arrays import at_nodes, cellwise, coordinates, element_for, named
 from .atomic import atomic_file, check_target
 from .facets import FacetSet
-from .plane import collect_plane
-from .plane_picture import draw_plane
-from .style import matplotlib, type_settings
-from .surface import collect_surface, draw_surface
+from .style import matplotlib, side_by_side, type_settings
 
 
 @dataclass(frozen=True)
@@ -49,12 +46,13 @@ def plot(
     boundaries: Mapping | None = None,
     displacement=None,
     **picture,
-) -> Path:
-    """Write a PNG picture of a field. Collective over `comm` (mpi4py); rank 0 draws. Returns the path.
+):
+    """Draw a field, and write it as PNG unless path is None. Collective over `comm` (mpi4py); rank 0 draws, and returns
+    matplotlib's Figure; other ranks None.
 
     cell, degree, points [cell, node, dim]: cells and places of their nodes as for `write_vtu`.
     values [cell], or at the nodes of any degree [cell, node] or [cell, node, component]: colours; several components
-        show their magnitude.
+        show their magnitude, and the label says so. {title: such values} are pictures side by side.
     cell_regions [cell] int: thin lines are drawn between regions, region_width points wide.
     boundaries: name → (cells [n], local facets [n]), as Mesh.boundary_facets gives: coloured lines with a legend (2D).
     displacement [cell, node, dim], at the nodes of any degree: the shape is drawn deformed by `scale` times this, with
@@ -67,12 +65,13 @@ def plot(
     Very large meshes are drawn as dots, one for several cells; the picture says so.
     Raises OptionError on all ranks for arrays that do not fit, a missing matplotlib, or a path that cannot be written.
     """
-    path, element, tags = given_path("The picture", path), None, None
+    path, element, tags = None if path is None else given_path("The picture", path), None, None
     with collectively(comm):
         wish = _picture(picture)
         if comm.rank == 0:
             matplotlib()
-            check_target(path, ".png")
+            if path is not None:
+                check_target(path, ".png")
         element = element_for(cell, degree)
         points = coordinates(points, element)
         if displacement is not None:
@@ -80,29 +79,59 @@ def plot(
             displacement = coordinates(displacement, element, "displacement")
         if values is None and displacement is None:
             raise OptionError("There is nothing to draw; give values, a displacement, or both.")
-        values = _scalar(at_nodes("values", displacement if values is None else values, element, len(points)))
+        shown = displacement if values is None else values
+        panels = _panels(shown if isinstance(shown, Mapping) else {"": shown}, wish, element, len(points))
         tags = _tags(cell_regions, len(points))
         boundaries = _facet_sets({} if boundaries is None else boundaries, len(points))
-    _check_cells(comm, len(points), values)
-    collect, draw = (collect_plane, draw_plane) if element.dim == 2 else (collect_surface, draw_surface)
-    scene = collect(comm, element, points, values, tags, boundaries, displacement, wish)
+    collect, draw = _ways(element.dim)
+    scenes = []
+    for values, panel in panels:
+        _check_cells(comm, len(points), values)
+        scenes.append((collect(comm, element, points, values, tags, boundaries, displacement, panel), panel))
     with collectively(comm):
-        if comm.rank == 0:
-            _save(path, draw, scene, wish)
-    return path
+        return _drawn(path, draw, scenes) if comm.rank == 0 else None
 
 
-def _save(path: Path, draw, scene, wish: Picture) -> None:
-    """Draw and write on this rank. What fails in matplotlib is an OptionError, so that the other ranks hear of it."""
+def _panels(given: Mapping, wish: Picture, element, num_cells: int) -> list[tuple[np.ndarray, Picture]]:
+    """Values [cell, node, 1] and the wish of each picture, from {title, or "": values}."""
+    if not given:
+        raise OptionError("There is nothing to draw; give at least one field.")
+    found = []
+    for title, values in given.items():
+        nodal = at_nodes("values", values, element, num_cells)
+        label = wish.label or ("magnitude" if nodal.shape[2] > 1 else "")
+        found.append((_scalar(nodal), replace(wish, label=label, title=title or wish.title)))
+    return found
+
+
+def _ways(dim: int):
+    """Return what collects a scene of a mesh of this dimension, and what draws it."""
+    if dim == 2:
+        from .plane import collect_plane
+        from .plane_picture import draw_plane
+
+        return collect_plane, draw_plane
+    from .surface import collect_surface, draw_surface
+
+    return collect_surface, draw_surface
+
+
+def _drawn(path: Path | None, draw, scenes: list):
+    """Draw scenes, side by side, and write them on this rank; the Figure. What fails in matplotlib is an OptionError,
+    so that the other ranks hear of it."""
+    dpi = scenes[0][1].dpi
     try:
         with matplotlib().rc_context(type_settings()):
-            figure = draw(scene, wish)
-            with atomic_file(path) as file:
-                figure.savefig(file, format="png", dpi=wish.dpi)
+            figures = [draw(*scene) for scene in scenes]
+            figure = figures[0] if len(figures) == 1 else side_by_side(figures, dpi)
+            if path is not None:
+                with atomic_file(path) as file:
+                    figure.savefig(file, format="png", dpi=dpi)
+            return figure
     except PetscHdgError:
         raise
     except Exception as error:
-        raise OptionError(f"The picture {path} cannot be drawn: matplotlib says '{error}'.") from error
+        raise OptionError(f"The picture {path or ''} cannot be drawn: matplotlib says '{error}'.") from error
 
 
 def _picture(given: dict) -> Picture:

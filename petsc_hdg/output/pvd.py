@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-import xml.etree.ElementTree as ET
+from html import escape
 from pathlib import Path
-from xml.sax.saxutils import quoteattr
 
 from ..errors import OptionError, collectively
 from ..value_checks import path as given_path
@@ -62,12 +61,14 @@ class Collection:
 
 
 def _text(entries) -> str:
-    lines = [f'<DataSet timestep="{time!r}" part="0" file={quoteattr(name)}/>\n' for time, name in entries]
+    lines = [f'<DataSet timestep="{time!r}" part="0" file="{escape(name)}"/>\n' for time, name in entries]
     return "".join([_HEAD, *lines, _TAIL])
 
 
 def _read(path: Path) -> list[tuple[float, str]]:
     """The entries of a collection. Raises OptionError."""
+    import xml.etree.ElementTree as ET
+
     try:
         root = ET.parse(path).getroot()
         if root.get("type") != "Collection":

@@ -89,6 +89,29 @@ def new_figure(aspect: float, title: str, subtitle: str, legend: bool):
     return figure, axes, bar_axes
 
 
+def side_by_side(figures: list, dpi: int):
+    """A figure of figures from left to right, their upper edges at one height, drawn with `dpi` pixels per inch."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    images = []
+    for figure in figures:
+        figure.set_dpi(dpi)
+        figure.canvas.draw()
+        images.append(np.asarray(figure.canvas.buffer_rgba()))
+    height, width = max(image.shape[0] for image in images), sum(image.shape[1] for image in images)
+    joined, left = Figure((width / dpi, height / dpi), dpi=dpi, facecolor=PAPER), 0
+    FigureCanvasAgg(joined)
+    for image in images:
+        own_height, own_width = image.shape[:2]
+        place = left / width, 1 - own_height / height, own_width / width, own_height / height
+        axes = joined.add_axes(place)
+        axes.imshow(image, aspect="auto", interpolation="nearest")
+        axes.set_axis_off()
+        left += own_width
+    return joined
+
+
 def colour_bar(figure, axes, mappable, label: str) -> None:
     """A slim colour bar with its label above."""
     bar = figure.colorbar(mappable, cax=axes)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Dirichlet:
-    """u = g on `label`. `g` writes g[c] for each component c of the field; "exact" takes the physics' exact solution.
+    """u = g on `label`. `g` writes g[c] for each component c of the field and may use x, t, a and constants; "exact"
+    takes the physics' exact solution, the name of an auxiliary field its values.
 
     field       name of the field; may be left out if there is one
     components  numbers of the constrained components; all if None
@@ -22,7 +23,8 @@ class Dirichlet:
 
 @dataclass(frozen=True)
 class Neumann:
-    """f1·n = g on `label`, so f0_bd = -g. `g` writes g[c] and may use x, t, n, a, a_x and constants.
+    """f1·n = g on `label`, so f0_bd = -g. `g` writes g[c] and may use x, t, n, a, a_x and constants; the name of an
+    auxiliary field takes its values.
 
     side  name of a region: the facets of `label` as its cells see them, also inside the mesh
     """

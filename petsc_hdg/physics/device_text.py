@@ -167,7 +167,7 @@ def _boundary_jacobian(instance: Instance) -> str:
 def _dirichlet(instance: Instance) -> str:
     cases = [[_call(form.program, _at("g", form.term.field.offset))] for form in instance.dirichlet]
     lines = [_zero("g", instance.num_components), *_branches(cases)]
-    return _function(f"pw_dirichlet(int condition, real t, {_END}, real *g)", lines)
+    return _function(f"pw_dirichlet(int condition, const real *a, real t, {_END}, real *g)", lines)
 
 
 def _exact(instance: Instance) -> str:

@@ -17,6 +17,7 @@ from petsc_hdg.physics.lowering.lower import lower, shared_helpers
 from petsc_hdg.physics.lowering.parts import parts_of
 from petsc_hdg.physics.terms import Condition, Term, Terms
 from petsc_hdg.physics.text.source import CFile, Expression, make_source
+from petsc_hdg.value_checks import plural
 
 _CONSTANT = re.compile(r"(ctx->)?[A-Za-z]\w*(\[\d+\])?\Z")  # or a member of a context, or an element of one
 _BLOCKS = ("g0", "g1", "g2", "g3")
@@ -56,6 +57,7 @@ class Reader:
 
     def __init__(self, physics: str, fields: tuple[Field, ...], auxiliary: tuple, constants: tuple[str, ...], helpers):
         self.physics, self.fields, self.parts = physics, fields, parts_of(fields, auxiliary)
+        self.auxiliary = {field.name: field for field in auxiliary}
         self.constants = {name: number for number, name in enumerate(constants)}
         self.texts: list = []
         self.macros: dict[str, str] = {}
@@ -235,6 +237,8 @@ class Reader:
         given, signature = entry.g, signatures.DIRICHLET if kind == "Dirichlet" else signatures.NEUMANN
         if kind == "Dirichlet" and isinstance(given, str) and given.strip() == "exact":
             given, signature = self._exact_of(what, field), signatures.DIRICHLET_EXACT
+        elif isinstance(given, str) and given.strip() in self.auxiliary:
+            given = self._copy_of(what, self.auxiliary[given.strip()], field, components)
         term = self._term(what, key, "g", given, signature, field, (field.components,))
         return [Condition(kind, entry.label, field, term, components, side)]
 
@@ -251,6 +255,19 @@ class Reader:
             if given is not None
             for term in [self._term(slot, name, kind, given, signature, field, shape)]
         ]
+
+    def _copy_of(self, what: str, auxiliary, field: Field, components: tuple[int, ...]) -> str:
+        """A text that writes the components of an auxiliary field to the constrained ones, or to all of the field."""
+        if auxiliary.components not in (len(components), field.components):
+            raise PhysicsError(
+                f"physics '{self.physics}', {what}: g is the auxiliary field '{auxiliary.name}' of "
+                f"{plural(auxiliary.components, 'component')}, and there are {len(components)} to give; write a text"
+            )
+        places = components if auxiliary.components == len(components) else range(field.components)
+        name = auxiliary.name
+        return " ".join(
+            f"g[{place}] = {name if auxiliary.components == 1 else f'{name}[{c}]'};" for c, place in enumerate(places)
+        )
 
     def _exact_of(self, what: str, field: Field):
         given = self._exact_given.get(field.name)

@@ -1,6 +1,13 @@
 """A physics on a mesh, ready for PETSc's solvers."""
 
-from .problem import Problem
-from .space_time import SpaceTime
+from typing import TYPE_CHECKING
 
-__all__ = ["Problem", "SpaceTime"]
+from ..lookup import lookup
+
+if TYPE_CHECKING:
+    from .problem import Problem as Problem
+    from .space_time import SpaceTime as SpaceTime
+
+_PUBLIC = {"Problem": "problem", "SpaceTime": "space_time"}
+__all__ = list(_PUBLIC)
+__getattr__, __dir__ = lookup(__name__, _PUBLIC)

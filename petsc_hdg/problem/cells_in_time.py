@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
+from .. import operators
 from ..errors import OptionError
-from ..operators import CellElimination, StateMatrix
-from ..operators.condensed.cell_elimination import StateCallbacks
 
 CELLS = "cells_"  # prefix of the solver around the elimination, behind the problem's own
 
@@ -20,15 +19,17 @@ def create_vec(problem) -> PETSc.Vec:
     return vector
 
 
-def callbacks(problem, trace: PETSc.Mat, assembled, rough) -> StateCallbacks:
+def callbacks(problem, trace: PETSc.Mat, assembled, rough) -> operators.Callbacks:
     """Callbacks of trace and cells, from the matrices of the trace. Collective. Raises OptionError."""
     options = problem.options
     for name, value in (("fe_pmat", "conforming"), ("hdg_setting", "full")):
         if value in (problem.pmat, options.hdg_setting):
             raise OptionError(f"-{problem.prefix}{name} {value} does not go with u_t and hdg_gpu; leave it out")
     coarse = assembled.mat if assembled is not None else rough or trace
-    system = StateMatrix(problem.operator, problem.access, trace, coarse, create_vec(problem))
-    return StateCallbacks(problem.operator, problem.access, system, problem.dm.comm, problem.vec_type, assembled)
+    system = operators.StateMatrix(problem.operator, problem.access, trace, coarse, create_vec(problem))
+    return operators.StateCallbacks(
+        problem.operator, problem.access, system, problem.dm.comm, problem.vec_type, assembled
+    )
 
 
 def trace_solver(problem, ksp: PETSc.KSP) -> PETSc.KSP:
@@ -39,7 +40,7 @@ def trace_solver(problem, ksp: PETSc.KSP) -> PETSc.KSP:
     if not problem.has_cell_states:
         return ksp
     pc = ksp.getPC()
-    if pc.getType() == "python" and isinstance(pc.getPythonContext(), CellElimination):
+    if pc.getType() == "python" and isinstance(pc.getPythonContext(), operators.CellElimination):
         return pc.getPythonContext().ksp
     inner = PETSc.KSP().create(ksp.comm)
     inner.setOptionsPrefix(ksp.getOptionsPrefix() or "")
@@ -47,7 +48,7 @@ def trace_solver(problem, ksp: PETSc.KSP) -> PETSc.KSP:
     ksp.appendOptionsPrefix(CELLS)
     ksp.setType("preonly")
     pc.setType("python")
-    pc.setPythonContext(CellElimination(problem.callbacks.system, inner))
+    pc.setPythonContext(operators.CellElimination(problem.callbacks.system, inner))
     return inner
 
 

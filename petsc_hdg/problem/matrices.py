@@ -8,11 +8,10 @@ from functools import partial
 import numpy as np
 from petsc4py import PETSc
 
-from .. import stages
+from .. import operators, stages
 from ..discretizations.condensed.hdg_checks import has_point_flux
 from ..discretizations.symmetry import derivative_kind
 from ..errors import collectively
-from ..operators import AssembledMatrix, Callbacks, JacobianContext, TraceMatrix
 from ..operators.check import check_kernels
 from ..options import chosen_mat_type
 from . import cells_in_time
@@ -26,7 +25,7 @@ _REASONS = {
 }
 
 
-def callbacks(problem) -> Callbacks:
+def callbacks(problem) -> operators.Callbacks:
     """Residual and Jacobian of a problem whose data are complete; kernels are checked before. Collective."""
     if problem.options.check_kernels:
         with stages.stage("compile"), collectively(problem.comm):
@@ -45,7 +44,7 @@ def callbacks(problem) -> Callbacks:
     if problem.has_cell_states:
         calls = cells_in_time.callbacks(problem, jacobian, assembled, rough)
     else:
-        calls = Callbacks(operator, problem.access, jacobian, assembled, conforming, first, levels, rough)
+        calls = operators.Callbacks(operator, problem.access, jacobian, assembled, conforming, first, levels, rough)
     eps = float(np.finfo(problem.arrays.real).eps)
     calls.null_space = null_space.NullSpace(problem.discretization, eps, problem.nullspace)
     calls.set_up = partial(field_splits.split, weakref.proxy(problem))
@@ -70,12 +69,12 @@ def view(problem) -> list[str]:
     return [f"  preconditioner: {problem.pmat}{why}"]
 
 
-def assembled_matrix(problem, sizes) -> AssembledMatrix | None:
+def assembled_matrix(problem, sizes) -> operators.AssembledMatrix | None:
     """The matrix of all unknowns, or of the trace, where one is assembled."""
     if not (problem.assembles or (problem.is_condensed and problem.operator.format is None)):
         return None
     kind = chosen_mat_type(problem.options, problem.discretization.matrix_blocks() is not None)
-    assembled = AssembledMatrix(problem.operator, sizes, problem.dm.comm, problem.vec_type, kind)
+    assembled = operators.AssembledMatrix(problem.operator, sizes, problem.dm.comm, problem.vec_type, kind)
     if not problem.discretization.is_polytopic:
         null_space.set_near_nullspace(problem.discretization, assembled.mat)
     return assembled
@@ -86,9 +85,9 @@ def _jacobian(problem, sizes, assembled) -> PETSc.Mat:
     if assembled is not None and problem.discretization.is_polytopic:
         return assembled.mat
     if not problem.is_condensed:
-        context = JacobianContext(problem.operator, problem.access, assembled)
+        context = operators.JacobianContext(problem.operator, problem.access, assembled)
     elif problem.operator.format is not None:
-        context = TraceMatrix(problem.operator, problem.access, assembled)
+        context = operators.TraceMatrix(problem.operator, problem.access, assembled)
     else:
         return assembled.mat
     return context.as_mat(sizes, problem.dm.comm, problem.vec_type)
@@ -98,5 +97,5 @@ def _rough(problem, sizes) -> PETSc.Mat | None:
     """The trace matrix with entries in single precision, where it is stored so for preconditioners."""
     if not problem.is_condensed or problem.operator.rough is None:
         return None
-    context = TraceMatrix(problem.operator, problem.access, own=problem.operator.rough)
+    context = operators.TraceMatrix(problem.operator, problem.access, own=problem.operator.rough)
     return context.as_mat(sizes, problem.dm.comm, problem.vec_type)

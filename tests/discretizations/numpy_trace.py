@@ -40,7 +40,7 @@ class NumpyTrace:
                 dofs = self._facet_dofs(cell, local)
                 for c, condition in enumerate(on_point[points[cell]]):
                     if condition >= 0:
-                        g = [interpret.pw_dirichlet(condition, self.t, point)[c] for point in x[row]]
+                        g = [interpret.pw_dirichlet(condition, None, self.t, point)[c] for point in x[row]]
                         out[dofs[c::components]] = projection @ g
         return out
 

@@ -55,7 +55,8 @@ class State:
         if name != "du" and dofmap.num_constrained:
             g = self.disc.physics.interpreter(self.disc.dim).pw_dirichlet
             for row, (condition, component, x) in enumerate(zip(*self.disc.essential_points(), strict=True)):
-                value = g(condition, T, x) if name == "u" else g(condition, T + 0.5, x) - g(condition, T - 0.5, x)
+                at = [g(condition, None, t, x) for t in (T, T + 0.5, T - 0.5)]
+                value = at[0] if name == "u" else at[1] - at[2]
                 values[dofmap.num_owned + row] = value[component]
         return values[dofmap.compact[dofmap.cell_dofs]]
 

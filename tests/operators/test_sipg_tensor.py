@@ -73,7 +73,9 @@ def test_one_pass_is_volume_and_fluxes(cell, degree, physics, theta, gpu):
         assert state.difference(what) < TOLERANCE
 
 
-@pytest.mark.parametrize("file, degree, gpu", [("disk_quad8", 3, False), ("ball_hex", 2, True)])
+@pytest.mark.parametrize(
+    "file, degree, gpu", [pytest.param("disk_quad8", 3, False, marks=pytest.mark.full), ("ball_hex", 2, True)]
+)
 def test_on_curved_cells(file, degree, gpu):
     mesh = Mesh.from_file(MESHES / f"{file}.msh")
     assert mesh.geometry.degree == 2

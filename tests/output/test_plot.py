@@ -66,9 +66,10 @@ def test_everything_at_once_in_2d(tmp_path):
     mesh = box("triangle", COMM)
     x = node_places(mesh, 2)
     sides = {name: mesh.boundary_facets(name) for name in ("left", "top")}
-    plain = plot(tmp_path / "plain.png", COMM, "triangle", 2, x, x, dpi=60)
-    full = plot(
-        tmp_path / "full.png",
+    plain, full = tmp_path / "plain.png", tmp_path / "full.png"
+    plot(plain, COMM, "triangle", 2, x, x, dpi=60)
+    plot(
+        full,
         COMM,
         "triangle",
         2,
@@ -87,6 +88,37 @@ def test_everything_at_once_in_2d(tmp_path):
     assert len(np.unique((drawn(picture(full)) * 255).astype(int), axis=0)) > 500
     for colour in BOUNDARY_COLOURS[:2]:
         assert near(picture(full), colour) > 8 > near(picture(plain), colour)
+
+
+def texts(figure) -> list[str]:
+    """Every text of a figure."""
+    from matplotlib.text import Text
+
+    return [found.get_text() for found in figure.findobj(Text)]
+
+
+def test_vectors_say_that_a_magnitude_is_shown(tmp_path):
+    x = node_places(box("triangle", COMM), 1)
+    figure = plot(None, COMM, "triangle", 1, x, x)
+    assert "magnitude" in texts(figure)
+    assert "magnitude" not in texts(plot(None, COMM, "triangle", 1, x, x[..., 0]))
+    assert "length" in texts(plot(None, COMM, "triangle", 1, x, x, label="length"))
+
+
+@pytest.mark.parametrize("cell", ["triangle", "tetrahedron"])
+def test_pictures_side_by_side(tmp_path, cell):
+    """As wide as both together, each as it is alone."""
+    x = node_places(box(cell, COMM), 1)
+    paths = [tmp_path / f"{name}.png" for name in ("both", "first", "second")]
+    plot(paths[0], COMM, cell, 1, x, {"first": x[..., 0], "second": x}, dpi=60)
+    plot(paths[1], COMM, cell, 1, x, x[..., 0], title="first", dpi=60)
+    plot(paths[2], COMM, cell, 1, x, x, title="second", dpi=60)
+    both, first, second = (picture(path) for path in paths)
+    assert both.shape[1] == first.shape[1] + second.shape[1]
+    for alone, there in ((first, both[:, : first.shape[1]]), (second, both[:, first.shape[1] :])):
+        np.testing.assert_allclose(there[: len(alone)], alone, atol=0.01)
+    with pytest.raises(OptionError, match="give at least one field"):
+        plot(None, COMM, cell, 1, x, {})
 
 
 @pytest.mark.parametrize("cell", ["tetrahedron", "hexahedron"])

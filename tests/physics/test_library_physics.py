@@ -137,9 +137,9 @@ def test_dirichlet_and_exact(tmp_path):
     compiled, interpreter = CompiledPhysics(physics, 2, tmp_path), physics.interpreter(2)
     x = np.array([0.3, 0.8])
     for functions in (compiled, interpreter):
-        np.testing.assert_allclose(functions.pw_dirichlet(0, 0.5, x), [np.sin(0.3) * 0.8, 0.5 * 0.09])
-        np.testing.assert_allclose(functions.pw_dirichlet(1, 0.5, x), [0, 2.3])
-        np.testing.assert_allclose(functions.pw_dirichlet(2, 0.5, x), [0, 0])
+        np.testing.assert_allclose(functions.pw_dirichlet(0, None, 0.5, x), [np.sin(0.3) * 0.8, 0.5 * 0.09])
+        np.testing.assert_allclose(functions.pw_dirichlet(1, None, 0.5, x), [0, 2.3])
+        np.testing.assert_allclose(functions.pw_dirichlet(2, None, 0.5, x), [0, 0])
         u, u_x = functions.pw_exact(0.5, x)
         np.testing.assert_allclose(u, [np.sin(0.3) * 0.8, 0.5 * 0.09])
         np.testing.assert_allclose(u_x, [[np.cos(0.3) * 0.8, np.sin(0.3)], [0.3, 0]])

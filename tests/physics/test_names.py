@@ -98,14 +98,14 @@ def test_indices_that_are_not_known_are_checked():
 
 
 NOT_HERE = {
-    "Dirichlet data may depend on x, t and constants alone": [Dirichlet("left", "g[0] = kappa;", "p")],
+    "Dirichlet data may depend on x, t, auxiliary fields and constants alone": [Dirichlet("left", "g[0] = v[0];", "p")],
     "a Neumann flux may not depend on the solution": [Neumann("left", "g[0] = p;", "p")],
 }
 
 
 @pytest.mark.parametrize("reason", NOT_HERE)
 def test_conditions_say_why_a_name_is_not_theirs(reason):
-    with pytest.raises(PhysicsError, match=f"'(p|kappa)' cannot be used here: {reason}"):
+    with pytest.raises(PhysicsError, match=f"'(p|v)' cannot be used here: {reason}"):
         Physics(FIELDS, {"p": "f0[0] = 1;"}, auxiliary=AUXILIARY, boundary=NOT_HERE[reason])
 
 

@@ -174,7 +174,7 @@ def test_numbers_as_text():
     physics = Physics({"v": 2}, [1, 2.5], np.eye(2), boundary=[Dirichlet("a", 3), Dirichlet("b", [1, -2.0])])
     f0, f1 = physics.interpreter(2).pw_residual([0, 0], None, None, None, None, 0, [0, 0])
     assert f0.tolist() == [1, 2.5] and f1.tolist() == [[1, 0], [0, 1]]
-    data = [physics.interpreter(2).pw_dirichlet(c, 0, [0, 0]).tolist() for c in (0, 1)]
+    data = [physics.interpreter(2).pw_dirichlet(c, None, 0, [0, 0]).tolist() for c in (0, 1)]
     assert data == [[3, 3], [1, -2]]
 
 

@@ -24,13 +24,13 @@ def test_the_text_has_the_values(name):
     interpreter = fe.Physics({"u": 1}, f1=LAPLACE, boundary=[fe.Dirichlet("left", function)]).interpreter(2)
     for x in np.random.default_rng(0).uniform(0, 1, (20, 2)):
         expected = np.ravel(function(x[None], 0.4) if name == "of x and t" else function(x[None]))[0]
-        assert interpreter.pw_dirichlet(0, 0.4, x)[0] == pytest.approx(expected, rel=1e-14)
+        assert interpreter.pw_dirichlet(0, None, 0.4, x)[0] == pytest.approx(expected, rel=1e-14)
 
 
 def test_components():
     turn = fe.Dirichlet("left", lambda x: np.stack([-x[..., 1], x[..., 0]], axis=-1))
     physics = fe.Physics({"v": 2}, f1="for (d = 0; d < 2*dim; ++d) f1[d] = u_x[d];", boundary=[turn])
-    assert physics.interpreter(2).pw_dirichlet(0, 0.0, np.array([0.3, 0.7])).tolist() == [-0.7, 0.3]
+    assert physics.interpreter(2).pw_dirichlet(0, None, 0.0, np.array([0.3, 0.7])).tolist() == [-0.7, 0.3]
 
 
 def test_a_solve_of_functions():

@@ -153,7 +153,7 @@ int main(int argc, char **argv) { AppCtx user; PetscCall(SNESSolve(snes, NULL, u
 """
     )
     physics = Physics({"u": 1}, "f0[0] = u[0];", boundary=Dirichlet("a", CFile(path, "bc")))
-    assert_close(physics.interpreter(2).pw_dirichlet(0, 0.0, [0.5, 0.0]), [0.75])
+    assert_close(physics.interpreter(2).pw_dirichlet(0, None, 0.0, [0.5, 0.0]), [0.75])
 
 
 BEHIND_A_CONTEXT = """
@@ -207,7 +207,7 @@ def test_members_of_the_context_are_named_constants(tmp_path):
         physics = Physics(
             {"u": 2}, "f0[0] = u[0];", boundary=[Dirichlet("boundary", given)], constants={"count": 5, "mu": 0.5}
         )
-        found = physics.interpreter(2).pw_dirichlet(0, 0.0, [1.0, 2.0])
+        found = physics.interpreter(2).pw_dirichlet(0, None, 0.0, [1.0, 2.0])
         np.testing.assert_allclose(found, [0.5 * 2 + 5, 1.0 * 2 + 5])
         assert "constants[1]" in physics.device_source(2)
 
@@ -218,7 +218,7 @@ def test_members_of_the_context_behind_calls(tmp_path):
     boundary = [Dirichlet("boundary", CFile(tmp_path / "user.c", "at_last"))]
     physics = Physics({"u": 2}, "f0[0] = u[0];", boundary=boundary, constants={"count": 5, "mu": 0.5})
     for functions in (physics.interpreter(2), CompiledPhysics(physics, 2, tmp_path)):
-        assert_close(functions.pw_dirichlet(0, 0.0, [1.0, 2.0]), [0.5 * 2 + 5, 1.0 * 2 + 6])
+        assert_close(functions.pw_dirichlet(0, None, 0.0, [1.0, 2.0]), [0.5 * 2 + 5, 1.0 * 2 + 6])
 
 
 def test_members_without_a_value_are_named_with_their_line():

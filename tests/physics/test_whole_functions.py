@@ -97,7 +97,7 @@ def test_a_file_with_everything(path, tmp_path):
     assert_close(f0, 4 + 0.3 + s["u_t"] + 1)
     assert_close(f1, s["a"][0] * (1 + s["u"][0] ** 2) * s["u_x"])
     for functions in (compiled, interpreter):
-        assert_close(functions.pw_dirichlet(0, 0.5, [3.0, 4.0]), [25.5])
+        assert_close(functions.pw_dirichlet(0, None, 0.5, [3.0, 4.0]), [25.5])
         assert_close(functions.pw_exact(0.5, [3.0, 4.0])[1], [[6.0, 8.0]])
 
 

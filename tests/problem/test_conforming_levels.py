@@ -14,6 +14,7 @@ from petsc_hdg.krylov.level_bounds import LevelBounds
 from petsc_hdg.options import Options, is_given
 from petsc_hdg.physics import Dirichlet, Physics, library
 from petsc_hdg.problem import Problem
+from petsc_hdg.problem.linear import direct_solvers
 from petsc_hdg.problem.linear.preconditioners import smoothing
 
 SCHEMES = [("cg_gpu", 3), ("hdg_gpu", 2)]
@@ -86,8 +87,9 @@ SHEAR = """
 
 @pytest.mark.full
 @pytest.mark.parametrize("backend", ["cg_gpu", "sipg_gpu"])
-def test_nonlinear_physics_of_as_many_components_as_dimensions(backend):
+def test_nonlinear_physics_of_as_many_components_as_dimensions(backend, monkeypatch):
     """The rigid-body modes leave rows of zeros on levels below the coarse one, where incomplete LU smooths."""
+    monkeypatch.setattr(direct_solvers, "FEW_OF_LEVELS", {2: 300})
     physics = Physics({"u": 2}, "f0[0] = -1; f0[1] = -2;", SHEAR, boundary=[Dirichlet("boundary", [0.0, 0.0])])
     problem = problem_of(backend, 2, "quadrilateral", (14, 14), physics)
     u = solution(problem)
@@ -127,6 +129,24 @@ def test_gamg_knows_a_symmetric_coarse_matrix(wind, symmetric):
     mat = problem.callbacks.conforming.mat
     assert mat.isSymmetricKnown() == (True, symmetric)
     assert mat.isSymmetric(1e-12) == symmetric
+
+
+@pytest.mark.parametrize("free", [False, True])
+def test_coarse_levels_of_cpus_take_lu_up_to_a_size(free, monkeypatch):
+    """Not where conditions leave constants free; multigrid gives the same solution."""
+    physics = Physics(
+        {"u": 1}, "f0[0] = -PETSC_PI*PETSC_PI*cos(PETSC_PI*x[0]);", "for (d = 0; d < dim; ++d) f1[d] = u_x[d];",
+        boundary=[] if free else [Dirichlet("left", 1.0)],
+    )  # fmt: skip
+    kinds, norms = [], []
+    for most in (1000, 500):
+        monkeypatch.setattr(direct_solvers, "FEW_OF_LEVELS", {2: most})
+        problem = problem_of("cg_gpu", 2, faces=(24, 24), physics=physics, amplitude=0.0)
+        norms.append(solution(problem).norm())
+        kinds.append(problem.snes.getKSP().getPC().getMGCoarseSolve().getPC().getType())
+    assert problem.callbacks.conforming.mat.getSize()[0] in (600, 625), "the premise"
+    assert kinds == (["python", "python"] if free else ["lu", "python"])
+    assert norms[0] == pytest.approx(norms[1], rel=1e-8)
 
 
 def test_one_rank_multiplies_coarse_matrices_by_two_products():

@@ -79,7 +79,10 @@ ORDERS = {
 }
 
 
-@pytest.mark.parametrize("name", ORDERS)
+QUICK = ("Lax-Friedrichs, 1", "Roe, 2", "projected, 2", "viscous, squares, 2")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n in QUICK else pytest.mark.full) for n in ORDERS])
 def test_orders(name):
     law, given, degree, options, most, least = ORDERS[name]
     physics, errors = manufactured(law, **given), []
@@ -90,7 +93,10 @@ def test_orders(name):
     assert np.log2(errors[0] / errors[1]) > least
 
 
-@pytest.mark.parametrize("law, given", [("euler", {}), ("euler", {"flux": "roe", "far": True}), ("viscous", {})])
+@pytest.mark.parametrize(
+    "law, given",
+    [("euler", {}), ("euler", {"flux": "roe", "far": True}), pytest.param("viscous", {}, marks=pytest.mark.full)],
+)
 def test_from_a_disturbed_state(law, given):
     """Steady flow starts from its exact trace ±5 % and comes to the same solution in few steps."""
     one = problem(manufactured(law, **given), 6, 2)
@@ -161,6 +167,7 @@ def vortex(one_flux: str = "roe") -> fe.Physics:
     return library.euler(2, gas.RATE, flux=one_flux, boundary=boundary, exact=VORTEX.replace("OUT", "u"))
 
 
+@pytest.mark.full
 def test_a_vortex_in_time():
     errors = []
     for faces in (4, 8):

@@ -119,14 +119,11 @@ class HybridizedDG(CondensedDiscretization):
         """
         count, nc, nodes = self.dofmap.num_constrained, self.components, self.trace_element.num_facet_basis
         condition, component, node, row = np.zeros((4, count), dtype=np.int32)
-        numbers = self.dofmap.cell_numbers - (self.dofmap.num_owned + self.dofmap.num_ghosts)
-        sides = np.unique(np.flatnonzero(numbers.ravel() >= 0) // (nodes * nc))
-        numbers = numbers.reshape(self.mesh.num_cells, self.num_facets_of_cell, nodes, nc)
-        cells, facets = np.divmod(sides, self.num_facets_of_cell)
+        cells, facets, numbers = self._essential_sides()
         points = entity_points(self.mesh, self.dim - 1)[cells, facets]
         for k in range(nodes):
             for c in range(nc):
-                at = numbers[cells, facets, k, c]
+                at = numbers[:, k, c]
                 here = at >= 0
                 condition[at[here]] = self.constrained_components[1][points[here], c]
                 component[at[here]], node[at[here]], row[at[here]] = c, k, np.flatnonzero(here)
@@ -136,15 +133,41 @@ class HybridizedDG(CondensedDiscretization):
             x[facets == facet] = element_nodes(self.mesh, rule.points, cells[facets == facet])
         return condition, component, node, row, x
 
+    def _essential_sides(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Cells, their facets [side], and numbers [side, node, component] of constrained values, negative of others."""
+        nodes = self.trace_element.num_facet_basis
+        numbers = self.dofmap.cell_numbers - (self.dofmap.num_owned + self.dofmap.num_ghosts)
+        numbers = numbers.reshape(self.mesh.num_cells, self.num_facets_of_cell, nodes, self.components)
+        cells, facets = np.nonzero((numbers >= 0).any(axis=(2, 3)))
+        return cells, facets, numbers[cells, facets]
+
+    def essential_auxiliary(self, rows: np.ndarray) -> np.ndarray:
+        """Auxiliary values [side, point, component] at the points of `essential_points`, inside the mesh the mean of
+        both cells. Collective."""
+        cells, facets, _ = self._essential_sides()
+        rules = facet_quadrature(self.mesh.cell, self.projection_degree)[0]
+        found = np.zeros((len(cells), rules[0].num_points, self.physics.num_auxiliary))
+        for facet, rule in enumerate(rules):
+            values = self.auxiliary.at(rule.points, rows, cells[facets == facet])
+            found[facets == facet] = values[:, :, : found.shape[2]]
+        return self._mean_of_sides(found, entity_points(self.mesh, self.dim - 1)[cells, facets])
+
+    def _mean_of_sides(self, values: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """Means over the sides of each facet, of all ranks, of values [side, point, component] at sides with plex
+        points [side]. Collective."""
+        exchange, size = self.mesh.exchange, np.ptp(self.mesh.exchange.chart)
+        count = exchange.sum(np.bincount(points, minlength=size).astype(float))[points]
+        if not self.mesh.comm.allreduce(bool((count > 1).any()), MPI.LOR):
+            return values
+        for place in np.ndindex(values.shape[1:]):
+            sums = np.bincount(points, values[(slice(None), *place)], minlength=size)
+            values[(slice(None), *place)] = exchange.sum(sums)[points] / count
+        return values
+
     def essential_spec(self, name: str = "essential_projections") -> KernelSpec:
         """Spec of `essential_projections`."""
         table = self.projection()
-        macros = {
-            "DIM": self.dim,
-            "NCOMP": self.components,
-            "NCONST": len(self.physics.constants),
-            "NQF": table.shape[1],
-        }
+        macros = {**self.essential_macros, "NQF": table.shape[1]}
         tables = {"PROJECTION": table}
         return KernelSpec(
             name, ("essential_projection.cl",), macros, tables, self.physics_text, self.options.precision, 32

@@ -68,7 +68,7 @@ class PenaltyOracle(CellOracle):
         """The other side on the boundary: data g, without a derivative, and the own gradient."""
         u, du = own.u.copy(), None if own.du is None else own.du.copy()
         for component in np.flatnonzero(kind[:-1] >= 0):
-            u[component] = self.interpreter.pw_dirichlet(kind[component], s.t, x, s.constants)[component]
+            u[component] = self.interpreter.pw_dirichlet(kind[component], own.a, s.t, x, s.constants)[component]
             if du is not None:
                 du[component] = 0
         return replace(own, u=u, du=du)

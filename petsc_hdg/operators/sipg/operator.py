@@ -51,11 +51,16 @@ class SIPGOperator(PrimalOperator):
     def kernels(self) -> dict[str, Kernel]:
         """`assemble`, `sipg_penalty`; without a fused pass `cg_residual`, `cg_action` and `sipg_facet_` of both."""
         disc = self.discretization
-        specs = {"assemble": disc.assemble_spec(), "sipg_penalty": disc.penalty_spec()}
+        specs = {"assemble": disc.assemble_spec()}
         if self.fused is None:
             plain = disc.plain_specs()
             specs |= disc.volume_specs() | {n: plain[n] for n in ("sipg_facet_residual", "sipg_facet_action")}
-        return kernels_of(specs, self.device)
+        return kernels_of(specs, self.device) | {"sipg_penalty": self.penalty_kernel}
+
+    @cached_property
+    def penalty_kernel(self) -> Kernel:
+        """`sipg_penalty`."""
+        return Kernel(self.discretization.penalty_spec(), self.device)
 
     def _first_specs(self, matrices: bool, products: bool) -> list:
         disc = self.discretization

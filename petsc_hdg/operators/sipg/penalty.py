@@ -30,7 +30,7 @@ class SIPGPenalty(FacetNumbers):
 
     def update(self, vector, rate, t: float) -> None:
         """Find the penalties of a state."""
-        op, disc, kernel = self.op, self.disc, self.op.kernels["sipg_penalty"]
+        op, disc, kernel = self.op, self.disc, self.op.penalty_kernel
         cells = disc.mesh.num_cells
         kernel.launch(cells, op.arguments(kernel, cells, vector, rate, t=t, numbers=self._side_numbers))
         self.is_known = True

@@ -129,10 +129,10 @@ class Interpreter:
             part[:] = self._rates(form, dual, 1)[:, 0].reshape(part.shape)
         return fluxes
 
-    def pw_dirichlet(self, condition: int, t, x, constants=None) -> np.ndarray:
+    def pw_dirichlet(self, condition: int, a, t, x, constants=None) -> np.ndarray:
         """g [C] of Dirichlet condition number `condition`: zero outside its field."""
         form, g = self._instance.dirichlet[condition], self._zeros()[0]
-        self._part(g, form)[:] = self._values(form, self._inputs(constants, t=t, x=x), ())
+        self._part(g, form)[:] = self._values(form, self._inputs(constants, a=a, t=t, x=x), ())
         return g
 
     def pw_exact(self, t, x, constants=None) -> tuple[np.ndarray, np.ndarray]:

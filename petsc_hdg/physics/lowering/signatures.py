@@ -64,15 +64,17 @@ def _point(output: str, boundary: bool = False, jacobian: bool = False) -> Signa
     return Signature(output, ((*names, output),), frozenset(names) - {"a_t"})
 
 
-def _data(output: str, reason: str) -> Signature:
-    readable = ("dim", "t", "x", "Nc", "numConstants", "constants")
+def _data(output: str, reason: str, others: tuple[str, ...] = ()) -> Signature:
+    readable = ("dim", "t", "x", "Nc", "numConstants", "constants", *others)
     return Signature(output, (("dim", "t", "x", "Nc", output, "ctx"),), frozenset(readable), reason)
 
 
 F0, F1 = _point("f0"), _point("f1")
 ROBIN, ROBIN_F1 = _point("f0", boundary=True), _point("f1", boundary=True)
 JACOBIANS = {name: _point(name, jacobian=True) for name in ("g0", "g1", "g2", "g3")}
-DIRICHLET = _data("g", "Dirichlet data may depend on x, t and constants alone")
+DIRICHLET = _data(
+    "g", "Dirichlet data may depend on x, t, auxiliary fields and constants alone", ("a", "NfAux", "aOff")
+)
 DIRICHLET_EXACT = _data("u", "an exact solution may depend on x, t and constants alone")
 EXACT = _data("u", "an exact solution may depend on x, t and constants alone")
 

@@ -13,9 +13,7 @@ from contextlib import nullcontext
 import numpy as np
 from petsc4py import PETSc
 
-from ...discretizations import PolytopicDG
-from ...krylov.level_bounds import LevelBounds
-from ...operators import AgglomerateLevels
+from ... import operators
 from ...petsc.c_library import set_block_sizes, set_passive_dm
 from . import direct_solvers, methods, two_level
 
@@ -23,12 +21,12 @@ STEPS = 3  # of a smoother
 MOST_DIRECT = 10_000  # unknowns of the coarsest level that LU takes
 
 
-def agglomerate_levels(problem) -> AgglomerateLevels | None:
+def agglomerate_levels(problem) -> operators.AgglomerateLevels | None:
     """The coarse levels, None if the problem has another preconditioner, or so few unknowns that no level is coarser.
     Collective."""
     if problem.pmat != "agglomerates":
         return None
-    levels = AgglomerateLevels(problem.operator, problem.access, problem.dm.comm, problem.vec_type)
+    levels = operators.AgglomerateLevels(problem.operator, problem.access, problem.dm.comm, problem.vec_type)
     sizes = problem.comm.allreduce(np.array([o.dofmap.num_owned for o in (problem.operator, levels.operators[0])]))
     return levels if sizes[1] < sizes[0] else None
 
@@ -40,6 +38,8 @@ def krylov(problem, symmetric: bool) -> str:
 
 def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     """Give a KSP, before the user's options, the Krylov method and all levels. Collective."""
+    from ...krylov.level_bounds import LevelBounds
+
     levels, pc = problem.callbacks.levels, ksp.getPC()
     methods.take(problem, ksp, krylov(problem, symmetric))
     pc.setType("mg")
@@ -97,7 +97,7 @@ def _set_smoothers(problem, pc: PETSc.PC, symmetric: bool) -> None:
         set_blocks(smoother.getPC(), discretization, mat, symmetric)
 
 
-def set_blocks(pc: PETSc.PC, discretization: PolytopicDG, mat: PETSc.Mat, symmetric: bool) -> None:
+def set_blocks(pc: PETSc.PC, discretization, mat: PETSc.Mat, symmetric: bool) -> None:
     """Block Jacobi over polytopes; along the flow of nonsymmetric matrices incomplete LU of each rank's part."""
     if not symmetric:
         pc.setType("bjacobi")

@@ -16,6 +16,7 @@ from ...value_checks import plural
 from . import anisotropy, boundary_flow, convection, locking, methods, wave_resolution
 
 FEW = 300  # unknowns up to which a direct solver is the default
+FEW_OF_LEVELS = {2: 10_000, 3: 2_000}  # the same of a coarse level on a CPU, by dimension
 MOST = 20_000  # unknowns up to which one takes the place of iterations
 # The same in the plane, times the unknowns per cell: by MUMPS, whose dense fronts are fast, and by PETSc's LU.
 IN_PLANE, IN_PLANE_BY_PETSC = 2_000_000, 600_000
@@ -41,12 +42,21 @@ OF_EACH_RANK = {"redundant_pc_factor_mat_solver_type": "mumps", "redundant_mat_m
 _REASON = PETSc.KSP.ConvergedReason
 
 
-def set_type_or(problem, pc: PETSc.PC, mat: PETSc.Mat, other: str) -> None:
-    """Give a PC a direct solver before the user's options if its matrix is small, else another type. Collective."""
-    if mat.getSize()[0] > FEW:
+def set_type_or(problem, pc: PETSc.PC, mat: PETSc.Mat, other: str, few: int | None = None) -> None:
+    """Give a PC a direct solver before the user's options if its matrix has at most `few` rows (None: FEW), else
+    another type. Collective."""
+    if mat.getSize()[0] > (FEW if few is None else few):
         pc.setType(other)
     else:
         set_type(problem, pc)
+
+
+def few_of_levels(problem) -> int:
+    """Rows up to which LU solves a coarse level: on one rank and a CPU more than multigrid has on its coarsest level,
+    unless the matrix may be singular. Collective."""
+    suits = problem.comm.size == 1 and not problem.device.has_solvers
+    is_regular = suits and not len(problem.callbacks.null_space.candidates)
+    return FEW_OF_LEVELS[problem.mesh.dim] if is_regular else FEW
 
 
 def set_type(problem, pc: PETSc.PC) -> None:

@@ -6,8 +6,6 @@ from contextlib import contextmanager
 
 from petsc4py import PETSc
 
-from ...krylov import AMG
-
 COEFFICIENTS = "petsc_hdg_coefficients"  # attribute of a SNES: the data that its matrices read in its last solve
 
 
@@ -26,7 +24,7 @@ def reset_preconditioner(ksp: PETSc.KSP) -> None:
     pc = ksp.getPC()
     kind = pc.getType()
     context = pc.getPythonContext() if kind == PETSc.PC.Type.PYTHON else None
-    if kind in (PETSc.PC.Type.GAMG, PETSc.PC.Type.ML, PETSc.PC.Type.HYPRE) or isinstance(context, AMG):
+    if kind in (PETSc.PC.Type.GAMG, PETSc.PC.Type.ML, PETSc.PC.Type.HYPRE) or _is_amg(context):
         operators = ksp.getOperators()
         pc.reset()
         ksp.setOperators(*operators)
@@ -37,6 +35,12 @@ def reset_preconditioner(ksp: PETSc.KSP) -> None:
             reset_preconditioner(pc.getMGSmoother(level))
     elif hasattr(context, "ksp"):  # such as CellElimination
         reset_preconditioner(context.ksp)
+
+
+def _is_amg(context) -> bool:
+    from ...krylov import AMG
+
+    return isinstance(context, AMG)
 
 
 def follow_data(problem, snes: PETSc.SNES) -> None:

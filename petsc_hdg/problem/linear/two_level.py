@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
-from ...krylov.level_bounds import LevelBounds
-from ...operators import ConformingSubspace
+from ... import operators
 from ...operators.cell_blocks import CellBlocks
 from ...options import any_given, defaults_in_database, is_given
 from ...petsc.c_library import set_passive_dm
@@ -39,12 +38,12 @@ NONSYMMETRIC = {
 MEMORY = 0.25  # part of the device's memory that cell blocks may take
 
 
-def conforming_subspace(problem) -> ConformingSubspace | None:
+def conforming_subspace(problem) -> operators.ConformingSubspace | None:
     """The coarse level, None if the problem has another preconditioner, or if that level has no unknowns or not fewer
     than the scheme. Collective."""
     if problem.pmat != "conforming":
         return None
-    conforming = ConformingSubspace(problem.operator, problem.access, problem.dm.comm, problem.vec_type)
+    conforming = operators.ConformingSubspace(problem.operator, problem.access, problem.dm.comm, problem.vec_type)
     if not 0 < conforming.mat.getSize()[0] < problem.num_unknowns:
         return None
     set_near_nullspace(conforming.discretization, conforming.mat)
@@ -75,6 +74,8 @@ def krylov(problem, symmetric: bool) -> str:
 
 def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     """Give a KSP, before the user's options, the Krylov method and both levels. Collective."""
+    from ...krylov.level_bounds import LevelBounds
+
     conforming, pc = problem.callbacks.conforming, ksp.getPC()
     methods.take(problem, ksp, krylov(problem, symmetric))
     _set_restart(problem, ksp, symmetric)
@@ -111,7 +112,8 @@ def _set_coarse_solver(problem, pc: PETSc.PC, mat: PETSc.Mat, symmetric: bool) -
     tuned = any_given(pc.getOptionsPrefix() or "", "pc_gamg_")
     suits = is_diffusive(problem, symmetric) or (problem.device.has_solvers and not problem.indefinite)
     there = on_device(problem, mat, pc.getOptionsPrefix() or "") and suits and not tuned
-    direct_solvers.set_type_or(problem, pc, mat, "python" if there else "gamg")
+    few = direct_solvers.FEW if tuned else direct_solvers.few_of_levels(problem)
+    direct_solvers.set_type_or(problem, pc, mat, "python" if there else "gamg", few)
     if pc.getType() == "python":
         pc.setPythonType("petsc_hdg.AMG")
 

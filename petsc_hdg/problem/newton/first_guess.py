@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from petsc4py import PETSc
 
+from ... import operators
 from ...discretizations.poly.projection import project
 from ...errors import DeviceError, LeftSolverError, SolveError
-from ...operators import ConformingSubspace
 from ...options import is_given
 from ..checks import diagnosis
 from ..linear import direct_solvers, methods, solvers
@@ -152,7 +152,9 @@ def _by_trust_region(problem, u: PETSc.Vec, start: str, part: float) -> SolveErr
 
 
 def _has_data(problem) -> bool:
-    """Whether essential conditions say something that is not zero. Collective."""
+    """Whether essential conditions say something that is not zero, or read auxiliary fields. Collective."""
+    if problem.discretization.essential_auxiliary_components:
+        return True
     mesh, physics = problem.mesh, problem.physics
     interpreter, constants = physics.interpreter(mesh.dim), problem.operator.constants
     largest = 0.0
@@ -161,7 +163,7 @@ def _has_data(problem) -> bool:
         some = vertices[:: max(1, len(vertices) // SAMPLES)]
         with np.errstate(all="ignore"):
             for x in mesh.geometry.nodes[some]:
-                largest = max(largest, np.abs(interpreter.pw_dirichlet(number, 0.0, x, constants)).max())
+                largest = max(largest, np.abs(interpreter.pw_dirichlet(number, None, 0.0, x, constants)).max())
     return problem.comm.allreduce(int(largest > 0)) > 0
 
 
@@ -209,7 +211,9 @@ def _extension(problem, constants=None) -> PETSc.Vec | None:
     if any(field.degree_offset < 0 for field in problem.physics.fields):
         return None
     calls, u = problem.callbacks, problem.create_vec()
-    subspace = calls.conforming or ConformingSubspace(problem.operator, problem.access, u.comm, problem.vec_type)
+    subspace = calls.conforming or operators.ConformingSubspace(
+        problem.operator, problem.access, u.comm, problem.vec_type
+    )
     step = subspace.mat.createVecLeft()
     step.set(0.0)
     if not subspace.mat.getSize()[0]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
-from ...operators.condensed.full import FullSystem
-from ...operators.condensed.joint import write_interior
+from ... import operators
 from ...options import database
 from ..checks import diagnosis
 from ..linear import methods, solvers
@@ -20,7 +19,7 @@ def solve_full(problem, guess: PETSc.Vec | None = None) -> PETSc.Vec:
     problem that is too large, SolveError if the solver stops without a solution.
     """
     problem.callbacks  # noqa: B018  complains of data that are missing, and checks the kernels of recovery
-    system = FullSystem(problem.operator, problem.access)
+    system = operators.FullSystem(problem.operator, problem.access)
     snes = _create_snes(problem, system)
     trace = problem.create_vec() if guess is None else guess.copy()
     x = system.join(trace)
@@ -37,7 +36,7 @@ def solve_full(problem, guess: PETSc.Vec | None = None) -> PETSc.Vec:
         *problem.full, trace = system.split(x)
         if problem.physics.is_linear:
             break
-        write_interior(problem.operator, problem.full[0].T)
+        operators.write_interior(problem.operator, problem.full[0].T)
         if monitors.is_settled(problem, trace):
             break
     diagnosis.require_finite(problem, trace)
@@ -46,7 +45,7 @@ def solve_full(problem, guess: PETSc.Vec | None = None) -> PETSc.Vec:
     return trace
 
 
-def _create_snes(problem, system: FullSystem) -> PETSc.SNES:
+def _create_snes(problem, system: operators.FullSystem) -> PETSc.SNES:
     snes = PETSc.SNES().create(problem.dm.comm)
     if problem.prefix:
         snes.setOptionsPrefix(problem.prefix)

@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 from petsc4py import PETSc
 
-from ...operators import JointState
-from ...operators.condensed.joint import read_interior, write_interior
+from ... import operators
 from ...options import is_given
 from .. import assembled_fallback
 from ..linear import direct_solvers, preconditioners
@@ -96,7 +95,11 @@ def _follow(problem, u: PETSc.Vec, begin: _Begin) -> bool:
     fails leave the solution as it was. Whether there is a new one. Collective.
     """
     operator, snes = problem.operator, problem.snes
-    solution, interior, tau = u.copy(), read_interior(operator, operator.interior), operator.stabilization.values()
+    solution, interior, tau = (
+        u.copy(),
+        operators.read_interior(operator, operator.interior),
+        operator.stabilization.values(),
+    )
     changed = not monitors.is_settled(problem, u)
     if changed:
         operator.patience = PATIENCE  # there is a solution already
@@ -107,7 +110,7 @@ def _follow(problem, u: PETSc.Vec, begin: _Begin) -> bool:
         changed = snes.getConvergedReason() >= 0
         if not changed:
             solution.copy(u)
-            write_interior(operator, interior)
+            operators.write_interior(operator, interior)
             operator.stabilization.write(tau)
             problem.solve_from(u)
     solution.destroy()
@@ -148,7 +151,7 @@ def _approach(problem, u: PETSc.Vec, begin: _Begin) -> bool:
     """
     operator, snes, reached = problem.operator, problem.snes, u.copy()
     for _ in range(min(APPROACH, begin.left)):
-        interior = read_interior(operator, operator.interior)
+        interior = operators.read_interior(operator, operator.interior)
         begin.allow(1)
         operator.patience = PATIENCE
         problem.solve_from(u)
@@ -156,7 +159,7 @@ def _approach(problem, u: PETSc.Vec, begin: _Begin) -> bool:
         reason = snes.getConvergedReason()
         if reason < 0 and reason != PETSc.SNES.ConvergedReason.DIVERGED_MAX_IT:
             reached.copy(u)
-            write_interior(operator, interior)
+            operators.write_interior(operator, interior)
             break
         reason = max(reason, 0)
         begin.note()
@@ -171,7 +174,7 @@ def _approach(problem, u: PETSc.Vec, begin: _Begin) -> bool:
 def _solve_once(problem, u: PETSc.Vec, begin: _Begin) -> None:
     """Let SNES work on u, or where it fails Newton's method on trace and cells and SNES after it. Collective."""
     operator, snes, guess = problem.operator, problem.snes, u.copy()
-    interior = read_interior(operator, operator.interior)
+    interior = operators.read_interior(operator, operator.interior)
     operator.patience = PATIENCE
     try:
         _run(problem, u, begin)
@@ -206,7 +209,7 @@ class JointNewton:
 
     def __init__(self, problem, u: PETSc.Vec, interior: np.ndarray):
         self.problem, self.u = problem, u
-        self.joint = JointState(problem.operator)
+        self.joint = operators.JointState(problem.operator)
         self.joint.interior = interior
         self.step, self.work = u.duplicate(), u.duplicate()
         self.first = self.norm = self._norm(u, interior)
@@ -234,14 +237,14 @@ class JointNewton:
 
     def _suits(self) -> bool:
         """Whether the stabilization suits the state; else it has changed. Collective."""
-        write_interior(self.problem.operator, self.joint.interior)
+        operators.write_interior(self.problem.operator, self.joint.interior)
         return monitors.is_settled(self.problem, self.u)
 
     def finish(self, u: PETSc.Vec) -> None:
         """Let SNES say that u, where the interior is that of `reach`, is a solution, or make it one. Collective."""
         snes = self.problem.snes
         rtol, atol, stol, most = snes.getTolerances()
-        write_interior(self.problem.operator, self.joint.interior)
+        operators.write_interior(self.problem.operator, self.joint.interior)
         snes.setTolerances(atol=max(atol, rtol * self.first))
         try:
             self.problem.solve_from(u)

@@ -220,11 +220,11 @@ class Evaluated:
 
     def plot(
         self,
-        path: FilePath,
+        path: FilePath | None,
         u: PETSc.Vec,
         t: float = 0.0,
         *,
-        field: str | None = None,
+        field: str | Sequence[str] | None = None,
         values: object = None,
         displacement: object = None,
         cell_regions: ArrayLike | None = None,
@@ -240,13 +240,15 @@ class Evaluated:
         view: tuple[float, float] = Picture.view,
         region_width: float | None = None,
         dpi: int = Picture.dpi,
-    ) -> None:
-        """Write a PNG picture of a solution: in 2D shaded with contour lines, in 3D the lit outer surface. Collective.
+    ) -> Any:
+        """Draw a solution: in 2D shaded with contour lines, in 3D the lit outer surface; write it as PNG. Collective.
 
-        field         name of the field that is shown, as `cell_values` and `outputs` name them (None: the first)
+        path          of the file; None writes none
+        field         name of the field that is shown, as `cell_values` and `outputs` name them (None: the first);
+                      several names make pictures side by side
         values        shown instead of a field: what `field` makes or takes, or [cell], or [cell, node] or
                       [cell, node, component] at the nodes of any degree, of this rank's cells; of several components
-                      the magnitude is shown
+                      the magnitude is shown, and the label says so
         displacement  what `field` makes or takes, or [cell, node, dim] at the nodes of any degree: the shape is drawn
                       deformed by `scale` times this
         scale         None: the largest displacement becomes a tenth of the mesh's size
@@ -261,10 +263,11 @@ class Evaluated:
         view          azimuth and elevation in degrees (3D)
         dpi           pixels per inch of a picture some 8 inches wide
 
-        Raises OptionError on all ranks for what does not fit, a missing matplotlib, or a path that cannot be written.
+        Returns matplotlib's Figure on rank 0, which a notebook shows, and None on other ranks. Raises OptionError on
+        all ranks for what does not fit, a missing matplotlib, or a path that cannot be written.
         """
         with stages.stage("output"):
-            results.write_png(
+            return results.write_png(
                 self, path, u, t, field, values,
                 displacement=displacement, cell_regions=cell_regions, boundaries=boundaries, title=title,
                 subtitle=subtitle, label=label, mesh_lines=mesh_lines, inset=inset, contours=contours, scale=scale,

@@ -71,27 +71,37 @@ def _polytope_numbers(problem) -> np.ndarray:
     return numbers[polytopes.of_cell]
 
 
-def write_png(problem, path, u, t: float = 0.0, field: str | None = None, values=None, **settings) -> None:
-    """Write a picture of a field, the first one by default, or of other values; with poly_gpu polytopes are outlined.
-    Collective. Raises OptionError for a field that there is not."""
+def write_png(problem, path, u, t: float = 0.0, field=None, values=None, **settings):
+    """Draw a field, the first one by default, several side by side, or other values; with poly_gpu polytopes are
+    outlined. Rank 0 gets the Figure. Collective. Raises OptionError for a field that there is not."""
     state = State(problem, u, t)
     with collectively(problem.comm):
         fields = {f.name: f for f in state.all(problem.outputs)}
-        if field is not None and (values is not None or field not in fields):
-            raise OptionError(
-                f"A picture of the field {shown(field)}{'' if values is None else ' and of other values'} was asked "
-                f"for; give one of the fields {', '.join(fields)}, or values."
-            )
-        values = state.nodal(
-            next(iter(fields.values())) if values is None and field is None else fields.get(field, values)
-        )
+        names = [field] if isinstance(field, str | None) else list(field)
+        for name in names:
+            if name is not None and (values is not None or name not in fields):
+                raise OptionError(
+                    f"A picture of the field {shown(name)}{'' if values is None else ' and of other values'} was asked "
+                    f"for; give one of the fields {', '.join(fields)}, or values."
+                )
+        if len(names) > 1:
+            values = {name: state.nodal(fields[name]) for name in names}
+        elif values is None:
+            first = next(iter(fields)) if names[0] is None else names[0]
+            values = state.nodal(fields[first])
+            if values.shape[2] > 1 and not settings["label"]:
+                settings["label"] = f"magnitude of {first}"
+        else:
+            values = state.nodal(values)
         settings["displacement"] = state.nodal(settings["displacement"])
     outlined = problem.discretization.is_polytopic and settings["cell_regions"] is None
     if outlined:
         settings["cell_regions"] = _polytope_numbers(problem)
     if settings["region_width"] is None:
         settings["region_width"] = OUTLINE_WIDTH if outlined else output.Picture.region_width
-    output.plot(path, problem.comm, problem.mesh.cell, state.element.degree, state.coordinates, values, **settings)
+    return output.plot(
+        path, problem.comm, problem.mesh.cell, state.element.degree, state.coordinates, values, **settings
+    )
 
 
 def view_kernels(problem) -> None:
