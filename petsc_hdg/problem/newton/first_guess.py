@@ -253,7 +253,7 @@ def _preconditioners(problem, mat: PETSc.Mat) -> list[str]:
     rows = mat.getSize()[0]
     on_host = ["lu" if rows <= direct_solvers.MOST else "gamg"]
     suits = rows > FEW and problem.derivative != "other"
-    return ["python", *on_host] if suits and on_device(problem, mat) else on_host
+    return ["python", *on_host] if suits and on_device(problem, mat, problem.prefix) else on_host
 
 
 def _is_solved(problem, subspace, by: str, load: PETSc.Vec, step: PETSc.Vec) -> bool:
