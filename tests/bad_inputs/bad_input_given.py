@@ -257,7 +257,7 @@ CALLS = {
     "write_trace": (seen("write_trace", "hybridized", path=lambda f: f / "u.vtu"), {**AT, **FILE}),
     "plot": (
         seen("plot", path=lambda f: f / "u.png"),
-        {**AT, **FILE, "boundaries": ((WORD, 3, EMPTY, DEEP), "boundaries")},
+        {**AT, "path": (NO_PATH[1:], FILE["path"][1]), "boundaries": ((WORD, 3, EMPTY, DEEP), "boundaries")},
     ),
     "checkpoint": (
         seen("checkpoint", path=lambda f: f / "u.h5", angle=1.0),

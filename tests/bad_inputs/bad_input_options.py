@@ -38,7 +38,7 @@ BAD_OPTIONS = {
         lambda c, f: problem(c, library.stokes(2), degree=2, pmat="conforming"),
         "-fe_pmat conforming takes fields of one degree, and physics 'stokes' has a degree_offset; use -fe_pmat aij",
     ),
-    "degree 40": (lambda c, f: by_database(c, fe_degree="40"), "fe_degree 40: give a whole number from"),
+    "degree 41": (lambda c, f: by_database(c, fe_degree="41"), "fe_degree 41: give a whole number from"),
     "degree as a word": (lambda c, f: by_database(c, fe_degree="two"), "fe_degree two: give a whole number"),
     "flag as a word": (lambda c, f: by_database(c, fe_view="maybe"), "fe_view maybe: give true or false"),
     "unknown precision": (

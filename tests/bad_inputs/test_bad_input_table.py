@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 RUN = Path(__file__).with_name("run_bad_input_table.py")
 POISSON = ROOT / "examples" / "poisson.py"
 PROGRAMS = {
-    "degree": (["-fe_degree", "40"], {}, "fe_degree 40"),
+    "degree": (["-fe_degree", "41"], {}, "fe_degree 41"),
     "device": (["-fe_device", "abacus"], {}, "no OpenCL device matches 'abacus'"),
     "no driver": ([], {"OCL_ICD_VENDORS": "/nonexistent", "OCL_ICD_FILENAMES": ""}, "no OpenCL device was found"),
     "solver": (["-ksp_max_it", "1", "-pc_type", "none", "-dm_plex_box_faces", "5,4"], {}, "stopped without a solution"),
