@@ -26,6 +26,18 @@ KERNEL(GROUP) void krylov_total(int n, __global const real *restrict parts, int 
   store_sum(sum, scratch, sums + row * get_num_groups(0));
 }
 
+// From row `first` on, a work-group each: totals [row, rank] real4 of this rank's sums [row, groups].
+KERNEL(GROUP) void krylov_rank_totals(int groups, int first, int ranks, int rank, __global const real4 *sums,
+                                      __global real4 *totals)
+{
+  __local real4 scratch[GROUP];
+  const int row = first + (int)get_group_id(0);
+  real4 mine = 0;
+  for (int k = (int)get_local_id(0); k < groups; k += GROUP) mine += sums[row * groups + k];
+  const real4 sum = group_sum(mine, scratch);
+  if (get_local_id(0) == 0) totals[row * ranks + rank] = sum;
+}
+
 // b = d x, and sums of (b·b, a·b, a·a, a).
 KERNEL(GROUP) void krylov_multiply_sums(int n, __global const real *restrict d, __global const real *restrict x,
                                         __global const real *restrict a, __global real *restrict b, int row,

@@ -8,6 +8,7 @@ from petsc_hdg.device.context import Device
 from petsc_hdg.device.halo import Halo
 from petsc_hdg.device.halo_plan import HaloPlan
 from petsc_hdg.device.kernel import Kernel, kernels_of
+from petsc_hdg.device.node import Node
 from petsc_hdg.device.recording import Recorded, aside, enclosed
 from petsc_hdg.device.vecs import VecAccess
 
@@ -18,6 +19,7 @@ __all__ = [
     "Halo",
     "HaloPlan",
     "Kernel",
+    "Node",
     "Recorded",
     "VecAccess",
     "aside",

@@ -8,6 +8,7 @@ import numpy as np
 
 from petsc_hdg import stages
 from petsc_hdg.device.arrays import Arrays
+from petsc_hdg.device.halo import Halo
 from petsc_hdg.device.node import Node
 from petsc_hdg.device.recording import aside
 
@@ -16,8 +17,9 @@ class AllGather:
     """Buffers [total] of each rank with the numbers of all, of which each has `count`; one rank after the other.
 
     Ranks of one node read each other's numbers in windows. These serve in turn: a rank whose barrier comes has read
-    what was written the time before. Ranks of several nodes use MPI's own gather between pinned memory. Making one is
-    collective on `comm` (mpi4py).
+    what was written the time before. Where devices write each other's memory, it is a Halo whose ghosts are all numbers
+    of the others. Ranks of several nodes use MPI's own gather between pinned memory. Making one is collective on `comm`
+    (mpi4py).
 
     counts [rank]   total: their sum   first: place of this rank's first number
     """
@@ -26,6 +28,9 @@ class AllGather:
         self.arrays, self.counts = arrays, comm.allgather(int(count))
         self.total, self.first = sum(self.counts), sum(self.counts[: comm.rank])
         self._node, self._rank, self._turn = Node.of(comm), comm.rank, 0
+        self._halo = self._of_peers(comm) if comm.size > 1 and self._node.peers(arrays.device) else None
+        if self._halo is not None:
+            return
         self._copied: list = []  # events of the copies to the device: one that is dropped early would wait
         size = arrays.real.itemsize * self.counts[comm.rank]
         self._region = self._node.region(2 * size, arrays.device) if self._node.is_whole else None
@@ -33,6 +38,13 @@ class AllGather:
             self._own, self._all = arrays.pinned(self.counts[comm.rank]), arrays.pinned(self.total)
         else:
             self._windows = [self._views(turn) for turn in range(2)]
+
+    def _of_peers(self, comm) -> Halo:
+        ranks = np.repeat(np.arange(comm.size), self.counts)
+        others = np.flatnonzero(ranks != comm.rank)
+        starts = np.concatenate([[0], np.cumsum(self.counts)])
+        index = others - starts[ranks[others]]
+        return Halo(comm, self.counts[comm.rank], ranks[others], index, self.arrays, ghost_place=others)
 
     def _views(self, turn: int) -> list[tuple[int, np.ndarray]]:
         """(place of the first, numbers) of each rank in the windows of a turn. Collective."""
@@ -46,7 +58,12 @@ class AllGather:
 
     def gather(self, x, out) -> None:
         """out [total] = the ranks' x [count]; replayed where launches are recorded. Collective."""
-        aside(self.arrays.device, lambda: self._gather(x, out))
+        count = self.counts[self._rank]
+        if self._halo is None:
+            aside(self.arrays.device, lambda: self._gather(x, out))
+            return
+        self._halo.forward(x, out)
+        aside(self.arrays.device, lambda: self.arrays.copy(x, out, count, at=self.first))
 
     def _gather(self, x, out) -> None:
         arrays, count, began = self.arrays, self.counts[self._rank], time.perf_counter()

@@ -8,11 +8,13 @@ from dataclasses import asdict, dataclass
 @dataclass
 class Exchanges:
     """count: exchanges.   waited: seconds in which the host waited for copies and neighbours, kernels maybe running.
-    windows, messages: bytes that this rank has sent through shared memory and by messages.
+    peers, windows, messages: bytes that this rank has sent into the memory of other devices, through shared memory of
+    the hosts and by messages.
     """
 
     count: int = 0
     waited: float = 0.0
+    peers: int = 0
     windows: int = 0
     messages: int = 0
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import numpy as np
 
 from petsc_hdg import stages
-from petsc_hdg.codegen import KernelSpec
 from petsc_hdg.device.arrays import Arrays
 from petsc_hdg.device.halo_links import Links
+from petsc_hdg.device.halo_peers import PeerLinks, halo_kernel
 from petsc_hdg.device.halo_plan import HaloPlan
 from petsc_hdg.device.kernel import Kernel
 from petsc_hdg.device.node import Node
@@ -33,12 +34,13 @@ class Halo:
     (mpi4py).
 
     places [slot]: where in the buffer of ghosts what is received stands, on ranks with neighbours.
-    alone: nothing should run beside exchanges, whose copies are next in the device's queue; by default where this rank
-    owns so `few` values that the exchange takes longer than what could.
+    alone: nothing should run beside exchanges, which are next in the device's queue; by default where the devices of the
+    ranks write each other's memory, and where this rank owns so few values that an exchange takes longer than what could.
     muted: exchanges do nothing, and results are wrong; benchmarks find what exchanges cost so. The same on all ranks.
     """
 
     muted = False
+    sends_points = True  # as they are in a vector, not what _pack makes of them
 
     def __init__(
         self,
@@ -56,8 +58,14 @@ class Halo:
         self.components = int(components)
         self.places = np.zeros(0, np.int64)
         self._under_way: str | None = None
-        self._links = Links(self.plan, Node.of(comm), arrays, self.components) if comm.size > 1 else None
-        self.alone = few(arrays.device, owned_size * self.components) if alone is None else alone
+        self._links = self._peers = None
+        memory = Node.of(comm).peers(arrays.device) if comm.size > 1 else None
+        if memory is not None:
+            self._peers = PeerLinks(self.plan, memory, arrays, self.components)
+        elif comm.size > 1:
+            self._links = Links(self.plan, Node.of(comm), arrays, self.components)
+        few = arrays.device.is_gpu and owned_size * self.components < FEW
+        self.alone = memory is not None or (few if alone is None else alone)
         with collectively(comm):
             if self._links is not None:
                 self._links.prepare()
@@ -76,19 +84,16 @@ class Halo:
         self._items = {name: count * self.components for name, count in counts.items()}
         staged = ("points",) if self._first_ghost is not None else ("points", "ghosts")
         self._buffers = {name: arrays.empty(self._items[name]) for name in staged}
-        self._kernels = {name: self._kernel(name) for name in ("halo_unpack", "halo_add")}
+        names = ("halo_unpack", "halo_add")
+        self._kernels = {name: halo_kernel(name, arrays, self.components) for name in names}
         self._kernels["halo_pack"] = self._pack_kernel()
 
     def _pack_kernel(self) -> Kernel:
-        return self._kernel("halo_pack")
+        return halo_kernel("halo_pack", self.arrays, self.components)
 
     def _pack(self, side: str, source, packed, count: int):
         """The event of the launch that packs the slots of a side."""
         return self._kernels["halo_pack"](count, source, self._tables[side], packed, count)
-
-    def _kernel(self, name: str) -> Kernel:
-        spec = KernelSpec(name, ("halo.cl",), {"COMPONENTS": self.components}, precision=self.arrays.precision)
-        return Kernel(spec, self.arrays.device)
 
     def forward(self, owned, ghosts) -> None:
         """Copy the owners' values in buffer `owned` into buffer `ghosts`."""
@@ -127,7 +132,7 @@ class Halo:
 
     def _repeatable(self, call) -> None:
         """Run call(), now and where a sequence of launches that is being recorded is repeated."""
-        if self.plan.active:
+        if self.plan.active and self._peers is None:
             aside(self.arrays.device, call)
         else:
             call()
@@ -139,6 +144,8 @@ class Halo:
         if not self.plan.active or Halo.muted:
             return
         count, self._ready_on = self._items[side], self.arrays.device.queue
+        if self._peers is not None:
+            return self._to_peers(side, source, count)
         self._source, self._start = source, 0
         if side == "ghosts" and self._first_ghost is not None:
             self._start, packed = self._first_ghost * self._links.bytes_of_slot, False
@@ -150,6 +157,13 @@ class Halo:
             self._ready = self.arrays.device.marker()
         self._links.begin(side)
 
+    def _to_peers(self, side: str, source, count: int) -> None:
+        table = self._tables[side]
+        if side == "points" and not self.sends_points:
+            self._pack(side, source, self._buffers[side], count)
+            source, table = self._buffers[side], None
+        self._peers.send(side, source, table)
+
     def _end(self, what: str) -> bool:
         """True if there is something to do."""
         if self._under_way != what:
@@ -159,6 +173,8 @@ class Halo:
 
     def _exchange(self, side: str, ghosts) -> None:
         """Send the slots of a side; receive those of the other, into `ghosts` if these are ghosts."""
+        if self._peers is not None:
+            return self._from_peers(side, ghosts)
         device, began = self.arrays.device, time.perf_counter()
         ready = None if self.alone else self._ready
         if ready is not None:
@@ -177,6 +193,20 @@ class Halo:
             count = self._items["ghosts"]
             self._kernels["halo_unpack"](count, self._buffers["ghosts"], self._tables["ghosts"], ghosts, count)
 
+    def _from_peers(self, side: str, ghosts) -> None:
+        if side == "points":
+            self._peers.receive("ghosts", ghosts, self._tables["ghosts"])
+        else:
+            self._peers.receive("points", self._buffers["points"], None)
+        aside(self.arrays.device, partial(self._count_peers, self._items[side] * self.arrays.real.itemsize))
+
+    def _count_peers(self, nbytes: int) -> None:
+        """What has been launched goes to the device now: other ranks' kernels may wait for it, and this host for them."""
+        device = self.arrays.device
+        device.queue.flush()
+        device.exchanges.count += 1
+        device.exchanges.peers += nbytes
+
     def _flush(self) -> None:
         for queue in self._ready_on, self.arrays.device.queue:
             queue.flush()
@@ -189,11 +219,6 @@ class Halo:
     def __del__(self):
         if getattr(self, "_links", None) is not None:
             self.destroy()
-
-
-def few(device, count: int) -> bool:
-    """True if products on `count` values take less time than an exchange."""
-    return device.is_gpu and count < FEW
 
 
 def _first_of_run(places: np.ndarray) -> int | None:

@@ -122,6 +122,7 @@ class Kernel:
     def _launch(self, groups: tuple, offset: tuple | None):
         if self._is_first:
             self._is_first = False
+            self.device.finish()  # what waits for other ranks does so before other processes wait for this launch
             return first_launch(self.entry, self.spec.name, lambda: self._launch(groups, offset))
         if self.device.profile:
             return self._timed(groups, offset)

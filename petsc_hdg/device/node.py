@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import weakref
 
 import numpy as np
 from mpi4py import MPI
 
+from petsc_hdg.device.peer_memory import PeerMemory
 from petsc_hdg.device.pinned_memory import register
+from petsc_hdg.device.regions import Block, Pool, Region
+from petsc_hdg.errors import DeviceError
 
 PRETEND = "PETSC_HDG_NODE_RANKS"  # environment variable: how many ranks a node has, to try exchanges between nodes
 SHARED = "/dev/shm"  # where MPI keeps windows, of limited size
-_ALIGNMENT = 4096
-_SMALLEST = 1 << 20
 _FIRST_TAG, _TAGS = 7200, 4096
 _NODES: dict[tuple, Node] = {}
 
@@ -32,6 +32,7 @@ class Node:
         self.local = node_communicator(self.comm)
         self.members = np.array(self.local.allgather(self.comm.rank))
         self.windows = Windows(self.local)
+        self._peers: dict = {}  # of an Opened
         self._tag = 0
 
     @classmethod
@@ -63,6 +64,22 @@ class Node:
         fast = self.local.allreduce(int(self.windows.are_fast(device)), MPI.MIN)
         return region if fast or device.halo == "windows" else None
 
+    def peers(self, device) -> PeerMemory | None:
+        """Memory of the node's devices that kernels of all ranks write, None where exchanges go another way. Collective
+        on the node. Raises DeviceError where -fe_halo peers asks for what is not there.
+        """
+        if device.halo not in ("auto", "peers") or (device.halo == "auto" and not device.is_gpu):
+            return None
+        if device.opened not in self._peers:
+            self._peers[device.opened] = PeerMemory.made(self, device)
+        found = self._peers[device.opened]
+        if found is None and device.halo == "peers":
+            raise DeviceError(
+                "-fe_halo peers: kernels cannot write the memory of the other ranks' devices here; it takes a node "
+                "whose ranks have a GPU of NVIDIA each, that reach each other; give -fe_halo auto"
+            )
+        return found
+
     def next_tag(self) -> int:
         """A tag of its own for an exchange, the same on all ranks that make their exchanges in the same order."""
         self._tag = (self._tag + 1) % _TAGS
@@ -86,35 +103,12 @@ def node_communicator(comm):
     return smaller
 
 
-class Windows:
-    """Shared memory of the ranks of a node, cut into regions; more is taken from MPI as it is needed.
+class Windows(Pool):
+    """Shared memory of the ranks of a node."""
 
-    Parts of a rank that is done with its region serve again: a region's readers have read before a new one is made.
-    """
-
-    def __init__(self, local):
-        self.local = local
-        self._blocks: list[_Block] = []
-
-    def region(self, nbytes: int) -> Region | None:
-        """Memory of this rank that the others can read, or None where MPI has no room for them all. Collective."""
-        wanted = -(-max(1, int(nbytes)) // _ALIGNMENT) * _ALIGNMENT
-        found = next(((b, at) for b, block in enumerate(self._blocks) if (at := block.take(wanted)) is not None), None)
-        if self.local.allreduce(int(found is None), MPI.MAX):
-            if found is not None:
-                self._blocks[found[0]].give_back(found[1], wanted)
-            if not self._grow(self.local.allreduce(wanted, MPI.MAX)):
-                return None
-            found = len(self._blocks) - 1, self._blocks[-1].take(wanted)
-        return Region(self._blocks[found[0]], *found, wanted)
-
-    def _grow(self, wanted: int) -> bool:
-        size = max(_SMALLEST, 2 * wanted, self._blocks[-1].size if self._blocks else 0)
+    def _made(self, size: int) -> _Window | None:
         free = _free_bytes() if self.local.rank == 0 else None
-        if self.local.size * size > self.local.bcast(free) // 2:
-            return False
-        self._blocks.append(_Block(self.local, size))
-        return True
+        return None if self.local.size * size > self.local.bcast(free) // 2 else _Window(self.local, size)
 
     def are_fast(self, device) -> bool:
         """True if the device copies at full speed from and to all windows, of which it is told at first."""
@@ -146,38 +140,11 @@ def _free_bytes() -> int:
     return space.f_bavail * space.f_frsize
 
 
-class _Block:
-    """One window, and the holes [start, size] in this rank's part."""
+class _Window(Block):
+    """One window."""
 
     def __init__(self, local, size: int):
-        self.size = size
+        super().__init__(size)
         self.window = MPI.Win.Allocate_shared(size, 1, comm=local)
         self.window.Lock_all()
         self.parts = [self.window.Shared_query(rank)[0] for rank in range(local.size)]
-        self._holes = [(0, size)]
-
-    def take(self, size: int) -> int | None:
-        """Start of a hole of so many bytes, filled from now on."""
-        for i, (start, room) in enumerate(self._holes):
-            if room >= size:
-                self._holes[i : i + 1] = [(start + size, room - size)] if room > size else []
-                return start
-        return None
-
-    def give_back(self, start: int, size: int) -> None:
-        """What was taken is a hole again."""
-        merged: list[tuple[int, int]] = []
-        for hole in sorted([*self._holes, (start, size)]):
-            if merged and sum(merged[-1]) == hole[0]:
-                merged[-1] = merged[-1][0], merged[-1][1] + hole[1]
-            else:
-                merged.append(hole)
-        self._holes = merged
-
-
-class Region:
-    """Bytes `start` … `start + size` of this rank's part of a block; they serve others once the region is gone."""
-
-    def __init__(self, block: _Block, number: int, start: int, size: int):
-        self.number, self.start, self.size = number, start, size
-        weakref.finalize(self, block.give_back, start, size).atexit = False

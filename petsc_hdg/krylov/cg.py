@@ -15,11 +15,12 @@ class CG(DeviceSolver):
     """Conjugate gradients: -ksp_type python -ksp_python_type petsc_hdg.CG.
 
     With a diagonal preconditioner one kernel updates the residual and sums what all norms need, another one solution
-    and direction. On one rank step lengths are computed where they are used, and the next product begins before the
-    host has seen the norm of the residual; over ranks the solution is updated while sums are under way (cg_steps.py).
+    and direction. Where kernels have the sums over all ranks, on one rank or by peers' memory, step lengths are computed
+    where they are used, and the next product begins before the host has seen the norm of the residual; elsewhere the
+    solution is updated while sums are under way (cg_steps.py).
 
     Option: -ksp_cg_single_reduction, one sum over ranks a step instead of two (cg_single.py); by default on several
-    ranks where these have so few unknowns that a sum takes longer than what it saves.
+    ranks whose kernels have the sums, or with so few unknowns that a sum takes longer than what it saves.
     """
 
     single_reduction: bool | None = None  # None: by the number of unknowns
@@ -37,7 +38,8 @@ class CG(DeviceSolver):
         if self.single_reduction is not None:
             return self.single_reduction
         ranks = self.vectors.comm.size
-        return ranks > 1 and self.matrix.mat.getSize()[0] < cg_steps.LEAST * ranks
+        few = self.matrix.mat.getSize()[0] < cg_steps.LEAST * ranks
+        return ranks > 1 and (few or self.vectors.has_peers)
 
     def view(self, ksp, viewer) -> None:
         super().view(ksp, viewer)

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..codegen import KernelSpec
-from ..device import Arrays, Kernel, VecAccess, aside
+from ..device import Arrays, Halo, Kernel, Node, VecAccess, aside
 
 SOURCES = ("krylov_sum.clh", *(f"krylov_{name}.cl" for name in ("vectors", "cg", "bicg", "basis", "chebyshev")))
 GPU_GROUP, GPU_GROUPS = 256, 512  # work-items of a group, groups: the same on each GPU, so that sums are
@@ -69,6 +69,16 @@ class Vectors:
     # Sums ------------------------------------------------------------------------------------------------
 
     @cached_property
+    def has_peers(self) -> bool:
+        """Whether kernels of the ranks write each other's memory. Collective."""
+        return self.comm.size > 1 and Node.of(self.comm).peers(self.device) is not None
+
+    @property
+    def sums_on_device(self) -> bool:
+        """Whether kernels have sums over all ranks without the host. Collective."""
+        return self.comm.size == 1 or self.has_peers
+
+    @cached_property
     def _partial(self):
         return Rows(self, 1)
 
@@ -115,6 +125,57 @@ class Rows:
         """This rank's totals [row, 4] of the rows that were read last, added up in a fixed order."""
         self._event.wait()
         return self._ones @ self._host[slice(*self._range)].reshape(-1, self.vectors.groups, 4)
+
+
+class BlockSums(Rows):
+    """Rows [block, row] of two steps at a time, of which kernels read the sums over all ranks; see `sums_on_device`.
+
+    given   what kernels take: how many sums a row has, and the buffer
+    buffer  where kernels write the groups' sums
+    """
+
+    def __init__(self, vectors: Vectors, rows: int):
+        super().__init__(vectors, 2 * rows)
+        self._of_block, comm, self._halos = rows, vectors.comm, []
+        self.given = vectors.groups, self.buffer
+        if comm.size == 1:
+            return
+        count, ranks = 2 * rows * comm.size, np.arange(comm.size)
+        totals = vectors.arrays.zeros(4 * count)
+        self.given, self._totals_on_host = (comm.size, totals), vectors.arrays.pinned(4 * count)
+        self._total = [vectors.kernel("krylov_rank_totals") for _ in range(2)]
+        for block in range(2):
+            places = (np.arange(rows) + block * rows)[:, None] * comm.size + ranks[ranks != comm.rank]
+            owners = np.broadcast_to(ranks[ranks != comm.rank], places.shape).ravel()
+            where = {"components": 4, "ghost_place": places.ravel()}
+            self._halos.append(Halo(comm, count, owners, places.ravel(), vectors.arrays, **where))
+
+    def share(self, block: int) -> None:
+        """Kernels launched from now on have the sums of a block over all ranks. Collective."""
+        if self._halos:
+            vectors, (ranks, totals) = self.vectors, self.given
+            sizes = vectors.groups, block * self._of_block, ranks, vectors.comm.rank
+            self._total[block](self._of_block * vectors.group, *sizes, self.buffer, totals)
+            self._halos[block].forward(totals, totals)
+
+    def read_block(self, block: int) -> None:
+        """Begin to copy a block to the host."""
+        if not self._halos:
+            self.read(block * self._of_block, self._of_block)
+            return
+        (ranks, totals), arrays = self.given, self.vectors.arrays
+        size = 4 * ranks * self._of_block
+        self._range = block * size, (block + 1) * size
+        start = block * size * arrays.real.itemsize
+        part = self._totals_on_host[slice(*self._range)]
+        self._event = arrays.download(totals, part, "Krylov sums", wait=False, start=start)
+
+    def wait_block(self) -> np.ndarray:
+        """Totals [row, 4] over all ranks of the block that was read."""
+        if not self._halos:
+            return self.wait()
+        self._event.wait()
+        return self._totals_on_host[slice(*self._range)].reshape(self._of_block, -1, 4).sum(axis=1)
 
 
 class StepSums:

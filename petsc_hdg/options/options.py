@@ -13,7 +13,7 @@ from .fields import SCHEME_PREFIXES, check, option, option_name, parse
 HDG_FLUXES = ("auto", "projected", "pointwise")
 BACKENDS = ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")
 PRECISIONS = ("double", "single")
-HALOS = ("auto", "windows", "messages")
+HALOS = ("auto", "peers", "windows", "messages")
 PMATS = ("auto", "aij", "conforming", "agglomerates", "none")
 PROGRESS = ("auto", "on", "off")
 VARIANTS = ("auto", "cell", "transpose", "tensor", "patch")

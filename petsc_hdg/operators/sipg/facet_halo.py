@@ -6,7 +6,7 @@ import numpy as np
 
 from ...codegen import KernelSpec
 from ...device import Kernel
-from ...device.halo import Halo, few
+from ...device.halo import Halo
 from ...discretizations.sipg.facet_data import FacetData
 from ...discretizations.sipg.interleaved import Interleaved
 
@@ -16,14 +16,15 @@ class FacetHalo(Halo):
     zero at other nodes; one behind several facets comes whole. Nothing goes back to owners. Collective to make.
     """
 
+    sends_points = False
+
     def __init__(self, disc, data: FacetData, arrays):
         self._disc, self._data = disc, data
         rows, cells, faces = disc.row_of_dof.size, disc.mesh.num_cells, disc.num_facets_of_cell
         self._sizes = (cells * rows, cells, rows, disc.num_nodes, rows // disc.num_nodes, faces, data.sent)
         owner, index, place = self._wanted()
         virtual = cells * faces * data.sent * (rows // disc.num_nodes)
-        where = {"ghost_place": place, "alone": few(arrays.device, cells * rows)}
-        super().__init__(disc.mesh.comm, cells * rows + virtual, owner, index, arrays, **where)
+        super().__init__(disc.mesh.comm, cells * rows + virtual, owner, index, arrays, ghost_place=place)
 
     def _wanted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Owner, number there and place in the tail of each value, by place. Collective."""
