@@ -57,9 +57,9 @@ static inline int is_last(__global volatile int *state)
 
 // Slots `first` … of a side to `mailbox`, of which `at` is the place of odd exchanges, `step` before that of even ones.
 // index: the points behind the slots, none where `values` are packed.
-KERNEL(GROUP) void peer_send(__global const real *values, __global const int *index, int first, int count,
-                             __global volatile real *mailbox, int at, int step, __global volatile int *flags, int flag,
-                             __global volatile int *state)
+static inline void send(__global const real *values, __global const int *index, int first, int count,
+                        __global volatile real *mailbox, int at, int step, __global volatile int *flags, int flag,
+                        __global volatile int *state)
 {
   const int number = (int)((uint)state[0] + 1u);
   __global volatile real *target = mailbox + at - ((number & 1) ? 0 : step);
@@ -73,10 +73,9 @@ KERNEL(GROUP) void peer_send(__global const real *values, __global const int *in
 }
 
 // What has come for all slots of a side, to `values`.
-KERNEL(GROUP) void peer_receive(__global const volatile real *mailbox, int at, int step,
-                                __global const volatile int *flags, int flag, int neighbours,
-                                __global volatile int *state, __global const int *index, __global real *values,
-                                int count)
+static inline void receive(__global const volatile real *mailbox, int at, int step, __global const volatile int *flags,
+                           int flag, int neighbours, __global volatile int *state, __global const int *index,
+                           __global real *values, int count)
 {
   const int number = (int)((uint)state[0] + 1u);
   for (int n = (int)get_local_id(0); n < neighbours; n += GROUP)
@@ -90,4 +89,31 @@ KERNEL(GROUP) void peer_receive(__global const volatile real *mailbox, int at, i
     values[(index ? index[slot] : slot) * COMPONENTS + i % COMPONENTS] = source[i];
   }
   if (is_last(state)) state[0] = number;
+}
+
+KERNEL(GROUP) void peer_send(__global const real *values, __global const int *index, int first, int count,
+                             __global volatile real *mailbox, int at, int step, __global volatile int *flags, int flag,
+                             __global volatile int *state)
+{
+  send(values, index, first, count, mailbox, at, step, flags, flag, state);
+}
+
+KERNEL(GROUP) void peer_receive(__global const volatile real *mailbox, int at, int step,
+                                __global const volatile int *flags, int flag, int neighbours,
+                                __global volatile int *state, __global const int *index, __global real *values,
+                                int count)
+{
+  receive(mailbox, at, step, flags, flag, neighbours, state, index, values, count);
+}
+
+// Both, the former for the last neighbour. All work-groups run at the same time.
+KERNEL(GROUP) void peer_exchange(__global const real *values, __global const int *index, int first, int count,
+                                 __global volatile real *mailbox, int at, int step, __global volatile int *flags,
+                                 int flag, __global volatile int *state, __global const volatile real *own_mailbox,
+                                 int own_at, int own_step, __global const volatile int *own_flags, int own_flag,
+                                 int neighbours, __global volatile int *own_state, __global const int *own_index,
+                                 __global real *own_values, int own_count)
+{
+  send(values, index, first, count, mailbox, at, step, flags, flag, state);
+  receive(own_mailbox, own_at, own_step, own_flags, own_flag, neighbours, own_state, own_index, own_values, own_count);
 }

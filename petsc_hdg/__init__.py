@@ -16,7 +16,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .errors import InstallError, PetscHdgError
+from .nvml import own_gpu_first
 from .run import watch_pipe, watch_uncaught
+
+own_gpu_first()
 
 __version__ = "0.1.0"  # read from here by pyproject.toml
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from petsc_hdg.device.exchanges import Exchanges
 from petsc_hdg.device.memory import Memory
-from petsc_hdg.device.platforms import choose, identity, is_gpu, opencl, ptx_target, sharing
+from petsc_hdg.device.platforms import choose, identity, is_gpu, opencl, ptx_target
 from petsc_hdg.device.shared_context import Opened
 from petsc_hdg.errors import DeviceError, collectively
 from petsc_hdg.value_checks import shown
@@ -74,21 +74,17 @@ class Device:
         if comm is not None and not hasattr(comm, "Split_type"):
             raise DeviceError(f"a device was asked for on {shown(comm)}; give a communicator of mpi4py or petsc4py")
         if comm is None or comm.size == 1:
-            return cls._chosen(choice, 0, 1)
+            return cls(choose(choice, 0))
         from petsc_hdg.device.node import node_communicator
 
         node = node_communicator(comm)
-        rank, size = node.rank, node.size
-        node.Free()
         with collectively(comm):
-            device = cls._chosen(choice, rank, size)
-        device.memory.room //= sharing(choice, rank, size)
+            device = cls(choose(choice, node.rank))
+        shared = node.allgather(identity(device.cl_device)).count(identity(device.cl_device))
+        node.Free()
+        device.memory.room //= shared
+        device.note = f"shared by {shared} ranks of this node" if shared > 1 else ""
         return device
-
-    @classmethod
-    def _chosen(cls, choice: str, rank: int, size: int) -> Device:
-        cl_device, note = choose(choice, rank, size)
-        return cls(cl_device, note=note)
 
     @classmethod
     def from_vec(cls, vec) -> Device:
@@ -105,9 +101,9 @@ class Device:
         queue = cl.CommandQueue.from_int_ptr(vec.getCLQueueHandle(), False)
         return cls(queue.device, context, queue, note="context of PETSc's ViennaCL vectors")
 
-    def is_chosen_by(self, choice: str) -> bool:
-        """True if it is the device that a `choice` (see select) names on one rank."""
-        return identity(choose(choice, 0, 1)[0]) == identity(self.cl_device)
+    def is_chosen_by(self, choice: str, local_rank: int = 0) -> bool:
+        """True if it is the device that a `choice` (see select) names for a rank of a node."""
+        return identity(choose(choice, local_rank)) == identity(self.cl_device)
 
     def require(self, spec) -> None:
         """Raise DeviceError if the kernel of `spec` cannot run here."""

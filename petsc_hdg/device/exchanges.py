@@ -18,6 +18,11 @@ class Exchanges:
     windows: int = 0
     messages: int = 0
 
+    def add_peers(self, nbytes: int) -> None:
+        """Count an exchange through the memory of other devices."""
+        self.count += 1
+        self.peers += nbytes
+
     def since(self, before: Exchanges) -> Exchanges:
         """What has come to those there were `before`."""
         earlier = asdict(before)

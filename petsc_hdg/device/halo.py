@@ -9,7 +9,7 @@ import numpy as np
 
 from petsc_hdg import stages
 from petsc_hdg.device.arrays import Arrays
-from petsc_hdg.device.halo_links import Links
+from petsc_hdg.device.halo_links import OTHER, Links
 from petsc_hdg.device.halo_peers import PeerLinks, halo_kernel
 from petsc_hdg.device.halo_plan import HaloPlan
 from petsc_hdg.device.kernel import Kernel
@@ -97,8 +97,9 @@ class Halo:
 
     def forward(self, owned, ghosts) -> None:
         """Copy the owners' values in buffer `owned` into buffer `ghosts`."""
-        self.forward_begin(owned)
-        self.forward_end(ghosts)
+        if not self._at_once("points", owned, lambda: (ghosts, self._tables["ghosts"])):
+            self.forward_begin(owned)
+            self.forward_end(ghosts)
 
     def forward_begin(self, owned) -> None:
         """Pack the values of `owned`, which may change after this."""
@@ -110,8 +111,11 @@ class Halo:
 
     def reverse_add(self, ghosts, owned) -> None:
         """Add the values in buffer `ghosts` to their owners' in buffer `owned`."""
-        self.reverse_add_begin(ghosts)
-        self.reverse_add_end(owned)
+        if self._at_once("ghosts", ghosts, lambda: (self._buffers["points"], None)):
+            self._sum(owned)
+        else:
+            self.reverse_add_begin(ghosts)
+            self.reverse_add_end(owned)
 
     def reverse_add_begin(self, ghosts) -> None:
         """Take the values of `ghosts`, which stay as they are until the end."""
@@ -125,6 +129,9 @@ class Halo:
         if not self._end("reverse_add"):
             return
         self._exchange("ghosts", None)
+        self._sum(owned)
+
+    def _sum(self, owned) -> None:
         tables, count = self._tables, self._items["targets"]
         self._kernels["halo_add"](
             count, self._buffers["points"], tables["targets"], tables["offsets"], tables["slots"], owned, count
@@ -145,7 +152,8 @@ class Halo:
             return
         count, self._ready_on = self._items[side], self.arrays.device.queue
         if self._peers is not None:
-            return self._to_peers(side, source, count)
+            self._peers.send(side, *self._slots(side, source))
+            return
         self._source, self._start = source, 0
         if side == "ghosts" and self._first_ghost is not None:
             self._start, packed = self._first_ghost * self._links.bytes_of_slot, False
@@ -157,12 +165,20 @@ class Halo:
             self._ready = self.arrays.device.marker()
         self._links.begin(side)
 
-    def _to_peers(self, side: str, source, count: int) -> None:
-        table = self._tables[side]
-        if side == "points" and not self.sends_points:
-            self._pack(side, source, self._buffers[side], count)
-            source, table = self._buffers[side], None
-        self._peers.send(side, source, table)
+    def _at_once(self, side: str, source, target) -> bool:
+        """Exchange with peers by as few launches as can be; True if that is done."""
+        if self._peers is None or not self.plan.active or Halo.muted or self._under_way is not None:
+            return False
+        self._peers.exchange(side, self._slots(side, source), target())
+        self._count(side)
+        return True
+
+    def _slots(self, side: str, source) -> tuple:
+        """A buffer, and the places of a side's slots there, None where these are packed."""
+        if side == "ghosts" or self.sends_points:
+            return source, self._tables[side]
+        self._pack(side, source, self._buffers[side], self._items[side])
+        return self._buffers[side], None
 
     def _end(self, what: str) -> bool:
         """True if there is something to do."""
@@ -174,7 +190,10 @@ class Halo:
     def _exchange(self, side: str, ghosts) -> None:
         """Send the slots of a side; receive those of the other, into `ghosts` if these are ghosts."""
         if self._peers is not None:
-            return self._from_peers(side, ghosts)
+            other = (ghosts, self._tables["ghosts"]) if side == "points" else (self._buffers["points"], None)
+            self._peers.receive(OTHER[side], *other)
+            self._count(side)
+            return
         device, began = self.arrays.device, time.perf_counter()
         ready = None if self.alone else self._ready
         if ready is not None:
@@ -193,19 +212,13 @@ class Halo:
             count = self._items["ghosts"]
             self._kernels["halo_unpack"](count, self._buffers["ghosts"], self._tables["ghosts"], ghosts, count)
 
-    def _from_peers(self, side: str, ghosts) -> None:
-        if side == "points":
-            self._peers.receive("ghosts", ghosts, self._tables["ghosts"])
-        else:
-            self._peers.receive("points", self._buffers["points"], None)
-        aside(self.arrays.device, partial(self._count_peers, self._items[side] * self.arrays.real.itemsize))
-
-    def _count_peers(self, nbytes: int) -> None:
-        """What has been launched goes to the device now: other ranks' kernels may wait for it, and this host for them."""
-        device = self.arrays.device
-        device.queue.flush()
-        device.exchanges.count += 1
-        device.exchanges.peers += nbytes
+    def _count(self, side: str) -> None:
+        """Count an exchange with peers. What was launched goes to the device now: other ranks' kernels wait for it, and
+        this host may wait for them. A sequence that is repeated ends with a sum or a copy, which takes it there, too."""
+        exchanges, nbytes = self.arrays.device.exchanges, self._items[side] * self.arrays.real.itemsize
+        if self.arrays.device.recording is None:
+            self.arrays.device.queue.flush()
+        aside(self.arrays.device, partial(exchanges.add_peers, nbytes))
 
     def _flush(self) -> None:
         for queue in self._ready_on, self.arrays.device.queue:

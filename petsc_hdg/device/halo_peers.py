@@ -12,6 +12,7 @@ from petsc_hdg.device.kernel import Kernel
 from petsc_hdg.device.peer_memory import PeerMemory
 from petsc_hdg.errors import DeviceError
 
+KERNELS = "peer_send", "peer_receive", "peer_exchange"
 GROUP, MOST_GROUPS = 256, 64  # work-items of a group, groups of a launch
 _FLAGS = 4096  # bytes before the slots in which neighbours write the numbers of exchanges
 
@@ -33,7 +34,9 @@ class PeerLinks:
 
     def __init__(self, plan: HaloPlan, memory: PeerMemory, arrays: Arrays, components: int):
         self._arrays, self._memory, self._components = arrays, memory, components
-        self._groups = {side: {rank: (first, last - first) for rank, first, last in plan.groups(side)} for side in OTHER}
+        self._groups = {
+            side: {rank: (first, last - first) for rank, first, last in plan.groups(side)} for side in OTHER
+        }
         self._near = sorted({rank for groups in self._groups.values() for rank in groups})
         self._count = {side: sum(count for _, count in groups.values()) for side, groups in self._groups.items()}
         self._steps = {side: count * components for side, count in self._count.items()}
@@ -45,9 +48,16 @@ class PeerLinks:
         self._places = self._find_places()
         self._told = self._tell(plan.comm)
         self._states = [self._state() for _ in range(len(self._near) + 1)]
-        self._send, self._receive = (halo_kernel(name, arrays, components) for name in ("peer_send", "peer_receive"))
-        nothing = self._own, 0, 0, self._own, 0, 0, self._state(), None, self._own, 0
-        self._receive(1, *nothing)  # a driver may compile at a first launch, which must not wait for other ranks
+        self._send, self._receive, self._exchange = (halo_kernel(name, arrays, components) for name in KERNELS)
+        self._together = MOST_GROUPS if arrays.device.is_gpu else 1  # groups that run at the same time
+        self._launch_alone()
+
+    def _launch_alone(self) -> None:
+        """Launch what waits for other ranks once without: a driver may compile there, for all ranks."""
+        unused, states = (self._region.start + _FLAGS) // 4 - 1, (self._state(), self._state())
+        nothing = self._own, 0, 0, self._own, 0, 0, states[0], None, self._own, 0
+        self._receive(1, *nothing)
+        self._exchange(1, self._own, None, 0, 0, self._own, 0, 0, self._own, unused, states[1], *nothing)
 
     def _state(self):
         return self._arrays.zeros(2, np.int32)
@@ -75,21 +85,39 @@ class PeerLinks:
         heard = comm.alltoall(words)
         return {rank: (self._memory.part(rank, heard[rank][0]), *heard[rank][1:]) for rank in self._near}
 
-    def _items(self, count: int) -> int:
+    def _items(self, count: int, most: int = MOST_GROUPS) -> int:
         size = self._send.spec.local_size
-        return size * max(1, min(MOST_GROUPS, -(-count * self._components // size)))
+        return size * max(1, min(most, -(-count * self._components // size)))
+
+    def _to(self, side: str, values, index) -> list[tuple]:
+        """(number of a neighbour, slots, what the kernel takes that sends a side) of each."""
+        found = []
+        for number, (rank, (part, flag, slots)) in enumerate(self._told.items()):
+            first, count = self._groups[side].get(rank, (0, 0))
+            where = part, *slots.get(side, (0, 0)), part, flag, self._states[number]
+            found.append((number, count, (values, index, first, count, *where)))
+        return found
+
+    def _from(self, side: str, values, index) -> tuple:
+        """What the kernel takes that receives a side."""
+        mailbox = self._own, self._places[side], self._steps[side]
+        numbers = self._own, self._region.start // 4, len(self._near), self._states[-1]
+        return *mailbox, *numbers, index, values, self._count[side]
 
     def send(self, side: str, values, index) -> None:
         """Write the slots of a side into the neighbours' memory: of `values` at the points `index` [slot], or one by one."""
-        for number, (rank, (part, flag, slots)) in enumerate(self._told.items()):
-            first, count = self._groups[side].get(rank, (0, 0))
-            at, step = slots.get(side, (0, 0))
-            kernel, state = self._send.of_part((side, number)), self._states[number]
-            kernel(self._items(count), values, index, first, count, part, at, step, part, flag, state)
+        for number, count, arguments in self._to(side, values, index):
+            self._send.of_part((side, number))(self._items(count), *arguments)
 
     def receive(self, side: str, values, index) -> None:
         """Wait for the neighbours, and copy what has come for a side to `values` at the points `index` [slot]."""
-        count, flag = self._count[side], self._region.start // 4
-        mailbox = self._own, self._places[side], self._steps[side]
-        numbers = self._own, flag, len(self._near), self._states[-1]
-        self._receive.of_part(side)(self._items(count), *mailbox, *numbers, index, values, count)
+        self._receive.of_part(side)(self._items(self._count[side]), *self._from(side, values, index))
+
+    def exchange(self, side: str, sent: tuple, received: tuple) -> None:
+        """`send` a side and `receive` the other, of (values, index) each, with a launch for each neighbour."""
+        *others, (_, count, last) = self._to(side, *sent)
+        for number, of_other, arguments in others:
+            self._send.of_part((side, number))(self._items(of_other), *arguments)
+        other = OTHER[side]
+        together = self._items(max(count, self._count[other]), self._together)
+        self._exchange.of_part(side)(together, *last, *self._from(other, *received))

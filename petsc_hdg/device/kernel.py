@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
@@ -80,11 +81,18 @@ class Kernel:
         if global_size <= first:
             return None
         if self.device.recording is not None:
-            launch = self._twin().bound(global_size, *arguments, first=first)
-            self.device.recording.append(launch)
-            return launch()
+            return self._twin()._record(self._range(first, global_size), arguments)
         self._set_arguments(arguments)
         return self._launch(*self._range(first, global_size))
+
+    def _record(self, where: tuple, arguments: tuple):
+        """Launch, and again where the sequence that is being recorded is repeated, by one call of pyopencl."""
+        self._set_arguments(arguments)
+        groups, offset = where
+        again = partial(self._enqueue, self.device.queue, self.handle, groups, self._local, offset)
+        again.kernel = self  # kept, or its handle would be used by another
+        self.device.recording.append(partial(self._launch, *where) if self.device.profile else again)
+        return self._launch(*where)
 
     def launch(self, count: int, given: Mapping, first: int = 0):
         """Launch over `count` cells with arguments by their names; what `given` has beside them is for other kernels.

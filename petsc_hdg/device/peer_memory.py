@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 import socket
 import uuid
 
 import numpy as np
 from mpi4py import MPI
 
+from petsc_hdg import nvml
 from petsc_hdg.device.platforms import identity, opencl
 from petsc_hdg.device.regions import Block, Pool
 from petsc_hdg.errors import DeviceError
@@ -41,7 +41,7 @@ class PeerMemory(Pool):
         everyone = local.allgather((device.is_gpu, mine, EXTENSION in device.cl_device.extensions.split()))
         kinds, places, able = zip(*everyone, strict=True)
         alike = len(set(kinds)) == 1 and (not kinds[0] or (all(able) and len(set(places)) == local.size))
-        reached = alike and (not kinds[0] or _reaches(mine, places))
+        reached = alike and (not kinds[0] or nvml.reaches(_on_bus(mine), set(map(_on_bus, places)) - {_on_bus(mine)}))
         if not local.allreduce(int(node.is_whole and reached), MPI.MIN):
             return None
         memory = cls(local, device)
@@ -113,26 +113,17 @@ def _cuda(name: str, *arguments) -> None:
         raise DeviceError(f"{name} of CUDA's driver failed with code {code}")
 
 
+def _on_bus(place: str) -> str:
+    """The place on the bus in an `identity`."""
+    return place.removeprefix("PCI ")
+
+
 def _cuda_device(place: str) -> int:
     """CUDA's number of the device of an `identity`."""
-    found, (domain, bus, slot) = ctypes.c_int(), re.findall(r"[0-9a-f]+", place.removeprefix("PCI "))
+    found = ctypes.c_int()
     _cuda("cuInit", 0)
-    _cuda("cuDeviceGetByPCIBusId", ctypes.byref(found), f"{domain}:{bus}:{slot}.0".encode())
+    _cuda("cuDeviceGetByPCIBusId", ctypes.byref(found), f"{_on_bus(place)}.0".encode())
     return found.value
-
-
-def _reaches(own: str, places: tuple) -> bool:
-    """True if a device can write the memory of those at other `places`."""
-    able = ctypes.c_int()
-    try:
-        mine = _cuda_device(own)
-        for place in set(places) - {own}:
-            _cuda("cuDeviceCanAccessPeer", ctypes.byref(able), mine, _cuda_device(place))
-            if not able.value:
-                return False
-    except (DeviceError, OSError):
-        return False
-    return True
 
 
 def _allocate(place: str, size: int) -> tuple[int, int]:

@@ -33,7 +33,7 @@ def opencl():
 
 
 def all_devices() -> list:
-    """All OpenCL devices, platform by platform; [] if there is none."""
+    """All OpenCL devices, platform by platform, those of one platform by their places on the bus; [] if there is none."""
     opencl()
     try:
         platforms = cl.get_platforms()
@@ -42,10 +42,17 @@ def all_devices() -> list:
     devices = []
     for platform in platforms:
         try:
-            devices.extend(platform.get_devices())
+            found = platform.get_devices()
+            on_bus = all(identity(device).startswith("PCI") for device in found)
+            devices.extend(sorted(found, key=identity) if on_bus else found)
         except cl.Error:
             continue
     return devices
+
+
+def is_first(device) -> bool:
+    """True if a driver lists a device before its others, as ViennaCL takes it."""
+    return identity(device.platform.get_devices()[0]) == identity(device)
 
 
 def describe(device) -> str:
@@ -114,14 +121,8 @@ def matching(choice: str, devices: list) -> list:
     return [device for device in devices if choice and choice.lower() in describe(device).lower()]
 
 
-def sharing(choice: str, local_rank: int, local_size: int) -> int:
-    """How many ranks of a node work on the device of one of them (at least 1)."""
-    devices = max(1, len(matching(choice, all_devices())))
-    return len(range(local_rank % devices, local_size, devices))
-
-
-def choose(choice: str, local_rank: int, local_size: int) -> tuple[object, str]:
-    """The device for a rank of a node, and a note if ranks share it; raises DeviceError listing the devices."""
+def choose(choice: str, local_rank: int):
+    """The device for a rank of a node; raises DeviceError listing the devices."""
     devices = all_devices()
     if not devices:
         raise DeviceError(f"no OpenCL device was found: {REMEDY}")
@@ -131,5 +132,4 @@ def choose(choice: str, local_rank: int, local_size: int) -> tuple[object, str]:
             f"no OpenCL device matches '{choice}'; it may be gpu, cpu, any, an index or a part of a name of: "
             f"{listing(devices)}"
         )
-    ranks = sharing(choice, local_rank, local_size)
-    return found[local_rank % len(found)], f"shared by {ranks} ranks of this node" if ranks > 1 else ""
+    return found[local_rank % len(found)]

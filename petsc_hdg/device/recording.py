@@ -12,8 +12,8 @@ MOST = 32  # sequences that are kept: as many as the basis of a restarted method
 class Recorded:
     """`run(function, *buffers)`: the launches of function(*buffers), which must be the same each time.
 
-    What a function does is remembered for each choice of buffers: launches of Kernels by themselves, anything else only
-    where it is wrapped in `aside`.
+    What a function does is remembered for each choice of buffers and queue: launches of Kernels by themselves, anything
+    else only where it is wrapped in `aside`.
     """
 
     def __init__(self, device: Device):
@@ -22,7 +22,7 @@ class Recorded:
 
     def run(self, function, *buffers) -> None:
         """What function(*buffers) launches."""
-        key = tuple(map(id, buffers))
+        key = (self.device.queue, self.device.profile, *map(id, buffers))
         if self.device.recording is not None:  # inside of another sequence, which remembers the launches
             function(*buffers)
         elif key in self._kept:

@@ -33,9 +33,10 @@ class SellMatrix:
         self.num_rows, self.num_owned = mat.getLocalSize()
         starts, columns, values = rows_of(mat)
         columns, ghosts = self._local_columns(mat, columns)
-        self.num_ghosts, self._at_once = len(ghosts[0]), arrays.device.is_gpu and self.num_rows < LEAST
+        few, self.num_ghosts = arrays.device.is_gpu and self.num_rows < LEAST, len(ghosts[0])
+        self.halo = Halo(comm, self.num_owned, *ghosts, arrays, alone=few) if comm.size > 1 else None
+        self._at_once = few if self.halo is None else self.halo.alone
         self._load(arrays, precision, starts, columns, values)
-        self.halo = Halo(comm, self.num_owned, *ghosts, arrays, alone=self._at_once) if comm.size > 1 else None
         self.tail = arrays.zeros(max(1, self.num_ghosts))
 
     def _local_columns(self, mat, columns: np.ndarray):
@@ -119,7 +120,9 @@ class SellMatrix:
                 kernel(*sizes, listed, *stored, x, self.tail, b, diagonal, *factors, y)
 
         inner, outer = self._slices
-        if self.halo is not None:
+        if self._at_once and self.halo is not None:
+            self.halo.forward(x, self.tail)
+        elif self.halo is not None:
             self.halo.forward_begin(x)
             run(*inner, FIRST)
             self.halo.forward_end(self.tail)

@@ -13,7 +13,11 @@ def in_parts(vector, given, run, out, ghost_sums) -> None:
     rest of them while ghost sums go to their owners.
     """
     halo = vector.operator.halo
-    if as_ghosts_come(vector, given, run, outer_done=lambda: halo.reverse_add_begin(ghost_sums)):
+    if halo.alone and halo.plan.active:
+        vector.begin(given)
+        run(None)
+        halo.reverse_add(ghost_sums, out)
+    elif as_ghosts_come(vector, given, run, outer_done=lambda: halo.reverse_add_begin(ghost_sums)):
         halo.reverse_add_end(out)
 
 

@@ -28,10 +28,12 @@ class TailedVector:
         """Take `owned` and send what is ghost elsewhere; kernels that read no ghosts may run until `end`.
 
         Collective; where the halo is `alone` ghosts have come afterwards."""
+        if self.operator.halo.alone:
+            return self.use(owned)
         self.owned = owned
         self.operator.halo.forward_begin(owned)
         self.under_way = True
-        return self.end() if self.operator.halo.alone else self
+        return self
 
     def end(self) -> TailedVector:
         """Receive the ghosts, if they are yet to come (collective, sooner or later)."""

@@ -11,9 +11,9 @@ import numpy as np
 from petsc4py import PETSc
 
 from .. import stages
-from ..device import Arrays, Device, VecAccess, ranks
+from ..device import Arrays, Device, Node, VecAccess, ranks
 from ..device.context import is_viennacl
-from ..device.platforms import choose, is_gpu
+from ..device.platforms import choose, identity, is_first, is_gpu
 from ..discretizations import scheme
 from ..discretizations.transposition import DeviceLimits
 from ..errors import SolveError, collectively
@@ -149,24 +149,28 @@ class Problem(Restartable, Evaluated, Described):
 
     def _choose_device(self) -> None:
         """The device of PETSc's vectors if they live on one, else the one that `-fe_device` names."""
+        local, choice = Node.of(self.comm).local if self.comm.size > 1 else self.comm, self.options.device
         vector = solvers.probe(self.mesh.dm)
-        if not is_viennacl(vector) and self._may_share_vectors():
+        if not is_viennacl(vector) and self._may_share_vectors(local):
             other = solvers.probe(self.mesh.dm, "viennacl")
-            vector = other if Device.from_vec(other).is_chosen_by(self.options.device) else vector
+            taken = Device.from_vec(other).is_chosen_by(choice, local.rank)
+            vector = other if all(self.comm.allgather(taken)) else vector
         self.device = Device.from_vec(vector) if is_viennacl(vector) else Device.select(self.options.device, self.comm)
         self.device.profile, self.device.halo = self.options.profile, self.options.halo
         self.vec_type = vector.getType()
         self.places = ranks.places(self.device, self.comm)
         ranks.warn_of_sharing(self.places)
 
-    def _may_share_vectors(self) -> bool:
-        """Whether PETSc's vectors live on the device by default: on a GPU of one rank, since ViennaCL takes the first
-        device of a node, for steady physics, since PETSc's ARKIMEX fails with them, and unless -dm_vec_type is
-        given."""
-        alone = self.comm.size == 1 and PETSc.Sys.hasExternalPackage("viennacl")
+    def _may_share_vectors(self, local) -> bool:
+        """Whether PETSc's vectors live on the device by default: on GPUs that ranks have alone, for steady physics, since
+        PETSc's ARKIMEX fails with them, and unless -dm_vec_type is given. local: the ranks of this node. Collective."""
         given = is_given(self.mesh.dm.getOptionsPrefix() or "", "dm_vec_type")
-        steady = not self.physics.uses_time_derivative
-        return alone and steady and not given and is_gpu(choose(self.options.device, 0, 1)[0])
+        if given or self.physics.uses_time_derivative or not PETSc.Sys.hasExternalPackage("viennacl"):
+            return False
+        with collectively(self.comm):
+            device = choose(self.options.device, local.rank)
+        alone = local.allgather(identity(device)).count(identity(device)) == 1
+        return all(self.comm.allgather(alone and is_gpu(device) and is_first(device)))
 
     def _create_operator(self) -> None:
         self.arrays = Arrays(self.device, self.options.precision)
