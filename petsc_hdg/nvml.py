@@ -17,8 +17,10 @@ _WRITE = 1  # NVML_P2P_CAPS_INDEX_WRITE
 
 
 def own_gpu_first() -> None:
-    """Have the driver list the GPU of a rank first, since PETSc's ViennaCL vectors take the first one. Without effect once
-    devices have been listed, which MPI may do as it starts."""
+    """Have the driver list the GPU of a rank first, since PETSc's ViennaCL vectors take the first one.
+
+    Without effect once devices have been listed, which MPI may do as it starts.
+    """
     rank = next((os.environ[name] for name in _LOCAL_RANKS if os.environ.get(name, "").isdigit()), "0")
     if rank == "0":
         return

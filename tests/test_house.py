@@ -15,6 +15,7 @@ PACKAGE = ROOT / "petsc_hdg"
 LEVELS = {
     "errors": 0,
     "lookup": 0,
+    "nvml": 0,
     "threads": 0,
     "representation": 0.25,
     "value_checks": 0.25,

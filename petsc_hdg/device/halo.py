@@ -34,8 +34,8 @@ class Halo:
     (mpi4py).
 
     places [slot]: where in the buffer of ghosts what is received stands, on ranks with neighbours.
-    alone: nothing should run beside exchanges, which are next in the device's queue; by default where the devices of the
-    ranks write each other's memory, and where this rank owns so few values that an exchange takes longer than what could.
+    alone: nothing should run beside exchanges, which are next in the device's queue; by default where devices write
+    each other's memory, and where this rank owns so few values that an exchange takes longer than what could.
     muted: exchanges do nothing, and results are wrong; benchmarks find what exchanges cost so. The same on all ranks.
     """
 
@@ -214,7 +214,7 @@ class Halo:
 
     def _count(self, side: str) -> None:
         """Count an exchange with peers. What was launched goes to the device now: other ranks' kernels wait for it, and
-        this host may wait for them. A sequence that is repeated ends with a sum or a copy, which takes it there, too."""
+        this host may wait for them. After a sequence that is repeated a sum or a copy takes it there."""
         exchanges, nbytes = self.arrays.device.exchanges, self._items[side] * self.arrays.real.itemsize
         if self.arrays.device.recording is None:
             self.arrays.device.queue.flush()

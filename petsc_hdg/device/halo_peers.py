@@ -28,8 +28,8 @@ def halo_kernel(name: str, arrays: Arrays, components: int) -> Kernel:
 class PeerLinks:
     """Sends the slots of one side, `points` or `ghosts`, and receives those of the other, by launches alone.
 
-    An exchange is a `send` of one side and a `receive` of the other, in this order, on all ranks with neighbours. Making
-    it is collective; raises DeviceError on all ranks where devices have no room.
+    An exchange is a `send` of one side and a `receive` of the other, in this order, on all ranks with neighbours.
+    Making it is collective; raises DeviceError on all ranks where devices have no room.
     """
 
     def __init__(self, plan: HaloPlan, memory: PeerMemory, arrays: Arrays, components: int):
@@ -105,7 +105,7 @@ class PeerLinks:
         return *mailbox, *numbers, index, values, self._count[side]
 
     def send(self, side: str, values, index) -> None:
-        """Write the slots of a side into the neighbours' memory: of `values` at the points `index` [slot], or one by one."""
+        """Write slots of a side, `values` at the points `index` [slot] or one by one, into the neighbours' memory."""
         for number, count, arguments in self._to(side, values, index):
             self._send.of_part((side, number))(self._items(count), *arguments)
 

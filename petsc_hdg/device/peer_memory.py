@@ -1,9 +1,9 @@
 """Memory of the devices of a node that the kernels of all its ranks read and write.
 
-A kernel writes what a neighbour waits for into memory of that one's device, and a kernel there waits for it, so that an
-exchange takes microseconds and no host. NVIDIA's OpenCL has no shared buffers of its own, and does not let kernels write
-host memory. So CUDA's driver, which comes with it, allocates the memory (cuMemCreate) and exports it as a file
-descriptor. OpenCL takes that in each rank (cl_khr_external_memory_opaque_fd). On CPUs a window of MPI serves.
+A kernel writes what a neighbour waits for into memory of that one's device, and a kernel there waits for it. So an
+exchange takes microseconds and no host. NVIDIA's OpenCL has no shared buffers of its own, and does not let kernels
+write host memory. CUDA's driver, which comes with it, allocates the memory (cuMemCreate) and exports it as a file
+descriptor; OpenCL takes that in each rank (cl_khr_external_memory_opaque_fd). On CPUs a window of MPI serves.
 """
 
 from __future__ import annotations

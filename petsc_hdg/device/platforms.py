@@ -33,7 +33,7 @@ def opencl():
 
 
 def all_devices() -> list:
-    """All OpenCL devices, platform by platform, those of one platform by their places on the bus; [] if there is none."""
+    """All OpenCL devices, platform by platform, those of a platform by their places on the bus; [] if there is none."""
     opencl()
     try:
         platforms = cl.get_platforms()

@@ -15,9 +15,9 @@ class CG(DeviceSolver):
     """Conjugate gradients: -ksp_type python -ksp_python_type petsc_hdg.CG.
 
     With a diagonal preconditioner one kernel updates the residual and sums what all norms need, another one solution
-    and direction. Where kernels have the sums over all ranks, on one rank or by peers' memory, step lengths are computed
-    where they are used, and the next product begins before the host has seen the norm of the residual; elsewhere the
-    solution is updated while sums are under way (cg_steps.py).
+    and direction. Where kernels have the sums over all ranks, which may write each other's memory, step lengths are
+    computed where they are used, and the next product begins before the host has seen the norm of the residual.
+    Elsewhere the solution is updated while sums are under way (cg_steps.py).
 
     Option: -ksp_cg_single_reduction, one sum over ranks a step instead of two (cg_single.py); by default on several
     ranks whose kernels have the sums, or with so few unknowns that a sum takes longer than what it saves.

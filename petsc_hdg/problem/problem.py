@@ -161,9 +161,9 @@ class Problem(Restartable, Evaluated, Described):
         self.places = ranks.places(self.device, self.comm)
         ranks.warn_of_sharing(self.places)
 
-    def _may_share_vectors(self, local) -> bool:
-        """Whether PETSc's vectors live on the device by default: on GPUs that ranks have alone, for steady physics, since
-        PETSc's ARKIMEX fails with them, and unless -dm_vec_type is given. local: the ranks of this node. Collective."""
+    def _may_share_vectors(self, local: Any) -> bool:
+        """True if PETSc's vectors live on the device by default: on GPUs that ranks have alone, for steady physics,
+        since PETSc's ARKIMEX fails with them, and unless -dm_vec_type is given. local: a node's ranks. Collective."""
         given = is_given(self.mesh.dm.getOptionsPrefix() or "", "dm_vec_type")
         if given or self.physics.uses_time_derivative or not PETSc.Sys.hasExternalPackage("viennacl"):
             return False

@@ -1,4 +1,4 @@
-"""Under mpiexec: numbers of all ranks on each of them, through windows or by messages, as the environment has nodes.
+"""Under mpiexec: numbers of all ranks on each of them, by windows, messages or peers, as the environment has nodes.
 
 Rank r has r % 2 + 2 r numbers, rank 0 none. Gathers follow each other without a pause, and come again recorded.
 """
@@ -16,7 +16,7 @@ COMM = MPI.COMM_WORLD
 
 @guarded
 def main() -> None:
-    arrays = Arrays(Device.select("any"))
+    arrays = Arrays(Device.select("any", COMM))
     arrays.device.halo = sys.argv[1]
     counts = [rank % 2 + 2 * rank for rank in range(COMM.size)]
     own, gather = counts[COMM.rank], AllGather(COMM, counts[COMM.rank], arrays)
@@ -37,6 +37,7 @@ def main() -> None:
             np.testing.assert_array_equal(arrays.to_host(part, own), everything[gather.first :][:own])
     exchanges = arrays.device.exchanges
     assert exchanges.count - before == 6
-    said = COMM.allgather("by windows" if exchanges.windows else "by messages" if exchanges.messages else "nothing")
+    ways = {"windows": exchanges.windows, "messages": exchanges.messages, "peers": exchanges.peers}
+    said = COMM.allgather(" and ".join(f"by {way}" for way, sent in ways.items() if sent) or "nothing")
     if COMM.rank == 0:
         print(", ".join(said))

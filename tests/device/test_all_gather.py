@@ -11,6 +11,7 @@ SCRIPT = __file__.replace("test_all", "run_all")
         pytest.param(3, "auto", "by windows", marks=pytest.mark.quick),
         (2, "auto", "by messages"),
         (3, "messages", "by messages"),
+        pytest.param(3, "peers", "by peers", marks=pytest.mark.quick),
     ],
 )
 def test_each_rank_has_the_numbers_of_all(mpirun, node, choice, said):

@@ -1,11 +1,13 @@
 """Choice of a device, and what it says about itself and its limits."""
 
 import multiprocessing
+import os
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from petsc_hdg import nvml
 from petsc_hdg.device import Arrays, Device, platforms
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.errors import DeviceError
@@ -64,15 +66,32 @@ def test_any_falls_back_to_the_cpu():
     assert platforms.matching("gpu", NODE[:1]) == []
 
 
-@pytest.mark.parametrize(
-    ("rank", "size", "chosen", "note"),
-    [(0, 2, 1, ""), (1, 2, 2, ""), (0, 3, 1, "shared by 2 ranks"), (1, 3, 2, ""), (2, 3, 1, "shared by 2 ranks")],
-)
-def test_ranks_of_a_node_take_turns(monkeypatch, rank, size, chosen, note):
+@pytest.mark.parametrize(("rank", "chosen"), [(0, 1), (1, 2), (2, 1)])
+def test_ranks_of_a_node_take_turns(monkeypatch, rank, chosen):
     monkeypatch.setattr(platforms, "all_devices", lambda: NODE)
-    device, said = platforms.choose("gpu", rank, size)
-    assert device is NODE[chosen]
-    assert said.startswith(note) and bool(said) == bool(note)
+    assert platforms.choose("gpu", rank) is NODE[chosen]
+
+
+@pytest.mark.parametrize(
+    ("rank", "given", "found"),
+    [
+        ("1", None, "1,2,0"),
+        ("5", None, "2,0,1"),
+        ("0", None, None),
+        ("1", "3,5", "5,3"),
+        ("1", "5,3", "5,3"),
+        ("1", "4", "4"),
+    ],
+)
+def test_the_gpu_of_a_rank_comes_first(monkeypatch, rank, given, found):
+    """Unless each rank has an order, or a GPU, of its own."""
+    monkeypatch.setattr(nvml, "_count", lambda: 3)
+    monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_RANK", rank)
+    monkeypatch.delenv(nvml.VARIABLE, raising=False)
+    if given is not None:
+        monkeypatch.setenv(nvml.VARIABLE, given)
+    nvml.own_gpu_first()
+    assert os.environ.get(nvml.VARIABLE) == found
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,13 @@ def test_exchange(mpirun, ranks, node):
     assert "halo agrees" in done.stdout and not done.stderr
 
 
+@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.quick), 3])
+def test_exchange_by_kernels(mpirun, ranks):
+    """By launches alone: each device writes the memory of others."""
+    done = mpirun(ranks, SCRIPT, "peers")
+    assert "halo agrees" in done.stdout and not done.stderr
+
+
 def test_no_room_for_windows(mpirun):
     """Messages take over, and who insists on windows hears why there are none."""
     assert "no room is said" in mpirun(2, SCRIPT, "full").stdout

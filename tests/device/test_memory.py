@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from petsc4py import PETSc
 
 import petsc_hdg as fe
-from petsc_hdg.device import Arrays, Device, platforms
+from petsc_hdg.device import Arrays, Device, context
 from petsc_hdg.device.memory import Memory, size
 from petsc_hdg.errors import DeviceError, PetscHdgError, our_error
 from petsc_hdg.options import Options
@@ -52,9 +54,11 @@ def test_advice_in_unknowns_and_ranks():
 
 
 def test_ranks_that_share_a_device_share_its_memory(monkeypatch):
-    monkeypatch.setattr(platforms, "matching", lambda choice, devices: ["a", "b"])
-    monkeypatch.setattr(platforms, "all_devices", list)
-    assert [platforms.sharing("any", rank, 5) for rank in range(5)] == [3, 2, 3, 2, 3]
+    monkeypatch.setattr(context, "collectively", lambda comm: nullcontext())
+    five = SimpleNamespace(size=5)
+    five.Split_type = lambda kind: SimpleNamespace(rank=0, allgather=lambda mine: [mine] * 3 + ["b"] * 2, Free=int)
+    alone, shared = Device.select(), Device.select("any", five)
+    assert shared.note == "shared by 3 ranks of this node" and shared.memory.room == alone.memory.room // 3
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.95])
