@@ -40,7 +40,7 @@ LEVELS = {
 }
 # Packages that only some modules may import.
 ONLY_IN = {
-    "ctypes": {"petsc"},
+    "ctypes": {"petsc", "device", "nvml"},
     "pyopencl": {"device"},
     "basix": {"reference", "mesh", "output", "commands", "discretizations"},
     "meshio": {"mesh", "output", "commands"},
