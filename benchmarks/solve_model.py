@@ -47,8 +47,8 @@ class Model:
         self.launches = sum(of.get("launches", 0) for name, of in one["levels"].items() if name == str(one["dofs"]))
         self.exchanges, self.sum = counts["exchanges"], alone["sum"]
         gathered = 8 * self.unknowns / self.ranks * counts["gathers"]
-        self.bytes = max(0.0, counts["bytes"] - gathered) / max(1.0, self.exchanges)
-        of_product = several["levels"][str(several["dofs"])]["exchanges"] / PRODUCTS
+        self.bytes = max(0.0, counts.get("bytes", gathered) - gathered) / max(1.0, self.exchanges)
+        of_product = round(self.exchanges / (PRODUCTS + 1))
         beyond = alone["product"] - one["alone_seconds"]["product"] / self.ranks
         self.latency = max(0.0, beyond / of_product - self.bytes / given.bandwidth)
         share = 8 * self.unknowns * (1 - 1 / self.ranks) / given.bandwidth

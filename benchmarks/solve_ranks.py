@@ -38,10 +38,10 @@ from petsc4py import PETSc  # noqa: E402
 from whole_solves import physics  # noqa: E402
 
 from petsc_hdg.commands.bench import poisson  # noqa: E402
-from petsc_hdg.device import AllGather, Kernel  # noqa: E402
-from petsc_hdg.device.halo import Halo  # noqa: E402
+from petsc_hdg.device import AllGather, Halo, Kernel, Recorded  # noqa: E402
+from petsc_hdg.device.halo_links import Links  # noqa: E402
 from petsc_hdg.krylov.multigrid import Multigrid  # noqa: E402
-from petsc_hdg.krylov.vectors import Vectors  # noqa: E402
+from petsc_hdg.krylov.vectors import BlockSums, Vectors  # noqa: E402
 from petsc_hdg.options import Options, defaults_in_database  # noqa: E402
 from petsc_hdg.output.atomic import atomic_file  # noqa: E402
 
@@ -92,10 +92,13 @@ class Counts:
         """Context manager: count what is launched inside, by the levels of a Multigrid, and of its coarse solver."""
         stack = ExitStack()
         self._counted(stack, Kernel, "_launch", "launches")
-        self._counted(stack, Halo, "_exchange", "exchanges")
-        self._counted(stack, AllGather, "_gather", "gathers")
+        self._counted(stack, Halo, "_count", "exchanges")  # by kernels
+        self._counted(stack, Links, "receive", "exchanges")  # through the host
+        self._counted(stack, AllGather, "gather", "gathers")
+        self._counted(stack, BlockSums, "share", "sums")
+        unrecorded = mock.patch.object(Recorded, "run", lambda self, function, *buffers: function(*buffers))
+        stack.enter_context(unrecorded)  # a recorded sequence passes no level
         for each in multigrids(multigrid):
-            each.forget()  # a recorded sequence passes no level
             for level in each.levels:
                 name = str(level.total)
                 for part, calls in PARTS.items():
@@ -163,11 +166,11 @@ def counted(timed, comm) -> dict:
     levels = {name: dict(of) for name, of in counts.of.items()}
     passed, of, count = solve_counts(timed, multigrid)
     iteration = {
-        "exchanges": (passed.count - of["gathers"]) / count,
+        "exchanges": (passed.count - of["gathers"] - (of["sums"] if passed.peers else 0)) / count,
         "gathers": of["gathers"] / count,
         "sums": of["sums"] / count,
         "launches": of["launches"] / count,
-        "bytes": (passed.windows + passed.messages) / count,
+        "bytes": (passed.peers + passed.windows + passed.messages) / count,
         "waited_seconds": passed.waited / count,
     }
     clock, alone = Clock(comm, problem.device), {}
