@@ -231,7 +231,7 @@ def register_table() -> Table:
     rows = [[line["kernel"], line["approach1"], line["approach2"]] for line in PAPER["table3_registers"]]
     note = (
         "Scope: OpenCL does not report registers; arithmetic intensity and fraction of the peak (figures 5 and 8 "
-        "below) stand in their place."
+        "below) say how well the device is used."
     )
     return Table("Table 3: registers", scope, rows, note)
 

@@ -7,7 +7,6 @@ from ...errors import OptionError
 from .affine import AffinePass
 from .affine_simplex import AffineSimplexPass
 from .fused_pass import FusedPass
-from .stored import STORED
 
 FAST = (AffinePass, AffineSimplexPass)
 
@@ -52,9 +51,3 @@ def fast_pass(operator) -> FusedPass | None:
             f"straight simplices; give -{options.prefix}sipg_kernel auto"
         )
     return found and found(operator)
-
-
-def stored_volume(operator):
-    """The volume's matrices, if the user wants them stored."""
-    kind = STORED.get(operator.discretization.options.sipg_kernel)
-    return kind and kind(operator)

@@ -9,7 +9,7 @@ import numpy as np
 from ...device import Kernel, kernels_of
 from ...discretizations.sipg.facet_data import facet_data
 from ..primal import PrimalOperator
-from .choice import fast_pass, fused_pass, stored_volume
+from .choice import fast_pass, fused_pass
 from .facet_halo import FacetHalo
 from .penalty import SIPGPenalty
 
@@ -29,7 +29,7 @@ class SIPGOperator(PrimalOperator):
         kinds = disc.neighbours.kinds
         self.kinds = to_device(kinds if kinds.size else np.zeros(1, np.int32), "boundary kinds")
         self.penalty = SIPGPenalty(self)
-        self.fused, self.fast, self.stored = fused_pass(self), fast_pass(self), stored_volume(self)
+        self.fused, self.fast = fused_pass(self), fast_pass(self)
 
     def _make_halo(self):
         """Cells of other ranks come as what facets read of them, where that is less. Collective."""
@@ -41,8 +41,6 @@ class SIPGOperator(PrimalOperator):
     @property
     def product(self) -> str:
         """Name of the kernels that compute a product."""
-        if self.stored is not None:
-            return self.stored.name
         return "affine" if self.fast else "fused" if self.fused else "split"
 
     # Kernels, compiled at first use ----------------------------------------------------------------------
@@ -69,7 +67,7 @@ class SIPGOperator(PrimalOperator):
 
     @property
     def _passes(self) -> list:
-        return [p for p in (self.fused, self.fast, self.stored) if p is not None]
+        return [p for p in (self.fused, self.fast) if p is not None]
 
     def _compile_products(self) -> None:
         self.kernels, self.diagonal_kernel  # noqa: B018
@@ -158,9 +156,8 @@ class SIPGOperator(PrimalOperator):
             self.penalty.update(self.state, self.rate, t)
         else:
             self.penalty.ensure(self.state, self.rate, t)
-        for follower in (self.fast, self.stored):
-            if follower is not None:
-                follower.update()
+        if self.fast is not None:
+            self.fast.update()
 
     def residual(self, u, out, t: float = 0.0, u_t=None) -> None:
         """out = F(t, u, u_t). Collective."""
@@ -186,7 +183,7 @@ class SIPGOperator(PrimalOperator):
         computed while these are under way. Collective."""
         vector.begin(given)
         if runner is None:
-            self.sum_volumes(what, **where)
+            self.run_cells(f"cg_{what}", self._element, **where)
             vector.end()
             self.sum_fluxes(what, out, **where)
             return
@@ -254,13 +251,6 @@ class SIPGOperator(PrimalOperator):
             "kinds": lambda: self.kinds,
             "num_ghosts": lambda: self.discretization.neighbours.num_ghosts,
         }
-
-    def sum_volumes(self, what: str, **where) -> None:
-        """Element vectors of the volume terms, which read cells of this rank alone."""
-        if what == "action" and self.stored is not None:
-            self.stored.volume(where["du"], self._element)
-        else:
-            self.run_cells(f"cg_{what}", self._element, **where)
 
     def sum_fluxes(self, what: str, out, **where) -> None:
         """out: the element vectors with fluxes."""
