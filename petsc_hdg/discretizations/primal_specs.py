@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from ..codegen import KernelSpec, Launch, in_roles
+from ..codegen.preamble import CONSTANT_BYTES, SCATTERED_BYTES
 from ..reference import facet_quadrature, tabulate
-from .large_tables import CONSTANT_BYTES, SCATTERED_BYTES
 from .lines import UNROLL, as_vectors, cpu_lanes
 from .primal_arguments import CELLS, FACETS
 from .transposition import transposition

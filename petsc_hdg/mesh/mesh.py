@@ -13,7 +13,7 @@ from petsc4py import PETSc
 
 from ..errors import MeshError, collectively
 from ..petsc import c_library
-from ..petsc.alive import Alive
+from ..petsc.lifetimes import Alive
 from ..representation import Described
 from ..stages import staged
 from ..value_checks import Comm, FilePath, plural

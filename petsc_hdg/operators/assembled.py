@@ -7,7 +7,7 @@ from petsc4py import PETSc
 
 from .. import stages
 from ..petsc import c_library, csr
-from ..petsc.alive import Alive
+from ..petsc.lifetimes import Alive
 from .finiteness import require_finite
 
 

@@ -8,7 +8,7 @@ from .. import stages
 from ..device import enclosed
 from ..errors import SolveError
 from .shell import ShellMatrix
-from .vector_sizes import require_sizes
+from .vectors import require_sizes
 
 
 class JacobianContext(ShellMatrix):

@@ -6,7 +6,10 @@ The library is the one petsc4py has loaded; `obj.handle` of a petsc4py object is
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
+import tempfile
+from contextlib import contextmanager
 from functools import cache
 
 import numpy as np
@@ -320,3 +323,27 @@ def restricts_untransposed() -> bool:
     x.set(1.0)
     call("MatRestrict", *map(_pointer, (shift, x, y)))
     return bool(y[0])
+
+
+@contextmanager
+def kept_from_output():
+    """A block whose output to file descriptor 1 goes to a file, which is yielded: read it before the block ends."""
+    flush = ctypes.CDLL(None).fflush
+    sys.stdout.flush()
+    flush(None)
+    before = os.dup(1)
+    with tempfile.TemporaryFile("w+", errors="replace") as file:
+        os.dup2(file.fileno(), 1)
+        try:
+            yield lambda: _read(file, flush)
+        finally:
+            flush(None)
+            os.dup2(before, 1)
+            os.close(before)
+
+
+def _read(file, flush) -> str:
+    """What was printed so far, in one line."""
+    flush(None)
+    file.seek(0)
+    return " ".join(file.read().split())

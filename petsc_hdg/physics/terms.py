@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from petsc_hdg.physics.layout import Field, setting
 from petsc_hdg.physics.tree.derivative import differentiate
-from petsc_hdg.physics.tree.program import Program
+from petsc_hdg.physics.tree.ir import Program
 from petsc_hdg.physics.tree.specialise import Setting, specialise
 
 STATE = frozenset({"u", "u_t", "u_x"})

@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 from petsc_hdg.physics.terms import STATE
 from petsc_hdg.physics.tree import ir
+from petsc_hdg.physics.tree.ir import Program
 from petsc_hdg.physics.tree.liveness import prune
-from petsc_hdg.physics.tree.program import Program
 
 _VARYING = STATE | {"x", "n"}
 _GIVEN = ("a", "a_x")

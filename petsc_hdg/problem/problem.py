@@ -22,7 +22,7 @@ from ..mesh.mesh_checks import require_mesh
 from ..operators import Callbacks, create_operator
 from ..options import ASSEMBLED, Options, chosen_pmat, is_given, takes_differences
 from ..petsc import lifetimes, views
-from ..petsc.alive import Alive
+from ..petsc.lifetimes import Alive
 from ..physics import Physics
 from ..physics.terms import Terms
 from ..progress import PROGRESS

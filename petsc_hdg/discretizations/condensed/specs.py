@@ -7,12 +7,13 @@ from functools import cached_property
 import numpy as np
 
 from ...codegen import KernelSpec
+from ...codegen.preamble import CONSTANT_BYTES, SCATTERED_BYTES
 from ...options import is_number
 from ...reference import facet_quadrature, tabulate
-from ..large_tables import CONSTANT_BYTES, SCATTERED_BYTES
 from .constant_terms import constant_terms
 from .hdg_checks import has_point_flux
 from .shapes import CondensedShapes
+from .tile_shape import TileShape, tile_shape
 from .warp_shape import ThreadShape, WarpShape
 from .warp_tables import warp_constant, warp_points, warp_tensor
 
@@ -255,3 +256,28 @@ class CondensedSpecs(CondensedShapes):
     def assemble_spec(self, name: str = "assemble") -> KernelSpec:
         """Spec of `assemble`, which sums element vectors of the trace."""
         return KernelSpec(name, ("assemble.cl",), precision=self.options.precision, local_size=64)
+
+
+_POINTS = ("geometry.clh", "geometry_nodes.clh", "point.clh", *CONDENSE_POINT)
+
+
+def class_shape(disc) -> TileShape:
+    """Launch shape of `condense_element` and `condense_shared` of a CondensedDiscretization."""
+    whole = disc.num_functions * disc.components
+    return tile_shape(whole, whole, disc.components, disc._point_block(), disc.real_bytes, disc.limits, "condense")
+
+
+def class_specs(disc) -> dict[str, KernelSpec]:
+    """Specs of condense_element.cl and condense_classes.cl, by name."""
+    shape = class_shape(disc)
+    macros = disc.sum_macros(shape)
+    sources = (*_POINTS, "condense_tile.clh", "condense_sum.clh", "condense_element.cl")
+    found = {
+        name: disc.spec(name, sources, macros, dict(disc._tables), shape.threads * shape.cells)
+        for name in ("condense_element", "condense_shared")
+    }
+    sizes = {"NE": disc.num_eliminated, "NM": disc.num_trace_dofs, "NDOF": disc.num_trace_dofs}
+    for name in ("condense_recover_shared", "condense_spread"):
+        sources = ("gather_tvector.clh", "condense_classes.cl")
+        found[name] = KernelSpec(name, sources, sizes, {}, "", disc.options.precision, 64)
+    return found

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...codegen import KernelSpec, Launch, in_roles
+from ...codegen.preamble import CONSTANT_BYTES, SCATTERED_BYTES
 from ...errors import OptionError
 from ...reference import ReferenceElement, tabulate
 from ...value_checks import plural
-from ..large_tables import CONSTANT_BYTES, SCATTERED_BYTES
 from .arguments import PASS
 from .interleaved import CHUNK
 from .node import PassShape

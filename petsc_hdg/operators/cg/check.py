@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...discretizations.cg.oracle import Oracle
-from ...discretizations.oracle import State
+from ...discretizations.oracle import Oracle, State
 from ..cell_sample import CellSample, cell_checks
 from ..verdict import compare, fetched, judge, sampled, waiting
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...device import Kernel, kernels_of
 from ...discretizations.base import padded
-from ...discretizations.condensed.class_specs import class_shape, class_specs
+from ...discretizations.condensed.specs import class_shape, class_specs
 from ...discretizations.congruence import Shapes
 
 MOST_SHARE = 1 / 8  # shapes over cells, from which on sharing does not pay

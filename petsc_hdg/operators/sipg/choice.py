@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...discretizations.element_kernels import no_effect
+from ...discretizations.base import no_effect
 from ...errors import OptionError
 from .affine import AffinePass
 from .affine_simplex import AffineSimplexPass

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...device import verdicts
 from ...discretizations.base import cell_fastest, padded
-from ...discretizations.trace.facet_kinds import facet_kinds
+from ...discretizations.trace.facet_groups import facet_kinds
 from ..vectors import TailedVector
 from ..verdict import judge
 from .congruent import CongruentFacets

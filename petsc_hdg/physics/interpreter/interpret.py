@@ -15,7 +15,7 @@ from petsc_hdg.physics.interpreter.closures import Closures
 from petsc_hdg.physics.interpreter.dual import Dual, value_of
 from petsc_hdg.physics.interpreter.expression_closures import View
 from petsc_hdg.physics.terms import Form
-from petsc_hdg.physics.tree.program import Program
+from petsc_hdg.physics.tree.ir import Program
 
 _STATE = ("u", "u_t", "u_x")
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 from petsc_hdg.physics.elementary import OPERATORS
 from petsc_hdg.physics.tree import ir
-from petsc_hdg.physics.tree.ir import INT, Binary, Call, Element, Function, Name, Num, Select, Unary
-from petsc_hdg.physics.tree.program import Program
+from petsc_hdg.physics.tree.ir import INT, Binary, Call, Element, Function, Name, Num, Program, Select, Unary
 from petsc_hdg.value_checks import plural
 
 MOST_QUARTERS = 64  # of an exponent, so that its derivatives are within the range of quarter_power in petsc.clh

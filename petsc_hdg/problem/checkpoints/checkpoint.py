@@ -12,7 +12,7 @@ from ... import stages
 from ...errors import CheckpointError
 from ...mesh.canonical import FINE
 from ...output import checkpoint_file
-from ..results.writers import claim
+from ..results.file_series import claim
 from . import checkpoint_header, interrupts
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import weakref
 from pathlib import Path
 
-from ...errors import OptionError, collectively
+from ...errors import OptionError, PetscHdgError, collectively
 from ...output import Collection
+from ...petsc import lifetimes
 from ...value_checks import number
 from ..input_data import require_vec
 from . import results
-from .writers import claim
 
 SUFFIX = ".pvd"
+_WRITERS: dict[str, weakref.ref] = {}  # the problem that writes a file by itself
 
 
 def is_series(path) -> bool:
@@ -65,3 +66,20 @@ class _TimeMonitor:
             return
         self._at = step
         after_step(problem, u, t, step, ends=ts.getConvergedReason() > 0)
+
+
+def claim(problem, path, what: str, option: str, kind: type[PetscHdgError]) -> None:
+    """Raise an error of a kind if two problems would write the file of an option by turns. Collective.
+
+    what: the file, in words;  option: its name without prefix.
+    """
+    writer = _WRITERS.get(str(path))
+    if writer is not None and writer() is not problem:
+        lifetimes.destroy(problem.comm)  # ends a problem that was given up, which Python may hold in cycles
+    with collectively(problem.comm):
+        if writer is not None and writer() not in (None, problem):
+            raise kind(
+                f"Two problems of this run would write the {what} {path} by turns; give them prefixes, and options "
+                f"-PREFIX_{option} of their own."
+            )
+    _WRITERS[str(path)] = weakref.ref(problem)

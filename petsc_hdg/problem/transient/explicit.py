@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from petsc4py import PETSc
 
-from ...discretizations.samples import SAMPLES, random_inputs
+from ...discretizations.symmetry import SAMPLES, random_inputs
 from ...errors import OptionError, PhysicsError, SolveError
 from ...options import database, given_text
 from ...value_checks import plural
