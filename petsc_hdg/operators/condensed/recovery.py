@@ -55,13 +55,14 @@ class Recovery:
         """Kernel of an Objective, for `integrals`. Not collective."""
         return Kernel(condensed_integral_spec(self.specs, objective), self.arrays.device)
 
-    def _arguments(self, kernel: Kernel, x_e, t: float) -> tuple:
-        """RECOVERY_ARGUMENTS of hdg_recovery.clh."""
+    def _launch(self, kernel: Kernel, count: int, x_e, t: float, **others) -> None:
+        """Launch a kernel over `count` cells or facets with coefficients x_e; `others`: arguments beside these."""
         op, disc = self.op, self.disc
-        return (
-            disc.mesh.num_cells, disc.stride, float(t), op._constants, op._nodes, op._cell_nodes, op._aux,
-            op.arrays.tables_of(kernel.spec), x_e,
-        )  # fmt: skip
+        kernel.launch(count, {
+            "num_cells": disc.mesh.num_cells, "stride": disc.stride, "t": float(t), "constants_": op._constants,
+            "nodes": op._nodes, "cell_nodes": op._cell_nodes, "aux": op._aux,
+            "tables": self.arrays.tables_of(kernel.spec), "x_e": x_e, **others,
+        })  # fmt: skip
 
     # Buffers on the device -------------------------------------------------------------------------------
 
@@ -80,16 +81,16 @@ class Recovery:
         """Physical gradients [node, component, dim, stride] at the nodes of `specs.gradient_element`."""
         disc, kernel, nodes = self.disc, self.kernel("gradient"), self.specs.gradient_element.num_basis
         out = self.arrays.empty(nodes * disc.components * disc.dim * disc.stride)
-        kernel(nodes * disc.stride, *self._arguments(kernel, x_e, t), out)
+        self._launch(kernel, disc.mesh.num_cells, x_e, t, out=out)
         return out
 
     def star(self, x_e, t: float):
         """Coefficients of u* [node, component, stride]: (∇u*, ∇v) = (q, ∇v) for all v, with the mean of u."""
         disc, kernel = self.disc, self.kernel("star")
-        count, threads = disc.mesh.num_cells, kernel.spec.macros["THREADS"]
+        count = disc.mesh.num_cells
         out = self.arrays.empty(self.specs.star_element.num_basis * disc.components * disc.stride)
         if kernel.spec.macros["SCRATCH_IS_LOCAL"]:
-            kernel(count * threads, *self._arguments(kernel, x_e, t), 0, count, None, out)
+            self._launch(kernel, count, x_e, t, first=0, last=count, pool=None, out=out)
             return out
         size = self.specs.star_scratch
         most = POOL_BYTES[self.arrays.device.is_gpu] // (size * self.arrays.real.itemsize)
@@ -97,7 +98,7 @@ class Recovery:
         pool = self.arrays.empty(tile * size)
         for first in range(0, count, tile):
             last = min(first + tile, count)
-            kernel((last - first) * threads, *self._arguments(kernel, x_e, t), first, last, pool, out)
+            self._launch(kernel, last - first, x_e, t, first=first, last=last, pool=pool, out=out)
         return out
 
     # Results on the host ---------------------------------------------------------------------------------
@@ -163,7 +164,7 @@ class Recovery:
         star = self.star(x_e, t) if kernel.spec.macros["NSTAR"] else None
         shape = (kernel.spec.rows, disc.stride)
         sums = self.arrays.zeros(int(np.prod(shape)))
-        kernel(disc.mesh.num_cells, *self._arguments(kernel, x_e, t), star, sums)
+        self._launch(kernel, disc.mesh.num_cells, x_e, t, star=star, out=sums)
         return self.arrays.to_host(sums, shape, name="integrals")[:, : disc.mesh.num_cells].astype(float)
 
     def boundary_integrals(self, kernel: Kernel, label: str, x, t: float, side: str | None = None) -> np.ndarray:
@@ -173,9 +174,8 @@ class Recovery:
         stride, count = padded(len(facets)), len(facets)
         shape = (kernel.spec.rows, stride)
         sums = self.arrays.zeros(int(np.prod(shape)))
-        _, *arguments = self._arguments(kernel, self.coefficients(x, t), t)
-        facets = self.arrays.to_device(cell_fastest(facets, stride), "facets")
-        kernel(count, count, *arguments, facets, stride, sums)
+        x_e, facets = self.coefficients(x, t), self.arrays.to_device(cell_fastest(facets, stride), "facets")
+        self._launch(kernel, count, x_e, t, num_cells=count, facets=facets, facet_stride=stride, out=sums)
         return self.arrays.to_host(sums, shape, name="boundary")[:, :count].astype(float)
 
     def jumps(self, x, t: float = 0.0) -> np.ndarray:
@@ -202,10 +202,10 @@ class Recovery:
         """
         disc, kernel = self.disc, self.kernel("flux")
         shape = (disc.num_facets_of_cell + 1, disc.components, disc.stride)
-        sums, tau, conditions = self.arrays.zeros(int(np.prod(shape))), self.op.stabilization, self.op._conditions
-        arguments = self._arguments(kernel, self.coefficients(x, t), t)
-        given = self.arrays.to_device(disc.stabilization, "stabilization")
-        kernel(disc.mesh.num_cells, *arguments, given, tau and tau.buffer, conditions, sums)
+        sums, tau = self.arrays.zeros(int(np.prod(shape))), self.op.stabilization
+        given = {"facet_tau": tau and tau.buffer, "conditions": self.op._conditions, "out": sums}
+        given["stabilization"] = self.arrays.to_device(disc.stabilization, "stabilization")
+        self._launch(kernel, disc.mesh.num_cells, self.coefficients(x, t), t, **given)
         rows = self.arrays.to_host(sums, shape, name="fluxes")[..., : disc.mesh.num_cells].astype(float)
         return np.moveaxis(rows[:-1], -1, 0), rows[-1].T
 
