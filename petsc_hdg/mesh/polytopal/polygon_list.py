@@ -25,7 +25,7 @@ class PolygonList:
         self.points = checked_points(points, 2)
         self.start, self.vertex = flattened(cells, len(self.points), 3, "Polygon")
         self._check_vertices()
-        self.areas = self._summed(self._cross()) / 2
+        self.areas = self._summed(plane.cross(*self._from_first())) / 2
         self._turn()
         self.centroids = self._centroids()
         self._find_stars()
@@ -63,9 +63,6 @@ class PolygonList:
         """Ends of each edge [entry, 2] as seen from the first vertex of its polygon."""
         origin = self.points[self.vertex[self.start[:-1]]][self.owner()]
         return self.points[self.vertex] - origin, self.points[self.after()] - origin
-
-    def _cross(self) -> np.ndarray:
-        return plane.cross(*self._from_first())
 
     def _check_vertices(self) -> None:
         key = self.owner() * len(self.points) + self.vertex

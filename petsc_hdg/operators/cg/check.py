@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...discretizations.oracle import Oracle, State
-from ..cell_sample import CellSample, cell_checks
-from ..verdict import compare, fetched, judge, sampled, waiting
+from ..check import CellSample, cell_checks, compare, fetched, judge, sampled, waiting
 
 
 def check_cg(operator) -> None:

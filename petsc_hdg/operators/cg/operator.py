@@ -7,10 +7,10 @@ from functools import cached_property
 import numpy as np
 
 from ...device import Kernel, kernels_of
+from ..check import fastest_on_ones
 from ..overlap import OUTER, in_parts
 from ..primal import PrimalOperator
 from ..vectors import TailedVector
-from ..verdict import fastest_on_ones
 from .flux import ConsistentFlux
 from .patch import PatchOperator
 

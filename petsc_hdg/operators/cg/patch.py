@@ -9,8 +9,8 @@ import numpy as np
 
 from ...device import Kernel
 from ...device.platforms import opencl
+from ..check import fastest_on_ones
 from ..overlap import FIRST, LAST, OUTER, part_range
-from ..verdict import fastest_on_ones
 
 
 class PatchOperator:

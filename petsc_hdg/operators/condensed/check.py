@@ -11,7 +11,7 @@ import numpy as np
 
 from ...device import verdicts
 from ...discretizations.condensed.oracle import CondensedOracle
-from ..verdict import SAMPLES, judge, random_values, vector_of, waiting
+from ..check import SAMPLES, judge, random_values, vector_of, waiting
 
 
 def check_condensed(operator) -> None:

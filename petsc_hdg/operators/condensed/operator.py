@@ -16,10 +16,9 @@ from ..base import DeviceOperator
 from ..overlap import LAST, OUTER
 from ..trace.stores import TraceStores, is_symmetric
 from ..vectors import TailedVector
-from .kept_recovery import KeptRecovery
 from .local_classes import most_classes
 from .local_stage import LocalStage
-from .recovery import Recovery
+from .recovery import KeptRecovery, Recovery
 from .stabilization import Stabilization
 
 NEAR = 0.5  # difference of traces, over the size of one, up to which local problems begin at the interior of the other

@@ -9,8 +9,7 @@ import numpy as np
 
 from ...discretizations.oracle import State
 from ...discretizations.sipg.oracle import PenaltyOracle
-from ..cell_sample import CellSample, cell_checks
-from ..verdict import SAMPLES, compare, fetched
+from ..check import SAMPLES, CellSample, cell_checks, compare, fetched
 
 
 def check_sipg(operator) -> None:

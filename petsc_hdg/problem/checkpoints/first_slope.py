@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
-from .replayed_snes import KnownSolutions, by_known_solutions
+from .bdf_history import KnownSolutions, by_known_solutions
 
 KINDS = ("arkimex", "dirk")
 INSTANT = 1e-200  # length of a step that changes neither time nor state

@@ -6,7 +6,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ...errors import SolveError
-from ...operators.finiteness import fault
+from ...operators.assembled import fault
 from ..linear import solvers
 from . import trace_consistency, true_residual
 

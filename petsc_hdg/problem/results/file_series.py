@@ -35,14 +35,9 @@ def add(problem, path, u, t: float = 0.0, time: float | None = None, fields=None
     known[str(path)].add(time, lambda file: results.write_vtu(problem, file, u, t, fields))
 
 
-def _is_due(problem, step: int) -> bool:
-    """Whether `-fe_output` wants the state after so many steps."""
-    return step % problem.options.output_interval == 0
-
-
 def after_step(problem, u, t: float, step: int, ends: bool, time: float | None = None) -> None:
     """Write the state after a step of a run if `-fe_output` wants it, or the run ends. Collective."""
-    if problem.options.output and (ends or _is_due(problem, step)):
+    if problem.options.output and (ends or step % problem.options.output_interval == 0):
         claim(problem, problem.options.output, "series", "fe_output", OptionError)
         add(problem, problem.options.output, u, t, time)
 
