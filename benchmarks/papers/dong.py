@@ -219,7 +219,7 @@ def approach_table(results: Results, approach: str) -> Table:
             rows.append(row)
     note = (
         "Scope: mesh 1 of section 4.1, agglomerates of about 60 triangles; the paper's has about 3 per polytope and "
-        "one space-time slab. The paper's numbers are not legible in our copy, so none stand beside."
+        "one space-time slab. The paper's numbers are not legible in our copy and are left out."
     )
     return Table(
         f"Table {approach}: assembly by approach {approach}, ms per million unknowns", scope, rows, note, keys=2

@@ -36,7 +36,7 @@ class PrimalSpecs:
 
     @property
     def _table_flops(self) -> int:
-        """Those of them that tables take."""
+        """Additions and multiplications that tables take in one residual."""
         return 4 * self.quadrature.num_points * self.num_dofs * (1 + self.dim)
 
     @cached_property

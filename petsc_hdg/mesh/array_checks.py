@@ -56,7 +56,7 @@ def cell_costs(mesh, cost) -> np.ndarray:
 
 
 def evaluated(given, places: np.ndarray, what: str):
-    """What was given, or the value of a function that was given at places [place, dim]."""
+    """Return what was given, or the value of a given function at places [place, dim]."""
     if not callable(given):
         return given
     try:

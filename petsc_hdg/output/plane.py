@@ -1,4 +1,4 @@
-"""What a picture of a 2D field is made of, sampled on all ranks and gathered on rank 0."""
+"""Parts of a picture of a 2D field, sampled on all ranks and gathered on rank 0."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DOTS = 1_000_000
 
 @dataclass(frozen=True)
 class Plane:
-    """What is drawn, on rank 0, in the (deformed) mesh's length unit.
+    """Drawing on rank 0, in the (deformed) mesh's length unit.
 
     points [n, 2], values [n], triangles [t, 3]: the shaded field; triangles is None for dots.
     first: the outline of the mesh that was not deformed.

@@ -43,7 +43,7 @@ class Context:
 
     @property
     def holders(self) -> int:
-        """How many PETSc objects have this context."""
+        """Number of PETSc objects that have this context."""
         return len(_holders.get(id(self), ()))
 
 

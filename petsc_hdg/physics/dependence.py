@@ -15,7 +15,7 @@ _GIVEN = ("a", "a_x")
 
 
 def varies_in_cell(program: Program, nodal: dict[str, Collection[int]]) -> bool:
-    """Whether a specialised program, without what its output does not need, reads a value that varies inside a cell:
+    """True if a specialised program, without what its output does not need, reads a value that varies inside a cell:
     the solution, x, n, or an element of a or a_x that is among the numbers `nodal` has for that array.
 
     An index that is not known before the program runs counts as every element.
@@ -25,7 +25,7 @@ def varies_in_cell(program: Program, nodal: dict[str, Collection[int]]) -> bool:
 
 
 def reads_time(program: Program) -> bool:
-    """Whether a specialised program, without what its output does not need, reads t."""
+    """Return True if a specialised program, without what its output does not need, reads t."""
     return "t" in _inputs(_pruned(program))
 
 
@@ -34,13 +34,13 @@ def _inputs(main) -> frozenset:
 
 
 def reads_component(program: Program, component: int, dim: int) -> bool:
-    """Whether a specialised program may read an auxiliary component or its gradient."""
+    """Return True if a specialised program may read an auxiliary component or its gradient."""
     body = _pruned(program).body
     return _reads(body, "a", (component,)) or _reads(body, "a_x", range(component * dim, component * dim + dim))
 
 
 def reads_constant(program: Program, number: int) -> bool:
-    """Whether a specialised program may read a constant."""
+    """Return True if a specialised program may read a constant."""
     return _reads(_pruned(program).body, "constants", (number,))
 
 
@@ -64,7 +64,7 @@ _NOTHING: dict[str, tuple] = {"a": (), "a_x": ()}
 
 @dataclass(frozen=True)
 class Dependence:
-    """What derivatives read.
+    """Inputs that derivatives read.
 
     on_place    whether they may read x or the solution (or n, in a stabilization)
     auxiliary   components of auxiliary data that they may read, ascending

@@ -57,7 +57,7 @@ class Condition:
 
     @property
     def may_be_inside(self) -> bool:
-        """Whether a facet inside a mesh gives it one value: that of its side, or the same from both."""
+        """True if a facet inside a mesh gives it one value: that of its side, or the same from both."""
         return self.side is not None or not self._has_sides
 
     @property

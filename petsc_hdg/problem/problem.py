@@ -160,7 +160,7 @@ class Problem(Restartable, Evaluated, Described):
         ranks.warn_of_sharing(self.places)
 
     def _may_share_vectors(self) -> bool:
-        """Whether PETSc's vectors live on the device by default: on a GPU of one rank, since ViennaCL takes the first
+        """True if PETSc's vectors live on the device by default: on a GPU of one rank, since ViennaCL takes the first
         device of a node, for steady physics, since PETSc's ARKIMEX fails with them, and unless -dm_vec_type is
         given."""
         alone = self.comm.size == 1 and PETSc.Sys.hasExternalPackage("viennacl")
@@ -183,22 +183,22 @@ class Problem(Restartable, Evaluated, Described):
 
     @property
     def assembles(self) -> bool:
-        """Whether the matrix of all unknowns is assembled."""
+        """True if the matrix of all unknowns is assembled."""
         return self.pmat == "aij" or (self.pmat == "agglomerates" and self.discretization.is_polytopic)
 
     @property
     def is_condensed(self) -> bool:
-        """Whether PETSc's unknowns are those of the trace alone."""
+        """True if PETSc's unknowns are those of the trace alone."""
         return self.discretization.is_condensed
 
     @property
     def has_cell_states(self) -> bool:
-        """Whether vectors hold the interior of cells too, behind the trace: hdg_gpu with u_t."""
+        """True if vectors hold the interior of cells too, behind the trace: hdg_gpu with u_t."""
         return self.discretization.in_time
 
     @property
     def follows_symmetry(self) -> bool:
-        """Whether the default Krylov method depends on the symmetry of the matrix."""
+        """True if the default Krylov method depends on the symmetry of the matrix."""
         return self.pmat == "conforming" or self.discretization.follows_symmetry
 
     @property
@@ -218,7 +218,7 @@ class Problem(Restartable, Evaluated, Described):
 
     @property
     def cell_costs(self) -> np.ndarray:
-        """What each of this rank's cells costs in a product [num_cells]; fe.rebalance(mesh, cost) takes it."""
+        """Cost of each of this rank's cells in a product [num_cells]; fe.rebalance(mesh, cost) takes it."""
         return self.discretization.cell_costs
 
     # Data ------------------------------------------------------------------------------------------------

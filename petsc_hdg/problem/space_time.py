@@ -281,7 +281,7 @@ class SpaceTime:
             self._known = self._data()
 
     def _data(self) -> tuple:
-        """What a steady assembled matrix belongs to, and what others did to it."""
+        """Data version that a steady assembled matrix belongs to, with PETSc's count of its changes."""
         return self.slab.length, self.problem.operator.coefficients, self.matrix.stateGet()
 
 

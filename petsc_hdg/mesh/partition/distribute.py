@@ -117,7 +117,7 @@ def _refuse_endless_refinement(dm, comm, prefix: str) -> None:
 
 
 def is_curved(dm) -> bool:
-    """Whether this rank's coordinates have more nodes than the vertices."""
+    """Return True if this rank's coordinates have more nodes than the vertices."""
     if dm.getDimension() < 2 or dm.getDepth() < 1:
         return False
     section = dm.getCoordinateSection()

@@ -80,7 +80,7 @@ def _groups(mesh, count, groups, label) -> np.ndarray:
 
 
 class _Nothing:
-    """What the ranks without the plan know."""
+    """The plan on ranks that do not have it."""
 
     target = part = degrees = balance = None
 

@@ -209,7 +209,7 @@ class Interpreter:
         return blocks["g0"], blocks["g1"], blocks["g2"], blocks["g3"]
 
     def _run(self, form: Form, inputs: dict) -> list:
-        """What the function of `form` writes, as a flat list."""
+        """Run the function of `form`; return what it writes as a flat list."""
         main = form.program.main
         code = self._codes.get(id(form))
         if code is None:

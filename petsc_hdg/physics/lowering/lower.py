@@ -44,7 +44,7 @@ class Helpers:
     open: list = field(default_factory=list)
 
     def has(self, name: str) -> bool:
-        """Whether the user defined `name`."""
+        """Return True if the user defined `name`."""
         own = self.parsed is not None and name in self.parsed.functions and name != self.main
         return own or (self.shared is not None and self.shared.has(name))
 

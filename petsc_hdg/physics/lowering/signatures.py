@@ -33,7 +33,7 @@ _VOID = ("void", "PetscErrorCode")
 
 @dataclass(frozen=True)
 class Signature:
-    """What a pointwise function may read and write.
+    """Names that a pointwise function may read and write.
 
     output     name of the array it writes
     positions  the meanings of a whole function's arguments, one tuple for each accepted signature, the output last

@@ -15,7 +15,7 @@ INSTANT = 1e-200  # length of a step that changes neither time nor state
 
 
 def is_sought(ts: PETSc.TS) -> bool:
-    """Whether a TS looks for its first slope."""
+    """Return True if a TS looks for its first slope."""
     return ts.getType() in KINDS and hasattr(PETSc.TS.Type, "DIRK")
 
 

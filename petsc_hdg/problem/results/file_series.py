@@ -17,7 +17,7 @@ _WRITERS: dict[str, weakref.ref] = {}  # the problem that writes a file by itsel
 
 
 def is_series(path) -> bool:
-    """Whether a file is a series by its name."""
+    """Return True if a file is a series by its name."""
     return isinstance(path, str | Path) and str(path).lower().endswith(SUFFIX)
 
 

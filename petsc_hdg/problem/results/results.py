@@ -1,4 +1,4 @@
-"""What comes out of a problem: values in cells, files, pictures, the report."""
+"""Results of a problem: values in cells, files, pictures, the report."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def write_trace(problem, path, u, t: float = 0.0) -> None:
 
 
 def cell_data(problem) -> dict[str, np.ndarray]:
-    """What is written of cells [cell, …]: auxiliary fields that are constant there, the rank, polytopes. Collective."""
+    """Cell data of output [cell, …]: auxiliary fields that are constant there, the rank, polytopes. Collective."""
     auxiliary, data = problem.discretization.auxiliary, {}
     for f in auxiliary.fields:
         if f.space == "cell":
