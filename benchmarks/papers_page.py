@@ -26,8 +26,9 @@ PAPERS = {
 }
 HEAD = """# Papers
 
-The tables of the papers behind the schemes, ours beside them. Under the heading of a column stands what its figures
-are of; under each table, what is the same and what is not. This page is written by `python benchmarks/papers_page.py`.
+The tables of the papers behind the schemes, ours beside them. The line under the headings says what each column's
+figures are of; the text under a table, what is the same and what is not. This page is written by
+`python benchmarks/papers_page.py`.
 
     make papers                                   rows on a CPU by PoCL, two minutes of processor time
     python benchmarks/papers/all.py -scale full   all rows that a CPU can have

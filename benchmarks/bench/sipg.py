@@ -2,8 +2,7 @@
 
 The physics is -∇·∇u = 1 with u = 0 on the boundary (by Nitsche). An affine product is that of cells with constant
 coefficients; a fused one takes any physics and geometry in one pass; split ones take volume and fluxes one after the
-other, the volume by products with tables, or with a stored matrix of each cell or of each class of congruent cells, as
-in Gorlani 2015. What the states are: see tiled_sipg.py.
+other, the volume by products with tables, as in Gorlani 2015. What the states are: see tiled_sipg.py.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ CPU_FACES = {"triangle": (32, 32), "quadrilateral": (32, 32), "tetrahedron": (8,
 GPU_UNKNOWNS, CPU_UNKNOWNS = 3e7, 5e5  # of a mesh
 # Kernels on each state, and the share of the unknowns they get; plain ones up to so many unknowns of a cell.
 KERNELS = {
-    "box": {"auto": 1, "split": 1 / 8, "stored": 1 / 8, "congruent": 1 / 8},
-    "renumbered": {"auto": 1, "congruent": 1 / 8},
+    "box": {"auto": 1, "split": 1 / 8},
+    "renumbered": {"auto": 1},
     "distorted": {"auto": 1, "split": 1 / 8},
 }
 MOST_PLAIN = 64
@@ -72,9 +71,7 @@ def titles(kernel: str) -> list[str]:
     """Rows of an operator made with `-sipg_kernel kernel`."""
     if kernel == "auto":
         return ["affine product", "fused product", "fused residual"]
-    if kernel == "split":
-        return ["split volume", "split flux", "split product", "split residual"]
-    return [f"{kernel} volume", f"{kernel} product"]
+    return ["split volume", "split flux", "split product", "split residual"]
 
 
 class Tile:
@@ -150,13 +147,10 @@ class Launches:
 
     def _split(self) -> dict:
         op, where = self.op, {"du": self.op.direction}
-        found = {f"{op.product} product": lambda: op.action(self.u, self.out)}
-        if op.stored is not None:
-            return {f"{op.product} volume": lambda: op.stored.volume(op.direction, op._element), **found}
         return {
             "split volume": lambda: op.run_cells("cg_action", op._element, **where),
             "split flux": lambda: op.run_around(op.kernels["sipg_facet_action"], op._element, **where),
-            **found,
+            "split product": lambda: op.action(self.u, self.out),
             "split residual": lambda: op.residual(self.u, self.out),
         }
 
@@ -165,7 +159,7 @@ def sipg_row(title: str, op: SIPGOperator, seconds: float, copy: float) -> dict:
     """A row.
 
     bytes_compulsory: 2 reals an unknown, which is read once and written once (16 bytes in double precision). flops:
-    additions and multiplications of the volume terms: of the stored matrix, or on tensor cells of products along lines
+    additions and multiplications of the volume terms: on tensor cells of products along lines
     with the derivative matrix and its transpose, or of the tables' products; fluxes are not counted.
     """
     disc, unknowns = op.discretization, op.dofmap.num_owned
@@ -180,8 +174,6 @@ def sipg_row(title: str, op: SIPGOperator, seconds: float, copy: float) -> dict:
 def volume_flops(op: SIPGOperator) -> int:
     """Additions and multiplications of the volume terms of a cell."""
     disc = op.discretization
-    if op.stored is not None:
-        return 2 * disc.num_dofs**2
     if disc.collocated:
         return 4 * disc.dim * (disc.options.degree + 1) * disc.num_dofs
     return disc.flops_per_cell

@@ -219,7 +219,7 @@ def approach_table(results: Results, approach: str) -> Table:
             rows.append(row)
     note = (
         "Scope: mesh 1 of section 4.1, agglomerates of about 60 triangles; the paper's has about 3 per polytope and "
-        "one space-time slab. The paper's numbers are not legible in our copy, so none stand beside."
+        "one space-time slab. The paper's numbers are not legible in our copy and are left out."
     )
     return Table(
         f"Table {approach}: assembly by approach {approach}, ms per million unknowns", scope, rows, note, keys=2
@@ -231,7 +231,7 @@ def register_table() -> Table:
     rows = [[line["kernel"], line["approach1"], line["approach2"]] for line in PAPER["table3_registers"]]
     note = (
         "Scope: OpenCL does not report registers; arithmetic intensity and fraction of the peak (figures 5 and 8 "
-        "below) stand in their place."
+        "below) say how well the device is used."
     )
     return Table("Table 3: registers", scope, rows, note)
 

@@ -261,8 +261,8 @@ def figure_tables(results: Results) -> list[Table]:
 
 NOTES = {
     "figure4": (
-        "Scope: the figure has curves of five GPUs; the numbers of the text, for a variable coefficient on a GTX 580, "
-        "stand in their place. PETSc's kernel takes coefficients of degree 0 only; P1 is here too."
+        "Scope: the figure has curves of five GPUs; the table has those of its text, for a variable coefficient on a "
+        "GTX 580. PETSc's kernel takes coefficients of degree 0 only; P1 is here too."
     ),
     "figure5": "Scope: the same f1 and cells. The paper's numbers are those of its abstract, for a GTX 580.",
 }

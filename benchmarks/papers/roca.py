@@ -85,7 +85,7 @@ def size_table(results: Results) -> Table:
         rows.append(row)
     note = (
         "Scope: the same facets, components and degrees, three facets more. Our dense format does not store the spread "
-        "vector, and takes an index for each block in its place."
+        "vector, and reads an index for each block instead."
     )
     return Table("Table 1: sizes", scope, rows, note)
 

@@ -1,7 +1,7 @@
 // Static condensation of a batch of cells, a group of threads a cell: sum the element matrix [A C; B G] and residual
 // (r, s) over the points, then eliminate the interior.
 // King et al. 2014, eq. 7 to 18: K = G - B A^-1 C, U = -A^-1 C, and the local solution and residual of the trace.
-// needs: NI NT NC NQ SIZE THREADS CELLS CHUNK SCRATCH CONSTANT
+// needs: ARGUMENTS NI NT NC NQ SIZE THREADS CELLS CHUNK SCRATCH CONSTANT
 // optional: TERMS JUMP_SQUARES
 //
 // CONSTANT: matrices from condense_constant.clh, the residual from the points
@@ -19,22 +19,14 @@
 #else
 #define SQUARES 0
 #endif
-#define ADD_POINT(test, op, block) tile_add_point(entry, row0, column0, test, op, block)
-#define ADD_JUMP(jump, block) tile_add_jump(entry, row0, column0, jump, block)
-#define SUM_POINT(test, op, block) sum_point(sums, lane, test, block)
-#define SUM_JUMP(jump, block) sum_jump(sums, lane, jump, block)
 
-__kernel __attribute__((reqd_work_group_size(THREADS * CELLS, 1, 1)))
-void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global real *schur, __global real *recovery,
-              __global real *residual, __global real *solution, __global real *status)
+KERNEL(THREADS * CELLS) void condense(ARGUMENTS)
 {
   CONDENSE_CELL
   __local real states[CELLS * ND], all_blocks[CELLS * CHUNK * BLOCK], rows[CELLS * 2 * PADDED_COLUMNS];
   __local real columns[CELLS * 2 * (PADDED_ROWS + 1)];
   __local real *s = states + slot * ND, *blocks = all_blocks + slot * CHUNK * BLOCK;
-  for (int k = lane; k < ND; k += THREADS)
-    s[k] = condense_gather(interior, trace_owned, trace_tail, n_owned, dofs, stride, cell, k);
-  TILE_BARRIER();
+  CONDENSE_STATE(s)
   TILE_ENTRIES
   real least = REAL_HUGE;
 #if CONSTANT
@@ -50,36 +42,23 @@ void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global re
   TILE_BARRIER();
   __local const real *state = some ? s : 0;
   CONDENSE_VOLUME(false, state, blocks, SUM_POINT)
-#if JUMPS
   if (some) {
     CONDENSE_JUMPS(false, state, blocks, least, SUM_JUMP)
   }
-#endif
   CONDENSE_CONSTANT(state, blocks, least)
   tile_constant(entry, row0, column0, TERMS, SQUARES, blocks, sums);
   TILE_BARRIER();
 #else
-  EACH_COLUMN(b) EACH_ROW(a) ENTRY(a, b) = 0;
-  CONDENSE_VOLUME(true, s, blocks, ADD_POINT)
-#if JUMPS
-  CONDENSE_JUMPS(true, s, blocks, least, ADD_JUMP)
+  CONDENSE_MATRIX(s)
 #endif
-#endif
-#if NATURAL
-  __local int masks[CELLS];
-  CONDENSE_NATURAL(true, s, blocks, masks, ADD_POINT)
-#endif
+  CONDENSE_NATURAL(true, s, blocks, ADD_POINT)
   const real pivot = tile_eliminate(entry, row0, column0, NE, rows + slot * 2 * PADDED_COLUMNS,
                                     columns + slot * 2 * (PADDED_ROWS + 1));
   // Each thread tells its own least tau through local memory; all pivots are known to all.
   TILE_BARRIER();
-  if (lane < CHUNK) blocks[lane] = least;
-  TILE_BARRIER();
-  if (lane == 0 && active) {
-    for (int k = 0; k < CHUNK && k < THREADS; ++k) least = fmin(least, blocks[k]);
-    status[cell] = least > 0 ? pivot : -1;
-  }
+  JOIN_LEAST
   if (!active) return;
+  if (lane == 0) status[cell] = least > 0 ? pivot : -1;
   EACH_COLUMN(b) {
     const int j = COLUMN(b);
     EACH_ROW(a) {

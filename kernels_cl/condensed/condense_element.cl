@@ -1,7 +1,7 @@
 // Matrices and vectors of cells with nothing eliminated, for cells that share the solver of their interior: `condense_element`
 // gives [A C; B G] of one cell of each shape, `condense_shared` applies [A^-1; B A^-1] of a cell's shape to its vector.
 // After condense_point.clh, condense_tile.clh and condense_sum.clh.
-// needs: NI NT NC NQ SIZE THREADS CELLS CHUNK SCRATCH
+// needs: ARGUMENTS NI NT NC NQ SIZE THREADS CELLS CHUNK SCRATCH
 //
 // Arrays (see condense_point.clh for the others)
 //   matrices  [ND column, batch, ND row]  of cells first ... first + num_cells - 1
@@ -10,14 +10,7 @@
 //   solver    [shape, NE column, ND row]  rows of A^-1, then those of B A^-1
 //   residual, solution                    as in condense.cl
 
-#define ADD_POINT(test, op, block) tile_add_point(entry, row0, column0, test, op, block)
-#define ADD_JUMP(jump, block) tile_add_jump(entry, row0, column0, jump, block)
-#define SUM_POINT(test, op, block) sum_point(sums, lane, test, block)
-#define SUM_JUMP(jump, block) sum_jump(sums, lane, jump, block)
-
-__kernel __attribute__((reqd_work_group_size(THREADS * CELLS, 1, 1)))
-void condense_element(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global real *matrices,
-                      __global real *status)
+KERNEL(THREADS * CELLS) void condense_element(ARGUMENTS)
 {
   CONDENSE_CELL
   __local real states[CELLS * ND], all_blocks[CELLS * CHUNK * BLOCK];
@@ -26,32 +19,19 @@ void condense_element(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __g
   TILE_BARRIER();
   TILE_ENTRIES
   real least = REAL_HUGE;
-  EACH_COLUMN(b) EACH_ROW(a) ENTRY(a, b) = 0;
-  CONDENSE_VOLUME(true, s, blocks, ADD_POINT)
-#if JUMPS
-  CONDENSE_JUMPS(true, s, blocks, least, ADD_JUMP)
-#endif
-#if NATURAL
-  __local int masks[CELLS];
-  CONDENSE_NATURAL(true, s, blocks, masks, ADD_POINT)
-#endif
+  CONDENSE_MATRIX(s)
+  CONDENSE_NATURAL(true, s, blocks, ADD_POINT)
   TILE_BARRIER();
-  if (lane < CHUNK) blocks[lane] = least;
-  TILE_BARRIER();
-  if (lane == 0 && active) {
-    for (int k = 0; k < CHUNK && k < THREADS; ++k) least = fmin(least, blocks[k]);
-    status[cell] = least > 0 ? 1 : -1;
-  }
+  JOIN_LEAST
   if (!active) return;
+  if (lane == 0) status[cell] = least > 0 ? 1 : -1;
   EACH_COLUMN(b) EACH_ROW(a) {
     const int i = ROW(a), j = COLUMN(b);
     if (i < SIZE && j < SIZE) matrices[((size_t)j * batch + item) * SIZE + i] = ENTRY(a, b);
   }
 }
 
-__kernel __attribute__((reqd_work_group_size(THREADS * CELLS, 1, 1)))
-void condense_shared(CONDENSE_ARGUMENTS, __global const int *shape, __global const real *solver,
-                     __global real *residual, __global real *solution)
+KERNEL(THREADS * CELLS) void condense_shared(ARGUMENTS)
 {
   CONDENSE_CELL
   __local real states[CELLS * ND], all_sums[CELLS * ND], all_blocks[CELLS * CHUNK * BLOCK];
@@ -67,16 +47,11 @@ void condense_shared(CONDENSE_ARGUMENTS, __global const int *shape, __global con
   TILE_BARRIER();
   __local const real *state = some ? s : 0;
   CONDENSE_VOLUME(false, state, blocks, SUM_POINT)
-#if JUMPS
   if (some || SIDES) {
     real least = REAL_HUGE;
     CONDENSE_JUMPS(false, state, blocks, least, SUM_JUMP)
   }
-#endif
-#if NATURAL
-  __local int masks[CELLS];
-  CONDENSE_NATURAL(false, s, blocks, masks, SUM_POINT)
-#endif
+  CONDENSE_NATURAL(false, s, blocks, SUM_POINT)
   TILE_BARRIER();
   if (!active) return;
   __global const real *own = solver + (size_t)shape[cell] * NE * ND;

@@ -1,6 +1,6 @@
 // Products of the matrices [A C; B G] of a batch of cells at given states, a group of threads a cell; no matrix is stored.
 // TRANSPOSED: of their transposes. After condense_residual.clh.
-// needs: NI NT NC THREADS CELLS CHUNK NATURAL JUMPS TRANSPOSED
+// needs: ARGUMENTS NI NT NC THREADS CELLS CHUNK NATURAL JUMPS TRANSPOSED
 //
 // Arrays (see condense_point.clh for the others), for cells first ... first + num_cells - 1 of this rank
 //   w_interior [NE, stride], w_owned, w_tail  the vector, as the state has interior, trace_owned and trace_tail
@@ -54,13 +54,10 @@
 #define POINT NR
 #endif
 
-__kernel __attribute__((reqd_work_group_size(THREADS * CELLS, 1, 1)))
-void condense_product(CONDENSE_ARGUMENTS, __global const real *w_interior, __global const real *w_owned,
-                      __global const real *w_tail, __global real *residual, __global real *inner)
+KERNEL(THREADS * CELLS) void condense_product(ARGUMENTS)
 {
   CONDENSE_CELL
   __local real s[ND], w[ND], sums[ND], point[2 * POINT], blocks[CHUNK * BLOCK];
-  __local int masks[CELLS];
   for (int k = lane; k < ND; k += THREADS) {
     s[k] = condense_gather(interior, trace_owned, trace_tail, n_owned, dofs, stride, cell, k);
     w[k] = k < NE ? w_interior[k * stride + cell] : gather_dof(w_owned, w_tail, n_owned, dofs, stride, cell, k - NE);
@@ -68,16 +65,12 @@ void condense_product(CONDENSE_ARGUMENTS, __global const real *w_interior, __glo
   }
   TILE_BARRIER();
   CONDENSE_VOLUME(true, s, blocks, PRODUCT_POINT)
-#if NATURAL
-  CONDENSE_NATURAL(true, s, blocks, masks, PRODUCT_POINT)
-#endif
-#if JUMPS
+  CONDENSE_NATURAL(true, s, blocks, PRODUCT_POINT)
   real least = REAL_HUGE;
 #if SIDES
   CONDENSE_JUMPS(true, s, blocks, least, PRODUCT_SIDE)
 #else
   CONDENSE_JUMPS(true, w, blocks, least, SUM_JUMP)
-#endif
 #endif
   TILE_BARRIER();
   if (!active) return;

@@ -1,21 +1,17 @@
 // Element vectors of a batch of cells at given interiors, rates and traces, a group of threads a cell: the residual of the
 // whole system, of which condense.cl eliminates the interior. After condense_residual.clh.
-// needs: NI NT NC THREADS CELLS CHUNK NATURAL JUMPS
+// needs: ARGUMENTS NI NT NC THREADS CELLS CHUNK NATURAL JUMPS
 //
 // Arrays (see condense_point.clh for the others), for cells first ... first + num_cells - 1 of this rank
 //   residual  [NM, stride]  tested by the functions of the trace
 //   inner     [NE, stride]  tested by those of the interior
 //   status    [stride]      least tau; -1 where it is not positive
 
-__kernel __attribute__((reqd_work_group_size(THREADS * CELLS, 1, 1)))
-void condense_residual(CONDENSE_ARGUMENTS, __global real *residual, __global real *inner, __global real *status)
+KERNEL(THREADS * CELLS) void condense_residual(ARGUMENTS)
 {
   CONDENSE_CELL
   __local real s[ND], sums[ND], blocks[CHUNK * BLOCK];
-  __local int masks[CELLS];
-  for (int k = lane; k < ND; k += THREADS)
-    s[k] = condense_gather(interior, trace_owned, trace_tail, n_owned, dofs, stride, cell, k);
-  TILE_BARRIER();
+  CONDENSE_STATE(s)
   real least = REAL_HUGE;
   RESIDUAL(s)
   JOIN_LEAST

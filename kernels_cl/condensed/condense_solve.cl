@@ -1,7 +1,7 @@
 // Local nonlinear problems of a batch of cells, a group of threads a cell: damped Newton for the interior at a given
 // trace, then the residual of the trace. Where it fails from the interior that is given, it begins again at the mean of the
 // trace's nodes; where it fails from there too, the interior stays as it was.
-// needs: NI NT NC NQ BOUNDARY_ROWS SIZE THREADS CELLS CHUNK SCRATCH
+// needs: ARGUMENTS NI NT NC NQ BOUNDARY_ROWS SIZE THREADS CELLS CHUNK SCRATCH
 //
 // Arrays (see condense_point.clh for the others), for cells first ... first + num_cells - 1 of this rank
 //   interior  [NE, stride]  first guess on entry, solution on return, or the guess without one
@@ -10,8 +10,6 @@
 // Macros: SIZE is NE, CELLS is 1; LEAST_DAMPING the smallest fraction of a step that is tried
 
 #define LEAST_DAMPING ((real)1 / 1024)
-#define ADD_POINT(test, op, block) tile_add_point(entry, row0, column0, test, op, block)
-#define ADD_JUMP(jump, block) tile_add_jump(entry, row0, column0, jump, block)
 
 // Largest absolute value of v [count] in local memory; nan counts as infinite.
 static inline real largest(__local const real *v, int count)
@@ -21,14 +19,11 @@ static inline real largest(__local const real *v, int count)
   return most;
 }
 
-__kernel __attribute__((reqd_work_group_size(THREADS * CELLS, 1, 1)))
-void condense_solve(CONDENSE_ARGUMENTS, int most_steps, real tolerance, __global real *scratch, __global real *residual,
-                    __global real *status)
+KERNEL(THREADS * CELLS) void condense_solve(ARGUMENTS)
 {
   CONDENSE_CELL
   __local real s[ND], trial[ND], sums[ND], step[NE + 1], blocks[CHUNK * BLOCK], rows[2 * PADDED_COLUMNS];
   __local real columns[2 * (PADDED_ROWS + 1)];
-  __local int masks[CELLS];
   for (int k = lane; k < ND; k += THREADS)
     s[k] = trial[k] = condense_gather(interior, trace_owned, trace_tail, n_owned, dofs, stride, cell, k);
   TILE_BARRIER();
@@ -39,13 +34,9 @@ void condense_solve(CONDENSE_ARGUMENTS, int most_steps, real tolerance, __global
   real norm = largest(sums, NE);
   TILE_BARRIER();
   while (!done) {
-    EACH_COLUMN(b) EACH_ROW(a) ENTRY(a, b) = 0;
-    CONDENSE_VOLUME(true, s, blocks, ADD_POINT)
-#if JUMPS
-    CONDENSE_JUMPS(true, s, blocks, least, ADD_JUMP)
-#endif
+    CONDENSE_MATRIX(s)
 #if BOUNDARY_ROWS > 1  // f0_bd is tested by the trace alone
-    CONDENSE_NATURAL(true, s, blocks, masks, ADD_POINT)
+    CONDENSE_NATURAL(true, s, blocks, ADD_POINT)
 #endif
     tile_eliminate(entry, row0, column0, NE, rows, columns);
     EACH_COLUMN(b) if (COLUMN(b) == SIZE) EACH_ROW(a) if (ROW(a) < SIZE) step[ROW(a)] = ENTRY(a, b);

@@ -1,7 +1,7 @@
 // Static condensation (see condense.cl), a thread a cell, for matrices whose interior columns fit a thread's registers, of
 // physics whose derivatives are the same at all points of an affine cell (see condense_warp.cl). One component, and natural
 // conditions without derivatives. After condense_point.clh.
-// needs: NI NT NC NQ NQF NFACETS JUMPS SIZE NTERMS TERM_ROW TERM_COLUMN TERMS WEIGHTS PTX
+// needs: ARGUMENTS NI NT NC NQ NQF NFACETS JUMPS SIZE NTERMS TERM_ROW TERM_COLUMN TERMS WEIGHTS PTX
 // optional: JUMP JUMP_SQUARES FACET_OP FACET_WEIGHTS FACET_GEO FACET_AUX_BASIS FACET_AUX_GRAD
 //
 // Tables: as in condense_constant.clh; they are known when this is compiled, so that products with zeros are left out
@@ -17,7 +17,6 @@
 #define UNROLL
 #endif
 #define EACH_ROW(i) UNROLL for (int i = 0; i < SIZE; ++i)
-#define AUX_AT(table, k, width) (AUX_NODAL ? (table) + (k) * (width) : (table))
 #define REAL_HUGE (REAL_BYTES == 8 ? (real)1e300 : (real)1e37f)
 #if PTX >= 70
 #define WARP_BARRIER() asm volatile("bar.warp.sync 0xffffffff;" ::: "memory")
@@ -59,9 +58,7 @@ static inline void thread_write(__global real *out, __local const real *stage, i
   WARP_BARRIER();
 }
 
-__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1)))
-void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global real *schur, __global real *recovery,
-              __global real *residual, __global real *solution, __global real *status)
+KERNEL(THREADS) void condense(ARGUMENTS)
 {
   __local real states[THREADS * STATE_PITCH], blocks[THREADS * BLOCK_SPACE], stage[THREADS * MOST_ROWS];
   const int lane = get_local_id(0), item0 = get_group_id(0) * THREADS, item = item0 + lane;
@@ -82,28 +79,22 @@ void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global re
   EACH_ROW(i) sums[i] = 0;
   for (int q = 0; q < NQ; ++q) {
     real f0[NC], f1[NC * DIM];
-    condense_flux(STATE_OP(q), AUX_AT(AUX_BASIS, q, AUX_NODES), AUX_AT(AUX_GRAD, q, AUX_NODES * DIM), GEO + q * NNODES,
-                  &g, WEIGHTS[q] * g.measure, t, constants, aux_e, state, f0, f1);
+    condense_flux(AT_INSIDE(q), state, f0, f1);
     EACH_ROW(i) {
       sums[i] += OP[q * NP * NF + i] * f0[0];
       for (int r = 0; r < DIM; ++r) sums[i] += OP[(q * NP + 1 + r) * NF + i] * f1[r];
     }
   }
-  condense_derivatives(0, 1, STATE_OP(0), AUX_BASIS, AUX_GRAD, GEO, &g, g.measure, t, constants, aux_e, 0, block);
+  condense_derivatives(0, 1, AT_ALL_INSIDE, 0, block);
   UNROLL for (int k = 0; k < NTERMS; ++k) factors[k] = block[TERM_ROW[k] * BLOCK_PITCH + TERM_COLUMN[k]];
 #if JUMPS
   real values[2];
   UNROLL for (int f = 0; f < NFACETS; ++f) {
-    least = fmin(least, condense_jump_values(STATE_JUMP(f * NQF), FACET_AUX_BASIS, FACET_AUX_GRAD,
-                                             FACET_GEO + f * NQF * NNODES, FACET_NORMALS + f * DIM, &g, 1,
-                                             STABILIZATION(f), t, constants, aux_e, 0, values));
+    least = fmin(least, condense_jump_values(AT_ALL_JUMPS(f), 0, values));
     taus[f] = values[0];
   }
   for (int q = 0; some && q < NFACETS * NQF; ++q) {
-    condense_jump_values(STATE_JUMP(q), AUX_AT(FACET_AUX_BASIS, q, AUX_NODES),
-                         AUX_AT(FACET_AUX_GRAD, q, AUX_NODES * DIM), FACET_GEO + q * NNODES,
-                         FACET_NORMALS + q / NQF * DIM, &g, FACET_WEIGHTS[q], STABILIZATION(q / NQF), t, constants, aux_e, state,
-                         values);
+    condense_jump_values(AT_JUMP(q), state, values);
     EACH_ROW(i) sums[i] += JUMP[q * NF + i] * values[1];
   }
 #endif
@@ -111,9 +102,7 @@ void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global re
   for (int f = 0; f < NFACETS; ++f) {
     const int mask = conditions[f * stride + cell];
     for (int q = f * NQF; mask && q < (f + 1) * NQF; ++q) {
-      condense_boundary(false, mask, FACET_OP + q * NP * NF, AUX_AT(FACET_AUX_BASIS, q, AUX_NODES),
-                        AUX_AT(FACET_AUX_GRAD, q, AUX_NODES * DIM), FACET_GEO + q * NNODES, FACET_NORMALS + f * DIM, &g,
-                        FACET_WEIGHTS[q], t, constants, aux_e, s, block);
+      condense_boundary(false, mask, FACET_OP + q * NP * NF, AT_FACET(f, q), t, constants, aux_e, s, block);
       for (int r = 0; r < BOUNDARY_ROWS; ++r)
         EACH_ROW(i) sums[i] += FACET_OP[(q * NP + r) * NF + i] * block[r * BLOCK_PITCH + NR];
     }

@@ -2,7 +2,7 @@
 // then TEAMS teams of WARPS warps condense one cell after the other in registers. For physics whose derivatives are the same at all points of
 // an affine cell: matrices are a few numbers of the cell times matrices of the reference cell (Kirby and Logg 2006).
 // After condense_warp_cell.clh and condense_batch.clh.
-// needs: SIZE WARPS TEAMS PAIRS COLUMN_BLOCKS SYMMETRIC NTERMS TERM_ROW TERM_COLUMN TILED TILED_TERMS JUMPS CELLS
+// needs: ARGUMENTS SIZE WARPS TEAMS PAIRS COLUMN_BLOCKS SYMMETRIC NTERMS TERM_ROW TERM_COLUMN TILED TILED_TERMS JUMPS CELLS
 // needs: PANEL_REALS CELL_BLOCK WARP_RESULTS
 //
 // Tables; elements of lane 4 row0 + quad as in condense_warp.clh
@@ -52,9 +52,7 @@ static inline void warp_constant(real *entry, int warp, int row0, int quad, TABL
   }
 }
 
-__kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
-void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global real *schur, __global real *recovery,
-              __global real *residual, __global real *solution, __global real *status)
+KERNEL(LANES) void condense(ARGUMENTS)
 {
   __local real sums[CELLS * ND], blocks[CELLS * CELL_BLOCK], taus[LANES];
   __local real panels[TEAMS * PANEL_REALS > CELLS * ND ? TEAMS * PANEL_REALS : CELLS * ND] __attribute__((aligned(16)));
@@ -64,8 +62,8 @@ void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global re
   __local real *states = panels;  // which are not read after the residuals
 #endif
   WARP_SCRATCH
-  const int lane = get_local_id(0), row0 = lane % 32 / 4, quad = lane % 4, member = lane % (32 * WARPS);
-  const int team = lane / (32 * WARPS), warp = member / 32, item0 = get_group_id(0) * CELLS;
+  WARP_PLACE
+  const int item0 = get_group_id(0) * CELLS;
   POINT_LOAD_CONSTANTS
   CONDENSE_BATCH(states, sums, blocks, taus)
   for (int c = team; c < CELLS; c += TEAMS) {

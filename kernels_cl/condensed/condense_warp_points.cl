@@ -1,8 +1,8 @@
 // Static condensation (see condense.cl) by tensor cores: TEAMS teams of WARPS warps take a cell each, whose matrix is a sum
 // over points, eight numbers of points at once, of their functions times derivatives times functions. For one component.
 // After condense_warp_cell.clh.
-// needs: SIZE NI NT NQ NQF NFACETS JUMPS WARPS TEAMS PAIRS COLUMN_BLOCKS POINT_ROWS WEIGHTS POINTS_FASTEST
-// needs: PANEL_REALS WARP_RESULTS BLOCK_PITCH
+// needs: ARGUMENTS SIZE NI NT NQ NQF NFACETS JUMPS WARPS TEAMS PAIRS COLUMN_BLOCKS POINT_ROWS WEIGHTS POINTS_FASTEST
+// needs: PANEL_REALS WARP_FINISH BLOCK_PITCH
 // optional: JUMP_ROWS JUMP
 //
 // Tables, zeros standing where there is no function or point, numbers p of points up to 4
@@ -61,44 +61,23 @@ static inline void points_add_jumps(real *entry, int warp, int row0, int quad, T
 }
 #endif
 
-__kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
-void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global real *schur, __global real *recovery,
-              __global real *residual, __global real *solution, __global real *status)
+KERNEL(LANES) void condense(ARGUMENTS)
 {
-  __local real all_states[TEAMS * ND], taus[LANES];
   __local real reals[TEAMS * TEAM_REALS] __attribute__((aligned(16)));
-  __local int some;  // whether any state is not zero
 #if NATURAL
   __local real boundary[TEAMS * BOUNDARY_POINTS * BLOCK];
 #endif
   WARP_SCRATCH
-  const int lane = get_local_id(0), row0 = lane % 32 / 4, quad = lane % 4, member = lane % (32 * WARPS);
-  const int team = lane / (32 * WARPS), warp = member / 32;
-  const bool active = get_group_id(0) * TEAMS + team < num_cells;  // others go along, because work-items meet barriers
-  const int item = active ? get_group_id(0) * TEAMS + team : num_cells - 1, cell = first + item;
-  __local real *held = reals + team * TEAM_REALS, *states = all_states + team * ND;
-  POINT_LOAD_CONSTANTS
-  POINT_LOAD_AUX(cell)
-  Geometry g;
-  geometry_load(&g, nodes, cell_nodes, 0, stride, cell);
-  if (lane == 0) some = 0;
-  GROUP_BARRIER();
-  for (int k = member; k < ND; k += 32 * WARPS) {
-    states[k] = condense_gather(interior, trace_owned, trace_tail, n_owned, dofs, stride, cell, k);
-    if (states[k] != 0) some = 1;
-  }
-  GROUP_BARRIER();
-  __local const real *s = some ? states : 0;
-  real entry[PAIRS * COLUMN_BLOCKS * 4];
-  UNROLL for (int k = 0; k < PAIRS * COLUMN_BLOCKS * 4; ++k) entry[k] = 0;
+  WARP_PLACE
+  WARP_CELL
+  __local real *held = reals + team * TEAM_REALS;
   for (int q0 = 0; q0 < NQ; q0 += HELD) {
     const int q = q0 + member;
     if (member < HELD && q < NQ) {
       geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
       __local real *mine = held + member * HELD_REALS;
       for (int k = NP * BLOCK_PITCH; k < HELD_REALS; ++k) mine[k] = 0;
-      condense_block(true, STATE_OP(q), AUX_AT(AUX_BASIS, q, AUX_NODES), AUX_AT(AUX_GRAD, q, AUX_NODES * DIM),
-                     GEO + q * NNODES, &g, WEIGHTS[q] * g.measure, t, constants, aux_e, s, mine);
+      condense_block(true, AT_INSIDE(q), s, mine);
     } else if (member < HELD && q <= NQ) {
       for (int k = 0; k < HELD_REALS; ++k) held[member * HELD_REALS + k] = 0;
     }
@@ -107,17 +86,13 @@ void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global re
       points_add(entry, warp, row0, quad, POINT_ROWS + (q0 + p) / 2 * OCTETS * 64, held + p * HELD_REALS, mma_scratch);
     GROUP_BARRIER();
   }
-  real least = REAL_HUGE;
 #if JUMPS
   for (int q0 = 0; q0 < NFACETS * NQF; q0 += 32 * WARPS) {
     const int q = q0 + member;
     real values[2] = {0, 0};
     if (q < NFACETS * NQF) {
       geometry_point(&g, FACET_GEO_GRAD + q * NNODES * DIM);
-      least = fmin(least, condense_jump_values(STATE_JUMP(q), AUX_AT(FACET_AUX_BASIS, q, AUX_NODES),
-                                               AUX_AT(FACET_AUX_GRAD, q, AUX_NODES * DIM), FACET_GEO + q * NNODES,
-                                               FACET_NORMALS + q / NQF * DIM, &g, FACET_WEIGHTS[q], STABILIZATION(q / NQF), t,
-                                               constants, aux_e, s, values));
+      least = fmin(least, condense_jump_values(AT_JUMP(q), s, values));
     }
     PAIR_OF(held + 2 * member) = (real2)(values[0], values[1]);
     GROUP_BARRIER();
@@ -127,12 +102,5 @@ void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global re
   }
 #endif
   taus[lane] = least;
-  WARP_NATURAL(cell, s, boundary + team * BOUNDARY_POINTS * BLOCK)
-  const real pivot = warp_eliminate(entry, team, warp, row0, quad, held, mma_scratch);
-  if (!active) return;
-  if (member == 0) {
-    for (int k = 0; k < 32 * WARPS; ++k) least = fmin(least, taus[lane + k]);
-    status[cell] = least > 0 ? pivot : -1;
-  }
-  WARP_RESULTS(item, cell)
+  WARP_FINISH(held)
 }

@@ -6,8 +6,8 @@
 // functions along the first axis, that one a matrix of functions on a slice, that one the cell's: entry (i, j) is a sum over the points
 // of an axis of two numbers of row i times two of column j times the four entries of the matrix before at the rows and columns
 // which i and j come from. Points of facets are two more points of the axis across them, where jumps stand for slopes and τ for D.
-// needs: SIZE NQ NQF NFACETS WARPS TEAMS PAIRS COLUMN_BLOCKS LINE_NODES LINE_POINTS HELD_SLICES COLUMNS COLUMNS_SLICE INDICES PANEL_REALS
-// needs: WARP_RESULTS POINT_AT FACET_POINT_AT LINE LINE_FACTORS SLICE_FACTORS LAST_FACTORS FROM HAS
+// needs: ARGUMENTS SIZE NQ NQF NFACETS WARPS TEAMS PAIRS COLUMN_BLOCKS LINE_NODES LINE_POINTS HELD_SLICES COLUMNS COLUMNS_SLICE INDICES PANEL_REALS
+// needs: WARP_FINISH POINT_AT FACET_POINT_AT LINE LINE_FACTORS SLICE_FACTORS LAST_FACTORS FROM HAS
 // needs: POINTS_FASTEST WEIGHTS FACET_WEIGHTS JUMPS
 //
 // Tables, N = LINE_NODES, Q = LINE_POINTS; factors [0] is for the first row that one comes from, [1] for the second; the two points
@@ -173,47 +173,24 @@ static inline void tensor_add(real *entry, int warp, int row0, int quad, TABLE c
   }
 }
 
-__kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
-void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global real *schur, __global real *recovery,
-              __global real *residual, __global real *solution, __global real *status)
+KERNEL(LANES) void condense(ARGUMENTS)
 {
-  __local real all_states[TEAMS * ND], taus[LANES];
   __local real reals[TEAMS * TEAM_REALS] __attribute__((aligned(16)));
-  __local int some, from[2 * (COLUMNS + COLUMNS_SLICE + INDICES)];  // some: whether any state is not zero
+  __local int from[2 * (COLUMNS + COLUMNS_SLICE + INDICES)];
 #if NATURAL
   __local real boundary[TEAMS * BOUNDARY_POINTS * BLOCK];
 #endif
   WARP_SCRATCH
-  const int lane = get_local_id(0), row0 = lane % 32 / 4, quad = lane % 4, member = lane % MEMBERS;
-  const int team = lane / MEMBERS, warp = member / 32;
-  const bool active = get_group_id(0) * TEAMS + team < num_cells;  // others go along, because work-items meet barriers
-  const int item = active ? get_group_id(0) * TEAMS + team : num_cells - 1, cell = first + item;
+  WARP_PLACE
+  for (int k = lane; k < 2 * (COLUMNS + COLUMNS_SLICE + INDICES); k += LANES) from[k] = FROM[k];
+  WARP_CELL
   __local real *facets = reals + team * TEAM_REALS, *held = facets + FACET_REALS, *lines = held + HELD_REALS;
   __local real *ends = lines + LINES_OF_SLICE * ROWS * COLUMNS, *matrix = DIM == 2 ? lines : ends + 2 * END_MATRIX;
-  __local real *states = all_states + team * ND;
-  POINT_LOAD_CONSTANTS
-  POINT_LOAD_AUX(cell)
-  Geometry g;
-  geometry_load(&g, nodes, cell_nodes, 0, stride, cell);
-  if (lane == 0) some = 0;
-  for (int k = lane; k < 2 * (COLUMNS + COLUMNS_SLICE + INDICES); k += LANES) from[k] = FROM[k];
-  GROUP_BARRIER();
-  for (int k = member; k < ND; k += MEMBERS) {
-    states[k] = condense_gather(interior, trace_owned, trace_tail, n_owned, dofs, stride, cell, k);
-    if (states[k] != 0) some = 1;
-  }
-  GROUP_BARRIER();
-  __local const real *s = some ? states : 0;
-  real entry[PAIRS * COLUMN_BLOCKS * 4], least = REAL_HUGE;
-  UNROLL for (int k = 0; k < PAIRS * COLUMN_BLOCKS * 4; ++k) entry[k] = 0;
   for (int k = member; k < 2 * DIM * FACE; k += MEMBERS) {
     const int q = FACET_POINT_AT[k];
     real values[2];
     geometry_point(&g, FACET_GEO_GRAD + q * NNODES * DIM);
-    least = fmin(least, condense_jump_values(STATE_JUMP(q), AUX_AT(FACET_AUX_BASIS, q, AUX_NODES),
-                                             AUX_AT(FACET_AUX_GRAD, q, AUX_NODES * DIM), FACET_GEO + q * NNODES,
-                                             FACET_NORMALS + q / NQF * DIM, &g, FACET_WEIGHTS[q], STABILIZATION(q / NQF), t,
-                                             constants, aux_e, s, values));
+    least = fmin(least, condense_jump_values(AT_JUMP(q), s, values));
     PAIR_OF(facets + 2 * k) = (real2)(values[0], values[1]);
   }
   taus[lane] = least;
@@ -226,8 +203,7 @@ void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global re
         if (at < LINE_POINTS) {
           const int q = POINT_AT[(point * LINES_OF_SLICE + line) * LINE_POINTS + at];
           geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
-          condense_block(true, STATE_OP(q), AUX_AT(AUX_BASIS, q, AUX_NODES), AUX_AT(AUX_GRAD, q, AUX_NODES * DIM),
-                         GEO + q * NNODES, &g, WEIGHTS[q] * g.measure, t, constants, aux_e, s, held + k * BLOCK);
+          condense_block(true, AT_INSIDE(q), s, held + k * BLOCK);
         }
       }
     }
@@ -241,12 +217,5 @@ void condense(CONDENSE_ARGUMENTS, int batch, __global real *scratch, __global re
     TEAM_BARRIER(team);
     tensor_add(entry, warp, row0, quad, LAST_FACTORS, from + 2 * (COLUMNS + COLUMNS_SLICE), matrix, slice);
   }
-  WARP_NATURAL(cell, s, boundary + team * BOUNDARY_POINTS * BLOCK)
-  const real pivot = warp_eliminate(entry, team, warp, row0, quad, facets, mma_scratch);
-  if (!active) return;
-  if (member == 0) {
-    for (int k = 0; k < MEMBERS; ++k) least = fmin(least, taus[lane + k]);
-    status[cell] = least > 0 ? pivot : -1;
-  }
-  WARP_RESULTS(item, cell)
+  WARP_FINISH(facets)
 }

@@ -1,6 +1,6 @@
 // Integrals of a user's pointwise numbers over boundary facets, one thread a facet: of the trace and of the cell's gradient.
 // After hdg_recovery.clh and facet_normal.clh.
-// needs: NOBJ READS_AUX DIM NC NA NFUN NQF NNODES FACET_OP FACET_GEO FACET_GEO_GRAD FACET_WEIGHTS FACET_NORMALS TABLE
+// needs: ARGUMENTS NOBJ READS_AUX DIM NC NA NFUN NQF NNODES FACET_OP FACET_GEO FACET_GEO_GRAD FACET_WEIGHTS FACET_NORMALS TABLE
 // needs: pw_objective
 // optional: AUX_NODAL AUX_NODES FACET_AUX_BASIS FACET_AUX_GRAD
 //
@@ -15,7 +15,7 @@
 //   FACET_GEO [F, NQF, NNODES], FACET_GEO_GRAD [F, NQF, NNODES, DIM], FACET_AUX_BASIS [F, NQF, AUX_NODES],
 //   FACET_AUX_GRAD [F, NQF, AUX_NODES, DIM] where auxiliary fields are nodal
 
-__kernel void hdg_boundary_integral(RECOVERY_ARGUMENTS, __global const int *facets, int facet_stride, __global real *out)
+__kernel void hdg_boundary_integral(ARGUMENTS)
 {
   const int facet = get_global_id(0);
   if (facet >= num_cells) return;

@@ -3,7 +3,7 @@
 // (POINT_FLUX) of that at the facet's points.
 // They balance: over all facets they add up to the integral of f0. What f1 of natural conditions gives, as it is tested by
 // gradients, goes through all facets of the cell. After condense_point.clh and hdg_recovery.clh.
-// needs: DIM NC NA NFUN NI NT NFACETS NQ NQF NNODES JUMPS AUX_NODAL OP ONES GEO GEO_GRAD WEIGHTS AUX_BASIS AUX_GRAD
+// needs: ARGUMENTS DIM NC NA NFUN NI NT NFACETS NQ NQF NNODES JUMPS AUX_NODAL OP ONES GEO GEO_GRAD WEIGHTS AUX_BASIS AUX_GRAD
 // needs: JUMP FACET_GEO FACET_GEO_GRAD FACET_WEIGHTS FACET_NORMALS FACET_AUX_BASIS FACET_AUX_GRAD AUX_NODES TABLE
 // needs: NATURAL BOUNDARY_ROWS SIDES POINT_FLUX
 // optional: FACET_OP FACET_ONES
@@ -17,12 +17,6 @@
 
 #define NTF (NT / NFACETS)
 
-#if AUX_NODAL
-#define AUX_POINT(table, row, width) ((table) + (row) * (width))
-#else
-#define AUX_POINT(table, row, width) (table)
-#endif
-
 // Part of the fluxes inside the cell: f1 against the gradients of the sums; and the source.
 static inline void flux_inside(int cell, int stride, real t, const real *constants, const real *aux_e, Geometry *g,
                                __global const real *tables, __global const real *x_e, real *sum)
@@ -34,7 +28,7 @@ static inline void flux_inside(int cell, int stride, real t, const real *constan
     recovery_state(OP + p * (1 + DIM) * NFUN, x_e, stride, cell, u, q);
     point_physical(g, NC, q);
     for (int c = 0; c < NC; ++c) u_t[c] = 0;
-    point_auxiliary(aux_e, AUX_POINT(AUX_BASIS, p, AUX_NODES), AUX_POINT(AUX_GRAD, p, AUX_NODES * DIM), g, a, a_x);
+    point_auxiliary(aux_e, AUX_AT(AUX_BASIS, p, AUX_NODES), AUX_AT(AUX_GRAD, p, AUX_NODES * DIM), g, a, a_x);
     pw_residual(u, u_t, q, a, a_x, t, x, constants, f0, f1);
     point_pull_back(g, WEIGHTS[p] * g->measure, f0, f1);
     for (int c = 0; c < NC; ++c) {
@@ -55,7 +49,7 @@ static inline void flux_jump(int f, int cell, int stride, real t, Stabilization 
     geometry_point(g, FACET_GEO_GRAD + p * NNODES * DIM);
     const real weight = FACET_WEIGHTS[p] * condense_normal(FACET_NORMALS + f * DIM, g, n);
     geometry_x(g, FACET_GEO + p * NNODES, x);
-    point_auxiliary(aux_e, AUX_POINT(FACET_AUX_BASIS, p, AUX_NODES), AUX_POINT(FACET_AUX_GRAD, p, AUX_NODES * DIM), g, a,
+    point_auxiliary(aux_e, AUX_AT(FACET_AUX_BASIS, p, AUX_NODES), AUX_AT(FACET_AUX_GRAD, p, AUX_NODES * DIM), g, a,
                     a_x);
 #if SIDES
     real u[NC], q[NC * DIM], u_in[NC], u_t[NC], S[NC * NC], flux[NC];
@@ -96,7 +90,7 @@ static inline void flux_natural(int f, int mask, int cell, int stride, real t, c
     recovery_state(FACET_OP + p * (1 + DIM) * NFUN, x_e, stride, cell, u, q);
     point_physical(g, NC, q);
     for (int c = 0; c < NC; ++c) u_t[c] = 0;
-    point_auxiliary(aux_e, AUX_POINT(FACET_AUX_BASIS, p, AUX_NODES), AUX_POINT(FACET_AUX_GRAD, p, AUX_NODES * DIM), g, a,
+    point_auxiliary(aux_e, AUX_AT(FACET_AUX_BASIS, p, AUX_NODES), AUX_AT(FACET_AUX_GRAD, p, AUX_NODES * DIM), g, a,
                     a_x);
     for (int condition = 0; condition < NATURAL; ++condition) {
       if (!(mask >> condition & 1)) continue;
@@ -109,8 +103,7 @@ static inline void flux_natural(int f, int mask, int cell, int stride, real t, c
 }
 #endif
 
-__kernel void hdg_flux(RECOVERY_ARGUMENTS, __global const real *stabilization, __global const real *facet_tau,
-                       __global const int *conditions, __global real *out)
+__kernel void hdg_flux(ARGUMENTS)
 {
   const int cell = get_global_id(0);
   if (cell >= num_cells) return;

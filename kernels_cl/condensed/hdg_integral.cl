@@ -1,6 +1,6 @@
 // Integrals of pointwise numbers over each cell, one thread a cell: norms of errors (after error_squares.clh), integrands
 // of users (pw_objective is then in the physics). After hdg_recovery.clh.
-// needs: INTEGRAL NOBJ READS_AUX DIM NC NA NFUN NSTAR NQ NNODES OP STAR GEO GEO_GRAD WEIGHTS TABLE pw_objective
+// needs: ARGUMENTS INTEGRAL NOBJ READS_AUX DIM NC NA NFUN NSTAR NQ NNODES OP STAR GEO GEO_GRAD WEIGHTS TABLE pw_objective
 // optional: AUX_NODAL AUX_NODES AUX_BASIS AUX_GRAD
 //
 // Macros
@@ -15,7 +15,7 @@
 //   OP [NQ, 1 + DIM, NFUN], STAR [NQ, NSTAR], GEO [NQ, NNODES], GEO_GRAD [NQ, NNODES, DIM], WEIGHTS [NQ],
 //   AUX_BASIS [NQ, AUX_NODES], AUX_GRAD [NQ, AUX_NODES, DIM] where auxiliary fields are nodal
 
-__kernel void INTEGRAL(RECOVERY_ARGUMENTS, __global const real *star, __global real *out)
+__kernel void INTEGRAL(ARGUMENTS)
 {
   const int cell = get_global_id(0);
   if (cell >= num_cells) return;

@@ -1,14 +1,12 @@
 // Automatic stabilization of each facet of each cell at a state (û, q), one thread a facet of a cell: the largest of its
 // points. After condense_point.clh.
-// needs: DIM NC NI NT NA NFACETS NQF NNODES TAU FACET_OP FACET_GEO FACET_GEO_GRAD FACET_NORMALS FACET_AUX_BASIS FACET_AUX_GRAD
+// needs: ARGUMENTS DIM NC NI NT NA NFACETS NQF NNODES TAU FACET_OP FACET_GEO FACET_GEO_GRAD FACET_NORMALS FACET_AUX_BASIS FACET_AUX_GRAD
 // needs: AUX_NODAL AUX_NODES TABLE
 //
 // Arrays
 //   found [NFACETS, stride, NC]  tau, 0 where there is none; the others as in condense_point.clh
 
-#define AUX_OF(table, k, width) (AUX_NODAL ? (table) + (k) * (width) : (table))
-
-__kernel void hdg_stabilization(CONDENSE_ARGUMENTS, __global real *found)
+__kernel void hdg_stabilization(ARGUMENTS)
 {
   const int cell = get_global_id(0) % stride, f = get_global_id(0) / stride;
   if (cell >= num_cells || f >= NFACETS) return;
@@ -32,7 +30,7 @@ __kernel void hdg_stabilization(CONDENSE_ARGUMENTS, __global real *found)
         for (int r = 0; r < DIM; ++r) q[c * DIM + r] += value * FACET_OP[(p * NP + 1 + r) * NF + j];
       }
     point_physical(&g, NC, q);
-    point_auxiliary(aux_e, AUX_OF(FACET_AUX_BASIS, p, AUX_NODES), AUX_OF(FACET_AUX_GRAD, p, AUX_NODES * DIM), &g, a, a_x);
+    point_auxiliary(aux_e, AUX_AT(FACET_AUX_BASIS, p, AUX_NODES), AUX_AT(FACET_AUX_GRAD, p, AUX_NODES * DIM), &g, a, a_x);
     for (int c = 0; c < NC; ++c) u_t[c] = RATE_OF(a, c);
     automatic_tau(stabilization, u, q, u_t, t, x, n, a, a_x, constants, tau);
     for (int c = 0; c < NC; ++c)

@@ -6,7 +6,7 @@
 // J^-1 J^-T as factors. |det J| cancels.
 //
 // Phases: matrix and right-hand sides; elimination; back substitution; mean.
-// needs: DIM NC NFUN NSTAR NQ NNODES AFFINE TABLE SCRATCH SCRATCH_IS_LOCAL THREADS
+// needs: ARGUMENTS DIM NC NFUN NSTAR NQ NNODES AFFINE TABLE SCRATCH SCRATCH_IS_LOCAL THREADS
 // optional: STIFFNESS LIFTED MEANS (affine cells), OP STAR STAR_GRAD GEO_GRAD WEIGHTS (others)
 //
 // Sizes
@@ -177,7 +177,7 @@ static inline void star_substitute(SCRATCH real *work)
   BARRIER_SCRATCH();
 }
 
-KERNEL(THREADS) void hdg_star(RECOVERY_ARGUMENTS, int first, int last, __global real *pool, __global real *out)
+KERNEL(THREADS) void hdg_star(ARGUMENTS)
 {
 #if SCRATCH_IS_LOCAL
   __local real work[SCRATCH_SIZE];

@@ -1,4 +1,7 @@
-"""C text of sizes and tables: macros, and `__constant` arrays in hexadecimal floats, which lose no digit."""
+"""C text of sizes and tables: macros, and `__constant` arrays in hexadecimal floats, which lose no digit.
+
+Tables too large for a device's constant memory become one buffer, and macros that point into it.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ from petsc_hdg.errors import DeviceError
 REAL_BYTES = {"double": 8, "single": 4}
 REAL_TYPE = {"double": np.float64, "single": np.float32}
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
+CONSTANT_BYTES = 48 * 1024  # devices have 64 KiB at least; the rest is left to small tables and the compiler
+SCATTERED_BYTES = 2560  # larger tables are faster in global memory where threads read different entries (on an H100)
 
 
 def literal(value: float, precision: str) -> str:
@@ -65,3 +70,19 @@ def preamble_text(macros: Mapping[str, int | float | str], tables: Mapping[str, 
 def _check_identifier(name: str) -> None:
     if not _IDENTIFIER.match(name):
         raise DeviceError(f"'{name}' cannot name a macro or a table: it must be a C identifier")
+
+
+def place_tables(
+    tables: dict, real_bytes: int, most: int = CONSTANT_BYTES
+) -> tuple[dict[str, np.ndarray], dict[str, str], np.ndarray]:
+    """Tables that stay constants (integers, and up to `most` bytes of reals); macros TABLE, the address space of the
+    others, and their names, which point into a buffer; that buffer [entry], the others laid end to end (or empty)."""
+    real = {name: np.asarray(t, dtype=float) for name, t in tables.items() if np.asarray(t).dtype.kind == "f"}
+    if real_bytes * sum(t.size for t in real.values()) <= most:
+        return tables, {"TABLE": "__constant"}, np.zeros(0)
+    macros, offset = {"TABLE": "__global"}, 0
+    for name, table in real.items():
+        macros[name] = f"(tables + {offset})"
+        offset += table.size
+    rest = {name: t for name, t in tables.items() if name not in real}
+    return rest, macros, np.concatenate([t.ravel() for t in real.values()])

@@ -107,17 +107,13 @@ def _check_devices(world, title: str, reference: float, case, options, backend: 
     failed = 0
     for number, device in enumerate(all_devices() if world.rank == 0 else []):
         try:
-            got = _error_alone(case, options, backend, str(number))
+            got = _error(PETSc.COMM_SELF.tompi4py(), 1, case, options, backend, str(number))
         except PetscHdgError as error:
             print(f"  {title}, {describe(device)}: {error}")
             failed += 1
             continue
         failed += _report(f"{title}, {describe(device)}", reference, got, options)
     return world.bcast(failed)
-
-
-def _error_alone(case, options, backend: str, device: str) -> float:
-    return _error(PETSc.COMM_SELF.tompi4py(), 1, case, options, backend, device)
 
 
 def _compare(world, title: str, reference: float, got: float | None, options) -> int:

@@ -8,10 +8,34 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
 from importlib import import_module, metadata
 
 from petsc_hdg.commands.alone import CROWDED, alone
-from petsc_hdg.commands.finding import Finding, Level
+
+
+class Level(Enum):
+    """ok: works; note: works with less; MISSING: needed and not there."""
+
+    OK = "ok"
+    NOTE = "note"
+    MISSING = "MISSING"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was looked at, what was found, and how to get what is missing."""
+
+    level: Level
+    name: str
+    text: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        line = f"{self.level.value:<8}{self.name:<14}{self.text}"
+        return line + (f"\n{'':<22}→ {self.remedy}" if self.remedy else "")
+
 
 # distribution, module, whether it is needed, what it is for
 PACKAGES = (

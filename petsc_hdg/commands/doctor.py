@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import redirect_stderr
 
 from petsc_hdg.commands import check_device, check_software
-from petsc_hdg.commands.finding import Finding, Level
+from petsc_hdg.commands.check_software import Finding, Level
 from petsc_hdg.errors import PetscHdgError
 
 CHECKS: tuple[Callable[[str], Iterable[Finding]], ...] = (

@@ -7,17 +7,15 @@ from functools import cached_property
 import numpy as np
 
 from ..codegen import KernelSpec
-from ..codegen.preamble import REAL_BYTES
+from ..codegen.preamble import CONSTANT_BYTES, REAL_BYTES, place_tables
 from ..errors import OptionError, PhysicsError
 from ..mesh.hanging import check_conforming
 from ..mesh.order import stable_order
 from ..options import Options
-from ..petsc.alive import Alive
+from ..petsc.lifetimes import Alive
 from ..physics.dependence import Dependence
 from ..reference import ReferenceElement, cell_quadrature
 from ..value_checks import plural
-from .element_kernels import check_kernel
-from .large_tables import CONSTANT_BYTES, place_tables
 from .saddle_points import check_stable
 from .streamlines import upwinded
 
@@ -192,3 +190,28 @@ class Discretization:
     def cell_nodes(self) -> np.ndarray:
         """Geometry nodes [node, stride] of each cell."""
         return cell_fastest(self.mesh.geometry.cell_nodes[: self.mesh.num_cells].astype(np.int32), self.stride)
+
+
+def check_kernel(disc) -> None:
+    """Raises OptionError where the scheme has no element kernel of the chosen name."""
+    if disc.options.kernel not in disc.element_kernels:
+        raise no_effect(disc.options, disc.title, disc.element_kernels)
+
+
+def no_effect(options, where: str, kernels: tuple[str, ...], remedy: str = "") -> OptionError:
+    """The error that says so. where: a scheme; kernels: what it takes; remedy: what else there is to do, if any."""
+    taken = " or ".join(filter(None, (", ".join(kernels[:-1]), kernels[-1])))
+    return OptionError(
+        f"-{options.prefix}fe_kernel {options.kernel} has no effect on {where}, which takes {taken}; leave it out"
+        + (remedy and f", or {remedy}")
+    )
+
+
+def check_one_degree(physics, scheme: str) -> None:
+    """Raise PhysicsError for a physics whose fields differ in degree, which `scheme` does not discretize."""
+    offsets = [f"{f.degree_offset} of '{f.name}'" for f in physics.fields if f.degree_offset]
+    if offsets:
+        raise PhysicsError(
+            f"physics '{physics.name}' has degree_offset {', '.join(offsets)}, and all fields of {scheme} have the "
+            "degree of -fe_degree; leave degree_offset out or give -fe_backend cg_gpu"
+        )

@@ -30,20 +30,7 @@ def congruent_cells(disc, aux_rows: np.ndarray, most: int) -> Shapes | None:
     count = disc.mesh.num_cells
     if depends.on_place or not count or most < 1:
         return None
-    return _same_data(disc, depends, _conditions(disc, depends.natural), aux_rows, most)
-
-
-def congruent_volumes(disc, aux_rows: np.ndarray, most: int) -> Shapes | None:
-    """The same for the volume terms alone of any scheme, on which boundary conditions have no bearing."""
-    depends = disc.physics.dependence(disc.dim, False)
-    if depends.on_place:
-        return None
-    return _same_data(disc, depends, np.zeros(disc.mesh.num_cells, dtype=np.int64), aux_rows, most)
-
-
-def _same_data(disc, depends, labels: np.ndarray, aux_rows: np.ndarray, most: int) -> Shapes | None:
-    """Shapes of cells of the same label, auxiliary data and geometry."""
-    starts = disc.auxiliary.starts
+    labels, starts = _conditions(disc, depends.natural), disc.auxiliary.starts
     for component in depends.auxiliary:
         labels = _refined(labels, aux_rows[starts[component] : starts[component + 1], : len(labels)])
     return same_geometry(disc.mesh.geometry, labels, most)

@@ -115,7 +115,7 @@ def _create_section(mesh, dm, spaces, constrained, order):
     fields, components, points = [], [], []
     for k, space in enumerate(spaces):
         mask = constrained[:, space.first_component : space.first_component + space.components]
-        mask = mask & (_point_counts(mesh, space) > 0)[:, None]
+        mask = mask & (np.array(_dofs_per_dimension(space), dtype=np.int32)[_point_dimensions(mesh)] > 0)[:, None]
         touched = np.flatnonzero(mask.any(axis=1))
         patterns, which = np.unique(mask[touched], axis=0, return_inverse=True)
         for row, pattern in enumerate(patterns):
@@ -141,10 +141,6 @@ def _point_dimensions(mesh) -> np.ndarray:
         first, last = mesh.topology.stratum[d]
         dimension[first:last] = d
     return dimension
-
-
-def _point_counts(mesh, space) -> np.ndarray:
-    return np.array(_dofs_per_dimension(space), dtype=np.int32)[_point_dimensions(mesh)]
 
 
 def _point_offsets(mesh, spaces, order):

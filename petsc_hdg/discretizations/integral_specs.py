@@ -83,10 +83,10 @@ def _over_facets(specs, objective: Objective) -> KernelSpec:
     macros = {"NOBJ": objective.components, "READS_AUX": int(objective.reads_auxiliary)}
     macros["NQF"] = tables["FACET_WEIGHTS"].shape[1]
     files = ("facet_normal.clh", f"{name}.cl")
-    return replace(specs.spec(name, macros, tables, 32, files=files), physics=objective.text)
+    return replace(specs.spec(name, macros, tables, files=files), physics=objective.text)
 
 
 def _of_condensed(specs, macros: dict, rule, star: np.ndarray, tables: dict, *sources: str) -> KernelSpec:
     tables = {**tables, "STAR": star, "WEIGHTS": rule.weights}
     macros = {**macros, "NSTAR": star.shape[1]}
-    return specs.spec(macros["INTEGRAL"], macros, tables, 32, files=(*sources, "hdg_integral.cl"))
+    return specs.spec(macros["INTEGRAL"], macros, tables, files=(*sources, "hdg_integral.cl"))

@@ -174,3 +174,12 @@ def _physical(table: np.ndarray, inverse: np.ndarray) -> tuple[np.ndarray, np.nd
     """Values [point, basis] and gradients [point, basis, dim] from a table and inverse Jacobians [point, reference,
     physical]."""
     return table[0], np.einsum("rqb,qrd->qbd", table[1:], inverse)
+
+
+class Oracle(CellOracle):
+    """Element vectors of cells and facets of a ContinuousGalerkin discretization."""
+
+    def facet(self, cell: int, facet: int, condition: int, state: State) -> np.ndarray:
+        """Residual [dof] of a natural condition on a facet of a cell, or the product with state.du."""
+        points = self._points(cell, 1 + facet, state)
+        return self._tested(points, [self._natural(condition, *at, state) for at in points.each])

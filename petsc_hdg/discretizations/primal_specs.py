@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from ..codegen import KernelSpec, Launch, in_roles
+from ..codegen.preamble import CONSTANT_BYTES, SCATTERED_BYTES
 from ..reference import facet_quadrature, tabulate
-from .large_tables import CONSTANT_BYTES, SCATTERED_BYTES
 from .lines import UNROLL, as_vectors, cpu_lanes
 from .primal_arguments import CELLS, FACETS
 from .transposition import transposition
@@ -36,7 +36,7 @@ class PrimalSpecs:
 
     @property
     def _table_flops(self) -> int:
-        """Those of them that tables take."""
+        """Additions and multiplications that tables take in one residual."""
         return 4 * self.quadrature.num_points * self.num_dofs * (1 + self.dim)
 
     @cached_property

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import PhysicsError
-from .samples import random_inputs
-from .symmetry import fields_without_own_terms
+from .symmetry import fields_without_own_terms, random_inputs
 
 
 def dependences(physics, dim: int) -> list[np.ndarray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from ..errors import SolveError, collectively
-from ..operators.vector_sizes import require_sizes
+from ..operators.vectors import require_sizes
 from ..petsc import c_library
 from ..petsc.lifetimes import Context
 from .convergence import ConvergenceMonitor, Norm, Reason

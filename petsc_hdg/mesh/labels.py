@@ -70,7 +70,7 @@ class Labels:
         return tuple(sorted(_spoken(self._names[0])))
 
     def has(self, name: str, height: int) -> bool:
-        """Whether points of this height (0 cells, 1 facets) carry the name, on any rank."""
+        """Return True if points of this height (0 cells, 1 facets) carry the name, on any rank."""
         return name in self._names[height]
 
     def resolve(self, name: str, height: int) -> list[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""Which cells of a rank hold given places: a grid of boxes names candidates, Newton's method inverts their maps."""
+"""Location of places in the cells of a rank: a grid of boxes names candidates, Newton's method inverts their maps."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Locator:
         return found
 
     def _depth(self, at: np.ndarray) -> np.ndarray:
-        """How far reference coordinates [pair, dim] lie inside of the reference cell [pair]; negative outside."""
+        """Depth of reference coordinates [pair, dim] inside of the reference cell [pair]; negative outside."""
         if self.element.cell in ("triangle", "tetrahedron"):
             return np.minimum(at.min(axis=1, initial=np.inf), 1 - at.sum(axis=1))
         return np.minimum(at, 1 - at).min(axis=1, initial=np.inf)

@@ -13,7 +13,7 @@ from petsc4py import PETSc
 
 from ..errors import MeshError, collectively
 from ..petsc import c_library
-from ..petsc.alive import Alive
+from ..petsc.lifetimes import Alive
 from ..representation import Described
 from ..stages import staged
 from ..value_checks import Comm, FilePath, plural
@@ -241,7 +241,7 @@ class Mesh(Described):
 
     @cached_property
     def left_out(self) -> str:
-        """What the mesh's own label "boundary" leaves out, in words; "" where all is meant. Collective at first use."""
+        """Say what the mesh's own label "boundary" leaves out; "" where all is meant. Collective at first use."""
         if not self.labels_table.has(EXTERIOR, 1):
             return ""
         facets = self.topology.entity[self.dim - 1][: self.num_cells]
@@ -284,7 +284,7 @@ class Mesh(Described):
         return self.exchange.any(points)
 
     def facets_around(self, sides: np.ndarray) -> np.ndarray:
-        """How many of some sides [cell, facet of the cell] bool of owned cells, of all ranks, have each plex point in
+        """Count the sides, of some [cell, facet of the cell] bool of owned cells of all ranks, with each plex point in
         their closure [point of the chart] int32. Collective."""
         start, end = self.dm.getChart()
         counts = np.zeros(end - start, np.int32)

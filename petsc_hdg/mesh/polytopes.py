@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .base_cells import cells_of, extents
+from .order import cells_of, extents
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a mesh needs to know of each cell shape: counts, and basix' numbering of sub-entities as look-up tables."""
+"""Properties of cell shapes: counts, and basix' numbering of sub-entities as look-up tables."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class Topology:
 
     @cached_property
     def facet_local(self) -> np.ndarray:
-        """Which facet of `facet_cells` each facet is [facet, 2] int8, -1 if there is no such cell."""
+        """Number of each facet in the cells `facet_cells` [facet, 2] int8, -1 if there is no such cell."""
         facets = self.entity[self.dim - 1]
         count = facets.shape[1]
         flat = facets.ravel()
@@ -265,7 +265,7 @@ def _columns(members: np.ndarray) -> np.ndarray:
 
 
 def _holds(columns: np.ndarray, vertex: np.ndarray) -> np.ndarray:
-    """Which sub-entities, by `columns` [vertex, cell, entity], hold `vertex` [cell]: [cell, entity] bool."""
+    """True for sub-entities, by `columns` [vertex, cell, entity], that hold `vertex` [cell]: [cell, entity] bool."""
     found = columns[0] == vertex[:, None]
     for column in columns[1:]:
         found |= column == vertex[:, None]

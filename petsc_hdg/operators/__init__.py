@@ -13,7 +13,7 @@ _PUBLIC = {
     "AssembledMatrix": "assembled",
     "CGOperator": "cg.operator",
     "Callbacks": "callbacks",
-    "CellBlockJacobi": "cell_jacobi",
+    "CellBlockJacobi": "cell_blocks",
     "CellElimination": "condensed.cell_elimination",
     "CondensedInTime": "condensed.in_time",
     "CondensedOperator": "condensed.operator",

@@ -8,8 +8,8 @@ from typing import Any
 from petsc4py import PETSc
 
 from ..petsc import c_library
-from ..petsc.alive import Alive
-from .vector_sizes import require_sizes
+from ..petsc.lifetimes import Alive
+from .vectors import require_sizes
 
 SHIFT_BITS = 36  # t/dt · eps is what times lose: this is enough for 1e5 steps
 

@@ -1,4 +1,5 @@
-"""The diagonal blocks of a discontinuous scheme's Jacobian, one a cell: inverted on the device, applied."""
+"""The diagonal blocks of a discontinuous scheme's Jacobian, one a cell: inverted on the device, applied;
+their block Jacobi as a PETSc Python PC."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ import numpy as np
 from ..codegen import KernelSpec
 from ..device import Kernel, kernels_of
 from ..discretizations.sipg.interleaved import CHUNK
-from .block_jacobi import require_regular
+from .block_jacobi import BlockJacobi, require_regular
+from .matfree import JacobianContext
 
 
 class CellBlocks:
@@ -80,3 +82,21 @@ class CellBlocks:
         """The inverses [cell, dof, dof] of owned cells."""
         flat = self.arrays.to_host(self.inverse, (self.size**2, self.stride), name="cell blocks")[:, : self.num_cells]
         return np.ascontiguousarray(flat.T.reshape(-1, self.size, self.size))
+
+
+class CellBlockJacobi(BlockJacobi):
+    """Block Jacobi over the cells of a matrix-free Jacobian: -pc_type python -pc_python_type petsc_hdg.CellBlockJacobi.
+
+    As smoother of the two-level preconditioner: -mg_levels_pc_type python -mg_levels_pc_python_type (the same).
+    """
+
+    missing = (
+        "the matrix-free Jacobian of discontinuous elements, the PC has none: use -fe_backend sipg_gpu, or another "
+        "-pc_type"
+    )
+
+    def _has_blocks(self, context) -> bool:
+        return isinstance(context, JacobianContext) and hasattr(context.operator, "cell_blocks")
+
+    def _make_blocks(self, context) -> CellBlocks:
+        return CellBlocks(context.operator)

@@ -2,7 +2,166 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from importlib import import_module
+
+import numpy as np
+
+from ..device import Kernel, fastest, verdicts
+from ..errors import DeviceError
+from .vectors import TailedVector
+
+SAMPLES = 2  # cells compared; a miscompiled kernel is wrong on most of them
+TOLERANCE = {"double": 1e-10, "single": 2e-4}
+
+
+def waiting(operator, names) -> list[str]:
+    """Those of `names` whose kernels this rank has, has cells for, and has not compared on this device yet."""
+    kernels = operator.all_kernels()
+    if not operator.discretization.mesh.num_cells:
+        return []
+    return [name for name in names if name in kernels and verdicts.needs_check(kernels[name])]
+
+
+def compare(operator, checks: dict, sample_of) -> None:
+    """Judge those of `checks` that wait, each a function of a sample that returns found and expected values.
+
+    sample_of(operator): context manager of the sample.   Raises DeviceError naming the kernel and the difference.
+    """
+    if names := waiting(operator, checks):
+        with sample_of(operator) as sample:
+            for name in names:
+                judge(operator.all_kernels()[name], *checks[name](sample), operator.arrays.precision)
+
+
+def sampled(count: int) -> np.ndarray:
+    """Some of `count` items, the first and the last among them."""
+    return np.unique(np.linspace(0, max(count - 1, 0), SAMPLES).astype(int))
+
+
+def fetched(operator, buffer, *shape: int) -> np.ndarray:
+    """Values of a buffer on the host [*shape]."""
+    return operator.arrays.to_host(buffer, shape, name="kernel check").astype(float)
+
+
+def random_values(seed: int, count: int) -> np.ndarray:
+    """Values between 0.2 and 1, at which most physics is finite."""
+    return np.random.default_rng(seed).uniform(0.2, 1.0, count)
+
+
+def vector_of(operator, values: np.ndarray) -> TailedVector:
+    """Values [compact number] on the device, tail included, without an exchange."""
+    vector = TailedVector(operator)
+    owned, tail = np.split(values, [operator.dofmap.num_owned])
+    vector.owned = operator.arrays.to_device(_filled(owned), "kernel check")
+    vector.tail = operator.arrays.to_device(_filled(tail), "kernel check")
+    return vector
+
+
+def _filled(values: np.ndarray) -> np.ndarray:
+    return values if values.size else np.zeros(1)
+
+
+def judge(kernel, got: np.ndarray, expected: np.ndarray, precision: str, scale: float | None = None) -> None:
+    """Record the verdict. Empty arrays, and states at which the physics is not finite, are not judged.
+
+    scale: size of the numbers that `expected` is a sum of; its own largest entry by default.
+    Raises DeviceError naming the kernel and the difference.
+    """
+    finite = np.isfinite(expected)
+    if not finite.size or not finite.all():
+        return
+    difference, tolerance = float(np.abs(got - expected).max()), TOLERANCE[precision]
+    if expected.any() or scale:
+        difference /= max(np.abs(expected).max() if scale is None else scale, 1e-300)
+    ok = bool(difference <= tolerance)
+    detail = f"largest relative difference from numpy {difference:.2e}"
+    verdicts.record(kernel, ok, detail)
+    if not ok:
+        raise DeviceError(
+            f"kernel '{kernel.spec.name}' gives wrong results on {kernel.device.name} "
+            f"(driver {kernel.device.driver}): {detail}, accepted {tolerance:.0e}; "
+            "choose another -fe_device or update its driver"
+        )
+
+
+def fastest_on_ones(operator, specs, run) -> Kernel:
+    """The kernel among specs of one in several launch shapes that suits the operator's device (see device.fastest).
+
+    run(kernel, out, state=, rate=, du=, t=) launches one of them over all cells; out: a buffer of owned values.
+    """
+    where = {}
+
+    def launch(kernel):
+        if not where:  # vectors are made where there is something to measure
+            vector = vector_of(operator, np.ones(operator.dofmap.num_owned + operator.dofmap.num_tail))
+            where.update(state=vector, rate=vector, du=vector, t=0.0)
+            where["out"] = operator.arrays.zeros(max(1, operator.dofmap.num_owned))
+        run(kernel, **where)
+
+    return fastest(specs, operator.device, launch)
+
+
+class CellSample:
+    """Sample of an operator with element vectors; a scheme gives `oracle`, and `state` and `direction` for it.
+
+    values: of u, u_t and du, each [compact number];   where: the same on the device, as kernels are launched at them.
+    """
+
+    t, shift = 0.25, 1.5
+
+    def __init__(self, operator):
+        self.operator, self.disc = operator, operator.discretization
+        count = self.disc.dofmap.num_owned + self.disc.dofmap.num_tail
+        self.values = [random_values(7 + k, count) for k in range(3)]
+        self.vectors = [vector_of(operator, v) for v in self.values]
+        self.where = dict(zip(("state", "rate", "du"), self.vectors, strict=True)) | {"t": self.t}
+        self.cells = sampled(self.disc.mesh.num_cells)
+        operator.shift = self.shift
+
+    @classmethod
+    @contextmanager
+    def of(cls, operator):
+        """A sample at whose state the operator is linearized meanwhile."""
+        before = {name: getattr(operator, name) for name in ("state", "rate", "time", "shift")}
+        try:
+            yield cls(operator)
+        finally:
+            vars(operator).update(before)
+            operator.restart()
+
+    def rows(self, rule, state) -> np.ndarray:
+        """rule(cell, state) of the sample's cells [cell, dof]."""
+        return np.array([rule(c, state) for c in self.cells])
+
+    def vectors_by(self, name: str, rule, state) -> tuple[np.ndarray, np.ndarray]:
+        """Element vectors [cell, dof] by a kernel and by a rule of the oracle."""
+        return self.run(name, self.disc.num_dofs).T, self.rows(rule, state)
+
+    def products(self, blocks: np.ndarray, cells=None) -> np.ndarray:
+        """Blocks [test, trial, item] times the direction in their cells [item, test]."""
+        cells = self.cells if cells is None else cells
+        return np.array([blocks[..., k] @ self.direction.du[c] for k, c in enumerate(cells)])
+
+    def run(self, name: str, *shape: int) -> np.ndarray:
+        """Run an element kernel at the sample's state; return its result [*shape, cell]."""
+        operator, disc = self.operator, self.disc
+        out = operator.arrays.zeros(int(np.prod(shape)) * disc.stride)
+        if name in ("cg_matrix", "cg_diagonal"):
+            operator.run_columns(name, out, **self.where)
+        else:
+            operator.run_cells(name, out, **self.where)
+        found = fetched(operator, out, *shape, disc.stride)
+        return (found if len(shape) == 2 else disc.of_cells(found).T)[..., self.cells]
+
+
+def cell_checks(n: int) -> dict:
+    """Checks of element kernels of a scheme with n unknowns per cell."""
+    return {
+        "cg_residual": lambda s: s.vectors_by("cg_residual", s.oracle.volume, s.state),
+        "cg_action": lambda s: s.vectors_by("cg_action", s.oracle.volume, s.direction),
+        "cg_matrix": lambda s: (s.products(s.run("cg_matrix", n, n)), s.rows(s.oracle.volume, s.direction)),
+    }
 
 
 def check_kernels(operator) -> None:

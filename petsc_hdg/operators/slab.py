@@ -9,7 +9,7 @@ import numpy as np
 from ..codegen import KernelSpec
 from ..device import Kernel
 from ..discretizations.slab_space import SlabSpace
-from .verdict import judge, random_values, waiting
+from .check import judge, random_values, waiting
 
 KERNELS = ("slab_values", "slab_sums")
 

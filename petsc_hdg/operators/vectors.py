@@ -1,6 +1,12 @@
-"""Vectors on the device as the kernels read them: owned values, and a tail of ghosts and essential values."""
+"""Vectors on the device as the kernels read them: owned values, and a tail of ghosts and essential values.
+
+Vectors that PETSc hands to callbacks have the sizes of these: one of another size would be written beyond its end.
+"""
 
 from __future__ import annotations
+
+from ..errors import SolveError
+from ..value_checks import plural
 
 
 class TailedVector:
@@ -50,3 +56,15 @@ class TailedVector:
             self._copy = arrays.zeros(max(1, count))
         arrays.copy(owned, self._copy, count)
         return self.begin(self._copy) if begin else self.use(self._copy)
+
+
+def require_sizes(who: str, wanted: tuple[int, int], vectors, remedy: str) -> None:
+    """Raise SolveError unless vectors (or None) have the sizes wanted, this rank's and that of all ranks. Local."""
+    for vector in vectors:
+        if vector is None or (found := vector.getSizes()) == wanted:
+            continue
+        here = "" if found[1] != wanted[1] else f" ({wanted[0]} and {found[0]} of them on this rank)"
+        raise SolveError(
+            f"{who} has vectors of {plural(wanted[1], 'entry', 'entries')}, and one of {found[1]} was "
+            f"given{here}: {remedy}"
+        )

@@ -21,7 +21,7 @@ TRACE_MATS = ("auto", "dbf", "element", "symmetric", "aij")
 CG_STABILIZATIONS = ("none", "supg")
 SETTINGS = ("condensed", "full")
 PENALTIES = ("shahbazi", "paper")
-SIPG_KERNELS = ("auto", "affine", "fused", "split", "stored", "congruent")
+SIPG_KERNELS = ("auto", "affine", "fused", "split")
 POLY_SPACES = ("total", "tensor")
 POLY_SUBDIVISIONS = ("cells", "coarse")
 POLY_PENALTIES = ("trace", "paper")
@@ -143,9 +143,7 @@ class Options:
     sipg_penalty_scale: float = option(1.0, "factor of the penalty", minimum=0, maximum=1e12)
     sipg_theta: int = option(1, "method: symmetric (1), incomplete (0), nonsymmetric (-1)", minimum=-1, maximum=1)
     sipg_kernel: str = option(
-        "auto",
-        "product kernel: constant coefficients, one pass, volume then fluxes, matrices per cell, per congruence class",
-        choices=SIPG_KERNELS,
+        "auto", "product kernel: constant coefficients, one pass, volume then fluxes", choices=SIPG_KERNELS
     )
     sipg_check_coercivity: bool = option(
         False, "estimate of the smallest eigenvalue, with a warning if the penalty is too small"

@@ -1,4 +1,4 @@
-"""What a run leaves behind: a VTU file, a PNG picture, a JSON report."""
+"""Output of a run: a VTU file, a PNG picture, a JSON report."""
 
 from .grid import Grid
 from .plot import Picture, plot

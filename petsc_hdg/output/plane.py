@@ -1,4 +1,4 @@
-"""What a picture of a 2D field is made of, sampled on all ranks and gathered on rank 0."""
+"""Parts of a picture of a 2D field, sampled on all ranks and gathered on rank 0."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..reference import ReferenceElement
-from .curves import Curves
 from .facets import FacetSet, all_facets, skin
 from .inset import Lens, pick_focus
+from .style import contrasting
 from .subdivide import lattice, pieces_per_cell, steps
 from .transfer import gather_rows
 
@@ -20,7 +20,7 @@ _DOTS = 1_000_000
 
 @dataclass(frozen=True)
 class Plane:
-    """What is drawn, on rank 0, in the (deformed) mesh's length unit.
+    """Drawing on rank 0, in the (deformed) mesh's length unit.
 
     points [n, 2], values [n], triangles [t, 3]: the shaded field; triangles is None for dots.
     first: the outline of the mesh that was not deformed.
@@ -116,3 +116,37 @@ def _dots(comm, element, shape, values, total: int):
     table = element.tabulate(element.nodes.mean(axis=0, keepdims=True), 0)[0]
     points, found = gather_rows(comm, table @ shape[::stride]), gather_rows(comm, table @ values[::stride])
     return (points.reshape(-1, 2), found.ravel(), None) if comm.rank == 0 else None
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Curves of all ranks, on rank 0: points [curve, point, 2] in the mesh's length unit, mean values [curve] there."""
+
+    points: np.ndarray
+    values: np.ndarray
+
+    @classmethod
+    def gather(cls, comm, element: ReferenceElement, facets: FacetSet, n: int, points, values) -> Curves | None:
+        """The facets of all ranks on rank 0, None elsewhere. Collective.
+
+        n: steps along a facet.   points and values [cell, node, component].
+        """
+        places = gather_rows(comm, facets.sample(element, n, points))
+        under = gather_rows(comm, facets.sample(element, n, values).mean(axis=(1, 2)))
+        return cls(places, under) if comm.rank == 0 else None
+
+    def drawn(self, axes, width: float, colour, alpha: float | None = None, place=None, **more):
+        """Add the curves to the axes.
+
+        colour: one colour, or (colour map, norm) for white on dark and ink on light values.
+        place: function of points [..., 2] to where they are drawn.
+        """
+        from matplotlib.collections import LineCollection
+
+        if isinstance(colour, tuple):
+            colour_map, norm = colour
+            colour = contrasting(colour_map(norm(self.values)))
+        points = self.points if place is None else place(self.points)
+        lines = LineCollection(points, colors=colour, linewidths=width, alpha=alpha, capstyle="round", **more)
+        axes.add_collection(lines)
+        return lines

@@ -19,7 +19,7 @@ from .style import matplotlib, side_by_side, type_settings
 
 @dataclass(frozen=True)
 class Picture:
-    """What the caller wants to see; see `plot`."""
+    """Settings of a picture; see `plot`."""
 
     title: str = ""
     subtitle: str = ""

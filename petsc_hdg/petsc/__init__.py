@@ -1,1 +1,1 @@
-"""What petsc4py lacks: calls of PETSc's C library, matrices by rows, views, time steppers, lives of objects."""
+"""Calls that petsc4py lacks: PETSc's C library, matrices by rows, views, time steppers, lives of objects."""

@@ -6,7 +6,10 @@ The library is the one petsc4py has loaded; `obj.handle` of a petsc4py object is
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
+import tempfile
+from contextlib import contextmanager
 from functools import cache
 
 import numpy as np
@@ -78,13 +81,13 @@ def call(function: str, *arguments) -> None:
 
 
 def reason(error: PETSc.Error) -> str:
-    """What PETSc says of an error, in one line: its last and most exact remark, and the number."""
+    """Message of a PETSc error, in one line: its last and most exact remark, and the number."""
     lines = [line.split("] ", 1)[-1].strip() for line in str(error).splitlines()[1:]]
     return f"PETSc error {error.ierr}" + (f": {lines[-1].rstrip('.')}" if lines else "")
 
 
 def has(function: str) -> bool:
-    """Whether the library has a function of this name."""
+    """Return True if the library has a function of this name."""
     return hasattr(library(), function)
 
 
@@ -197,14 +200,14 @@ def set_block_sizes(mat: PETSc.Mat, sizes: np.ndarray) -> None:
 
 
 def has_cell_coordinates(dm) -> bool:
-    """Whether the coordinates live on cells (periodic meshes), without or beside those on vertices."""
+    """Return True if the coordinates live on cells (periodic meshes), without or beside those on vertices."""
     vector = ctypes.c_void_p()
     call("DMGetCellCoordinatesLocal", _pointer(dm), ctypes.byref(vector))
     return bool(vector.value)
 
 
 def has_discontinuous_nodes(dm) -> bool:
-    """Whether this rank's coordinates are stored cell by cell, as PETSc 3.18 reads second-order simplices."""
+    """Return True if this rank's coordinates are stored cell by cell, as PETSc 3.18 reads second-order simplices."""
     section, (start, end) = dm.getCoordinateSection(), dm.getHeightStratum(0)
     low, high = section.getChart()
     if start == end or not (low <= start < high):
@@ -260,7 +263,7 @@ def set_function_domain_error(snes) -> None:
 
 
 def pc_has_failed(pc: PETSc.PC) -> bool:
-    """Whether a PC could not be set up or applied, on any rank. Collective."""
+    """Return True if a PC could not be set up or applied, on any rank. Collective."""
     found = ctypes.c_int()
     name = "PCGetFailedReasonRank" if has("PCGetFailedReasonRank") else "PCGetFailedReason"
     call(name, _pointer(pc), ctypes.byref(found))
@@ -268,7 +271,7 @@ def pc_has_failed(pc: PETSc.PC) -> bool:
 
 
 def scales_by_diagonal(pc: PETSc.PC) -> bool:
-    """Whether a PC of type jacobi divides by the diagonal itself, not by row sums, maxima or absolute values."""
+    """Return True if a PC of type jacobi divides by the diagonal itself, not by row sums, maxima or absolute values."""
     kind, absolute = ctypes.c_int(), ctypes.c_int()
     call("PCJacobiGetType", _pointer(pc), ctypes.byref(kind))
     call("PCJacobiGetUseAbs", _pointer(pc), ctypes.byref(absolute))
@@ -276,7 +279,7 @@ def scales_by_diagonal(pc: PETSc.PC) -> bool:
 
 
 def has_operators(ksp: PETSc.KSP) -> bool:
-    """Whether a KSP has been given its matrices; asked for them before, PETSc makes empty ones."""
+    """Return True if a KSP has been given its matrices; asked for them before, PETSc makes empty ones."""
     found = [ctypes.c_int() for _ in range(2)]
     call("KSPGetOperatorsSet", _pointer(ksp), *map(ctypes.byref, found))
     return bool(found[1].value)
@@ -292,7 +295,7 @@ def set_supported_norms(ksp: PETSc.KSP, priorities: dict) -> None:
 
 
 def has_splits(pc: PETSc.PC) -> bool:
-    """Whether a fieldsplit preconditioner has been given an index set."""
+    """Return True if a fieldsplit preconditioner has been given an index set."""
     found = ctypes.c_void_p()
     function = library().PCFieldSplitGetISByIndex
     function.restype = ctypes.c_int
@@ -320,3 +323,27 @@ def restricts_untransposed() -> bool:
     x.set(1.0)
     call("MatRestrict", *map(_pointer, (shift, x, y)))
     return bool(y[0])
+
+
+@contextmanager
+def kept_from_output():
+    """A block whose output to file descriptor 1 goes to a file, which is yielded: read it before the block ends."""
+    flush = ctypes.CDLL(None).fflush
+    sys.stdout.flush()
+    flush(None)
+    before = os.dup(1)
+    with tempfile.TemporaryFile("w+", errors="replace") as file:
+        os.dup2(file.fileno(), 1)
+        try:
+            yield lambda: _read(file, flush)
+        finally:
+            flush(None)
+            os.dup2(before, 1)
+            os.close(before)
+
+
+def _read(file, flush) -> str:
+    """Return what was printed so far, in one line."""
+    flush(None)
+    file.seek(0)
+    return " ".join(file.read().split())

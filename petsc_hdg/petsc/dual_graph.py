@@ -30,7 +30,7 @@ def _copy(array, size: int) -> np.ndarray:
 
 
 def _free(array) -> None:
-    """What PetscFree, a macro, does."""
+    """Free as PetscFree, a macro, does."""
     address = ctypes.c_void_p.in_dll(library(), "PetscTrFree").value
     free = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p)(address)
     free(ctypes.cast(array, ctypes.c_void_p), 0, b"_free", b"dual_graph.py")

@@ -1,4 +1,7 @@
-"""When PETSc's objects end: those that Python gave up, and those with contexts of ours that outlive the interpreter."""
+"""When PETSc's objects end: those that Python gave up, and those with contexts of ours that outlive the interpreter.
+
+Users can destroy objects while others work with them, which ends the interpreter in PETSc: see Alive.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import gc
 from mpi4py import MPI
 from petsc4py import PETSc
 
+from ..errors import PetscHdgError, SolveError
 from . import c_library
 
 # Python's cycles are looked for after so many unknowns of problems, at some kilobytes each, or after so many problems.
@@ -39,7 +43,7 @@ class Context:
 
     @property
     def holders(self) -> int:
-        """How many PETSc objects have this context."""
+        """Number of PETSc objects that have this context."""
         return len(_holders.get(id(self), ()))
 
 
@@ -112,3 +116,41 @@ def end() -> None:
         for kind, handle in set().union(*_holders.values()):
             c_library.call(f"{kind}SetType", ctypes.c_void_p(handle), _HARMLESS[kind])
         _holders.clear()
+
+
+class Alive:
+    """An attribute of a class that is a PETSc object, or None; reading it raises `kind` once the object was destroyed.
+
+    what: the object, in words.   make: function of the instance that makes it at first use, as a cached property does.
+    """
+
+    def __init__(self, what: str, kind: type[PetscHdgError] = SolveError):
+        self.what, self.kind, self._make, self._name = what, kind, None, ""
+
+    def __call__(self, make) -> Alive:
+        """Decorate the function that makes the object."""
+        self._make, self.__doc__ = make, make.__doc__
+        return self
+
+    def __set_name__(self, owner, name: str) -> None:
+        self._name = name
+
+    def __set__(self, instance, value) -> None:
+        vars(instance)[self._name] = value
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self
+        kept = vars(instance)
+        if self._name not in kept:
+            if self._make is None:
+                raise AttributeError(f"'{owner.__name__}' has no '{self._name}' yet")
+            kept[self._name] = self._make(instance)
+        return alive(kept[self._name], self.what, self.kind)
+
+
+def alive(thing, what: str, kind: type[PetscHdgError] = SolveError):
+    """A PETSc object, or None, as it is. Raises `kind` if it was destroyed."""
+    if thing is not None and not thing.handle:
+        raise kind(f"{what} was destroyed, and work on it goes on; destroy it when nothing needs it.")
+    return thing

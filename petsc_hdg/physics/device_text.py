@@ -12,9 +12,8 @@ from petsc_hdg.physics.tree import ir
 from petsc_hdg.physics.tree.derivative import derivative_name
 from petsc_hdg.physics.tree.emit import Emitter
 from petsc_hdg.physics.tree.indices import guarded
-from petsc_hdg.physics.tree.ir import REAL, Function
+from petsc_hdg.physics.tree.ir import REAL, Function, Program
 from petsc_hdg.physics.tree.liveness import prune
-from petsc_hdg.physics.tree.program import Program
 from petsc_hdg.physics.tree.specialise import Setting
 
 _INPUTS = "const real *u, const real *u_t, const real *u_x"

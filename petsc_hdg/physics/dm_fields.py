@@ -1,4 +1,4 @@
-"""What a DM says of a physics: its fields, and the auxiliary fields of the DM of its auxiliary vector."""
+"""Fields of a physics from a DM, and the auxiliary fields of the DM of its auxiliary vector."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _degree(element) -> int:
 
 
 def _kept(get):
-    """What `get` returns, with a reference of its own: petsc4py lends some objects and yet destroys them."""
+    """Return the result of `get` with a reference of its own: petsc4py lends some objects and yet destroys them."""
     lent = get()
     count = lent.getRefCount() if lent.handle else 0
     other = get()

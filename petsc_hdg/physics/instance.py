@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cached_property
 
 from petsc_hdg.errors import PhysicsError
+from petsc_hdg.physics.dependence import varies_in_cell
 from petsc_hdg.physics.terms import FACET_STATE, STATE, Form, Term, Terms, form
 from petsc_hdg.physics.tree.activity import has_jumps
-from petsc_hdg.physics.variation import varies_in_cell
 
 _X = frozenset({"x"})
 
@@ -82,7 +82,7 @@ class Instance:
 
     @cached_property
     def has_constant_jacobian(self) -> bool:
-        """Whether the residual is affine in the solution and its derivative in f0 and f1 is the same at all points of
+        """True if the residual is affine in the solution and its derivative in f0 and f1 is the same at all points of
         a cell: it depends on constants, t and auxiliary fields of the space "cell" alone.
         """
         nodal = [f.offset + c for f in self.auxiliary if f.space == "nodal" for c in range(f.components)]

@@ -38,7 +38,7 @@ class Objective:
 
     @property
     def reads_auxiliary(self) -> bool:
-        """Whether it reads auxiliary fields."""
+        """True if it reads auxiliary fields."""
         return bool(self.form.program.inputs & {"a", "a_x"})
 
     @property

@@ -153,17 +153,17 @@ class Physics(Described):
 
     @property
     def has_boundary_f1(self) -> bool:
-        """Whether a natural condition multiplies gradients of test functions."""
+        """True if a natural condition multiplies gradients of test functions."""
         return any(condition.term.kind == "f1" for condition in self.natural)
 
     @property
     def has_exact(self) -> bool:
-        """Whether an exact solution is given."""
+        """True if an exact solution is given."""
         return bool(self.terms.exact)
 
     @property
     def has_stabilization(self) -> bool:
-        """Whether a stabilization is given."""
+        """True if a stabilization is given."""
         return self.terms.stabilization is not None
 
     @property
@@ -186,21 +186,21 @@ class Physics(Described):
 
     @property
     def has_jacobian(self) -> bool:
-        """Whether the Jacobian is hand-written."""
+        """True if the Jacobian is hand-written."""
         return self.terms.jacobian is not None
 
     @cached_property
     def uses_time_derivative(self) -> bool:
-        """Whether any function reads u_t."""
+        """True if any function reads u_t."""
         return any("u_t" in term.program.inputs for term in self.terms.all())
 
     @cached_property
     def is_linear(self) -> bool:
-        """Whether the residual is surely affine in the solution (in 1, 2 and 3 dimensions, where it is defined)."""
+        """True if the residual is surely affine in the solution (in 1, 2 and 3 dimensions, where it is defined)."""
         return all(instance.is_linear for instance in self._valid_instances())
 
     def constant_jacobian(self, dim: int) -> bool:
-        """Whether the physics is linear and g0 … g3 are surely the same at all points of a cell in `dim` dimensions."""
+        """True if the physics is linear and g0 … g3 are surely the same at all points of a cell in `dim` dimensions."""
         return self._instance(dim).has_constant_jacobian
 
     def dependence(self, dim: int, with_stabilization: bool = False) -> Dependence:

@@ -133,7 +133,7 @@ class Reader:
         return kind if len(self.fields) == 1 else f"{kind}[{field.name}]"
 
     def _by_field(self, what: str, given) -> dict[str, object]:
-        """What is given for each field."""
+        """Split what is given by field."""
         if given is None:
             return {}
         if not isinstance(given, Mapping):

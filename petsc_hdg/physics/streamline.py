@@ -18,7 +18,7 @@ from petsc_hdg.physics.lowering.signatures import F1
 from petsc_hdg.physics.terms import Term, form
 from petsc_hdg.physics.text.source import Source
 from petsc_hdg.physics.tree import ir
-from petsc_hdg.physics.tree.program import Program
+from petsc_hdg.physics.tree.ir import Program
 
 METRIC = "cell metric"  # auxiliary field [dim, dim]: b·G b = (2 |b| / h)²; no user's field has a blank in its name
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from petsc_hdg.physics.layout import Field, setting
 from petsc_hdg.physics.tree.derivative import differentiate
-from petsc_hdg.physics.tree.program import Program
+from petsc_hdg.physics.tree.ir import Program
 from petsc_hdg.physics.tree.specialise import Setting, specialise
 
 STATE = frozenset({"u", "u_t", "u_x"})
@@ -57,7 +57,7 @@ class Condition:
 
     @property
     def may_be_inside(self) -> bool:
-        """Whether a facet inside a mesh gives it one value: that of its side, or the same from both."""
+        """True if a facet inside a mesh gives it one value: that of its side, or the same from both."""
         return self.side is not None or not self._has_sides
 
     @property

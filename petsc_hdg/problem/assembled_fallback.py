@@ -26,7 +26,7 @@ def changes_course(problem, snes: PETSc.SNES) -> bool:
 
 
 def takes_factors(problem, snes: PETSc.SNES) -> bool:
-    """Whether LU takes the place of a default solver that failed on a small problem. Collective."""
+    """Return True if LU takes the place of a default solver that failed on a small problem. Collective."""
     reason = direct_solvers.reason_of_solve(problem, snes)
     if reason:
         take_matrix(problem)
@@ -42,7 +42,7 @@ def follow_user(problem, snes: PETSc.SNES) -> None:
 
 
 def needs_matrix(pc: PETSc.PC) -> bool:
-    """Whether a PC has a type that works on no shell matrix."""
+    """Return True if a PC has a type that works on no shell matrix."""
     return pc.getType() not in (None, "mg", *MATRIX_FREE_PCS)
 
 
@@ -85,6 +85,6 @@ def _take(problem, snes: PETSc.SNES) -> bool:
 
 
 def _are_levels_ours(problem) -> bool:
-    """Whether the problem has two levels that `-fe_pmat auto` chose for a trace."""
+    """Return True if the problem has two levels that `-fe_pmat auto` chose for a trace."""
     is_trace = problem.discretization.has_jumps
     return is_trace and problem.options.pmat == "auto" and problem.pmat == "conforming"

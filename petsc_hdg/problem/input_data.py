@@ -9,7 +9,7 @@ from ..discretizations.dofmap import dof_nodes, element_nodes
 from ..discretizations.poly.projection import project, quadrature_points
 from ..errors import OptionError, PhysicsError, collectively
 from ..options import Options
-from ..petsc.alive import alive
+from ..petsc.lifetimes import alive
 from ..physics import Physics
 from ..reference import ReferenceElement
 from ..value_checks import plural, reals, shown

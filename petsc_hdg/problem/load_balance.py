@@ -1,4 +1,4 @@
-"""How evenly a problem's work is dealt to the ranks."""
+"""Balance of a problem's work over the ranks."""
 
 from __future__ import annotations
 

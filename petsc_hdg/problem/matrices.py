@@ -52,7 +52,7 @@ def callbacks(problem) -> operators.Callbacks:
 
 
 def derivative(problem) -> str:
-    """What `derivative_kind` says of the physics, which settles the preconditioner of other schemes than polytopic."""
+    """Return `derivative_kind` of the physics, which settles the preconditioner of other schemes than polytopic."""
     scheme, physics = problem.scheme, problem.physics
     if scheme.is_polytopic:
         return "other"
@@ -61,7 +61,7 @@ def derivative(problem) -> str:
 
 
 def view(problem) -> list[str]:
-    """Which matrix the preconditioner of a trace system takes, and why, where the user leaves that open."""
+    """Matrix of the preconditioner of a trace system, and the reason, where the user leaves that open."""
     if not problem.discretization.has_jumps or problem.options.pmat != "auto":
         return []
     told = problem.pmat == ("aij" if problem.derivative == "other" else "conforming")

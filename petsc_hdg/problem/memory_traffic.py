@@ -1,4 +1,4 @@
-"""What a solve copies between host and device, and what the device's memory holds."""
+"""Traffic of a solve between host and device, and contents of the device's memory."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from ..mesh.mesh_checks import require_mesh
 from ..operators import Callbacks, create_operator
 from ..options import ASSEMBLED, Options, chosen_pmat, is_given, takes_differences
 from ..petsc import lifetimes, views
-from ..petsc.alive import Alive
+from ..petsc.lifetimes import Alive
 from ..physics import Physics
 from ..physics.terms import Terms
 from ..progress import PROGRESS
@@ -187,22 +187,22 @@ class Problem(Restartable, Evaluated, Described):
 
     @property
     def assembles(self) -> bool:
-        """Whether the matrix of all unknowns is assembled."""
+        """True if the matrix of all unknowns is assembled."""
         return self.pmat == "aij" or (self.pmat == "agglomerates" and self.discretization.is_polytopic)
 
     @property
     def is_condensed(self) -> bool:
-        """Whether PETSc's unknowns are those of the trace alone."""
+        """True if PETSc's unknowns are those of the trace alone."""
         return self.discretization.is_condensed
 
     @property
     def has_cell_states(self) -> bool:
-        """Whether vectors hold the interior of cells too, behind the trace: hdg_gpu with u_t."""
+        """True if vectors hold the interior of cells too, behind the trace: hdg_gpu with u_t."""
         return self.discretization.in_time
 
     @property
     def follows_symmetry(self) -> bool:
-        """Whether the default Krylov method depends on the symmetry of the matrix."""
+        """True if the default Krylov method depends on the symmetry of the matrix."""
         return self.pmat == "conforming" or self.discretization.follows_symmetry
 
     @property
@@ -222,7 +222,7 @@ class Problem(Restartable, Evaluated, Described):
 
     @property
     def cell_costs(self) -> np.ndarray:
-        """What each of this rank's cells costs in a product [num_cells]; fe.rebalance(mesh, cost) takes it."""
+        """Cost of each of this rank's cells in a product [num_cells]; fe.rebalance(mesh, cost) takes it."""
         return self.discretization.cell_costs
 
     # Data ------------------------------------------------------------------------------------------------

@@ -19,14 +19,14 @@ from ..operators.slab import SlabOperator
 from ..operators.slab_matrix import SlabMatrix
 from ..options import defaults_in_database
 from ..petsc import c_library
-from ..petsc.alive import Alive
+from ..petsc.lifetimes import Alive
 from ..progress import PROGRESS
 from ..value_checks import function, number, plural, shown, whole_number
+from . import input_data
 from .checkpoints import checkpoint_schedule, interrupts
 from .input_data import require_vec
 from .linear import solvers
 from .results import file_series
-from .slab_norms import SlabNorms
 from .transient.time_stepping import MOST_STEPS
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ class SpaceTime:
             self._known = self._data()
 
     def _data(self) -> tuple:
-        """What a steady assembled matrix belongs to, and what others did to it."""
+        """Data version that a steady assembled matrix belongs to, with PETSc's count of its changes."""
         return self.slab.length, self.problem.operator.coefficients, self.matrix.stateGet()
 
 
@@ -306,3 +306,36 @@ def _check(problem: Problem, degree: object, space: object, points: object) -> N
         raise OptionError(f"{prefix}poly_time_space is {shown(space)}; give tensor or total")
     if points is not None and whole_number("The number of points in time", points, 1, MOST_POINTS) < degree + 1:
         raise OptionError(f"{plural(points, 'point')} in time cannot hold degree {degree}; give at least {degree + 1}")
+
+
+class SlabNorms:
+    """A monitor of SpaceTime.march: called after a slab, it adds the slab's part.
+
+    values  {"L2(L2)", "L2(H1)"}: over space and time, by degree + 2 Gauss points on each interval between starts of
+            local steps; {"max L2", "max H1"}: the largest at ends of slabs. H1 is the seminorm.
+
+    Raises PhysicsError if the physics gives no exact solution.
+    """
+
+    def __init__(self, space_time: SpaceTime):
+        input_data.require_exact(space_time.problem.physics)
+        self.space_time = space_time
+        self._squares, self._most = np.zeros(2), np.zeros(2)
+
+    def __call__(self, t: float, u: PETSc.Vec) -> None:
+        """Add the slab that ends at t with the state u. Collective."""
+        problem, slab = self.space_time.problem, self.space_time.slab
+        points, weights = np.polynomial.legendre.leggauss(slab.basis.degree + 2)
+        breaks = slab.time + slab.length * np.array([float(b) for b in slab.basis.breaks])
+        for begin, end in zip(breaks[:-1], breaks[1:], strict=True):
+            for x, w in zip(points, weights, strict=True):
+                time = begin + (end - begin) * (1 + x) / 2
+                found = problem.errors(self.space_time.at(time), time)
+                self._squares += w * (end - begin) / 2 * np.array([found["L2"], found["H1"]]) ** 2
+        found = problem.errors(u, t)
+        self._most = np.maximum(self._most, [found["L2"], found["H1"]])
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The norms so far."""
+        return dict(zip(("L2(L2)", "L2(H1)", "max L2", "max H1"), [*np.sqrt(self._squares), *self._most], strict=True))

@@ -1,6 +1,6 @@
 """Reference cells, their elements and quadrature, over fenics-basix."""
 
-from .element import CELLS, ReferenceElement, cell_dim, facet_cell, facet_count, on_facets
+from .element import CELLS, ReferenceElement, Tabulation, cell_dim, facet_cell, facet_count, on_facets, tabulate
 from .gauss_lobatto import (
     gauss_lobatto,
     is_tensor,
@@ -9,7 +9,6 @@ from .gauss_lobatto import (
     tensor_points,
 )
 from .quadrature import Quadrature, cell_quadrature, facet_quadrature, symmetric_quadrature
-from .tabulation import Tabulation, tabulate
 
 __all__ = [
     "CELLS",

@@ -1,4 +1,4 @@
-"""Lagrange elements on the four reference cells, with the place of every degree of freedom."""
+"""Lagrange elements on the four reference cells, with the place of every degree of freedom; their tables."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import basix
 import numpy as np
 
 CELLS = ("triangle", "quadrilateral", "tetrahedron", "hexahedron")
+ROUND_OFF = 1e-14  # entries this close to a whole number are that number: kernels can leave out exact zeros
 
 
 def cell_dim(cell: str) -> int:
@@ -88,3 +89,18 @@ class ReferenceElement:
         Without derivatives (`derivatives=0`): [1, point, basis].
         """
         return np.asarray(self._basix().tabulate(derivatives, np.ascontiguousarray(points))[..., 0])
+
+
+@dataclass(frozen=True)
+class Tabulation:
+    """Values [point, basis] and reference gradients [point, basis, dim]."""
+
+    values: np.ndarray
+    gradients: np.ndarray
+
+
+def tabulate(element: ReferenceElement, points: np.ndarray) -> Tabulation:
+    """Tabulate an element at reference points [point, dim]."""
+    table = element.tabulate(points, 1)
+    table = np.where(np.abs(table - np.rint(table)) < ROUND_OFF, np.rint(table), table)
+    return Tabulation(np.ascontiguousarray(table[0]), np.ascontiguousarray(np.moveaxis(table[1:], 0, -1)))

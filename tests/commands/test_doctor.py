@@ -10,7 +10,7 @@ import pytest
 
 from petsc_hdg import __main__ as command_line
 from petsc_hdg.commands import check_device, check_software, doctor
-from petsc_hdg.commands.finding import Finding, Level
+from petsc_hdg.commands.check_software import Finding, Level
 from petsc_hdg.device import platforms
 from petsc_hdg.errors import DeviceError
 

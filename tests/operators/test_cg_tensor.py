@@ -18,7 +18,7 @@ from petsc_hdg.discretizations.cg.tensor import GPU_ITEMS, line_diagonal_flops, 
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.errors import OptionError
 from petsc_hdg.operators.cg.operator import CGOperator
-from petsc_hdg.operators.verdict import random_values, vector_of
+from petsc_hdg.operators.check import random_values, vector_of
 from petsc_hdg.options import Options
 from petsc_hdg.physics.library import elasticity, minimal_surface
 

@@ -12,8 +12,8 @@ from sample_meshes import SHAPES, box_mesh
 from sample_physics import everything, everything_on_one_field, give_everything
 
 from petsc_hdg.discretizations import oracle
-from petsc_hdg.discretizations.cg.oracle import Oracle
 from petsc_hdg.discretizations.cg.scheme import ContinuousGalerkin
+from petsc_hdg.discretizations.oracle import Oracle
 from petsc_hdg.options import VARIANTS, Options
 from petsc_hdg.problem import Problem
 

@@ -10,7 +10,7 @@ from trace_samples import FACES, box, close, compare, direction, real_product, s
 import petsc_hdg as fe
 from petsc_hdg.discretizations.congruence import Shapes
 from petsc_hdg.operators.trace import automatic
-from petsc_hdg.operators.trace.formats import create_format
+from petsc_hdg.operators.trace.automatic import create_format
 
 SYMMETRIC = "u_x[d]"
 CONVECTIVE = "u_x[d] + (d + 1)*u[0]"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from ...codegen import KernelSpec, Launch, in_roles
+from ...codegen import KernelSpec, Launch, in_roles, signature
 from ...errors import OptionError
 from ...options import VARIANTS
 from ..lines import UNROLL
+from ..primal_arguments import POINTWISE
 from ..primal_specs import LANES_LIMIT, PrimalSpecs
-from .arguments import PATCHES
 from .clusters import LONGEST
 from .patches import PATCH_THREADS
 from .tensor import (
@@ -22,6 +22,14 @@ from .tensor import (
     line_specs,
     takes_lines,
 )
+
+PATCHES = POINTWISE + signature("""
+    int places; int clusters; int num_rounds; int most_places: of a patch; int most_words; int most_slots
+    const int *heads; const int *rounds; const int *place_dofs; const real *place_x; const ulong *words
+    real *owned: complete sums; real *border: sums to be finished
+    const real *patch_aux; local real2 *local_: local memory of the patch
+""")
+
 
 SYMMETRIC_DEGREE = 8  # up to which the rules of simplices treat all corners alike
 UNROLLED_POINTS = 8  # times components: points of a cell that a thread of a patch does in a row

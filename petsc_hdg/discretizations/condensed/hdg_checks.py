@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import OptionError, PhysicsError
-from ..degree_checks import check_one_degree
-from ..samples import SAMPLES, random_inputs
+from ..base import check_one_degree
+from ..symmetry import SAMPLES, random_inputs
 
 MOST_COMPONENTS = 5
 

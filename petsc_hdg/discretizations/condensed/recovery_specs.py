@@ -6,8 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ...codegen import KernelSpec
+from ...codegen import KernelSpec, Launch
 from ...reference import ReferenceElement, cell_quadrature, facet_quadrature, tabulate
+from .arguments import ARGUMENTS
 from .specs import CONDENSE_POINT
 
 STAR_THREADS = {True: 64, False: 1}  # of a work-group, on a GPU and on a CPU
@@ -58,8 +59,8 @@ class RecoverySpecs:
 
     def gradient_spec(self) -> KernelSpec:
         """Spec of `hdg_gradient`, at the nodes of `gradient_element`."""
-        points = self.gradient_element.nodes
-        return self.spec("hdg_gradient", {"NPOINTS": len(points)}, self.tables(points), 64)
+        points, count = self.gradient_element.nodes, self.gradient_element.num_basis
+        return self.spec("hdg_gradient", {"NPOINTS": count}, self.tables(points), 64, items=count, row="stride")
 
     def star_spec(self) -> KernelSpec:
         """Spec of `hdg_star`: a work-group per cell, whose working memory is local where that suffices."""
@@ -72,7 +73,8 @@ class RecoverySpecs:
             "SCRATCH": "__local" if local else "__global",
             "SCRATCH_IS_LOCAL": int(local),
         }
-        return self.spec("hdg_star", macros, self._star_tables(), macros["THREADS"], nbytes * local)
+        threads = self.star_threads
+        return self.spec("hdg_star", macros, self._star_tables(), threads, nbytes * local, items=threads)
 
     def _star_tables(self) -> dict[str, np.ndarray]:
         """Tables of `hdg_star`: matrices of the reference cell where cells are affine, else tables at points."""
@@ -112,7 +114,7 @@ class RecoverySpecs:
         if disc.physics.has_boundary_f1:
             tables["FACET_ONES"] = self._facet_sums(tables["FACET_OP"])
         macros = {"NQ": disc.quadrature.num_points, "NQF": tables["FACET_WEIGHTS"].shape[1]}
-        return self.spec("hdg_flux", macros, tables, 32, headers=CONDENSE_POINT)
+        return self.spec("hdg_flux", macros, tables, headers=CONDENSE_POINT)
 
     def _facet_sums(self, table: np.ndarray) -> np.ndarray:
         """Gradients of the sum of the trace functions of each facet [point, dim, facet] from a table of functions
@@ -137,11 +139,13 @@ class RecoverySpecs:
         jumps = disc.lift.jumps(degree).reshape(len(weights), -1)
         return np.ascontiguousarray(jumps.T), weights, mean
 
-    def spec(self, name: str, macros: dict, tables: dict, local_size: int, local_bytes=0, headers=(), files=()):
-        """The KernelSpec of a kernel of `files` (that of its name)."""
+    def spec(
+        self, name, macros: dict, tables: dict, local_size=32, local_bytes=0, headers=(), files=(), items=1, row=""
+    ):
+        """The KernelSpec of a kernel of `files` (that of its name). items, row: of its Launch."""
         disc = self.disc
         point = ("geometry.clh", "geometry_nodes.clh", "point.clh")
         sources = (*point, *headers, "hdg_recovery.clh", *(files or (f"{name}.cl",)))
         macros = {**disc.point_macros(), "NFUN": disc.num_functions, **macros}
-        sizes, rows = (local_size, local_bytes), macros.get("NOBJ", 0)
-        return disc.kernel_spec(name, sources, macros, tables, *sizes, rows=rows)
+        how = {"rows": macros.get("NOBJ", 0), "arguments": ARGUMENTS[name], "launch": Launch(1, items, row)}
+        return disc.kernel_spec(name, sources, macros, tables, local_size, local_bytes, **how)

@@ -6,9 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ..large_tables import CONSTANT_BYTES
+from ...codegen.preamble import CONSTANT_BYTES
 from ..symmetry import has_symmetric_derivative
-from .affine_cells import are_parallelepipeds
 from .lines import PTX, lines_pay
 from .tensor_factors import TensorFactors, tensor_factors
 from .tile_shape import TileShape, tile_shape
@@ -22,6 +21,9 @@ from .warp_shape import (
     WarpShape,
     warp_shape,
 )
+
+CHUNK = 1 << 16  # cells looked at together
+TOLERANCE = 16  # units of rounding of the largest coordinate
 
 
 class CondensedShapes:
@@ -146,3 +148,18 @@ class CondensedShapes:
         whole = (self.num_interior + self.num_trace) * self.components
         size = whole if name in ("condense", "condense_given") else self.num_eliminated
         return tile_shape(size, whole, self.components, self._point_block(), self.real_bytes, self.limits, name)
+
+
+def are_parallelepipeds(nodes: np.ndarray, cell_nodes: np.ndarray) -> bool:
+    """True if cells with corners cell_nodes [cell, 2^dim] (first axis fastest), at nodes [node, dim], are affine images
+    of the unit square or cube, to the rounding of their coordinates.
+    """
+    dim = nodes.shape[1]
+    corners = np.arange(1 << dim)[:, None] >> np.arange(dim) & 1
+    most = TOLERANCE * np.finfo(float).eps * np.abs(nodes).max(initial=0.0)
+    for start in range(0, len(cell_nodes), CHUNK):
+        x = nodes[cell_nodes[start : start + CHUNK]]
+        edges = x[:, 1 << np.arange(dim)] - x[:, :1]
+        if np.abs(x[:, :1] + corners @ edges - x).max() > most:
+            return False
+    return True

@@ -6,13 +6,15 @@ from functools import cached_property
 
 import numpy as np
 
-from ...codegen import KernelSpec
+from ...codegen import KernelSpec, Launch
+from ...codegen.preamble import CONSTANT_BYTES, SCATTERED_BYTES
 from ...options import is_number
 from ...reference import facet_quadrature, tabulate
-from ..large_tables import CONSTANT_BYTES, SCATTERED_BYTES
+from .arguments import ARGUMENTS
 from .constant_terms import constant_terms
 from .hdg_checks import has_point_flux
 from .shapes import CondensedShapes
+from .tile_shape import TileShape, tile_shape
 from .warp_shape import ThreadShape, WarpShape
 from .warp_tables import warp_constant, warp_points, warp_tensor
 
@@ -187,7 +189,7 @@ class CondensedSpecs(CondensedShapes):
         if constant:
             tile.append("condense_constant.clh")
         sources = (*_POINTS, *tile, f"{name}.cl")
-        return self.spec(name, sources, macros, {**self._tables, **terms}, shape.group)
+        return self.spec(name, sources, macros, {**self._tables, **terms}, shape)
 
     def product_spec(self, name: str, transposed: bool) -> KernelSpec:
         """Spec of `condense_product` or `condense_given`, with matrices of cells or their transposes."""
@@ -196,7 +198,7 @@ class CondensedSpecs(CondensedShapes):
         eliminate = "condense_eliminate_thread.clh" if shape.threads == 1 else "condense_eliminate.clh"
         behind = {"condense_product": "condense_residual.clh", "condense_given": eliminate}[name]
         sources = (*_POINTS, "condense_tile.clh", "condense_sum.clh", behind, f"{name}.cl")
-        return self.spec(name, sources, macros, dict(self._tables), shape.group)
+        return self.spec(name, sources, macros, dict(self._tables), shape)
 
     def _warp_spec(self, shape: WarpShape) -> KernelSpec:
         """Spec of `condense` by tensor cores."""
@@ -204,14 +206,16 @@ class CondensedSpecs(CondensedShapes):
         sources, tables, macros = make(self, shape)
         macros = {**macros, **self.limits.macros, **self.sum_macros(shape)}
         macros["SHARED_MULTIPLIERS"] = int(self.shares_multipliers and shape.warps > 1)
-        return self.spec("condense", (*_POINTS, *sources), macros, {**tables, **self._tables}, shape.group)
+        return self.spec("condense", (*_POINTS, *sources), macros, {**tables, **self._tables}, shape)
 
     def _thread_spec(self, shape: ThreadShape) -> KernelSpec:
         """Spec of `condense` by a thread a cell, whose tables are constants, for all threads read the same entry."""
         macros = {**self.limits.macros, **self.sum_macros(shape)}
         macros |= {"NTERMS": len(self._thread_tables["TERM_ROW"]), "TABLE": "__constant"}
         sources, precision = (*_POINTS, "condense_thread.cl"), self.options.precision
-        return KernelSpec("condense", sources, macros, self._thread_tables, self.physics_text, precision, shape.group)
+        how = {"arguments": ARGUMENTS["condense"], "launch": Launch(shape.cells, shape.group)}
+        tables, text = self._thread_tables, self.physics_text
+        return KernelSpec("condense", sources, macros, tables, text, precision, shape.group, **how)
 
     @cached_property
     def _thread_tables(self) -> dict[str, np.ndarray]:
@@ -219,12 +223,13 @@ class CondensedSpecs(CondensedShapes):
         tables = {**self._tables, **constant_terms(self)}
         return {name: table for name, table in tables.items() if not name.endswith("_POINTS")}
 
-    def spec(self, name, sources, macros, tables, local_size) -> KernelSpec:
+    def spec(self, name, sources, macros, tables, shape, **how) -> KernelSpec:
         """A spec whose large tables are one buffer where constant memory does not hold them."""
         most = SCATTERED_BYTES if self.limits.is_gpu else CONSTANT_BYTES
         constants = {key: tables[key] for key in UNIFORM & tables.keys()}
         scattered = {key: table for key, table in tables.items() if key not in UNIFORM}
-        return self.kernel_spec(name, sources, macros, scattered, local_size, most=most, constants=constants)
+        how = {"arguments": ARGUMENTS[name], "launch": Launch(shape.cells, shape.group), **how}
+        return self.kernel_spec(name, sources, macros, scattered, shape.group, most=most, constants=constants, **how)
 
     def stabilization_spec(self) -> KernelSpec:
         """Spec of `hdg_stabilization`, which finds the automatic stabilization at a state."""
@@ -233,7 +238,8 @@ class CondensedSpecs(CondensedShapes):
         macros = {**self.point_macros(), "NQ": self.quadrature.num_points, "NQF": tables["FACET_WEIGHTS"].shape[1]}
         macros["POINTS_FASTEST"] = 0
         sources = (*_POINTS, "hdg_stabilization.cl")
-        return self.spec("hdg_stabilization", sources, macros, tables, 32)
+        launch = Launch(items=self.num_facets_of_cell, row="stride")
+        return self.spec("hdg_stabilization", sources, macros, tables, ThreadShape(0, 0), launch=launch)
 
     def begin_spec(self) -> KernelSpec:
         """Spec of `condense_begin`: the interior where local problems begin."""
@@ -255,3 +261,28 @@ class CondensedSpecs(CondensedShapes):
     def assemble_spec(self, name: str = "assemble") -> KernelSpec:
         """Spec of `assemble`, which sums element vectors of the trace."""
         return KernelSpec(name, ("assemble.cl",), precision=self.options.precision, local_size=64)
+
+
+_POINTS = ("geometry.clh", "geometry_nodes.clh", "point.clh", *CONDENSE_POINT)
+
+
+def class_shape(disc) -> TileShape:
+    """Launch shape of `condense_element` and `condense_shared` of a CondensedDiscretization."""
+    whole = disc.num_functions * disc.components
+    return tile_shape(whole, whole, disc.components, disc._point_block(), disc.real_bytes, disc.limits, "condense")
+
+
+def class_specs(disc) -> dict[str, KernelSpec]:
+    """Specs of condense_element.cl and condense_classes.cl, by name."""
+    shape = class_shape(disc)
+    macros = disc.sum_macros(shape)
+    sources = (*_POINTS, "condense_tile.clh", "condense_sum.clh", "condense_element.cl")
+    found = {
+        name: disc.spec(name, sources, macros, dict(disc._tables), shape)
+        for name in ("condense_element", "condense_shared")
+    }
+    sizes = {"NE": disc.num_eliminated, "NM": disc.num_trace_dofs, "NDOF": disc.num_trace_dofs}
+    for name in ("condense_recover_shared", "condense_spread"):
+        sources = ("gather_tvector.clh", "condense_classes.cl")
+        found[name] = KernelSpec(name, sources, sizes, {}, "", disc.options.precision, 64)
+    return found

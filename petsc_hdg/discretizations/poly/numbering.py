@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from petsc4py import PETSc
 
-from ...mesh.base_cells import cells_of, extents
+from ...mesh.order import cells_of, extents
 from ...petsc.c_library import set_section
 from ..dofmap import DofMap
 

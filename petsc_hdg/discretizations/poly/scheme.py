@@ -12,8 +12,7 @@ from ...mesh.polytopal.agglomerate import agglomerate
 from ...mesh.polytopal.fewer_cells import fewer_cells
 from ...mesh.polytopes import Polytopes
 from ...reference import is_tensor
-from ..base import Discretization
-from ..degree_checks import check_one_degree
+from ..base import Discretization, check_one_degree
 from ..forwarded import forwarded
 from ..legendre import exponents, num_basis
 from ..sipg.checks import check_sipg, degrees_of

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ...codegen import KernelSpec, Launch
+from ...codegen.preamble import CONSTANT_BYTES
 from ...reference import ReferenceElement
 from ..base import cell_fastest
-from ..large_tables import CONSTANT_BYTES
 from ..legendre import num_basis
 from .arguments import ACTION
-from .dependences import dependences
 
 TRANSFERS = ("poly_expand", "poly_restrict")
 MOST_UNROLLED = 64  # functions whose degrees are numbers in the program
@@ -109,3 +108,17 @@ class PolytopicSpecs:
     def _sum_bytes(self, macros) -> int:
         """Local memory of the sums of poly_sum.clh."""
         return self.fine.real_bytes * macros["CHUNK"] * (macros["GROUP"] + 1)
+
+
+def dependences(physics) -> set[tuple[str, str]]:
+    """(f0 or f1, u or u_x): which function may depend on what; a rate counts as the value."""
+    hand = {"g0": ("f0", "u"), "g1": ("f0", "u_x"), "g2": ("f1", "u"), "g3": ("f1", "u_x")}
+    found = set()
+    for term in physics.terms.jacobian or physics.terms.residual:
+        if term.kind in hand:
+            found.add(hand[term.kind])
+            continue
+        inputs = term.program.inputs
+        found |= {(term.kind, "u")} if inputs & {"u", "u_t"} else set()
+        found |= {(term.kind, "u_x")} if "u_x" in inputs else set()
+    return found

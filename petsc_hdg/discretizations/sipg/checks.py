@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import PhysicsError
-from ..degree_checks import check_one_degree
+from ..base import check_one_degree
 from ..saddle_points import dependences
 from .neighbours import MOST_NATURAL
 

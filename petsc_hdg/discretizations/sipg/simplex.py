@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...codegen import KernelSpec, Launch, in_roles
+from ...codegen.preamble import CONSTANT_BYTES, SCATTERED_BYTES
 from ...errors import OptionError
 from ...reference import ReferenceElement, tabulate
 from ...value_checks import plural
-from ..large_tables import CONSTANT_BYTES, SCATTERED_BYTES
 from .arguments import PASS
 from .interleaved import CHUNK
 from .node import PassShape
@@ -65,15 +65,10 @@ def cell_specs(disc) -> dict[str, KernelSpec]:
         "UNROLL": '_Pragma("unroll")',
         "UNROLL_FACETS": '_Pragma("unroll")' if disc.num_dofs < ROLLED_DOFS[disc.dim] else '_Pragma("unroll 1")',
     }
-    rounded = {name: without_dust(table) for name, table in simplex_tables(disc).items()}
+    rounded = {name: np.where(np.abs(table) < 1e-14, 0, table) for name, table in simplex_tables(disc).items()}
     sources = ("load_node.clh", *POINTWISE, "sipg_simplex_cell.clh", *in_roles("sipg_simplex_cell.cl"))
     names = ("sipg_residual", "sipg_action")
     return {n: disc.kernel_spec(n, sources, macros, rounded, CELLS, arguments=PASS) for n in names}
-
-
-def without_dust(table: np.ndarray) -> np.ndarray:
-    """A table with zeros where rounding left less than 1e-14 of them."""
-    return np.where(np.abs(table) < 1e-14, 0, table)
 
 
 # Tables ---------------------------------------------------------------------------------------------------------------

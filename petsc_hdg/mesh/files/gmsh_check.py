@@ -176,7 +176,7 @@ def _binary_blocks(content: bytes, name: bytes):
 
 
 def _walk(blocks, read) -> list[np.ndarray]:
-    """What `read(block)` returns of each block, an array and the byte behind it."""
+    """Return the arrays of `read(block)` of each block, which also returns the byte behind it."""
     found, block = [np.zeros(0, np.int64)], next(blocks, None)
     while block is not None:
         array, place = read(*block)

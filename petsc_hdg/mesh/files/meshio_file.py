@@ -26,7 +26,7 @@ def read(path: Path) -> CellList:
 
 
 def load(path: Path):
-    """What meshio makes of a file. Raises MeshError."""
+    """Read a file by meshio. Raises MeshError."""
     import meshio
 
     if path.suffix.lower() not in meshio.extension_to_filetypes:

@@ -15,7 +15,7 @@ CHOICE = "petscpartitioner_type"
 
 
 def by_metis(prefix: str) -> bool:
-    """Whether METIS deals cells out, and not PETSc's partitioner: with -fe_deterministic, unless the user names one.
+    """True if METIS deals cells out, and not PETSc's partitioner: with -fe_deterministic, unless the user names one.
 
     PT-Scotch, which PETSc takes where it has it, deals the same mesh out in another way now and then.
     Raises OptionError.

@@ -1,15 +1,19 @@
-"""From a DMPlex on one rank to the one that PETSc's options ask for: refined, distributed, with overlap."""
+"""From a DMPlex on one rank to the one that PETSc's options ask for: refined, distributed, with overlap;
+cells sent to chosen ranks."""
 
 from __future__ import annotations
 
+import copy
 from contextlib import contextmanager
 
 import numpy as np
+from mpi4py import MPI
 from petsc4py import PETSc
 
 from ...errors import MeshError
 from ...petsc.c_library import reason, shared_points
 from ..box import MOST_CELLS
+from ..labels import Labels
 from .deal import by_metis, deal, forget
 
 REFINEMENTS = ("dm_refine", "dm_refine_pre", "dm_refine_hierarchy")
@@ -113,7 +117,7 @@ def _refuse_endless_refinement(dm, comm, prefix: str) -> None:
 
 
 def is_curved(dm) -> bool:
-    """Whether this rank's coordinates have more nodes than the vertices."""
+    """Return True if this rank's coordinates have more nodes than the vertices."""
     if dm.getDimension() < 2 or dm.getDepth() < 1:
         return False
     section = dm.getCoordinateSection()
@@ -149,3 +153,46 @@ def overlap_of(dm, comm) -> int:
     leaves, (start, end) = shared_points(dm), dm.getHeightStratum(0)
     found = leaves is not None and bool(np.any((leaves >= start) & (leaves < end)))
     return int(max(comm.allgather(found)))
+
+
+def redistributed(mesh, target: np.ndarray, values: np.ndarray):
+    """A mesh of the same cells in which each lies on the rank `target` [num_cells], and their values. Collective.
+
+    values [num_cells] int64 travel with the cells. The overlap is as deep as it was, at most one layer.
+    On one rank nothing moves. Returns mesh, values [num_cells].
+    """
+    overlap, dm = overlap_of(mesh.dm, mesh.comm), clone_of(mesh)
+    if mesh.comm.size == 1:
+        moved = copy.copy(mesh)
+        moved.dm, moved.labels_table = dm, Labels(dm, mesh.comm, mesh.exchange)
+        return moved, values
+    points = np.full(mesh.topology.num_cells, -1, np.int64)
+    cells = mesh.topology.cells[: mesh.num_cells]
+    points[cells - mesh.topology.stratum[mesh.dim][0]] = values
+    points = _distribute(dm, mesh, target, points)
+    if overlap:
+        dm.distributeOverlap(overlap)
+    moved = type(mesh)(dm)
+    return moved, points[moved.topology.cells[: moved.num_cells] - moved.topology.stratum[mesh.dim][0]]
+
+
+def _distribute(dm, mesh, target: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Distribute a clone of a mesh's DM. Values of cells [cell], in PETSc's order, before and after."""
+    by_point = np.empty(mesh.num_cells, np.int64)  # PETSc counts owned cells, in its own order
+    by_point[np.argsort(np.argsort(mesh.topology.cells[: mesh.num_cells]))] = target
+    sizes = np.bincount(by_point, minlength=mesh.comm.size).astype(PETSc.IntType)
+    start, end = dm.getChart()
+    first, last = dm.getHeightStratum(0)
+    root = np.full(end - start, -1, np.int64)
+    root[first - start : last - start] = values
+    with partitioned(mesh, dm) as partitioner:
+        partitioner.setType(PETSc.Partitioner.Type.SHELL)
+        partitioner.setShellPartition(mesh.comm.size, sizes, np.argsort(by_point, kind="stable").astype(PETSc.IntType))
+        dm.setPartitioner(partitioner)
+        sf = dm.distribute(0)
+    start, end = dm.getChart()
+    leaf = np.full(end - start, -1, np.int64)
+    sf.bcastBegin(MPI.INT64_T, root, leaf, MPI.REPLACE)
+    sf.bcastEnd(MPI.INT64_T, root, leaf, MPI.REPLACE)
+    first, last = dm.getHeightStratum(0)
+    return leaf[first - start : last - start]

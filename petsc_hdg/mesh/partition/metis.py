@@ -7,10 +7,10 @@ import heapq
 import numpy as np
 
 from ...errors import MeshError
-from ...petsc.captured_output import kept_from_output
+from ...petsc.c_library import kept_from_output
 from ...value_checks import plural
-from ..base_cells import cells_of
 from ..graph import Graph, by_first
+from ..order import cells_of
 from .trees import branches, halves
 
 FEW = 16  # vertices a part below which METIS fails here and there: it makes parts of ROUGH vertices, divided further

@@ -10,13 +10,12 @@ from petsc4py import PETSc
 from ...errors import MeshError, collectively
 from ...petsc.c_library import reason, set_section
 from ...stages import staged
-from ..cell_values import cell_costs
+from ..array_checks import cell_costs
 from ..mesh_checks import require_mesh
 from ..whole_mesh import WholeMesh
 from .deal import by_metis
-from .distribute import clone_of, overlap_of, partitioned
+from .distribute import clone_of, overlap_of, partitioned, redistributed
 from .metis import balanced_parts, whole_weights
-from .redistribute import redistributed
 
 
 @staged("mesh")

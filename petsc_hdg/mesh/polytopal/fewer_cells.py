@@ -41,7 +41,7 @@ def fewer_cells(mesh):
 
 @dataclass
 class _Part:
-    """What rank 0 needs of a rank; vertices and polytopes by their numbers over all ranks.
+    """Data of a rank that rank 0 needs; vertices and polytopes by their numbers over all ranks.
 
     cells [cell, vertex] around each counterclockwise.   owner [cell].   vertices [vertex], points [vertex, 2].
     names: boundary → facets [facet, 2].   regions: name → [cell] bool.   degrees: [polytope] or None.

@@ -25,7 +25,7 @@ class PolygonList:
         self.points = checked_points(points, 2)
         self.start, self.vertex = flattened(cells, len(self.points), 3, "Polygon")
         self._check_vertices()
-        self.areas = self._summed(self._cross()) / 2
+        self.areas = self._summed(plane.cross(*self._from_first())) / 2
         self._turn()
         self.centroids = self._centroids()
         self._find_stars()
@@ -64,9 +64,6 @@ class PolygonList:
         origin = self.points[self.vertex[self.start[:-1]]][self.owner()]
         return self.points[self.vertex] - origin, self.points[self.after()] - origin
 
-    def _cross(self) -> np.ndarray:
-        return plane.cross(*self._from_first())
-
     def _check_vertices(self) -> None:
         key = self.owner() * len(self.points) + self.vertex
         twice = np.flatnonzero(np.diff(np.sort(key)) == 0)
@@ -93,7 +90,7 @@ class PolygonList:
             return self.points[self.vertex[self.start[:-1]]] + moments / (6 * self.areas)[:, None]
 
     def _find_stars(self) -> None:
-        """What the centroids see.
+        """Find what the centroids see.
 
         depth [polygon]: least distance of the centroid from the line of an edge over the root of the area, negative if
         it does not see all.   stars [polygon] bool: it sees all, and the polygon turns around it once, hence is simple.
@@ -120,7 +117,7 @@ class PolygonList:
             )
 
     def _match_edges(self) -> np.ndarray:
-        """Whether each edge has a polygon on its other side [entry] bool. Raises MeshError."""
+        """Return True if each edge has a polygon on its other side [entry] bool. Raises MeshError."""
         a, b = self.vertex, self.after()
         low, high = np.minimum(a, b), np.maximum(a, b)
         key, edge, count = np.unique(low * len(self.points) + high, return_inverse=True, return_counts=True)
@@ -228,7 +225,7 @@ def flattened(cells, num_points: int, least: int, what: str) -> tuple[np.ndarray
 
 
 def short(row: np.ndarray) -> str:
-    """What was given, in a few words."""
+    """Shorten what was given to a few words."""
     text = " ".join(str(row.tolist()).split())
     return text if len(text) <= 60 else f"{text[:60]} …"
 

@@ -6,10 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...discretizations.cg.oracle import Oracle
-from ...discretizations.oracle import State
-from ..cell_sample import CellSample, cell_checks
-from ..verdict import compare, fetched, judge, sampled, waiting
+from ...discretizations.oracle import Oracle, State
+from ..check import CellSample, cell_checks, compare, fetched, judge, sampled, waiting
 
 
 def check_cg(operator) -> None:

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ...device import Kernel, kernels_of
-from ..launch_shapes import fastest_on_ones
+from ..check import fastest_on_ones
 from ..overlap import OUTER, in_parts
 from ..primal import PrimalOperator
 from ..vectors import TailedVector

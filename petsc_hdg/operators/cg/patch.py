@@ -9,7 +9,7 @@ import numpy as np
 
 from ...device import Kernel
 from ...device.platforms import opencl
-from ..launch_shapes import fastest_on_ones
+from ..check import fastest_on_ones
 from ..overlap import FIRST, LAST, OUTER, part_range
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...codegen import KernelSpec
 from ...device import Kernel
-from ..verdict import judge, random_values, waiting
+from ..check import judge, random_values, waiting
 
 KERNELS = ("cells_spread", "cells_collect")
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...device import verdicts
 from ...discretizations.condensed.oracle import CondensedOracle
-from ..verdict import SAMPLES, judge, random_values, vector_of, waiting
+from ..check import SAMPLES, judge, random_values, vector_of, waiting
 
 
 def check_condensed(operator) -> None:
@@ -141,13 +141,10 @@ class _Sample:
     def to_host(self, buffer, *shape: int) -> np.ndarray:
         return self.operator.arrays.to_host(buffer, shape, name="kernel check").astype(float)
 
-    def launch(self, name: str, interior, *outputs) -> None:
+    def launch(self, name: str, interior, **outputs) -> None:
         """Run a kernel on the cells of the sample."""
-        local = self.operator.local
-        trace = vector_of(self.operator, self.values)
-        kernel = local.kernels[name]
-        arguments = local._arguments(kernel, self.first, self.count, trace, interior, self.t)
-        kernel(local._items(name, self.count), *arguments, *outputs)
+        local, trace = self.operator.local, vector_of(self.operator, self.values)
+        local.launch(local.kernels[name], (self.first, self.count), trace, interior, self.t, **outputs)
 
 
 def _check_condense(s: _Sample):
@@ -156,8 +153,9 @@ def _check_condense(s: _Sample):
     interior = s.operator.arrays.to_device(s.interior, "kernel check")
     schur, recovery, status = s.empty(m * m, s.count), s.empty(n * m, s.count), s.empty(stride)
     residual, solution = s.empty(m, stride), s.empty(max(1, n), stride)
-    scratch = s.operator.local._scratch_for("condense")
-    s.launch("condense", interior, s.count, scratch, schur, recovery, residual, solution, status)
+    given = {"batch": s.count, "scratch": s.operator.local._scratch_for("condense"), "schur": schur}
+    outputs = {"recovery": recovery, "residual": residual, "solution": solution, "status": status}
+    s.launch("condense", interior, **given, **outputs)
     schur, recovery = s.to_host(schur, m, s.count, m), s.to_host(recovery, m, s.count, n) if n else np.zeros((m, 2, 0))
     residual, solution = s.to_host(residual, m, stride), s.to_host(solution, max(1, n), stride)[:n]
     got, expected, scale = [], [], 0.0
@@ -178,8 +176,8 @@ def _check_solve(s: _Sample):
     interior = s.operator.arrays.to_device(s.interior, "kernel check")
     residual, status = s.empty(m, stride), s.empty(stride)
     options, scratch = s.disc.options, s.operator.local._scratch_for("condense_solve")
-    outputs = options.hdg_local_max_it, options.hdg_local_rtol, scratch, residual, status
-    s.launch("condense_solve", interior, *outputs)
+    given = {"most_steps": options.hdg_local_max_it, "tolerance": options.hdg_local_rtol, "scratch": scratch}
+    s.launch("condense_solve", interior, **given, residual=residual, status=status)
     interior, residual = s.to_host(interior, max(1, n), stride)[:n], s.to_host(residual, m, stride)
     status = s.to_host(status, stride)
     got, expected, scale = [], [], 0.0
@@ -205,7 +203,7 @@ def _check_residual(s: _Sample):
     n, m, stride = s.disc.num_eliminated, s.disc.num_trace_dofs, s.disc.stride
     interior = s.operator.arrays.to_device(s.interior, "kernel check")
     residual, inner, status = s.empty(m, stride), s.empty(max(1, n), stride), s.empty(stride)
-    s.launch("condense_residual", interior, residual, inner, status)
+    s.launch("condense_residual", interior, residual=residual, inner=inner, status=status)
     found = np.vstack([s.to_host(inner, max(1, n), stride)[:n], s.to_host(residual, m, stride)])
     scale = max((np.abs(m) @ np.abs(s.state_of(c))).max() for c, (m, _) in zip(s.cells, s.systems, strict=True))
     return found[:, list(s.cells)].T, np.array([vector for _, vector in s.systems]), scale

@@ -8,11 +8,15 @@ import numpy as np
 
 from ...device import Kernel, kernels_of
 from ...discretizations.base import padded
-from ...discretizations.condensed.class_specs import class_shape, class_specs
+from ...discretizations.condensed.specs import class_shape, class_specs
 from ...discretizations.congruence import Shapes
 
 MOST_SHARE = 1 / 8  # shapes over cells, from which on sharing does not pay
 MOST_BYTES = 8e6  # of what shapes keep, which is to stay in cache
+UNUSED = {  # arguments that each kernel of condense_element.cl leaves to the other one
+    "condense_element": dict.fromkeys(("shape", "solver", "residual", "solution")),
+    "condense_shared": {"batch": 0, **dict.fromkeys(("scratch", "matrices", "status"))},
+}
 
 
 class LocalClasses:
@@ -81,14 +85,13 @@ class LocalClasses:
             chosen[:, :count] = rows[:, cells]
             return arrays.to_device(chosen if chosen.size else np.zeros(1), "cell shapes")
 
-        shape, kernel = class_shape(disc), self.kernels["condense_element"]
-        scratch = arrays.empty(shape.scratch_entries * padded(count)) if shape.scratch_entries else None
+        entries = class_shape(disc).scratch_entries
+        scratch = arrays.empty(entries * padded(count)) if entries else None
         matrices, status = arrays.empty(size * count * size), arrays.zeros(stride)
-        kernel(
-            -(-count // shape.cells) * shape.threads * shape.cells, count, 0, stride, op.dofmap.num_owned, float(t),
-            self.local.stabilization, None, op._constants, None, op._nodes, few(disc.cell_nodes()),
-            few(disc.facet_conditions()), few(op.aux_rows), op.arrays.tables_of(kernel.spec), None, None, None, count,
-            scratch, matrices, status,
+        self.local.launch(
+            self.kernels["condense_element"], (0, count), op.essential, None, t, stride=stride, dofs=None,
+            cell_nodes=few(disc.cell_nodes()), conditions=few(disc.facet_conditions()), aux=few(op.aux_rows),
+            batch=count, scratch=scratch, matrices=matrices, status=status, **UNUSED["condense_element"],
         )  # fmt: skip
         self.status = arrays.to_host(status, count, name="status").astype(float)
         found = arrays.to_host(matrices, (size, count, size), name="cell shapes")
@@ -99,12 +102,9 @@ class LocalClasses:
     def condense(self, trace, interior, t: float, residual, solution) -> None:
         """Residual and local solution of all cells at (trace, interior)."""
         self.update(t)
-        local, shape = self.local, class_shape(self.disc)
-        cells = self.disc.mesh.num_cells
-        kernel = self.kernels["condense_shared"]
-        arguments = local._arguments(kernel, 0, cells, trace, interior, t)
-        items = -(-cells // shape.cells) * shape.threads * shape.cells
-        kernel(items, *arguments, self.shape, self.solver, residual, solution)
+        results = {"residual": residual, "solution": solution, "shape": self.shape, "solver": self.solver}
+        kernel, cells = self.kernels["condense_shared"], (0, self.disc.mesh.num_cells)
+        self.local.launch(kernel, cells, trace, interior, t, **results, **UNUSED["condense_shared"])
 
     def spread(self, first: int, count: int, batch: int, schur) -> None:
         """K of cells first … first + count - 1 into `schur` [column, batch, row]."""

@@ -111,15 +111,20 @@ class LocalStage:
 
     # Launches --------------------------------------------------------------------------------------------
 
-    def _arguments(self, kernel: Kernel, first: int, count: int, trace, interior, t: float, tau=None) -> tuple:
-        """CONDENSE_ARGUMENTS of condense_point.clh. tau: buffer of a stabilization that followed another state."""
-        op, disc = self.op, self.disc
+    def launch(self, kernel: Kernel, cells: tuple[int, int], trace, interior, t: float, tau=None, **others) -> None:
+        """Launch a kernel over cells, the first and how many.
+
+        tau: buffer of a stabilization that followed another state.   others: arguments beside those that all have.
+        """
+        op, (first, count) = self.op, cells
         tau = tau or (op.stabilization and op.stabilization.buffer)
-        return (
-            count, first, disc.stride, op.dofmap.num_owned, float(t), self.stabilization,
-            tau, op._constants, op._dofs, op._nodes, op._cell_nodes,
-            op._conditions, op._aux, op.arrays.tables_of(kernel.spec), trace.owned, trace.tail, interior,
-        )  # fmt: skip
+        kernel.launch(count, {
+            "num_cells": count, "first": first, "stride": self.disc.stride, "n_owned": op.dofmap.num_owned,
+            "t": float(t), "stabilization": self.stabilization, "facet_tau": tau,
+            "constants_": op._constants, "dofs": op._dofs, "nodes": op._nodes, "cell_nodes": op._cell_nodes,
+            "conditions": op._conditions, "aux": op._aux, "tables": self.arrays.tables_of(kernel.spec),
+            "trace_owned": trace.owned, "trace_tail": trace.tail, "interior": interior, **others,
+        })  # fmt: skip
 
     def _stabilize(self, trace, interior, t: float) -> None:
         """Find a stabilization that follows the state, if it is not known. Collective."""
@@ -132,10 +137,6 @@ class LocalStage:
             most = max(self.disc.shape_of(k).scratch_entries for k in self.kernels)
             self._scratch = self.arrays.empty(most * padded(self.tile_cells))
         return self._scratch if entries else None
-
-    def _items(self, name: str, count: int) -> int:
-        shape = self.disc.shape_of(name)
-        return -(-count // shape.cells) * shape.group
 
     def condense(self, trace, interior, t: float, take=None, recovery=None) -> None:
         """Condense all cells at (trace, interior): `residual`, `solution`, and take(K, first, count, batch) by tiles.
@@ -172,10 +173,10 @@ class LocalStage:
                 classes.spread(first, count, batch, schur)
                 take(schur, first, count, batch)
                 continue
-            kernel = self.kernels["condense"]
-            kernel(
-                self._items("condense", count), *self._arguments(kernel, first, count, trace, interior, t), batch,
-                self._scratch_for("condense"), schur, recovery, self.residual, self.solution, self.status,
+            self.launch(
+                self.kernels["condense"], (first, count), trace, interior, t, batch=batch,
+                scratch=self._scratch_for("condense"), schur=schur, recovery=recovery, residual=self.residual,
+                solution=self.solution, status=self.status,
             )  # fmt: skip
             if take is not None:
                 take(schur, first, count, batch)
@@ -202,24 +203,20 @@ class LocalStage:
 
     def _solve(self, trace, interior, t: float) -> None:
         options, name = self.disc.options, "condense_solve"
-        kernel = self.kernels[name]
-        for first, count in self._tiles_as_ghosts_come(trace):
-            kernel(
-                self._items(name, count), *self._arguments(kernel, first, count, trace, interior, t),
-                options.hdg_local_max_it, options.hdg_local_rtol, self._scratch_for(name), self.residual,
-                self.status,
+        for cells in self._tiles_as_ghosts_come(trace):
+            self.launch(
+                self.kernels[name], cells, trace, interior, t, most_steps=options.hdg_local_max_it,
+                tolerance=options.hdg_local_rtol, scratch=self._scratch_for(name), residual=self.residual,
+                status=self.status,
             )  # fmt: skip
 
     def sum(self, trace, interior, t: float) -> None:
         """Element vectors at (trace, interior), nothing eliminated: `residual` of the trace, `inner` [dof, stride]."""
-        name, cells = "condense_residual", self.disc.mesh.num_cells
+        kernel, cells = self.kernels["condense_residual"], (0, self.disc.mesh.num_cells)
+        outputs = {"residual": self.residual, "inner": self.inner, "status": self.status}
         self._stabilize(trace, interior, t)
         with stages.event("CellResidual"):
-            kernel = self.kernels[name]
-            kernel(
-                self._items(name, cells), *self._arguments(kernel, 0, cells, trace, interior, t), self.residual,
-                self.inner, self.status,
-            )  # fmt: skip
+            self.launch(kernel, cells, trace, interior, t, **outputs)
 
     @cached_property
     def inner(self):

@@ -8,19 +8,17 @@ import numpy as np
 
 from ... import stages
 from ...device import Kernel, kernels_of
-from ...discretizations.condensed.class_specs import class_specs
+from ...discretizations.condensed.specs import class_specs
 from ...discretizations.forwarded import forwarded
 from ...errors import SolveError
 from ...value_checks import plural
 from ..base import DeviceOperator
 from ..overlap import LAST, OUTER
-from ..trace.stores import TraceStores
-from ..trace.symmetry import is_symmetric
+from ..trace.stores import TraceStores, is_symmetric
 from ..vectors import TailedVector
-from .kept_recovery import KeptRecovery
 from .local_classes import most_classes
 from .local_stage import LocalStage
-from .recovery import Recovery
+from .recovery import KeptRecovery, Recovery
 from .stabilization import Stabilization
 
 NEAR = 0.5  # difference of traces, over the size of one, up to which local problems begin at the interior of the other

@@ -1,10 +1,14 @@
-"""Recovery after a condensed solve: u in the cells, its gradient, the superconvergent u*, errors, integrals."""
+"""Recovery after a condensed solve: u in the cells, its gradient, the superconvergent u*, errors, integrals;
+the interior from the trace of a linear physics, by matrices U that stay on the device."""
 
 from __future__ import annotations
 
-import numpy as np
+from functools import cached_property
 
-from ...device import Kernel
+import numpy as np
+from mpi4py import MPI
+
+from ...device import Kernel, kernels_of
 from ...discretizations import CellField
 from ...discretizations.base import cell_fastest, padded
 from ...discretizations.condensed.recovery_specs import RecoverySpecs
@@ -13,6 +17,7 @@ from ...errors import OptionError
 from ...reference import ReferenceElement, facet_cell
 
 POOL_BYTES = {True: 1 << 29, False: 1 << 26}  # working memory of u* on a GPU, on a CPU
+KEPT_SHARE = 0.5  # of the device's memory that the matrices U may take
 
 
 class Recovery:
@@ -55,13 +60,14 @@ class Recovery:
         """Kernel of an Objective, for `integrals`. Not collective."""
         return Kernel(condensed_integral_spec(self.specs, objective), self.arrays.device)
 
-    def _arguments(self, kernel: Kernel, x_e, t: float) -> tuple:
-        """RECOVERY_ARGUMENTS of hdg_recovery.clh."""
+    def _launch(self, kernel: Kernel, count: int, x_e, t: float, **others) -> None:
+        """Launch a kernel over `count` cells or facets with coefficients x_e; `others`: arguments beside these."""
         op, disc = self.op, self.disc
-        return (
-            disc.mesh.num_cells, disc.stride, float(t), op._constants, op._nodes, op._cell_nodes, op._aux,
-            op.arrays.tables_of(kernel.spec), x_e,
-        )  # fmt: skip
+        kernel.launch(count, {
+            "num_cells": disc.mesh.num_cells, "stride": disc.stride, "t": float(t), "constants_": op._constants,
+            "nodes": op._nodes, "cell_nodes": op._cell_nodes, "aux": op._aux,
+            "tables": self.arrays.tables_of(kernel.spec), "x_e": x_e, **others,
+        })  # fmt: skip
 
     # Buffers on the device -------------------------------------------------------------------------------
 
@@ -80,16 +86,16 @@ class Recovery:
         """Physical gradients [node, component, dim, stride] at the nodes of `specs.gradient_element`."""
         disc, kernel, nodes = self.disc, self.kernel("gradient"), self.specs.gradient_element.num_basis
         out = self.arrays.empty(nodes * disc.components * disc.dim * disc.stride)
-        kernel(nodes * disc.stride, *self._arguments(kernel, x_e, t), out)
+        self._launch(kernel, disc.mesh.num_cells, x_e, t, out=out)
         return out
 
     def star(self, x_e, t: float):
         """Coefficients of u* [node, component, stride]: (∇u*, ∇v) = (q, ∇v) for all v, with the mean of u."""
         disc, kernel = self.disc, self.kernel("star")
-        count, threads = disc.mesh.num_cells, kernel.spec.macros["THREADS"]
+        count = disc.mesh.num_cells
         out = self.arrays.empty(self.specs.star_element.num_basis * disc.components * disc.stride)
         if kernel.spec.macros["SCRATCH_IS_LOCAL"]:
-            kernel(count * threads, *self._arguments(kernel, x_e, t), 0, count, None, out)
+            self._launch(kernel, count, x_e, t, first=0, last=count, pool=None, out=out)
             return out
         size = self.specs.star_scratch
         most = POOL_BYTES[self.arrays.device.is_gpu] // (size * self.arrays.real.itemsize)
@@ -97,7 +103,7 @@ class Recovery:
         pool = self.arrays.empty(tile * size)
         for first in range(0, count, tile):
             last = min(first + tile, count)
-            kernel((last - first) * threads, *self._arguments(kernel, x_e, t), first, last, pool, out)
+            self._launch(kernel, last - first, x_e, t, first=first, last=last, pool=pool, out=out)
         return out
 
     # Results on the host ---------------------------------------------------------------------------------
@@ -163,7 +169,7 @@ class Recovery:
         star = self.star(x_e, t) if kernel.spec.macros["NSTAR"] else None
         shape = (kernel.spec.rows, disc.stride)
         sums = self.arrays.zeros(int(np.prod(shape)))
-        kernel(disc.mesh.num_cells, *self._arguments(kernel, x_e, t), star, sums)
+        self._launch(kernel, disc.mesh.num_cells, x_e, t, star=star, out=sums)
         return self.arrays.to_host(sums, shape, name="integrals")[:, : disc.mesh.num_cells].astype(float)
 
     def boundary_integrals(self, kernel: Kernel, label: str, x, t: float, side: str | None = None) -> np.ndarray:
@@ -173,9 +179,8 @@ class Recovery:
         stride, count = padded(len(facets)), len(facets)
         shape = (kernel.spec.rows, stride)
         sums = self.arrays.zeros(int(np.prod(shape)))
-        _, *arguments = self._arguments(kernel, self.coefficients(x, t), t)
-        facets = self.arrays.to_device(cell_fastest(facets, stride), "facets")
-        kernel(count, count, *arguments, facets, stride, sums)
+        x_e, facets = self.coefficients(x, t), self.arrays.to_device(cell_fastest(facets, stride), "facets")
+        self._launch(kernel, count, x_e, t, num_cells=count, facets=facets, facet_stride=stride, out=sums)
         return self.arrays.to_host(sums, shape, name="boundary")[:, :count].astype(float)
 
     def jumps(self, x, t: float = 0.0) -> np.ndarray:
@@ -202,10 +207,10 @@ class Recovery:
         """
         disc, kernel = self.disc, self.kernel("flux")
         shape = (disc.num_facets_of_cell + 1, disc.components, disc.stride)
-        sums, tau, conditions = self.arrays.zeros(int(np.prod(shape))), self.op.stabilization, self.op._conditions
-        arguments = self._arguments(kernel, self.coefficients(x, t), t)
-        given = self.arrays.to_device(disc.stabilization, "stabilization")
-        kernel(disc.mesh.num_cells, *arguments, given, tau and tau.buffer, conditions, sums)
+        sums, tau = self.arrays.zeros(int(np.prod(shape))), self.op.stabilization
+        given = {"facet_tau": tau and tau.buffer, "conditions": self.op._conditions, "out": sums}
+        given["stabilization"] = self.arrays.to_device(disc.stabilization, "stabilization")
+        self._launch(kernel, disc.mesh.num_cells, self.coefficients(x, t), t, **given)
         rows = self.arrays.to_host(sums, shape, name="fluxes")[..., : disc.mesh.num_cells].astype(float)
         return np.moveaxis(rows[:-1], -1, 0), rows[-1].T
 
@@ -227,3 +232,55 @@ class Recovery:
         scale = max(np.abs(through).max(initial=0.0), np.abs(source).max(initial=0.0))
         found = self.disc.mesh.comm.allgather((float(gap), float(scale)))
         return max(f[0] for f in found), max(f[1] for f in found)
+
+
+class KeptRecovery:
+    """interior = U λ + f (King et al. 2014, section 4.3), with U of all cells, or of their shapes.
+
+    matrices: buffer of U, None as long as none was asked for, and where cells of one shape share it.
+    """
+
+    def __init__(self, operator):
+        self.op, self.disc, self.matrices = operator, operator.discretization, None
+
+    @cached_property
+    def kernels(self) -> dict[str, Kernel]:
+        """`condense_recover`, where U may be kept."""
+        specs = {"condense_recover": self.disc.recover_spec()} if self._is_asked_for else {}
+        return kernels_of(specs, self.op.device)
+
+    @property
+    def _is_asked_for(self) -> bool:
+        return self.op.is_linear and self.disc.options.hdg_keep and self.disc.num_eliminated > 0
+
+    @cached_property
+    def is_kept(self) -> bool:
+        """True if U of all cells stays on the device: one tile, and memory enough, on all ranks. Collective."""
+        local, device = self.op.local, self.op.device
+        nbytes = self.op.arrays.real.itemsize * local.recovery_reals * self.disc.stride
+        fits = nbytes <= min(KEPT_SHARE * device.memory_bytes, device.largest_buffer)
+        one_tile = local.tile_cells >= self.disc.mesh.num_cells
+        shared = local.classes is not None
+        return self._is_asked_for and self.disc.mesh.comm.allreduce(shared or (fits and one_tile), MPI.LAND)
+
+    def forget_choice(self) -> None:
+        """The data of the physics change, and with them the shapes of cells: choose anew."""
+        self.__dict__.pop("is_kept", None)
+
+    def buffer(self):
+        """Buffer for U of all cells, or None. Collective."""
+        if self.matrices is None and self.is_kept and not self.op.local.classes:
+            self.matrices = self.op.arrays.empty(self.op.local.recovery_reals * self.disc.stride)
+        return self.matrices
+
+    def recover(self, trace, particular, interior) -> None:
+        """interior [dof, stride] = U of a TailedVector + particular. Not collective."""
+        op, disc = self.op, self.disc
+        if op.local.classes:
+            op.local.classes.recover(trace, particular, interior)
+            return
+        items = disc.num_eliminated * disc.mesh.num_cells
+        self.kernels["condense_recover"](
+            items, disc.mesh.num_cells, 0, disc.stride, op.dofmap.num_owned, op._dofs, trace.owned, trace.tail,
+            disc.stride, self.matrices, particular, interior,
+        )  # fmt: skip

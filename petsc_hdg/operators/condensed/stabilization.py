@@ -31,9 +31,8 @@ class Stabilization(FacetNumbers):
     def found(self, trace, interior, t: float) -> np.ndarray:
         """Stabilization at a state [shape], 0 where there is none. Not collective once ghosts have come."""
         kernel = self.kernels["hdg_stabilization"]
-        cells, items = self.disc.mesh.num_cells, self.disc.num_facets_of_cell * self.disc.stride
         out = self.arrays.zeros(int(np.prod(self.shape)))
-        kernel(items, *self.op.local._arguments(kernel, 0, cells, trace, interior, t), out)
+        self.op.local.launch(kernel, (0, self.disc.mesh.num_cells), trace, interior, t, found=out)
         return self.arrays.to_host(out, self.shape, name="penalties").astype(float)
 
     def update(self, trace, interior, t: float) -> None:

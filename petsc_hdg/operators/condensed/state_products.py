@@ -42,10 +42,10 @@ class StateProducts:
 
         cells: the first, and how many.   state: what `linearized` gives.   vector: TailedVector, interior.
         """
-        name, local, (trace, interior) = "condense_product", self.op.local, vector
-        kernel = self.kernels[name, transposed]
-        arguments, vector = local._arguments(kernel, *cells, *state), (interior, trace.owned, trace.tail)
-        kernel(local._items(name, cells[1]), *arguments, *vector, residual, inner)
+        trace, interior = vector
+        given = {"w_interior": interior, "w_owned": trace.owned, "w_tail": trace.tail}
+        kernel = self.kernels["condense_product", transposed]
+        self.op.local.launch(kernel, cells, *state, **given, residual=residual, inner=inner)
 
     def launch_given(self, transposed: bool, cells: tuple[int, int], state, given, residual, solution) -> None:
         """A⁻¹ r, and -B A⁻¹ r as element vectors of the trace. Not collective."""
@@ -53,9 +53,8 @@ class StateProducts:
         entries = self.disc.shape_of(name).scratch_entries
         if entries and self._scratch is None:
             self._scratch = self.arrays.empty(entries * padded(local.tile_cells))
-        kernel = self.kernels[name, transposed]
-        arguments = local._arguments(kernel, *cells, *state)
-        kernel(local._items(name, cells[1]), *arguments, self._scratch, given, residual, solution)
+        given = {"scratch": self._scratch, "given": given, "residual": residual, "solution": solution}
+        local.launch(self.kernels[name, transposed], cells, *state, **given)
 
     def _multiply(self, trace, transposed: bool) -> None:
         """Element vectors of the product with a trace [owned] and the interior that `_interior` holds. Collective."""

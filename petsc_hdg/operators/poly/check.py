@@ -8,8 +8,8 @@ import numpy as np
 
 from ...discretizations.dofmap import element_nodes
 from ...discretizations.legendre import tabulate
+from ..check import compare, fetched, random_values, sampled
 from ..sipg.check import check_sipg
-from ..verdict import compare, fetched, random_values, sampled
 
 
 def check_poly(operator) -> None:

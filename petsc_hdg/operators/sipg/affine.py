@@ -20,7 +20,7 @@ from ...discretizations.sipg.affine import (
 )
 from ...discretizations.sipg.tensor import facet_places
 from ...reference import gauss_lobatto, is_tensor
-from ..launch_shapes import fastest_on_ones
+from ..check import fastest_on_ones
 from .coefficients import Coefficients
 from .fused_pass import FusedPass
 

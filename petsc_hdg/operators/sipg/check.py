@@ -9,8 +9,7 @@ import numpy as np
 
 from ...discretizations.oracle import State
 from ...discretizations.sipg.oracle import PenaltyOracle
-from ..cell_sample import CellSample, cell_checks
-from ..verdict import SAMPLES, compare, fetched
+from ..check import SAMPLES, CellSample, cell_checks, compare, fetched
 
 
 def check_sipg(operator) -> None:
@@ -31,9 +30,6 @@ def check_sipg(operator) -> None:
     if operator.fast is not None:
         del checks["sipg_action"]  # which no product takes
         checks |= dict.fromkeys(operator.fast.kernels, _check_fast)
-    disc = operator.discretization
-    if operator.stored is not None and not disc.physics.dependence(disc.dim, False).auxiliary:
-        checks |= {f"sipg_{operator.stored.name}": _check_stored}
     compare(operator, checks, Sample.of)
 
 
@@ -131,12 +127,3 @@ def _passed(s: Sample, passes, what: str, **where) -> np.ndarray:
     for part in range(2):
         passes.run(what, out, part, **where)
     return fetched(operator, out, dofmap.num_owned)[dofmap.cell_dofs[s.cells]]
-
-
-def _check_stored(s: Sample):
-    """The volume terms by stored matrices."""
-    stored, n, stride = s.operator.stored, s.disc.num_dofs, s.disc.stride
-    stored.update()
-    out = s.operator.arrays.zeros(n * stride)
-    stored.volume(s.where["du"], out)
-    return fetched(s.operator, out, n, stride)[:, s.cells].T, s.rows(s.oracle.volume, s.direction)

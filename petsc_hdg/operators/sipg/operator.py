@@ -7,10 +7,14 @@ from functools import cached_property
 import numpy as np
 
 from ...device import Kernel, kernels_of
+from ...discretizations.base import no_effect
 from ...discretizations.sipg.facet_data import facet_data
+from ...errors import OptionError
 from ..primal import PrimalOperator
-from .choice import fast_pass, fused_pass, stored_volume
+from .affine import AffinePass
+from .affine_simplex import AffineSimplexPass
 from .facet_halo import FacetHalo
+from .fused_pass import FusedPass
 from .penalty import SIPGPenalty
 
 
@@ -29,7 +33,7 @@ class SIPGOperator(PrimalOperator):
         kinds = disc.neighbours.kinds
         self.kinds = to_device(kinds if kinds.size else np.zeros(1, np.int32), "boundary kinds")
         self.penalty = SIPGPenalty(self)
-        self.fused, self.fast, self.stored = fused_pass(self), fast_pass(self), stored_volume(self)
+        self.fused, self.fast = fused_pass(self), fast_pass(self)
 
     def _make_halo(self):
         """Cells of other ranks come as what facets read of them, where that is less. Collective."""
@@ -41,8 +45,6 @@ class SIPGOperator(PrimalOperator):
     @property
     def product(self) -> str:
         """Name of the kernels that compute a product."""
-        if self.stored is not None:
-            return self.stored.name
         return "affine" if self.fast else "fused" if self.fused else "split"
 
     # Kernels, compiled at first use ----------------------------------------------------------------------
@@ -69,7 +71,7 @@ class SIPGOperator(PrimalOperator):
 
     @property
     def _passes(self) -> list:
-        return [p for p in (self.fused, self.fast, self.stored) if p is not None]
+        return [p for p in (self.fused, self.fast) if p is not None]
 
     def _compile_products(self) -> None:
         self.kernels, self.diagonal_kernel  # noqa: B018
@@ -158,9 +160,8 @@ class SIPGOperator(PrimalOperator):
             self.penalty.update(self.state, self.rate, t)
         else:
             self.penalty.ensure(self.state, self.rate, t)
-        for follower in (self.fast, self.stored):
-            if follower is not None:
-                follower.update()
+        if self.fast is not None:
+            self.fast.update()
 
     def residual(self, u, out, t: float = 0.0, u_t=None) -> None:
         """out = F(t, u, u_t). Collective."""
@@ -186,7 +187,7 @@ class SIPGOperator(PrimalOperator):
         computed while these are under way. Collective."""
         vector.begin(given)
         if runner is None:
-            self.sum_volumes(what, **where)
+            self.run_cells(f"cg_{what}", self._element, **where)
             vector.end()
             self.sum_fluxes(what, out, **where)
             return
@@ -255,14 +256,52 @@ class SIPGOperator(PrimalOperator):
             "num_ghosts": lambda: self.discretization.neighbours.num_ghosts,
         }
 
-    def sum_volumes(self, what: str, **where) -> None:
-        """Element vectors of the volume terms, which read cells of this rank alone."""
-        if what == "action" and self.stored is not None:
-            self.stored.volume(where["du"], self._element)
-        else:
-            self.run_cells(f"cg_{what}", self._element, **where)
-
     def sum_fluxes(self, what: str, out, **where) -> None:
         """out: the element vectors with fluxes."""
         self.run_around(self.kernels[f"sipg_facet_{what}"], self._element, **where)
         self.assemble(self._element, out)
+
+
+FAST = (AffinePass, AffineSimplexPass)
+
+
+def fused_pass(operator) -> FusedPass | None:
+    """One pass over the cells for any physics, if it is wanted and a cell fits local memory. Raises OptionError."""
+    disc = operator.discretization
+    options = disc.options
+    if options.sipg_kernel == "fused" and not disc.has_fused:
+        raise OptionError(
+            f"-{options.prefix}sipg_kernel fused integrates {disc.mesh.cell} cells at their nodes; leave "
+            f"-{options.prefix}fe_quadrature_degree out or give -{options.prefix}sipg_kernel split"
+        )
+    if options.sipg_kernel not in ("auto", "affine", "fused") or not disc.has_fused:
+        return None
+    try:
+        disc.fused_specs()
+    except OptionError:
+        if options.sipg_kernel == "fused":
+            raise
+        return None
+    if options.kernel != "auto":
+        one_pass = f"the pass of {disc.name} over cells and facets"
+        raise no_effect(options, one_pass, ("auto",), f"give -{options.prefix}sipg_kernel split")
+    return FusedPass(operator)
+
+
+def fast_pass(operator) -> FusedPass | None:
+    """A pass for constant coefficients on affine cells, if it is wanted and fits on all ranks. Raises OptionError.
+
+    Collective.
+    """
+    disc = operator.discretization
+    options = disc.options
+    if options.sipg_kernel not in ("auto", "affine"):
+        return None
+    votes = disc.mesh.comm.allgather([kind.matches(disc) for kind in FAST])
+    found = next((kind for k, kind in enumerate(FAST) if all(vote[k] for vote in votes)), None)
+    if found is None and options.sipg_kernel == "affine":
+        raise OptionError(
+            f"-{options.prefix}sipg_kernel affine takes one component, constant coefficients, and rectangles, boxes or "
+            f"straight simplices; give -{options.prefix}sipg_kernel auto"
+        )
+    return found and found(operator)

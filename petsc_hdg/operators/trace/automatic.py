@@ -1,7 +1,8 @@
-"""The trace matrix in the format that moves fewest bytes for a mesh, a physics and a device."""
+"""The formats of a trace matrix by name; `auto` moves fewest bytes for a mesh, a physics and a device."""
 
 from __future__ import annotations
 
+from ...errors import OptionError
 from ..vectors import TailedVector
 from .dense_block import DenseBlock
 from .element_matrices import ElementMatrices
@@ -136,3 +137,13 @@ class Automatic(TraceFormat):
 
     def _copy_values(self) -> None:
         self.chosen = self.chosen.copy()
+
+
+FORMATS = {"dbf": DenseBlock, "element": ElementMatrices, "symmetric": SymmetricBlocks, "auto": Automatic}
+
+
+def create_format(kind: str, operator, single: bool = False, layout=None) -> TraceFormat:
+    """The trace matrix of an operator in format `kind`, one of FORMATS. Raises OptionError for any other."""
+    if kind not in FORMATS:
+        raise OptionError(f"-hdg_trace_mat {kind} is not a format of stored blocks; these are {', '.join(FORMATS)}")
+    return FORMATS[kind](operator, single, layout)

@@ -9,9 +9,9 @@ import numpy as np
 
 from ...device import verdicts
 from ...discretizations.base import cell_fastest, padded
-from ...discretizations.trace.facet_kinds import facet_kinds
+from ...discretizations.trace.facet_groups import facet_kinds
+from ..check import judge
 from ..vectors import TailedVector
-from ..verdict import judge
 from .congruent import CongruentFacets
 
 CELLS = 8  # compared; consecutive ones, so that most have a facet in common with another

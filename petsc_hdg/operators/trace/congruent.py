@@ -7,8 +7,7 @@ import copy
 import numpy as np
 
 from ...discretizations.base import padded
-from ...discretizations.trace.facet_groups import facet_groups
-from ...discretizations.trace.facet_kinds import FacetKinds
+from ...discretizations.trace.facet_groups import FacetKinds, facet_groups
 
 
 class CongruentFacets:

@@ -9,7 +9,7 @@ import numpy as np
 from ...device import Kernel, kernels_of
 from ...discretizations.base import padded
 from ...discretizations.congruence import Shapes
-from ...discretizations.trace.facet_kinds import facet_kinds
+from ...discretizations.trace.facet_groups import facet_kinds
 from ...value_checks import plural
 from ..overlap import assembled_rows, element_cells
 from ..vectors import TailedVector

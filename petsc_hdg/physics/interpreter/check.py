@@ -42,7 +42,7 @@ def _unset(form: Form) -> list:
 
 
 def run(form: Form, constants: np.ndarray, written: list | None = None) -> list:
-    """What the function writes, over the values of `written` (zeros), at random inputs.
+    """Run the function at random inputs; return what it writes over the values of `written` (zeros).
 
     Inputs are between 0 and 1, and between -1 and 0 if the function fails there. Raises PhysicsError for an error that
     does not depend on the inputs, or that is met at every sample.

@@ -15,7 +15,7 @@ from petsc_hdg.physics.interpreter.closures import Closures
 from petsc_hdg.physics.interpreter.dual import Dual, value_of
 from petsc_hdg.physics.interpreter.expression_closures import View
 from petsc_hdg.physics.terms import Form
-from petsc_hdg.physics.tree.program import Program
+from petsc_hdg.physics.tree.ir import Program
 
 _STATE = ("u", "u_t", "u_x")
 
@@ -209,7 +209,7 @@ class Interpreter:
         return blocks["g0"], blocks["g1"], blocks["g2"], blocks["g3"]
 
     def _run(self, form: Form, inputs: dict) -> list:
-        """What the function of `form` writes, as a flat list."""
+        """Run the function of `form`; return what it writes as a flat list."""
         main = form.program.main
         code = self._codes.get(id(form))
         if code is None:

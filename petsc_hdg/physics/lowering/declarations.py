@@ -51,7 +51,7 @@ class Declarations:
         return (ir.Declare(symbol, init, line),)
 
     def _is_context(self, node) -> bool:
-        """Whether a variable is a pointer to a structure of the user's: the context, or what PETSc gets out of it."""
+        """True if a variable is a pointer to a structure of the user's: the context, or what PETSc gets out of it."""
         if not (isinstance(node.type, c_ast.PtrDecl) and isinstance(node.type.type, c_ast.TypeDecl)):
             return False
         pointed = node.type.type.type

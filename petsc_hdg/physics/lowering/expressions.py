@@ -64,7 +64,7 @@ class Expressions(Calls):
         return True if symbol is not None and symbol.extents else None
 
     def place(self, node) -> Name | Element:
-        """What stands left of an assignment."""
+        """Lower the left side of an assignment."""
         if not isinstance(node, (c_ast.ID, c_ast.ArrayRef)) and not (
             isinstance(node, c_ast.UnaryOp) and node.op == "*"
         ):
@@ -166,7 +166,7 @@ class Expressions(Calls):
         return Element(self.scope.find("constants").name, Num(str(number), INT), REAL, line)
 
     def is_context(self, node) -> bool:
-        """Whether an expression is the user's context, cast or not."""
+        """Return True if an expression is the user's context, cast or not."""
         while isinstance(node, c_ast.Cast) or (isinstance(node, c_ast.UnaryOp) and node.op in "*&"):
             node = node.expr
         return isinstance(node, c_ast.ID) and node.name in self.scope.contexts

@@ -14,9 +14,8 @@ from pycparser import c_ast
 from petsc_hdg.physics.lowering.declarations import Declarations
 from petsc_hdg.physics.lowering.expressions import Expressions
 from petsc_hdg.physics.lowering.names import ALL_INPUTS
-from petsc_hdg.physics.lowering.prototypes import inner_quals, result_type, type_words
 from petsc_hdg.physics.lowering.scope import Scope
-from petsc_hdg.physics.lowering.signatures import UNAVAILABLE, Signature, symbol
+from petsc_hdg.physics.lowering.signatures import UNAVAILABLE, Signature, inner_quals, result_type, symbol, type_words
 from petsc_hdg.physics.lowering.statements import Statements
 from petsc_hdg.physics.text import dmplex
 from petsc_hdg.physics.text.allocations import allocated
@@ -25,9 +24,8 @@ from petsc_hdg.physics.text.extract import is_never_changed
 from petsc_hdg.physics.text.parse import Parsed, line_of, parse
 from petsc_hdg.physics.text.source import Source
 from petsc_hdg.physics.tree import ir
-from petsc_hdg.physics.tree.ir import REAL, Function, Symbol
+from petsc_hdg.physics.tree.ir import REAL, Function, Program, Symbol
 from petsc_hdg.physics.tree.liveness import written
-from petsc_hdg.physics.tree.program import Program
 from petsc_hdg.physics.tree.shallow import shallow
 
 
@@ -46,7 +44,7 @@ class Helpers:
     open: list = field(default_factory=list)
 
     def has(self, name: str) -> bool:
-        """Whether the user defined `name`."""
+        """Return True if the user defined `name`."""
         own = self.parsed is not None and name in self.parsed.functions and name != self.main
         return own or (self.shared is not None and self.shared.has(name))
 

@@ -55,7 +55,7 @@ class Scope:
         return made
 
     def in_this_block(self, name: str) -> bool:
-        """Whether the innermost block declares `name`."""
+        """Return True if the innermost block declares `name`."""
         return name in self._blocks[-1]
 
     def find(self, name: str) -> Symbol | None:

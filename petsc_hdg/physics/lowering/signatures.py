@@ -8,6 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pycparser import c_ast
+
+from petsc_hdg.physics.lowering.expressions import scalar_type
+from petsc_hdg.physics.text.parse import line_of
+from petsc_hdg.physics.text.source import Source
 from petsc_hdg.physics.tree.ir import INT, REAL, Symbol
 
 _INTS = ("dim", "Nf", "NfAux", "numConstants", "Nc")
@@ -23,11 +28,12 @@ UNAVAILABLE = {
 _STATE = ("dim", "Nf", "NfAux", "uOff", "uOff_x", "u", "u_t", "u_x", "aOff", "aOff_x", "a", "a_t", "a_x", "t")
 _END = ("x", "numConstants", "constants")
 _BOUNDARY_END = ("x", "n", "numConstants", "constants")
+_VOID = ("void", "PetscErrorCode")
 
 
 @dataclass(frozen=True)
 class Signature:
-    """What a pointwise function may read and write.
+    """Names that a pointwise function may read and write.
 
     output     name of the array it writes
     positions  the meanings of a whole function's arguments, one tuple for each accepted signature, the output last
@@ -128,3 +134,29 @@ BOUNDARY_FLUX = Signature(
     _flux_names | {"u", "u_x", "uOff", "uOff_x", "u_in", "f_hat"},
     "a boundary flux may depend on u, u_in, u_x, f_hat, x, n, t, auxiliary fields and constants alone",
 )
+
+
+def type_words(node) -> list[str] | None:
+    """The words of the type that a pointer points to, None for what is no plain type."""
+    return getattr(getattr(node.type, "type", None), "names", None)
+
+
+def inner_quals(parameter) -> list:
+    """Qualifiers of what a parameter or variable is at its root: const of const PetscReal *x."""
+    inner = parameter.type
+    while not isinstance(inner, c_ast.TypeDecl):
+        inner = inner.type
+    return inner.quals
+
+
+def result_type(source: Source, node) -> str | None:
+    """int or real for what a helper function returns, None for nothing."""
+    words = type_words(node.decl.type)
+    if words is None:
+        raise source.error(line_of(node), f"'{node.decl.name}' must return a number or nothing")
+    if len(words) == 1 and words[0] in _VOID:
+        return None
+    kind = scalar_type(words)
+    if kind is None:
+        raise source.error(line_of(node), f"'{node.decl.name}' must return PetscReal, PetscScalar, PetscInt or nothing")
+    return kind

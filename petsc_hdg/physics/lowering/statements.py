@@ -211,7 +211,7 @@ class Statements(Declarations):
 
 
 def _leaves(statements: tuple) -> bool:
-    """Whether a break among `statements` is not one of a loop among them."""
+    """Return True if a break among `statements` is not one of a loop among them."""
     inner = [_leaves(node.then) or _leaves(node.other) for node in statements if isinstance(node, ir.If)]
     return any(inner) or any(isinstance(node, ir.Jump) and node.word == "break" for node in statements)
 

@@ -30,7 +30,7 @@ class Conditionals:
 
     @property
     def stand(self) -> bool:
-        """Whether the present line stands."""
+        """True if the present line stands."""
         return all(level[0] for level in self.open)
 
     def obey(self, word: str, rest: str) -> None:

@@ -34,7 +34,7 @@ def function_names(text: str) -> list[str]:
 
 
 def is_never_changed(text: str, name: str) -> bool:
-    """Whether nothing in a C file's `text` writes to the variable `name` outside all functions, but its declaration."""
+    """True if nothing in a C file's `text` writes to the variable `name` outside all functions, but its declaration."""
     writes = rf"&\s*{name}\b|(\+\+|--)\s*{name}\b|\b{name}\b(\s*\[[^]]*\])*\s*(=(?!=)|[-+*/%&|^]=|\+\+|--)"
     is_array = re.search(rf"\b{name}\s*\[", text)
     is_passed = is_array and re.search(rf"\b{name}\b(?!\s*\[)", text)

@@ -17,7 +17,7 @@ class Endless(Exception):
 
 @dataclass(frozen=True)
 class Template:
-    """What a macro with arguments stands for. `text` names `parameters`."""
+    """Replacement text of a macro with arguments. `text` names `parameters`."""
 
     parameters: tuple[str, ...]
     text: str

@@ -38,7 +38,7 @@ _POSITION = re.compile(r"physics:(\d+):(\d+): ?(.*)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Parsed:
-    """What a text holds: functions by name, file-scope declarations by name, and whether it was a bare body."""
+    """Contents of a text: functions by name, file-scope declarations by name, and whether it was a bare body."""
 
     source: Source
     functions: dict
@@ -48,7 +48,7 @@ class Parsed:
 
 
 def is_whole_function(text: str) -> bool:
-    """Whether preprocessed `text` defines functions rather than being the body of one."""
+    """Return True if preprocessed `text` defines functions rather than being the body of one."""
     return any(match.group(1) not in _KEYWORDS for match in _FUNCTION.finditer(_outside_braces(text)))
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 
 from petsc_hdg.physics.text.conditionals import WORDS, Conditionals, Unreadable
-from petsc_hdg.physics.text.enumerations import spell_out
 from petsc_hdg.physics.text.macros import Endless, Template, expand
 from petsc_hdg.physics.text.source import Source
-from petsc_hdg.physics.text.structures import forget_members
 
 _TOKENS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 _CONTINUED = re.compile(r"^(?:[^\n]*\\\n)+[^\n]*", re.MULTILINE)
 _DIRECTIVE = re.compile(r"\s*#\s*(\w*)\s*(.*)")
 _MACRO = re.compile(r"([A-Za-z_]\w*)(\(?)(.*)")
 _INCLUDES = re.compile(r'<[\w./+-]+>|"(petsc[\w/]*|math|stdlib|stdio|stdbool|tgmath|string)\.h"')
+_STRUCTURE = re.compile(r"\b(?:(typedef)\s+)?struct\b\s*(\w*)\s*\{[^{}]*\}\s*(\w*)\s*;")
+_ENUMERATION = re.compile(r"(?:\btypedef\s+)?\benum\b\s*\w*\s*\{([^{}]*)\}\s*\w*\s*;")
+_ENUMERATOR = re.compile(r"(\s*)([A-Za-z_]\w*)\s*(?:=([^,]*))?\s*\Z")
 
 
 def preprocess(source: Source, text: str, macros: dict[str, str | Template], refused: dict[str, Exception]) -> str:
@@ -91,3 +92,37 @@ def _expand(source: Source, number: int, line: str, macros: dict[str, str | Temp
         return expand(line, macros)
     except Endless as error:
         raise source.error(number, f"a #define {error}") from None
+
+
+def forget_members(text: str) -> str:
+    """Preprocessed `text` with `typedef struct { … } T;` as `typedef struct T_ T;`; all lines keep their numbers."""
+    return _STRUCTURE.sub(_name_alone, text)
+
+
+def _name_alone(match: re.Match) -> str:
+    typedef, tag, name = match.groups()
+    if bool(typedef) != bool(name) or not (tag or name):
+        return match.group()
+    short = f"typedef struct {tag or name + '_'} {name};" if typedef else f"struct {tag};"
+    return short + "\n" * match.group().count("\n")
+
+
+def spell_out(text: str) -> str:
+    """Preprocessed `text` with `enum { A, B = 4 };` as `static const int A = 0; …`; all lines keep their numbers."""
+    return _ENUMERATION.sub(_constants, text)
+
+
+def _constants(match: re.Match) -> str:
+    entries = match.group(1).split(",")
+    if not entries[-1].strip():
+        entries.pop()
+    parts, value = [match.string[match.start() : match.start(1)].count("\n") * "\n"], "0"
+    for entry in entries:
+        found = _ENUMERATOR.match(entry)
+        if not found:
+            return match.group()
+        given = (found.group(3) or value).strip()
+        parts.append(f"{found.group(1)}static const int {found.group(2)} = {given};")
+        value = str(int(given) + 1) if given.isdecimal() else f"{found.group(2)} + 1"
+    text = "".join(parts)
+    return text + "\n" * (match.group().count("\n") - text.count("\n"))

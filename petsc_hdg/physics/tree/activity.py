@@ -1,4 +1,4 @@
-"""Which variables carry a derivative: those that depend on an active input, whatever path is taken."""
+"""Variables that carry a derivative: those that depend on an active input, whatever path is taken."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Activity:
                 self._visit(node)
 
     def is_active(self, name: str) -> bool:
-        """Whether variable or pointer `name` carries a derivative."""
+        """Return True if variable or pointer `name` carries a derivative."""
         return self.root(name) in self.names
 
     def depends(self, node) -> bool:
-        """Whether the value of an expression is active."""
+        """Return True if the value of an expression is active."""
         match node:
             case None | ir.Num():
                 return False

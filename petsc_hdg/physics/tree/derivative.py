@@ -24,13 +24,13 @@ from petsc_hdg.physics.tree.ir import (
     HelperCall,
     Name,
     Num,
+    Program,
     Ref,
     Select,
     Symbol,
     Unary,
 )
 from petsc_hdg.physics.tree.liveness import prune
-from petsc_hdg.physics.tree.program import Program
 
 ZERO, ONE = Num("0.0", REAL), Num("1.0", REAL)
 

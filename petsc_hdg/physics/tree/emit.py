@@ -46,7 +46,7 @@ class Emitter:
         self._write(0, "}")
 
     def _failure(self, function: Function, sizes: Mapping[str, int]) -> str:
-        """What a function does whose loop does not end or that leaves an array: all that it writes is no number, or it
+        """Text for a function whose loop does not end or that leaves an array: all that it writes is no number, or it
         tells its caller."""
         if OUTSIDE in function.outputs:
             return f"{OUTSIDE}[0] = 1; return{' 0' if function.result else ''};"

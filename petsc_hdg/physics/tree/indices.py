@@ -72,7 +72,7 @@ def _size(parameter: str) -> str:
 
 
 class _Calls:
-    """What is known of functions that others call.
+    """Known properties of functions that others call.
 
     least   elements of an array parameter, by the function and its name: the least that a call passes
     ranges  of integer parameters, in all calls
@@ -154,7 +154,7 @@ class _Guard:
         return (*before, node)
 
     def _decided(self, condition) -> bool | None:
-        """Whether a comparison of two integers whose values are known holds."""
+        """Return True if a comparison of two integers whose values are known holds."""
         if not isinstance(condition, Binary) or condition.op not in _COMPARED or condition.left.type != INT:
             return None
         left, right = self.range(condition.left), self.range(condition.right)
@@ -222,7 +222,7 @@ class _Guard:
         return name, index
 
     def _is_inside(self, node: Element | ir.Ref) -> bool:
-        """Whether an access stays in its array. An address may be that of an array without elements, such as a without
+        """True if an access stays in its array. An address may be that of an array without elements, such as a without
         auxiliary fields."""
         name, index = self._place(node.name, node.index if isinstance(node, Element) else node.offset)
         if name not in self.limits or index is None or (isinstance(node, ir.Ref) and index == _ZERO):

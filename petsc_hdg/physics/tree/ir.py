@@ -11,6 +11,9 @@ import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 
+from petsc_hdg.physics.text.source import Source
+from petsc_hdg.physics.tree import ir
+
 INT, REAL = "int", "real"
 OUTSIDE = "outside"  # of device texts: an array [1] that tells whether a function failed, no name of the user's
 
@@ -289,3 +292,18 @@ def names_used(*nodes) -> set[str]:
 def functions_called(*nodes) -> set[str]:
     """Names of the user's helper functions called at or below `nodes`."""
     return {node.function for node in walk(*nodes) if isinstance(node, HelperCall)}
+
+
+@dataclass(frozen=True)
+class Program:
+    """One pointwise function with every helper it calls, callees first. `source` is the text of the main function."""
+
+    source: Source
+    main: Function
+    helpers: tuple = ()
+
+    @property
+    def inputs(self) -> frozenset:
+        """Inputs that the main function uses (u, u_t, …, also dim and uOff)."""
+        own = {parameter.name for parameter in self.main.parameters} - self.main.outputs
+        return frozenset(ir.names_used(*self.main.body) & own)

@@ -1,4 +1,4 @@
-"""What a function writes, what it needs, and the function without what nothing needs."""
+"""Outputs and inputs of a function, and the function without statements that nothing needs."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def _check_blocks(code: tuple, source: Source) -> None:
 
 
 def _is_deep(code: tuple) -> bool:
-    """Whether a path of expressions below `code` is longer than DEEPEST."""
+    """Return True if a path of expressions below `code` is longer than DEEPEST."""
     level = [node for node in ir.walk(*code) if not isinstance(node, ir.EXPRESSIONS)]
     for _ in range(DEEPEST + 1):
         level = [child for node in level for child in ir.children(node) if isinstance(child, ir.EXPRESSIONS)]

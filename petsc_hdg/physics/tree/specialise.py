@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 from petsc_hdg.physics.elementary import OPERATORS
 from petsc_hdg.physics.tree import ir
-from petsc_hdg.physics.tree.ir import INT, Binary, Call, Element, Function, Name, Num, Select, Unary
-from petsc_hdg.physics.tree.program import Program
+from petsc_hdg.physics.tree.ir import INT, Binary, Call, Element, Function, Name, Num, Program, Select, Unary
 from petsc_hdg.value_checks import plural
 
 MOST_QUARTERS = 64  # of an exponent, so that its derivatives are within the range of quarter_power in petsc.clh
@@ -17,7 +16,7 @@ MOST_QUARTERS = 64  # of an exponent, so that its derivatives are within the ran
 
 @dataclass(frozen=True)
 class Setting:
-    """What is known once the dimension is.
+    """Sizes and inputs, known once the dimension is.
 
     ints    values of dim, Nf, NfAux, Nc, numConstants
     arrays  values of uOff, uOff_x, aOff, aOff_x
@@ -185,7 +184,7 @@ class _Specialiser:
 
 
 def outside(name: str, index: int, size: int, dim: int) -> str:
-    """What is wrong with `index` into `name`."""
+    """Say what is wrong with `index` into `name`."""
     if name in ("a", "a_x") and size == 0:
         return f"{name}[{index}] is read, but the physics has no auxiliary fields; add them with auxiliary={{…}}"
     if name == "constants" and size == 0:

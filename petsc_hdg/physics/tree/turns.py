@@ -1,4 +1,4 @@
-"""How often a loop turns: known before it begins, or counted while it runs."""
+"""Number of turns of a loop: known before it begins, or counted while it runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _UP, _DOWN = {"<": "+=", "<=": "+="}, {">": "-=", ">=": "-="}
 
 
 def is_bounded(loop: Loop) -> bool:
-    """Whether `loop` counts an integer towards a limit that does not change, as `for (i = 0; i < n; ++i)` does."""
+    """True if `loop` counts an integer towards a limit that does not change, as `for (i = 0; i < n; ++i)` does."""
     inside = list(ir.walk(loop.body, loop.step))
     changed = {node.target.name for node in inside if isinstance(node, ir.Assign)}
     changed |= {node.name for node in inside if isinstance(node, ir.Ref)}

@@ -1,4 +1,4 @@
-"""What a checkpoint says of its problem, and the state it holds; both whatever the partition."""
+"""Description of a problem in a checkpoint, and the state; both for any partition."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ... import stages
 from ...errors import CheckpointError
 from ...mesh.canonical import FINE
 from ...output import checkpoint_file
-from ..results.writers import claim
+from ..results.file_series import claim
 from . import checkpoint_header, interrupts
 
 
@@ -108,7 +108,7 @@ def _check(problem, path, given: dict) -> None:
 
 
 def _same(key: str, theirs, mine) -> bool:
-    """Whether what two problems have agrees: corners of meshes as closely as places are told apart."""
+    """Return True if what two problems have agrees: corners of meshes as closely as places are told apart."""
     if key != "box":
         return theirs == mine
     theirs, mine = (np.reshape(box, (2, -1)) for box in (theirs, mine))
@@ -164,7 +164,7 @@ def _check_finite(vectors: dict, what: str, remedy: str) -> None:
 
 
 def kind_of(problem, path) -> str:
-    """What wrote a checkpoint. Collective. Raises CheckpointError on all ranks."""
+    """Return the kind of solve that wrote a checkpoint. Collective. Raises CheckpointError on all ranks."""
     with _opened(problem, path) as file:
         return file.about["kind"]
 

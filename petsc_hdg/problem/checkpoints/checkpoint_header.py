@@ -1,4 +1,4 @@
-"""What every checkpoint says of itself, compared with what a restart reads of it: a file may have been made by hand."""
+"""Header of checkpoints, checked against what a restart reads: a file may have been made by hand."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _has(given: dict, checks: dict) -> bool:
 
 
 def alike(theirs, mine) -> bool:
-    """Whether what a checkpoint says of its problem is of the kind of what this problem says."""
+    """Return True if what a checkpoint says of its problem is of the kind of what this problem says."""
     mine = json.loads(json.dumps(mine))
     if isinstance(mine, list):
         return _list_of(_number)(theirs) and len(theirs) == len(mine)

@@ -27,7 +27,7 @@ HISTORY = "petsc_hdg_history"  # attribute of a TS that was resumed
 
 
 def is_due(problem, step: int) -> bool:
-    """Whether `-fe_checkpoint` wants the state after so many steps. Collective."""
+    """Return True if `-fe_checkpoint` wants the state after so many steps. Collective."""
     options = problem.options
     if not options.checkpoint or step == 0:
         return False
@@ -187,7 +187,7 @@ def _history(found: checkpoint.Restart) -> History:
 
 
 def slabs_done(problem, u0: PETSc.Vec, times: tuple[float, float, int]) -> tuple[int, PETSc.Vec]:
-    """How many slabs of a march from t0 to t1 in so many are done, and the state after them. Collective.
+    """Return the number of slabs done of a march from t0 to t1 in so many, and the state after them. Collective.
 
     Raises CheckpointError on all ranks.
     """

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from petsc4py import PETSc
 
-from .replayed_snes import KnownSolutions, by_known_solutions
+from .bdf_history import KnownSolutions, by_known_solutions
 
 KINDS = ("arkimex", "dirk")
 INSTANT = 1e-200  # length of a step that changes neither time nor state
 
 
 def is_sought(ts: PETSc.TS) -> bool:
-    """Whether a TS looks for its first slope."""
+    """Return True if a TS looks for its first slope."""
     return ts.getType() in KINDS and hasattr(PETSc.TS.Type, "DIRK")
 
 

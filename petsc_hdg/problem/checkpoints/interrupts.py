@@ -42,7 +42,7 @@ def _receive(number: int, _frame) -> None:
 
 
 def asked(problem) -> bool:
-    """Whether a rank was asked to end. Collective within `deferred`, as its other names are."""
+    """Return True if a rank was asked to end. Collective within `deferred`, as its other names are."""
     return _waits and bool(problem.comm.allreduce(_received, MPI.MAX))
 
 

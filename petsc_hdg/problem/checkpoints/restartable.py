@@ -1,4 +1,4 @@
-"""What a problem offers about checkpoints."""
+"""Checkpoints as a problem offers them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from . import checkpoint_schedule, newton_checkpoints
 
 
 class Checkpoints:
-    """What a problem knows of its checkpoints.
+    """State of a problem's checkpoints.
 
     unknowns  in the order that is the same for every partition; collective at first use
     interiors of cells where a condensed problem keeps them, or None; collective at first use
@@ -56,7 +56,7 @@ class Restartable:
 
     @cached_property
     def checkpoints(self) -> Checkpoints:
-        """What it knows of its checkpoints."""
+        """State of its checkpoints."""
         return Checkpoints(self)
 
     def checkpoint(self, path: FilePath, u: PETSc.Vec, t: float = 0.0, step: int = 0, **numbers: float) -> None:

@@ -1,4 +1,4 @@
-"""Whether the penalty of interior penalty suffices (`-sipg_check_coercivity`)."""
+"""Check that the penalty of interior penalty suffices (`-sipg_check_coercivity`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...operators.spectrum import TOLERANCE, asymmetry, extreme_eigenvalues
 
 
 def check_of(problem):
-    """What the callbacks do after the first linearization: `check` if the user asks for it, else None."""
+    """Return `check`, which callbacks call after the first linearization, or None unless the user asks for it."""
     wanted = problem.options.sipg_check_coercivity and problem.discretization.has_penalties
     return partial(check, weakref.proxy(problem)) if wanted else None
 

@@ -1,4 +1,4 @@
-"""What a solve came to: a solution, or numbers that are not finite in the state, the residual, or the Jacobian."""
+"""Diagnosis of a solve: a solution, or numbers that are not finite in the state, the residual, or the Jacobian."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ...errors import SolveError
-from ...operators.finiteness import fault
+from ...operators.assembled import fault
 from ..linear import solvers
 from . import trace_consistency, true_residual
 
@@ -43,7 +43,7 @@ def require_finite(problem, u: PETSc.Vec, residual: PETSc.Vec | None = None, t: 
 
 
 def _cause(problem, u: PETSc.Vec, t: float) -> str:
-    """What is not finite, in words: of linear physics the residual at zero, which is that of the data, or else the
+    """Say what is not finite: of linear physics the residual at zero, which is that of the data, or else the
     solution. Collective."""
     text = ""
     if problem.physics.is_linear:
@@ -60,13 +60,13 @@ def _of_state(problem, u: PETSc.Vec, what: str = "the solution") -> str:
 
 
 def met_no_number(snes: PETSc.SNES) -> bool:
-    """Whether a solver stopped because of a number that is not finite, or a preconditioner that failed over one."""
+    """True if a solver stopped because of a number that is not finite, or a preconditioner that failed over one."""
     by_ksp = (_KSP.DIVERGED_NANORINF, _KSP.DIVERGED_PCSETUP_FAILED)
     return snes.getConvergedReason() == _NO_NUMBER or snes.getKSP().getConvergedReason() in by_ksp
 
 
 def of_solve(problem, snes: PETSc.SNES, u: PETSc.Vec, t: float = 0.0) -> str:
-    """What is not finite after a solve that failed at u and t, in words; "" if all is, or it failed of something else.
+    """Say what is not finite after a solve that failed at u and t; "" if all is, or it failed of something else.
 
     Collective.
     """

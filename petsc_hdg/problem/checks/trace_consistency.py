@@ -1,4 +1,4 @@
-"""Whether an answer of hybridizable DG means anything: the trace must be that of u."""
+"""Check of a solution of hybridizable DG: the trace must be that of u."""
 
 from __future__ import annotations
 

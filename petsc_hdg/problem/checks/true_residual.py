@@ -1,4 +1,4 @@
-"""Whether the solution that a linear solver came to is one.
+"""Check of a linear solver's solution by its true residual.
 
 By default PETSc's norms are those of the preconditioned residual B r. Where B is near A⁻¹ that is the error, a better
 measure than r itself, which is large in the rows of large coefficients however small the error is. Where B hides a part

@@ -1,4 +1,4 @@
-"""How much diffusion differs by direction in the cells: of stretched cells, or of tensors that no mesh follows."""
+"""Anisotropy of diffusion in the cells: of stretched cells, or of tensors that no mesh follows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def typical(problem) -> float:
 
 
 def is_slow(problem, ratio: float) -> bool:
-    """Whether iterations are slow for a typical anisotropy."""
+    """Return True if iterations are slow for a typical anisotropy."""
     scheme, degree, mesh = problem.options.backend, problem.options.degree, problem.mesh
     if mesh.dim != 2 or not (mesh.shape.is_simplex or degree <= MOST_OF_SQUARES.get(scheme, degree)):
         return False

@@ -31,7 +31,7 @@ def _evaluated(problem):
 
 
 def inputs(problem, cell: int, x: np.ndarray) -> tuple:
-    """What `Interpreter.g_blocks` takes after the state, at x [dim] in a cell: a, a_x (zero), t, the shift of u_t, x,
+    """Arguments of `Interpreter.g_blocks` after the state, at x [dim] in a cell: a, a_x (zero), t, the shift of u_t, x,
     constants."""
     operator, count = problem.operator, problem.physics.num_auxiliary
     starts = problem.discretization.auxiliary.starts[: count + 1]  # without rates of hdg_gpu

@@ -32,7 +32,7 @@ def products(problem):
 
 
 def on_device(problem, mat: PETSc.Mat, prefix: str) -> bool:
-    """Whether multigrid for a matrix is set up on the device, where its smoothers suit it: on one rank, or on GPUs up
+    """True if multigrid for a matrix is set up on the device, where its smoothers suit it: on one rank, or on GPUs up
     to a number of rows, -PREFIXpc_amg_gather_limit. Raises OptionError."""
     (limit,) = given_numbers(prefix, "pc_amg_gather_limit", (MOST_GATHERED,), least=0)
     return problem.comm.size == 1 or (problem.device.has_solvers and mat.getSize()[0] <= limit)

@@ -1,4 +1,4 @@
-"""Whether source and fluxes balance where a solution is known up to constants or rigid motions: else there is none."""
+"""Balance of source and fluxes where a solution is known up to constants or rigid motions: without it there is none."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _of_fields(physics, parts: np.ndarray) -> np.ndarray:
 
 
 def _told(space, sums: np.ndarray, which: np.ndarray) -> str:
-    """What source and fluxes do in some modes of the left null space, in words."""
+    """Say what source and fluxes sum to in some modes of the left null space."""
     fields, found = space.discretization.physics.fields, []
     for mode, total in zip(space.left[which], sums[which], strict=True):
         parts = [f for f in fields if np.abs(mode[f.offset : f.offset + f.components]).any()]

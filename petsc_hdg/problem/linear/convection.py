@@ -1,4 +1,4 @@
-"""How large convection is in the cells: what continuous elements, and the levels of their preconditioners, are not made
+"""Size of convection in the cells: what continuous elements, and the levels of their preconditioners, are not made
 for."""
 
 from __future__ import annotations

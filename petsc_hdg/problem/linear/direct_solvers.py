@@ -105,7 +105,7 @@ def patience(problem) -> int:
 
 
 def is_open(problem, most: int = MOST, in_time: bool = False) -> bool:
-    """Whether a problem has few unknowns, and its user names no solver and no matrix for it.
+    """Return True if a problem has few unknowns, and its user names no solver and no matrix for it.
 
     in_time: of a run in time, for which cells may have a state.
     """
@@ -169,13 +169,13 @@ def _reason_of_slowness(problem, ratio: float) -> str:
 
 
 def is_default(problem, ksp: PETSc.KSP) -> bool:
-    """Whether a KSP and its PC have the types that the problem gave them."""
+    """Return True if a KSP and its PC have the types that the problem gave them."""
     method = problem.default_krylov or "gmres"
     return ksp.getPC().getType() == problem.default_pc and methods.has_taken(ksp, method)
 
 
 def may_change(problem, ksp: PETSc.KSP) -> bool:
-    """Whether LU may take the place of a KSP: of a small problem, by default, with no shorter patience of the user's,
+    """True if LU may take the place of a KSP: of a small problem, by default, with no shorter patience of the user's,
     and not LU yet."""
     waits = ksp.getTolerances()[3] >= patience(problem)
     return waits and not problem.direct and is_open(problem, most_of_failures(problem)) and is_default(problem, ksp)

@@ -28,7 +28,7 @@ def make_orthogonal(problem, u: PETSc.Vec) -> None:
 
 
 def _solves(problem, found: PETSc.Vec, u: PETSc.Vec) -> bool:
-    """Whether the residual at `found` is as small as at u, or as PETSc asks for. Collective."""
+    """Return True if the residual at `found` is as small as at u, or as PETSc asks for. Collective."""
     rtol, atol = problem.snes.getTolerances()[:2]
     zero, residual, norms = u.duplicate(), u.duplicate(), []
     zero.set(0.0)

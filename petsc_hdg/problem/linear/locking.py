@@ -50,7 +50,7 @@ def warn(problem, ratio: float) -> None:
 
 
 def is_slow(problem, ratio: float) -> bool:
-    """Whether iterations are slow for a ratio of bulk to shear stiffness."""
+    """Return True if iterations are slow for a ratio of bulk to shear stiffness."""
     mesh = problem.mesh
     return ratio >= SLOW[problem.options.backend][2 if mesh.dim > 2 else int(not mesh.shape.is_simplex)]
 

@@ -64,12 +64,12 @@ def change(problem, ksp: PETSc.KSP, method: str) -> None:
 
 
 def has_taken(ksp: PETSc.KSP, method: str) -> bool:
-    """Whether a KSP has a method, PETSc's or ours."""
+    """Return True if a KSP has a method, PETSc's or ours."""
     return ksp.getType() == method or (ksp.getType() == "python" and ksp.getPythonType() == OURS.get(method))
 
 
 def _on_device(problem, method: str) -> bool:
-    """Whether a default method is ours: on GPUs, with preconditioners that run there, if vectors fit. Collective."""
+    """True if a default method is ours: on GPUs, with preconditioners that run there, if vectors fit. Collective."""
     calls, given = problem.callbacks, given_text(problem.prefix, "pc_type", "mg")
     runs_there = given in PCS and (calls.assembled is None or calls.levels is not None)
     if not (problem.device.has_solvers and runs_there) or is_given(problem.prefix, "ksp_type"):

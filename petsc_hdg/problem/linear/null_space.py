@@ -121,7 +121,7 @@ class NullSpace:
         return _small(sums.T, self._tolerance) / sizes
 
     def _claimed(self, modes: np.ndarray) -> np.ndarray:
-        """Whether all of each mode [mode] bool belongs to fields that the user has said something of."""
+        """Return True if all of each mode [mode] bool belongs to fields that the user has said something of."""
         others = [f for f in self.discretization.physics.fields if f.name not in self.claimed]
         return ~np.any([np.abs(modes[:, f.offset : f.offset + f.components]).any(axis=(1, 2)) for f in others], axis=0)
 

@@ -1,4 +1,4 @@
-"""Which preconditioner a problem takes where the user names none."""
+"""Default preconditioners."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _set_jacobi(problem, pc: PETSc.PC) -> None:
 
 
 def is_symmetric(problem) -> bool:
-    """Whether the matrix is symmetric, in schemes that follow that, and CG has not met directions in which it is
+    """Return True if the matrix is symmetric, in schemes that follow that, and CG has not met directions in which it is
     indefinite: of a linear physics by its values, of a nonlinear one with two levels on a trace by its derivative, of
     others it is not asked. Collective.
 
@@ -178,7 +178,7 @@ def is_symmetric(problem) -> bool:
 
 
 def met_indefinite(problem, snes: PETSc.SNES) -> bool:
-    """Whether conjugate gradients, unless the user chose them, gave up a symmetric matrix as indefinite or stalled, and
+    """True if conjugate gradients, unless the user chose them, gave up a symmetric matrix as indefinite or stalled, and
     left the state as it was. The next solve takes the method and the smoothers of nonsymmetric matrices. Collective."""
     ksp, chosen = cells_in_time.trace_solver(problem, snes.getKSP()), is_given(problem.prefix, "ksp_type")
     gave_up = ksp.getConvergedReason() in INDEFINITE or _stalled(ksp)
@@ -189,7 +189,7 @@ def met_indefinite(problem, snes: PETSc.SNES) -> bool:
 
 
 def _stalled(ksp: PETSc.KSP) -> bool:
-    """Whether a KSP came to the last iteration that PETSc gives it by default."""
+    """Return True if a KSP came to the last iteration that PETSc gives it by default."""
     stopped = ksp.getConvergedReason() == PETSc.KSP.ConvergedReason.DIVERGED_MAX_IT
     return stopped and ksp.getTolerances()[3] >= MOST_ITERATIONS
 

@@ -1,4 +1,4 @@
-"""What preconditioners keep of former matrices, such as coarse spaces of multigrid, and when they are to forget it."""
+"""Reset of what preconditioners keep of former matrices, such as coarse spaces of multigrid."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def agreed(comm, solver: PETSc.Object | None = None):
 
 
 def _within_multigrid(error: BaseException | None) -> bool:
-    """Whether PETSc was in a cycle of multigrid when an error came.
+    """Return True if PETSc was in a cycle of multigrid when an error came.
 
     PCMG borrows the vectors of its finest level for a cycle and gives them back at its end. After an error it has them
     still, and destroys them with itself although they are others', which ends the program by a signal (PETSc 3.18).
@@ -52,7 +52,7 @@ def _within_multigrid(error: BaseException | None) -> bool:
 
 
 def _cause(error: BaseException | None) -> BaseException | None:
-    """What a callback of the user's raised, which PETSc 3.26 wraps; None if PETSc itself failed."""
+    """Return the error of a user's callback, which PETSc 3.26 wraps; None if PETSc itself failed."""
     return next((found for found in causes(error) if not isinstance(found, PETSc.Error)), None)
 
 
@@ -118,7 +118,7 @@ def one_goal(snes: PETSc.SNES):
 
 
 def told(tried: list[str]) -> str:
-    """What was tried, as the end of a sentence, where that is more than one thing."""
+    """List what was tried, as the end of a sentence, where that is more than one thing."""
     return f"; tried: {', then '.join(tried)}" if len(tried) > 1 else ""
 
 

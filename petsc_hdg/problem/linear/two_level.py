@@ -51,7 +51,7 @@ def conforming_subspace(problem) -> operators.ConformingSubspace | None:
 
 
 def is_diffusive(problem, symmetric: bool) -> bool:
-    """Whether smoothers of symmetric matrices suit the matrix: not where CG has found it indefinite. Nonlinear physics
+    """True if smoothers of symmetric matrices suit the matrix: not where CG has found it indefinite. Nonlinear physics
     of a symmetric derivative is not asked for its matrix' symmetry but on traces; penalties that follow the state may
     spoil that."""
     asked = problem.physics.is_linear or problem.discretization.has_jumps or problem.discretization.has_penalties
@@ -59,7 +59,7 @@ def is_diffusive(problem, symmetric: bool) -> bool:
 
 
 def takes_factors(problem, symmetric: bool) -> bool:
-    """Whether LU solves the coarse level: of a large indefinite matrix, as of Helmholtz' equation, whose waves
+    """Return True if LU solves the coarse level: of a large indefinite matrix, as of Helmholtz' equation, whose waves
     aggregates do not follow, up to a size."""
     calls = problem.callbacks
     is_large = problem.num_unknowns > direct_solvers.MOST
@@ -146,7 +146,7 @@ def setting_up(problem, symmetric: bool):
 
 
 def _blocks_fit(problem) -> bool:
-    """Whether all ranks have room for the inverted cell blocks."""
+    """Return True if all ranks have room for the inverted cell blocks."""
     wanted = CellBlocks.bytes_of(problem.discretization, problem.arrays.real.itemsize)
     return problem.comm.allreduce(int(wanted > MEMORY * problem.device.memory_bytes)) == 0
 

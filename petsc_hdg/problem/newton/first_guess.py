@@ -102,7 +102,7 @@ def _part_of_residual(problem, zero: PETSc.Vec, u: PETSc.Vec) -> float:
 
 
 def _may_go_on(problem) -> bool:
-    """Whether something else is worth trying: SNES is the default, and did not come to its user's last step, nor to
+    """True if something else is worth trying: SNES is the default, and did not come to its user's last step, nor to
     what is no number, and writes no checkpoints."""
     snes, given = problem.snes, any(is_given(problem.prefix, name) for name in ("snes_type", "snes_max_it"))
     default = snes.getType() == "newtonls" and not given and problem.checkpoints.monitor is None
@@ -132,7 +132,7 @@ def _by_incomplete_method(problem, begin: PETSc.Vec) -> PETSc.Vec | None:
 
 
 def _by_trust_region(problem, u: PETSc.Vec, start: str, part: float) -> SolveError | bool | None:
-    """What `_attempt` says of a trust region, by a SNES of its own: its KSP never forgets that. Collective."""
+    """Call `_attempt` with a trust region, by a SNES of its own: its KSP never forgets that. Collective."""
     line_search, other = problem.snes, problem.create_snes()
     (rtol, atol, stol, most), ksp = line_search.getTolerances(), line_search.getKSP()
     other.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
@@ -152,7 +152,7 @@ def _by_trust_region(problem, u: PETSc.Vec, start: str, part: float) -> SolveErr
 
 
 def _has_data(problem) -> bool:
-    """Whether essential conditions say something that is not zero, or read auxiliary fields. Collective."""
+    """Return True if essential conditions say something that is not zero, or read auxiliary fields. Collective."""
     if problem.discretization.essential_auxiliary_components:
         return True
     mesh, physics = problem.mesh, problem.physics
@@ -257,7 +257,7 @@ def _preconditioners(problem, mat: PETSc.Mat) -> list[str]:
 
 
 def _is_solved(problem, subspace, by: str, load: PETSc.Vec, step: PETSc.Vec) -> bool:
-    """Whether `step` has become the solution for `load` by a type of PC. Collective."""
+    """Return True if `step` has become the solution for `load` by a type of PC. Collective."""
     ksp = PETSc.KSP().create(step.comm)
     ksp.setOperators(subspace.mat)
     ksp.setType("fgmres")

@@ -26,7 +26,7 @@ class Interiors:
 
     @staticmethod
     def are_kept(problem) -> bool:
-        """Whether results depend on where local iterations begin, in their last bits."""
+        """Return True if results depend on where local iterations begin, in their last bits."""
         disc = problem.discretization
         return (
             problem.is_condensed and not problem.has_cell_states and not problem.physics.is_linear

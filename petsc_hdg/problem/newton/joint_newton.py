@@ -215,7 +215,7 @@ class JointNewton:
         self.first = self.norm = self._norm(u, interior)
 
     def reach(self) -> bool:
-        """Whether the norm of the residual falls as SNES is asked to make it fall, or nearly. Collective."""
+        """Return True if the norm of the residual falls as SNES is asked to make it fall, or nearly. Collective."""
         rtol, atol, _, most = self.problem.snes.getTolerances()
         for step in range(most):
             self._monitor(step)
@@ -236,7 +236,7 @@ class JointNewton:
         return self.norm <= max(atol, rtol * self.first)
 
     def _suits(self) -> bool:
-        """Whether the stabilization suits the state; else it has changed. Collective."""
+        """Return True if the stabilization suits the state; else it has changed. Collective."""
         operators.write_interior(self.problem.operator, self.joint.interior)
         return monitors.is_settled(self.problem, self.u)
 

@@ -115,7 +115,7 @@ def solve(problem, u: PETSc.Vec) -> None:
 
 
 def _with_last(problem, stalls: int) -> int:
-    """How many linear solvers stalled, with the last one. Raises SolveError for too many."""
+    """Count the linear solvers that stalled, with the last one. Raises SolveError for too many."""
     stalls += _stalled(problem)
     if stalls >= STALLS:
         raise _runaway(problem)
@@ -129,7 +129,7 @@ def is_settled(problem, u: PETSc.Vec) -> bool:
 
 
 def _stalled(problem) -> bool:
-    """Whether the linear solver went on to its last iteration."""
+    """Return True if the linear solver went on to its last iteration."""
     return problem.snes.getKSP().getConvergedReason() == PETSc.KSP.ConvergedReason.DIVERGED_MAX_IT
 
 

@@ -144,7 +144,7 @@ def require_cells(field: Derived) -> None:
 
 
 class State:
-    """What pointwise functions read of a solution at a time, in this rank's cells. Its making is collective.
+    """Values of a solution that pointwise functions read at a time, in this rank's cells. Its making is collective.
 
     element: of the highest degree among the fields, 1 at least.   places: the CellField of coordinates.
     """
@@ -225,7 +225,7 @@ class State:
     # Values at points ----------------------------------------------------------------------------------------------
 
     def rows(self, points: np.ndarray, cells, normals) -> np.ndarray:
-        """What a pointwise function reads [cell, point, u | u_x | a | a_x | x | n], see pointwise.cl."""
+        """Inputs of a pointwise function [cell, point, u | u_x | a | a_x | x | n], see pointwise.cl."""
         own = [self.known[field.name] for field in self.problem.physics.fields]
         parts = [field.at(points, cells) for field in own]
         parts += [self.gradient(field.name, points, cells) for field in own]

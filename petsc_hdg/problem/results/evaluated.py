@@ -1,4 +1,4 @@
-"""What a problem tells of its solutions: norms, values, fluxes, integrals, files, pictures, reports."""
+"""Evaluation of solutions: norms, values, fluxes, integrals, files, pictures, reports."""
 
 from __future__ import annotations
 
@@ -275,7 +275,7 @@ class Evaluated:
             )  # fmt: skip
 
     def report(self, u: PETSc.Vec | None = None) -> dict:
-        """What was run and how it went; written to the file of `-fe_report` if given. Collective."""
+        """Report of the run: settings, results, times; written to the file of `-fe_report` if given. Collective."""
         return results.report(self, u)
 
     def summary(self, report: dict | None = None, u: PETSc.Vec | None = None) -> str:

@@ -51,7 +51,7 @@ class Exact:
         return slice(None) if field is None else self._slice(self._field(field))
 
     def instead(self, value, t: float):
-        """What `Problem.interpolate` is given, with functions of x in the place of "exact". Raises PhysicsError."""
+        """Replace "exact" by functions of x in an argument of `Problem.interpolate`. Raises PhysicsError."""
         if _is_exact(value):
             require_exact(self.problem.physics)
             value = {field.name: EXACT for field in self.fields}

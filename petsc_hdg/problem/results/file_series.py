@@ -5,18 +5,19 @@ from __future__ import annotations
 import weakref
 from pathlib import Path
 
-from ...errors import OptionError, collectively
+from ...errors import OptionError, PetscHdgError, collectively
 from ...output import Collection
+from ...petsc import lifetimes
 from ...value_checks import number
 from ..input_data import require_vec
 from . import results
-from .writers import claim
 
 SUFFIX = ".pvd"
+_WRITERS: dict[str, weakref.ref] = {}  # the problem that writes a file by itself
 
 
 def is_series(path) -> bool:
-    """Whether a file is a series by its name."""
+    """Return True if a file is a series by its name."""
     return isinstance(path, str | Path) and str(path).lower().endswith(SUFFIX)
 
 
@@ -34,14 +35,9 @@ def add(problem, path, u, t: float = 0.0, time: float | None = None, fields=None
     known[str(path)].add(time, lambda file: results.write_vtu(problem, file, u, t, fields))
 
 
-def _is_due(problem, step: int) -> bool:
-    """Whether `-fe_output` wants the state after so many steps."""
-    return step % problem.options.output_interval == 0
-
-
 def after_step(problem, u, t: float, step: int, ends: bool, time: float | None = None) -> None:
     """Write the state after a step of a run if `-fe_output` wants it, or the run ends. Collective."""
-    if problem.options.output and (ends or _is_due(problem, step)):
+    if problem.options.output and (ends or step % problem.options.output_interval == 0):
         claim(problem, problem.options.output, "series", "fe_output", OptionError)
         add(problem, problem.options.output, u, t, time)
 
@@ -65,3 +61,20 @@ class _TimeMonitor:
             return
         self._at = step
         after_step(problem, u, t, step, ends=ts.getConvergedReason() > 0)
+
+
+def claim(problem, path, what: str, option: str, kind: type[PetscHdgError]) -> None:
+    """Raise an error of a kind if two problems would write the file of an option by turns. Collective.
+
+    what: the file, in words;  option: its name without prefix.
+    """
+    writer = _WRITERS.get(str(path))
+    if writer is not None and writer() is not problem:
+        lifetimes.destroy(problem.comm)  # ends a problem that was given up, which Python may hold in cycles
+    with collectively(problem.comm):
+        if writer is not None and writer() not in (None, problem):
+            raise kind(
+                f"Two problems of this run would write the {what} {path} by turns; give them prefixes, and options "
+                f"-PREFIX_{option} of their own."
+            )
+    _WRITERS[str(path)] = weakref.ref(problem)

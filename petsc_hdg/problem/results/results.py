@@ -1,4 +1,4 @@
-"""What comes out of a problem: values in cells, files, pictures, the report."""
+"""Results of a problem: values in cells, files, pictures, the report."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def write_trace(problem, path, u, t: float = 0.0) -> None:
 
 
 def cell_data(problem) -> dict[str, np.ndarray]:
-    """What is written of cells [cell, …]: auxiliary fields that are constant there, the rank, polytopes. Collective."""
+    """Cell data of output [cell, …]: auxiliary fields that are constant there, the rank, polytopes. Collective."""
     auxiliary, data = problem.discretization.auxiliary, {}
     for f in auxiliary.fields:
         if f.space == "cell":
@@ -161,11 +161,6 @@ def report(problem, u=None) -> dict:
     return output.Report(data)
 
 
-def device_lines(problem) -> list[str]:
-    """Which rank has which device, where there are several ranks. Collective."""
-    return ranks.table(problem.places) if problem.comm.size > 1 else []
-
-
 def summary(data: dict) -> str:
     """A report as a table for the terminal."""
     return output.format_report(data)
@@ -192,7 +187,7 @@ def describe(problem) -> str:
         *saddle_splits.view(problem),
         *load_balance.lines(problem),
         problem.device.view(),
-        *device_lines(problem),
+        *(ranks.table(problem.places) if problem.comm.size > 1 else []),
         memory_line(problem),
         f"  Vec mode: {problem.vec_mode} ({problem.vec_type} vectors)",
     ]

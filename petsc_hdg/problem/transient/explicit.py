@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from petsc4py import PETSc
 
-from ...discretizations.samples import SAMPLES, random_inputs
+from ...discretizations.symmetry import SAMPLES, random_inputs
 from ...errors import OptionError, PhysicsError, SolveError
 from ...options import database, given_text
 from ...value_checks import plural
@@ -39,7 +39,7 @@ def is_explicit(ts: PETSc.TS) -> bool:
 
 @dataclass(frozen=True)
 class MassDependence:
-    """What the derivative of f0 by u_t is like, told by random samples of what f0 reads.
+    """Properties of the derivative of f0 by u_t, from random samples of what f0 reads.
 
     is_affine     f0 is affine in u_t
     is_regular    u_t of each component can be found from f0
@@ -106,7 +106,7 @@ def check(problem, ts: PETSc.TS) -> None:
 
 
 class RightHandSide:
-    """What explicit methods of TS call: G(t, u) = -M⁻¹ F(t, u, 0).
+    """Right-hand side of explicit methods of TS: G(t, u) = -M⁻¹ F(t, u, 0).
 
     M is inverted cell by cell for discontinuous elements, and solved for by conjugate gradients, preconditioned by its
     diagonal, for continuous ones, and where `-mass_pc_type` gives another preconditioner; `-mass_ksp_type` and others

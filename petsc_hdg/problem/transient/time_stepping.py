@@ -162,7 +162,7 @@ def _run(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float, monitor) -> PE
 
 
 def _has_another_solver(problem, snes: PETSc.SNES) -> bool:
-    """Whether the next run takes another linear solver than the one that failed. Collective."""
+    """Return True if the next run takes another linear solver than the one that failed. Collective."""
     return preconditioners.met_indefinite(problem, snes) or assembled_fallback.takes_factors(problem, snes)
 
 
