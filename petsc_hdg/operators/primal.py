@@ -74,14 +74,9 @@ class PrimalOperator(DeviceOperator):
         """Flops of the diagonals of this rank's element matrices without the physics."""
         return self.discretization.mesh.num_cells * self.discretization.flops_per_diagonal
 
-    @property
-    def has_matrices(self) -> bool:
-        """True if the kernels of element matrices are compiled."""
-        return "matrix_kernels" in self.__dict__
-
     def all_kernels(self) -> dict[str, Kernel]:
         """Every kernel compiled so far, by name."""
-        return dict(self.kernels) | (self.matrix_kernels if self.has_matrices else {})
+        return dict(self.kernels) | vars(self).get("matrix_kernels", {})
 
     @cached_property
     def error_kernel(self) -> Kernel:
