@@ -1,9 +1,9 @@
 """Tiers of the tests: `--quick` keeps what `make test` runs, `--part k/n` one of n parts of the files.
 
-Quick are all tests but those marked `full`; of those that start MPI the ones marked `quick`. Of each table it is the
-fewest rows that show every value of every parameter once. Of a range of whole numbers, as of degrees or seeds, the
-lowest two count. A parameter that differs in all rows, as a number to compare with, does not count beside one that does
-not.
+Quick are all tests but those marked `full`, of a mark with texts the rows that hold one in their name; of those that
+start MPI the ones marked `quick`. Of each table it is the fewest rows that show every value of every parameter once. Of
+a range of whole numbers, as of degrees or seeds, the lowest two count. A parameter that differs in all rows, as a
+number to compare with, does not count beside one that does not.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ def _parts(costs: dict[Path, float], number: int) -> dict[Path, int]:
 def _is_quick(item) -> bool:
     if "mpirun" in item.fixturenames:
         return item.get_closest_marker("quick") is not None
-    return item.get_closest_marker("full") is None
+    full = item.get_closest_marker("full")
+    return full is None or bool(full.args) and not any(part in item.nodeid.partition("[")[2] for part in full.args)
 
 
 def _tables(items) -> dict[tuple, list]:
