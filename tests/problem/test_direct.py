@@ -132,7 +132,7 @@ def test_newton_goes_on_with_factors():
     assert problem.snes.getIterationNumber() <= other.newton_iterations + 2  # of its last run, with factors
 
 
-@pytest.mark.full("linear")
+@pytest.mark.full
 @pytest.mark.parametrize("more", ["", " + u[0]*u[0]*u[0]"], ids=["linear", "cubic"])
 def test_convection_by_continuous_elements_is_told_once(more):
     physics = wind(1e-3, more)

@@ -28,7 +28,7 @@ def scherk() -> fe.Physics:
     return library.minimal_surface(boundary=[fe.Dirichlet("boundary", height)])
 
 
-@pytest.mark.full("sipg_gpu")
+@pytest.mark.full("sipg_gpu", "poly_gpu")
 @pytest.mark.parametrize("backend, most", [("cg_gpu", 12), ("sipg_gpu", 20), ("poly_gpu", 20)])
 def test_steep_data_from_nothing(backend, most):
     problem = soap_film(backend)
@@ -56,7 +56,7 @@ def test_traces_of_several_fields_begin_there_too():
     assert problem.newton_iterations <= 2
 
 
-@pytest.mark.full("hdg_gpu")
+@pytest.mark.full("hdg_gpu", "poly_gpu", "sipg_gpu")
 @pytest.mark.parametrize(
     "backend", ["cg_gpu", "hdg_gpu", *(pytest.param(b, marks=pytest.mark.full) for b in ("sipg_gpu", "poly_gpu"))]
 )

@@ -26,7 +26,7 @@ def box(faces: tuple, simplex: bool) -> fe.Mesh:
     return fe.Mesh.box(faces, simplex=simplex, comm=PETSc.COMM_SELF)
 
 
-@pytest.mark.full("faces0", "faces4")
+@pytest.mark.full("faces0", "faces4", "faces5")
 @pytest.mark.parametrize(
     "faces, simplex, degree",
     [((20, 20), True, 1), ((20, 20), True, 2), ((20, 20), False, 1), ((20, 20), False, 2)]

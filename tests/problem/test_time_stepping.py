@@ -66,7 +66,7 @@ HIGH = [
 ]
 
 
-@pytest.mark.full("hdg_gpu")
+@pytest.mark.full("hdg_gpu", "sipg_gpu")
 @pytest.mark.parametrize("backend, physics, order, most", [*HIGH, ("cg_gpu", DECAYING, 6, 1e-8)])
 def test_bdf_begins_with_its_order(backend, physics, order, most):
     """Of solutions with u_tt at the start, and Dirichlet data that move."""
