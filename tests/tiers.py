@@ -28,7 +28,7 @@ def add_options(parser) -> None:
         "--optimized", action="store_true", help="compile kernels with the compiler's optimization, as users do"
     )
     group.addoption("--part", metavar="k/n", type=_part, help="the k-th of n parts of the test files, k from 0 on")
-    group.addoption("--costs", action="store_true", help=f"write processor seconds of files into {MEASURED.name}")
+    group.addoption("--costs", action="store_true", help=f"write the files' processor seconds into {MEASURED.name}")
 
 
 def _part(text: str) -> tuple[int, int]:
@@ -183,7 +183,7 @@ class Costs:
             terminalreporter.write_line(f"{seconds:7.1f} s  {kernel}")
         files = ", ".join(f"{number} {name}" for name, number in last.most_common(SLOWEST))
         terminalreporter.write_line(f"{len(texts)} programs compiled into {cache_folder()}: {files}, …")
-        if self.config.getoption("--costs"):
+        if self.config.getoption("--costs") and not self.config.getoption("--quick"):
             found = {path.partition("/")[2]: round(seconds, 1) for path, seconds in sorted(self.seconds.items())}
             MEASURED.write_text(json.dumps({**json.loads(MEASURED.read_text()), **found}, indent=1) + "\n")
 

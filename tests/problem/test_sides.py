@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from petsc4py import PETSc
-from run_sides import FLUXES, JUMP, REFUSED, SCHEMES, found, halves, problem_of, transmission
+from run_sides import FLUXES, JUMP, REFUSED, SCHEMES, halves, problem_of, transmission
 
 import petsc_hdg as fe
 from petsc_hdg.errors import MeshError, OptionError, PhysicsError
@@ -27,11 +27,6 @@ def check(values: dict) -> None:
     np.testing.assert_allclose(values["balances"][2:], 0.0, atol=1e-8)
     np.testing.assert_allclose(values["integrals"], [13 / 12, -19 / 12], rtol=1e-12)
     assert max(values["gaps"]) < 1e-6 and values["refused"] == len(REFUSED)
-
-
-@pytest.mark.full
-def test_one_side_sees_its_own():
-    check(found())
 
 
 @pytest.mark.parametrize("scheme", FLUXES)
