@@ -31,7 +31,7 @@ def pytest_configure(config):
     """Time the files; kernels of tests and of the ranks they start are compiled in a third of the time."""
     tiers.configure(config)
     if not config.getoption("--optimized"):
-        os.environ.setdefault("PETSC_HDG_BUILD_OPTIONS", "-cl-opt-disable")
+        os.environ.setdefault("PETSC_HDG_BUILD_OPTIONS", "-cl-opt-disable -DCALLS")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -45,8 +45,9 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport():
-    """Figures that tests record pass between processes (pytest -n) as text."""
+    """Figures that tests record pass between processes (pytest -n) as text, costs as they are."""
     report = (yield).get_result()
+    report.costs = tiers.SPENT.since()
     report.user_properties = [(name, str(value)) for name, value in report.user_properties]
 
 
@@ -78,6 +79,19 @@ def uninitialised_buffers():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Arrays, "empty", filled)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def timed_compilation():
+    """Count the seconds of compiling each kernel."""
+    from petsc_hdg.device import build, kernel
+
+    compiled, first = build._compiled, kernel.first_launch
+    with pytest.MonkeyPatch.context() as patch:
+        timed = tiers.SPENT.timed
+        patch.setattr(build, "_compiled", lambda *given: timed(lambda device, spec, entry: spec.name, compiled, *given))
+        patch.setattr(kernel, "first_launch", lambda *given: timed(lambda entry, name, launch: name, first, *given))
         yield
 
 
@@ -125,6 +139,7 @@ def mpirun():
         command = [*(("mpiexec", "-n", str(ranks)) if ranks else ()), sys.executable, *map(str, arguments)]
         shared = os.pathsep.join(filter(None, (str(ROOT / "tests"), os.environ.get("PYTHONPATH"))))
         environment = for_mpiexec(**{**_MPI, "PYTHONPATH": shared, **(env or {})})
+        tiers.SPENT.starts += 1
         done = _finished(command, timeout, environment)
         if check:
             assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"

@@ -18,7 +18,7 @@ DOCS = ROOT / "docs"
 GUIDE = sorted([ROOT / "README.md", *(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)])
 WITH_COMMANDS = [ROOT / "README.md", *(DOCS / f"{name}.md" for name in ("commands", "examples", "index", "install"))]
 OTHERS = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "benchmarks" / "NOTES.md"]
-IN_QUICK_TIER = ("README.md", "guide.md")
+IN_QUICK_TIER = ("README.md",)
 RANKS = {"ranks.md": 2}
 
 

@@ -1,20 +1,23 @@
 """Tiers of the tests: `--quick` keeps what `make test` runs, `--part k/n` one of n parts of the files.
 
-Quick are all tests but those marked `full`; of those that start MPI the ones marked `quick`. Of each table it is the
-fewest rows that show every value of every parameter once. Of a range of whole numbers, as of degrees or seeds, the
-lowest two count. A parameter that differs in all rows, as a number to compare with, does not count beside one that does
-not.
+Quick are all tests but those marked `full`, of a mark with texts the rows that hold one in their name; of those that
+start MPI the ones marked `quick`. Of each table it is the fewest rows that show every value of every parameter once. Of
+a range of whole numbers, as of degrees or seeds, the lowest two count. A parameter that differs in all rows, as a
+number to compare with, does not count beside one that does not.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import resource
 import time
 from collections import Counter, defaultdict
+from pathlib import Path
 
 MOST_NUMBERS = 2  # of a range that the quick tier shows
-START_OF_MPI = 20  # number of other tests that take as long as one that starts MPI
-SLOWEST = 10  # files that the summary names
+SLOWEST = 10  # files and kernels that the summary names
+MEASURED = Path(__file__).with_name("costs.json")  # processor seconds of files, all tests; --costs writes it
 
 
 def add_options(parser) -> None:
@@ -25,6 +28,7 @@ def add_options(parser) -> None:
         "--optimized", action="store_true", help="compile kernels with the compiler's optimization, as users do"
     )
     group.addoption("--part", metavar="k/n", type=_part, help="the k-th of n parts of the test files, k from 0 on")
+    group.addoption("--costs", action="store_true", help=f"write the files' processor seconds into {MEASURED.name}")
 
 
 def _part(text: str) -> tuple[int, int]:
@@ -39,23 +43,38 @@ def choose(config, items: list) -> None:
     kept = list(items)
     if config.getoption("--quick"):
         kept = [item for rows in _tables(items).values() for item in _fewest(rows)]
+    costs = _costs(items)
     if part := config.getoption("--part"):
-        files = {path: i % part[1] for i, path in enumerate(sorted({item.path for item in items}))}
+        files = _parts(costs, part[1])
         kept = [item for item in kept if files[item.path] == part[0]]
     if len(kept) < len(items):
         chosen = set(kept)
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = [item for item in items if item in chosen]
-    costs = Counter()
-    for item in items:
-        costs[item.path] += START_OF_MPI if "mpirun" in item.fixturenames else 1
     items.sort(key=lambda item: -costs[item.path])
+
+
+def _costs(items) -> dict[Path, float]:
+    """Processor seconds of each file: measured ones, else a second for each test."""
+    measured, counts = json.loads(MEASURED.read_text()), Counter(item.path for item in items)
+    here = {path: path.relative_to(MEASURED.parent).as_posix() for path in counts}
+    return {path: measured.get(here[path], float(count)) for path, count in counts.items()}
+
+
+def _parts(costs: dict[Path, float], number: int) -> dict[Path, int]:
+    """The part of each file: the longest first, each to the part that has least."""
+    sums, files = [0.0] * number, {}
+    for path in sorted(costs, key=lambda path: (-costs[path], path)):
+        files[path] = min(range(number), key=sums.__getitem__)
+        sums[files[path]] += costs[path]
+    return files
 
 
 def _is_quick(item) -> bool:
     if "mpirun" in item.fixturenames:
         return item.get_closest_marker("quick") is not None
-    return item.get_closest_marker("full") is None
+    full = item.get_closest_marker("full")
+    return full is None or bool(full.args) and not any(part in item.nodeid.partition("[")[2] for part in full.args)
 
 
 def _tables(items) -> dict[tuple, list]:
@@ -104,28 +123,72 @@ def _key(value):
     return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
 
 
-class Costs:
-    """Seconds of each file and programs compiled, for the summary."""
+class Spent:
+    """Costs of this process and the processes that it has waited for: processor seconds, starts of MPI, and for each
+    kernel the seconds of compiling it here."""
 
     def __init__(self):
-        self.seconds, self.start = Counter(), time.time()
+        self.starts, self.compiling, self._before = 0, Counter(), self._processor()
+
+    @staticmethod
+    def _processor() -> float:
+        used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        return sum(one.ru_utime + one.ru_stime for one in used)
+
+    def timed(self, kernel, function, *arguments):
+        """The function's result; its processor seconds count for the kernel of that name."""
+        before = self._processor()
+        try:
+            return function(*arguments)
+        finally:
+            self.compiling[kernel(*arguments)] += self._processor() - before
+
+    def since(self) -> dict:
+        """Costs since the last call."""
+        before, self._before = self._before, self._processor()
+        found = {"seconds": self._before - before, "starts": self.starts, "compiling": dict(self.compiling)}
+        self.starts, self.compiling = 0, Counter()
+        return found
+
+
+SPENT = Spent()
+
+
+class Costs:
+    """Costs of each file, and programs compiled, for the summary."""
+
+    def __init__(self, config):
+        self.config, self.start = config, time.time()
+        self.seconds, self.starts, self.compiling = Counter(), Counter(), Counter()
 
     def pytest_runtest_logreport(self, report):
-        """Count the seconds of a phase of a test for its file."""
-        self.seconds[report.nodeid.partition("::")[0]] += report.duration
+        """Count what a phase of a test cost for its file."""
+        path = report.nodeid.partition("::")[0]
+        self.seconds[path] += report.costs["seconds"]
+        self.starts[path] += report.costs["starts"]
+        self.compiling.update(report.costs["compiling"])
 
     def pytest_terminal_summary(self, terminalreporter):
-        """List the slowest files, and count what was added to the cache of programs."""
-        terminalreporter.section(f"slowest {SLOWEST} files")
-        for name, seconds in self.seconds.most_common(SLOWEST):
-            terminalreporter.write_line(f"{seconds:7.1f} s  {name}")
+        """List the files and kernels that cost most, and what was added to the cache of programs."""
+        total = f"{sum(self.seconds.values()):.0f} s of processors, {sum(self.starts.values())} starts of MPI"
+        terminalreporter.section(f"{total}: most in")
+        for path, seconds in self.seconds.most_common(SLOWEST):
+            terminalreporter.write_line(f"{seconds:7.1f} s {self.starts[path]:4d} starts  {path}")
+        terminalreporter.section(f"{sum(self.compiling.values()):.0f} s of compiling in the tests' processes: most for")
         from petsc_hdg.device.cache import cache_folder  # starts MPI, which processes started later would inherit
 
-        compiled = sum(path.stat().st_mtime > self.start for path in cache_folder().glob("*/program.cl"))
-        terminalreporter.write_line(f"{compiled} programs compiled into {cache_folder()}")
+        texts = [path for path in cache_folder().glob("*/program.cl") if path.stat().st_mtime > self.start]
+        last = Counter(re.findall(r'#line 1 "(\w+)\.cl', path.read_text())[-1] for path in texts)
+        for kernel, seconds in self.compiling.most_common(SLOWEST):
+            terminalreporter.write_line(f"{seconds:7.1f} s  {kernel}")
+        files = ", ".join(f"{number} {name}" for name, number in last.most_common(SLOWEST))
+        terminalreporter.write_line(f"{len(texts)} programs compiled into {cache_folder()}: {files}, …")
+        if self.config.getoption("--costs") and not self.config.getoption("--quick"):
+            found = {path.partition("/")[2]: round(seconds, 1) for path, seconds in sorted(self.seconds.items())}
+            MEASURED.write_text(json.dumps({**json.loads(MEASURED.read_text()), **found}, indent=1) + "\n")
 
 
 def configure(config) -> None:
-    """Time files in the process that reports."""
+    """Count costs in the process that reports."""
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Costs())
+        config.pluginmanager.register(Costs(config))

@@ -76,7 +76,7 @@ class PrimalOperator(DeviceOperator):
 
     def all_kernels(self) -> dict[str, Kernel]:
         """Every kernel compiled so far, by name."""
-        return dict(self.kernels) | (self.matrix_kernels if "matrix_kernels" in self.__dict__ else {})
+        return dict(self.kernels) | vars(self).get("matrix_kernels", {})
 
     @cached_property
     def error_kernel(self) -> Kernel:

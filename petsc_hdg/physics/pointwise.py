@@ -243,7 +243,10 @@ class Physics(Described):
 
     def check(self, dim: int) -> None:
         """Run every function once in `dim` dimensions: PhysicsError for indices outside arrays and unset variables."""
-        first_run(self.name, self._instance(dim), self.constant_values)
+        instance, values = self._instance(dim), self.constant_values
+        if instance.ran_with != values.tobytes():
+            first_run(instance, values)
+            instance.ran_with = values.tobytes()
 
     def check_stabilization(self, dim: int) -> None:
         """Run the stabilization once in `dim` dimensions: PhysicsError for what `check` finds, in it alone."""

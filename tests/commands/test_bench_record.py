@@ -76,6 +76,7 @@ def test_a_row_that_fails_does_not_stop_the_others(tmp_path, capsys):
     assert found["b1"] == {"name": "b1", "failed": "no room"} and found["a1"]["seconds"] == 1.0
 
 
+@pytest.mark.full
 def test_a_run_goes_on(tmp_path, capsys):
     """What is measured stays; what no run has begun comes before what failed."""
     path = tmp_path / "r.json"

@@ -61,6 +61,7 @@ def test_ranks_that_share_a_device_share_its_memory(monkeypatch):
     assert shared.note == "shared by 3 ranks of this node" and shared.memory.room == alone.memory.room // 3
 
 
+@pytest.mark.full("0.5", "0.95")
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.95])
 def test_a_problem_that_does_not_fit_says_so(monkeypatch, share):
     physics = library.poisson(boundary=[fe.Dirichlet("boundary", 0.0)])

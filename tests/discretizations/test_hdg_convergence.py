@@ -82,6 +82,7 @@ def test_the_table_has_every_shape_straight_and_curved():
     assert {c for c, _, is_bent in TABLE if is_bent} == set(SHAPES)
 
 
+@pytest.mark.full("hexahedron", "tetrahedron")
 @pytest.mark.parametrize("cell, degree, is_bent", TABLE)
 def test_convergence(cell, degree, is_bent, record_property):
     coarse, fine, *bounds = TABLE[cell, degree, is_bent]
@@ -155,6 +156,7 @@ def king_errors(degree: int) -> tuple[float, float]:
     return float(largest), problem.errors(u)["L2"]
 
 
+@pytest.mark.full("2")
 @pytest.mark.parametrize("degree", NGSOLVE)
 def test_kings_problem_as_by_ngsolve(degree):
     assert king_errors(degree) == pytest.approx(NGSOLVE[degree], rel=1e-5)

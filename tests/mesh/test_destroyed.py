@@ -10,6 +10,7 @@ from petsc_hdg.options import Options
 from petsc_hdg.options.options import BACKENDS
 
 
+@pytest.mark.full("sipg_gpu", "poly_gpu")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_dm_goes_before_the_problem(backend, tmp_path):
     dm = PETSc.DMPlex().createBoxMesh([3, 3], simplex=False, comm=PETSc.COMM_SELF)

@@ -7,6 +7,6 @@ import pytest
 SCRIPT = Path(__file__).with_name("run_border.py")
 
 
-@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.quick)])
+@pytest.mark.parametrize("ranks", [2, 3])
 def test_owners_complete_their_rows(mpirun, ranks):
     assert "border agrees" in mpirun(ranks, SCRIPT).stdout

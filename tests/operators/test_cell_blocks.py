@@ -41,6 +41,7 @@ def assembled_blocks(problem) -> np.ndarray:
     return np.array([aij.getValues(rows, rows) for rows in dofs])
 
 
+@pytest.mark.full("turning")
 @pytest.mark.parametrize("physics, degree", [(smooth_poisson(), 2), (TURNING, 1)], ids=["poisson", "turning"])
 @pytest.mark.parametrize("cell", SHAPES)
 def test_inverses(cell, physics, degree):
@@ -75,6 +76,7 @@ def test_diagonal_of_a_nonlinear_physics_in_time():
     assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
 
 
+@pytest.mark.full("tetrahedron", "hexahedron")
 @pytest.mark.parametrize("transpose", [False, True])
 @pytest.mark.parametrize("cell", SHAPES)
 def test_products(cell, transpose):

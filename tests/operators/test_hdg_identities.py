@@ -147,6 +147,7 @@ def flat(dim: int, slope: float) -> Physics:
 QUICK = ("triangle", "hexahedron")
 
 
+@pytest.mark.full("hexahedron", "quadrilateral", "tetrahedron")
 @pytest.mark.parametrize("cell", [pytest.param(c, marks=[] if c in QUICK else pytest.mark.full) for c in SHAPES])
 def test_constants_and_linear_functions_are_reproduced(cell):
     """Constants on bent cells, of degree 0; linear functions on straight ones, of degree 1."""

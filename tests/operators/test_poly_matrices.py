@@ -205,6 +205,7 @@ def test_launch_shapes_of_gpus_and_panels_of_large_blocks(monkeypatch):
         assert spec.macros["UNROLL"] == '_Pragma("unroll")' and spec.macros["TABLE"] == "__global"
 
 
+@pytest.mark.full("triangle-5")
 @pytest.mark.parametrize(
     ("cell", "degree", "name", "reals"),
     [("triangle", 5, "convection", (80, 20)), ("tetrahedron", 2, "everything", (20,))],

@@ -59,6 +59,7 @@ def difference(a: PETSc.Vec, b: PETSc.Vec) -> float:
     return (a - b).norm(PETSc.NormType.INFINITY) / scale
 
 
+@pytest.mark.full("elasticity")
 @pytest.mark.parametrize(
     "name, cell, is_bent",
     [
@@ -89,6 +90,7 @@ def test_the_form_is_affine_in_theta():
     assert abs(turned - ay[-1].dot(x)) > 1e-6 * abs(turned)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "cell",
     ["triangle", "hexahedron", *(pytest.param(c, marks=pytest.mark.full) for c in ("quadrilateral", "tetrahedron"))],
@@ -107,6 +109,7 @@ def test_fused_is_split(cell):
     assert difference(*products) < EPS
 
 
+@pytest.mark.full("hexahedron")
 @pytest.mark.parametrize("cell", ["triangle", "hexahedron"])
 def test_the_assembled_matrix_is_the_product(cell):
     """Also its diagonal and its transpose, for a matrix that is not symmetric."""
@@ -177,6 +180,7 @@ def test_taylor(name, cell, record_property):
     assert_second_order(lambda v, f: calls.ifunction(None, 0.3, v, u, f), u, d, jd, record_property)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name, cell", [("nonlinear", "triangle"), ("minimal surface", "quadrilateral")])
 def test_newton_converges_quadratically(name, cell, record_property):
     found = problem(name, cell, 2, pmat="aij")

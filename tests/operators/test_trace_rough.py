@@ -92,6 +92,7 @@ def test_the_answer_is_that_of_doubles(solver, monkeypatch):
     assert error < 1e-10
 
 
+@pytest.mark.full
 def test_nonsymmetric_systems_and_copies_of_cells():
     """Both formats follow a matrix that is not symmetric, and a dictionary."""
     for amount in (0.005, 0.0):

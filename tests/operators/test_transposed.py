@@ -117,6 +117,7 @@ def difference(problem, x, shift: float, step: float = 1e-5) -> np.ndarray:
     return (residuals[0] - residuals[1]) / (2 * step)
 
 
+@pytest.mark.full("False")
 @pytest.mark.parametrize("simplex, law", [(True, False), (False, False), (True, True)])
 def test_cells_and_trace_in_time(simplex, law):
     """Products and solves with the Jacobian of hdg_gpu in time and its transpose, after residuals at other states."""
@@ -171,6 +172,7 @@ def convection_in_cells() -> fe.Physics:
     return fe.Physics({"u": 1}, "f0[0] = (1 + x[0])*u_t[0] + u_x[0];", f1, boundary=boundary)
 
 
+@pytest.mark.full("True")
 @pytest.mark.parametrize("nonlinear", [False, True])
 def test_adjoint_in_time_of_hdg(nonlinear):
     """TSAdjoint gives the derivative of a weighted sum of the last state along a change of the first."""

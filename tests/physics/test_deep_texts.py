@@ -63,6 +63,7 @@ def test_a_long_sympy_sum():
     np.testing.assert_allclose(value, np.sin(0.3 * np.arange(1, 301)).sum(), rtol=1e-12)
 
 
+@pytest.mark.full
 def test_thousands_of_terms():
     text = "f0[0] = " + " + ".join(f"{number} * u[0]" for number in range(3_000)) + ";"
     physics = Physics({"u": 1}, text)

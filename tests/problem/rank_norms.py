@@ -1,6 +1,6 @@
 """Norms that a script prints under mpiexec, as JSON {run: {case: {name: number}}}, and how those of two compare.
 
-A run is SEED, or "SEED two cells". Those on as many ranks share their processes.
+A run is SEED, "SEED two cells", or "SEED few" of two shapes. Those on as many ranks share their processes.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ def norms(mpirun, script, ranks: int, *runs: str) -> dict:
     return json.loads(mpirun(ranks, script, *runs).stdout.splitlines()[-1])
 
 
-def norms_of(mpirun, script, runs: dict[int, tuple[str, ...]], alone: bool = False):
+def norms_of(mpirun, script, runs: dict[int, tuple[str, ...]], few: bool = False):
     """A function of ranks and run, for the runs {ranks: runs} of a script: those on as many ranks start with the first
-    that is asked for, unless each is to start alone."""
+    that is asked for; with `few` each starts alone, on few shapes."""
     on = cache(lambda ranks, started: norms(mpirun, script, ranks, *started))
-    return lambda ranks, run: on(ranks, (str(run),) if alone else runs[ranks])[str(run)]
+    if few:
+        return lambda ranks, run: on(ranks, (f"{run} few",))[f"{run} few"]
+    return lambda ranks, run: on(ranks, runs[ranks])[str(run)]
 
 
 def assert_same(found: dict, expected: dict, tolerance: float) -> float:

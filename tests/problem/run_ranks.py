@@ -1,7 +1,7 @@
 """Norms that must not depend on ranks, partition or vertex order: prints one JSON object.
 
-run_ranks.py RUN ...: norms of residual, Jacobian and solution, one problem a shape, on random partitions. A RUN is SEED
-or "SEED two cells".
+run_ranks.py RUN ...: norms of residual, Jacobian and solution, one problem a shape, on random partitions. A RUN is
+SEED, "SEED two cells" or "SEED few", of two shapes.
 """
 
 import hashlib
@@ -18,6 +18,7 @@ from petsc_hdg.options import Options
 from petsc_hdg.problem import Problem
 from petsc_hdg.run import guarded
 
+FEW = ("triangle", "hexahedron")
 TWO_CELLS = {"triangle": (1, 1), "quadrilateral": (2, 1), "hexahedron": (2, 1, 1)}
 
 
@@ -103,7 +104,8 @@ def print_norms(norms) -> None:
     found = {}
     for name in sys.argv[1:]:
         seed, _, cells = name.partition(" ")
-        found[name] = norms(int(seed), TWO_CELLS if cells == "two cells" else dict.fromkeys(SHAPES))
+        faces = {"": dict.fromkeys(SHAPES), "few": dict.fromkeys(FEW), "two cells": TWO_CELLS}
+        found[name] = norms(int(seed), faces[cells])
     PETSc.Sys.Print(json.dumps(found))
 
 

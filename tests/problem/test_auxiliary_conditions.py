@@ -41,6 +41,7 @@ def test_a_node_between_cells_has_their_mean():
     np.testing.assert_allclose(at["u"].ravel(), [1.0, 1.0, 2.5, 4.0], rtol=1e-8)
 
 
+@pytest.mark.full("hdg_gpu", "poly_gpu", "sipg_gpu")
 @pytest.mark.parametrize("scheme", ["cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu"])
 def test_data_may_change_between_steps(scheme):
     """u_t = 0 in the cell's mean: after a long step u is what the boundary has."""

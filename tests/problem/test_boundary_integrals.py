@@ -77,6 +77,7 @@ def test_polynomials_on_sides(cell, scheme):
     assert len(problem._integrals._kernels) == 2
 
 
+@pytest.mark.full("poly_gpu", "sipg_gpu")
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_flux_of_the_solution(scheme):
     """Of a solution that the spaces hold the gradient's flux is the scheme's own."""

@@ -131,6 +131,7 @@ def test_gamg_knows_a_symmetric_coarse_matrix(wind, symmetric):
     assert mat.isSymmetric(1e-12) == symmetric
 
 
+@pytest.mark.full("False")
 @pytest.mark.parametrize("free", [False, True])
 def test_coarse_levels_of_cpus_take_lu_up_to_a_size(free, monkeypatch):
     """Not where conditions leave constants free; multigrid gives the same solution."""

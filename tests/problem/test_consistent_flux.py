@@ -18,6 +18,7 @@ import petsc_hdg as fe
 SCRIPT = Path(__file__).with_name("run_consistent_flux.py")
 
 
+@pytest.mark.full("elastic", "mixed", "variable", "quadrilateral", "tetrahedron", "hexahedron")
 @pytest.mark.parametrize(
     "backend, name, cell",
     [("cg_gpu", name, "triangle") for name in CASES]

@@ -77,6 +77,7 @@ def test_large_problems_are_not_factored(monkeypatch):
     assert problem.snes.getKSP().getPC().getType() == "fieldsplit" and not problem.direct
 
 
+@pytest.mark.full
 def test_larger_ones_are_factored_in_the_plane(monkeypatch):
     """By MUMPS where PETSc has it; not in space, not of cells with many unknowns, and later on a GPU."""
     monkeypatch.setattr(direct_solvers, "MOST", 100)
@@ -131,6 +132,7 @@ def test_newton_goes_on_with_factors():
     assert problem.snes.getIterationNumber() <= other.newton_iterations + 2  # of its last run, with factors
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("more", ["", " + u[0]*u[0]*u[0]"], ids=["linear", "cubic"])
 def test_convection_by_continuous_elements_is_told_once(more):
     physics = wind(1e-3, more)
@@ -180,6 +182,7 @@ def test_factors_serve_the_steps_of_small_problems(backend):
     assert (u - v).norm() < 1e-9 * u.norm()
 
 
+@pytest.mark.full
 def test_steps_that_keep_iterations(monkeypatch):
     """By options, by code, on GPUs, of large problems, and where each step has a matrix of its own."""
 

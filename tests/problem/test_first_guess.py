@@ -28,6 +28,7 @@ def scherk() -> fe.Physics:
     return library.minimal_surface(boundary=[fe.Dirichlet("boundary", height)])
 
 
+@pytest.mark.full("sipg_gpu", "poly_gpu")
 @pytest.mark.parametrize("backend, most", [("cg_gpu", 12), ("sipg_gpu", 20), ("poly_gpu", 20)])
 def test_steep_data_from_nothing(backend, most):
     problem = soap_film(backend)
@@ -43,6 +44,7 @@ def test_traces_begin_there_too():
     assert problem.newton_iterations <= 7
 
 
+@pytest.mark.full
 def test_traces_of_several_fields_begin_there_too():
     """Their solution is the linear extension itself."""
     law = "for (d = 0; d < dim; ++d) f1[d] = (1 + u_x[{0}]*u_x[{0} + 1])*u_x[{0} + d];"
@@ -54,6 +56,7 @@ def test_traces_of_several_fields_begin_there_too():
     assert problem.newton_iterations <= 2
 
 
+@pytest.mark.full("hdg_gpu", "poly_gpu", "sipg_gpu")
 @pytest.mark.parametrize(
     "backend", ["cg_gpu", "hdg_gpu", *(pytest.param(b, marks=pytest.mark.full) for b in ("sipg_gpu", "poly_gpu"))]
 )
@@ -102,6 +105,7 @@ def test_flows_of_two_degrees_begin_at_zero():
     assert problem.errors(problem.solve(), field="v")["L2"] < 1e-8 and problem.tried == ["Newton's method from zero"]
 
 
+@pytest.mark.full("sipg_gpu")
 @pytest.mark.parametrize("backend", ["sipg_gpu", "poly_gpu"])
 def test_the_incomplete_method_has_the_same_data(backend):
     """u = x of -∇·(κ (1 + c u²) ∇u) by a problem without the adjoint term."""

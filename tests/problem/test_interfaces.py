@@ -26,6 +26,7 @@ def test_a_source_inside_makes_a_kink(scheme):
     check(found(scheme))
 
 
+@pytest.mark.full("poly_gpu", "sipg_gpu")
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_data_inside_make_a_kink(scheme):
     check(found(scheme, conditions=GIVEN))

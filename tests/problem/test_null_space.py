@@ -172,6 +172,7 @@ def low_mach(lower: int) -> fe.Physics:
     )
 
 
+@pytest.mark.full("hdg_gpu")
 @pytest.mark.parametrize("backend", ["cg_gpu", "hdg_gpu"])
 def test_enclosed_flow_whose_density_follows_the_state(backend):
     """The pressure is free up to constants, and what the Jacobian's products are orthogonal to follows the state."""

@@ -130,6 +130,7 @@ CASES = [
 ]
 
 
+@pytest.mark.full("hexahedron", "elasticity")
 @pytest.mark.parametrize("cell, physics, degree, space", CASES)
 def test_solutions_in_the_space_are_found(cell, physics, degree, space):
     mesh = mesh_of(cell)
@@ -187,6 +188,7 @@ def test_pure_neumann_problems_are_known_up_to_a_constant():
         assert problem.errors(problem.solve())["H1"] < 1e-9
 
 
+@pytest.mark.full
 def test_symmetry_is_found_once_for_the_same_data(monkeypatch):
     asked = []
     monkeypatch.setattr(preconditioners, "asymmetry", lambda mat: asked.append(mat) or 0.0)

@@ -173,6 +173,7 @@ def test_convection():
         assert krylov(problem) == method
 
 
+@pytest.mark.full
 def test_each_level_has_the_state_by_its_own_element():
     """Of first degree below second below fourth: the matrix of that scheme at the same affine state, in two chunks of
     cells."""
@@ -213,6 +214,7 @@ def test_mixed_degrees():
     assert max(found) <= 24, found
 
 
+@pytest.mark.full
 def test_own_penalties_beat_inherited_ones():
     """Galerkin products instead of matrices of the levels' own scheme take more iterations."""
     problem = problem_of(smooth_poisson(), 40, 2)

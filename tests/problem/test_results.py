@@ -101,6 +101,7 @@ def test_fields_of_cells():
     assert shapes == {"v": (cells, 6, 2), "grad_v": (cells, 6, 4), "v_star": (cells, 10, 2)}
 
 
+@pytest.mark.full("poly_gpu", "sipg_gpu")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_one_is_singular_in_all_that_is_printed(backend):
     """One polytope of two cells, one field, one rank, one iteration; reprs say what things are, in a line."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from petsc4py import PETSc
-from run_sides import JUMP, REFUSED, SCHEMES, found, halves, problem_of
+from run_sides import FLUXES, JUMP, REFUSED, SCHEMES, halves, problem_of, transmission
 
 import petsc_hdg as fe
 from petsc_hdg.errors import MeshError, OptionError, PhysicsError
@@ -29,8 +29,11 @@ def check(values: dict) -> None:
     assert max(values["gaps"]) < 1e-6 and values["refused"] == len(REFUSED)
 
 
-def test_one_side_sees_its_own():
-    check(found())
+@pytest.mark.parametrize("scheme", FLUXES)
+def test_a_jump_given_by_one_side(scheme):
+    error, fluxes = transmission(scheme, "low")
+    assert error < 1e-6
+    np.testing.assert_allclose(fluxes, [1, -3, 1, -3], atol=1e-7)
 
 
 def test_ranks_agree(mpirun):

@@ -48,6 +48,7 @@ EXACT = [
 ]
 
 
+@pytest.mark.full("3-tensor", "cycle5")
 @pytest.mark.parametrize("degree, space, cycle, degrees", EXACT)
 def test_space_time_polynomials_are_found(degree, space, cycle, degrees):
     """A time-dependent wind, diffusion and Dirichlet data; the solution lies in the space."""
@@ -204,6 +205,7 @@ JACOBIANS = [
 ]
 
 
+@pytest.mark.full("physics4", "physics5")
 @pytest.mark.parametrize("physics, degree, space, cycle", JACOBIANS)
 def test_products_matrix_and_differences_agree(physics, degree, space, cycle):
     problem = problem_of(physics, blobs, 2, faces=4)

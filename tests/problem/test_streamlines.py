@@ -26,6 +26,7 @@ def box(faces: tuple, simplex: bool) -> fe.Mesh:
     return fe.Mesh.box(faces, simplex=simplex, comm=PETSc.COMM_SELF)
 
 
+@pytest.mark.full("faces0", "faces4", "faces5")
 @pytest.mark.parametrize(
     "faces, simplex, degree",
     [((20, 20), True, 1), ((20, 20), True, 2), ((20, 20), False, 1), ((20, 20), False, 2)]
@@ -56,6 +57,7 @@ def smooth(kappa: float) -> fe.Physics:
     return fe.Physics({"u": 1}, f0, flux, constants={"kappa": kappa}, boundary=around, exact=exact)
 
 
+@pytest.mark.full("True-1")
 @pytest.mark.parametrize("kappa", [1e-7, 1.0])
 @pytest.mark.parametrize("degree", [1, 2, 3])
 @pytest.mark.parametrize("simplex", [True, False])
@@ -83,6 +85,7 @@ def bilinear(dim: int, conservative: bool, in_time: bool = False) -> fe.Physics:
     )
 
 
+@pytest.mark.full("faces2", "faces5")
 @pytest.mark.parametrize("conservative", [False, True])
 @pytest.mark.parametrize(
     "faces, simplex, degree, options",

@@ -66,6 +66,7 @@ HIGH = [
 ]
 
 
+@pytest.mark.full("hdg_gpu", "sipg_gpu")
 @pytest.mark.parametrize("backend, physics, order, most", [*HIGH, ("cg_gpu", DECAYING, 6, 1e-8)])
 def test_bdf_begins_with_its_order(backend, physics, order, most):
     """Of solutions with u_tt at the start, and Dirichlet data that move."""
@@ -310,6 +311,7 @@ def test_hybridizable_dg_in_any_way(way):
     assert problem.errors(runs[1], 0.6)["L2"] < 2e-3 < problem.errors(runs[1], 0.4)["L2"]
 
 
+@pytest.mark.full
 def test_hybridizable_dg_with_nonlinear_rates():
     """A heat capacity that depends on the solution, in two components: as cg_gpu has it, to the error of space."""
     found = []

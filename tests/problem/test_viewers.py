@@ -7,6 +7,6 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.parametrize("ranks", [1, pytest.param(3, marks=pytest.mark.quick)])
+@pytest.mark.parametrize("ranks", [pytest.param(1, marks=pytest.mark.quick), 3])
 def test_viewers_are_right_or_refuse(mpirun, tmp_path, ranks):
     mpirun(ranks, Path(__file__).with_name("run_viewers.py"), tmp_path)

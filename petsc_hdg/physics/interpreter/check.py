@@ -20,7 +20,7 @@ _SAMPLES = ((20231, 0), (20232, 0), (20233, -1))  # seeds, and the least values 
 _VARYING = frozenset({"u", "x", "n", "t", "a", "a_x"})
 
 
-def first_run(physics: str, instance: Instance, constants: np.ndarray) -> None:
+def first_run(instance: Instance, constants: np.ndarray) -> None:
     """Run every function of `instance` once; values that are not finite are no error here."""
     for form in instance.all():
         run(form, constants)

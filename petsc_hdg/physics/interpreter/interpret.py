@@ -38,7 +38,6 @@ class Interpreter:
 
     def __init__(self, instance: Instance, constants: np.ndarray):
         self._instance, self._constants, self.dim = instance, np.asarray(constants, float), instance.dim
-        self._codes: dict[int, Callable] = {}
         num_u, num_a, dim = instance.num_components, instance.num_auxiliary, instance.dim
         self._shapes = {
             "u": (num_u,),
@@ -211,9 +210,8 @@ class Interpreter:
     def _run(self, form: Form, inputs: dict) -> list:
         """Run the function of `form`; return what it writes as a flat list."""
         main = form.program.main
-        code = self._codes.get(id(form))
-        if code is None:
-            code = self._codes[id(form)] = compiled(form.program, self.dim, form.setting.arrays)
+        codes, key = self._instance.codes, id(form)
+        code = codes.get(key) or codes.setdefault(key, compiled(form.program, self.dim, form.setting.arrays))
         output = next(iter(main.outputs))
         written = [0.0] * form.setting.sizes[output]
         values = {name: View(value) if isinstance(value, list) else value for name, value in inputs.items()}
