@@ -60,7 +60,9 @@ class Options:
     degree: int = option(1, "polynomial degree of the fields", minimum=0, maximum=40)
     precision: str = option("double", "floating-point type on the device", choices=PRECISIONS)
     device: str = option("any", "OpenCL device: gpu, cpu, any, an index, or part of a name")
-    halo: str = option("auto", "halo exchange within a node: the fastest one, kernels, shared memory, messages", choices=HALOS)
+    halo: str = option(
+        "auto", "halo exchange within a node: the fastest one, kernels, shared memory, messages", choices=HALOS
+    )
     quadrature_degree: int = option(
         -1, "degree of exactness of the quadrature (-1: twice the polynomial degree)", minimum=-1, maximum=30
     )
