@@ -9,7 +9,8 @@
     u = problem.solve()                                            # -ksp_type cg -pc_type gamg
     problem.plot("u.png", u)
 
-Call `petsc4py.init(sys.argv)` before, as in any petsc4py program.
+Call `petsc4py.init(sys.argv)` before the first problem, as in any petsc4py program. On several GPUs import this package
+before that call, so that the vectors of each rank live on its GPU.
 """
 
 from importlib import import_module
