@@ -1,14 +1,17 @@
 """Reference cells, their elements and quadrature, over fenics-basix."""
 
 from .element import CELLS, ReferenceElement, Tabulation, cell_dim, facet_cell, facet_count, on_facets, tabulate
-from .gauss_lobatto import (
+from .quadrature import (
+    Quadrature,
+    cell_quadrature,
+    facet_quadrature,
     gauss_lobatto,
     is_tensor,
     lobatto_cell_quadrature,
     lobatto_facet_quadrature,
+    symmetric_quadrature,
     tensor_points,
 )
-from .quadrature import Quadrature, cell_quadrature, facet_quadrature, symmetric_quadrature
 
 __all__ = [
     "CELLS",

@@ -11,12 +11,11 @@ from ...codegen.preamble import CONSTANT_BYTES, SCATTERED_BYTES
 from ...options import is_number
 from ...reference import facet_quadrature, tabulate
 from .arguments import ARGUMENTS
-from .constant_terms import constant_terms
 from .hdg_checks import has_point_flux
 from .shapes import CondensedShapes
 from .tile_shape import TileShape, tile_shape
 from .warp_shape import ThreadShape, WarpShape
-from .warp_tables import warp_constant, warp_points, warp_tensor
+from .warp_tables import constant_terms, warp_constant, warp_points, warp_tensor
 
 CONDENSE_POINT = ("gather_tvector.clh", "normal_derivatives.clh", "condense_point.clh")  # in this order
 _POINTS = ("geometry.clh", "geometry_nodes.clh", "point.clh", *CONDENSE_POINT)

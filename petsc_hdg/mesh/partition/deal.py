@@ -7,7 +7,7 @@ from petsc4py import PETSc
 
 from ...errors import collectively
 from ...options import Options, given_truth
-from ...petsc.dual_graph import dual_graph
+from ...petsc.c_library import dual_graph
 from ..graph import Graph
 from .metis import balanced_parts
 

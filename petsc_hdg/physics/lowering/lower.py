@@ -19,9 +19,8 @@ from petsc_hdg.physics.lowering.signatures import UNAVAILABLE, Signature, inner_
 from petsc_hdg.physics.lowering.statements import Statements
 from petsc_hdg.physics.text import dmplex
 from petsc_hdg.physics.text.allocations import allocated
-from petsc_hdg.physics.text.deep import deeply
 from petsc_hdg.physics.text.extract import is_never_changed
-from petsc_hdg.physics.text.parse import Parsed, line_of, parse
+from petsc_hdg.physics.text.parse import Parsed, deeply, line_of, parse
 from petsc_hdg.physics.text.source import Source
 from petsc_hdg.physics.tree import ir
 from petsc_hdg.physics.tree.ir import REAL, Function, Program, Symbol

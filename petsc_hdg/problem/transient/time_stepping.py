@@ -10,15 +10,16 @@ from petsc4py import PETSc
 from ... import stages
 from ...errors import OptionError, SolveError
 from ...options import ASSEMBLED, ATTACHED, defaults_in_database, given_text, loses_levels
+from ...petsc import stepping
 from ...progress import PROGRESS
 from ...value_checks import function, number
 from .. import assembled_fallback, cells_in_time, input_data, memory_traffic
 from ..checkpoints import checkpoint_schedule, first_slope, interrupts
+from ..checkpoints.bdf_history import is_bdf
 from ..checks import diagnosis, trace_consistency
 from ..linear import direct_solvers, methods, preconditioners, solvers
 from ..results import viewers
 from . import explicit
-from .bdf_start import Start
 
 MOST_STEPS = 2**31 - 2  # the end time ends a run, not PETSc's 5000 steps
 FIXED = {"ts_adapt_type": "none"}  # the step is the one that is asked for, unless the user wants another controller
@@ -229,3 +230,54 @@ def _check_converged(problem, ts: PETSc.TS) -> None:
     raise SolveError(
         f"{where}: the step controller rejected it too often; a smaller first step, or -ts_adapt_dt_min, may help"
     )
+
+
+class Start:
+    """Hooks before and after each step of a TS; `form` gives a TS the problem's system."""
+
+    def __init__(self, problem, form):
+        self._problem, self._form = weakref.ref(problem), form  # the problem may itself keep the TS
+        self._state: PETSc.Vec | None = None
+
+    def before(self, ts) -> None:
+        """Find the state after the step that begins. Collective."""
+        problem, self._state = self._problem(), None
+        if problem is None or not is_bdf(ts) or stepping.adapt_type(ts) != b"none":
+            return
+        order = stepping.bdf_order(ts)
+        if order > 2 and ts.getStepNumber() < order:
+            self._state = _extrapolated(self._form(problem), ts, order - 1)
+
+    def after(self, ts) -> None:
+        """Put the state that was found into the TS, which must not begin anew there. Collective."""
+        state, self._state = self._state, None
+        if state is not None:
+            u = ts.getSolution()
+            version = u.stateGet()
+            state.copy(u)
+            u.stateSet(version)
+            state.destroy()
+
+
+def _extrapolated(euler: PETSc.TS, ts: PETSc.TS, count: int) -> PETSc.Vec | None:
+    """The state of a TS after its next step, from backward Euler in 1 … count parts; None if a solver fails."""
+    row: list[PETSc.Vec] = []
+    try:
+        for parts in range(1, count + 1):
+            row.append(ts.getSolution().copy())
+            euler.setTime(ts.getTime())
+            euler.setTimeStep(ts.getTimeStep() / parts)
+            euler.setStepNumber(0)
+            euler.setMaxSteps(parts)
+            euler.solve(row[-1])
+            if euler.getConvergedReason() < 0:
+                return None
+            for k in range(1, parts):  # Neville's scheme, towards the first of the row
+                value, other = row[parts - k], row[parts - k - 1]
+                other.aypx(-1.0, value)
+                other.aypx((parts - k) / k, value)
+        return row[0].copy()
+    finally:
+        for vector in row:
+            vector.destroy()
+        euler.destroy()
