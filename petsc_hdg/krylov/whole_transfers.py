@@ -49,7 +49,7 @@ class WholeTransfers:
 
 
 def whole_transfers(mat: PETSc.Mat, arrays, precision: str) -> WholeTransfers:
-    """Those of an interpolation as it is now, made once for those that ask while it lives. Collective."""
+    """The WholeTransfers of an interpolation with its present values, shared by all callers. Collective."""
     key = mat.handle, mat.stateGet(), id(arrays.device), arrays.precision, precision
     made = _MADE.get(key)
     if made is None:
