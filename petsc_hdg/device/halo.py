@@ -67,8 +67,8 @@ class Halo:
         few = arrays.device.is_gpu and owned_size * self.components < FEW
         self.alone = memory is not None or (few if alone is None else alone)
         with collectively(comm):
-            if self._links is not None:
-                self._links.prepare()
+            if comm.size > 1:
+                (self._peers or self._links).prepare()
             if self.plan.active:
                 self._allocate(ghost_place)
 
@@ -82,7 +82,8 @@ class Halo:
         self._tables = {name: arrays.to_device(table, "halo tables") for name, table in tables.items()}
         counts = {"points": plan.send_points.size, "ghosts": plan.receive_ghosts.size, "targets": plan.targets.size}
         self._items = {name: count * self.components for name, count in counts.items()}
-        staged = ("points",) if self._first_ghost is not None else ("points", "ghosts")
+        goes_straight = self._peers is not None or self._first_ghost is not None
+        staged = ("points",) if goes_straight else ("points", "ghosts")
         self._buffers = {name: arrays.empty(self._items[name]) for name in staged}
         names = ("halo_unpack", "halo_add")
         self._kernels = {name: halo_kernel(name, arrays, self.components) for name in names}
@@ -97,7 +98,7 @@ class Halo:
 
     def forward(self, owned, ghosts) -> None:
         """Copy the owners' values in buffer `owned` into buffer `ghosts`."""
-        if not self._at_once("points", owned, lambda: (ghosts, self._tables["ghosts"])):
+        if not self._at_once("points", owned, ghosts):
             self.forward_begin(owned)
             self.forward_end(ghosts)
 
@@ -111,7 +112,7 @@ class Halo:
 
     def reverse_add(self, ghosts, owned) -> None:
         """Add the values in buffer `ghosts` to their owners' in buffer `owned`."""
-        if self._at_once("ghosts", ghosts, lambda: (self._buffers["points"], None)):
+        if self._at_once("ghosts", ghosts, None):
             self._sum(owned)
         else:
             self.reverse_add_begin(ghosts)
@@ -165,13 +166,17 @@ class Halo:
             self._ready = self.arrays.device.marker()
         self._links.begin(side)
 
-    def _at_once(self, side: str, source, target) -> bool:
+    def _at_once(self, side: str, source, ghosts) -> bool:
         """Exchange with peers by as few launches as can be; True if that is done."""
         if self._peers is None or not self.plan.active or Halo.muted or self._under_way is not None:
             return False
-        self._peers.exchange(side, self._slots(side, source), target())
+        self._peers.exchange(side, self._slots(side, source), self._arrival(side, ghosts))
         self._count(side)
         return True
+
+    def _arrival(self, side: str, ghosts) -> tuple:
+        """Like `_slots`, of the other side: where its slots come when this one is sent."""
+        return (ghosts, self._tables["ghosts"]) if side == "points" else (self._buffers["points"], None)
 
     def _slots(self, side: str, source) -> tuple:
         """A buffer, and the places of a side's slots there, None where these are packed."""
@@ -190,8 +195,7 @@ class Halo:
     def _exchange(self, side: str, ghosts) -> None:
         """Send the slots of a side; receive those of the other, into `ghosts` if these are ghosts."""
         if self._peers is not None:
-            other = (ghosts, self._tables["ghosts"]) if side == "points" else (self._buffers["points"], None)
-            self._peers.receive(OTHER[side], *other)
+            self._peers.receive(OTHER[side], *self._arrival(side, ghosts))
             self._count(side)
             return
         device, began = self.arrays.device, time.perf_counter()

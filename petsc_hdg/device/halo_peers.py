@@ -29,7 +29,8 @@ class PeerLinks:
     """Sends the slots of one side, `points` or `ghosts`, and receives those of the other, by launches alone.
 
     An exchange is a `send` of one side and a `receive` of the other, in this order, on all ranks with neighbours.
-    Making it is collective; raises DeviceError on all ranks where devices have no room.
+    Making it is collective, and `prepare`, which is not, comes next. Raises DeviceError on all ranks where devices have
+    no room.
     """
 
     def __init__(self, plan: HaloPlan, memory: PeerMemory, arrays: Arrays, components: int):
@@ -47,13 +48,16 @@ class PeerLinks:
         self._own = memory.part(plan.comm.rank, self._region.number)
         self._places = self._find_places()
         self._told = self._tell(plan.comm)
-        self._states = [self._state() for _ in range(len(self._near) + 1)]
-        self._send, self._receive, self._exchange = (halo_kernel(name, arrays, components) for name in KERNELS)
-        self._together = MOST_GROUPS if arrays.device.is_gpu else 1  # groups that run at the same time
-        self._launch_alone()
 
-    def _launch_alone(self) -> None:
-        """Launch what waits for other ranks once without: a driver may compile there, for all ranks."""
+    def prepare(self) -> None:
+        """Make what this rank alone needs. Raises DeviceError.
+
+        Kernels that wait for other ranks are launched once without: a driver may compile there, for all ranks.
+        """
+        self._states = [self._state() for _ in range(len(self._near) + 1)]
+        kernels = (halo_kernel(name, self._arrays, self._components) for name in KERNELS)
+        self._send, self._receive, self._exchange = kernels
+        self._together = MOST_GROUPS if self._arrays.device.is_gpu else 1  # groups that run at the same time
         unused, states = (self._region.start + _FLAGS) // 4 - 1, (self._state(), self._state())
         nothing = self._own, 0, 0, self._own, 0, 0, states[0], None, self._own, 0
         self._receive(1, *nothing)
@@ -90,7 +94,7 @@ class PeerLinks:
         return size * max(1, min(most, -(-count * self._components // size)))
 
     def _to(self, side: str, values, index) -> list[tuple]:
-        """(number of a neighbour, slots, what the kernel takes that sends a side) of each."""
+        """(number of a neighbour, number of slots, arguments of the kernel that sends a side) of each neighbour."""
         found = []
         for number, (rank, (part, flag, slots)) in enumerate(self._told.items()):
             first, count = self._groups[side].get(rank, (0, 0))
@@ -99,7 +103,7 @@ class PeerLinks:
         return found
 
     def _from(self, side: str, values, index) -> tuple:
-        """What the kernel takes that receives a side."""
+        """Arguments of the kernel that receives a side."""
         mailbox = self._own, self._places[side], self._steps[side]
         numbers = self._own, self._region.start // 4, len(self._near), self._states[-1]
         return *mailbox, *numbers, index, values, self._count[side]
