@@ -25,7 +25,7 @@ class Level(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What was looked at, what was found, and how to get what is missing."""
+    """Result of a check: its subject, the finding, and how to get what is missing."""
 
     level: Level
     name: str

@@ -35,7 +35,7 @@ class PeerMemory(Pool):
 
     @classmethod
     def made(cls, node, device) -> PeerMemory | None:
-        """That of a node's ranks, None where they cannot have it. Collective on the node."""
+        """Make the PeerMemory of a node's ranks; None if their devices cannot share memory. Collective on the node."""
         local = node.local
         mine = identity(device.cl_device) if device.is_gpu else local.rank
         everyone = local.allgather((device.is_gpu, mine, EXTENSION in device.cl_device.extensions.split()))

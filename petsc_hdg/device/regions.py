@@ -29,7 +29,7 @@ class Block:
         return None
 
     def give_back(self, start: int, size: int) -> None:
-        """What was taken is a hole again."""
+        """Free bytes that `take` has filled."""
         merged: list[tuple[int, int]] = []
         for hole in sorted([*self._holes, (start, size)]):
             if merged and sum(merged[-1]) == hole[0]:

@@ -74,7 +74,7 @@ class SingleSteps(Steps):
         return self._kernels["cg_single"][now].bound(*self._arguments(now, 0.0, 0.0))
 
     def _arguments(self, now: int, beta: float, alpha: float) -> tuple:
-        """What the kernel of a step takes, which finds lengths from the sums of rows, or is given them."""
+        """Arguments of the kernel of a step, which computes step lengths from the sums of rows, or is given them."""
         vectors, z, buffer = self.vectors, None if self.is_fused else self.z, self.sums.buffer
         count, given = self.sums.given if self.runs_ahead else (0, buffer)
         numbers = vectors.items, vectors.count, count, now, beta, alpha, self._piece

@@ -70,12 +70,12 @@ class Vectors:
 
     @cached_property
     def has_peers(self) -> bool:
-        """Whether kernels of the ranks write each other's memory. Collective."""
+        """True if kernels of each rank write the memory of other ranks' devices. Collective."""
         return self.comm.size > 1 and Node.of(self.comm).peers(self.device) is not None
 
     @property
     def sums_on_device(self) -> bool:
-        """Whether kernels have sums over all ranks without the host. Collective."""
+        """True if kernels read sums over all ranks that did not pass through the host. Collective."""
         return self.comm.size == 1 or self.has_peers
 
     @cached_property

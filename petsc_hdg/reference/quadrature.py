@@ -112,5 +112,5 @@ def lobatto_facet_quadrature(cell: str, degree: int) -> tuple[list[Quadrature], 
 
 
 def is_tensor(cell: str) -> bool:
-    """Whether a cell is a tensor product of intervals."""
+    """True if a cell is a tensor product of intervals."""
     return facet_cell(cell) == "quadrilateral" or cell == "quadrilateral"
