@@ -24,6 +24,7 @@ def random_inputs(physics, dim: int, seed: int, positive: bool = False) -> tuple
     return state, (a, a_x, t, float(physics.uses_time_derivative), x, constants), normal
 
 
+NEARLY = "symmetric", "diffusive"  # kinds whose smoothers are those of symmetric matrices
 TOLERANCE = 1e-13
 SIZES = (1.0, 0.25, 0.0625)  # of random gradients, as deformations have that turn no cell inside out
 
@@ -37,11 +38,14 @@ def has_symmetric_derivative(physics, dim: int) -> bool:
 
 
 def derivative_kind(physics, dim: int) -> str:
-    """`symmetric`, `diffusive` or `other`: what matrices g0 … g3 of a physics, and of its natural conditions, make.
+    """`symmetric`, `diffusive`, `coupled`, `convective` or `other`: what matrices g0 … g3 of a physics, and of its
+    natural conditions, make.
 
     diffusive: symmetric but for coefficients of the gradient that depend on the state, as in f1 = k(u) ∇u. Then f0
     reads no gradient (g1 = 0), g2 = k'(u) ∇u is zero where the gradient is, and g0 and g3 are symmetric. Convection by
     g2 is to diffusion in a cell as the change of k there is to k: little on meshes that resolve k.
+    coupled: each component diffuses, nothing convects, and g0, g3 or natural conditions are not symmetric.
+    convective: each component diffuses, and convection depends on data alone, so that how large it is can be asked.
 
     State, constants, auxiliary values, x, n and t are random: what holds for some of their values only, does not. A
     sample outside the domain of a function, as of the logarithm, is replaced by a positive one with a smaller gradient.
@@ -49,7 +53,13 @@ def derivative_kind(physics, dim: int) -> str:
     with np.errstate(all="ignore"):
         if all(_is_symmetric(physics, dim, seed) for seed in range(SAMPLES)):
             return "symmetric"
-        return "diffusive" if all(_is_diffusive(physics, dim, seed) for seed in range(SAMPLES)) else "other"
+        if all(_is_diffusive(physics, dim, seed) for seed in range(SAMPLES)):
+            return "diffusive"
+        if not all(_diffuses(physics, dim, seed) for seed in range(SAMPLES)):
+            return "other"
+        if not any(_convects(physics, dim, seed) for seed in range(SAMPLES)):
+            return "coupled"
+        return "convective" if all(_convects_by_data(physics, dim, seed) for seed in range(SAMPLES)) else "other"
 
 
 def fields_without_own_terms(physics, dim: int) -> list[str]:
@@ -71,30 +81,49 @@ def _is_symmetric(physics, dim: int, seed: int) -> bool:
 
 
 def _is_diffusive(physics, dim: int, seed: int) -> bool:
-    g0, g1, g2, g3, pairs = _blocks(physics, dim, seed)
-    _, _, level, _, _ = _blocks(physics, dim, seed, slope=0.0)
-    return _agree([(g1, 0 * g1), (level, 0 * level), *pairs], g0, g1, g2, g3)
+    *blocks, pairs = _blocks(physics, dim, seed)
+    return not _convects(physics, dim, seed) and _agree(pairs, *blocks)
 
 
-@lru_cache(maxsize=4 * SAMPLES)
-def _blocks(physics, dim: int, seed: int, slope: float = 1.0) -> tuple:
+def _convects(physics, dim: int, seed: int) -> bool:
+    g0, g1, g2, g3, _ = _blocks(physics, dim, seed)
+    level = _blocks(physics, dim, seed, slope=0.0)[2]
+    return not _agree([(g1, 0 * g1), (level, 0 * level)], g0, g1, g2, g3)
+
+
+def _convects_by_data(physics, dim: int, seed: int) -> bool:
+    if physics.is_linear:
+        return True
+    g0, g1, _, g3, _ = _blocks(physics, dim, seed)
+    _, still, level, _, _ = _blocks(physics, dim, seed, slope=0.0)
+    _, at_rest, at_zero, _, _ = _blocks(physics, dim, seed, slope=0.0, level=0.0)
+    return _agree([(g1, still), (g1, at_rest), (level, at_zero)], g0, g1, level, g3)
+
+
+def _diffuses(physics, dim: int, seed: int) -> bool:
+    g3 = _blocks(physics, dim, seed)[3]
+    return bool(np.diagonal(g3).any(axis=(0, 1)).all())
+
+
+@lru_cache(maxsize=6 * SAMPLES)
+def _blocks(physics, dim: int, seed: int, slope: float = 1.0, level: float = 1.0) -> tuple:
     """g0, g1, g2, g3, and pairs of what is equal where g0, g3 and natural conditions are symmetric: nan if no sample
     is in the domain of the physics.
 
-    slope: factor of the random gradients."""
+    slope, level: factors of the random gradients, and of the random values."""
     for size in SIZES:
         for positive in (False, True):
-            found = _blocks_of(physics, dim, random_inputs(physics, dim, seed, positive), size * slope)
+            found = _blocks_of(physics, dim, random_inputs(physics, dim, seed, positive), size * slope, level)
             if all(np.isfinite(block).all() for block in (*found[:4], *(one for one, _ in found[4]))):
                 return found
     return found
 
 
-def _blocks_of(physics, dim: int, inputs: tuple, slope: float) -> tuple:
+def _blocks_of(physics, dim: int, inputs: tuple, slope: float, level: float) -> tuple:
     """`_blocks` of one sample."""
     interpreter, count = physics.interpreter(dim), physics.num_components
     (u, u_t, u_x), (a, a_x, t, shift, x, constants), normal = inputs
-    state, zero = (u, u_t, slope * u_x), np.zeros(count)
+    state, zero = (level * u, u_t, slope * u_x), np.zeros(count)
     g0, g1, g2, g3 = interpreter.g_blocks(*state, a, a_x, t, shift, x, constants)
     pairs = [(g0, g0.T), (g3, g3.transpose(1, 0, 3, 2))]
     rest, on_labels = (a, a_x, t, 0.0, x, normal / np.linalg.norm(normal), constants), {}

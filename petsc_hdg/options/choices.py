@@ -18,7 +18,7 @@ def chosen_pmat(options: Options, physics, derivative: str = "other", assembled:
     """`aij`, `conforming`, `agglomerates` or `none`: what `-fe_pmat` says, `auto` settled by the scheme, its degree,
     the fields of the physics and the user's -pc_type.
 
-    derivative: of hybridizable DG, as `derivative_kind` says.
+    derivative: of hybridizable DG, as `derivative_kind` says; `convective` stands for little convection.
     assembled: degree up to which continuous elements are assembled; ATTACHED for solvers of the user's own, which
     traces give a matrix whatever their degree.
     Raises OptionError for `conforming` and `agglomerates` where they do not go with them.
@@ -54,7 +54,7 @@ def _suits_traces(options: Options, physics, derivative: str) -> bool:
     """Whether two levels are the default for the trace system of a physics."""
     is_steady = not physics.uses_time_derivative
     is_stored = options.hdg_trace_mat != "aij" and options.hdg_setting != "full"
-    return is_steady and is_stored and derivative in ("symmetric", "diffusive")
+    return is_steady and is_stored and derivative != "other"
 
 
 def _has_subspace(options: Options, physics) -> bool:

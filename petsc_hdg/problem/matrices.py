@@ -21,6 +21,8 @@ from .linear import agglomerate_levels, field_splits, null_space, two_level
 _REASONS = {
     "symmetric": "symmetric",
     "diffusive": "symmetric but for coefficients of gradients that follow the state",
+    "coupled": "without convection",
+    "convective": "of little convection in a cell",
     "other": "not symmetric",
 }
 
@@ -64,8 +66,10 @@ def view(problem) -> list[str]:
     """Matrix of the preconditioner of a trace system, and the reason, where the user leaves that open."""
     if not problem.discretization.has_jumps or problem.options.pmat != "auto":
         return []
-    told = problem.pmat == ("aij" if problem.derivative == "other" else "conforming")
-    why = f", because the derivative of the physics is {_REASONS[problem.derivative]}" if told else ""
+    kind, levels = problem.derivative, problem.pmat == "conforming"
+    if kind == "convective" and "traces" in problem.told:
+        return ["  preconditioner: aij, because convection in a cell is large"]
+    why = f", because the derivative of the physics is {_REASONS[kind]}" if levels == (kind != "other") else ""
     return [f"  preconditioner: {problem.pmat}{why}"]
 
 

@@ -34,6 +34,7 @@ from .checkpoints.restartable import Restartable
 from .checks import diagnosis
 from .linear import (
     compatibility,
+    convection,
     direct_solvers,
     field_splits,
     gauge,
@@ -327,7 +328,8 @@ class Problem(Restartable, Evaluated, Described):
         """Have a matrix where a solver made now asks for one: a PC of the user's own (up to the degree `assembled` of
         continuous elements), a -pc_type that came into PETSc's database after the problem, or LU. Collective."""
         chosen = chosen_pmat(self.options, self.physics, self.derivative, assembled)
-        if chosen == "aij" or direct_solvers.reason_of_text(self) or saddle_splits.constraints_of(self):
+        wanted = chosen == "aij" or direct_solvers.reason_of_text(self) or saddle_splits.constraints_of(self)
+        if wanted or convection.is_large_on_traces(self):
             assembled_fallback.take_matrix(self)
 
     @property

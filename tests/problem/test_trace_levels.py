@@ -32,11 +32,13 @@ def made(physics: fe.Physics, cell: str = "triangle", faces=(8, 8), degree: int 
 @pytest.mark.parametrize("name", PHYSICS)
 def test_what_the_physics_chooses(name):
     physics, kind = PHYSICS[name]
-    assert {derivative_kind(physics, dim) for dim in (2, 3)} == {kind}
-    problem = made(physics, faces=(2, 2))
+    is_body = physics.num_components == 3
+    assert {derivative_kind(physics, dim) for dim in ((3,) if is_body else (2, 3))} == {kind}
+    problem = made(physics, *(("tetrahedron", (1, 1, 1)) if is_body else ("triangle", (2, 2))))
     wanted = "aij" if kind == "other" or physics.uses_time_derivative else "conforming"
     assert problem.pmat == wanted
-    why = {"symmetric": "symmetric", "diffusive": "follow the state", "other": "not symmetric"}[kind]
+    why = {"symmetric": "symmetric", "diffusive": "follow the state", "other": "not symmetric"}
+    why = {**why, "coupled": "without convection", "convective": "of little convection in a cell"}[kind]
     line = next(line for line in problem.view().splitlines() if "preconditioner:" in line)
     assert wanted in line and (physics.uses_time_derivative or line.endswith(why))
 
@@ -97,6 +99,8 @@ COUNTS = [
     ("cubic reaction", "triangle", (12, 12), 2, 14, 0.65), ("p-Laplacian", "triangle", (12, 12), 2, 80, 1.0),
     ("1 + u²", "triangle", (12, 12), 2, 20, 0.65), ("1 + v², 1 + u²", "triangle", (12, 12), 2, 20, 0.65),
     ("1 + u²", "quadrilateral", (12, 12), 1, 16, 0.75),
+    ("coupled one way", "triangle", (12, 12), 2, 9, 0.65), ("turned tensor", "quadrilateral", (12, 12), 3, 13, 1.1),
+    ("wind", "triangle", (12, 12), 2, 10, 0.6),
 ]  # fmt: skip
 
 
@@ -121,6 +125,25 @@ def test_iterations_are_few_and_the_solution_is_the_same(name, cell, faces, degr
     if name != "no condition":  # whose constant is anyone's
         assert abs(norms[0] - norms[1]) < 1e-7 * norms[1]
         assert abs(means[0] - means[1]) < 1e-7 * abs(means[1])
+
+
+def test_an_elastic_body_whose_load_turns():
+    """10 000 iterations by multigrid on the assembled matrix are not enough."""
+    problem = made(PHYSICS["turning load"][0], "tetrahedron", (4, 4, 4), 1)
+    u = problem.solve()
+    assert problem.pmat == "conforming" and problem.linear_iterations <= 45
+    with petsc_options(pc_type="lu", ksp_type="preonly"):
+        expected = made(problem.physics, "tetrahedron", (4, 4, 4), 1).solve()
+    assert (u - expected).norm() < 1e-6 * expected.norm()
+
+
+@pytest.mark.parametrize("w, wanted", [(10.0, "conforming"), (1e4, "aij")])
+def test_wind_chooses_by_the_peclet_number(w, wanted):
+    problem = made(PHYSICS["wind"][0])
+    problem.set_constants(w=w)
+    problem.solve()
+    assert problem.pmat == wanted and problem.linear_iterations <= 12
+    assert {"aij": "is large", "conforming": "of little convection"}[wanted] in problem.view()
 
 
 @pytest.mark.full

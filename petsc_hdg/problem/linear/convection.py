@@ -13,20 +13,34 @@ LARGE = 10.0  # cell Péclet number from which on convection is told
 
 
 def large_peclet(problem) -> float:
-    """The median cell Péclet number |b| h / (2 k κ) of a steady physics by cg_gpu where it is LARGE, else 0.
+    """The median cell Péclet number of a steady physics by cg_gpu where it is LARGE, else 0. Collective."""
+    if problem.options.backend != "cg_gpu" or problem.physics.uses_time_derivative:
+        return 0.0
+    typical = _peclet(problem)
+    return typical if typical >= LARGE else 0.0
+
+
+def is_large_on_traces(problem) -> bool:
+    """Return True if incomplete LU along the flow suits a trace better than two levels, which are there by default.
+    Collective."""
+    is_open = problem.pmat == "conforming" and problem.options.pmat == "auto" and problem.derivative == "convective"
+    is_large = is_open and problem.is_condensed and _peclet(problem) >= LARGE
+    if is_large:
+        problem.told.add("traces")
+    return is_large
+
+
+def _peclet(problem) -> float:
+    """The median cell Péclet number |b| h / (2 k κ) of a physics. Collective.
 
     b is the derivative of f0 by ∇u, or of f1 by u, of a component, κ the least eigenvalue of its diffusion, h the
-    cell's extent along b and k the degree. Of nonlinear physics it is that of the state zero. Collective.
+    cell's extent along b and k the degree. Of nonlinear physics it is that of the state zero.
     """
-    physics, options = problem.physics, problem.options
-    if options.backend != "cg_gpu" or physics.uses_time_derivative:
-        return 0.0
     found = [
         max(_number(g1[c, c], g2[c, c], g3[c, c], nodes) for c in range(len(g3)))
         for nodes, (_, g1, g2, g3) in cell_samples.blocks(problem)
     ]
-    typical = cell_samples.median(problem, found) / options.degree
-    return typical if typical >= LARGE else 0.0
+    return cell_samples.median(problem, found) / max(problem.options.degree, 1)
 
 
 def warn(problem, peclet: float) -> None:

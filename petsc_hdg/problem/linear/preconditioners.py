@@ -6,7 +6,7 @@ from contextlib import contextmanager, nullcontext
 
 from petsc4py import PETSc
 
-from ...discretizations.symmetry import fields_without_own_terms
+from ...discretizations.symmetry import NEARLY, fields_without_own_terms
 from ...operators.advice import INDEFINITE
 from ...operators.spectrum import TOLERANCE, asymmetry
 from ...options import any_given, defaults_in_database, is_given
@@ -144,7 +144,7 @@ def _follow(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
 def _set_multigrid(problem, pc: PETSc.PC, mat: PETSc.Mat, attached: bool) -> None:
     """A direct solver of small matrices, else multigrid: of continuous elements with convection ours, as GAMG's
     smoothers do not suit them, unless an option of GAMG is given. Saddle points are neither's."""
-    convects = problem.options.backend == "cg_gpu" and problem.derivative == "other" and not attached
+    convects = problem.options.backend == "cg_gpu" and problem.derivative not in NEARLY and not attached
     convects = convects and not fields_without_own_terms(problem.physics, problem.mesh.dim)
     there = convects and coarse_solvers.on_device(problem, mat, problem.prefix)
     there = there and not any_given(problem.prefix, "pc_gamg_")

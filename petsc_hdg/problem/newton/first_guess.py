@@ -7,6 +7,7 @@ from petsc4py import PETSc
 
 from ... import operators
 from ...discretizations.poly.projection import project
+from ...discretizations.symmetry import NEARLY
 from ...errors import DeviceError, LeftSolverError, SolveError
 from ...options import is_given
 from ..checks import diagnosis
@@ -252,7 +253,7 @@ def _preconditioners(problem, mat: PETSc.Mat) -> list[str]:
     """Types of PC that are worth trying, one after the other. Collective."""
     rows = mat.getSize()[0]
     on_host = ["lu" if rows <= direct_solvers.MOST else "gamg"]
-    suits = rows > FEW and problem.derivative != "other"
+    suits = rows > FEW and problem.derivative in NEARLY
     return ["python", *on_host] if suits and on_device(problem, mat, problem.prefix) else on_host
 
 
