@@ -13,7 +13,7 @@ from ..options import Options, given_numbers
 from ..petsc.lifetimes import Context
 from ..stages import event
 from .aggregation import Aggregates, Coarsening
-from .dense_matrix import DenseMatrix
+from .dense_matrix import NEGLIGIBLE, DenseMatrix, accurate_inverse
 from .eigenvalues import extreme_eigenvalues, least_roots
 from .gathered import Gathered, gathered, gathered_rows
 from .level_bounds import LOWER, STEPS, UPPER, Product
@@ -150,13 +150,13 @@ class _Cycle(Multigrid):
             matrix, modes = coarsening.matrix, coarsening.modes
 
     def _coarsest(self, matrix: BlockRows):
-        """The inverse of the matrix, or smoothing where it is too large for that."""
+        """The inverse of the matrix, that on its range where it is singular, or smoothing where it is too large."""
         if matrix.num_rows * matrix.shape[0] <= max(self._choice.limit, MOST_INVERSE):
             dense = matrix.dense()
-            try:
-                return DenseMatrix(np.linalg.inv(dense), matrix.arrays)
-            except np.linalg.LinAlgError:
-                return DenseMatrix(np.linalg.pinv(dense), matrix.arrays)
+            inverse = accurate_inverse(dense)
+            if inverse is None:
+                inverse = np.linalg.pinv(dense, NEGLIGIBLE, hermitian=self._symmetric)
+            return DenseMatrix(inverse, matrix.arrays)
         inverse = Aggregates(matrix, self._choice.threshold).inverse
         return _Relaxation(matrix, inverse, self._vectors, self._precision, self._symmetric)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..device import Recorded, aside
 from ..options import Options, any_given
-from .dense_matrix import DenseMatrix
+from .dense_matrix import DenseMatrix, accurate_inverse
 from .gathered import Gathered, whole_matrix
 from .level_operators import Unsupported, level_operator
 from .multigrid_view import cycles, described, distinct_smoothers
@@ -24,7 +24,6 @@ from .whole_transfers import whole_transfers
 
 MOST_INVERSE = 1536  # rows of a matrix whose inverse is kept on the device
 MOST_JOINED = 512  # rows of levels that are joined where their matrix has no inverse
-ACCURATE = 1e-6  # relative residual of a solution by an inverse: worse ones are not taken
 
 
 class Multigrid:
@@ -228,14 +227,8 @@ class _OnHost:
 
 def inverse(mat, vectors: Vectors) -> DenseMatrix | Gathered | None:
     """The inverse of an assembled matrix, whole on each rank; None where it is singular or nearly so. Collective."""
-    dense = whole_matrix(mat)
-    try:
-        found = np.linalg.inv(dense)
-    except np.linalg.LinAlgError:
-        return None
-    given = np.random.default_rng(0).uniform(-1, 1, len(dense))
-    wrong = np.linalg.norm(dense @ (found @ given) - given)
-    if not wrong <= ACCURATE * np.linalg.norm(given):
+    found = accurate_inverse(whole_matrix(mat))
+    if found is None:
         return None
     made = DenseMatrix(found, vectors.arrays)
     return made if vectors.comm.size == 1 else Gathered(made, vectors)

@@ -220,6 +220,20 @@ def test_iterations_do_not_grow_and_kept_patterns_give_the_same_bits():
     assert residual.norm() < 1e-6 * b.norm()
 
 
+def test_a_matrix_that_is_singular_to_rounding():
+    """Couplings of all kinds whose rows sum to zero, as of natural conditions alone."""
+    dense = laplacian(30)[1:, 1:]
+    weights = dense * np.exp(np.random.default_rng(0).uniform(np.log(0.1), 0, dense.shape))
+    weights = np.triu(weights, 1) + np.triu(weights, 1).T
+    ksp = solver(petsc_matrix(weights - np.diag(weights.sum(axis=1))), limit=300)
+    x, b = ksp.getOperators()[0].createVecs()
+    ksp.getOperators()[0].setNullSpace(PETSc.NullSpace().create(constant=True, comm=PETSc.COMM_SELF))
+    b.setArray(np.cos(np.arange(len(dense))))
+    b.shift(-b.sum() / len(dense))
+    ksp.solve(b, x)
+    assert ksp.getConvergedReason() > 0 and ksp.getIterationNumber() <= 20, ksp.getIterationNumber()
+
+
 def test_nonsymmetric_matrices_have_as_few_iterations_and_polynomials_of_least_noise():
     counts = []
     for side in (20, 40, 80):
