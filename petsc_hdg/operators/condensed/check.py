@@ -1,6 +1,7 @@
 """First use of a kernel of static condensation on a device: compare it with numpy on two cells.
 
-What a kernel solved is compared as equations, E_ii U = -E_it, whose round-off does not grow with the condition of E_ii.
+What a kernel solved is compared as equations, E_ii U = -E_it, whose round-off does not grow with the condition of E_ii
+where it eliminates; some kernels multiply by inverses.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import numpy as np
 
 from ...device import verdicts
 from ...discretizations.condensed.oracle import CondensedOracle
-from ..check import SAMPLES, judge, random_values, vector_of, waiting
+from ..check import SAMPLES, TOLERANCE, judge, random_values, vector_of, waiting
+
+DIGITS, MOST_LOST = 10.0, 1e-2  # of round-off times the condition; of a difference that is accepted
 
 
 def check_condensed(operator) -> None:
@@ -165,7 +168,16 @@ def _check_condense(s: _Sample):
         got.append(np.vstack([np.zeros((n, m + 1)), np.column_stack([schur[:, k].T, residual[:, cell]])]))
         expected.append(given + matrix[:, :n] @ eliminated)
         scale = max(scale, np.abs(given).max(), (np.abs(matrix[:, :n]) @ np.abs(eliminated)).max(initial=0.0))
-    return np.array(got), np.array(expected), scale
+    return np.array(got), np.array(expected), scale * max(_loss(s, matrix) for matrix, _ in s.systems)
+
+
+def _loss(s: _Sample, matrix: np.ndarray) -> float:
+    """How many times the accepted difference round-off may be in kernels that multiply by an inverse of E_ii, whose
+    residuals grow with its condition; at least 1."""
+    n, precision = s.disc.num_eliminated, s.operator.arrays.precision
+    condition = np.linalg.cond(matrix[:n, :n]) if n else 1.0
+    rounding = DIGITS * np.finfo(s.operator.arrays.real).eps * condition
+    return float(np.clip(rounding, TOLERANCE[precision], MOST_LOST) / TOLERANCE[precision])
 
 
 def _check_solve(s: _Sample):
