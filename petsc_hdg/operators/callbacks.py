@@ -151,20 +151,28 @@ class Callbacks:
         for mat in self.matrices:
             if mat.getType() == PETSc.Mat.Type.PYTHON:
                 mat.getPythonContext().factor = 1.0
-        jacobian.assemble()
-        if preconditioner != jacobian:
-            preconditioner.assemble()
+        self._note_values(jacobian, preconditioner)
         if self.assembled is not None:
             self.assembled.note_filled()
         for coarse in (self.conforming, self.levels):
             if coarse is not None:
                 with self.events["Jacobian"]:
-                    coarse.update(x, t, x_t, shift)
+                    coarse.update(self._of_solver(x), t, self._of_solver(x_t), shift)
         if self.null_space is not None:
             self.null_space.follow(self)
         if self._linearized is not None:
             linearized, self._linearized = self._linearized, None
             linearized(self)
+
+    def _note_values(self, jacobian: PETSc.Mat, preconditioner: PETSc.Mat) -> None:
+        """Tell PETSc that matrices have other values."""
+        jacobian.assemble()
+        if preconditioner != jacobian:
+            preconditioner.assemble()
+
+    def _of_solver(self, x):
+        """What iterations see of a vector, which may be None."""
+        return x
 
     @property
     def solved(self) -> PETSc.Mat:
@@ -175,6 +183,11 @@ class Callbacks:
     def preconditioning(self) -> PETSc.Mat:
         """The matrix that preconditioners take."""
         return self.assembled.mat if self.assembled is not None else self.rough or self.jacobian
+
+    @property
+    def smoothed(self) -> PETSc.Mat:
+        """The matrix of the finest level."""
+        return self.preconditioning
 
     @property
     def matrices(self) -> list[PETSc.Mat]:

@@ -79,10 +79,12 @@ class ConformingSubspace:
         if self._version == self.fine.version:
             return
         self._version, rows = self.fine.version, self.fine.aux_rows
-        self.operator.set_constants(self.fine.constants)
+        self.operator.set_constants(self.fine.constants[: len(self.discretization.physics.constants)])
         auxiliary, element = self.fine.discretization.auxiliary, self.discretization.auxiliary.element
+        declared = {field.name for field in self.discretization.physics.auxiliary}
         for name, values in auxiliary.onto(element, rows, self.discretization.mesh.num_cells):
-            self.operator.set_auxiliary(name, values)
+            if name in declared:  # and no rate of cells that have a state
+                self.operator.set_auxiliary(name, values)
 
     # States ----------------------------------------------------------------------------------------------
 

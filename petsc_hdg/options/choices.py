@@ -38,7 +38,7 @@ def chosen_pmat(options: Options, physics, derivative: str = "other", assembled:
     if options.backend == "poly_gpu" and given == "mg":
         return "agglomerates"
     if options.backend == "hdg_gpu":
-        levels = given == "mg" and assembled == ASSEMBLED and _suits_traces(options, physics, derivative)
+        levels = given == "mg" and assembled == ASSEMBLED and _suits_traces(options, derivative)
         return "conforming" if levels else "aij"
     if options.backend != "sipg_gpu" and not (options.degree > assembled and _has_subspace(options, physics)):
         return "aij"
@@ -50,11 +50,10 @@ def takes_differences(prefix: str) -> bool:
     return any(given_truth(prefix, name, False) for name in ("snes_fd", "snes_fd_color"))
 
 
-def _suits_traces(options: Options, physics, derivative: str) -> bool:
-    """Whether two levels are the default for the trace system of a physics."""
-    is_steady = not physics.uses_time_derivative
+def _suits_traces(options: Options, derivative: str) -> bool:
+    """Whether two levels are the default for a trace system."""
     is_stored = options.hdg_trace_mat != "aij" and options.hdg_setting != "full"
-    return is_steady and is_stored and derivative != "other"
+    return is_stored and derivative != "other"
 
 
 def _has_subspace(options: Options, physics) -> bool:

@@ -19,16 +19,14 @@ def create_vec(problem) -> PETSc.Vec:
     return vector
 
 
-def callbacks(problem, trace: PETSc.Mat, assembled, rough) -> operators.Callbacks:
+def callbacks(problem, trace: PETSc.Mat, assembled, rough, conforming) -> operators.Callbacks:
     """Callbacks of trace and cells, from the matrices of the trace. Collective. Raises OptionError."""
-    options = problem.options
-    for name, value in (("fe_pmat", "conforming"), ("hdg_setting", "full")):
-        if value in (problem.pmat, options.hdg_setting):
-            raise OptionError(f"-{problem.prefix}{name} {value} does not go with u_t and hdg_gpu; leave it out")
+    if problem.options.hdg_setting == "full":
+        raise OptionError(f"-{problem.prefix}hdg_setting full does not go with u_t and hdg_gpu; leave it out")
     coarse = assembled.mat if assembled is not None else rough or trace
     system = operators.StateMatrix(problem.operator, problem.access, trace, coarse, create_vec(problem))
     return operators.StateCallbacks(
-        problem.operator, problem.access, system, problem.dm.comm, problem.vec_type, assembled
+        problem.operator, problem.access, system, problem.dm.comm, problem.vec_type, assembled, conforming
     )
 
 

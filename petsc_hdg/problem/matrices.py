@@ -44,7 +44,7 @@ def callbacks(problem) -> operators.Callbacks:
     jacobian, first = _jacobian(problem, sizes, assembled), coercivity.check_of(problem)
     rough = _rough(problem, sizes)
     if problem.has_cell_states:
-        calls = cells_in_time.callbacks(problem, jacobian, assembled, rough)
+        calls = cells_in_time.callbacks(problem, jacobian, assembled, rough, conforming)
     else:
         calls = operators.Callbacks(operator, problem.access, jacobian, assembled, conforming, first, levels, rough)
     eps = float(np.finfo(problem.arrays.real).eps)

@@ -64,4 +64,5 @@ PHYSICS = {
     "Hamilton-Jacobi": (diffusion("f0[0] = -1; for (d = 0; d < dim; ++d) f0[0] += u_x[d]*u_x[d];"), "other"),
     "Burgers": (fe.Physics({"u": 1}, "f0[0] = -1;", "for (d = 0; d < dim; ++d) f1[d] = u_x[d] - u[0]*u[0];"), "other"),
     "heat": (diffusion("f0[0] = u_t[0];"), "symmetric"),
+    "heat, 1 + u²": (diffusion("f0[0] = u_t[0] - 1;", k="1 + u[0]*u[0]"), "diffusive"),
 }

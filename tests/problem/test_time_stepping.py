@@ -186,6 +186,14 @@ def test_options_have_the_last_word():
     assert problem.time == 0.75 and problem.time_steps == 3
 
 
+@pytest.mark.skipif(hasattr(PETSc.TS.Type, "DIRK"), reason="methods of this PETSc lose no matrices")
+def test_a_method_that_loses_its_matrices_makes_no_dense_one():
+    with petsc_options(ts_type="arkimex"):
+        problem = problem_in_time(HEAT, backend="hdg_gpu")
+        mat = problem.create_ts().getDM().createMatrix()
+    assert mat.getInfo()["nz_allocated"] == 0 and mat.getSize()[0] == problem.create_vec().getSize()
+
+
 def test_runs_that_cannot_be():
     problem = problem_in_time(HEAT)
     for arguments, words in (((0.5, 0.1, 1.0), "from t = 1 to 0.5"), ((1.0, 0.0), "time step of 0 ")):
@@ -345,7 +353,6 @@ def test_hybridizable_dg_at_rest():
 
 
 REFUSED = {
-    "fe_pmat conforming does not go": ({}, {"pmat": "conforming"}, OptionError),
     "hdg_setting full does not go": ({}, {"hdg_setting": "full"}, OptionError),
     "the solver of the trace stopped after 1 iteration ": ({"ksp_max_it": "1", "pc_type": "none"}, {}, SolveError),
 }

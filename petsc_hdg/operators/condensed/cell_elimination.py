@@ -127,20 +127,32 @@ class CellElimination(Context):
 class StateCallbacks(Callbacks):
     """Callbacks of trace and interior together. `jacobian` is a StateMatrix, `trace` the matrix of the trace alone."""
 
-    def __init__(self, operator, access, system: StateMatrix, comm, vec_type: str, assembled):
+    def __init__(self, operator, access, system: StateMatrix, comm, vec_type: str, assembled, conforming):
         jacobian = system.as_mat(system.residual.getSizes(), comm, vec_type)
-        super().__init__(operator, access, jacobian, assembled)
+        super().__init__(operator, access, jacobian, assembled, conforming)
         self.system = system
+
+    def assemble(self, assembled) -> None:
+        """Have an AssembledMatrix in the place of coarse levels, in solvers that are made from now on."""
+        super().assemble(assembled)
+        self.system.rough = assembled.mat
 
     def _residual(self, t, x, x_t, f) -> None:
         super()._residual(t, x, x_t, f)
         f.copy(self.system.residual)
 
-    def _linearize(self, t, x, x_t, shift, jacobian, preconditioner) -> None:
-        super()._linearize(t, x, x_t, shift, jacobian, preconditioner)
-        self.system.trace.assemble()
-        if self.system.rough != self.system.trace:
-            self.system.rough.assemble()
+    def _note_values(self, jacobian: PETSc.Mat, preconditioner: PETSc.Mat) -> None:
+        super()._note_values(jacobian, preconditioner)
+        super()._note_values(self.system.trace, self.system.rough)
+
+    def _of_solver(self, x):
+        """The trace's part of a vector of a nonlinear physics; a linear one reads none."""
+        if x is None or self.operator.is_linear:
+            return x
+        trace = self.system.trace.createVecRight()
+        with self.access.read(x) as given, self.access.write(trace) as out:
+            self.operator.place_step(given, out)
+        return trace
 
     @property
     def solved(self) -> PETSc.Mat:
@@ -153,6 +165,12 @@ class StateCallbacks(Callbacks):
         return self.jacobian
 
     @property
+    def smoothed(self) -> PETSc.Mat:
+        """The matrix of the finest level: that of the trace."""
+        return self.system.rough
+
+    @property
     def matrices(self) -> list[PETSc.Mat]:
         """The matrix of the state, and those of the trace."""
-        return [self.jacobian, self.system.trace, self.system.rough]
+        coarse = [] if self.conforming is None else [self.conforming.mat]
+        return [self.jacobian, self.system.trace, self.system.rough, *coarse]

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 
 from petsc4py import PETSc
 
+from . import convection
+
 COEFFICIENTS = "petsc_hdg_coefficients"  # attribute of a SNES: the data that its matrices read in its last solve
 
 
@@ -52,5 +54,7 @@ def follow_data(problem, snes: PETSc.SNES) -> None:
     """
     before, now = snes.getAttr(COEFFICIENTS), problem.operator.coefficients
     if before is not None and before != now:
+        if not problem.has_cell_states and convection.is_large_on_traces(problem):
+            problem.settle_pmat()
         reset_preconditioner(snes.getKSP())
     snes.setAttr(COEFFICIENTS, now)

@@ -91,7 +91,7 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
         coarse.setFromOptions()
     set_smoother(problem, pc.getMGSmoother(1), symmetric)
     if conforming.bounds is None:
-        conforming.bounds = LevelBounds({1: problem.callbacks.preconditioning}, problem.arrays)
+        conforming.bounds = LevelBounds({1: problem.callbacks.smoothed}, problem.arrays)
     conforming.bounds.add(ksp)
     if conforming.solvers is None:
         conforming.solvers = CoarseSolvers(problem, setting_up)

@@ -91,7 +91,10 @@ def create_ts(problem) -> PETSc.TS:
     ts.setMaxSteps(MOST_STEPS)
     ts.setExactFinalTime(PETSc.TS.ExactFinalTime.MATCHSTEP)
     ts.setErrorIfStepFails(False)  # the reason is told by a SolveError instead
-    problem.settle_pmat(ATTACHED if loses_levels(problem.prefix) else ASSEMBLED)
+    loses = loses_levels(problem.prefix)
+    if loses:
+        ts.setDM(_without_entries(problem))
+    problem.settle_pmat(ATTACHED if loses else ASSEMBLED)
     if not explicit.is_explicit(ts):
         _choose_factors(problem)
     problem.connect(ts)
@@ -102,6 +105,16 @@ def create_ts(problem) -> PETSc.TS:
         PROGRESS.watch(ts.getSNES(), cells_in_time.trace_solver(problem, ts.getSNES().getKSP()))
     PROGRESS.watch_time(ts)
     return ts
+
+
+def _without_entries(problem) -> PETSc.DM:
+    """A DM that creates an empty matrix where a method loses those that it was given: without one PETSc makes a dense
+    one, of n² numbers. Collective."""
+    mat = PETSc.Mat().createAIJ(problem.create_vec().getSizes(), nnz=0, comm=problem.dm.comm)
+    mat.assemble()
+    dm = PETSc.DMShell().create(problem.dm.comm)
+    dm.setMatrix(mat)
+    return dm
 
 
 def _choose_factors(problem) -> None:
