@@ -26,17 +26,15 @@ class ShockSensor:
 
     0 for log₁₀ S < s₀ - κ, ε₀ for log₁₀ S > s₀ + κ. h is the cell's shortest edge.
 
-    problem    petsc_hdg.Problem of degree 1 or more; its scheme is not `poly_gpu`
+    problem    petsc_hdg.Problem of degree 2 or more; its scheme is not `poly_gpu`
     quantity   name of a field of one component or C text of one expression, as `Problem.field` takes them
     auxiliary  auxiliary field of the physics, of one component and constant per cell, which gets the viscosity
     speed      viscosity over length: a number, 0 or more, or a C text of u, whose largest value in the cell is taken
-    threshold  s₀ (None: -4 - 4.25 log₁₀ p)
+    threshold  s₀ (None: -2.5 - 4 log₁₀ p, the paper's scale of 1/p⁴)
     width      κ, above 0
 
     The viscosity is 0 until the first `update`. Making a sensor is collective. Raises OptionError, PhysicsError.
-    Source: P.-O. Persson, J. Peraire, Sub-cell shock capturing for discontinuous Galerkin methods, AIAA 2006-112;
-    s₀: A. Klöckner, T. Warburton, J. S. Hesthaven, Viscous shock capturing in a time-explicit discontinuous Galerkin
-    method, Math. Model. Nat. Phenom. 6, 2011.
+    Source: P.-O. Persson, J. Peraire, Sub-cell shock capturing for discontinuous Galerkin methods, AIAA 2006-112.
     """
 
     def __init__(
@@ -52,7 +50,9 @@ class ShockSensor:
         with collectively(problem.comm):
             self._check(width)
             degree, cell = problem.options.degree, problem.mesh.cell
-            self.threshold = -4 - 4.25 * np.log10(degree) if threshold is None else number("threshold", threshold)
+            self.threshold = -2.5 - 4 * np.log10(degree)
+            if threshold is not None:
+                self.threshold = number("The threshold of a shock sensor", threshold)
             self.width = width
             rule = cell_quadrature(cell, 2 * degree)
             self._points, root = rule.points, np.sqrt(rule.weights)[:, None]
@@ -64,10 +64,10 @@ class ShockSensor:
 
     def _check(self, width) -> None:
         physics, options = self.problem.physics, self.problem.options
-        if options.degree < 1 or self.problem.discretization.is_polytopic:
+        if options.degree < 2 or self.problem.discretization.is_polytopic:
             raise OptionError(
-                f"a shock sensor is asked for with {options.backend} of degree {options.degree}; it needs cells with "
-                "polynomials of degree 1 or more: take hdg_gpu, sipg_gpu or cg_gpu"
+                f"a shock sensor is asked for with {options.backend} of degree {options.degree}; it needs hdg_gpu, "
+                "sipg_gpu or cg_gpu of degree 2 or more: at degree 1 the highest modes are the slope"
             )
         fields = {field.name: field for field in physics.auxiliary}
         field = fields.get(self.auxiliary)
@@ -78,7 +78,9 @@ class ShockSensor:
                 f'auxiliary={{{shown(self.auxiliary)}: fe.Auxiliary(1, "cell")}}'
             )
         if not isinstance(self.speed, str) and not number("The speed of a shock sensor", self.speed) >= 0:
-            raise OptionError(f"The speed of a shock sensor is given as {self.speed}; give 0, a number above, or a text.")
+            raise OptionError(
+                f"The speed of a shock sensor is given as {self.speed}; give 0, a number above, or a text."
+            )
         if not number("The width of a shock sensor", width) > 0:
             raise OptionError(f"The width of a shock sensor is given as {width}; give a number above 0.")
 
@@ -111,7 +113,7 @@ class ShockSensor:
 
     def _sampled(self, text: str, what: str, u: PETSc.Vec, t: float) -> np.ndarray:
         """Values [cell, point] of a text."""
-        found = self.problem.field(text, u, t, name=None)
+        found = self.problem.field(text, u, t)
         with collectively(self.problem.comm):
             if found.components != 1:
                 raise OptionError(

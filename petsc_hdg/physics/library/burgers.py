@@ -14,9 +14,7 @@ for (PetscInt d = 0; d < dim; ++d) along += n[d];
 tau[0] = viscosity + PetscSqrtReal(u[0] * u[0] * along * along + 0.01);"""
 
 
-def burgers(
-    f0: object = None, *, viscosity: float = 0.0, artificial_viscosity: bool = False, **others
-) -> Physics:
+def burgers(f0: object = None, *, viscosity: float = 0.0, artificial_viscosity: bool = False, **others) -> Physics:
     """Field u; f0 = -s, or u_t - s in time. viscosity: ν ≥ 0, a constant of the physics; artificial_viscosity as in
     `euler`."""
     if not viscosity >= 0:
