@@ -1,7 +1,8 @@
-"""Shock capturing: shares of the highest modes beside numpy, smooth fields, shocks of Burgers and Sod, ranks, refusals."""
+"""Shock capturing: the sensor beside numpy, smooth fields, shocks of Burgers and Sod, ranks, refusals."""
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
 import math
@@ -11,11 +12,13 @@ import numpy as np
 import pytest
 from petsc4py import PETSc
 from run_shock_sensor import FACES, run
+from scipy.optimize import brentq
 
 import petsc_hdg as fe
 from petsc_hdg.errors import OptionError, PhysicsError
 from petsc_hdg.physics import library
 
+ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = Path(__file__).with_name("run_shock_sensor.py")
 DIFFUSION = "for (d = 0; d < dim; ++d) f1[d] = epsilon*u_x[d];"
 
@@ -110,7 +113,6 @@ def test_burgers_shock(mpirun):
     assert 0 < np.count_nonzero(viscosity) <= FACES / 3
     bare = run(PETSc.COMM_SELF, speed=0.0)
     assert not bare[1].any()
-    print(least, most, bare[2])
     assert max(-bare[2][0], bare[2][1] - 1) > 0.05
     assert max(-least, most - 1) < 0.01
     rows, *ends = json.loads(mpirun(2, SCRIPT).stdout.splitlines()[-1])
@@ -118,27 +120,56 @@ def test_burgers_shock(mpirun):
     np.testing.assert_allclose(ends, [least, most], atol=1e-6)
 
 
+@pytest.fixture
+def sod(monkeypatch):
+    """The example of Sod's tube as a module."""
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    return importlib.import_module("sod_hdg")
+
+
+def test_sod_by_jump_conditions(sod):
+    """The states of the example are those that the shock and the rarefaction join (Toro, 4.2)."""
+    shock, c = lambda p: (p - 0.1) * math.sqrt(2 / 2.4 / 0.125 / (p + 0.1 / 6)), math.sqrt(1.4)
+    wave = lambda p: 2 * c / 0.4 * (1 - p ** (0.4 / 2.8))  # noqa: E731
+    p = brentq(lambda p: shock(p) - wave(p), 0.11, 0.99, xtol=1e-14)
+    right = 0.125 * (p / 0.1 + 1 / 6) / (p / 0.1 / 6 + 1)
+    expected = {"p_star": p, "v_star": wave(p), "left": p ** (1 / 1.4), "right": right}
+    expected["shock"] = right * wave(p) / (right - 0.125)
+    assert sod.STAR == pytest.approx(expected, rel=1e-8)
+
+
+def test_sod(sod):
+    """Density and pressure stay within those of both sides, and the L1 error halves with h."""
+    found = []
+    for faces in (12, 24):
+        problem = sod.tube(faces)
+        found.append(sod.numbers(problem, *sod.run(problem, faces, courant=0.2, speed=1.0), faces))
+        assert found[-1]["variation"] < 1.03 and found[-1]["most density"] < 1.001
+        assert found[-1]["least density"] > 0.124 and found[-1]["least pressure"] > 0.099
+        assert 0 < found[-1]["cells"] <= 6
+    assert found[1]["L1"] < 0.025
+    assert np.log2(found[0]["L1"] / found[1]["L1"]) > 0.7
+
+
+def of_scheme(degree: int, backend: str, auxiliary: str = "epsilon", space: str = "cell") -> fe.ShockSensor:
+    given = {"auxiliary": {"epsilon": 1, "nu": fe.Auxiliary(1, space)}}
+    return fe.ShockSensor(problem_of(2, 2, True, degree, backend, **given), "u", auxiliary)
+
+
+WHO = "of a shock sensor"
 BAD = {
-    "degree 1": (lambda: fe.ShockSensor(problem_of(2, 2, True, 1), "u", "epsilon"), OptionError, "hdg_gpu of degree 1; it needs hdg_gpu, sipg_gpu or cg_gpu"),
-    "polytopes": (
-        lambda: fe.ShockSensor(problem_of(2, 2, True, 2, "poly_gpu"), "u", "epsilon"),
-        OptionError,
-        "poly_gpu of degree 2; it needs",
-    ),
-    "no field": (lambda: sensor(auxiliary="nu"), PhysicsError, "the auxiliary field 'nu', which physics '.*' lacks; give"),
-    "nodal": (
-        lambda: fe.ShockSensor(problem_of(2, 2, True, 2, auxiliary={"nu": fe.Auxiliary(1, "nodal"), "epsilon": 1}), auxiliary="nu"),
-        PhysicsError,
-        "has with other values; give the physics",
-    ),
-    "speed": (lambda: sensor(speed=-1.0), OptionError, "speed of a shock sensor is given as -1.0; give 0"),
-    "speed of another kind": (lambda: sensor(speed=None), OptionError, "speed of a shock sensor is given as None; give a"),
-    "width": (lambda: sensor(width=0), OptionError, "width of a shock sensor is given as 0; give a number above 0"),
-    "threshold": (lambda: sensor(threshold="x"), OptionError, "threshold of a shock sensor is given as 'x'; give a"),
+    "degree 1": (lambda: of_scheme(1, "hdg_gpu"), OptionError, "hdg_gpu of degree 1; it needs hdg_gpu, sipg_gpu or"),
+    "polytopes": (lambda: of_scheme(2, "poly_gpu"), OptionError, "poly_gpu of degree 2; it needs hdg_gpu"),
+    "no field": (lambda: sensor(auxiliary="nu"), PhysicsError, "auxiliary field 'nu', which physics '.*' lacks; give"),
+    "nodal": (lambda: of_scheme(2, "cg_gpu", "nu", "nodal"), PhysicsError, "'nu', .* has with other values; give the"),
+    "speed": (lambda: sensor(speed=-1.0), OptionError, f"speed {WHO} is given as -1.0; give 0"),
+    "no speed": (lambda: sensor(speed=None), OptionError, f"speed {WHO} is given as None; give a finite number"),
+    "width": (lambda: sensor(width=0), OptionError, f"width {WHO} is given as 0; give a number above 0"),
+    "threshold": (lambda: sensor(threshold="x"), OptionError, f"threshold {WHO} is given as 'x'; give a"),
     "quantity": (lambda: updated(quantity="pressure"), PhysicsError, "unknown name 'pressure'"),
-    "a vector": (lambda: updated(quantity="grad_u"), OptionError, "quantity of a shock sensor, 'grad_u', has 2 components"),
+    "a vector": (lambda: updated(quantity="grad_u"), OptionError, f"quantity {WHO}, 'grad_u', has 2 components; give"),
     "no number": (lambda: updated(speed="1/(0*u[0])"), PhysicsError, "auxiliary field 'epsilon' has the value"),
-}  # fmt: skip
+}
 
 
 def sensor(**given) -> fe.ShockSensor:
