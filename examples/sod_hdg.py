@@ -37,12 +37,12 @@ DENSITY = """
 PRESSURE = "(gamma - 1)*(u[3] - 0.5*(u[1]*u[1] + u[2]*u[2])/u[0])"
 
 
-def tube(faces: int, flux: str = "lax_friedrichs") -> fe.Problem:
+def tube(faces: int, flux: str = "lax_friedrichs", **options) -> fe.Problem:
     """The tube (0, 1) of one row of squares, of degree 2."""
     sides = [fe.Dirichlet("left", list(LEFT)), fe.Dirichlet("right", list(RIGHT)), gas.slip_wall("boundary")]
     physics = library.euler(2, gas.RATE, flux=flux, artificial_viscosity=True, boundary=sides, constants=STAR)
     mesh = fe.Mesh.box((faces, 1), simplex=False, upper=(1.0, 1.0 / faces))
-    return fe.Problem(mesh, physics, backend="hdg_gpu", degree=2)
+    return fe.Problem(mesh, physics, backend="hdg_gpu", degree=2, **options)
 
 
 def run(problem: fe.Problem, faces: int, courant: float = 0.1, **settings) -> tuple:
