@@ -1,9 +1,11 @@
-"""Errors and orders of a manufactured gas flow by both fluxes of hdg_gpu, the tables of docs/conservation_laws.md.
+"""Errors and orders of a manufactured gas flow by both fluxes of hdg_gpu and of Sod's shock tube, the tables of
+docs/conservation_laws.md.
 
-python benchmarks/conservation_laws.py [-only euler|numbers|viscous]
+python benchmarks/conservation_laws.py [-only euler|numbers|viscous|sod] [-faces 32,64] [-speeds 0,1]
 """
 
 import sys
+from pathlib import Path
 
 import petsc4py
 
@@ -16,6 +18,9 @@ from petsc4py import PETSc  # noqa: E402
 import petsc_hdg as fe  # noqa: E402
 from petsc_hdg.physics import Symbols, library  # noqa: E402
 from petsc_hdg.physics.library import gas  # noqa: E402
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
+import sod_hdg  # noqa: E402
 
 GAMMA, PRANDTL = sympy.Rational(7, 5), 0.72
 X = Symbols(2, {"u": 4}).x
@@ -64,6 +69,20 @@ def row(name: str, faces: int, degree: int, **given) -> None:
     PETSc.Sys.Print(f"| {name} | {degree} | {fine:.2e} | {np.log2(coarse / fine):.2f} |")
 
 
+def shock(speed: float, all_faces: list[int]) -> None:
+    """Rows of Sod's tube by its example, on meshes each twice as fine as the last."""
+    last = None
+    for faces in all_faces:
+        problem = sod_hdg.tube(faces)
+        found = sod_hdg.numbers(problem, *sod_hdg.run(problem, faces, speed=speed), faces)
+        order = f"{np.log2(last / found['L1']):.2f}" if last else ""
+        last = found["L1"]
+        extremes = " | ".join(f"{found[name]:.4f}" for name in ("least density", "most density", "least pressure"))
+        PETSc.Sys.Print(
+            f"| {speed:g} | {faces} | {last:.2e} | {order} | {found['variation']:.3f} | {extremes} | {found['cells']} |"
+        )
+
+
 PROJECTED = {"hdg_flux": "projected"}
 FLUXES = {
     "projected, automatic τ": {"options": PROJECTED, **AUTOMATIC},
@@ -73,7 +92,7 @@ FLUXES = {
 }
 
 if __name__ == "__main__":
-    only = PETSc.Options().getString("only", "euler,numbers,viscous")
+    only = PETSc.Options().getString("only", "euler,numbers,viscous,sod")
     if "euler" in only:
         for degree, faces in ((1, 16), (2, 16), (3, 8)):
             for name, given in {**FLUXES, "pointwise, Lax-Friedrichs, far field": {"far": True}}.items():
@@ -86,3 +105,9 @@ if __name__ == "__main__":
         for cells, simplex in (("triangles", True), ("squares", False)):
             for name, given in FLUXES.items():
                 row(f"Re 10, {cells}, {name}", 16, 2, reynolds=10.0, simplex=simplex, **given)
+    if "sod" in only:
+        numbers = {
+            name: PETSc.Options().getString(name, given) for name, given in (("faces", "32,64"), ("speeds", "0,1"))
+        }
+        for speed in numbers["speeds"].split(","):
+            shock(float(speed), [int(faces) for faces in numbers["faces"].split(",")])

@@ -54,6 +54,7 @@ _PUBLIC = {
     "PhysicsError": "errors",
     "Problem": "problem",
     "Robin": "physics",
+    "ShockSensor": "problem",
     "SolveError": "errors",
     "SpaceTime": "problem",
     "agglomerate": "mesh",
@@ -103,6 +104,7 @@ if TYPE_CHECKING:  # what type checkers see of _PUBLIC
     from .physics import Physics as Physics
     from .physics import Robin as Robin
     from .problem import Problem as Problem
+    from .problem import ShockSensor as ShockSensor
     from .problem import SpaceTime as SpaceTime
     from .run import main as main
 

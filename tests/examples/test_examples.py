@@ -154,6 +154,19 @@ RUNS = {
             {L2: (1e-3, 3e-2), rf"steps, {NUMBER} of": (20, 80)},
         ),
     ],
+    "sod_hdg": [
+        (
+            2,
+            ["-faces", "16"],
+            {
+                rf"L1 {NUMBER}": (0.02, 0.032),
+                rf"variation {NUMBER}": (0.99, 1.03),
+                rf"most density {NUMBER}": (0.999, 1.002),
+                rf"least density {NUMBER}": (0.124, 0.1251),
+                rf"least pressure {NUMBER}": (0.099, 0.1001),
+            },
+        ),
+    ],
     "vortex_hdg": [
         (
             2,

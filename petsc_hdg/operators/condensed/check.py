@@ -173,9 +173,9 @@ def _check_condense(s: _Sample):
 
 def _loss(s: _Sample, matrix: np.ndarray) -> float:
     """How many times the accepted difference round-off may be in kernels that multiply by an inverse of E_ii, whose
-    residuals grow with its condition; at least 1."""
+    residuals grow with its condition; at least 1, and 1 outside the domain of the physics, where the matrix is NaN."""
     n, precision = s.disc.num_eliminated, s.operator.arrays.precision
-    condition = np.linalg.cond(matrix[:n, :n]) if n else 1.0
+    condition = np.linalg.cond(matrix[:n, :n]) if n and np.isfinite(matrix[:n, :n]).all() else 1.0
     rounding = DIGITS * np.finfo(s.operator.arrays.real).eps * condition
     return float(np.clip(rounding, TOLERANCE[precision], MOST_LOST) / TOLERANCE[precision])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from petsc_hdg.errors import PhysicsError
+from petsc_hdg.physics.library import artificial_viscosity as artificial
 from petsc_hdg.physics.library import gas
 from petsc_hdg.physics.pointwise import Physics
 
@@ -16,16 +17,27 @@ for (PetscInt d = 0; d < dim; ++d) {
 }"""
 
 
-def euler(dim: int, f0: object = None, *, gamma: float = 1.4, flux: str = "lax_friedrichs", **others) -> Physics:
+def euler(
+    dim: int,
+    f0: object = None,
+    *,
+    gamma: float = 1.4,
+    flux: str = "lax_friedrichs",
+    artificial_viscosity: bool = False,
+    **others,
+) -> Physics:
     """Field u of dim + 2 components; f0 = -s, or u_t - s in time (`gas.RATE` without s). Boundary fluxes are in `gas`.
 
-    gamma  ratio of specific heats, above 1; a constant of the physics
-    flux   numerical flux of `hdg_gpu`: lax_friedrichs, roe (rounded at 0), hll
+    gamma                 ratio of specific heats, above 1; a constant of the physics
+    flux                  numerical flux of `hdg_gpu`: lax_friedrichs, roe (rounded at 0), hll
+    artificial_viscosity  True: f1 gains ε ∇u, ε the auxiliary field "artificial_viscosity" that fe.ShockSensor sets
     """
     if not gamma > 1:
         raise PhysicsError(f"physics 'euler': gamma is {gamma}; give a ratio of specific heats above 1")
     others.setdefault("name", "euler")
-    others.setdefault("stabilization", gas.stabilization(others["name"], flux))
+    f1, stabilization = FLUX, gas.stabilization(others["name"], flux)
+    f1, stabilization = artificial.added(artificial_viscosity, "dim + 2", f1, stabilization, others)
+    others.setdefault("stabilization", stabilization)
     others["constants"] = {"gamma": gamma, **dict(others.get("constants") or {})}
     helpers = "\n".join(filter(None, (gas.STATES, others.pop("helpers", ""))))
-    return Physics({"u": dim + 2}, f0, FLUX, helpers=helpers, **others)
+    return Physics({"u": dim + 2}, f0, f1, helpers=helpers, **others)
