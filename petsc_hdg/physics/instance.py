@@ -18,6 +18,7 @@ class Instance:
     residual, jacobian (None: by differentiation), dirichlet, natural, exact, stabilization (of one or none): tuples of
     Form in the order of `terms`.
     ran_with: constants of the last first run that found no mistake. codes: functions that the interpreter has compiled.
+    text: the text for devices, once it is made.
     """
 
     def __init__(self, terms: Terms, fields: tuple, auxiliary: tuple, constants: int, dim: int):
@@ -26,6 +27,7 @@ class Instance:
         self.num_auxiliary = sum(field.components for field in auxiliary)
         self.ran_with: bytes | None = None
         self.codes: dict = {}
+        self.text: str | None = None
 
     def _form(self, term: Term, active: frozenset = frozenset()) -> Form:
         return form(term, self.dim, self.fields, self.auxiliary, self.num_constants, active)

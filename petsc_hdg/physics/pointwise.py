@@ -255,7 +255,10 @@ class Physics(Described):
     def device_source(self, dim: int) -> str:
         """C text (OpenCL C 1.2 and C99) of the pw_* functions in `dim` dimensions, after `check`."""
         self.check(dim)
-        return device_text(self._instance(dim))
+        instance = self._instance(dim)
+        if instance.text is None:
+            instance.text = device_text(instance)
+        return instance.text
 
     def interpreter(self, dim: int) -> Interpreter:
         """The pw_* functions on numpy arrays, interpreted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
 
 MOST_PANEL = 64  # rows of a block that a team does at once
@@ -50,10 +51,9 @@ class TeamShape:
 
     def area(self, axis: int) -> int:
         """Numbers of a team in local memory, of rows (0) or columns (1), so many that teams meet in few banks."""
-        least = max(self.sides[axis] * self.tiles[axis] * self.pitch, self.threads)
-        return min(range(least, least + 16), key=lambda area: (self._conflicts(axis, area), area))
+        return _area(self, axis)
 
-    def _conflicts(self, axis: int, area: int) -> int:
+    def conflicts(self, axis: int, area: int) -> int:
         """Most numbers that meet in one bank when work-items write their points, and when they read their tiles."""
         banks = 128 // self.real_bytes
         lanes = [divmod(lane, self.threads) for lane in range(min(banks, self.local_size))]
@@ -87,6 +87,12 @@ class TeamShape:
             "SPLIT": self.split,
             "GROUP": self.local_size,
         }
+
+
+@lru_cache(maxsize=1024)
+def _area(shape: TeamShape, axis: int) -> int:
+    least = max(shape.sides[axis] * shape.tiles[axis] * shape.pitch, shape.threads)
+    return min(range(least, least + 16), key=lambda area: (shape.conflicts(axis, area), area))
 
 
 def tile(thread: int, sides: tuple[int, int]) -> tuple[int, int]:

@@ -242,7 +242,14 @@ _PARTS = {kind: tuple(f.name for f in fields(kind) if f.type not in ("str", "int
 
 def children(node) -> list:
     """The nodes directly below `node`."""
-    return _nodes([getattr(node, name) for name in _PARTS[type(node)]])
+    found: list = []
+    for name in _PARTS[type(node)]:
+        value = getattr(node, name)
+        if type(value) in _PARTS:
+            found.append(value)
+        elif isinstance(value, tuple):
+            found += _nodes(value)
+    return found
 
 
 def _nodes(values) -> list:
@@ -261,7 +268,8 @@ def walk(*nodes) -> Iterator:
     while stack:
         node = stack.pop()
         yield node
-        stack += children(node)[::-1]
+        if _PARTS[type(node)]:
+            stack += reversed(children(node))
 
 
 def rebuild(node, change: Callable):
