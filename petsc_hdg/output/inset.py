@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import OptionError, collectively
 from ..reference import ReferenceElement
-from .style import INK, PAPER
+from .style import INK, PAPER, shade
 
 _SIZE = 0.2  # radius of the magnified disc, relative to the root of an area
 _CELLS_ACROSS = 12  # each as wide as the root of its area
@@ -138,7 +138,7 @@ def _shaded(axes, scene, placed: PlacedLens, shades) -> list:
     if len(seen) == 0:
         return []
     mesh = Triangulation(*placed.magnified(scene.points).T, seen)
-    return [axes.tripcolor(mesh, scene.values, shading="gouraud", cmap=shades[0], norm=shades[1], zorder=5)]
+    return [shade(axes, mesh, scene.values, shades, zorder=5)]
 
 
 def _tie(axes, placed: PlacedLens) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from .inset import PlacedLens, draw_lens, place_lens
 from .plane import Plane
-from .style import BOUNDARY_COLOURS, FAINT, INK, colour_bar, colours, contrasting, new_figure, quiet_axes
+from .style import BOUNDARY_COLOURS, FAINT, INK, colour_bar, colours, contrasting, new_figure, quiet_axes, shade
 
 
 def draw_plane(scene: Plane, wish):
@@ -51,7 +51,7 @@ def _draw_field(axes, scene: Plane, shades, contours: int) -> None:
         axes.scatter(*scene.points.T, c=values, s=0.6, marker="s", linewidths=0, cmap=colour_map, norm=norm)
         return
     mesh = Triangulation(*scene.points.T, scene.triangles)
-    axes.tripcolor(mesh, values, shading="gouraud", cmap=colour_map, norm=norm)
+    shade(axes, mesh, values, shades)
     if contours and np.ptp(values) > 1e-12 * np.abs(values).max():
         levels = MaxNLocator(contours).tick_values(values.min(), values.max())
         inks = contrasting(colour_map(norm(levels)))

@@ -61,6 +61,17 @@ def contrasting(colours: np.ndarray) -> np.ndarray:
     return np.where(bright[:, None] < 0.42, mpl.colors.to_rgba("white"), mpl.colors.to_rgba(INK))
 
 
+def shade(axes, mesh, values: np.ndarray, shades, zorder: float = 1.0):
+    """Shaded triangles in axes whose limits are set. matplotlib's tripcolor makes a path of each, only to find limits.
+
+    mesh: matplotlib's Triangulation.   values: [point].   shades: of `colours`.
+    """
+    from matplotlib.collections import TriMesh
+
+    field = TriMesh(mesh, array=values, cmap=shades[0], norm=shades[1], zorder=zorder)
+    return axes.add_collection(field, autolim=False)
+
+
 def new_figure(aspect: float, title: str, subtitle: str, legend: bool):
     """A figure with axes of the given height to width, room for a title above and a colour bar at the right.
 
