@@ -82,4 +82,4 @@ def main():
         + "   ".join(f"{name} {value:.4g}" for name, value in found.items())
     )
     if picture := options.getString("u_picture", ""):
-        problem.plot(picture, u, END, field="u[0]")
+        problem.plot(picture, u, END, values=problem.field("u[0]", u, END), title=f"t = {END:g}", label="density")
