@@ -25,6 +25,7 @@ import sod_hdg  # noqa: E402
 GAMMA, PRANDTL = sympy.Rational(7, 5), 0.72
 X = Symbols(2, {"u": 4}).x
 AUTOMATIC = {"stabilization": None}
+UPWIND = {"stabilization": "upwind"}
 
 
 def exact() -> sympy.Matrix:
@@ -95,7 +96,8 @@ if __name__ == "__main__":
     only = PETSc.Options().getString("only", "euler,numbers,viscous,sod")
     if "euler" in only:
         for degree, faces in ((1, 16), (2, 16), (3, 8)):
-            for name, given in {**FLUXES, "pointwise, Lax-Friedrichs, far field": {"far": True}}.items():
+            others = {"pointwise, upwind": UPWIND, "pointwise, Lax-Friedrichs, far field": {"far": True}}
+            for name, given in {**FLUXES, **others}.items():
                 row(name, faces, degree, **given)
     if "numbers" in only:
         for tau in ("1", "10", "100"):

@@ -98,7 +98,7 @@ def test_tau(tau):
 
 @pytest.mark.parametrize("tau", ["0", "-1", "-0.0", "nan", "inf", "1e999", ""])
 def test_tau_that_cannot_stabilize(tau):
-    with pytest.raises(OptionError, match="^-a_hdg_tau .*give auto, a number above 0, or a C expression"):
+    with pytest.raises(OptionError, match="^-a_hdg_tau .*give auto, upwind, a number above 0, or a C expression"):
         read("a_", a_hdg_tau=tau)
 
 

@@ -39,7 +39,7 @@ def _tau_fault(value) -> str | None:
         wrong = not (0 < float(text) < math.inf)
     except ValueError:
         wrong = not text
-    return "give auto, a number above 0, or a C expression such as 1 + fabs(n[0])" if wrong else None
+    return "give auto, upwind, a number above 0, or a C expression such as 1 + fabs(n[0])" if wrong else None
 
 
 def _output_fault(value) -> str | None:
@@ -108,7 +108,7 @@ class Options:
     )
     hdg_tau: str = option(
         "auto",
-        "stabilization τ: auto, a number, or a C expression of u[] (the trace), x[], n[], a[] and constants",
+        "stabilization τ: auto, upwind, a number, or a C expression of u[] (the trace), x[], n[], a[] and constants",
         check=_tau_fault,
     )
     hdg_flux: str = option(

@@ -20,7 +20,7 @@ from petsc_hdg.physics.instance import Instance
 from petsc_hdg.physics.interpreter.check import first_run, run_stabilization
 from petsc_hdg.physics.interpreter.interpret import Interpreter
 from petsc_hdg.physics.layout import Auxiliary, Field, make_fields
-from petsc_hdg.physics.reader import Reader, check_constants
+from petsc_hdg.physics.reader import UPWIND, Reader, check_constants
 from petsc_hdg.physics.terms import Condition, Terms
 from petsc_hdg.representation import Described
 from petsc_hdg.value_checks import plural, shown
@@ -46,7 +46,7 @@ class Physics(Described):
     name       used in messages
     stabilization  of hybridizable methods: text that writes tau[c] for each component of all fields, or a matrix
                S[c * Nc + d], from u (the trace), x, n, t, a, a_x and constants; or an expression, or a number above 0,
-               for every component
+               for every component; or "upwind": |A|, A = Σ n_d ∂f1_d/∂u, of a hyperbolic system of first order
     degree     of problems that are given none
 
     Raises PhysicsError, naming the function and the line, for what cannot be read, checked or differentiated.
@@ -165,6 +165,11 @@ class Physics(Described):
     def has_stabilization(self) -> bool:
         """True if a stabilization is given."""
         return self.terms.stabilization is not None
+
+    @property
+    def upwinds(self) -> bool:
+        """True if upwinding is asked for as the stabilization."""
+        return ("stabilization", UPWIND) in self._texts
 
     @property
     def is_conservation_law(self) -> bool:

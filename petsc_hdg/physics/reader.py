@@ -19,6 +19,7 @@ from petsc_hdg.physics.terms import Condition, Term, Terms
 from petsc_hdg.physics.text.source import CFile, Expression, make_source
 from petsc_hdg.value_checks import plural
 
+UPWIND = "upwind"  # the stabilization that `upwinded` makes
 _CONSTANT = re.compile(r"(ctx->)?[A-Za-z]\w*(\[\d+\])?\Z")  # or a member of a context, or an element of one
 _BLOCKS = ("g0", "g1", "g2", "g3")
 _ASSIGNS = {name: re.compile(rf";|\b{name}\s*\[") for name in ("tau", "obj")}  # statements, no expression
@@ -84,9 +85,12 @@ class Reader:
 
     def stabilization(self, given) -> Term | None:
         """The stabilization of all components: a text that assigns to tau[c], or to S[c * Nc + d], or one value for all
-        components."""
+        components. None of none, and of upwinding."""
         if given is None:
             return None
+        if isinstance(given, str) and given.strip() == UPWIND:
+            self.texts.append(("stabilization", UPWIND))
+            return None  # it is made in a dimension
         every, signature = self._every("tau"), signatures.STABILIZATION
         is_matrix = getattr(given, "shape", None) == (every.components, every.components) != (1, 1)
         if is_matrix or (isinstance(given, str) and _MATRIX.search(given)):

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
-from petsc_hdg.physics.device_text import trimmed
+from petsc_hdg.physics.called import Called
 from petsc_hdg.physics.layout import Auxiliary
 from petsc_hdg.physics.lowering.lower import lower
 from petsc_hdg.physics.lowering.signatures import F1
-from petsc_hdg.physics.terms import Term, form
+from petsc_hdg.physics.terms import Term
 from petsc_hdg.physics.text.source import Source
-from petsc_hdg.physics.tree import ir
 from petsc_hdg.physics.tree.ir import Program
 
 METRIC = "cell metric"  # auxiliary field [dim, dim]: b·G b = (2 |b| / h)²; no user's field has a blank in its name
@@ -81,19 +80,11 @@ def streamlined(physics, dim: int, degree: int):
 
 def _flux(physics, field, given: dict, dim: int, degree: int) -> Program:
     """The program of f1 + τ b R of a field."""
-    called = _Called()
+    called = Called(physics, dim)
 
     def call(kind: str, tag: str = "", active: frozenset = frozenset(), **places: str) -> str:
-        """A call of f0 or f1, or of its derivative along `active`, with the places of its arguments where they are not
-        called as its parameters are; nothing where it is zero."""
         term = given.get((field.name, kind))
-        made = term and form(term, dim, physics.fields, physics.auxiliary, len(physics.constants), active)
-        program = made and (made.derivative if tag else made.program)
-        if not program:
-            return ""
-        main = trimmed(program.main)
-        called.functions |= {f.name: f for f in (_renamed(g, f"{tag}s_") for g in (*program.helpers, main))}
-        return f"{tag}s_{main.name}({', '.join(places.get(p.name, p.name) for p in main.parameters)});"
+        return called.call(term, tag, active, **places) if term else ""
 
     text = _TEXT.format(
         n=field.components,
@@ -111,46 +102,3 @@ def _flux(physics, field, given: dict, dim: int, degree: int) -> Program:
     )
     source = Source(physics.name, f"-cg_stabilization supg, {field.name}", text, written=False)
     return lower(source, F1, called, {}, {}, f"streamline_{field.name}")
-
-
-class _Called:
-    """Functions of the tree, by name, as `lower` asks for helpers."""
-
-    def __init__(self):
-        self.functions: dict = {}
-
-    def has(self, name: str) -> bool:
-        return name in self.functions
-
-    def names(self) -> list[str]:
-        return []
-
-    def get(self, name: str, *_) -> ir.Function:
-        return self.functions[name]
-
-    def all(self) -> dict[str, ir.Function]:
-        return self.functions
-
-
-def _renamed(function: ir.Function, prefix: str) -> ir.Function:
-    """A function, and what it calls, with other names: in a derivative the names of its own derivative are taken."""
-
-    def symbol(given: ir.Symbol) -> ir.Symbol:
-        chosen = given.choice and tuple(map(symbol, given.choice))
-        return replace(given, name=f"{given.name}s_", choice=chosen)
-
-    def node(given):
-        given = ir.rebuild(given, node)
-        if isinstance(given, (ir.Name, ir.Element, ir.Ref)):
-            return replace(given, name=f"{given.name}s_")
-        if isinstance(given, (ir.Declare, ir.Alias)):
-            return replace(given, symbol=symbol(given.symbol))
-        return replace(given, function=prefix + given.function) if isinstance(given, ir.HelperCall) else given
-
-    return replace(
-        function,
-        name=prefix + function.name,
-        parameters=tuple(map(symbol, function.parameters)),
-        body=tuple(map(node, function.body)),
-        outputs=frozenset(f"{name}s_" for name in function.outputs),
-    )

@@ -83,9 +83,9 @@ BAD_OPTIONS = {
         lambda c, f: by_database(c, fe_backend="sipg_gpu", fe_pmat="conforming", pc_type="gamg"),
         "conforming goes with -pc_type mg; gamg takes the assembled matrix: use -fe_pmat aij or auto",
     ),
-    "stabilization of no effect": (lambda c, f: by_database(c, hdg_tau="0"), "-hdg_tau 0: give auto, a number above 0"),
-    "negative stabilization": (lambda c, f: by_database(c, hdg_tau="-1.5"), "-hdg_tau -1.5: give auto, a number above"),
-    "no stabilization": (lambda c, f: by_database(c, hdg_tau=""), "-hdg_tau : give auto, a number above 0, or a C"),
+    "stabilization of no effect": (lambda c, f: by_database(c, hdg_tau="0"), "-hdg_tau 0: give auto, upwind, a number"),
+    "negative stabilization": (lambda c, f: by_database(c, hdg_tau="-1.5"), "-hdg_tau -1.5: give auto, upwind"),
+    "no stabilization": (lambda c, f: by_database(c, hdg_tau=""), "-hdg_tau : give auto, upwind, a number above 0"),
     "stabilization that is no expression": (
         lambda c, f: problem(c, backend="hdg_gpu", hdg_tau="1 +"),
         "-hdg_tau 1 \\+: '1 \\+' is not a complete expression of C",

@@ -36,8 +36,8 @@ class HybridizedDG(CondensedDiscretization):
 
     @classmethod
     def prepared(cls, physics, options, dim: int):
-        """The physics with the stabilization of `-hdg_tau`, if that is an expression."""
-        return physics if options.hdg_tau == "auto" or is_number(options.hdg_tau) else stabilized(physics, options, dim)
+        """The physics with the stabilization of `-hdg_tau`, if that is no number."""
+        return physics if is_number(options.hdg_tau) else stabilized(physics, options, dim)
 
     @property
     def degrees(self) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import OptionError, PhysicsError
+from ...physics.upwind import UPWIND, upwinded
 from ..base import check_one_degree
 from ..symmetry import SAMPLES, random_inputs
 
@@ -60,15 +61,17 @@ def _diffuses_backwards(physics, dim: int) -> np.ndarray:
 
 
 def stabilized(physics, options, dim: int):
-    """`physics` with the stabilization that `-hdg_tau` gives; itself where the option is auto.
+    """`physics` with the stabilization that `-hdg_tau` gives, or that it asks for by name; itself where the option is
+    auto.
 
-    Raises OptionError, naming the option, for an expression that cannot be used in `dim` dimensions.
+    Raises OptionError, naming the option, for an expression that cannot be used in `dim` dimensions, and PhysicsError
+    for what the physics asks for.
     """
     tau = str(options.hdg_tau).strip()
     if tau == "auto":
-        return physics
+        return upwinded(physics, dim) if physics.upwinds else physics
     try:
-        made = physics.with_stabilization(tau)
+        made = upwinded(physics, dim) if tau == UPWIND else physics.with_stabilization(tau)
         made.check_stabilization(dim)
     except PhysicsError as error:
         message = str(error).removeprefix(f"physics '{physics.name}', stabilization").lstrip(":, ")
