@@ -191,7 +191,7 @@ class CondensedOracle:
         kappa = np.abs(np.diag(diffusion))
         per_length = np.linalg.norm(n / self.discretization.lengths)
         found = kappa * per_length + np.sqrt(kappa * np.maximum(-np.diag(g0), 0.0))
-        return found + _speeds(_sum(g2 * n, epsilon)) + _speeds(_sum(g1 * n, epsilon)) / 2
+        return found + _speeds(_sum(g2 * n, epsilon), epsilon) + _speeds(_sum(g1 * n, epsilon), epsilon) / 2
 
     def following_tau(self, cell: int, state, aux, constants, t=0.0) -> np.ndarray:
         """Automatic stabilization [facet, component] at a state [dof]: the largest of the points of each facet."""
@@ -366,10 +366,12 @@ def _sum(parts: np.ndarray, epsilon: float) -> np.ndarray:
     return np.where(np.abs(found) > 64 * epsilon * np.abs(parts).sum(axis=-1), found, 0.0)
 
 
-def _speeds(matrix: np.ndarray) -> np.ndarray:
-    """Row sums [component] of the eighth power of a matrix, to the eighth root: near its largest eigenvalue."""
+def _speeds(matrix: np.ndarray, epsilon: float) -> np.ndarray:
+    """Row sums [component] of the eighth power of a matrix, to the eighth root: near its largest eigenvalue. Entries
+    that are rounding, as of a normal along an axis, would become visible in the root, and count as 0."""
     most = np.abs(matrix).max()
-    power = np.linalg.matrix_power(matrix / most, 8) if most > 0 else np.zeros_like(matrix)
+    scaled = np.where(np.abs(matrix) > 64 * epsilon * most, matrix, 0.0) / (most or 1.0)
+    power = np.linalg.matrix_power(scaled, 8)
     return most * np.abs(power).sum(axis=1) ** 0.125
 
 
