@@ -120,7 +120,7 @@ def test_products_of_all_formats_are_the_same():
         vector.setArray(random.uniform(-1, 1, vector.getLocalSize()))
     for kind, one in found.items():
         calls = one.callbacks
-        calls.linearize(None, x, calls.jacobian, calls.assembled.mat)
+        calls.linearize(None, x, calls.jacobian, calls.preconditioning)
         forward, backward = x.duplicate(), x.duplicate()
         calls.jacobian.mult(x, forward)
         calls.jacobian.multTranspose(y, backward)
