@@ -288,7 +288,10 @@ class Physics(Described):
         terms = replace(self.terms, stabilization=reader.stabilization(stabilization))
         slots = [text for text in self._texts if text[0] != "stabilization"]
         slots += [text for text in reader.texts if text[0] == "stabilization"]
+        return self._changed(stabilization=stabilization, terms=terms, _texts=tuple(slots))
+
+    def _changed(self, **attributes: object) -> Physics:
+        """A physics with other attributes, which are not read anew, and without what was made from the former ones."""
         new = object.__new__(Physics)
-        new.__dict__.update({entry.name: getattr(self, entry.name) for entry in fields(Physics)})
-        new.__dict__.update(stabilization=stabilization, terms=terms, _texts=tuple(slots))
+        new.__dict__.update({entry.name: getattr(self, entry.name) for entry in fields(Physics)} | attributes)
         return new

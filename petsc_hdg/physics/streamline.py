@@ -9,7 +9,7 @@ what is left out of R is gone in cells that are small enough. τ is negative whe
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from petsc_hdg.physics.called import Called
 from petsc_hdg.physics.layout import Auxiliary
@@ -70,12 +70,9 @@ def streamlined(physics, dim: int, degree: int):
     first = [term for term in physics.terms.residual if term.kind == "f0"]
     degrees = {field: max(1, degree + field.degree_offset) for field in physics.fields}
     terms = [Term(_flux(physics, field, given, dim, p), "f1", field) for field, p in degrees.items()]
-    new = object.__new__(type(physics))
-    new.__dict__.update({entry.name: getattr(physics, entry.name) for entry in fields(physics)})
     texts = (*physics._texts, ("streamline", dim, degree))
     whole = replace(physics.terms, residual=(*first, *terms), jacobian=None)
-    new.__dict__.update(auxiliary=auxiliary, jacobian=None, terms=whole, _texts=texts)
-    return new
+    return physics._changed(auxiliary=auxiliary, jacobian=None, terms=whole, _texts=texts)
 
 
 def _flux(physics, field, given: dict, dim: int, degree: int) -> Program:

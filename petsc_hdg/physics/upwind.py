@@ -11,7 +11,7 @@ root).
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -110,10 +110,8 @@ def upwinded(physics, dim: int):
     text = _TEXT.format(C=physics.num_components, ROWS=_rows(physics, called), ROUNDED=ROUNDED)
     source = Source(physics.name, "stabilization upwind", text, written=False)
     term = Term(lower(source, STABILIZATION_MATRIX, called, {}, {}, "upwind"), "S", every, every)
-    new = object.__new__(type(physics))
-    new.__dict__.update({entry.name: getattr(physics, entry.name) for entry in fields(physics)})
     texts = tuple(text for text in physics._texts if text[0] != "stabilization")
-    new.__dict__.update(terms=replace(physics.terms, stabilization=term), _texts=(*texts, (UPWIND, dim)))
+    new = physics._changed(terms=replace(physics.terms, stabilization=term), _texts=(*texts, (UPWIND, dim)))
     _check_hyperbolic(new, dim)
     return new
 
