@@ -171,7 +171,7 @@ class Callbacks:
             preconditioner.assemble()
 
     def _of_solver(self, x):
-        """What iterations see of a vector, which may be None."""
+        """The part of a vector of the problem, or of None, that belongs to the linear solver's unknowns."""
         return x
 
     @property

@@ -51,7 +51,7 @@ def takes_differences(prefix: str) -> bool:
 
 
 def _suits_traces(options: Options, derivative: str) -> bool:
-    """Whether two levels are the default for a trace system."""
+    """Return True if two levels are the default preconditioner of a trace system."""
     is_stored = options.hdg_trace_mat != "aij" and options.hdg_setting != "full"
     return is_stored and derivative != "other"
 

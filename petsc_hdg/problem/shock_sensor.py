@@ -30,7 +30,7 @@ class ShockSensor:
     quantity   name of a field of one component or C text of one expression, as `Problem.field` takes them
     auxiliary  auxiliary field of the physics, of one component and constant per cell, which gets the viscosity
     speed      viscosity over length: a number, 0 or more, or a C text of u, whose largest value in the cell is taken
-    threshold  s₀ (None: -2.5 - 4 log₁₀ p, the paper's scale of 1/p⁴)
+    threshold  s₀ (None: -2.5 - 4 log₁₀ p; 4 is the paper's, -2.5 is from trials with Sod's tube)
     width      κ, above 0
 
     The viscosity is 0 until the first `update`. Making a sensor is collective. Raises OptionError, PhysicsError.

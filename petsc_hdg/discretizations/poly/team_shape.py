@@ -53,7 +53,7 @@ class TeamShape:
         """Numbers of a team in local memory, of rows (0) or columns (1), so many that teams meet in few banks."""
         return _area(self, axis)
 
-    def conflicts(self, axis: int, area: int) -> int:
+    def _conflicts(self, axis: int, area: int) -> int:
         """Most numbers that meet in one bank when work-items write their points, and when they read their tiles."""
         banks = 128 // self.real_bytes
         lanes = [divmod(lane, self.threads) for lane in range(min(banks, self.local_size))]
@@ -92,7 +92,7 @@ class TeamShape:
 @lru_cache(maxsize=1024)
 def _area(shape: TeamShape, axis: int) -> int:
     least = max(shape.sides[axis] * shape.tiles[axis] * shape.pitch, shape.threads)
-    return min(range(least, least + 16), key=lambda area: (shape.conflicts(axis, area), area))
+    return min(range(least, least + 16), key=lambda area: (shape._conflicts(axis, area), area))
 
 
 def tile(thread: int, sides: tuple[int, int]) -> tuple[int, int]:

@@ -35,8 +35,8 @@ def euler(
     if not gamma > 1:
         raise PhysicsError(f"physics 'euler': gamma is {gamma}; give a ratio of specific heats above 1")
     others.setdefault("name", "euler")
-    f1, stabilization = FLUX, gas.stabilization(others["name"], flux)
-    f1, stabilization = artificial.added(artificial_viscosity, "dim + 2", f1, stabilization, others)
+    stabilization = gas.stabilization(others["name"], flux)
+    f1, stabilization = artificial.added(artificial_viscosity, "dim + 2", FLUX, stabilization, others)
     others.setdefault("stabilization", stabilization)
     others["constants"] = {"gamma": gamma, **dict(others.get("constants") or {})}
     helpers = "\n".join(filter(None, (gas.STATES, others.pop("helpers", ""))))
