@@ -1,8 +1,11 @@
-// Diagonal blocks of a discontinuous scheme, one a cell: inverted, applied (block Jacobi).
-// needs: NDOF ROW
+// Diagonal blocks of a discontinuous scheme, one a cell: summed by columns, inverted, applied (block Jacobi).
+//
+// needs: NDOF GROUP ITEMS ROW
+// optional: IN_LOCAL
 //
 // Arrays
-//   block    [NDOF, NDOF, stride]  entry (i, k) of a cell; inverse alike
+//   block    [NDOF, NDOF, stride]  entry (i, k) of a cell, cell fastest
+//   inverse  [cell, NDOF, NDOF]  transposed: entry (i, k) at [k, i], so that items side by side read entries side by side
 //   x, y     owned values, interleaved in chunks of CHUNK cells: of row r of cell c at (c/CHUNK) CHUNK NDOF + r w + c%CHUNK,
 //            w the number of cells in the chunk
 //   failed   [1]  one more than a cell whose block is singular, 0 if there is none
@@ -10,67 +13,97 @@
 //   ROW      [NDOF]  row of each degree of freedom
 
 #define CHUNK 32
-#define DIAGONAL_ENOUGH 0.1   // a pivot as large as this part of the largest one stays: threads then go in step
-#define AT(i, k) a[((size_t)(i) * NDOF + (k)) * stride]
+#define DIAGONAL_ENOUGH 0.1   // a pivot as large as this part of the largest one stays: rows seldom change places
+#define FIRST(cell) ((size_t)((cell) / CHUNK) * (CHUNK * NDOF) + (cell) % CHUNK)
+#define WIDTH(cell) min(CHUNK, num_cells - (cell) / CHUNK * CHUNK)
+#define SWAP(x, y) { const real kept = x; x = y; y = kept; }
 
-// Gauss-Jordan in place of a copy, one thread a cell; rows change places where the diagonal is small.
-__kernel void cell_block_invert(int num_cells, int stride, __global const real *block, __global real *inverse,
-                                __global int *failed)
+// Column j of all blocks from products y with function j of every cell; x: function j + 1 of every cell, to be multiplied next.
+__kernel void cell_block_column(int num_cells, int stride, int j, __global const real *y, __global real *block, __global real *x)
 {
-  const int cell = get_global_id(0);
-  if (cell >= num_cells) return;
-  __global real *a = inverse + cell;
-  int pivots[NDOF];
-  for (int k = 0; k < NDOF * NDOF; ++k) a[(size_t)k * stride] = block[(size_t)k * stride + cell];
-  for (int p = 0; p < NDOF; ++p) {
-    int pivot = p;
-    real largest = fabs(AT(p, p)) / (real)DIAGONAL_ENOUGH;
-    for (int i = p + 1; i < NDOF; ++i) {
-      const real size = fabs(AT(i, p));
-      if (size > largest) {
-        largest = size;
-        pivot = i;
-      }
-    }
-    pivots[p] = pivot;
-    if (pivot != p)
-      for (int k = 0; k < NDOF; ++k) {
-        const real kept = AT(p, k);
-        AT(p, k) = AT(pivot, k);
-        AT(pivot, k) = kept;
-      }
-    const real scale = 1 / AT(p, p);
-    if (!isfinite(scale)) *failed = cell + 1;
-    AT(p, p) = 1;
-    for (int k = 0; k < NDOF; ++k) AT(p, k) *= scale;
-    for (int i = 0; i < NDOF; ++i) {
-      if (i == p) continue;
-      const real factor = AT(i, p);
-      AT(i, p) = 0;
-      for (int k = 0; k < NDOF; ++k) AT(i, k) -= factor * AT(p, k);
-    }
-  }
-  for (int p = NDOF - 1; p >= 0; --p) {
-    const int pivot = pivots[p];
-    if (pivot == p) continue;
-    for (int i = 0; i < NDOF; ++i) {
-      const real kept = AT(i, p);
-      AT(i, p) = AT(i, pivot);
-      AT(i, pivot) = kept;
-    }
-  }
+  const int cell = get_global_id(0) % stride, i = get_global_id(0) / stride;
+  if (cell >= num_cells || i >= NDOF) return;
+  const size_t at = FIRST(cell) + ROW[i] * WIDTH(cell);
+  if (j >= 0) block[(size_t)(i * NDOF + j) * stride + cell] = y[at];
+  x[at] = i == j + 1;
 }
 
-// y = inverse x, or its transpose's product; one thread a value, neighbouring threads have neighbouring cells.
-__kernel void cell_block_apply(int num_cells, int stride, int transposed, __global const real *inverse,
-                               __global const real *x, __global real *y)
+// Gauss-Jordan of a cell's transposed block in place by a group, columns dealt to its items; rows change places where the
+// diagonal is small. The item of column p alone prepares step p, in one of two rows of `factors`, so a step has one barrier.
+// IN_LOCAL: the block is in local memory meanwhile.
+KERNEL(GROUP) void cell_block_invert(int num_cells, int stride, __global const real *block, __global real *inverse,
+                                     __global int *failed)
 {
-  const int item = get_global_id(0), lane = item % CHUNK, i = item / CHUNK % NDOF, chunk = item / (CHUNK * NDOF);
-  const int cell = chunk * CHUNK + lane, width = min(CHUNK, num_cells - chunk * CHUNK);
-  if (lane >= width) return;
-  const size_t first = (size_t)chunk * (CHUNK * NDOF) + lane;
-  const size_t start = transposed ? i : (size_t)i * NDOF, step = transposed ? NDOF : 1;
-  real sum = 0;
-  for (int k = 0; k < NDOF; ++k) sum += inverse[(start + k * step) * stride + cell] * x[first + ROW[k] * width];
-  y[first + ROW[i] * width] = sum;
+  const int cell = get_group_id(0), item = (int)get_local_id(0);
+  __global real *out = inverse + (size_t)cell * (NDOF * NDOF);
+  __local real factors[2 * NDOF];
+  __local int pivots[NDOF];
+#ifdef IN_LOCAL
+  __local real a[NDOF * NDOF];
+#else
+  __global real *a = out;
+#endif
+  for (int c = item; c < NDOF; c += GROUP)
+    for (int r = 0; r < NDOF; ++r) a[r * NDOF + c] = block[(size_t)(c * NDOF + r) * stride + cell];
+  for (int p = 0; p < NDOF; ++p) {
+    __local real *factor = factors + p % 2 * NDOF;
+    if (item == p % GROUP) {
+      int pivot = p;
+      real largest = fabs(a[p * NDOF + p]) / (real)DIAGONAL_ENOUGH;
+      for (int r = p + 1; r < NDOF; ++r) {
+        const real size = fabs(a[r * NDOF + p]);
+        if (size > largest) {
+          largest = size;
+          pivot = r;
+        }
+      }
+      pivots[p] = pivot;
+      SWAP(a[p * NDOF + p], a[pivot * NDOF + p])
+      for (int r = 0; r < NDOF; ++r) {
+        factor[r] = a[r * NDOF + p];
+        a[r * NDOF + p] = r == p;
+      }
+      if (!isfinite(1 / factor[p])) *failed = cell + 1;
+    }
+    BARRIER_LOCAL();
+    const int pivot = pivots[p];
+    const real scale = 1 / factor[p];
+    for (int c = item; c < NDOF; c += GROUP) {
+      if (c != p) SWAP(a[p * NDOF + c], a[pivot * NDOF + c])
+      a[p * NDOF + c] *= scale;
+    }
+    for (int r = 0; r < NDOF; ++r) {
+      if (r == p) continue;
+      for (int c = item; c < NDOF; c += GROUP) a[r * NDOF + c] -= factor[r] * a[p * NDOF + c];
+    }
+  }
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+  for (int r = item; r < NDOF; r += GROUP)  // columns of the inverse, in the other order
+    for (int p = NDOF - 1; p >= 0; --p)
+      if (pivots[p] != p) SWAP(a[r * NDOF + p], a[r * NDOF + pivots[p]])
+#ifdef IN_LOCAL
+  BARRIER_LOCAL();
+  for (int k = item; k < NDOF * NDOF; k += GROUP) out[k] = a[k];
+#endif
+}
+
+// y = inverse x, or its transpose's product; ITEMS work-items a cell.
+__kernel void cell_block_apply(int num_cells, int transposed, __global const real *inverse, __global const real *x,
+                               __global real *y)
+{
+  const int cell = get_global_id(0) / ITEMS, item = get_global_id(0) % ITEMS;
+  if (cell >= num_cells) return;
+  const int width = WIDTH(cell);
+  const size_t first = FIRST(cell);
+  __global const real *a = inverse + (size_t)cell * (NDOF * NDOF);
+  real sum[NDOF / ITEMS];
+  for (int i = 0; i < NDOF / ITEMS; ++i) sum[i] = 0;
+  for (int k = 0; k < NDOF; ++k) {
+    const real value = x[first + ROW[k] * width];
+    for (int i = 0; i < NDOF / ITEMS; ++i) {
+      const int row = i * ITEMS + item;
+      sum[i] += a[transposed ? row * NDOF + k : k * NDOF + row] * value;
+    }
+  }
+  for (int i = 0; i < NDOF / ITEMS; ++i) y[first + ROW[i * ITEMS + item] * width] = sum[i];
 }

@@ -8,16 +8,16 @@
 //
 // Sizes
 //   CELLS  work-items of a work-group
-// Arrays: arguments PASS of discretizations/sipg/arguments.py.
+// Arrays: arguments TENSOR_PASS of discretizations/sipg/arguments.py.
 
 #undef STATE_OF
 #undef LOAD
 #if ALONG && STATE
 #define STATE_OF u
-#define LOAD VALUES(v, du_owned) VALUES(u, u_owned)
+#define LOAD VALUES(v, own) VALUES(u, u_owned)
 #elif ALONG
 #define STATE_OF v
-#define LOAD VALUES(v, du_owned)
+#define LOAD VALUES(v, own)
 #else
 #define STATE_OF v
 #define LOAD VALUES(v, u_owned)

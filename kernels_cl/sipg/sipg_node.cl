@@ -8,7 +8,7 @@
 //
 // Tables
 //   NODE_AT [ROUNDS, THREADS]  node that a work-item does in a round, or -1
-// Arrays: arguments PASS of discretizations/sipg/arguments.py.
+// Arrays: arguments TENSOR_PASS of discretizations/sipg/arguments.py.
 
 #undef STATE_OF
 #if ALONG && STATE
@@ -29,7 +29,7 @@ KERNEL(LANES * THREADS) void ROLE(sipg)(ARGUMENTS)
   const int part = group % (32 / LANES) * LANES, lane = (int)get_local_id(0) % LANES;
   const int cell = first + min(part + lane, width - 1);
 #if ALONG
-  LOAD_OWN(v, du_owned)
+  LOAD_OWN(v, own)
 #if STATE
   SHARED(row, NC * NB) u[AT(row)] = u_owned[(size_t)first * (NC * NB) + row * width + (cell - first)];
 #endif

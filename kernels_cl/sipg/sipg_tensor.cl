@@ -7,7 +7,7 @@
 //
 // needs: ARGUMENTS ROLE ALONG DIM NC NB N NQF NNODES GEO_FACET LANES TIME STATE GEO_ORDER PLACE
 //
-// Arrays: arguments PASS of discretizations/sipg/arguments.py.
+// Arrays: arguments TENSOR_PASS of discretizations/sipg/arguments.py.
 
 #undef WORK
 #if !ALONG
@@ -41,7 +41,7 @@ KERNEL(1) WIDE void ROLE(sipg)(ARGUMENTS)
     LOAD_OWN(u, u_owned)
 #endif
 #if ALONG
-    LOAD_OWN(du, du_owned)
+    LOAD_OWN(du, own)
 #endif
     SHARED(facet, 2 * DIM)
     {

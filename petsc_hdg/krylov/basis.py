@@ -12,7 +12,8 @@ WIDTH = 8  # vectors that a kernel takes at once
 class Basis:
     """Vectors [k], allocated as they come, at most `most`. All calls are collective.
 
-    What has been launched by `extend` is finished by `wait`, between which other kernels may be launched.
+    What has been launched by `extend` is finished by `wait`, between which other kernels may be launched, those of the
+    next vectors too.
     """
 
     def __init__(self, vectors: Vectors, most: int):
@@ -22,12 +23,13 @@ class Basis:
         self._rows = Rows(vectors, rows + 1)
         self._square = rows  # the row of w·w
         self._numbers = vectors.arrays.zeros(4 * (rows + 1))  # totals, as kernels and the host read them
-        self._host = vectors.arrays.pinned(4 * (rows + 1))
+        self._hosts = vectors.arrays.pinned(most * 4 * (rows + 1)).reshape(most, -1)  # the numbers of each vector
+        self._host = self._hosts[0]
         self._coefficients = vectors.arrays.zeros(4 * rows)
         self.alone = vectors.comm.size == 1
         names = ("dots", "totals", "add", "append")
         self._kernels = {name: vectors.kernel(f"basis_{name}") for name in names}
-        self._event = None
+        self._events: list = [None] * most
 
     def buffer(self, k: int):
         """Vector k."""
@@ -47,7 +49,7 @@ class Basis:
 
         With a diagonal w is not given, it becomes diagonal `raw` on the way.
         """
-        vectors = self.vectors
+        vectors, self._host = self.vectors, self._hosts[used - 1]
         for first, count, given in self._parts(self.buffers, used):
             source = (w, None, None) if diagonal is None or first else (raw, diagonal, w)
             self._run("dots", count, *given, *source, first // 4, self._rows.buffer)
@@ -61,13 +63,14 @@ class Basis:
             self._totals(self._square, 1)
         self._append(used, w)
         if self.alone:
-            self._event = vectors.arrays.download(self._numbers, self._host, "Krylov sums", wait=False)
+            self._events[used - 1] = vectors.arrays.download(self._numbers, self._host, "Krylov sums", wait=False)
 
     def wait(self, used: int) -> tuple[np.ndarray, float]:
         """Products [used] of w with the vectors, and w·w without them."""
         if self.alone:
-            self._event.wait()
-        return self._host[:used].astype(float), float(self._host[4 * self._square])
+            self._events[used - 1].wait()
+        host = self._hosts[used - 1]
+        return host[:used].astype(float), float(host[4 * self._square])
 
     def combine(self, coefficients, out, fresh: bool, buffers=None) -> None:
         """out += sum of coefficients times vectors, or times other buffers; from zero if `fresh`."""

@@ -57,9 +57,10 @@ def _hessenberg(operation: Operation, first: int, steps: int) -> np.ndarray:
     basis, small, matrix = Basis(vectors, steps), Hessenberg(steps), np.zeros((steps + 1, steps))
     start = sqrt(basis.begin(w))
     small.begin(start)
-    for k in range(steps):
+    for k in range(steps):  # all are launched before the host looks at one
         operation.apply(basis.buffers[k], w)
         basis.extend(k + 1, w)
+    for k in range(steps):
         products, square = basis.wait(k + 1)
         matrix[: k + 1, k], matrix[k + 1, k] = products, sqrt(square)
         norm = small.add(products, sqrt(square), ends=square == 0)

@@ -3,19 +3,14 @@ their block Jacobi as a PETSc Python PC."""
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
-from ..codegen import KernelSpec
-from ..device import Kernel, kernels_of
-from ..discretizations.sipg.interleaved import CHUNK
 from .block_jacobi import BlockJacobi, require_regular
 from .matfree import JacobianContext
 
 
 class CellBlocks:
-    """Inverses [dof, dof, stride] of the diagonal blocks of an operator with `cell_blocks`.
+    """Inverses [cell, dof, dof], transposed, of the diagonal blocks of an operator with `cell_blocks`.
 
     The degrees of freedom of a cell are in the order of its dofmap.
     """
@@ -25,21 +20,8 @@ class CellBlocks:
         disc = operator.discretization
         self.size = self.block = disc.num_dofs
         self.stride, self.num_cells = disc.stride, disc.mesh.num_cells
-        self.inverse = self.arrays.empty(self.size**2 * self.stride)
+        self.inverse = self.arrays.empty(self.size**2 * self.num_cells)
         self._failed = self.arrays.zeros(1, np.int32)
-
-    @cached_property
-    def kernels(self) -> dict[str, Kernel]:
-        """`invert` and `apply`."""
-        disc = self.operator.discretization
-        names, tables = ("invert", "apply"), {"ROW": disc.row_of_dof.astype(np.int32)}
-        specs = {
-            n: KernelSpec(
-                f"cell_block_{n}", ("cell_block.cl",), {"NDOF": self.size}, tables, precision=self.arrays.precision
-            )
-            for n in names
-        }
-        return kernels_of(specs, self.operator.device)
 
     @staticmethod
     def bytes_of(discretization, real_bytes: int) -> int:
@@ -59,9 +41,9 @@ class CellBlocks:
     def update(self) -> None:
         """Invert the blocks of the Jacobian as it is now. Collective; raises SolveError, on all ranks."""
         self.arrays.fill(self._failed, 0)
-        self.kernels["invert"](
-            self.num_cells, self.num_cells, self.stride, self.operator.cell_blocks(), self.inverse, self._failed
-        )
+        kernel, blocks = self.operator.block_kernels["invert"], self.operator.cell_blocks()
+        items = kernel.spec.launch.work_items(self.num_cells)
+        kernel(items, self.num_cells, self.stride, blocks, self.inverse, self._failed)
         require_regular(
             self.arrays,
             self._failed,
@@ -74,14 +56,13 @@ class CellBlocks:
 
     def apply(self, x, y, transpose: bool = False) -> None:
         """y = inverses x, or their transposes x; buffers of owned values."""
-        chunks = -(-self.num_cells // CHUNK)
-        items = chunks * CHUNK * self.size
-        self.kernels["apply"](items, self.num_cells, self.stride, int(transpose), self.inverse, x, y)
+        kernel = self.operator.block_kernels["apply"]
+        kernel(kernel.spec.launch.work_items(self.num_cells), self.num_cells, int(transpose), self.inverse, x, y)
 
     def to_host(self) -> np.ndarray:
         """The inverses [cell, dof, dof] of owned cells."""
-        flat = self.arrays.to_host(self.inverse, (self.size**2, self.stride), name="cell blocks")[:, : self.num_cells]
-        return np.ascontiguousarray(flat.T.reshape(-1, self.size, self.size))
+        shape = self.num_cells, self.size, self.size
+        return self.arrays.to_host(self.inverse, shape, name="cell blocks").transpose(0, 2, 1).copy()
 
 
 class CellBlockJacobi(BlockJacobi):

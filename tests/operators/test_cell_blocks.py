@@ -9,6 +9,8 @@ from petsc_options import petsc_options
 from sample_meshes import SHAPES, box_mesh
 from sample_physics import everything_on_one_field, give_everything, smooth_poisson
 
+from petsc_hdg.codegen import KernelSpec
+from petsc_hdg.device import Arrays, Device, Kernel
 from petsc_hdg.errors import SolveError
 from petsc_hdg.operators.cell_blocks import CellBlocks
 from petsc_hdg.options import Options
@@ -48,9 +50,37 @@ def test_inverses(cell, physics, degree):
     problem = made(cell, physics, pmat="aij", degree=degree)
     blocks = CellBlocks(problem.operator)
     blocks.update()
-    expected = np.linalg.inv(assembled_blocks(problem))
+    assembled = assembled_blocks(problem)
+    expected = np.linalg.inv(assembled)
     assert len(expected) % 32 and len(expected) > 4
     assert np.abs(blocks.to_host() - expected).max() < 1e-11 * np.abs(expected).max()
+    dofs, unit = problem.discretization.dofmap.cell_dofs, problem.create_vec()
+    for cell, j in ((0, 1), (len(dofs) // 2, 0), (len(dofs) - 1, dofs.shape[1] - 1)):  # of products with all cells
+        unit.zeroEntries()
+        unit[int(dofs[cell, j])] = 1
+        unit.assemble()
+        column = (problem.callbacks.jacobian * unit).getArray()[dofs[cell]]
+        assert np.abs(column - assembled[cell, :, j]).max() < 1e-12 * np.abs(assembled).max()
+
+
+@pytest.mark.parametrize("macros", [{"GROUP": 3}, {"GROUP": 5, "IN_LOCAL": 1}], ids=["global", "local"])
+def test_a_group_inverts_a_block(macros):
+    """As GPUs do, from local memory or not: rows that change places, rows without diagonal, columns an item shares."""
+    device, size, cells = Device.select("any"), 7, 5
+    blocks = np.random.default_rng(2).standard_normal((cells, size, size))
+    blocks[1:, range(size), range(size)] = 0
+    blocks[2] = np.roll(np.eye(size), 3, axis=0)
+    sizes = {"NDOF": size, "ITEMS": 1, **macros}
+    rows = {"ROW": np.arange(size, dtype=np.int32)}
+    spec = KernelSpec("cell_block_invert", ("cell_block.cl",), sizes, rows, local_size=macros["GROUP"])
+    kernel, arrays = Kernel(spec, device), Arrays(device)
+    given = np.zeros((size, size, cells + 3))
+    given[:, :, :cells] = np.moveaxis(blocks, 0, 2)
+    inverse, failed = arrays.empty(blocks.size), arrays.zeros(1, np.int32)
+    kernel(cells * macros["GROUP"], cells, cells + 3, arrays.to_device(given.ravel()), inverse, failed)
+    found = arrays.to_host(inverse, blocks.shape).transpose(0, 2, 1)
+    assert np.abs(found - np.linalg.inv(blocks)).max() < 1e-11
+    assert arrays.to_host(failed, 1, np.int32)[0] == 0
 
 
 @pytest.mark.parametrize("physics, degree", [(smooth_poisson(), 2), (TURNING, 1)], ids=["poisson", "turning"])

@@ -27,6 +27,7 @@ CHUNKS = (
     *(a for a in POINTWISE if a.name.endswith(("_owned", "_tail")) and a.type == "const real *"),
 )
 PASS = CHUNKS + signature("real *out: owned values")
+TENSOR_PASS = PASS + signature("const real *own: du_owned, or other values of the cells than their neighbours read")
 AFFINE_DATA = CHUNKS + signature("real *data: see sipg_affine_simplex_data.cl; real *penalty")
 AFFINE = CHUNKS[:4] + signature("""
     const int *restrict chunks [num_chunks]: none for all; const int4 *restrict header: as sipg_affine.clh says

@@ -17,6 +17,7 @@ PLAIN = {  # sources -> their kernels: two programs, as either is used without t
     in_roles("sipg_facet.cl"): ("sipg_facet_residual", "sipg_facet_action"),
     ("sipg_facet_matrix.cl",): ("sipg_facet_block", "sipg_facet_coupling"),
 }
+MOST_ITEMS = 256  # of a work-group that inverts a block
 STEEP = 0.5  # each of two cells closes half of a jump
 
 
@@ -80,6 +81,23 @@ class SIPGSpecs(PrimalSpecs):
         macros = {**self._macros(), **self.flux_macros, "NQ": self.quadrature.num_points}
         tables = {**self._plain_tables, **self._cell_tables(self.quadrature)}
         return self._facet_kernel("sipg_diagonal", ("sipg_diagonal.cl",), macros, tables)
+
+    def cell_block_specs(self) -> dict[str, KernelSpec]:
+        """Specs of `column`, `invert` and `apply` of diagonal blocks."""
+        size, limits = self.num_dofs, self.limits
+        most = min(MOST_ITEMS, limits.max_work_group) if limits.is_gpu else 1
+        items = next(n for n in range(min(size, most), 0, -1) if size % n == 0)
+        macros = {"NDOF": size, "GROUP": min(size, most), "ITEMS": items}
+        if limits.is_gpu and (size**2 + 3 * size) * self.real_bytes <= limits.local_bytes:
+            macros["IN_LOCAL"] = 1
+        tables = {"ROW": self.row_of_dof.astype(np.int32)}
+        shapes = {"column": (Launch(1, size, "stride"), 64), "invert": (Launch(1, macros["GROUP"]), macros["GROUP"])}
+        shapes["apply"] = Launch(1, items), 64
+        given = ("cell_block.cl",), macros, tables, "", self.options.precision
+        return {
+            name: KernelSpec(f"cell_block_{name}", *given, local_size, launch=launch)
+            for name, (launch, local_size) in shapes.items()
+        }
 
     def flux_spec(self) -> KernelSpec:
         """Spec of `sipg_boundary_flux`."""

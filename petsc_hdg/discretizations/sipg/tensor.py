@@ -10,7 +10,7 @@ from ...errors import OptionError
 from ...reference import gauss_lobatto, on_facets, tensor_points
 from ...value_checks import plural
 from ..lines import UNROLL, as_vectors, cpu_lanes, lagrange, tensor_order
-from .arguments import PASS
+from .arguments import TENSOR_PASS
 from .node import PassShape, gpu_shapes, node_rounds
 
 POINTWISE = ("geometry.clh", "point.clh", "sipg_flux.clh", "lines.clh", "sipg_tensor.clh")
@@ -24,15 +24,16 @@ def tensor_specs(disc) -> dict[str, KernelSpec]:
     shape, macros = tensor_shape(disc), {**disc._macros(), **disc.flux_macros, **tensor_sizes(disc), "UNROLL": UNROLL}
     tables, sizes = tensor_tables(disc), dict(zip(NAMES, (shape.residual_bytes, shape.action_bytes), strict=True))
     launch = Launch(shape.lanes, shape.local_size if disc.limits.is_gpu else 1)
+    how = {"arguments": TENSOR_PASS, "launch": launch}
     if not disc.limits.is_gpu:
         macros |= {"LANES": shape.lanes, "HELD": "__local"}
         sources = (*POINTWISE, *CPU, *in_roles("sipg_tensor.cl"))
-        specs = {n: disc._spec(n, sources, macros, tables, 1, size, PASS, launch=launch) for n, size in sizes.items()}
+        specs = {n: disc._spec(n, sources, macros, tables, 1, size, **how) for n, size in sizes.items()}
         return {n: as_vectors(s) for n, s in specs.items()}
     if shape.threads == 1:
         macros |= {"LANES": 1, "HELD": "__private", "STORED": 0, "CELLS": shape.lanes, "UNROLL_AXES": UNROLL}
         sources = (*GPU, "sipg_cell.clh", *in_roles("sipg_cell.cl"))
-        return {n: disc._spec(n, sources, macros, tables, shape.lanes, arguments=PASS) for n in NAMES}
+        return {n: disc._spec(n, sources, macros, tables, shape.lanes, arguments=TENSOR_PASS) for n in NAMES}
     tables["NODE_AT"] = node_rounds(disc.dim, macros["N"], shape)
     macros |= {
         "LANES": shape.lanes,
@@ -43,7 +44,7 @@ def tensor_specs(disc) -> dict[str, KernelSpec]:
     }
     macros["ROUNDS"], sources = len(tables["NODE_AT"]), (*GPU, "sipg_node_group.clh", *in_roles("sipg_node.cl"))
     items = launch.items
-    return {n: disc._spec(n, sources, macros, tables, items, size, PASS, launch=launch) for n, size in sizes.items()}
+    return {n: disc._spec(n, sources, macros, tables, items, size, **how) for n, size in sizes.items()}
 
 
 def tensor_sizes(disc) -> dict[str, int]:

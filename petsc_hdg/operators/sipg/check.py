@@ -28,7 +28,8 @@ def check_sipg(operator) -> None:
         "sipg_facet_coupling": _check_coupling,
     }
     if operator.fast is not None:
-        del checks["sipg_action"]  # which no product takes
+        if not operator.blocks_by_products:
+            del checks["sipg_action"]  # which nothing takes
         checks |= dict.fromkeys(operator.fast.kernels, _check_fast)
     compare(operator, checks, Sample.of)
 

@@ -31,13 +31,15 @@ class FusedPass:
         specs = self.operator.discretization.fused_specs()
         return kernels_of(specs, self.operator.device)
 
-    def run(self, what: str, out, part: int | None, state=None, rate=None, du=None, t=None) -> None:
-        """Compute `residual` or `action` on the chunks without ghost neighbours (part 0), the others (1) or all."""
+    def run(self, what: str, out, part: int | None, state=None, rate=None, du=None, t=None, own=None) -> None:
+        """Compute `residual` or `action` on the chunks without ghost neighbours (part 0), the others (1) or all; on
+        tensor cells of `own` values (a buffer) in each cell and du in its neighbours."""
         chunks, count = self.chunks[part]
         if count:
             kernel, cells = self.kernels[f"sipg_{what}"], self.operator.discretization.mesh.num_cells
             where = {"num_chunks": count, "chunks": chunks, "out": out}
             arguments = self.operator.arguments(kernel, cells, state, rate, du, t, **where)
+            arguments["own"] = own or arguments["du_owned"]
             kernel.of_part(part).launch(CHUNK * count, arguments)
 
     def _launch_product(self, kernel: Kernel, out, part: int | None, du, **given) -> None:

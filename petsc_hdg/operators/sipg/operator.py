@@ -99,11 +99,21 @@ class SIPGOperator(PrimalOperator):
 
     @cached_property
     def matrix_kernels(self) -> dict[str, Kernel]:
-        """`cg_matrix`, `sipg_facet_block` and `_coupling`."""
-        plain = self.discretization.plain_specs()
-        specs = {"cg_matrix": self.discretization.matrix_specs()["cg_matrix"]}
-        specs |= {name: plain[name] for name in ("sipg_facet_block", "sipg_facet_coupling")}
-        return kernels_of(specs, self.device)
+        """`sipg_facet_coupling`, and where products do not give blocks `cg_matrix` and `sipg_facet_block`."""
+        plain, names = self.discretization.plain_specs(), ["sipg_facet_coupling"]
+        if not self.blocks_by_products:
+            plain, names = plain | self.discretization.matrix_specs(), ["cg_matrix", "sipg_facet_block", *names]
+        return kernels_of({name: plain[name] for name in names}, self.device)
+
+    @property
+    def blocks_by_products(self) -> bool:
+        """True if columns of diagonal blocks are products with own values alone, cheap by sum factorization."""
+        return self.fused is not None and self.discretization.is_tensor
+
+    @cached_property
+    def block_kernels(self) -> dict[str, Kernel]:
+        """`column`, `invert` and `apply` of diagonal blocks."""
+        return kernels_of(self.discretization.cell_block_specs(), self.device)
 
     @cached_property
     def diagonal_kernel(self) -> Kernel:
@@ -214,9 +224,17 @@ class SIPGOperator(PrimalOperator):
     def cell_blocks(self):
         """Buffer of the diagonal blocks [test dof, trial dof, stride] of J, one a cell."""
         disc = self.discretization
-        blocks = self._matrix_buffer("cells", disc.num_dofs**2 * disc.stride)
-        self.run_columns("cg_matrix", blocks)
-        self.run_around(self.matrix_kernels["sipg_facet_block"], blocks)
+        blocks, cells = self._matrix_buffer("cells", disc.num_dofs**2 * disc.stride), disc.mesh.num_cells
+        if not self.blocks_by_products:
+            self.run_columns("cg_matrix", blocks)
+            self.run_around(self.matrix_kernels["sipg_facet_block"], blocks)
+            return blocks
+        own, product = (self._matrix_buffer(name, disc.num_dofs * cells) for name in ("own", "product"))
+        kernel, stride, others = self.block_kernels["column"], disc.stride, self._at_rest
+        for j in range(-1, disc.num_dofs):
+            if j >= 0:
+                self.fused.run("action", product, None, du=others, own=own)
+            kernel(disc.num_dofs * stride if cells else 0, cells, stride, j, product, blocks, own)
         return blocks
 
     def matrices(self) -> np.ndarray:
