@@ -1,6 +1,6 @@
 """OpenCL devices, programs, kernels and arrays: the only package that imports pyopencl."""
 
-from petsc_hdg.device.all_gather import AllGather
+from petsc_hdg.device.all_gather import AllGather, gathered
 from petsc_hdg.device.arrays import Arrays
 from petsc_hdg.device.autotune import fastest
 from petsc_hdg.device.build import build_programs
@@ -26,5 +26,6 @@ __all__ = [
     "build_programs",
     "enclosed",
     "fastest",
+    "gathered",
     "kernels_of",
 ]

@@ -1,4 +1,4 @@
-"""All-gather between device buffers: each rank gets the numbers of all ranks."""
+"""All-gather between device buffers, and of host arrays: each rank gets the numbers of all ranks."""
 
 from __future__ import annotations
 
@@ -107,3 +107,14 @@ class AllGather:
     def take(self, x, out) -> None:
         """out [count] = this rank's part of x [total]"""
         self.arrays.copy(x, out, self.counts[self._rank], first=self.first)
+
+
+def gathered(comm, array: np.ndarray) -> np.ndarray:
+    """The ranks' arrays [entry, ...], one after the other. Collective."""
+    if comm.size == 1:
+        return array
+    array = np.ascontiguousarray(array)
+    counts = comm.allgather(array.size)
+    found = np.empty((sum(counts) // int(np.prod(array.shape[1:])), *array.shape[1:]), array.dtype)
+    comm.Allgatherv(array, (found, counts))
+    return found

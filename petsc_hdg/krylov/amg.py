@@ -6,6 +6,7 @@ import numpy as np
 from mpi4py import MPI
 from petsc4py import PETSc
 
+from ..device import gathered
 from ..errors import SolveError, collectively
 from ..operators.block_rows import BlockRows, Collected
 from ..operators.spectrum import skewness
@@ -15,7 +16,7 @@ from ..stages import event
 from .aggregation import Aggregates, Coarsening
 from .dense_matrix import NEGLIGIBLE, DenseMatrix, accurate_inverse
 from .eigenvalues import extreme_eigenvalues, least_roots
-from .gathered import Gathered, gathered, gathered_rows
+from .gathered import Gathered, gathered_rows
 from .level_bounds import LOWER, STEPS, UPPER, Product
 from .multigrid import MOST_INVERSE, Multigrid
 from .preconditioned_operator import Operation
@@ -75,12 +76,13 @@ class AMG(Context):
                     f"petsc_hdg.AMG was given a matrix of type {mat.getType()}, it takes an assembled one: use aij"
                 )
         with event("AmgSetUp"):
-            rows, symmetric = rows_of(mat), _is_symmetric(mat)
-            fits = self.cycle is not None and self.cycle.fits(mat, rows, symmetric)
+            sums, symmetric = _sums_on_device(mat), _is_symmetric(mat)
+            rows = rows_of(mat) if sums is None else (sums.starts, sums.columns)
+            fits = self.cycle is not None and self.cycle.fits(mat, rows, sums, symmetric)
             if not comm.allreduce(fits, MPI.LAND):
                 vectors = Vectors(arrays_of(pc, mat.createVecLeft()), mat.getLocalSize()[0], comm)
                 precision = Options.from_petsc(pc.getOptionsPrefix()).pmat_precision
-                self.cycle = self.solver = _Cycle(self, mat, rows, symmetric, vectors, precision)
+                self.cycle = self.solver = _Cycle(self, mat, rows, sums, symmetric, vectors, precision)
                 if comm.size > 1:
                     self.solver = Gathered(self.cycle, vectors)
             self.cycle.update(rows)
@@ -106,26 +108,35 @@ class AMG(Context):
 class _Cycle(Multigrid):
     """The levels of a matrix, all on each rank; patterns and aggregates come with the first values of `update`.
 
+    rows: starts, columns and values of this rank's rows.   sums: the MatrixRows that have them on the device, or None.
     vectors: those of this rank's rows; `apply` works on buffers of all rows. Making one and `update` are collective.
     """
 
-    def __init__(self, choice: AMG, mat, rows: tuple, symmetric: bool, vectors: Vectors, precision: str):
+    def __init__(self, choice: AMG, mat, rows: tuple, sums, symmetric: bool, vectors: Vectors, precision: str):
         self.vectors, self._choice, self._precision, self._symmetric = vectors, choice, precision, symmetric
         comm, arrays = vectors.comm, vectors.arrays
         self._size = mat.getBlockSize()
-        self._pattern = tuple(map(np.copy, rows[:2]))
-        self._finest = Collected(arrays, gathered_rows(comm, *rows[:2]), self._size)
+        self._pattern, self._sums = tuple(map(np.copy, rows[:2])), sums
+        if sums is None:
+            starts, columns = gathered_rows(comm, *rows[:2])
+            self._numbers = BlockRows(arrays, (1, 1), len(starts) - 1, starts, arrays.to_device(columns, "matrices"))
+        else:
+            self._numbers = sums.whole
+        self._finest = Collected(self._numbers, self._size)
         self._modes = gathered(comm, _near_null_vectors(mat, self._size))
         super().__init__(vectors if comm.size == 1 else Vectors(arrays, mat.getSize()[0], MPI.COMM_SELF))
 
-    def fits(self, mat, rows: tuple, symmetric: bool) -> bool:
+    def fits(self, mat, rows: tuple, sums, symmetric: bool) -> bool:
         """Return True if this rank's rows have the pattern of these levels. Not collective."""
-        alike = mat.getBlockSize() == self._size and symmetric == self._symmetric
-        return alike and all(map(np.array_equal, self._pattern, rows[:2]))
+        alike = mat.getBlockSize() == self._size and symmetric == self._symmetric and sums is self._sums
+        return alike and (sums is not None or all(map(np.array_equal, self._pattern, rows[:2])))
 
     def update(self, rows: tuple) -> None:
         """Levels of the values of rows."""
-        self._finest.update(gathered(self.vectors.comm, rows[2]))
+        if self._sums is None:
+            values = np.ascontiguousarray(gathered(self.vectors.comm, rows[2]), self._arrays.real)
+            self._arrays.upload(self._numbers.values, values, "matrices")
+        self._finest.update()
         if not self.levels or not all(level.update(keep=True) for level in reversed(self.levels)):
             self._build()
         last = self.levels[0].coarsening.matrix if self.levels else self._finest.result
@@ -230,6 +241,12 @@ def _smoothing(operator: SellMatrix, diagonal: _Diagonal, vectors: Vectors, step
             return float(np.abs(roots).max()), polynomial_steps(roots)
     largest = largest_eigenvalue(operator, diagonal, vectors)
     return largest, chebyshev_steps(LOWER * largest, UPPER * largest, steps)
+
+
+def _sums_on_device(mat):
+    """MatrixRows with the present values of a matrix; None if there are none, or it has been changed since."""
+    sums = mat.getAttr("petsc_hdg_rows")
+    return sums if sums is not None and sums.filled == mat.stateGet() else None
 
 
 def _is_symmetric(mat: PETSc.Mat) -> bool:

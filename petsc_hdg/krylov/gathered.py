@@ -6,20 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ..device import AllGather, aside
+from ..device import AllGather, aside, gathered
 from .sell_matrix import rows_of
 from .vectors import Vectors
-
-
-def gathered(comm, array: np.ndarray) -> np.ndarray:
-    """The ranks' arrays [entry, ...], one after the other. Collective."""
-    if comm.size == 1:
-        return array
-    array = np.ascontiguousarray(array)
-    counts = comm.allgather(array.size)
-    found = np.empty((sum(counts) // int(np.prod(array.shape[1:])), *array.shape[1:]), array.dtype)
-    comm.Allgatherv(array, (found, counts))
-    return found
 
 
 def gathered_rows(comm, starts: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

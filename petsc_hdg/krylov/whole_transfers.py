@@ -11,9 +11,8 @@ import weakref
 import numpy as np
 from petsc4py import PETSc
 
-from ..device import AllGather
+from ..device import AllGather, gathered
 from ..petsc import csr
-from .gathered import gathered
 from .sell_matrix import SellMatrix, rows_of
 
 _MADE: weakref.WeakValueDictionary = weakref.WeakValueDictionary()

@@ -139,38 +139,26 @@ class Transpose:
 
 
 class Collected:
-    """Rows of blocks of an AIJ matrix of one rank, in `result`; `update` takes the values [entry] of its rows.
+    """A matrix of numbers `given` as rows of blocks, in `result`; `update` takes its values. size: of blocks; of 1 the
+    result is what is given."""
 
-    pattern: starts and columns of numbers, on the host.   size: of blocks.
-    """
-
-    def __init__(self, arrays, pattern: tuple, size: int):
-        starts, columns = pattern
-        self._arrays, self._size, self._count = arrays, size, len(columns)
-        self._given = arrays.to_device(starts, "matrices"), arrays.to_device(columns, "matrices")
+    def __init__(self, given: BlockRows, size: int):
+        arrays, nodes = given.arrays, given.num_rows // size
+        self._given, self.result = given, given
         if size == 1:
-            self.result = BlockRows(arrays, (1, 1), len(starts) - 1, starts, self._given[1])
             return
-        nodes = (len(starts) - 1) // size
         whole = np.arange(nodes + 1) * size
         collecting = arrays.to_device(whole, "matrices"), arrays.to_device(np.arange(nodes * size), "matrices")
-        pattern = product_pattern(arrays, whole, collecting, self._given, part=size)
+        pattern = product_pattern(arrays, whole, collecting, given.pattern, part=size)
         self.result = BlockRows(arrays, (size, size), nodes, *pattern)
 
-    def update(self, values: np.ndarray) -> None:
-        """Take values of the rows' entries."""
-        values, a = np.ascontiguousarray(values, self._arrays.real), self.result
-        if self._size == 1:
-            self._arrays.upload(a.values, values, "matrices")
-        else:
-            self._arrays.upload(self._numbers, values, "matrices")
-            sizes = a.count, a.num_rows
-            self._kernels.run("collect_blocks", a.count, *sizes, *self._given, self._numbers, *a.all)
-
-    @cached_property
-    def _numbers(self):
-        return self._arrays.empty(self._count)
+    def update(self) -> None:
+        """Take the values."""
+        a = self.result
+        if a is not self._given:
+            self._kernels.run("collect_blocks", a.count, a.count, a.num_rows, *self._given.all, *a.all)
 
     @cached_property
     def _kernels(self) -> BlockKernels:
-        return BlockKernels(self._arrays, ROWS=self._size, COLUMNS=self._size)
+        rows, columns = self.result.shape
+        return BlockKernels(self.result.arrays, ROWS=rows, COLUMNS=columns)

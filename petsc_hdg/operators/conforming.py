@@ -164,6 +164,12 @@ class _CoarseMatrix(AssembledMatrix):
         self.subspace = subspace
         self._row_sums = MatrixRows(subspace.operator) if MatrixRows.suit(subspace.operator) else None
         super().__init__(subspace.operator, (sizes[0], sizes[1]), comm, vec_type)
+        self.mat.setAttr("petsc_hdg_rows", self._row_sums)  # for multigrid on the device
+
+    def note_filled(self) -> None:
+        super().note_filled()
+        if self._row_sums is not None:
+            self._row_sums.filled = self._filled
 
     def pattern(self) -> tuple | None:
         return None if self._row_sums is None else (self._row_sums.starts, self._row_sums.columns)
@@ -175,7 +181,8 @@ class _CoarseMatrix(AssembledMatrix):
             given = arrays.to_host(cells, disc.num_dofs**2 * disc.stride, name="matrices")
             add_upwinding(disc, given)
             arrays.upload(cells, given, "matrices")
-        self._row_sums.write(cells, facets, values)
+        self._row_sums.update(cells, facets)
+        self._row_sums.write(values)
 
     def values(self) -> np.ndarray:
         values = super().values()

@@ -1,9 +1,10 @@
 """Under mpiexec: multigrid set up on the device over ranks, the last of which has no rows, beside that of one rank.
 
 Prints {case: [iterations, those of one rank, largest relative difference of what the PC makes of a vector]}, for a
-nonlinear problem {"problem": [Newton steps, iterations, integral] of all ranks, and of one}, and under "transfers" how
-far those with a whole level are from a matrix, and whether all ranks have the same bits of it, under "inverse" how far
-a level of GAMG is from being solved by its inverse.
+nonlinear problem {"problem": [Newton steps, iterations, integral] of all ranks with PETSc's sums of the coarse matrix,
+of all with the device's, and of one}, the difference of these sums under "sums", under "transfers" how far those with a
+whole level are from a matrix, and whether all ranks have the same bits of it, under "inverse" how far a level of GAMG
+is from being solved by its inverse.
 """
 
 import json
@@ -18,6 +19,7 @@ import petsc_hdg as fe
 from petsc_hdg.device import Arrays, Device
 from petsc_hdg.krylov.gathered import whole_matrix
 from petsc_hdg.krylov.whole_transfers import whole_transfers
+from petsc_hdg.operators.cg.matrix_rows import MatrixRows
 from petsc_hdg.run import guarded
 
 COMM = PETSc.COMM_WORLD
@@ -53,8 +55,9 @@ def solved(mat: PETSc.Mat, twice: bool) -> tuple[int, np.ndarray]:
     return ksp.getIterationNumber(), np.concatenate(mat.comm.tompi4py().allgather(x.getArray()))
 
 
-def nonlinear(comm) -> list:
-    """A problem with the default solvers and queues of GPUs."""
+def nonlinear(comm, by_rows: bool) -> tuple[list, PETSc.Mat]:
+    """A problem with the default solvers and queues of GPUs, and its coarse matrix at the end."""
+    MatrixRows.suit = staticmethod(lambda operator: by_rows)
     physics = fe.Physics(
         {"u": 1},
         "f0[0] = -10;",
@@ -66,7 +69,9 @@ def nonlinear(comm) -> list:
     u = problem.solve()
     coarse = problem.snes.getKSP().getPC().getMGCoarseSolve().getPC()
     assert coarse.getPythonType() == "petsc_hdg.AMG"
-    return [problem.newton_iterations, problem.linear_iterations, problem.integral("u[0]*u[0]", u)]
+    assert (coarse.getPythonContext().cycle._sums is not None) == by_rows
+    found = [problem.newton_iterations, problem.linear_iterations, problem.integral("u[0]*u[0]", u)]
+    return found, problem.callbacks.conforming.mat.copy()
 
 
 def transfers() -> list:
@@ -117,7 +122,9 @@ def main() -> None:
     for name, dense, size in (("numbers", laplacian(20), 1), ("blocks", lame(12), 2)):
         (count, there), (alone, here) = (solved(matrix(dense, size, comm), True) for comm in (COMM, PETSc.COMM_SELF))
         found[name] = [count, alone, float(np.abs(there - here).max() / np.abs(here).max())]
-    found["problem"] = nonlinear(COMM), nonlinear(PETSc.COMM_SELF)
+    (petscs, a), (ours, b), (alone, _) = nonlinear(COMM, False), nonlinear(COMM, True), nonlinear(PETSc.COMM_SELF, True)
+    found["problem"] = petscs, ours, alone
+    found["sums"] = (a - b).norm() / a.norm()
     found |= {"transfers": transfers(), "inverse": inverse()}
     if COMM.rank == 0:
         print(json.dumps(found))
