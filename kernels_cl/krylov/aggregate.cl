@@ -36,12 +36,19 @@ static ulong open_state(int node)
 }
 
 KERNEL(GROUP) void aggregate_diagonal(int nodes, __global const int *starts, __global const int *columns,
-                                      __global const real *values, __global real *scale, __global real *inverse)
+                                      __global const real *values, __global real *scale, __global real *inverse,
+                                      __global real *largest)
 {
   const int node = get_global_id(0);
   if (node >= nodes) return;
   const int place = place_of(node, starts[node], starts[node + 1], columns);
   const int here = place < starts[node + 1] && columns[place] == node;
+  real most = 0;
+  for (int k = starts[node]; k < starts[node + 1]; ++k) {
+    const real entry = values[k * (SIZE * SIZE)];
+    if (here && entry * values[place * (SIZE * SIZE)] < 0) most = fmax(most, fabs(entry));
+  }
+  largest[node] = most;
   scale[node] = here ? sqrt(norm_square(values + place * (SIZE * SIZE))) : 0;
   for (int i = 0; i < SIZE; ++i) {
     const real entry = here ? values[place * (SIZE * SIZE) + i * (SIZE + 1)] : 0;
@@ -52,8 +59,8 @@ KERNEL(GROUP) void aggregate_diagonal(int nodes, __global const int *starts, __g
 // Weights, and the states before the first round; a node of rows that Jacobi's iteration solves belongs to no aggregate.
 KERNEL(GROUP) void aggregate_strength(int nodes, __global const int *starts, __global const int *columns,
                                       __global const real *values, __global const real *scale,
-                                      __global const real *inverse, real threshold, __global float *weight,
-                                      __global ulong *state)
+                                      __global const real *inverse, __global const real *largest, real threshold,
+                                      real small, __global float *weight, __global ulong *state)
 {
   const int node = get_global_id(0);
   if (node >= nodes) return;
@@ -78,12 +85,41 @@ KERNEL(GROUP) void aggregate_strength(int nodes, __global const int *starts, __g
       }
     const real product = scale[node] * scale[other];
     if (SIZE == 1 && entry * inverse[node] > 0) continue;
+    if (square < small * small * largest[node] * largest[other]) continue;
     if (square > threshold * threshold * product && square > 0) weight[k] = (float)(product > 0 ? square / product : 1);
     strong |= weight[k] > 0;
   }
   int alone = 1;
   for (int i = 0; i < SIZE; ++i) alone &= sums[i] <= (real)ALONE * fabs(1 / inverse[node * SIZE + i]);
   state[node] = alone && !strong ? 0 : open_state(node);
+}
+
+// A matrix of numbers without its weak couplings, which are added to the diagonal: how many couplings rows keep, then all of it.
+KERNEL(GROUP) void aggregate_filter_counts(int nodes, __global const int *starts, __global const int *columns,
+                                           __global const float *weight, __global int *counts)
+{
+  const int node = get_global_id(0);
+  if (node >= nodes) return;
+  int count = 0;
+  for (int k = starts[node]; k < starts[node + 1]; ++k) count += weight[k] > 0 || columns[k] == node;
+  counts[node] = count;
+}
+
+KERNEL(GROUP) void aggregate_filter(int nodes, __global const int *starts, __global const int *columns,
+                                    __global const real *values, __global const float *weight,
+                                    __global const int *kept_starts, __global int *kept_columns, __global real *kept)
+{
+  const int node = get_global_id(0);
+  if (node >= nodes) return;
+  int place = kept_starts[node], diagonal = -1;
+  real sum = 0;
+  for (int k = starts[node]; k < starts[node + 1]; ++k)
+    if (weight[k] > 0 || columns[k] == node) {
+      if (columns[k] == node) diagonal = place;
+      kept_columns[place] = columns[k];
+      kept[place++] = values[k];
+    } else sum += values[k];
+  if (diagonal >= 0) kept[diagonal] += sum;
 }
 
 // The states before the second choice of roots, among nodes that have no aggregate and enough couplings to such nodes.

@@ -7,25 +7,40 @@ import numpy as np
 from ..operators.block_rows import SOURCE, BlockKernels, BlockRows, Product, Transpose, starts_of
 
 STALE = 0.02  # part of couplings that have become strong or weak, above which aggregates are made anew
+SMALL = 0.3  # coupling over the largest ones of its row and column up to which it is weak in a directed matrix
+MOST_KEPT = 0.45  # part of a directed matrix' entries that is left without weak ones
 MOST_ROUNDS = 200  # of the maximal independent set; some ten are enough
 
 
 class Aggregates:
     """Aggregates of the nodes of a matrix, at its values of now.
 
+    may_be_directed: whether couplings may be weak beside larger ones of their rows, too: nodes have one number and one
+    near-null vector. They are if few couplings are strong then, as in stretched cells (`is_directed`). What smooths the
+    prolongator then has no weak couplings: rows would grow from level to level.
+
     numbers  buffer [node]: aggregate, -1 of nodes that belong to none;  count: of aggregates
     inverse  buffer [node, size]: one over the diagonal, as of the last `measure`
     """
 
-    def __init__(self, matrix: BlockRows, threshold: float):
+    def __init__(self, matrix: BlockRows, threshold: float, may_be_directed: bool = False):
         self._matrix, self._threshold, arrays = matrix, threshold, matrix.arrays
         self._nodes, size = matrix.num_rows, matrix.shape[0]
         self._kernels = BlockKernels(arrays, (SOURCE, "aggregate.cl"), SIZE=size, MODES=1)
         self._scale, self.inverse = arrays.empty(self._nodes), arrays.empty(self._nodes * size)
+        self._largest = arrays.empty(self._nodes)
         self._weight, self._now = (arrays.empty(matrix.count, np.float32) for _ in range(2))
         self._state, self._near, self._far = (arrays.empty(self._nodes, np.uint64) for _ in range(3))
         self._flag = arrays.zeros(1, np.int32)
+        self.is_directed, self._kept = may_be_directed, None
         self.measure()
+        if may_be_directed:
+            counts = arrays.empty(max(1, self._nodes), np.int32)
+            self._run("filter_counts", *matrix.pattern, self._now, counts)
+            self._kept = starts_of(arrays, counts, self._nodes)
+            self.is_directed = bool(self._kept[-1] <= MOST_KEPT * matrix.count)
+            if not self.is_directed:
+                self.measure()
         self._weight, self._now = self._now, self._weight
         given = arrays.empty(self._nodes, np.int32)
         arrays.fill(given, 255)
@@ -38,8 +53,9 @@ class Aggregates:
     def measure(self) -> None:
         """Diagonal and strengths of the present values."""
         matrix = self._matrix
-        self._run("diagonal", *matrix.all, self._scale, self.inverse)
-        self._run("strength", *matrix.all, self._scale, self.inverse, float(self._threshold), self._now, self._state)
+        self._run("diagonal", *matrix.all, self._scale, self.inverse, self._largest)
+        least = float(self._threshold), SMALL * self.is_directed
+        self._run("strength", *matrix.all, self._scale, self.inverse, self._largest, *least, self._now, self._state)
 
     def serve(self) -> bool:
         """True if the strong couplings, as of the last `measure`, are still those that the aggregates were made of."""
@@ -47,6 +63,16 @@ class Aggregates:
         self._matrix.arrays.fill(self._flag)
         self._kernels.run("aggregate_changes", count, count, self._weight, self._now, self._flag)
         return self._flagged() <= STALE * count
+
+    def filtered(self) -> BlockRows | None:
+        """The matrix without weak couplings, of which `filter` computes the values, if it is directed; else None."""
+        if not self.is_directed:
+            return None
+        return BlockRows(self._matrix.arrays, (1, 1), self._matrix.num_columns, self._kept)
+
+    def filter(self, found: BlockRows) -> None:
+        """Compute what `filtered` has returned."""
+        self._run("filter", *self._matrix.all, self._weight, *found.all)
 
     def _find_roots(self) -> None:
         pattern, arrays = self._matrix.pattern, self._matrix.arrays
@@ -94,8 +120,12 @@ class Coarsening:
         self.modes = arrays.empty(aggregates.count * num_modes**2)
         given = *members.result.pattern, members.source, modes, self._tentative.values, self.modes
         self._kernels.run("aggregate_tentative", aggregates.count, aggregates.count, *given)
-        self._adjoint = None if is_symmetric else Transpose(matrix)
-        smoothed_by = [matrix] if is_symmetric else [matrix, self._adjoint.result]
+        self._filtered = aggregates.filtered()
+        if self._filtered is not None:
+            aggregates.filter(self._filtered)  # the pattern
+        by = matrix if self._filtered is None else self._filtered
+        self._adjoint = None if is_symmetric else Transpose(by)
+        smoothed_by = [by] if is_symmetric else [by, self._adjoint.result]
         self._smoothed = [Product(each, self._tentative) for each in smoothed_by]
         self._transpose = Transpose(self._smoothed[-1].result)
         self.prolongator, self.restriction = self._smoothed[0].result, self._transpose.result
@@ -105,8 +135,10 @@ class Coarsening:
         self._below = BlockKernels(arrays, (SOURCE, "aggregate.cl"), SIZE=num_modes, MODES=num_modes)
 
     def update(self, omega: float) -> None:
-        """P = T - ω D⁻¹ A T, R = Tᵀ - ω Tᵀ A D⁻¹, and R A P, of the present values."""
+        """P = T - ω D⁻¹ A T, R = Tᵀ - ω Tᵀ A D⁻¹, with the filtered A, and R A P, of the present values."""
         t, coarse = self._tentative, self.matrix
+        if self._filtered is not None:
+            self._aggregates.filter(self._filtered)
         if self._adjoint is not None:
             self._adjoint.update()
         for product in self._smoothed:

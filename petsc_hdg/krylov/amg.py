@@ -150,8 +150,10 @@ class _Cycle(Multigrid):
     def _build(self) -> None:
         matrix, modes = self._finest.result, self._arrays.to_device(self._modes, "near-null vectors")
         self.levels, count = [], self._modes.shape[1]
+        directed = matrix.shape == (1, 1) and count == 1
         while matrix.num_rows * matrix.shape[0] > self._choice.limit:
-            aggregates = Aggregates(matrix, self._choice.threshold)
+            aggregates = Aggregates(matrix, self._choice.threshold, directed)
+            directed = aggregates.is_directed
             if not 0 < aggregates.count * count <= SMALLEST_FALL * matrix.num_rows * matrix.shape[0]:
                 return
             coarsening = Coarsening(matrix, aggregates, modes, count, self._symmetric)

@@ -326,10 +326,11 @@ class Problem(Restartable, Evaluated, Described):
 
     def settle_pmat(self, assembled: int = ASSEMBLED) -> None:
         """Have a matrix where a solver made now asks for one: a PC of the user's own (up to the degree `assembled` of
-        continuous elements), a -pc_type that came into PETSc's database after the problem, or LU. Collective."""
+        continuous elements), a -pc_type that came into PETSc's database after the problem, LU, or multigrid on
+        stretched cells. Collective."""
         chosen = chosen_pmat(self.options, self.physics, self.derivative, assembled)
         wanted = chosen == "aij" or direct_solvers.reason_of_text(self) or saddle_splits.constraints_of(self)
-        if wanted or convection.is_large_on_traces(self):
+        if wanted or convection.is_large_on_traces(self) or preconditioners.is_stretched(self):
             assembled_fallback.take_matrix(self)
 
     @property

@@ -108,6 +108,23 @@ def test_iterations_are_left_where_they_are_few(backend, degree, mesh):
     assert anisotropy.typical(problem) > 3e3 and not direct_solvers.reason_of_text(problem)
 
 
+@pytest.mark.parametrize("backend, simplex", [("cg_gpu", False), ("cg_gpu", True), ("sipg_gpu", False)])
+def test_multigrid_of_stretched_cells_is_algebraic(backend, simplex, monkeypatch):
+    """Nonlinear physics on many cells that are stretched 1:100; squares, and a tensor along no edge, keep their levels."""
+    monkeypatch.setattr(direct_solvers, "MOST", 300)
+    found, physics = [], "for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*u_x[d];"
+    turned = "f1[0] = (0.75 + u[0]*u[0])*u_x[0] + 0.4326*u_x[1]; f1[1] = 0.4326*u_x[0] + 0.25*u_x[1];"
+    for height, flux in ((0.01, physics), (1.0, physics), (1.0, turned)):
+        given = fe.Physics({"u": 1}, "f0[0] = -1;", flux, boundary=[fe.Dirichlet("boundary", 0.0)])
+        box = fe.Mesh.box((14, 14), simplex=simplex, upper=(1.0, height), comm=PETSc.COMM_SELF)
+        problem = fe.Problem(box, given, degree=2, backend=backend)
+        if height < 1:
+            problem.solve()
+            assert problem.linear_iterations <= 15 * problem.newton_iterations and not problem.direct
+        found.append((problem.snes.getKSP().getPC().getType(), problem.pmat))
+    assert found == [("python", "aij"), ("mg", "conforming"), ("mg", "conforming")]
+
+
 def test_reaction_is_the_same_in_all_directions():
     mesh = fe.Mesh.box((4, 4), upper=(1.0, 0.01), comm=PETSc.COMM_SELF)
     physics = fe.Physics({"u": 1}, "f0[0] = 1e8*u[0];", "for (d = 0; d < dim; ++d) f1[d] = u_x[d];")

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ...discretizations.symmetry import NEARLY
 from . import cell_samples
 
 # The least anisotropy that makes iterations slow in the plane: scheme, least degree -> ratio (benchmarks/defaults.py).
@@ -15,12 +16,37 @@ SLOW = {
     "sipg_gpu": {2: 1000.0, 4: 100.0},
     "poly_gpu": {1: 1000.0},
 }
+MOST_OF_MATRICES = {True: 2, False: 3}  # degree up to which matrices serve instead of two levels, of simplices or not
 MOST_OF_SQUARES = {"hdg_gpu": 2}  # degree up to which that holds for quadrilaterals
 
 
 def typical(problem) -> float:
     """Return the median over cells of the largest anisotropy of a component. Collective."""
     return cell_samples.median(problem, [_of_cell(nodes, *blocks) for nodes, blocks in cell_samples.blocks(problem)])
+
+
+def wants_matrix(problem) -> bool:
+    """Return True if algebraic multigrid on the matrix suits the stretched cells of a scalar physics in the plane
+    better than two levels, whose smoother is slow there: on one rank of a CPU, which assembles fast, by continuous
+    elements, and interior penalty on quadrilaterals, of low degree. Collective."""
+    options, mesh, scheme = problem.options, problem.mesh, problem.options.backend
+    suits = scheme == "cg_gpu" or (scheme == "sipg_gpu" and not mesh.shape.is_simplex)
+    suits = suits and mesh.dim == 2 and problem.comm.size == 1 and not problem.device.is_gpu
+    suits = suits and options.degree <= MOST_OF_MATRICES[mesh.shape.is_simplex] and problem.derivative in NEARLY
+    if not suits or problem.physics.num_components > 1:
+        return False
+    corners = ((0, 1, 2), (1, 2, 0), (2, 0, 1)) if mesh.shape.is_simplex else ((0, 1, 2),)
+    samples = cell_samples.blocks(problem)
+    ratios = [max(_of_edges(nodes[list(c)], blocks[3][0, 0]) for c in corners) for nodes, blocks in samples]
+    return is_slow(problem, cell_samples.median(problem, ratios))
+
+
+def _of_edges(corners: np.ndarray, diffusion: np.ndarray) -> float:
+    """Return the ratio of diffusion [dim, dim] along the edges from the first of three corners [corner, dim] to the
+    others, in units of their lengths."""
+    inverse = np.linalg.inv((corners[1:] - corners[0]).T)
+    along = np.diag(inverse @ diffusion @ inverse.T)
+    return float(along.max() / along.min()) if along.min() > 0 else 1.0
 
 
 def is_slow(problem, ratio: float) -> bool:

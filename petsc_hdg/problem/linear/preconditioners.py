@@ -11,7 +11,17 @@ from ...operators.advice import INDEFINITE
 from ...operators.spectrum import TOLERANCE, asymmetry
 from ...options import any_given, defaults_in_database, is_given
 from .. import cells_in_time
-from . import agglomerate_levels, coarse_solvers, direct_solvers, methods, resets, saddle_splits, solvers, two_level
+from . import (
+    agglomerate_levels,
+    anisotropy,
+    coarse_solvers,
+    direct_solvers,
+    methods,
+    resets,
+    saddle_splits,
+    solvers,
+    two_level,
+)
 
 # Smoothers that see a facet's unknowns together; nonsymmetric systems are smoothed along the flow by incomplete LU.
 SYMMETRIC = {"mg_levels_pc_type": "pbjacobi"}
@@ -142,15 +152,24 @@ def _follow(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
 
 
 def _set_multigrid(problem, pc: PETSc.PC, mat: PETSc.Mat, attached: bool) -> None:
-    """A direct solver of small matrices, else multigrid: of continuous elements with convection ours, as GAMG's
-    smoothers do not suit them, unless an option of GAMG is given. Saddle points are neither's."""
-    convects = problem.options.backend == "cg_gpu" and problem.derivative not in NEARLY and not attached
-    convects = convects and not fields_without_own_terms(problem.physics, problem.mesh.dim)
-    there = convects and coarse_solvers.on_device(problem, mat, problem.prefix)
+    """A direct solver of small matrices, else multigrid. It is ours of continuous elements with convection, which
+    GAMG's smoothers do not suit, of large matrices, which GAMG takes longer to set up, and of stretched cells, unless
+    an option of GAMG is given. Saddle points are neither's."""
+    convects = problem.options.backend == "cg_gpu" and problem.derivative not in NEARLY
+    is_large = problem.options.backend == "cg_gpu" and mat.getSize()[0] > direct_solvers.MOST
+    ours = (convects or is_large or is_stretched(problem)) and not attached
+    ours = ours and not fields_without_own_terms(problem.physics, problem.mesh.dim)
+    there = ours and coarse_solvers.on_device(problem, mat, problem.prefix)
     there = there and not any_given(problem.prefix, "pc_gamg_")
     direct_solvers.set_type_or(problem, pc, mat, "python" if there else "gamg")
     if pc.getType() == "python":
         pc.setPythonType("petsc_hdg.AMG")
+
+
+def is_stretched(problem) -> bool:
+    """Return True if a large problem has multigrid on its matrix by default because cells are stretched. Collective."""
+    is_large = problem.num_unknowns > direct_solvers.MOST
+    return is_large and direct_solvers.is_open(problem, problem.num_unknowns) and anisotropy.wants_matrix(problem)
 
 
 def _set_jacobi(problem, pc: PETSc.PC) -> None:
