@@ -110,7 +110,7 @@ def test_iterations_are_left_where_they_are_few(backend, degree, mesh):
 
 @pytest.mark.parametrize("backend, simplex", [("cg_gpu", False), ("cg_gpu", True), ("sipg_gpu", False)])
 def test_multigrid_of_stretched_cells_is_algebraic(backend, simplex, monkeypatch):
-    """Nonlinear physics on many cells that are stretched 1:100; squares, and a tensor along no edge, keep their levels."""
+    """Nonlinear physics on cells stretched 1:100; squares, and a tensor along no edge, keep their levels."""
     monkeypatch.setattr(direct_solvers, "MOST", 300)
     found, physics = [], "for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*u_x[d];"
     turned = "f1[0] = (0.75 + u[0]*u[0])*u_x[0] + 0.4326*u_x[1]; f1[1] = 0.4326*u_x[0] + 0.25*u_x[1];"
