@@ -44,7 +44,7 @@ def wants_matrix(problem) -> bool:
 def _of_edges(corners: np.ndarray, diffusion: np.ndarray) -> float:
     """Return the ratio of diffusion [dim, dim] along the edges from the first of three corners [corner, dim] to the
     others, in units of their lengths."""
-    inverse = np.linalg.inv((corners[1:] - corners[0]).T)
+    inverse = np.linalg.pinv((corners[1:] - corners[0]).T)
     along = np.diag(inverse @ diffusion @ inverse.T)
     return float(along.max() / along.min()) if along.min() > 0 else 1.0
 
