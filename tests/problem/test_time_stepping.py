@@ -218,7 +218,7 @@ def test_orders_of_explicit_methods(backend, physics, record_property):
     problem = problem_in_time(physics, faces=(2, 2), backend=backend, degree=degree)
     for method, (options, order) in EXPLICIT.items():
         with petsc_options(ts_type=method, **options):
-            coarse, fine = (final_error(problem, n, t0=0.2, t1=0.3) for n in (100, 200))
+            coarse, fine = (final_error(problem, n, t0=0.2, t1=0.25) for n in (50, 100))
         record_property(method, np.log2(coarse / fine))
         assert order - 0.15 < np.log2(coarse / fine) < order + 0.5 and 1e-12 < fine < 1e-4, (method, coarse, fine)
 
