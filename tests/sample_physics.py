@@ -1,6 +1,8 @@
-"""Physics shared by the tests, few and with fixed texts, so that few programs are compiled."""
+"""Physics shared by the tests, few and with fixed texts, so that few programs are compiled; each is read once."""
 
 from __future__ import annotations
+
+from functools import cache
 
 from petsc_hdg.physics import Auxiliary, Dirichlet, Field, Neumann, Physics, Robin
 
@@ -8,6 +10,7 @@ SMOOTH = "u[0] = sin(x[0] + 0.5); for (d = 1; d < dim; ++d) u[0] *= cos(1.5*x[d]
 SLOPES = "for (d = 0; d < dim; ++d) {{ f1[d] = {}*u_x[d]*a[1] - n[d]*t; f1[dim + d] = 0.3*u_t[0]*u[1]*x[d]; }}"
 
 
+@cache
 def smooth_poisson() -> Physics:
     """Poisson's equation with the exact solution SMOOTH, essential on the whole boundary."""
     return Physics(
@@ -24,6 +27,7 @@ def smooth_poisson() -> Physics:
     )
 
 
+@cache
 def everything(pressure_offset: int = -1) -> Physics:
     """Every input of the contract at once: two fields of different degree, nonlinear, auxiliary fields constant in the
     cell and nodal, constants, time and its derivative, essential and natural conditions. Not meant to be solved."""
@@ -64,6 +68,7 @@ def everything(pressure_offset: int = -1) -> Physics:
     )
 
 
+@cache
 def everything_on_one_field() -> Physics:
     """Like `everything` with one field, as the kernel variant `patch` takes it."""
     return Physics(
@@ -92,6 +97,7 @@ def everything_on_one_field() -> Physics:
     )
 
 
+@cache
 def one_field() -> Physics:
     """A field with a rate, an auxiliary field and its gradient, a constant, every kind of boundary condition."""
     return Physics(
