@@ -8,6 +8,9 @@ from __future__ import annotations
 import json
 from functools import cache
 
+from run_ranks import FEW
+
+ALL_SHAPES = (1, 3)  # ranks of the runs with all shapes: others have few
 COUNTED = ("unknowns", "cells")  # equal, not only to rounding
 OWN = ("bits", "empty")  # of each run by itself
 ERRORS = ("L2", "H1", "star")  # carry the round-off of the solution
@@ -20,11 +23,21 @@ def norms(mpirun, script, ranks: int, *runs: str) -> dict:
 
 def norms_of(mpirun, script, runs: dict[int, tuple[str, ...]], few: bool = False):
     """A function of ranks and run, for the runs {ranks: runs} of a script: those on as many ranks start with the first
-    that is asked for; with `few` each starts alone, on few shapes."""
+    that is asked for; with `few` each starts alone, on few shapes. Run 3 is "3 few" where the script has that alone."""
     on = cache(lambda ranks, started: norms(mpirun, script, ranks, *started))
-    if few:
-        return lambda ranks, run: on(ranks, (f"{run} few",))[f"{run} few"]
-    return lambda ranks, run: on(ranks, runs[ranks])[str(run)]
+
+    def found(ranks: int, run) -> dict:
+        on_few = f"{run} few"
+        if few:
+            return on(ranks, (on_few,))[on_few]
+        return on(ranks, runs[ranks])[on_few if on_few in runs[ranks] else str(run)]
+
+    return found
+
+
+def expected_of(serial: dict, ranks: int) -> dict:
+    """Norms on one rank of the shapes that a run on so many ranks has."""
+    return {shape: values for shape, values in serial.items() if ranks in ALL_SHAPES or shape in FEW}
 
 
 def assert_same(found: dict, expected: dict, tolerance: float) -> float:
