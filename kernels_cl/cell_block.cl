@@ -3,6 +3,8 @@
 // needs: NDOF GROUP ITEMS ROW
 // optional: IN_LOCAL
 //
+// Sizes
+//   GROUP  work-items of a work-group that inverts a block;  ITEMS work-items per cell of a product
 // Arrays
 //   block    [NDOF, NDOF, stride]  entry (i, k) of a cell, cell fastest
 //   inverse  [cell, NDOF, NDOF]  transposed: entry (i, k) at [k, i], so that items side by side read entries side by side

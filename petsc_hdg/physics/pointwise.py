@@ -291,7 +291,7 @@ class Physics(Described):
         return self._changed(stabilization=stabilization, terms=terms, _texts=tuple(slots))
 
     def _changed(self, **attributes: object) -> Physics:
-        """A physics with other attributes, which are not read anew, and without what was made from the former ones."""
+        """Return a copy with other attributes, which are not checked; values cached from the old ones are dropped."""
         new = object.__new__(Physics)
         new.__dict__.update({entry.name: getattr(self, entry.name) for entry in fields(Physics)} | attributes)
         return new

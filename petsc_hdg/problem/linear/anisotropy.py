@@ -16,7 +16,7 @@ SLOW = {
     "sipg_gpu": {2: 1000.0, 4: 100.0},
     "poly_gpu": {1: 1000.0},
 }
-MOST_OF_MATRICES = {True: 2, False: 3}  # degree up to which matrices serve instead of two levels, of simplices or not
+MOST_OF_MATRICES = {True: 2, False: 3}  # whether cells are simplices -> highest degree of `wants_matrix`
 MOST_OF_SQUARES = {"hdg_gpu": 2}  # degree up to which that holds for quadrilaterals
 
 
