@@ -77,7 +77,7 @@ class AMG(Context):
                 )
         with event("AmgSetUp"):
             sums, symmetric = _sums_on_device(mat), _is_symmetric(mat)
-            rows = rows_of(mat) if sums is None else (sums.starts, sums.columns)
+            rows = rows_of(mat) if sums is None else None
             fits = self.cycle is not None and self.cycle.fits(mat, rows, sums, symmetric)
             if not comm.allreduce(fits, MPI.LAND):
                 vectors = Vectors(arrays_of(pc, mat.createVecLeft()), mat.getLocalSize()[0], comm)
@@ -108,16 +108,17 @@ class AMG(Context):
 class _Cycle(Multigrid):
     """The levels of a matrix, all on each rank; patterns and aggregates come with the first values of `update`.
 
-    rows: starts, columns and values of this rank's rows.   sums: the MatrixRows that have them on the device, or None.
+    rows: starts, columns and values of this rank's rows; None where `sums`, MatrixRows, has them on the device.
     vectors: those of this rank's rows; `apply` works on buffers of all rows. Making one and `update` are collective.
     """
 
-    def __init__(self, choice: AMG, mat, rows: tuple, sums, symmetric: bool, vectors: Vectors, precision: str):
+    def __init__(self, choice: AMG, mat, rows: tuple | None, sums, symmetric: bool, vectors: Vectors, precision: str):
         self.vectors, self._choice, self._precision, self._symmetric = vectors, choice, precision, symmetric
         comm, arrays = vectors.comm, vectors.arrays
         self._size = mat.getBlockSize()
-        self._pattern, self._sums = tuple(map(np.copy, rows[:2])), sums
+        self._pattern, self._sums = None, sums
         if sums is None:
+            self._pattern = tuple(map(np.copy, rows[:2]))
             starts, columns = gathered_rows(comm, *rows[:2])
             self._numbers = BlockRows(arrays, (1, 1), len(starts) - 1, starts, arrays.to_device(columns, "matrices"))
         else:
@@ -126,12 +127,12 @@ class _Cycle(Multigrid):
         self._modes = gathered(comm, _near_null_vectors(mat, self._size))
         super().__init__(vectors if comm.size == 1 else Vectors(arrays, mat.getSize()[0], MPI.COMM_SELF))
 
-    def fits(self, mat, rows: tuple, sums, symmetric: bool) -> bool:
+    def fits(self, mat, rows: tuple | None, sums, symmetric: bool) -> bool:
         """Return True if this rank's rows have the pattern of these levels. Not collective."""
         alike = mat.getBlockSize() == self._size and symmetric == self._symmetric and sums is self._sums
         return alike and (sums is not None or all(map(np.array_equal, self._pattern, rows[:2])))
 
-    def update(self, rows: tuple) -> None:
+    def update(self, rows: tuple | None) -> None:
         """Levels of the values of rows."""
         if self._sums is None:
             values = np.ascontiguousarray(gathered(self.vectors.comm, rows[2]), self._arrays.real)

@@ -8,7 +8,9 @@ from ...device import AllGather, gathered
 from ..block_rows import SOURCE, BlockKernels, BlockRows, Product, Transpose, product_pattern
 
 MOST_DOFS = 32  # of a cell: longer rows would be searched for too long
-MOST_ROWS = 1 << 22  # of all ranks, which each rank has
+# Rows that each rank has all of: a GPU sets them up sooner than all hosts do their parts, and smooths them sooner than
+# parts of them with an exchange a product.
+MOST_ROWS = 1 << 22
 
 
 class MatrixRows:

@@ -11,6 +11,7 @@ import weakref
 
 from petsc4py import PETSc
 
+from ...operators.cg.matrix_rows import MOST_ROWS
 from ...options import defaults_in_database, given_numbers
 from ...petsc import c_library
 from ...value_checks import plural
@@ -20,9 +21,6 @@ from .. import cells_in_time
 # rank takes longer than two products.
 SAME_BITS = {"matptap_via": "allatonce"}
 TWO_PRODUCTS = {"matptap_via": "rap"}
-# Rows that each rank has all of: a GPU sets them up sooner than all hosts do their parts, and smooths them sooner than
-# parts of them with an exchange a product.
-MOST_GATHERED = 1 << 22
 
 
 def products(problem):
@@ -34,7 +32,7 @@ def products(problem):
 def on_device(problem, mat: PETSc.Mat, prefix: str) -> bool:
     """True if multigrid for a matrix is set up on the device, where its smoothers suit it: on one rank, or on GPUs up
     to a number of rows, -PREFIXpc_amg_gather_limit. Raises OptionError."""
-    (limit,) = given_numbers(prefix, "pc_amg_gather_limit", (MOST_GATHERED,), least=0)
+    (limit,) = given_numbers(prefix, "pc_amg_gather_limit", (MOST_ROWS,), least=0)
     return problem.comm.size == 1 or (problem.device.has_solvers and mat.getSize()[0] <= limit)
 
 

@@ -155,9 +155,9 @@ def _set_multigrid(problem, pc: PETSc.PC, mat: PETSc.Mat, attached: bool) -> Non
     """A direct solver of small matrices, else multigrid. It is ours of continuous elements with convection, which
     GAMG's smoothers do not suit, of large matrices, which GAMG takes longer to set up, and of stretched cells, unless
     an option of GAMG is given. Saddle points are neither's."""
-    convects = problem.options.backend == "cg_gpu" and problem.derivative not in NEARLY
-    is_large = problem.options.backend == "cg_gpu" and mat.getSize()[0] > direct_solvers.MOST
-    ours = (convects or is_large or is_stretched(problem)) and not attached
+    suits = problem.derivative not in NEARLY or mat.getSize()[0] > direct_solvers.MOST
+    ours = (problem.options.backend == "cg_gpu" and suits) or is_stretched(problem)
+    ours = ours and not attached
     ours = ours and not fields_without_own_terms(problem.physics, problem.mesh.dim)
     there = ours and coarse_solvers.on_device(problem, mat, problem.prefix)
     there = there and not any_given(problem.prefix, "pc_gamg_")
