@@ -27,7 +27,7 @@ class BareTrace:
     def __init__(self, cell, degree, components, essential=(), precision="double", symmetric=False, **mesh_settings):
         self.mesh = box_mesh(cell, **mesh_settings)
         self.spaces = (FieldSpace("u", TraceElement(cell, degree), components, 0, 0, 0),)
-        self.dofmap = build_dofmap(self.mesh, self.mesh.dm.clone(), self.spaces, self._mask(components, essential))
+        self.dofmap = build_dofmap(self.mesh, self.spaces, self._mask(components, essential))
         self.stride = padded(self.mesh.num_cells)
         self.options = SimpleNamespace(degree=degree, precision=precision)
         self.discretization = self

@@ -113,7 +113,7 @@ class TraceCopies:
         mesh = self.tile = shaken_box(cell, faces, shaken)
         space = FieldSpace("u", TraceElement(cell, degree), components, 0, 0, 0)
         start, end = mesh.dm.getChart()
-        dofmap = build_dofmap(mesh, mesh.dm.clone(), (space,), np.zeros((end - start, components), dtype=bool))
+        dofmap = build_dofmap(mesh, (space,), np.zeros((end - start, components), dtype=bool))
         count = max(1, copies(SimpleNamespace(mesh=mesh, space=space, dofmap=dofmap)))
         self.spaces = (space,)
         self.dofmap = tiled_dofmap(dofmap, count)

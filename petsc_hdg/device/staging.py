@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import numpy as np
-from mpi4py import MPI
 
 from petsc_hdg.device.arrays import Arrays
 from petsc_hdg.threads import threads_of_rank
@@ -77,5 +76,5 @@ def pieces(count: int, itemsize: int) -> list[slice]:
 @cache
 def _threads() -> ThreadPoolExecutor | None:
     """Threads that copy, if this rank has several processors."""
-    count = threads_of_rank(MPI.COMM_WORLD.size, MOST_THREADS)
+    count = threads_of_rank(MOST_THREADS)
     return ThreadPoolExecutor(count, thread_name_prefix="staging") if count > 1 else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+from petsc4py import PETSc
 
 from ..codegen import KernelSpec
 from ..codegen.preamble import CONSTANT_BYTES, REAL_BYTES, place_tables
@@ -16,6 +17,7 @@ from ..petsc.lifetimes import Alive
 from ..physics.dependence import Dependence
 from ..reference import ReferenceElement, cell_quadrature
 from ..value_checks import plural
+from .dofmap import create_dm
 from .saddle_points import check_stable
 from .streamlines import upwinded
 
@@ -54,7 +56,6 @@ class Discretization:
     name = "base"
     degrees = (0, 40)
     element_kernels: tuple[str, ...] = ("auto",)  # of -fe_kernel, those that the scheme has
-    dm = Alive("The DM of the problem (problem.dm)")
     is_polytopic = False  # whether functions are polynomials on the boxes of polytopes
     is_condensed = False  # whether the unknowns are those of facets, and cells are eliminated
     has_jumps = False  # whether cells are discontinuous beside a trace
@@ -76,6 +77,11 @@ class Discretization:
     def __repr__(self) -> str:
         cells = plural(self.mesh.num_cells_all, f"{self.mesh.cell} cell")
         return f"<{type(self).__name__}: {self.name} of degree {self.options.degree} on {cells}>"
+
+    @Alive("The DM of the problem (problem.dm)")
+    def dm(self) -> PETSc.DMPlex:
+        """A clone of the mesh's DM with a section of the unknowns. Collective."""
+        return create_dm(self.mesh, self._create_section)
 
     @property
     def title(self) -> str:

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..mesh.order import stable_order, stable_order_of
+from ..threads import in_threads
+
 TOLERANCE = 1e-11  # of a cell's extent, by which vertex differences of congruent cells may differ
+CHUNK = 1 << 15  # items compared at a time
+MANY = 1 / 8  # of the items left, that agree with the first: where as many do the next is tried so
 ROUNDING = 16 * 2.0**-52  # of the largest coordinate, likewise
 
 
@@ -71,12 +76,19 @@ def _refined(labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
 def group(data: np.ndarray, tolerance: np.ndarray, labels: np.ndarray, most: int) -> Shapes | None:
     """Items of one label whose rows of data [item, number] agree within `tolerance` [item]; None for more than `most`.
 
-    Items are sorted by a random combination of their numbers, neighbours closer than the tolerance are compared with
-    the first of them, and those that differ are sorted again by another combination.
+    Items are compared with the first one, then with the first of those left, while many agree. The others are sorted
+    by a random combination of their numbers, neighbours closer than the tolerance are compared with the first of them,
+    and those that differ are sorted again by another combination.
     """
     random = np.random.default_rng(5)
     shape, found = np.full(len(data), -1, dtype=np.int32), []
-    left = np.arange(len(data))
+    left, many = np.arange(len(data)), True
+    while len(left) and many and len(found) < most:
+        agree = _agreeing(data, tolerance, labels, left)
+        shape[left[agree]] = len(found)
+        found.append(int(left[0]))
+        many = np.count_nonzero(agree) > MANY * len(left)
+        left = left[~agree]
     while len(left):
         weights = random.uniform(0.5, 1.5, data.shape[1])
         start, order = _runs(data[left] @ weights, tolerance[left] * weights.sum(), labels[left])
@@ -95,9 +107,22 @@ def group(data: np.ndarray, tolerance: np.ndarray, labels: np.ndarray, most: int
     return Shapes(number[shape], np.array(found, dtype=np.int32)[by_cell])
 
 
+def _agreeing(data: np.ndarray, tolerance: np.ndarray, labels: np.ndarray, left: np.ndarray) -> np.ndarray:
+    """True where items [left] agree with the first of them."""
+    first, agree = left[0], np.empty(len(left), bool)
+
+    def compare(begin: int) -> None:
+        items = left[begin : begin + CHUNK]
+        difference = np.abs(data[items] - data[first]).max(axis=1, initial=0.0)
+        agree[begin : begin + CHUNK] = (difference <= tolerance[first]) & (labels[items] == labels[first])
+
+    in_threads(compare, range(0, len(left), CHUNK))
+    return agree
+
+
 def _runs(key: np.ndarray, tolerance: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Starts of runs of close keys of one label, and the order [item] that makes them."""
-    order = np.argsort(key, kind="stable") if not labels.any() else np.lexsort((key, labels))
+    order = stable_order_of([labels, key]) if labels.any() else stable_order(key)
     key, tolerance, labels = key[order], tolerance[order], labels[order]
     gap = np.diff(key) > np.maximum(tolerance[1:], tolerance[:-1])
     return np.flatnonzero(np.concatenate([[True], gap | (np.diff(labels) != 0)])), order

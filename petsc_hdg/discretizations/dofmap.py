@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import basix
 import numpy as np
@@ -57,7 +57,6 @@ class DofMap:
     global_numbers [num_owned + num_ghosts + num_constrained] PETSc's number of a compact one, -1 if constrained
     """
 
-    section: PETSc.Section
     cell_dofs: np.ndarray
     compact: np.ndarray
     num_owned: int
@@ -79,17 +78,15 @@ class DofMap:
         return self.num_ghosts + self.num_constrained
 
 
-def build_dofmap(mesh, dm, spaces, constrained: np.ndarray) -> DofMap:
-    """Number the degrees of freedom of `spaces` on `mesh`, and give `dm`, a clone of the mesh's DM, its section.
+def build_dofmap(mesh, spaces, constrained: np.ndarray, numbered_dm=None) -> DofMap:
+    """Number the degrees of freedom of `spaces` on `mesh`. Collective.
 
     constrained [point, component] bool: which components are essential at which plex point, the same on all ranks.
+    numbered_dm: function that gives a clone of the mesh's DM with the section of `create_section`, which several ranks
+    need; by default one is made.
     """
-    per_dimension = np.sum([_dofs_per_dimension(space) for space in spaces], axis=0)
-    order = mesh.point_order(tuple(np.flatnonzero(per_dimension).tolist()))
-    section = _create_section(mesh, dm, spaces, constrained, order)
-    offsets, field_offsets = _point_offsets(mesh, spaces, order)
+    offsets, field_offsets, num_local = _point_offsets(mesh, spaces)
     cell_dofs = _cell_dofs(mesh, spaces, offsets, field_offsets)
-    num_local = int(section.getStorageSize())
     if mesh.comm.size == 1:
         free = _free_alone(mesh, spaces, constrained, offsets, field_offsets, num_local)
         ghost_rank = ghost_index = np.zeros(0, np.int64)
@@ -98,18 +95,33 @@ def build_dofmap(mesh, dm, spaces, constrained: np.ndarray) -> DofMap:
         compact -= 1
         compact[~free] = -1
     else:
-        owned, ghosts, ghost_rank, ghost_index, num_owned = _ownership(mesh, dm, num_local)
+        dm = numbered_dm() if numbered_dm else create_dm(mesh, partial(create_section, mesh, spaces, constrained))
+        owned, ghosts, ghost_rank, ghost_index, num_owned = _ownership(mesh, dm)
         compact = np.full(num_local, -1, dtype=np.int32)
         compact[owned] = np.arange(num_owned, dtype=np.int32)
         compact[ghosts] = num_owned + np.arange(len(ghosts), dtype=np.int32)
-    return _completed(mesh, section, cell_dofs, compact, ghost_rank, ghost_index, num_owned)
+    return _completed(mesh, cell_dofs, compact, ghost_rank, ghost_index, num_owned)
 
 
 def _dofs_per_dimension(space: FieldSpace) -> list[int]:
     return [n * space.components for n in space.element.dofs_per_entity]
 
 
-def _create_section(mesh, dm, spaces, constrained, order):
+def create_dm(mesh, create_section) -> PETSc.DMPlex:
+    """A clone of the mesh's DM with the section that a function makes of it. Collective."""
+    dm = mesh.dm.clone()
+    set_section(dm, create_section(dm))
+    return dm
+
+
+def _order(mesh, spaces) -> np.ndarray:
+    """Plex points [point] in the order in which their degrees of freedom are stored."""
+    per_dimension = np.sum([_dofs_per_dimension(space) for space in spaces], axis=0)
+    return mesh.point_order(tuple(np.flatnonzero(per_dimension).tolist()))
+
+
+def create_section(mesh, spaces, constrained, dm) -> PETSc.Section:
+    """The section of the numbering of `build_dofmap`, for a clone of the mesh's DM. Collective."""
     dm.setNumFields(len(spaces))
     counts = [n for s in spaces for n in _dofs_per_dimension(s)]
     fields, components, points = [], [], []
@@ -123,13 +135,12 @@ def _create_section(mesh, dm, spaces, constrained, order):
             components.append(PETSc.IS().createGeneral(np.flatnonzero(pattern).astype(np.int32), comm=PETSc.COMM_SELF))
             there = touched[which.ravel() == row].astype(np.int32)
             points.append(PETSc.IS().createGeneral(there, comm=PETSc.COMM_SELF))
-    storage = PETSc.IS().createGeneral(order, comm=PETSc.COMM_SELF)
+    storage = PETSc.IS().createGeneral(_order(mesh, spaces), comm=PETSc.COMM_SELF)
     section = dm.createSection(
         [s.components for s in spaces], counts, fields or None, components or None, points or None, storage
     )
     for k, space in enumerate(spaces):
         section.setFieldName(k, space.name)
-    set_section(dm, section)
     return section
 
 
@@ -143,18 +154,19 @@ def _point_dimensions(mesh) -> np.ndarray:
     return dimension
 
 
-def _point_offsets(mesh, spaces, order):
-    """First local dof of each point [point], stored in `order`, and what each field adds to it [field, dimension].
+def _point_offsets(mesh, spaces):
+    """First local dof of each point [point], what each field adds to it [field, dimension], and the number of dofs.
 
     PETSc lays the fields of a point in turn.
     """
     per_field = np.array([_dofs_per_dimension(s) for s in spaces], dtype=np.int32)
     counts = per_field.sum(axis=0, dtype=np.int32)[_point_dimensions(mesh)]
-    order = order[: np.count_nonzero(counts)]  # of the points that have any
+    order = _order(mesh, spaces)[: np.count_nonzero(counts)]  # of the points that have any
     counts = counts[order]
     offsets = np.zeros(mesh.dm.getChart()[1], dtype=np.int32)
-    offsets[order] = np.cumsum(counts, dtype=np.int32) - counts
-    return offsets, np.cumsum(per_field, axis=0, dtype=np.int32) - per_field
+    ends = np.cumsum(counts, dtype=np.int32)
+    offsets[order] = ends - counts
+    return offsets, np.cumsum(per_field, axis=0, dtype=np.int32) - per_field, int(ends[-1]) if len(ends) else 0
 
 
 def _cell_dofs(mesh, spaces, offsets, field_offsets) -> np.ndarray:
@@ -167,7 +179,7 @@ def _cell_dofs(mesh, spaces, offsets, field_offsets) -> np.ndarray:
             out = found[cells, space.first_dof : space.first_dof + space.num_dofs]
             _fill_field(mesh, space, cells, offsets, field_offset, out)
 
-    in_threads(fill, range(0, mesh.num_cells, CHUNK), mesh.comm.size)
+    in_threads(fill, range(0, mesh.num_cells, CHUNK))
     return found
 
 
@@ -238,7 +250,7 @@ def _free_alone(mesh, spaces, constrained, offsets, field_offsets, num_local) ->
     return free
 
 
-def _ownership(mesh, dm, num_local):
+def _ownership(mesh, dm):
     """From the section's star forest: owned [owned] local dofs and their T-index, ghosts with owner rank and index."""
     dm.getGlobalSection()  # builds the star forest that is asked for next
     sf = star_forest_of_section(dm)
@@ -253,7 +265,7 @@ def _ownership(mesh, dm, num_local):
     return owned, ghosts[order], remote[~mine, 0][order], remote[~mine, 1][order], num_owned
 
 
-def _completed(mesh, section, cell_dofs, compact, ghost_rank, ghost_index, num_owned) -> DofMap:
+def _completed(mesh, cell_dofs, compact, ghost_rank, ghost_index, num_owned) -> DofMap:
     """The numbering from `compact`, where constrained degrees of freedom have -1. Collective."""
     constrained = np.flatnonzero(compact < 0)
     compact[constrained] = num_owned + len(ghost_rank) + np.arange(len(constrained), dtype=np.int32)
@@ -267,7 +279,6 @@ def _completed(mesh, section, cell_dofs, compact, ghost_rank, ghost_index, num_o
         ]
     ).astype(PETSc.IntType, copy=False)
     return DofMap(
-        section=section,
         cell_dofs=cell_dofs,
         compact=compact,
         num_owned=num_owned,

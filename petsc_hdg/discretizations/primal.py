@@ -23,7 +23,6 @@ class PrimalDiscretization(PrimalSpecs, Discretization):
         super().__init__(mesh, physics, options)
         self.limits = limits or DeviceLimits()
         self.spaces = field_spaces(mesh.cell, physics.fields, options.degree)
-        self.dm = mesh.dm.clone()
         self.auxiliary = AuxiliaryRows(physics.auxiliary, self.spaces[0].element)
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..petsc import c_library
-from .order import sorted_columns
+from .order import sorted_columns, stable_order_of
 
 _SHAPES = {(2, 3): 3, (2, 4): 4, (3, 4): 6, (3, 8): 7}  # DMPolytopeType of (dimension, vertices)
 # Vertices of a cell's sides in PETSc's order, as they go around them: cells of space by their number of vertices.
@@ -73,7 +73,7 @@ def _distinct(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Number [row] of vertices [vertex, row], in any order, as they first come; the first row [number]."""
     ordered, count = sorted_columns(columns), len(columns)
     keys = [ordered[k].astype(np.int64) << 32 | ordered[min(k + 1, count - 1)] for k in range(0, count, 2)]
-    order = np.lexsort(keys[::-1])
+    order = stable_order_of(keys)
     is_new = np.zeros(len(order), bool)
     is_new[:1] = True
     for key in keys:

@@ -60,7 +60,7 @@ class Mesh(Described):
         numbers = global_vertices(self.dm)
         with collectively(self.comm):
             found = places(self._vertices()) if self.shape.is_simplex else None
-            self.topology = Topology(self.dm, self.shape, self.exchange.owned(), numbers, found, self.comm.size)
+            self.topology = Topology(self.dm, self.shape, self.exchange.owned(), numbers, found)
         self.geometry = self._geometry()
         self._order_cells()
         self.labels_table = Labels(self.dm, self.comm, self.exchange)
@@ -338,9 +338,9 @@ class Mesh(Described):
         classes = cell_classes(self.topology, shared, start)
         corners = self.geometry.cell_nodes[: self.num_cells, : self.shape.num_vertices]
         order = np.arange(self.topology.num_cells)
-        middle = means(self.geometry.nodes, corners, self.comm.size)
+        middle = means(self.geometry.nodes, corners)
         low, high = ends(middle)
-        order[: self.num_cells] = by_class(morton_keys(middle, low, high, self.comm.size), classes)
+        order[: self.num_cells] = by_class(morton_keys(middle, low, high), classes)
         self.cell_classes = classes[order[: self.num_cells]]
         self.topology.reorder(order)
         self.geometry.cell_nodes = self.geometry.cell_nodes[order]

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..threads import in_threads
+from ..threads import MOST, in_threads, threads_of_rank
 
 CHUNK = 1 << 14  # points worked on at a time: temporaries stay in the cache
+FEW, SAMPLES = 1 << 16, 64  # items that one thread sorts; items of a sorted part that tell where to split
 INNER, BY_VERTEX, BY_FACET = 0, 1, 2  # how a cell touches other ranks
 BITS = {2: 31, 3: 21}  # bits of a coordinate in a 64-bit key
 # Distances and masks that spread the bits of a coordinate, so that `dim - 1` gaps stand between them.
@@ -31,12 +32,45 @@ _SPREAD = {
 }
 
 
-def stable_order(numbers: np.ndarray) -> np.ndarray:
-    """Permutation [item] that sorts 32-bit integers, equal ones as they stand, by two counts of 16 bits each: numpy's
-    stable argsorts of 32 take thrice as long."""
-    order = np.argsort(numbers.astype(np.uint16), kind="stable")
-    high = (numbers >> 16).astype(np.int16)
+def stable_order(keys: np.ndarray) -> np.ndarray:
+    """Permutation [item] that sorts numbers, equal ones as they stand: each thread sorts a part of them and then merges
+    a range of all."""
+    count = threads_of_rank(MOST) if len(keys) > FEW else 1
+    if count == 1:
+        return _order_alone(keys)
+    ends = np.linspace(0, len(keys), count + 1).astype(int)
+    orders = in_threads(lambda k: ends[k] + _order_alone(keys[ends[k] : ends[k + 1]]), range(count))
+    parts = in_threads(keys.take, orders)
+    samples = np.sort(np.concatenate([part[:: len(part) // SAMPLES] for part in parts]))
+    splits = samples[len(samples) * np.arange(1, count) // count]
+    cuts = [[0, *np.searchsorted(part, splits).tolist(), len(part)] for part in parts]
+
+    def merged(k: int) -> np.ndarray:
+        here = [slice(*cut[k : k + 2]) for cut in cuts]
+        runs = np.concatenate([part[each] for part, each in zip(parts, here, strict=True)])
+        items = np.concatenate([order[each] for order, each in zip(orders, here, strict=True)])
+        return items.take(np.argsort(runs, kind="stable"))  # which merges sorted runs
+
+    return np.concatenate(in_threads(merged, range(count)))
+
+
+def _order_alone(keys: np.ndarray) -> np.ndarray:
+    """The permutation of stable_order by one thread; of 32-bit integers by two counts of 16 bits each: numpy's stable
+    argsorts of 32 take thrice as long."""
+    if keys.dtype != np.int32:
+        return np.argsort(keys, kind="stable")
+    order = np.argsort(keys.astype(np.uint16), kind="stable")
+    high = (keys >> 16).astype(np.int16)
     return order[np.argsort(high[order], kind="stable")] if high.any() else order
+
+
+def stable_order_of(columns) -> np.ndarray:
+    """Permutation [item] that sorts by several columns [item], the first one first, equal items as they stand."""
+    *first, last = columns
+    order = stable_order(last)
+    for column in reversed(first):
+        order = order.take(stable_order(column.take(order)))
+    return order
 
 
 def sorted_columns(columns) -> list[np.ndarray]:
@@ -49,9 +83,8 @@ def sorted_columns(columns) -> list[np.ndarray]:
     return columns
 
 
-def morton_keys(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, ranks: int = 1) -> np.ndarray:
-    """Keys [point] uint64 of points [point, dim] in the box from lower to upper [dim] along the curve; `ranks`: see
-    in_threads."""
+def morton_keys(x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Keys [point] uint64 of points [point, dim] in the box from lower to upper [dim] along the curve."""
     dim = x.shape[1]
     extent = np.max(upper - lower)
     scale = (2 ** BITS[dim] - 1) / extent if extent > 0 else 0.0
@@ -65,7 +98,7 @@ def morton_keys(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, ranks: int 
                 bits = (bits | (bits << np.uint64(shift))) & np.uint64(mask)
             keys[part] |= bits << np.uint64(axis)
 
-    in_threads(fill, range(0, len(x), CHUNK), ranks)
+    in_threads(fill, range(0, len(x), CHUNK))
     return keys
 
 
@@ -76,7 +109,7 @@ def ends(x: np.ndarray) -> np.ndarray:
 
 def by_class(keys: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Permutation [point] by ascending keys, one of the classes [point] after another."""
-    return np.lexsort((keys, classes)) if classes.any() else np.argsort(keys, kind="stable")
+    return stable_order_of([classes, keys]) if classes.any() else stable_order(keys)
 
 
 def cell_classes(topology, shared: np.ndarray, first_point: int) -> np.ndarray:
@@ -114,12 +147,12 @@ def point_classes(mesh) -> np.ndarray:
 def plex_order(mesh, dimensions) -> np.ndarray:
     """All plex points [point] of this rank: those of some dimensions along the curve, by the mean of their vertices,
     class by class; then the others as they stand."""
-    topology, x, ranks = mesh.topology, mesh.geometry.nodes[: mesh.num_vertices], mesh.comm.size
+    topology, x = mesh.topology, mesh.geometry.nodes[: mesh.num_vertices]
     (start, end), box = mesh.dm.getChart(), ends(x)
     keys, points, others = [np.zeros(0, np.uint64)], [np.zeros(0, np.int32)], np.ones(end - start, bool)
     for d in sorted(dimensions, key=lambda d: topology.stratum[d]):
         vertices = topology.cell_vertices if d == mesh.dim else topology.entity_vertices[d]
-        keys.append(morton_keys(means(x, vertices, ranks), *box, ranks))
+        keys.append(morton_keys(means(x, vertices), *box))
         points.append(topology.cells if d == mesh.dim else np.arange(*topology.stratum[d], dtype=np.int32))
         others[slice(*topology.stratum[d])] = False
     points = np.concatenate(points)
@@ -127,8 +160,8 @@ def plex_order(mesh, dimensions) -> np.ndarray:
     return np.concatenate([points[order], np.flatnonzero(others).astype(np.int32)])
 
 
-def means(x: np.ndarray, vertices: np.ndarray, ranks: int = 1) -> np.ndarray:
-    """Mean [entity, dim] of the vertices [entity, vertex] of each; `ranks`: see in_threads."""
+def means(x: np.ndarray, vertices: np.ndarray) -> np.ndarray:
+    """Mean [entity, dim] of the vertices [entity, vertex] of each."""
     found = np.empty((len(vertices), x.shape[1]))
 
     def fill(begin: int) -> None:
@@ -138,7 +171,7 @@ def means(x: np.ndarray, vertices: np.ndarray, ranks: int = 1) -> np.ndarray:
             total += x.take(each, axis=0)
         np.divide(total, vertices.shape[1], out=found[begin : begin + CHUNK])
 
-    in_threads(fill, range(0, len(vertices), CHUNK), ranks)
+    in_threads(fill, range(0, len(vertices), CHUNK))
     return found
 
 

@@ -96,7 +96,7 @@ def _signs(mesh, first: int) -> np.ndarray:
             raise MeshError(f"{_name(mesh, first, cells[k])} is degenerate or inverted: {what}; repair the mesh.")
         signs[cells] = np.where(low > 0, 1, -1)
 
-    in_threads(fill, range(0, count, CHUNK), mesh.comm.size)
+    in_threads(fill, range(0, count, CHUNK))
     return signs
 
 

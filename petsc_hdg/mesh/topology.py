@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import MeshError
 from ..petsc import c_library
 from ..threads import in_threads
-from .order import sorted_columns
+from .order import sorted_columns, stable_order_of
 from .shapes import Shape
 
 DIRECTION = (1.0, 0.6180339887498949, 0.4396660112501051)  # in space, along which vertices are ordered
@@ -35,9 +35,9 @@ class Topology:
     stratum[d]: (start, end) of the plex points of dimension d.
     """
 
-    def __init__(self, dm, shape: Shape, owned: np.ndarray, vertex_global: np.ndarray, place=None, ranks: int = 1):
+    def __init__(self, dm, shape: Shape, owned: np.ndarray, vertex_global: np.ndarray, place=None):
         """`owned` [point] bool: points of this rank; vertex_global as above; place [vertex]: see `places`, None:
-        vertices are ordered by number; `ranks`: see in_threads. Not collective. Raises MeshError.
+        vertices are ordered by number. Not collective. Raises MeshError.
         """
         self.shape = shape
         self.dim = shape.dim
@@ -50,7 +50,7 @@ class Topology:
         order = np.concatenate([np.flatnonzero(is_owned), np.flatnonzero(~is_owned)])
         self.num_owned = int(np.count_nonzero(is_owned))
         self.cells = (order + start).astype(np.int32)
-        self._build(order, ranks)
+        self._build(order)
 
     @property
     def num_cells(self) -> int:
@@ -68,9 +68,9 @@ class Topology:
         inner = (self.entity[d][order] for d in range(1, self.dim))
         self.entity = (self.cell_vertices, *inner, self.entity[self.dim])
 
-    def _build(self, order: np.ndarray, ranks: int) -> None:
+    def _build(self, order: np.ndarray) -> None:
         shape, dim = self.shape, self.dim
-        in_order = np.lexsort((self.vertex_global, self._place)).astype(np.int32)
+        in_order = stable_order_of([self._place, self.vertex_global]).astype(np.int32)
         rank = self.vertex_rank = np.empty_like(in_order)
         rank[in_order] = np.arange(len(rank), dtype=np.int32)
         places = {1: np.stack(sorted_columns(rank[self._cones[1].T]), axis=1)}  # entity vertices in the order
@@ -91,7 +91,7 @@ class Topology:
                 slot = _slots(vertices[part], places[d][of_cell], shape.slots[d])
                 np.put_along_axis(entity[d][part], slot, of_cell, axis=1)
 
-        in_threads(fill, range(0, n, CHUNK), ranks)
+        in_threads(fill, range(0, n, CHUNK))
         self.cell_vertices = in_order[vertices] if n else vertices
         self.entity = (self.cell_vertices, *(entity[d] for d in range(1, dim)), np.arange(n, dtype=np.int32)[:, None])
         self.entity_vertices = {d: in_order[r] if len(r) else r for d, r in places.items()}

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..device import Kernel, fastest, verdicts
 from ..errors import DeviceError
+from ..threads import random_numbers
 from .vectors import TailedVector
 
 SAMPLES = 2  # cells compared; a miscompiled kernel is wrong on most of them
@@ -46,7 +47,7 @@ def fetched(operator, buffer, *shape: int) -> np.ndarray:
 
 def random_values(seed: int, count: int) -> np.ndarray:
     """Values between 0.2 and 1, at which most physics is finite."""
-    return np.random.default_rng(seed).uniform(0.2, 1.0, count)
+    return random_numbers(0.2, 1.0, count, seed)
 
 
 def vector_of(operator, values: np.ndarray) -> TailedVector:

@@ -123,20 +123,17 @@ class ConformingSubspace:
         are empty. Cells that share a node of their facets agree there."""
         rows, coarse = self.fine.discretization.dofmap.num_owned, self.discretization
         numbers = self.dofmap.global_numbers[self.dofmap.cell_numbers]
-        tables, columns, first = [], [], 0
-        cell_of, node_of = np.zeros(rows, np.int32), np.full(rows, -1, np.int32)
-        for part, ((places, here), low) in enumerate(zip(self._places(nodes), _components(coarse.spaces), strict=True)):
-            last = np.full(len(self.fine.discretization.dofmap.compact), -1)
-            last[places.ravel()] = np.arange(places.size)
-            own = np.flatnonzero(last[:rows] >= 0)
-            cell_of[own], node_of[own] = np.divmod(last[own], places.shape[1])
-            cell_of[own] += part * len(places)
-            node_of[own] += first
-            tables.append(self._weights(here))
+        width, columns = max(map(len, nodes)), []
+        parts = list(zip(self._places(nodes), _components(coarse.spaces), strict=True))
+        tables = np.zeros((len(parts), width, coarse.mesh.shape.num_vertices))
+        count = len(parts) * len(numbers) * width
+        places = np.arange(count, dtype=np.promote_types(np.min_scalar_type(-count), np.int32))
+        last = np.full(len(self.fine.discretization.dofmap.compact), -1, places.dtype)
+        for part, ((owners, here), low) in enumerate(parts):
+            last[owners] = places.reshape(len(parts), -1, width)[part, :, : len(here)]
+            tables[part, : len(here)] = self._weights(here)
             columns.append(numbers[:, low])
-            first += len(here)
-        tables.append(np.zeros((1, len(tables[0].T))))  # of rows without a node
-        csr = _rows(cell_of, node_of, np.concatenate(columns), np.concatenate(tables), self._comm.size)
+        csr = _rows(last[:rows], np.array(columns), tables)
         mat = PETSc.Mat().createAIJWithArrays(self._sizes, csr, comm=self._comm)
         mat.setVecType(self._vec_type)  # operations on vectors of two types read what is not there
         return mat
@@ -204,23 +201,34 @@ def _at_vertices(element) -> np.ndarray:
     return kept if on else element.nodes
 
 
-def _rows(cell_of: np.ndarray, node_of: np.ndarray, columns: np.ndarray, tables: np.ndarray, ranks: int):
-    """CSR of rows with the values tables[node_of] [row, vertex] in the columns of their cells [cell, vertex], ascending
-    and without zeros and negative columns: starts, columns, values."""
-    order = np.argsort(columns, axis=1, kind="stable").astype(np.int8)
-    columns = np.take_along_axis(columns, order, axis=1)
-    counts = np.zeros(len(cell_of) + 1, PETSc.IntType)
+def _rows(places: np.ndarray, columns: np.ndarray, tables: np.ndarray):
+    """CSR of rows: starts, columns ascending, values without zeros.
 
-    def entries(begin: int) -> tuple[np.ndarray, np.ndarray]:
+    places [row]: (part * cells + cell) * nodes + node, -1: an empty row, which has the values tables[part, node] in
+    columns[part, cell], both [vertex], without negative columns.
+    """
+    _, cells, vertices = columns.shape
+    nodes, columns = tables.shape[1], columns.reshape(-1, vertices)
+    order = np.empty(columns.shape, np.int8)
+
+    def sort(begin: int) -> None:
         part = slice(begin, begin + CHUNK)
-        cells = cell_of[part]
-        here, values = columns[cells], tables.take(node_of[part, None] * tables.shape[1] + order[cells])
-        kept = (here >= 0) & (values != 0)
-        counts[1:][part] = kept.sum(axis=1)
-        return here[kept], values[kept]
+        order[part] = np.argsort(columns[part], axis=1, kind="stable")
+        columns[part] = np.take_along_axis(columns[part], order[part], axis=1)
 
-    there, values = zip(*in_threads(entries, range(0, max(1, len(cell_of)), CHUNK), ranks), strict=True)
-    return np.cumsum(counts, dtype=PETSc.IntType), np.concatenate(there), np.concatenate(values)
+    def entries(begin: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        here = places[begin : begin + CHUNK]
+        of_cell, node = np.divmod(here, nodes)
+        node += of_cell // max(1, cells) * nodes
+        values = tables.take(node[:, None] * vertices + order[of_cell], mode="wrap")
+        found = columns[of_cell]
+        kept = (here >= 0)[:, None] & (found >= 0) & (values != 0)
+        return kept.sum(axis=1), found[kept], values[kept]
+
+    in_threads(sort, range(0, len(columns), CHUNK))
+    parts = in_threads(entries, range(0, max(1, len(places)), CHUNK))
+    counts, found, values = map(np.concatenate, zip(*parts, strict=True))
+    return np.concatenate([[0], np.cumsum(counts)]).astype(PETSc.IntType), found, values
 
 
 def add_upwinding(discretization, values: np.ndarray) -> None:

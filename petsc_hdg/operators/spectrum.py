@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from petsc4py import PETSc
 
+from ..threads import random_numbers
+
 TOLERANCE = {"double": 1e-10, "single": 1e-3}  # asymmetry and negative eigenvalues that rounding may leave
 
 
@@ -32,8 +34,7 @@ def skewness(mat: PETSc.Mat) -> float:
 def random_vec(mat: PETSc.Mat, seed: int) -> PETSc.Vec:
     """A vector of values between -1 and 1, the same in each run. Collective."""
     vector = mat.createVecRight()
-    random = np.random.default_rng([seed, vector.comm.rank])
-    vector.setArray(random.uniform(-1, 1, vector.getLocalSize()))
+    vector.setArray(random_numbers(-1.0, 1.0, vector.getLocalSize(), seed, vector.comm.rank))
     return vector
 
 

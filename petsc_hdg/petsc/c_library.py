@@ -184,8 +184,11 @@ def vec_type_of(dm) -> str:
     return name.value.decode()
 
 
-def set_passive_dm(ksp, dm) -> None:
-    """Give a KSP a DM that it asks for neither matrices nor vectors (the call has another argument after 3.18)."""
+def set_passive_dm(ksp, mat) -> None:
+    """Give a KSP a DM of vectors like a matrix', which it does not ask for matrices (the call has another argument
+    after 3.18)."""
+    dm = PETSc.DMShell().create(ksp.comm)
+    dm.setGlobalVector(mat.createVecRight())
     ksp.setDM(dm)
     if hasattr(PETSc.KSP, "DMActive"):
         ksp.setDMActive(PETSc.KSP.DMActive.ALL, False)

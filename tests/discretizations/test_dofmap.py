@@ -11,6 +11,7 @@ from petsc_hdg import threads
 from petsc_hdg.discretizations import dofmap, scheme
 from petsc_hdg.mesh import order
 from petsc_hdg.options import Options
+from petsc_hdg.petsc.c_library import section_of
 from petsc_hdg.physics import Dirichlet, Field, Physics
 
 
@@ -27,8 +28,9 @@ def test_free_unknowns_stand_in_the_order_of_petsc(cell, monkeypatch):
     options = Options(backend="cg_gpu", degree=2)
     disc = scheme(options)(mesh, two_fields(), options)
     found = disc.dofmap
-    owned, ghosts, _, _, count = dofmap._ownership(mesh, disc.dm, len(found.compact))
+    owned, ghosts, _, _, count = dofmap._ownership(mesh, disc.dm)
     assert 0 < found.num_constrained < len(found.compact) and not len(ghosts)
+    assert section_of(disc.dm).getStorageSize() == len(found.compact)
     assert count == found.num_owned and np.array_equal(found.compact[owned], np.arange(count))
 
 
@@ -38,7 +40,7 @@ def test_numbers_do_not_depend_on_the_parts_they_are_made_in(cell, monkeypatch):
     for chunk in (dofmap.CHUNK, 3):
         monkeypatch.setattr(dofmap, "CHUNK", chunk)
         monkeypatch.setattr(order, "CHUNK", chunk)
-        monkeypatch.setattr(threads, "threads_of_rank", lambda ranks, most: 3)
+        monkeypatch.setattr(threads, "threads_of_rank", lambda most: 3)
         mesh = box_mesh(cell, (4, 3) if cell in ("triangle", "quadrilateral") else (2, 2, 2), comm=PETSc.COMM_SELF)
         assert 3 < mesh.num_cells < dofmap.CHUNK or chunk == 3
         options = Options(backend="cg_gpu", degree=3)

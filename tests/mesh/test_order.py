@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from petsc_hdg.mesh.order import stable_order
+from petsc_hdg import threads
+from petsc_hdg.mesh import order
+from petsc_hdg.mesh.order import stable_order, stable_order_of
 
 SCRIPT = __file__.replace("test_order", "run_order")
 
@@ -19,3 +21,22 @@ def test_stable_order(count):
     assert np.array_equal(stable_order(numbers), np.argsort(numbers, kind="stable"))
     most = np.array([2**31 - 1, -1, 2**31 - 1, -(2**31)], np.int32)
     assert stable_order(most).tolist() == [3, 1, 0, 2]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint64, float])
+@pytest.mark.parametrize("highest", [1, 50, 10**6])
+def test_threads_sort_as_one(dtype, highest, monkeypatch):
+    monkeypatch.setattr(order, "FEW", 500)
+    monkeypatch.setattr(order, "threads_of_rank", lambda most: 5)
+    random = np.random.default_rng(2)
+    first, second = (random.integers(0, highest, 3003).astype(dtype) for _ in range(2))
+    assert np.array_equal(stable_order(first), np.argsort(first, kind="stable"))
+    assert np.array_equal(stable_order_of([first, second]), np.lexsort((second, first)))
+
+
+def test_random_numbers_are_those_of_one_thread(monkeypatch):
+    monkeypatch.setattr(threads, "CHUNK", 100)
+    found = threads.random_numbers(-1.0, 3.0, 1050, 7)
+    monkeypatch.setattr(threads, "threads_of_rank", lambda most: 1)
+    assert np.array_equal(found, threads.random_numbers(-1.0, 3.0, 1050, 7))
+    assert -1 < found.min() < -0.9 and 2.9 < found.max() < 3 and len(np.unique(found)) == 1050

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ..base import cell_fastest, padded, summation_rows
-from ..dofmap import build_dofmap
+from ..dofmap import build_dofmap, create_section
 from ..primal import PrimalDiscretization
 from ..strong_conditions import StrongConditions
 from .patches import Patches, build_patches, patch_cells
@@ -36,8 +36,11 @@ class ContinuousGalerkin(CGSpecs, StrongConditions, PrimalDiscretization):
 
     @cached_property
     def dofmap(self):
-        """Numbering of degrees of freedom; gives `dm` its section (collective)."""
-        return build_dofmap(self.mesh, self.dm, self.spaces, self.constrained_components[0])
+        """Numbering of degrees of freedom (collective)."""
+        return build_dofmap(self.mesh, self.spaces, self.constrained_components[0], lambda: self.dm)
+
+    def _create_section(self, dm):
+        return create_section(self.mesh, self.spaces, self.constrained_components[0], dm)
 
     # Arrays, cell fastest ------------------------------------------------------------------------------------------
 

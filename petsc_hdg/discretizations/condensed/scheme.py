@@ -12,7 +12,7 @@ from ...reference import ReferenceElement
 from ..auxiliary import AuxiliaryRows
 from ..base import Discretization, cell_fastest, summation_rows
 from ..congruence import Shapes, congruent_cells
-from ..dofmap import FieldSpace, build_dofmap
+from ..dofmap import FieldSpace, build_dofmap, create_section
 from ..strong_conditions import StrongConditions
 from ..transposition import DeviceLimits
 from .lines import check_lines
@@ -41,7 +41,6 @@ class CondensedDiscretization(CondensedSpecs, StrongConditions, Discretization):
         self.cell_element = ReferenceElement(mesh.cell, options.degree)
         name = ",".join(f.name for f in physics.fields)
         self.spaces = (FieldSpace(name, self.trace_element, physics.num_components, 0, 0, 0),)
-        self.dm = mesh.dm.clone()
         rates = (Auxiliary(physics.num_components, "nodal", RATES),) if self.in_time else ()
         self.auxiliary = AuxiliaryRows((*physics.auxiliary, *rates), self.cell_element)
         if options.kernel == "tensor":
@@ -57,8 +56,11 @@ class CondensedDiscretization(CondensedSpecs, StrongConditions, Discretization):
 
     @cached_property
     def dofmap(self):
-        """Numbering of the trace; gives `dm` its section (collective)."""
-        return build_dofmap(self.mesh, self.dm, self.spaces, self.constrained_components[0])
+        """Numbering of the trace (collective)."""
+        return build_dofmap(self.mesh, self.spaces, self.constrained_components[0], lambda: self.dm)
+
+    def _create_section(self, dm):
+        return create_section(self.mesh, self.spaces, self.constrained_components[0], dm)
 
     @property
     def in_time(self) -> bool:

@@ -133,7 +133,7 @@ class Blocks:
             place = self.row_starts[begin : begin + CHUNK + 1]
             found[place[0] : place[-1]] = _ranges(self.global_first[in_row], self.unknowns[in_row])
 
-        in_threads(fill, range(0, self.count, CHUNK), self.disc.mesh.comm.size)
+        in_threads(fill, range(0, self.count, CHUNK))
         return start.astype(INT), found
 
     def block_csr(self) -> tuple[np.ndarray, np.ndarray]:

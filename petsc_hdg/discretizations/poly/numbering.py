@@ -8,7 +8,6 @@ import numpy as np
 from petsc4py import PETSc
 
 from ...mesh.order import cells_of, extents
-from ...petsc.c_library import set_section
 from ..dofmap import DofMap
 
 
@@ -38,7 +37,7 @@ class Numbering:
 
 
 def find_numbering(disc) -> Numbering:
-    """The numbering of a PolytopicDG; its `dm` gets a section. Collective."""
+    """The numbering of a PolytopicDG. Collective."""
     polytopes, near, components = disc.polytopes, disc.fine.neighbours, disc.physics.num_components
     of_cell, count = polytopes.of_cell, polytopes.count
     theirs = near.extended(of_cell[:, None])[near.num_cells :, 0]
@@ -80,7 +79,6 @@ def _dofmap(disc, first, count: int, ghost_rank, ghost_first) -> DofMap:
     starts = np.concatenate([[0], np.cumsum(disc.mesh.comm.allgather(owned))])
     own = np.arange(owned) + starts[disc.mesh.comm.rank]
     return DofMap(
-        section=_section(disc, np.diff(first)[:count]),
         cell_dofs=np.zeros((0, 0), np.int32),  # unknowns belong to no base cell
         compact=np.zeros(0, np.int32),
         num_owned=owned,
@@ -93,11 +91,11 @@ def _dofmap(disc, first, count: int, ghost_rank, ghost_first) -> DofMap:
     )
 
 
-def _section(disc, sizes: np.ndarray) -> PETSc.Section:
-    """A section with a polytope's unknowns in the first of its cells, on all ranks that hold that cell, given to the
-    DM. Collective."""
+def create_section(disc) -> PETSc.Section:
+    """A section with a polytope's unknowns in the first of its cells, on all ranks that hold that cell. Collective."""
+    sizes = np.diff(disc.numbering.first)[: disc.polytopes.count]
     start, cells = disc.polytopes.cells
-    begin, end = disc.dm.getChart()
+    begin, end = disc.mesh.dm.getChart()
     sizes_of = np.zeros(end - begin, np.int32)
     sizes_of[disc.mesh.topology.cells[cells[start[:-1]]] - begin] = sizes
     sizes_of = disc.mesh.exchange.sum(sizes_of)
@@ -107,7 +105,6 @@ def _section(disc, sizes: np.ndarray) -> PETSc.Section:
     for point, size in zip((points + begin).tolist(), sizes_of[points].tolist(), strict=True):
         section.setDof(point, size)
     section.setUp()
-    set_section(disc.dm, section)
     return section
 
 

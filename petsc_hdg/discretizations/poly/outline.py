@@ -38,7 +38,7 @@ class Measures:
 
     def _in_parts(self, of_cells) -> np.ndarray:
         parts = [np.arange(a, min(a + CELLS, self.mesh.num_cells)) for a in range(0, self.mesh.num_cells, CELLS)]
-        return np.concatenate(in_threads(of_cells, parts or [np.arange(0)], self.mesh.comm.size))
+        return np.concatenate(in_threads(of_cells, parts or [np.arange(0)]))
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def trace_constants(outline, polytopes, degrees: np.ndarray, space: str = "total
         sizes = np.diff(polytopes.cells[0]) * len(powers) * (len(powers) + 4)
         parts = portions(those, sizes[those], MOST_VALUES)
         constants = partial(_constants, outline, polytopes, powers, space)
-        for part, values in zip(parts, in_threads(constants, parts, outline.mesh.comm.size), strict=True):
+        for part, values in zip(parts, in_threads(constants, parts), strict=True):
             found[part] = values
     return found
 

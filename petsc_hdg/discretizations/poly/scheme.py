@@ -18,7 +18,7 @@ from ..legendre import exponents, num_basis
 from ..sipg.checks import check_sipg, degrees_of
 from ..sipg.scheme import InteriorPenalty
 from .matrix import Blocks
-from .numbering import Numbering, find_numbering
+from .numbering import Numbering, create_section, find_numbering
 from .outline import Measures
 from .penalty import penalty_numbers
 from .specs import PolytopicSpecs
@@ -96,7 +96,6 @@ class PolytopicDG(PolytopicSpecs, Discretization):
         self.finer = finer if finer is not None and finer.is_polytopic else None
         self.fine = CutPenalty(mesh, physics, self._fine_options(), limits, self, getattr(finer, "fine", finer))
         self.measures: Measures = self.finer.measures if self.finer else Measures(mesh)
-        self.dm = mesh.dm.clone()
         self.numbering: Numbering = find_numbering(self)
 
     @classmethod
@@ -170,6 +169,9 @@ class PolytopicDG(PolytopicSpecs, Discretization):
         lower, upper = self.numbering.lower[polytope], self.numbering.upper[polytope]
         shape = (len(x), *(1,) * (x.ndim - 2), self.dim)
         return (2 * x - (lower + upper).reshape(shape)) / (upper - lower).reshape(shape)
+
+    def _create_section(self, dm):
+        return create_section(self)
 
     # As other schemes ----------------------------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from petsc4py import PETSc
 
-from ...petsc.c_library import set_section
 from ..dofmap import DofMap
 
 CHUNK = 32  # cells of a chunk
@@ -39,13 +38,12 @@ def num_chunks(num_cells: int) -> int:
     return -(-num_cells // CHUNK)
 
 
-def discontinuous_dofmap(mesh, dm, spaces, neighbours, row_of_dof: np.ndarray) -> tuple[DofMap, np.ndarray]:
-    """Numbering with all unknowns in the cells, and compact numbers [extended cell, dof]; `dm` gets its section.
+def discontinuous_dofmap(mesh, spaces, neighbours, row_of_dof: np.ndarray) -> tuple[DofMap, np.ndarray]:
+    """Numbering with all unknowns in the cells, and compact numbers [extended cell, dof].
 
     row_of_dof [dof]: row of each degree of freedom of a cell. Collective.
     """
     layout, rows = Interleaved(len(row_of_dof)), len(row_of_dof)
-    section = _cell_section(mesh, dm, spaces)
     owned, ghosts = neighbours.num_cells * rows, neighbours.num_ghosts * rows
     parts = [layout.table(count, row_of_dof) for count in (neighbours.num_cells, neighbours.num_ghosts)]
     compact = np.concatenate([parts[0], np.int32(owned) + parts[1]])
@@ -54,7 +52,6 @@ def discontinuous_dofmap(mesh, dm, spaces, neighbours, row_of_dof: np.ndarray) -
     rank, index = _owners(layout, neighbours, counts)
     numbers = np.concatenate([np.arange(starts[mesh.comm.rank], starts[mesh.comm.rank + 1]), starts[:-1][rank] + index])
     dofmap = DofMap(
-        section=section,
         cell_dofs=compact[: neighbours.num_cells],
         compact=np.arange(owned + ghosts, dtype=np.int32),
         num_owned=owned,
@@ -78,12 +75,11 @@ def _owners(layout: Interleaved, neighbours, counts: np.ndarray) -> tuple[np.nda
     return rank, index
 
 
-def _cell_section(mesh, dm, spaces) -> PETSc.Section:
-    """A section with all degrees of freedom in the cells, given to `dm`."""
+def create_section(mesh, spaces, dm) -> PETSc.Section:
+    """A section with all degrees of freedom in the cells, for a clone of the mesh's DM. Collective."""
     dm.setNumFields(len(spaces))
     counts = [0 if d < mesh.dim else s.num_dofs for s in spaces for d in range(mesh.dim + 1)]
     section = dm.createSection([s.components for s in spaces], counts)
     for k, space in enumerate(spaces):
         section.setFieldName(k, space.name)
-    set_section(dm, section)
     return section

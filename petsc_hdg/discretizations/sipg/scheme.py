@@ -12,7 +12,7 @@ from ..base import cell_fastest, padded
 from ..lines import tensor_order
 from ..primal import PrimalDiscretization
 from .checks import check_sipg, degrees_of
-from .interleaved import discontinuous_dofmap, num_chunks
+from .interleaved import create_section, discontinuous_dofmap, num_chunks
 from .neighbours import find_neighbours
 from .orientations import Orientations
 from .specs import SIPGSpecs
@@ -43,12 +43,15 @@ class InteriorPenalty(SIPGSpecs, PrimalDiscretization):
 
     @cached_property
     def _numbering(self):
-        return discontinuous_dofmap(self.mesh, self.dm, self.spaces, self.neighbours, self.row_of_dof)
+        return discontinuous_dofmap(self.mesh, self.spaces, self.neighbours, self.row_of_dof)
 
     @property
     def dofmap(self):
-        """Numbering of degrees of freedom; gives `dm` its section (collective)."""
+        """Numbering of degrees of freedom (collective)."""
         return self._numbering[0]
+
+    def _create_section(self, dm):
+        return create_section(self.mesh, self.spaces, dm)
 
     @property
     def extended_dofs(self) -> np.ndarray:

@@ -147,7 +147,7 @@ class Recovery:
         The values are at the nodes of an element of the facet's shape (degree 0: constants, at the vertices).
         """
         disc, topology = self.disc, self.disc.mesh.topology
-        start, (first, last) = disc.dm.getChart()[0], topology.stratum[disc.dim - 1]
+        start, (first, last) = disc.mesh.dm.getChart()[0], topology.stratum[disc.dim - 1]
         mine = disc.mesh.exchange.owned()[first - start : last - start] & (topology.facet_cells[:, 0] >= 0)
         cells, local = topology.facet_cells[mine, 0], topology.facet_local[mine, 0].astype(np.int64)
         dofs = disc.dofmap.compact[disc.dofmap.cell_dofs[cells]]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from mpi4py.MPI import MAX
 from petsc4py import PETSc
 
 from ...discretizations.saddle_points import constraints
@@ -70,10 +69,14 @@ def _inverse_diagonal(problem) -> PETSc.Vec:
     state, inverse = jacobian.getAttr(INVERSE) or (None, None)
     if state != jacobian.stateGet():
         inverse = jacobian.getDiagonal()
-        values = np.abs(inverse.getArray(readonly=True))
-        values[field_splits.is_of(problem, constraints(problem.physics, problem.mesh.dim))] = 0.0
-        most = problem.comm.allreduce(float(values.max(initial=0.0)), MAX) or 1.0
-        inverse.setArray(1 / np.where(values > np.finfo(float).eps * most, values, most))
+        inverse.abs()
+        if names := constraints(problem.physics, problem.mesh.dim):
+            inverse.setArray(np.where(field_splits.is_of(problem, names), 0.0, inverse.getArray(readonly=True)))
+        most = inverse.max()[1] or 1.0
+        if not inverse.min()[1] > (least := np.finfo(float).eps * most):
+            values = inverse.getArray(readonly=True)
+            inverse.setArray(np.where(values > least, values, most))
+        inverse.reciprocal()
         jacobian.setAttr(INVERSE, (jacobian.stateGet(), inverse))
     return inverse
 

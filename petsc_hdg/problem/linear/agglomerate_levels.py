@@ -46,10 +46,10 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     finest = len(levels.matrices)
     pc.setMGLevels(finest + 1)
     pc.setMGCycleType(PETSc.PC.MGCycleType.W)
-    for place, (operator, matrix) in enumerate(zip(levels.operators, levels.matrices, strict=True)):
+    for place, matrix in enumerate(levels.matrices):
         pc.setMGInterpolation(finest - place, levels.injections[place])
         level = pc.getMGSmoother(finest - place - 1)
-        set_passive_dm(level, operator.discretization.dm)  # which SNES restricts states to
+        set_passive_dm(level, matrix.mat)  # which SNES restricts states to
         level.setOperators(matrix.mat)
     _set_coarse_solver(problem, pc.getMGCoarseSolve())
     _set_smoothers(problem, pc, symmetric)

@@ -42,6 +42,8 @@ def field_of_unknowns(discretization) -> np.ndarray:
 def is_of(problem, names: list[str]) -> np.ndarray:
     """True where this rank's unknowns [owned] are of fields with these names."""
     numbers = [k for k, field in enumerate(problem.physics.fields) if field.name in names]
+    if not numbers:
+        return np.zeros(problem.discretization.dofmap.num_owned, bool)
     return np.isin(field_of_unknowns(problem.discretization), numbers)
 
 

@@ -83,7 +83,7 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     pc.setMGLevels(2)
     pc.setMGInterpolation(1, conforming.interpolation)
     coarse = pc.getMGCoarseSolve()
-    set_passive_dm(coarse, conforming.discretization.dm)  # which SNES restricts states to
+    set_passive_dm(coarse, conforming.mat)  # which SNES restricts states to
     coarse.setOperators(conforming.mat)
     coarse.setType("preonly")
     _set_coarse_solver(problem, coarse.getPC(), conforming.mat, symmetric)

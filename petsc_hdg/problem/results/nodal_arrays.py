@@ -45,7 +45,7 @@ def _numbers(problem, state: State, may_jump: bool) -> tuple[np.ndarray, np.ndar
     if is_continuous and min(field.element.degree for field in state.known.values()) > 0:
         start, end = mesh.dm.getChart()
         space = FieldSpace("nodes", element, 1, 0, 0, 0)
-        dofmap = build_dofmap(mesh, mesh.dm.clone(), (space,), np.zeros((end - start, 1), bool))
+        dofmap = build_dofmap(mesh, (space,), np.zeros((end - start, 1), bool))
         numbers = dofmap.compact[dofmap.cell_dofs]
         return numbers, dofmap.global_numbers[numbers], dofmap.num_owned
     numbers = np.arange(mesh.num_cells * element.num_basis).reshape(mesh.num_cells, element.num_basis)
