@@ -1,51 +1,19 @@
-// The diagonal of interior penalty's Jacobian, one thread a cell. At a point the Jacobian is a small matrix B for each
-// component, between (value, reference gradient) of a trial and a test function: found once, it serves all basis
-// functions v by vᵀ B v, so that a cell costs a few products and no column of its own.
-// After sipg_facet.clh.
+// The diagonal of interior penalty's Jacobian, one thread a cell, by the matrices of point_block.clh, so that a cell costs a few products
+// and no column of its own. After sipg_facet.clh and point_block.clh.
 // needs: ARGUMENTS NDOF NBASIS NC NQ NQF DIM NFACETS BASIS GRAD GEO GEO_GRAD WEIGHTS FACET_BASIS FACET_GRAD
 //
 // Arrays
-//   B    [1 + DIM test, 1 + DIM trial] of one component, weighted, in the frame of the reference cell
 //   out  [NDOF, stride] element vectors, cell fastest, written
 
-#define BLOCK (1 + DIM)
-
-// Direction k of component c in physical space: its value, or reference gradient k - 1.
-static inline void sipg_unit(int c, int k, const Geometry *g, real shift, SideDirection *d)
-{
-  for (int e = 0; e < NC; ++e) d->u[e] = d->u_t[e] = 0;
-  for (int e = 0; e < NC * DIM; ++e) d->u_x[e] = 0;
-  if (k == 0) {
-    d->u[c] = 1;
-    d->u_t[c] = shift;
-  } else {
-    for (int e = 0; e < DIM; ++e) d->u_x[c * DIM + e] = g->inverse[(k - 1) * DIM + e];
-  }
-}
-
-// Column k of B, from fluxes that point_pull_back has treated.
-static inline void sipg_column(int c, int k, const real *f0, const real *f1, real *B)
-{
-  B[k] = f0[c];
-  for (int r = 0; r < DIM; ++r) B[(1 + r) * BLOCK + k] = f1[c * DIM + r];
-}
-
 // sum += vᵀ B v of each basis function of component c.
-static inline void sipg_quadratic(int c, const real *B, TABLE const real *basis, TABLE const real *grad, real *sum)
+static inline void add_products(int c, const real *B, TABLE const real *basis, TABLE const real *grad, real *sum)
 {
   for (int i = 0; i < NDOF; ++i) {
     if (DOF_COMP[i] != c) continue;
     const int b = DOF_BASIS[i];
-    real v[BLOCK], some = fabs(basis[b]), product = 0;
-    v[0] = basis[b];
-    for (int r = 0; r < DIM; ++r) {
-      v[1 + r] = grad[b * DIM + r];
-      some += fabs(v[1 + r]);
-    }
-    if (some == 0) continue;   // most basis functions, where the points are nodes
-    for (int k = 0; k < BLOCK; ++k)
-      for (int l = 0; l < BLOCK; ++l) product += v[k] * B[k * BLOCK + l] * v[l];
-    sum[i] += product;
+    real some = fabs(basis[b]);
+    for (int r = 0; r < DIM; ++r) some += fabs(grad[b * DIM + r]);
+    if (some != 0) sum[i] += block_product(B, basis[b], grad + b * DIM);   // few basis functions, where the points are nodes
   }
 }
 
@@ -65,12 +33,12 @@ __kernel void sipg_diagonal(ARGUMENTS)
       for (int k = 0; k < BLOCK; ++k) {
         SideDirection d;
         real f0[NC], f1[NC * DIM];
-        sipg_unit(c, k, &g, shift, &d);
+        block_direction(c, k, &g, shift, d.u, d.u_t, d.u_x);
         pw_jacobian(u, u_t, u_x, d.u, d.u_t, d.u_x, a, a_x, t, shift, x, constants, f0, f1);
         point_pull_back(&g, WEIGHTS[q] * g.measure, f0, f1);
-        sipg_column(c, k, f0, f1, B);
+        block_column(c, k, f0, f1, B);
       }
-      sipg_quadratic(c, B, basis, grad, sum);
+      add_products(c, B, basis, grad, sum);
     }
   }
   for (int f = 0; f < NFACETS; ++f) {
@@ -86,15 +54,15 @@ __kernel void sipg_diagonal(ARGUMENTS)
         for (int k = 0; k < BLOCK; ++k) {
           SideDirection d_own;
           real f0[NC], f1[NC * DIM];
-          sipg_unit(c, k, &g, shift, &d_own);
+          block_direction(c, k, &g, shift, d_own.u, d_own.u_t, d_own.u_x);
           if (behind >= 0)
             sipg_flux_jacobian(&a_side, &b_side, &d_own, &d_other, wall, sigma, n, t, shift, x, constants, f0, f1);
           else
             sipg_boundary_jacobian(kind, &a_side, &d_own, sigma, n, t, shift, x, constants, f0, f1);
           point_pull_back(&g, weight, f0, f1);
-          sipg_column(c, k, f0, f1, B);
+          block_column(c, k, f0, f1, B);
         }
-        sipg_quadratic(c, B, FACET_BASIS + row * NBASIS, FACET_GRAD + row * NBASIS * DIM, sum);
+        add_products(c, B, FACET_BASIS + row * NBASIS, FACET_GRAD + row * NBASIS * DIM, sum);
       }
     }
   }

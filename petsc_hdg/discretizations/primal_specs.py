@@ -150,11 +150,10 @@ class PrimalSpecs:
     def matrix_specs(self) -> dict[str, KernelSpec]:
         """Specs of `cg_matrix` and `cg_diagonal`."""
         macros = {**self._macros(), "NQ": self.quadrature.num_points}
-        tables, sources = self._cell_tables(self.quadrature), self._sources("cell_lanes.clh", "cg_matrix.cl")
-        columns = Launch(1, self.num_dofs, "stride")
+        tables, kept = self._cell_tables(self.quadrature), self._sources("cell_lanes.clh")
         return {
-            "cg_matrix": self._cell_spec("cg_matrix", sources, macros, tables, 32, self.num_dofs),
-            "cg_diagonal": self._spec("cg_diagonal", sources, {**macros, "LANES": 1}, tables, 32, launch=columns),
+            "cg_matrix": self._cell_spec("cg_matrix", (*kept, "cg_matrix.cl"), macros, tables, 32, self.num_dofs),
+            "cg_diagonal": self._cell_spec("cg_diagonal", (*kept, "point_block.clh", "cg_diagonal.cl"), macros, tables),
         }
 
     def transposed_volume(self) -> KernelSpec:

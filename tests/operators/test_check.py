@@ -24,7 +24,7 @@ FAULTS = {  # kernel found wrong -> (variant, file, right text, wrong text)
     "cg_residual": ("cell", "role_residual.clh", "pw_residual(u, u_t,", "pw_residual(u_t, u_t,"),
     "cg_action": ("transpose", "role_action.clh", ACTION, ACTION.replace("du_x, a,", "u_x, a,")),
     "cg_matrix": ("cell", "cg_matrix.cl", "= sum[AT(i)]", "= -sum[AT(i)]"),
-    "cg_diagonal": ("cell", "cg_matrix.cl", "= sum[AT(0)]", "= 2 * sum[AT(0)]"),
+    "cg_diagonal": ("cell", "point_block.clh", "real sum = value", "real sum = 2 * value"),
     "cg_facet_residual": ("cell", "role_residual.clh", "pw_boundary(condition, u,", "pw_boundary(condition, u_t,"),
     "cg_facet_matrix": ("cell", "cg_facet_matrix.cl", "column[i] += cg_test", "column[i] += 1.001 * cg_test"),
     "cg_patch_residual": ("patch", "cg_patch.cl", "int e = 0; e < SLOTS", "int e = 1; e < SLOTS"),

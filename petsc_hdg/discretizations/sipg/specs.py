@@ -80,7 +80,7 @@ class SIPGSpecs(PrimalSpecs):
         """Spec of `sipg_diagonal`."""
         macros = {**self._macros(), **self.flux_macros, "NQ": self.quadrature.num_points}
         tables = {**self._plain_tables, **self._cell_tables(self.quadrature)}
-        return self._facet_kernel("sipg_diagonal", ("sipg_diagonal.cl",), macros, tables)
+        return self._facet_kernel("sipg_diagonal", ("point_block.clh", "sipg_diagonal.cl"), macros, tables)
 
     def cell_block_specs(self) -> dict[str, KernelSpec]:
         """Specs of `column`, `invert` and `apply` of diagonal blocks."""
