@@ -100,7 +100,7 @@ class Basis:
 
     def _totals(self, first: int, count: int) -> np.ndarray:
         """Rows over ranks [row, 4], for kernels too."""
-        totals = self.vectors.over_ranks(self._rows.read(first, count).wait())
+        totals = self._rows.over_ranks(first, count)
         self._host[4 * first : 4 * (first + count)] = totals.ravel()
         if not self.alone:
             self.vectors.arrays.upload(self._numbers, self._host, "Krylov sums")

@@ -109,9 +109,9 @@ class Steps:
         if self.runs_ahead:
             self._half(k)
             self._update(k)
-            sums.read(now)
+            sums.read_block(now)
             self.advance(k + 1)
-            rows = sums.wait()
+            rows = sums.wait_block()
         else:
             rows = np.zeros((3, 4))
             self.advance(k)

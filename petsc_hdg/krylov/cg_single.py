@@ -6,7 +6,7 @@ import numpy as np
 
 from . import cg_steps
 from .cg_steps import ROW_P, ROW_R, Steps, step_length
-from .vectors import BlockSums, Rows
+from .vectors import BlockSums, Rows, StepSums
 
 
 class SingleSteps(Steps):
@@ -23,7 +23,8 @@ class SingleSteps(Steps):
     def __init__(self, vectors):
         super().__init__(vectors)
         self.p, self.s = vectors.buffer("p"), vectors.buffer("s")
-        self.sums = BlockSums(vectors, 2) if vectors.sums_on_device else Rows(vectors, 4)
+        kind = StepSums if vectors.comm.size == 1 else BlockSums
+        self.sums = kind(vectors, 2) if vectors.sums_on_device else Rows(vectors, 4)
         self._lengths = vectors.arrays.zeros(8)
         self._piece = min(vectors.count, cg_steps.PIECE) if vectors.count >= cg_steps.LEAST else 0
         names = ("cg_single", "krylov_sums", "krylov_total")
@@ -32,7 +33,7 @@ class SingleSteps(Steps):
 
     def begin(self, matrix, preconditioner, x) -> None:
         super().begin(matrix, preconditioner, x)
-        self.runs_ahead = isinstance(self.sums, BlockSums) and matrix.on_device and preconditioner.on_device
+        self.runs_ahead = isinstance(self.sums, StepSums) and matrix.on_device and preconditioner.on_device
         self.sums.clear()
         self.vectors.arrays.fill(self._lengths)
         self._zs = self._zr = self._zr_before = self._pw = 0.0

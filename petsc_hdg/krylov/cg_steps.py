@@ -87,7 +87,7 @@ class OneRankSteps(Steps):
         """A launch of even or odd steps, whose arguments stay during a solve."""
         vectors, (count, given), kernel = self.vectors, self.sums.given, self._kernels[what][now]
         if what == "sums":
-            where = self._row(now, ROW_P), self.sums.buffer
+            where = self.sums.row(now, ROW_P), self.sums.buffer
             return self._bound_sums(kernel, self._total[now], self.p, self.w, *where)
         if what == "residual":
             arguments = (count, now, 0.0, given, self.sums.buffer, self.w, self.diagonal, self.r)
@@ -96,12 +96,9 @@ class OneRankSteps(Steps):
             arguments = (count, now, how, given, self.z, self.p, self.x)
         return kernel.bound(vectors.items, vectors.count, *arguments)
 
-    def _row(self, block: int, row: int) -> int:
-        return self.sums.row(block, row)
-
     def first_sums(self) -> np.ndarray:
         """(r·r, z·r, z·z) of the first residual."""
-        self._sum_first(self._row(1, ROW_R), self.sums.buffer)
+        self._sum_first(self.sums.row(1, ROW_R), self.sums.buffer)
         return self.sums.reduced(1, ROW_R)[:3]
 
     def advance(self, k: int) -> None:
@@ -115,9 +112,9 @@ class OneRankSteps(Steps):
         now = k % 2
         if self.runs_ahead:
             self._reduce_residual(now)
-            self.sums.read(now)
+            self.sums.read_block(now)
             self.advance(k + 1)
-            sums = self.sums.wait()
+            sums = self.sums.wait_block()
             return sums[0, 1], *sums[1, :3]
         self.advance(k)
         pw = self.sums.reduced(now, ROW_P)[1]
@@ -127,7 +124,7 @@ class OneRankSteps(Steps):
     def _reduce_residual(self, now: int) -> None:
         self._launch["residual", now]()
         if not self.is_fused:
-            self._precondition(self._row(now, ROW_R), self.sums.buffer)
+            self._precondition(self.sums.row(now, ROW_R), self.sums.buffer)
 
 
 class RankSteps(Steps):
@@ -156,7 +153,7 @@ class RankSteps(Steps):
     def first_sums(self) -> np.ndarray:
         """(r·r, z·r, z·z) of the first residual. Collective."""
         self._sum_first(0, self.sums.buffer)
-        found = self._totals()[:3]
+        found = self.sums.over_ranks(0, 1)[0, :3]
         self._zr = found[1]
         return found
 
@@ -166,10 +163,10 @@ class RankSteps(Steps):
         self._direct(now)
         self.matrix.mult(self.p[now], self.w, self.parts)
         self._sum[now]()
-        pw = self._totals(meanwhile=self.finish)[1]
+        pw = self.sums.over_ranks(0, 1, meanwhile=self.finish)[0, 1]
         alpha = step_length(self._zr, pw, self._pw_before)
         self._reduce_residual(now, alpha)
-        rr, zr, zz = self._totals(meanwhile=lambda: self._begin_update(alpha, now))[:3]
+        rr, zr, zz = self.sums.over_ranks(0, 1, meanwhile=lambda: self._begin_update(alpha, now))[0, :3]
         self._pw_before, self._zr_before, self._zr = pw, self._zr, zr
         return pw, rr, zr, zz
 
@@ -208,13 +205,6 @@ class RankSteps(Steps):
 
     def _run(self, name: str, kernel: int, *arguments) -> None:
         self._kernels[name][kernel](self.vectors.items, *arguments)
-
-    def _totals(self, meanwhile=None) -> np.ndarray:
-        """The row of sums over ranks; `meanwhile` launches what waits for none of it. Collective."""
-        self.sums.read(0, 1)
-        if meanwhile is not None:
-            meanwhile()
-        return self.vectors.over_ranks(self.sums.wait()[0])
 
 
 def step_length(zr: float, pw: float, pw_before: float) -> float:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 from petsc4py import PETSc
 
 from ..codegen import KernelSpec
 from ..device import Kernel
 from ..petsc import csr
+from .chebyshev import steps_between
 from .level_operators import Unsupported
 from .multigrid_view import chebyshev_bounds, described, richardson_scale
 from .preconditioners import Preconditioner
@@ -65,15 +68,7 @@ def chebyshev_steps(lower: float, upper: float, steps: int) -> list[tuple[float,
 
     The first kind, as PETSc's KSPCHEBYSHEV (Saad 2003, algorithm 12.1).
     """
-    scale = 2 / (upper + lower)
-    mu = 1 / (1 - scale * lower)
-    before, now, found = 1.0, mu, [(0.0, 1.0, scale)]
-    for _ in range(1, steps):
-        after = 2 * mu * now - before
-        omega = 2 * mu * now / after
-        found.append((1 - omega, omega, omega * scale))
-        before, now = now, after
-    return found
+    return [*islice(steps_between(lower, upper), steps)]
 
 
 def polynomial_steps(roots: np.ndarray) -> list[tuple[float, float, float]]:

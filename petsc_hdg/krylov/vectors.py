@@ -85,7 +85,7 @@ class Vectors:
     def sums(self, a, b) -> np.ndarray:
         """(b·b, a·b, a·a, sum of a) over all ranks; waits. Collective."""
         self.run("sums", a, b, 0, self._partial.buffer)
-        return self.over_ranks(self._partial.read(0, 1).wait()[0])
+        return self._partial.over_ranks(0, 1)[0]
 
     def over_ranks(self, values: np.ndarray) -> np.ndarray:
         """Sums of a rank's values over ranks, in one reduction. Collective."""
@@ -100,8 +100,7 @@ class Rows:
     """Rows of sums [row, group, 4] on the device, zero at first."""
 
     def __init__(self, vectors: Vectors, rows: int):
-        self.vectors, self.num_rows = vectors, rows
-        self.width = 4 * vectors.groups
+        self.vectors, self.width = vectors, 4 * vectors.groups
         self.buffer = vectors.arrays.zeros(rows * self.width)
         self._host = vectors.arrays.pinned(rows * self.width)
         self._ones = np.ones(vectors.groups)  # a product with them takes a fifth of the time of numpy's sum
@@ -112,109 +111,64 @@ class Rows:
         """All sums are zero."""
         self.vectors.arrays.fill(self.buffer)
 
-    def read(self, first: int, count: int) -> Rows:
+    def read(self, first: int, count: int) -> None:
         """Begin to copy `count` rows to the host."""
         start, arrays = first * self.width, self.vectors.arrays
         self._range = (start, start + count * self.width)
         self._event = arrays.download(
             self.buffer, self._host[slice(*self._range)], "Krylov sums", wait=False, start=start * arrays.real.itemsize
         )
-        return self
 
     def wait(self) -> np.ndarray:
         """This rank's totals [row, 4] of the rows that were read last, added up in a fixed order."""
         self._event.wait()
         return self._ones @ self._host[slice(*self._range)].reshape(-1, self.vectors.groups, 4)
 
+    def over_ranks(self, first: int, count: int, meanwhile=None) -> np.ndarray:
+        """Totals [row, 4] of rows over all ranks; `meanwhile` launches what waits for none of them. Collective."""
+        self.read(first, count)
+        if meanwhile is not None:
+            meanwhile()
+        return self.vectors.over_ranks(self.wait())
 
-class BlockSums(Rows):
-    """Rows [block, row] of two steps at a time, of which kernels read the sums over all ranks; see `sums_on_device`.
+
+class StepSums(Rows):
+    """Rows [block, row] of two steps at a time, which kernels read by themselves: those of the groups on one rank,
+    totals over ranks on several, one row after another by way of the host.
 
     given   what kernels take: how many sums a row has, and the buffer
     buffer  where kernels write the groups' sums
     """
 
-    def __init__(self, vectors: Vectors, rows: int):
+    def __init__(self, vectors: Vectors, rows: int, num_totals: int = 1):
         super().__init__(vectors, 2 * rows)
-        self._of_block, comm, self._halos = rows, vectors.comm, []
-        self.given = vectors.groups, self.buffer
-        if comm.size == 1:
-            return
-        count, ranks = 2 * rows * comm.size, np.arange(comm.size)
-        totals = vectors.arrays.zeros(4 * count)
-        self.given, self._totals_on_host = (comm.size, totals), vectors.arrays.pinned(4 * count)
-        self._total = [vectors.kernel("krylov_rank_totals") for _ in range(2)]
-        for block in range(2):
-            places = (np.arange(rows) + block * rows)[:, None] * comm.size + ranks[ranks != comm.rank]
-            owners = np.broadcast_to(ranks[ranks != comm.rank], places.shape).ravel()
-            where = {"components": 4, "ghost_place": places.ravel()}
-            self._halos.append(Halo(comm, count, owners, places.ravel(), vectors.arrays, **where))
-
-    def share(self, block: int) -> None:
-        """Kernels launched from now on have the sums of a block over all ranks. Collective."""
-        if self._halos:
-            vectors, (ranks, totals) = self.vectors, self.given
-            sizes = vectors.groups, block * self._of_block, ranks, vectors.comm.rank
-            self._total[block](self._of_block * vectors.group, *sizes, self.buffer, totals)
-            self._halos[block].forward(totals, totals)
-
-    def read_block(self, block: int) -> None:
-        """Begin to copy a block to the host."""
-        if not self._halos:
-            self.read(block * self._of_block, self._of_block)
-            return
-        (ranks, totals), arrays = self.given, self.vectors.arrays
-        size = 4 * ranks * self._of_block
-        self._range = block * size, (block + 1) * size
-        start = block * size * arrays.real.itemsize
-        part = self._totals_on_host[slice(*self._range)]
-        self._event = arrays.download(totals, part, "Krylov sums", wait=False, start=start)
-
-    def wait_block(self) -> np.ndarray:
-        """Totals [row, 4] over all ranks of the block that was read."""
-        if not self._halos:
-            return self.wait()
-        self._event.wait()
-        return self._totals_on_host[slice(*self._range)].reshape(self._of_block, -1, 4).sum(axis=1)
-
-
-class StepSums:
-    """Sums [block, row] of two steps at a time, which kernels read by themselves: those of the groups on one rank,
-    totals over ranks on several.
-
-    given   what kernels take: how many sums a row has, and the buffer
-    buffer  where kernels write the groups' sums
-    """
-
-    def __init__(self, vectors: Vectors, rows: int):
-        self.vectors, self.num_rows = vectors, rows
-        self._rows = Rows(vectors, 2 * rows)
-        self.buffer = self._rows.buffer
-        self.alone = vectors.comm.size == 1
-        self._totals = vectors.arrays.pinned(8 * rows).reshape(2 * rows, 4)
-        self._totals_buffer = None if self.alone else vectors.arrays.zeros(self._totals.size)
+        self._of_block, self.alone, arrays = rows, vectors.comm.size == 1, vectors.arrays
+        self._totals = arrays.pinned(8 * rows * num_totals).reshape(2 * rows, num_totals, 4)
         self._sent: dict = {}  # row -> its copy to the device: an event that is dropped early would wait
-        self.given = (vectors.groups, self.buffer) if self.alone else (1, self._totals_buffer)
+        self.given = (vectors.groups, self.buffer) if self.alone else (num_totals, arrays.zeros(self._totals.size))
 
     def begin(self) -> None:
         """A solve begins: all sums are zero."""
-        self._rows.clear()
+        self.clear()
         if not self.alone:
             self._sent.clear()
             self._totals[:] = 0
-            self.vectors.arrays.upload(self._totals_buffer, self._totals, "Krylov sums")
+            self.vectors.arrays.upload(self.given[1], self._totals, "Krylov sums")
 
     def row(self, block: int, row: int) -> int:
         """Place of a row in `buffer`."""
-        return block * self.num_rows + row
+        return block * self._of_block + row
 
-    def read(self, block: int) -> None:
+    def share(self, block: int) -> None:
+        """Kernels launched from now on have the sums of a block, as they do on one rank. Collective."""
+
+    def read_block(self, block: int) -> None:
         """Begin to copy a block to the host, on one rank."""
-        self._rows.read(self.row(block, 0), self.num_rows)
+        self.read(self.row(block, 0), self._of_block)
 
-    def wait(self) -> np.ndarray:
-        """The block [row, 4] that was read."""
-        return self._rows.wait()
+    def wait_block(self) -> np.ndarray:
+        """Totals [row, 4] of the block that was read."""
+        return self.wait()
 
     def reduced(self, block: int, row: int, meanwhile=None) -> np.ndarray:
         """A row over ranks, for kernels too; `meanwhile` launches what waits for none of it. Collective.
@@ -223,16 +177,44 @@ class StepSums:
         sums were read that come after it in the queue.
         """
         place, arrays = self.row(block, row), self.vectors.arrays
-        self._rows.read(place, 1)
-        if meanwhile is not None:
-            meanwhile()
-        total = self.vectors.over_ranks(self._rows.wait()[0])
+        total = self.over_ranks(place, 1, meanwhile)[0]
         if not self.alone:
-            self._totals[place] = total
-            start = place * self._totals[place].nbytes
-            copied = arrays.upload(self._totals_buffer, self._totals[place], "Krylov sums", wait=False, start=start)
-            self._sent[place] = copied
+            part = self._totals[place]
+            part[:] = total
+            sent = arrays.upload(self.given[1], part, "Krylov sums", wait=False, start=place * part.nbytes)
+            self._sent[place] = sent
         return total
+
+
+class BlockSums(StepSums):
+    """Those of several ranks whose kernels write each other's memory (`Vectors.has_peers`): a row has their totals,
+    and `share` exchanges a block of them."""
+
+    def __init__(self, vectors: Vectors, rows: int):
+        comm = vectors.comm
+        super().__init__(vectors, rows, comm.size)
+        self._halos, others = [], np.delete(np.arange(comm.size), comm.rank)
+        self._total = [vectors.kernel("krylov_rank_totals") for _ in range(2)]
+        for block in range(2):
+            places = self.row(block, np.arange(rows))[:, None] * comm.size + others
+            owners = np.broadcast_to(others, places.shape).ravel()
+            where = {"components": 4, "ghost_place": places.ravel()}
+            self._halos.append(Halo(comm, 2 * rows * comm.size, owners, places.ravel(), vectors.arrays, **where))
+
+    def share(self, block: int) -> None:
+        vectors, (ranks, totals) = self.vectors, self.given
+        sizes = vectors.groups, self.row(block, 0), ranks, vectors.comm.rank
+        self._total[block](self._of_block * vectors.group, *sizes, self.buffer, totals)
+        self._halos[block].forward(totals, totals)
+
+    def read_block(self, block: int) -> None:
+        self._block = self._totals[self.row(block, 0) :][: self._of_block]
+        start = block * self._block.nbytes
+        self._event = self.vectors.arrays.download(self.given[1], self._block, "Krylov sums", wait=False, start=start)
+
+    def wait_block(self) -> np.ndarray:
+        self._event.wait()
+        return self._block.sum(axis=1)
 
 
 def _sibling(arrays: Arrays, precision: str) -> Arrays:
