@@ -130,7 +130,8 @@ class CellOracle:
         functions = [_physical(tables[space.element], inverse) for space in disc.spaces]
         u, u_x = self._evaluated(functions, s.u[cell])
         u_t = np.zeros_like(u) if s.u_t is None else self._evaluated(functions, s.u_t[cell])[0]
-        parts = [u, u_t, u_x, *self._auxiliary(_physical(tables[disc.auxiliary.element], inverse), s.aux[:, cell])]
+        table, rows = tables[disc.auxiliary.element], s.aux[:, cell]
+        parts = [u, u_t, u_x, *auxiliary_values(disc.auxiliary, table, inverse, rows)]
         if s.du is not None:
             du, du_x = self._evaluated(functions, s.du[cell])
             parts += [du, s.shift * du, du_x]
@@ -144,19 +145,6 @@ class CellOracle:
             block = values[s.first_dof : s.first_dof + s.num_dofs].reshape(-1, s.components)
             found.append((value @ block, np.einsum("qbd,bc->qcd", gradient, block)))
         return tuple(np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
-
-    def _auxiliary(self, functions, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Auxiliary values [point, component] and gradients [point, component, dim]."""
-        auxiliary, (value, gradient) = self.discretization.auxiliary, functions
-        count = auxiliary.num_components
-        a, a_x = np.zeros((len(value), count)), np.zeros((len(value), count, gradient.shape[2]))
-        for k in range(count):
-            given = rows[auxiliary.starts[k] : auxiliary.starts[k + 1]]
-            if len(given) == 1:
-                a[:, k] = given[0]
-            else:
-                a[:, k], a_x[:, k] = value @ given, np.einsum("qbd,b->qd", gradient, given)
-        return a, a_x
 
     def _tested(self, points: Points, fluxes) -> np.ndarray:
         """Σ weight (φ·f0 + ∇φ:f1) over points for each test function [dof]."""
@@ -174,6 +162,20 @@ def _physical(table: np.ndarray, inverse: np.ndarray) -> tuple[np.ndarray, np.nd
     """Values [point, basis] and gradients [point, basis, dim] from a table and inverse Jacobians [point, reference,
     physical]."""
     return table[0], np.einsum("rqb,qrd->qbd", table[1:], inverse)
+
+
+def auxiliary_values(auxiliary, table: np.ndarray, inverse: np.ndarray, rows: np.ndarray):
+    """Auxiliary values [point, component] and gradients [point, component, dim] from rows, a table of the functions and
+    inverse Jacobians."""
+    (value, gradient), count = _physical(table, inverse), auxiliary.num_components
+    a, a_x = np.zeros((len(value), count)), np.zeros((len(value), count, gradient.shape[2]))
+    for k in range(count):
+        given = rows[auxiliary.starts[k] : auxiliary.starts[k + 1]]
+        if len(given) == 1:
+            a[:, k] = given[0]
+        else:
+            a[:, k], a_x[:, k] = value @ given, np.einsum("qbd,b->qd", gradient, given)
+    return a, a_x
 
 
 class Oracle(CellOracle):

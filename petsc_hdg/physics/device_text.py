@@ -5,6 +5,7 @@ call.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from petsc_hdg.physics.instance import Instance
 from petsc_hdg.physics.terms import Form
@@ -60,9 +61,7 @@ def trimmed(function: Function) -> Function:
     """`function` with the parameters it uses."""
     used = ir.names_used(*function.body) | function.outputs
     parameters = tuple(p for p in function.parameters if p.name in used and p.type == REAL)
-    return Function(
-        function.name, function.origin, function.result, parameters, function.body, function.line, function.outputs
-    )
+    return replace(function, parameters=parameters, unused=frozenset())
 
 
 def _call(program: Program, output: str) -> str:

@@ -46,6 +46,10 @@ class Builtin:
 
 _PI = math.pi
 _ZERO = ()
+_POWER = Builtin(
+    "rr", power, (lambda x, y: y and y * power(x, y - 1), lambda x, y: power(x, y) * math.log(x) if x else 0.0)
+)
+_SUM = Builtin("rrr", lambda x, y, z: x * y + z, (lambda x, y, z: y, lambda x, y, z: x, lambda x, y, z: 1.0))
 
 BUILTINS: dict[str, Builtin] = {
     "exp": Builtin("r", math.exp, (math.exp,)),
@@ -56,12 +60,7 @@ BUILTINS: dict[str, Builtin] = {
     "log2": Builtin("r", zero_log(math.log2), (lambda x: inverse(x) / math.log(2),)),
     "log10": Builtin("r", zero_log(math.log10), (lambda x: inverse(x) / math.log(10),)),
     "log1p": Builtin("r", math.log1p, (lambda x: inverse(1 + x),)),
-    "pow": Builtin(
-        "rr", power, (lambda x, y: y and y * power(x, y - 1), lambda x, y: power(x, y) * math.log(x) if x else 0.0)
-    ),
-    "powr": Builtin(
-        "rr", power, (lambda x, y: y and y * power(x, y - 1), lambda x, y: power(x, y) * math.log(x) if x else 0.0)
-    ),
+    **dict.fromkeys(("pow", "powr"), _POWER),
     "pown": Builtin("ri", power, (lambda x, n: n and n * power(x, n - 1),)),
     "rootn": Builtin("ri", rootn, (lambda x, n: rootn(x, n) * inverse(n * x),)),
     "sqrt": Builtin("r", math.sqrt, (lambda x: 0.5 * inverse(math.sqrt(x)),)),
@@ -106,8 +105,7 @@ BUILTINS: dict[str, Builtin] = {
     "maxmag": Builtin("rr", lambda x, y: x if abs(x) > abs(y) else y, first_wins(lambda x, y: abs(x) > abs(y))),
     "minmag": Builtin("rr", lambda x, y: x if abs(x) < abs(y) else y, first_wins(lambda x, y: abs(x) < abs(y))),
     "fdim": Builtin("rr", lambda x, y: max(x - y, 0.0), (lambda x, y: float(x > y), lambda x, y: -float(x > y))),
-    "fma": Builtin("rrr", lambda x, y, z: x * y + z, (lambda x, y, z: y, lambda x, y, z: x, lambda x, y, z: 1.0)),
-    "mad": Builtin("rrr", lambda x, y, z: x * y + z, (lambda x, y, z: y, lambda x, y, z: x, lambda x, y, z: 1.0)),
+    **dict.fromkeys(("fma", "mad"), _SUM),
     "fmod": Builtin("rr", math.fmod, (lambda x, y: 1.0, lambda x, y: -float(math.trunc(x / y)))),
     "remainder": Builtin("rr", math.remainder, (lambda x, y: 1.0, lambda x, y: -float(round(x / y)))),
     "copysign": Builtin("rr", math.copysign, (lambda x, y: sign(x) * math.copysign(1.0, y), lambda x, y: 0.0)),

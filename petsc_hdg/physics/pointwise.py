@@ -77,7 +77,7 @@ class Physics(Described):
         if not fields:
             raise PhysicsError(f"physics '{self.name}' has no fields; give at least one, e.g. {{'u': 1}}")
         auxiliary = make_fields(self.name, self.auxiliary, Auxiliary)
-        constants = check_constants(self.name, self.constants, [f.name for f in fields])
+        constants = check_constants(self.name, self.constants)
         given = {"fields": fields, "auxiliary": auxiliary, "constants": MappingProxyType(constants)}
         for key, value in given.items():
             object.__setattr__(self, key, value)
@@ -276,7 +276,7 @@ class Physics(Described):
         if unknown:
             known = ", ".join(self.constant_names) or "none"
             raise PhysicsError(f"physics '{self.name}' has no constant '{unknown[0]}'; its constants are: {known}")
-        checked = check_constants(self.name, values, [field.name for field in self.fields])
+        checked = check_constants(self.name, values)
         new = object.__new__(Physics)
         new.__dict__.update(self.__dict__)
         object.__setattr__(new, "constants", MappingProxyType(dict(self.constants or {}) | checked))

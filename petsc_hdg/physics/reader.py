@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from pathlib import Path
 
@@ -26,7 +26,7 @@ _ASSIGNS = {name: re.compile(rf";|\b{name}\s*\[") for name in ("tau", "obj")}  #
 _MATRIX = re.compile(r"\bS\s*\[[^]]*\]\s*[-+*/]?=")  # an assignment to an entry of a stabilization
 
 
-def check_constants(physics: str, given, fields: Sequence[str]) -> dict[str, float]:
+def check_constants(physics: str, given) -> dict[str, float]:
     """Named constants as finite floats."""
     if given is None:
         return {}

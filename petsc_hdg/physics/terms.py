@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from petsc_hdg.physics.layout import Field, setting
@@ -104,8 +103,3 @@ def form(
     program = specialise(term.program, known)
     derivative = differentiate(program, active, known.sizes) if active else None
     return Form(term, known, program, derivative)
-
-
-def forms(terms: tuple, make, active: Mapping | frozenset = frozenset()) -> tuple[Form, ...]:
-    """`make(term, active)` of each term."""
-    return tuple(make(term, active) for term in terms)

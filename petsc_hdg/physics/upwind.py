@@ -105,7 +105,7 @@ for (PetscInt c = 0; c < C; ++c) {{
 def upwinded(physics, dim: int):
     """The physics with the stabilization |A|, from the text of f1. Raises PhysicsError for one that is no hyperbolic
     system of first order, or whose f1 has no derivatives that are asked for."""
-    _check_first_order(physics, dim)
+    _check_first_order(physics)
     called, every = Called(physics, dim), Field(physics.num_components, name="S")
     text = _TEXT.format(C=physics.num_components, ROWS=_rows(physics, called), ROUNDED=ROUNDED)
     source = Source(physics.name, "stabilization upwind", text, written=False)
@@ -130,7 +130,7 @@ def _rows(physics, called: Called) -> str:
     return "\n  ".join(rows)
 
 
-def _check_first_order(physics, dim: int) -> None:
+def _check_first_order(physics) -> None:
     """Raise PhysicsError where f0 or f1 reads gradients, or f1 the time derivative."""
     for term in physics.terms.residual:
         wrong = term.program.inputs & ({"u_x", "u_t"} if term.kind == "f1" else {"u_x"})

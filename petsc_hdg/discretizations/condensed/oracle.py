@@ -14,6 +14,7 @@ from ...codegen.preamble import REAL_TYPE
 from ...errors import SolveError
 from ...options import is_number
 from ...reference import ReferenceElement, cell_quadrature, facet_quadrature
+from ..oracle import auxiliary_values
 from ..trace.element import TraceElement
 from .tables import LagrangeFunctions, LiftedFunctions, MixedFunctions
 
@@ -306,17 +307,7 @@ class CondensedOracle:
     def _auxiliary(self, points, jacobians, aux) -> tuple[np.ndarray, np.ndarray]:
         """Auxiliary values [point, component] and gradients [point, component, dim]."""
         auxiliary = self.discretization.auxiliary
-        count, dim = auxiliary.num_components, jacobians.shape[1]
-        a, a_x = np.zeros((len(points), count)), np.zeros((len(points), count, dim))
-        for k in range(count):
-            rows = aux[auxiliary.starts[k] : auxiliary.starts[k + 1]]
-            if len(rows) == 1:
-                a[:, k] = rows[0]
-            else:
-                table = auxiliary.element.tabulate(points)
-                a[:, k] = table[0] @ rows
-                a_x[:, k] = np.einsum("qrs,rq->qs", np.linalg.inv(jacobians), table[1:] @ rows)
-        return a, a_x
+        return auxiliary_values(auxiliary, auxiliary.element.tabulate(points), np.linalg.inv(jacobians), aux)
 
 
 class _Points:

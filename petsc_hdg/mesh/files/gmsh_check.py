@@ -160,32 +160,22 @@ def _binary(content: bytes, name: bytes, start: int, kind, count: int) -> tuple[
     return np.frombuffer(content, kind, int(count), start), start + nbytes
 
 
-def _binary_blocks(content: bytes, name: bytes):
-    """(dim, whether parametric or the type, count, byte where its data begin) of each block; sent: the byte behind."""
+def _binary_blocks(content: bytes, name: bytes, read) -> np.ndarray:
+    """Numbers of all blocks of a section [n]: those that `read` gives, and the byte behind them, for (dim, whether
+    parametric or the type, count, byte where its data begin) of each block."""
     start = content.find(b"\n$" + name)
     _require(start >= 0, f"no ${name.decode()}")
     head, place = _binary(content, name, start + len(name) + 3, "<u8", 4)
-    total = 0
+    total, found = 0, [np.zeros(0, np.int64)]
     for _ in range(min(int(head[0]), len(content))):
         (dim, _, what), place = _binary(content, name, place, "<i4", 3)
         (count,), place = _binary(content, name, place, "<u8", 1)
         total += int(count)
-        place = yield int(dim), int(what), int(count), place
+        numbers, place = read(int(dim), int(what), int(count), place)
+        found.append(numbers)
     _require(total == int(head[1]), f"${name.decode()} has {total} items instead of {head[1]}")
     _check_end(content, name, place)
-
-
-def _walk(blocks, read) -> list[np.ndarray]:
-    """Return the arrays of `read(block)` of each block, which also returns the byte behind it."""
-    found, block = [np.zeros(0, np.int64)], next(blocks, None)
-    while block is not None:
-        array, place = read(*block)
-        found.append(array)
-        try:
-            block = blocks.send(place)
-        except StopIteration:
-            block = None
-    return found
+    return np.concatenate(found)
 
 
 def _binary_nodes(content: bytes) -> np.ndarray:
@@ -198,7 +188,7 @@ def _binary_nodes(content: bytes) -> np.ndarray:
         _require(np.isfinite(x).all(), "a coordinate is not a finite number")
         return tags.astype(np.int64), place
 
-    tags = np.sort(np.concatenate(_walk(_binary_blocks(content, b"Nodes"), read)))
+    tags = np.sort(_binary_blocks(content, b"Nodes", read))
     _require(len(tags) and tags[0] > 0 and (np.diff(tags) > 0).all(), "two nodes have the same tag, or one below 1")
     return tags
 
@@ -211,7 +201,7 @@ def _binary_elements(content: bytes) -> np.ndarray:
         rows, place = _binary(content, b"Elements", place, "<u8", count * (1 + _NODES[kind]))
         return rows.reshape(count, -1)[:, 1:].ravel().astype(np.int64), place
 
-    return np.concatenate(_walk(_binary_blocks(content, b"Elements"), read))
+    return _binary_blocks(content, b"Elements", read)
 
 
 def _counted(content: bytes, name: bytes) -> tuple[int, int]:

@@ -54,11 +54,7 @@ class Interpreter:
     def pw_residual(self, u, u_t, u_x, a, a_x, t, x, constants=None) -> tuple[np.ndarray, np.ndarray]:
         """f0 [C], f1 [C, dim]."""
         inputs = self._inputs(constants, t=t, u=u, u_t=u_t, u_x=u_x, a=a, a_x=a_x, x=x)
-        f0, f1 = self._zeros()
-        for form in self._instance.residual:
-            target, field = (f0 if form.term.kind == "f0" else f1), form.term.field
-            target[field.offset : field.offset + field.components] = self._values(form, inputs, target.shape[1:])
-        return f0, f1
+        return self._fluxes(self._instance.residual, lambda form: self._values(form, inputs, ()))
 
     def pw_jacobian(
         self, u, u_t, u_x, du, du_t, du_x, a, a_x, t, u_tshift, x, constants=None
@@ -72,14 +68,8 @@ class Interpreter:
             g0, g1, g2, g3 = self._hand_blocks(inputs, u_tshift)
             d0 = np.einsum("ij,j->i", g0, rates["u"]) + np.einsum("ije,je->i", g1, rates["u_x"])
             return d0, np.einsum("ijd,j->id", g2, rates["u"]) + np.einsum("ijde,je->id", g3, rates["u_x"])
-        dual = inputs | {name: _duals(inputs[name], rates[name].ravel()[:, None]) for name in _STATE}
-        f0, f1 = self._zeros()
-        for form in self._instance.residual:
-            target, field = (f0 if form.term.kind == "f0" else f1), form.term.field
-            target[field.offset : field.offset + field.components] = self._rates(form, dual, 1)[:, 0].reshape(
-                -1, *target.shape[1:]
-            )
-        return f0, f1
+        dual = inputs | {name: _duals(inputs[name], rate.ravel()[:, None]) for name, rate in rates.items()}
+        return self._fluxes(self._instance.residual, lambda form: self._rates(form, dual, 1))
 
     def g_blocks(self, u, u_t, u_x, a, a_x, t, u_tshift, x, constants=None) -> tuple[np.ndarray, ...]:
         """PETSc's g0 [C, C], g1 [C, C, dim], g2 [C, C, dim], g3 [C, C, dim, dim] (test, trial, test's dim, trial's
@@ -95,9 +85,8 @@ class Interpreter:
         dual = inputs | {name: _duals(inputs[name], rates[name]) for name in _STATE}
         d0, d1 = np.zeros((num, count)), np.zeros((num, dim, count))
         for form in self._instance.residual:
-            target, field = (d0 if form.term.kind == "f0" else d1), form.term.field
-            rows = self._rates(form, dual, count)
-            target[field.offset : field.offset + field.components] = rows.reshape(-1, *target.shape[1:])
+            part = self._part(d0 if form.term.kind == "f0" else d1, form)
+            part[:] = self._rates(form, dual, count).reshape(part.shape)
         g1 = d0[:, num:].reshape(num, num, dim)
         g2 = d1[:, :, :num].transpose(0, 2, 1)
         g3 = d1[:, :, num:].reshape(num, dim, num, dim).transpose(0, 2, 1, 3)
@@ -108,12 +97,10 @@ class Interpreter:
     ) -> tuple[np.ndarray, np.ndarray]:
         """f0 [C], f1 [C, dim] of natural condition number `condition`."""
         inputs = self._inputs(constants, t=t, u=u, u_t=u_t, u_x=u_x, a=a, a_x=a_x, x=x, n=n)
-        form, fluxes = self._instance.natural[condition], self._zeros()
-        if form.term.kind == "b":
-            return fluxes
-        part = self._part(fluxes[form.term.kind == "f1"], form)
-        part[:] = self._values(form, inputs, part.shape[1:]) * (-1 if form.term.kind == "g" else 1)
-        return fluxes
+        form = self._instance.natural[condition]
+        sign = -1 if form.term.kind == "g" else 1
+        forms = () if form.term.kind == "b" else (form,)
+        return self._fluxes(forms, lambda form: sign * self._values(form, inputs, ()))
 
     def pw_boundary_jacobian(
         self, condition: int, u, u_t, u_x, du, du_t, du_x, a, a_x, t, u_tshift, x, n, constants=None
@@ -121,12 +108,10 @@ class Interpreter:
         """df0 [C], df1 [C, dim] of natural condition number `condition` along du, du_t, du_x."""
         inputs = self._inputs(constants, t=t, u=u, u_t=u_t, u_x=u_x, a=a, a_x=a_x, x=x, n=n)
         rates = self._checked(u=du, u_t=du_t, u_x=du_x)
-        form, fluxes = self._instance.natural[condition], self._zeros()
-        dual = inputs | {name: _duals(inputs[name], rates[name].ravel()[:, None]) for name in _STATE}
-        if form.term.kind not in ("g", "b"):
-            part = self._part(fluxes[form.term.kind == "f1"], form)
-            part[:] = self._rates(form, dual, 1)[:, 0].reshape(part.shape)
-        return fluxes
+        form = self._instance.natural[condition]
+        dual = inputs | {name: _duals(inputs[name], rate.ravel()[:, None]) for name, rate in rates.items()}
+        forms = () if form.term.kind in ("g", "b") else (form,)
+        return self._fluxes(forms, lambda form: self._rates(form, dual, 1))
 
     def pw_dirichlet(self, condition: int, a, t, x, constants=None) -> np.ndarray:
         """g [C] of Dirichlet condition number `condition`: zero outside its field."""
@@ -173,6 +158,14 @@ class Interpreter:
     def _zeros(self) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(self._shapes["u"]), np.zeros(self._shapes["u_x"])
 
+    def _fluxes(self, forms, values: Callable) -> tuple[np.ndarray, np.ndarray]:
+        """f0 [C] and f1 [C, dim] of the values of forms."""
+        fluxes = self._zeros()
+        for form in forms:
+            part = self._part(fluxes[form.term.kind == "f1"], form)
+            part[:] = values(form).reshape(part.shape)
+        return fluxes
+
     @staticmethod
     def _part(array: np.ndarray, form: Form) -> np.ndarray:
         field = form.term.field
@@ -195,17 +188,14 @@ class Interpreter:
 
     def _hand_blocks(self, inputs: dict, u_tshift: float) -> tuple[np.ndarray, ...]:
         num, dim = self._instance.num_components, self.dim
-        blocks = {
-            kind: np.zeros((num, num, *(dim,) * (kind in ("g1", "g2") or 2 * (kind == "g3"))))
-            for kind in ("g0", "g1", "g2", "g3")
-        }
+        blocks = {f"g{k}": np.zeros((num, num, *(dim,) * axes)) for k, axes in enumerate((0, 1, 1, 2))}
         for form in self._instance.jacobian:
             term = form.term
             rows = slice(term.field.offset, term.field.offset + term.field.components)
             columns = slice(term.trial.offset, term.trial.offset + term.trial.components)
             part = blocks[term.kind][rows, columns]
             part += np.reshape(self._run(form, inputs | {"u_tShift": float(u_tshift)}), part.shape)
-        return blocks["g0"], blocks["g1"], blocks["g2"], blocks["g3"]
+        return tuple(blocks.values())
 
     def _run(self, form: Form, inputs: dict) -> list:
         """Run the function of `form`; return what it writes as a flat list."""

@@ -125,7 +125,7 @@ class Tangent:
     def _alias(self, node: ir.Alias) -> tuple:
         if not self.activity.is_active(node.symbol.name):
             return (node,)
-        return (ir.Alias(_direction(node.symbol), self._ref(node.target), node.line), node)
+        return (ir.Alias(_direction(node.symbol), self._named(node.target), node.line), node)
 
     def _assign(self, node: ir.Assign) -> tuple:
         if not self.activity.is_active(node.target.name):
@@ -167,11 +167,10 @@ class Tangent:
             return None
         return getattr(self, f"_of_{type(node).__name__.lower()}")(node)
 
-    def _of_name(self, node: Name) -> Name:
+    def _named(self, node: Name | Element | Ref):
         return replace(node, name=derivative_name(node.name))
 
-    def _of_element(self, node: Element) -> Element:
-        return replace(node, name=derivative_name(node.name))
+    _of_name = _of_element = _named
 
     def _of_unary(self, node: Unary):
         return negate(self.of(node.operand)) if node.op == "-" else self.of(node.operand)
@@ -229,9 +228,6 @@ class Tangent:
     def _of_helpercall(self, node: HelperCall) -> HelperCall:
         return self._derivative_call(node, self.activity.mask(node))[0]
 
-    def _ref(self, node: Ref) -> Ref:
-        return replace(node, name=derivative_name(node.name))
-
     def _derivative_call(self, call: HelperCall, mask: frozenset) -> tuple[HelperCall, bool]:
         """The call of the helper's derivative, and whether the helper itself must be called after it."""
         function = self.made[call.function]
@@ -239,7 +235,7 @@ class Tangent:
         values = {p.name: argument for p, argument in zip(function.parameters, call.arguments, strict=False)}
         for parameter, argument in zip(function.parameters, call.arguments, strict=False):
             if parameter.name in mask:
-                rate = self._ref(argument) if isinstance(argument, Ref) else self.of(argument)
+                rate = self._named(argument) if isinstance(argument, Ref) else self.of(argument)
                 values[derivative_name(parameter.name)] = rate
         arguments = tuple(values[parameter.name] for parameter in derived.parameters)
         return HelperCall(derived.name, arguments, call.type, call.line), alone

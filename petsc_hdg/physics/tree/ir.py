@@ -242,14 +242,7 @@ _PARTS = {kind: tuple(f.name for f in fields(kind) if f.type not in ("str", "int
 
 def children(node) -> list:
     """The nodes directly below `node`."""
-    found: list = []
-    for name in _PARTS[type(node)]:
-        value = getattr(node, name)
-        if type(value) in _PARTS:
-            found.append(value)
-        elif isinstance(value, tuple):
-            found += _nodes(value)
-    return found
+    return _nodes([getattr(node, name) for name in _PARTS[type(node)]])
 
 
 def _nodes(values) -> list:

@@ -6,7 +6,8 @@ from petsc_hdg.physics.tree import ir
 from petsc_hdg.physics.tree.ir import INT, Binary, Loop, Name, Num
 
 MOST_TURNS = 100_000  # of a loop that is counted
-_UP, _DOWN = {"<": "+=", "<=": "+="}, {">": "-=", ">=": "-="}
+_LEFT = {"<": "+=", "<=": "+=", ">": "-=", ">=": "-="}  # how the left side of a comparison counts towards the right one
+_RIGHT = {"<": "-=", "<=": "-=", ">": "+=", ">=": "+="}
 
 
 def is_bounded(loop: Loop) -> bool:
@@ -25,7 +26,7 @@ def is_bounded(loop: Loop) -> bool:
             return ends(condition.left) or ends(condition.right)
         left, right = condition.left, condition.right
         return (INT == left.type == right.type) and (
-            reaches(left, right, (_UP | _DOWN).get(condition.op)) or reaches(right, left, _mirrored(condition.op))
+            reaches(left, right, _LEFT.get(condition.op)) or reaches(right, left, _RIGHT.get(condition.op))
         )
 
     def reaches(counter, limit, op: str | None) -> bool:
@@ -41,7 +42,3 @@ def is_bounded(loop: Loop) -> bool:
         )
 
     return ends(loop.condition)
-
-
-def _mirrored(op: str) -> str | None:
-    return {"<": "-=", "<=": "-=", ">": "+=", ">=": "+="}.get(op)
