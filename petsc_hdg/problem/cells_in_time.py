@@ -10,13 +10,9 @@ from ..errors import OptionError
 CELLS = "cells_"  # prefix of the solver around the elimination, behind the problem's own
 
 
-def create_vec(problem) -> PETSc.Vec:
-    """A zero vector of trace and cells."""
-    vector = PETSc.Vec().create(problem.dm.comm)
-    vector.setSizes((problem.operator.state_size, PETSc.DECIDE))
-    vector.setType(problem.vec_type)
-    vector.set(0.0)
-    return vector
+def num_owned(problem) -> int:
+    """Values of this rank in a vector of the problem."""
+    return problem.operator.state_size if problem.has_cell_states else problem.discretization.dofmap.num_owned
 
 
 def callbacks(problem, trace: PETSc.Mat, assembled, rough, conforming) -> operators.Callbacks:
@@ -24,7 +20,7 @@ def callbacks(problem, trace: PETSc.Mat, assembled, rough, conforming) -> operat
     if problem.options.hdg_setting == "full":
         raise OptionError(f"-{problem.prefix}hdg_setting full does not go with u_t and hdg_gpu; leave it out")
     coarse = assembled.mat if assembled is not None else rough or trace
-    system = operators.StateMatrix(problem.operator, problem.access, trace, coarse, create_vec(problem))
+    system = operators.StateMatrix(problem.operator, problem.access, trace, coarse, problem.create_vec())
     return operators.StateCallbacks(
         problem.operator, problem.access, system, problem.dm.comm, problem.vec_type, assembled, conforming
     )

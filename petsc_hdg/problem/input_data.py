@@ -13,6 +13,7 @@ from ..petsc.lifetimes import alive
 from ..physics import Physics
 from ..reference import ReferenceElement
 from ..value_checks import plural, reals, shown
+from . import cells_in_time
 
 
 def chosen_options(physics, options, prefix: str, defaults: dict) -> Options:
@@ -37,7 +38,7 @@ def solver(given):
 
 def require_vec(problem, u) -> None:
     """Raise OptionError, the same on all ranks, unless u is a vector of the problem's unknowns. Collective."""
-    own = problem.operator.state_size if problem.has_cell_states else problem.discretization.dofmap.num_owned
+    own = cells_in_time.num_owned(problem)
     is_vec = isinstance(u, PETSc.Vec) and u.handle
     found = problem.comm.allgather((u.getLocalSize() if is_vec else shown(u), own))
     for rank, (given, wanted) in enumerate(found):

@@ -21,7 +21,7 @@ from ..mesh import Mesh
 from ..mesh.mesh_checks import require_mesh
 from ..operators import Callbacks, create_operator
 from ..options import ASSEMBLED, Options, chosen_pmat, is_given, takes_differences
-from ..petsc import lifetimes, views
+from ..petsc import lifetimes
 from ..petsc.lifetimes import Alive
 from ..physics import Physics
 from ..physics.terms import Terms
@@ -262,15 +262,14 @@ class Problem(Restartable, Evaluated, Described):
     def create_vec(self) -> PETSc.Vec:
         """A zero vector of unknowns, of the type `-dm_vec_type` asks for."""
         self.dm  # noqa: B018  raises where it was destroyed
-        vector = views.duplicate(self._unknowns)
+        vector = viewers.duplicate(self._unknowns)
         vector.set(0.0)
         return vector
 
     @cached_property
     def _unknowns(self) -> PETSc.Vec:
-        """A vector that others are duplicated from: a DM looks at all of its points for each that it makes."""
-        vector = cells_in_time.create_vec(self) if self.has_cell_states else self.dm.createGlobalVec()
-        return viewers.watch(self, vector)
+        """A vector that others are duplicated from."""
+        return viewers.create_vec(self)
 
     def interpolate(self, value: object, t: float = 0.0) -> PETSc.Vec:
         """A vector that takes given values at the nodes: a first guess, an initial state (collective).

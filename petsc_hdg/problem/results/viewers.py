@@ -6,11 +6,13 @@ PETSc's own writers see a section, but neither essential values nor what a schem
 from __future__ import annotations
 
 import weakref
+from contextlib import contextmanager
 
 from petsc4py import PETSc
 
 from ...errors import OptionError, SolveError
 from ...petsc import views
+from .. import cells_in_time
 
 DM = "petsc_hdg_dm"  # what a vector is composed with, and with it what is duplicated from it
 PROBLEM = "petsc_hdg_problem"  # attribute of the DM
@@ -20,17 +22,50 @@ FOR_PICTURES = (PETSc.Viewer.Format.HDF5_VIZ, PETSc.Viewer.Format.HDF5_XDMF)
 INSTEAD = "write a VTU file by a VTK viewer or problem.write, or a picture by problem.plot"
 
 
-def watch(problem, vector: PETSc.Vec) -> PETSc.Vec:
-    """The vector, of which viewers show the problem's fields from now on."""
+def create_vec(problem) -> PETSc.Vec:
+    """A vector of the unknowns, of which viewers show the problem's fields. A DM's own vector takes a section of all
+    ranks, whose points PETSc looks at for each vector that it makes. Collective."""
     if problem.dm.getAttr(PROBLEM) is None:
         problem.dm.setAttr(PROBLEM, weakref.ref(problem))
         views.set_essential_values(problem.dm, insert)
+    vector = PETSc.Vec().create(problem.dm.comm)
+    vector.setSizes((cells_in_time.num_owned(problem), PETSc.DECIDE))
+    vector.setType(problem.vec_type)
     vector.compose(DM, problem.dm)
-    views.set_view(vector, view)
+    if not problem.has_cell_states:
+        vector.setDM(problem.dm)
+    views.set_view_and_load(vector, view, load)
     return vector
 
 
-def view(vector: PETSc.Vec, viewer: PETSc.Viewer, as_petsc) -> None:
+def duplicate(vector: PETSc.Vec) -> PETSc.Vec:
+    """A vector like one of `create_vec`: PETSc's duplicate has no function that loads it."""
+    made = vector.duplicate()
+    views.set_view_and_load(made, view, load)
+    return made
+
+
+def load(vector: PETSc.Vec, viewer: PETSc.Viewer) -> None:
+    """Load a vector of a problem as PETSc does. Collective."""
+    with _of_dm(vector) as known:
+        known.load(viewer)
+        known.copy(vector)
+
+
+@contextmanager
+def _of_dm(vector: PETSc.Vec):
+    """A vector of the DM, as PETSc views and loads it, of the same name; one without a DM where cells have a state."""
+    known = vector.query(DM).createGlobalVec()
+    if known.getSizes() != vector.getSizes():
+        known = PETSc.Vec().create(vector.comm)
+        known.setSizes(vector.getSizes())
+        known.setType(vector.getType())
+    known.setName(vector.getName())
+    yield known
+    known.destroy()
+
+
+def view(vector: PETSc.Vec, viewer: PETSc.Viewer) -> None:
     """Show a vector of a problem: VTK by the problem's writer, else as PETSc does. Collective.
 
     Raises OptionError for what PETSc would show wrongly.
@@ -46,7 +81,9 @@ def view(vector: PETSc.Vec, viewer: PETSc.Viewer, as_petsc) -> None:
             f"PETSc's HDF5 format for pictures takes values at vertices, which {scheme} does not have; {INSTEAD}, or "
             "leave the format out."
         )
-    as_petsc()
+    with _of_dm(vector) as known:
+        vector.copy(known)
+        known.view(viewer)
 
 
 def follow(problem, ts: PETSc.TS) -> None:
