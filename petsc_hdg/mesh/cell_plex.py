@@ -71,8 +71,7 @@ def _sides(vertices: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 def _distinct(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Number [row] of vertices [vertex, row], in any order, as they first come; the first row [number]."""
-    ordered, count = sorted_columns(columns), len(columns)
-    keys = [ordered[k].astype(np.int64) << 32 | ordered[min(k + 1, count - 1)] for k in range(0, count, 2)]
+    keys = _keys(sorted_columns(columns))
     order = stable_order_of(keys)
     is_new = np.zeros(len(order), bool)
     is_new[:1] = True
@@ -88,3 +87,14 @@ def _distinct(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     number = np.empty(len(order), np.int32)
     number[order] = (of_lead[first] - 1).take(group)
     return number, np.flatnonzero(leads)
+
+
+def _keys(columns: list[np.ndarray]) -> list[np.ndarray]:
+    """Columns [row] of numbers from zero on in as few as hold them side by side in 63 bits, all int64."""
+    bits, keys = max(int(column.max(initial=1)) for column in columns).bit_length(), []
+    for begin in range(0, len(columns), 63 // bits):
+        first, *others = columns[begin : begin + 63 // bits]
+        keys.append(first.astype(np.int64))
+        for column in others:
+            keys[-1] = keys[-1] << bits | column
+    return keys
