@@ -295,7 +295,15 @@ def element_nodes(mesh, points: np.ndarray, cells=slice(None)) -> np.ndarray:
     """Physical coordinates [cell, point, dim] of reference points [point, dim] in each owned cell."""
     geometry = mesh.geometry
     table = ReferenceElement(mesh.cell, geometry.degree).tabulate(points, 0)[0]
-    return np.einsum("bn,cnd->cbd", table, geometry.nodes[geometry.cell_nodes[: mesh.num_cells][cells]])
+    corners = geometry.cell_nodes[: mesh.num_cells][cells]
+    found = np.empty((len(corners), len(points), mesh.dim))
+
+    def fill(begin: int) -> None:
+        part = slice(begin, begin + CHUNK)
+        np.einsum("bn,cnd->cbd", table, geometry.nodes[corners[part]], out=found[part])
+
+    in_threads(fill, range(0, len(corners), CHUNK))
+    return found
 
 
 def dof_nodes(mesh, space: FieldSpace, cells=slice(None)) -> np.ndarray:

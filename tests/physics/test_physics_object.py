@@ -196,3 +196,10 @@ def test_manufactured_vector():
     x = Symbols(2, {"u": 2}).x
     exact = sympy.Matrix([x[0] ** 2 * x[1], x[1] ** 3])
     assert manufactured(x, exact, lambda u, grad: grad) == sympy.Matrix([2 * x[1], 6 * x[1]])
+
+
+def test_numbers_of_components_need_no_sympy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "petsc_hdg.physics.symbolic", None)
+    conditions = [Dirichlet("left", [0, -0.5]), Dirichlet("right", 2)]
+    physics = Physics({"u": 2}, f1="for (d = 0; d < 4; ++d) f1[d] = u_x[d];", boundary=conditions)
+    assert "g[1] = (-0.5);" in physics.device_source(2)

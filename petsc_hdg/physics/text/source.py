@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -83,8 +84,11 @@ def make_source(physics: str, slot: str, given, output: str, components: int, sh
         return Source(physics, slot, _read(source, given), str(given))
     if isinstance(given, str):
         return Source(physics, slot, _checked(source, given))
-    if isinstance(given, Real) and not isinstance(given, bool):
-        lines = [f"{output}[{number}] = {float(given)!r};" for number in range(components)]
+    if _is_number(given) or (
+        isinstance(given, (list, tuple)) and shape == (len(given),) and all(map(_is_finite, given))
+    ):
+        entries = [given] * components if _is_number(given) else given
+        lines = [f"{output}[{number}] = {float(entry)!r};" for number, entry in enumerate(entries)]
         return Source(physics, slot, "\n".join(lines), written=False)
     if hasattr(given, "free_symbols") or _is_sequence(given):
         from petsc_hdg.physics.symbolic import array_code  # loads sympy, which takes a while
@@ -112,6 +116,14 @@ def _in_turn(text: str, names: tuple[str, ...]) -> tuple[str, str]:
     given = ", ".join(re.findall(r"(\w+)\s*(?:\[[^]]*\]\s*)*(?:,|\Z)", parameters.strip()))
     calls = " ".join(f"{name}({given});" for name in names)
     return f"{text}\nstatic void {whole}({parameters}) {{ {calls} }}\n", whole
+
+
+def _is_number(given) -> bool:
+    return isinstance(given, Real) and not isinstance(given, bool)
+
+
+def _is_finite(given) -> bool:
+    return _is_number(given) and math.isfinite(given)
 
 
 def _is_sequence(given) -> bool:
