@@ -184,11 +184,11 @@ def vec_type_of(dm) -> str:
     return name.value.decode()
 
 
-def set_passive_dm(ksp, mat) -> None:
-    """Give a KSP a DM of vectors like a matrix', which it does not ask for matrices (the call has another argument
-    after 3.18)."""
+def set_passive_dm(ksp, vector) -> None:
+    """Give a KSP a DM of vectors like one, which it does not ask for matrices: a DMPlex makes a section of all ranks
+    for its vectors, which takes long. (The call has another argument after 3.18.)"""
     dm = PETSc.DMShell().create(ksp.comm)
-    dm.setGlobalVector(mat.createVecRight())
+    dm.setGlobalVector(vector)
     ksp.setDM(dm)
     if hasattr(PETSc.KSP, "DMActive"):
         ksp.setDMActive(PETSc.KSP.DMActive.ALL, False)

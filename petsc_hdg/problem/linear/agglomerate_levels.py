@@ -42,6 +42,7 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
 
     levels, pc = problem.callbacks.levels, ksp.getPC()
     methods.take(problem, ksp, krylov(problem, symmetric))
+    set_passive_dm(ksp, levels.injections[0].createVecLeft())
     pc.setType("mg")
     finest = len(levels.matrices)
     pc.setMGLevels(finest + 1)
@@ -49,7 +50,7 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     for place, matrix in enumerate(levels.matrices):
         pc.setMGInterpolation(finest - place, levels.injections[place])
         level = pc.getMGSmoother(finest - place - 1)
-        set_passive_dm(level, matrix.mat)  # which SNES restricts states to
+        set_passive_dm(level, matrix.mat.createVecRight())
         level.setOperators(matrix.mat)
     _set_coarse_solver(problem, pc.getMGCoarseSolve())
     _set_smoothers(problem, pc, symmetric)

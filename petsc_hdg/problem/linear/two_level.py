@@ -79,11 +79,12 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     conforming, pc = problem.callbacks.conforming, ksp.getPC()
     methods.take(problem, ksp, krylov(problem, symmetric))
     _set_restart(problem, ksp, symmetric)
+    set_passive_dm(ksp, conforming.interpolation.createVecLeft())
     pc.setType("mg")
     pc.setMGLevels(2)
     pc.setMGInterpolation(1, conforming.interpolation)
     coarse = pc.getMGCoarseSolve()
-    set_passive_dm(coarse, conforming.mat)  # which SNES restricts states to
+    set_passive_dm(coarse, conforming.mat.createVecRight())
     coarse.setOperators(conforming.mat)
     coarse.setType("preonly")
     _set_coarse_solver(problem, coarse.getPC(), conforming.mat, symmetric)
