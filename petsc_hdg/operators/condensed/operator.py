@@ -36,6 +36,7 @@ class CondensedOperator(DeviceOperator):
     """
 
     norms, solution_fields, errors, integral_kernel, integrals, boundary_integrals, flux = forwarded("recovery", 7)
+    format, rough = forwarded("stores", 2)
     shift = 0.0  # of rates, which schemes in time have
 
     def __init__(self, discretization, arrays):
@@ -115,16 +116,6 @@ class CondensedOperator(DeviceOperator):
         if self.is_linear and self.discretization.options.hdg_share:
             for spec in class_specs(self.discretization).values():
                 Kernel(spec, self.device)
-
-    @property
-    def format(self):
-        """The trace matrix of products, as it is stored, or None where it is assembled alone."""
-        return self.stores.format
-
-    @property
-    def rough(self):
-        """The trace matrix of the preconditioner, where it is stored apart, or None."""
-        return self.stores.rough
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:

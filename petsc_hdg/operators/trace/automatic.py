@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...discretizations.forwarded import forwarded
 from ...errors import OptionError
-from ..vectors import TailedVector
 from .dense_block import DenseBlock
 from .element_matrices import ElementMatrices
 from .format import TraceFormat
@@ -89,25 +89,19 @@ class Automatic(TraceFormat):
             kind(self.operator, self.stored != self.arrays.real, self.layout).kernels  # noqa: B018
 
     @property
-    def rows_alone(self) -> bool:
-        """As the format that was chosen."""
-        return self.chosen.rows_alone
-
-    @property
     def summing(self):
         """Product that sums x·y meanwhile."""
         return getattr(self.chosen, "summing", self.chosen)
 
     # What the chosen format does ----------------------------------------------------------------------------
 
+    nbytes, rows_alone, clear, add_tile = forwarded("chosen", 4)
+    add_shapes, mult, mult_transpose, column = forwarded("chosen", 4)
+
     @property
     def kernels(self) -> dict:
         """Kernels of the chosen format; none before there is one."""
         return self.chosen.kernels if self.chosen else {}
-
-    @property
-    def nbytes(self) -> int:
-        return self.chosen.nbytes
 
     @property
     def flops(self) -> int:
@@ -116,24 +110,6 @@ class Automatic(TraceFormat):
     @property
     def description(self) -> str:
         return f"{self.chosen.description}, {self.reason}"
-
-    def clear(self) -> None:
-        self.chosen.clear()
-
-    def add_tile(self, K, first: int, count: int, tile_stride: int | None = None) -> None:
-        self.chosen.add_tile(K, first, count, tile_stride)
-
-    def add_shapes(self, K, shapes) -> bool:
-        return self.chosen.add_shapes(K, shapes)
-
-    def mult(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
-        self.chosen.mult(x, y_owned, y_ghost, part)
-
-    def mult_transpose(self, x: TailedVector, y_owned, y_ghost, part: int | None = None) -> None:
-        self.chosen.mult_transpose(x, y_owned, y_ghost, part)
-
-    def column(self, k: int, y_owned, y_ghost) -> None:
-        self.chosen.column(k, y_owned, y_ghost)
 
     def _copy_values(self) -> None:
         self.chosen = self.chosen.copy()

@@ -28,9 +28,9 @@ class CongruentFacets:
         self.groups = facet_groups(kinds, self.shape.facets)
         listed = (getattr(self.groups, name) for name in ("heads", "entry", "adjacent", "kinds", "far"))
         self._listed = [self.arrays.to_device(a, "trace layout") for a in listed]
-        self._numbers = None if trace.is_blocked else self._stored(layout.numbers.T, self.facet_stride)
+        self._numbers = None if trace.is_blocked else trace.facet_array(layout.numbers.T)
         self._cells, self._local = layout.cells[:, kinds.representative], layout.local[:, kinds.representative]
-        self._sides = self._stored(self._cells, self.kind_stride), self._stored(self._local, self.kind_stride)
+        self._sides = trace.facet_array(self._cells), trace.facet_array(self._local)
         self.blocks, self.transposed = (self.arrays.zeros(self.num_reals, trace.stored) for _ in range(2))
         self._tiles: dict = {}
 
@@ -71,7 +71,7 @@ class CongruentFacets:
         if size not in self._tiles:
             source = np.where(self._cells < 0, -1, shapes.shape[self._cells])
             everything = self.arrays.to_device(np.arange(size, dtype=np.int32), "trace layout")
-            self._tiles[size] = everything, self._stored(source, self.kind_stride)
+            self._tiles[size] = everything, self.trace.facet_array(source)
         listed, source = self._tiles[size]
         self._assemble(K, 0, shapes.count, shapes.count, listed, size, source)
 
@@ -109,8 +109,3 @@ class CongruentFacets:
         for name in ("blocks", "transposed"):
             setattr(other, name, trace._copied(getattr(self, name), self.num_reals))
         return other
-
-    def _stored(self, values: np.ndarray, stride: int):
-        """Device array [row, stride] from [row, item]."""
-        padding = np.zeros((len(values), stride - values.shape[1]), dtype=np.int32)
-        return self.arrays.to_device(np.concatenate([values, padding], axis=1).astype(np.int32), "trace layout")

@@ -27,13 +27,9 @@ class DenseBlock(TraceFormat):
         self.facet_stride = padded(layout.num_facets)
         self.num_rows = layout.num_facets * layout.block
         self.row_stride = padded(self.num_rows)
-        self._adjacent = self._facet_array(np.where(layout.neighbours < 0, layout.neighbours[:1], layout.neighbours))
-        self._numbers = None if layout.is_blocked else self._facet_array(layout.numbers.T)
+        self._adjacent = self.facet_array(np.where(layout.neighbours < 0, layout.neighbours[:1], layout.neighbours))
+        self._numbers = None if layout.is_blocked else self.facet_array(layout.numbers.T)
         self.A = arrays.zeros(self.matrix_reals, self.stored)
-
-    @property
-    def _needs_layout(self) -> bool:
-        return True
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
@@ -88,27 +84,15 @@ class DenseBlock(TraceFormat):
 
     def use_kernels_of(self, other: DenseBlock) -> None:
         super().use_kernels_of(other)
-        self._numbers = None if other.layout.is_blocked else self._facet_array(self.layout.numbers.T)
+        self._numbers = None if other.layout.is_blocked else self.facet_array(self.layout.numbers.T)
 
     def _copy_values(self) -> None:
         self.A = self._copied(self.A, self.matrix_reals)
 
-    def _facet_array(self, values: np.ndarray):
-        """Device array [row, facet_stride] from [row, facet]."""
-        padding = np.zeros((len(values), self.facet_stride - values.shape[1]), dtype=np.int32)
-        return self.arrays.to_device(np.concatenate([values, padding], axis=1), "trace layout")
-
     @cached_property
     def _reverse(self):
-        return self._facet_array(self.layout.reverse)
+        return self.facet_array(self.layout.reverse)
 
     @cached_property
     def _sides(self):
-        return self._facet_array(self.layout.cells), self._facet_array(self.layout.local)
-
-    def _listed(self, first: int, count: int):
-        """Device list of the facets of a tile's cells and its length, kept for the next time."""
-        if (first, count) not in self._tiles:
-            facets = self.layout.facets_of_cells(first, count)
-            self._tiles[first, count] = (self.arrays.to_device(facets, "trace layout"), len(facets))
-        return self._tiles[first, count]
+        return self.facet_array(self.layout.cells), self.facet_array(self.layout.local)

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ...device import Kernel, kernels_of
-from ...discretizations.base import padded
+from ...discretizations.base import padded, summation_rows
 from ...discretizations.congruence import Shapes
 from ...discretizations.trace.facet_groups import facet_kinds
 from ...value_checks import plural
@@ -181,7 +181,8 @@ class ElementMatrices(TraceFormat):
         if self.symmetric not in self._assembly:
             numbers = self.dofmap.compact[self.dofmap.cell_dofs]
             cell_step, dof_step = (1, self.stride) if self.symmetric else (self.cell_dofs, 1)
-            rows = element_rows(numbers, self.num_free, cell_step, dof_step)
+            places = np.arange(len(numbers))[:, None] * cell_step + np.arange(self.cell_dofs) * dof_step
+            rows = summation_rows(numbers.ravel(), places.ravel(), self.num_free)
             self._assembly[self.symmetric] = [self.arrays.to_device(a, "assembly rows") for a in rows]
         return self._assembly[self.symmetric]
 
@@ -212,15 +213,3 @@ class ElementMatrices(TraceFormat):
         name = "packed" if self.symmetric else "unpacked"
         setattr(self, name, self._copied(self._matrix(), self.matrix_reals))
         self._element = self.arrays.empty(self.cell_dofs * max(self.stride, self.num_cells))
-
-
-def element_rows(numbers: np.ndarray, num_rows: int, cell_step: int, dof_step: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows start [row + 1], entry [nnz] of the sums of element vectors; numbers [cell, dof], those past the last row
-    are left out. Entry (cell, dof) stands at cell · cell_step + dof · dof_step."""
-    cells, dofs = np.arange(len(numbers))[:, None], np.arange(numbers.shape[1])
-    place = (cells * cell_step + dofs * dof_step).ravel()
-    flat = numbers.ravel()
-    order = np.argsort(flat, kind="stable")
-    order = order[: np.searchsorted(flat[order], num_rows)]
-    start = np.concatenate([[0], np.cumsum(np.bincount(flat[order], minlength=num_rows))])
-    return start.astype(np.int32), place[order].astype(np.int32)

@@ -7,6 +7,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from ...discretizations.base import cell_fastest, padded
 from ...discretizations.trace.element import TraceElement
 from ...discretizations.trace.layout import trace_layout
 from ...discretizations.trace.specs import TraceSpecs
@@ -41,17 +42,13 @@ class TraceFormat:
         self.cell_dofs = space.num_dofs
         self.has_facets = isinstance(space.element, TraceElement)
         self.layout = layout
-        if layout is None and self._needs_layout:
+        if layout is None and self.has_facets:
             self.layout = trace_layout(disc.mesh, self.dofmap, space)
         limits = DeviceLimits.of(device)
         self.specs = TraceSpecs(self.layout, self.cell_dofs, self.arrays.precision, limits, single)
         self.stored = np.dtype(np.float32) if single else self.arrays.real
         self._x, self._ghost_sums = TailedVector(operator), self.arrays.empty(max(1, self.dofmap.num_ghosts))
         self._tiles: dict = {}
-
-    @property
-    def _needs_layout(self) -> bool:
-        return self.has_facets
 
     @property
     def nbytes(self) -> int:
@@ -142,10 +139,7 @@ class TraceFormat:
     def copy(self) -> TraceFormat:
         """A format of its own with the same values."""
         other = copy.copy(self)
-        other._x, other._ghost_sums = (
-            TailedVector(self.operator),
-            self.arrays.empty(max(1, self.dofmap.num_ghosts)),
-        )
+        other._x, other._ghost_sums = TailedVector(self.operator), self.arrays.empty(max(1, self.dofmap.num_ghosts))
         other.border = self.border and self.border.copied()
         other._copy_values()
         return other
@@ -168,6 +162,22 @@ class TraceFormat:
         return ", in single precision" if self.stored != self.arrays.real else ""
 
     # Shared arguments -------------------------------------------------------------------------------------
+
+    def facet_array(self, values: np.ndarray):
+        """Device array [row, stride] int32 of an array [row, facet], zeros behind."""
+        values = values.astype(np.int32, copy=False)
+        return self.arrays.to_device(cell_fastest(values.T, padded(values.shape[1])), "trace layout")
+
+    def _listed(self, first: int, count: int):
+        """Device list of the facets of a tile's cells and its length, kept for the next time."""
+        if (first, count) not in self._tiles:
+            facets = self._facets_of_tile(first, count)
+            self._tiles[first, count] = (self.arrays.to_device(facets, "trace layout"), len(facets))
+        return self._tiles[first, count]
+
+    def _facets_of_tile(self, first: int, count: int) -> np.ndarray:
+        """Facets of cells first … first + count - 1, as kernels number them."""
+        return self.layout.facets_of_cells(first, count)
 
     @property
     def num_free(self) -> int:

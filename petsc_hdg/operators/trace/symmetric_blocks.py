@@ -48,17 +48,13 @@ class SymmetricBlocks(TraceFormat):
             arrays.to_device(a, "trace layout")
             for a in (patches.first, patches.facet, patches.order, patches.slot, patches.cut)
         )
-        self._numbers = None if self.is_blocked else arrays.to_device(_padded(layout.numbers.T), "trace layout")
+        self._numbers = None if self.is_blocked else self.facet_array(layout.numbers.T)
         self._left = arrays.empty(max(1, patches.cut.shape[1] * layout.block))
         self._local = opencl().LocalMemory(self._local_bytes(patches))
         self.pairs, self.own = (arrays.zeros(n, self.stored) for n in self._sizes)
 
     def _local_bytes(self, patches) -> int:
         return self.shape.local_reals(patches.most) * self.arrays.real.itemsize
-
-    @property
-    def _needs_layout(self) -> bool:
-        return True
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
@@ -152,16 +148,11 @@ class SymmetricBlocks(TraceFormat):
     def _sides(self):
         """Cells of each facet in the order of `own`, and its places in them."""
         order = self.patches.order
-        return tuple(
-            self.arrays.to_device(_padded(a[:, order]), "trace layout") for a in (self.layout.cells, self.layout.local)
-        )
+        return tuple(self.facet_array(a[:, order]) for a in (self.layout.cells, self.layout.local))
 
-    def _listed(self, first: int, count: int):
-        """Device list of the facets of a tile's cells, in the order of `own`, and its length."""
-        if (first, count) not in self._tiles:
-            listed = np.sort(self._place[self.layout.facets_of_cells(first, count)])
-            self._tiles[first, count] = (self.arrays.to_device(listed, "trace layout"), len(listed))
-        return self._tiles[first, count]
+    def _facets_of_tile(self, first: int, count: int) -> np.ndarray:
+        """Places of the facets in `own`."""
+        return np.sort(self._place[super()._facets_of_tile(first, count)])
 
     @cached_property
     def _place(self) -> np.ndarray:
@@ -169,9 +160,3 @@ class SymmetricBlocks(TraceFormat):
         place = np.empty(self.layout.num_facets, dtype=np.int32)
         place[self.patches.order] = np.arange(len(place), dtype=np.int32)
         return place
-
-
-def _padded(values: np.ndarray) -> np.ndarray:
-    """[row, stride] of [row, item], zeros behind."""
-    padding = np.zeros((len(values), padded(values.shape[1]) - values.shape[1]), dtype=np.int32)
-    return np.concatenate([values, padding], axis=1).astype(np.int32)
