@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from functools import wraps
 
 from .progress import PROGRESS
 
@@ -55,25 +54,4 @@ def event(name: str, flops: int = 0):
         PETSc.Log.logFlops(flops)
 
 
-def logged(name: str):
-    """Decorator: count a function as the event `Fe{name}`."""
-    return _within(event, name)
-
-
-def staged(name: str):
-    """Decorator: count the time of a function under `name`."""
-    return _within(stage, name)
-
-
-def _within(manager, name: str):
-    """Decorator: call a function inside of the context manager manager(name)."""
-
-    def decorate(function):
-        @wraps(function)
-        def run(*args, **kwargs):
-            with manager(name):
-                return function(*args, **kwargs)
-
-        return run
-
-    return decorate
+staged, logged = stage, event  # as decorators: each call of the function is such a block

@@ -48,10 +48,7 @@ def collect_plane(
 ) -> Plane | None:
     """Sample the field on each rank and gather it: a Plane on rank 0, None elsewhere. Collective."""
     exterior, between = skin(comm, element, points, tags)
-    shape, note = points, ""
-    if displacement is not None:
-        scale = wish.scale if wish.scale is not None else automatic_scale(comm, points, displacement)
-        shape, note = points + scale * displacement, f"displacement × {scale:.3g}"
+    shape, note = deformed(comm, points, displacement, wish.scale)
     total = comm.allreduce(len(points))
     wanted = 1 if (element.cell, element.degree) == ("triangle", 1) else min(16, 4 * element.degree)
     n = steps(element.cell, wanted, total, _TRIANGLES)
@@ -76,14 +73,21 @@ def collect_plane(
     return Plane(*field, note=note, **parts) if comm.rank == 0 else None
 
 
-def automatic_scale(comm, points: np.ndarray, displacement: np.ndarray) -> float:
-    """The factor that makes the largest displacement a tenth of the mesh's size. Collective."""
-    flat = points.reshape(-1, points.shape[-1])
-    largest = np.linalg.norm(displacement, axis=-1).max(initial=0.0)
-    found = comm.allgather((flat.min(axis=0, initial=np.inf), flat.max(axis=0, initial=-np.inf), largest))
-    size = np.max(np.max([f[1] for f in found], axis=0) - np.min([f[0] for f in found], axis=0))
-    largest = max(f[2] for f in found)
-    return float(0.1 * size / largest) if largest > 0 else 1.0
+def deformed(comm, points: np.ndarray, displacement: np.ndarray | None, scale: float | None) -> tuple[np.ndarray, str]:
+    """Points moved by a displacement times a factor, and what to note of it. Collective.
+
+    scale: the factor; None: the one that makes the largest displacement a tenth of the mesh's size.
+    """
+    if displacement is None:
+        return points, ""
+    if scale is None:
+        flat = points.reshape(-1, points.shape[-1])
+        largest = np.linalg.norm(displacement, axis=-1).max(initial=0.0)
+        found = comm.allgather((flat.min(axis=0, initial=np.inf), flat.max(axis=0, initial=-np.inf), largest))
+        size = np.max(np.max([f[1] for f in found], axis=0) - np.min([f[0] for f in found], axis=0))
+        largest = max(f[2] for f in found)
+        scale = float(0.1 * size / largest) if largest > 0 else 1.0
+    return points + scale * displacement, f"displacement × {scale:.3g}"
 
 
 def _mesh_edges(comm, element, shape, wish) -> tuple[Lens | None, FacetSet]:

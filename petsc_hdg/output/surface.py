@@ -9,7 +9,7 @@ import numpy as np
 from ..reference import ReferenceElement, facet_cell
 from .facets import place_keys, skin
 from .painter import Painted
-from .plane import automatic_scale
+from .plane import deformed
 from .style import FAINT, colour_bar, colours, new_figure
 from .subdivide import lattice, outline_points, steps
 from .transfer import gather_rows
@@ -58,10 +58,7 @@ def collect_surface(
 ) -> Surface | None:
     """Sample the outer facets on each rank and gather them: a Surface on rank 0, None elsewhere. Collective."""
     exterior, _ = skin(comm, element, points, np.zeros_like(tags))
-    shape, note = points, ""
-    if displacement is not None:
-        scale = wish.scale if wish.scale is not None else automatic_scale(comm, points, displacement)
-        shape, note = points + scale * displacement, f"displacement × {scale:.3g}"
+    shape, note = deformed(comm, points, displacement, wish.scale)
     kind = facet_cell(element.cell)
     n = steps(kind, _MOST_STEPS, comm.allreduce(len(exterior.cells)), int(_TRIANGLES * wish.dpi**2))
     found = exterior.sample(element, n, shape)

@@ -193,13 +193,9 @@ class LocalStage:
     def newton_flops(self) -> int:
         """Flops of a step of Newton's method in one cell, without the physics: sum over points, eliminate."""
         disc = self.disc
-        solved, condensed = (sum(2 * n * (n + 1 - k) for k in range(disc.num_eliminated)) for n in self._sizes)
+        rows = disc.num_eliminated, disc.num_functions * disc.components  # in Newton's method, in a condensation
+        solved, condensed = (sum(2 * n * (n + 1 - k) for k in range(disc.num_eliminated)) for n in rows)
         return disc.flops_per_cell - condensed + solved
-
-    @property
-    def _sizes(self) -> tuple[int, int]:
-        """Rows of a cell's matrix in Newton's method, and in a condensation."""
-        return self.disc.num_eliminated, self.disc.num_functions * self.disc.components
 
     def _solve(self, trace, interior, t: float) -> None:
         options, name = self.disc.options, "condense_solve"
