@@ -61,29 +61,26 @@ class Links:
         own, theirs = ({}, {}), ({"points": [], "ghosts": []}, {"points": [], "ghosts": []})
         if self._region is None:
             return own, theirs
-        windows, members = self.node.windows, self.node.members
+        windows, members, own_place = self.node.windows, self.node.members, self.node.local.rank
         local = {int(rank): place for place, rank in enumerate(members)}
         half = self._window_bytes // 2
         start = {"points": self._region.start, "ghosts": self._region.start + self._bytes("points")}
         told: list = [{} for _ in members]
         for side in OTHER:
-            for rank, first, _ in self._near_groups(side):
+            for rank, first, _ in self._groups(side, near=True):
                 told[local[rank]][side] = self._region.number, start[side] + first * self.bytes_of_slot, half
             for turn in range(2):
                 at = start[side] + turn * half
-                own[turn][side] = self._values(self.node.local.rank, self._region.number, at, self._count(side))
+                own[turn][side] = windows.view(own_place, self._region.number, at, self._count(side), self.arrays.real)
         heard = self.node.local.alltoall(told)
         for side in OTHER:
-            for rank, first, last in self._near_groups(side):
+            for rank, first, last in self._groups(side, near=True):
                 number, at, step = heard[local[rank]][OTHER[side]]
                 for turn in range(2):
                     count = (last - first) * self.components
                     values = windows.view(local[rank], number, at + turn * step, count, self.arrays.real)
                     theirs[turn][side].append((first, last, values))
         return own, theirs
-
-    def _values(self, rank: int, number: int, at: int, count: int) -> np.ndarray:
-        return self.node.windows.view(rank, number, at, count, self.arrays.real)
 
     def _count(self, side: str) -> int:
         groups = self.plan.groups(side)
@@ -92,29 +89,27 @@ class Links:
     def _bytes(self, side: str) -> int:
         return self._count(side) * self.arrays.real.itemsize
 
-    def _near_groups(self, side: str) -> list:
-        return [group for group in self.plan.groups(side) if self._is_near[group[0]]]
-
-    def _far_groups(self, side: str) -> list:
-        return [group for group in self.plan.groups(side) if not self._is_near[group[0]]]
+    def _groups(self, side: str, near: bool) -> list:
+        """Neighbours of this node, or the others, as HaloPlan.groups has them."""
+        return [group for group in self.plan.groups(side) if self._is_near[group[0]] == near]
 
     # Messages --------------------------------------------------------------------------------------------
 
     def _make_stages(self) -> None:
         """Host memory of a side as messages take it, and as it comes from several neighbours at once."""
         self._runs = {side: _runs(self.plan.groups(side), self._is_near) for side in OTHER}
-        near = {side: self._near_groups(side) for side in OTHER}
+        near = {side: self._groups(side, near=True) for side in OTHER}
         self._together = {
             side: len(near[side]) > 1 and len(self._runs[side]) == 1 and self._bytes(side) <= GATHERED for side in OTHER
         }
         self._stages = {
-            side: self.arrays.pinned(self._count(side) if self._far_groups(side) or self._together[side] else 0)
+            side: self.arrays.pinned(self._count(side) if self._groups(side, near=False) or self._together[side] else 0)
             for side in OTHER
         }
 
     def _make_requests(self) -> None:
         comm, tag = self.node.comm, self.tag
-        near = sorted({group[0] for side in OTHER for group in self._near_groups(side)})
+        near = sorted({group[0] for side in OTHER for group in self._groups(side, near=True)})
         self._token = np.zeros(1, np.uint8), np.zeros(max(1, len(near)), np.uint8)
         self._hear = [comm.Recv_init(self._token[1][i : i + 1], rank, tag) for i, rank in enumerate(near)]
         self._tell = [comm.Send_init(self._token[0], rank, tag) for rank in near]
@@ -123,7 +118,7 @@ class Links:
 
     def _far_requests(self, make, side: str) -> list:
         values, c = self._stages[side], self.components
-        return [make(values[a * c : b * c], rank, self.tag + 1) for rank, a, b in self._far_groups(side)]
+        return [make(values[a * c : b * c], rank, self.tag + 1) for rank, a, b in self._groups(side, near=False)]
 
     # Exchange --------------------------------------------------------------------------------------------
 

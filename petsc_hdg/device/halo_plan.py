@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from mpi4py import MPI
 
 from petsc_hdg.errors import DeviceError, collectively
 
@@ -56,7 +57,7 @@ class HaloPlan:
         points = np.empty(self.send_start[-1], dtype=np.int64)
         requests = self._messages("Irecv", points, self.send_ranks, self.send_start, _TAG_PLAN)
         requests += self._messages("Isend", wanted, self.receive_ranks, self.receive_start, _TAG_PLAN)
-        _wait(requests)
+        MPI.Request.Waitall(requests)
         self.send_points = points
 
     def _check_points(self) -> None:
@@ -77,7 +78,7 @@ class HaloPlan:
         received = np.empty((self.receive_ghosts.size, *ghosts.shape[1:]), ghosts.dtype)
         requests = self._messages("Irecv", received, self.receive_ranks, self.receive_start, _TAG_FORWARD)
         requests += self._messages("Isend", packed, self.send_ranks, self.send_start, _TAG_FORWARD)
-        _wait(requests)
+        MPI.Request.Waitall(requests)
         ghosts[self.receive_ghosts] = received
 
     def rows_to_owners(self, ghosts: np.ndarray) -> np.ndarray:
@@ -86,7 +87,7 @@ class HaloPlan:
         received = np.empty((self.send_points.size, *ghosts.shape[1:]), ghosts.dtype)
         requests = self._messages("Irecv", received, self.send_ranks, self.send_start, _TAG_REVERSE)
         requests += self._messages("Isend", packed, self.receive_ranks, self.receive_start, _TAG_REVERSE)
-        _wait(requests)
+        MPI.Request.Waitall(requests)
         return received
 
     def groups(self, side: str) -> list[tuple[int, int, int]]:
@@ -113,8 +114,3 @@ def _groups(sorted_values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Distinct values [g] of a sorted array and the start of each group [g + 1]."""
     values, start = np.unique(sorted_values, return_index=True)
     return values, np.append(start, sorted_values.size)
-
-
-def _wait(requests: list) -> None:
-    for request in requests:
-        request.Wait()
