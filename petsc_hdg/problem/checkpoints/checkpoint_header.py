@@ -19,47 +19,35 @@ def _count(value) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
 
 
-def _text(value) -> bool:
-    return isinstance(value, str)
-
-
-def _truth(value) -> bool:
-    return isinstance(value, bool)
+def _is(kind: type):
+    return lambda value: isinstance(value, kind)
 
 
 def _numbers(value) -> bool:
     return isinstance(value, dict) and all(map(_number, value.values()))
 
 
-def _list_of(check):
-    return lambda value: isinstance(value, list) and all(map(check, value))
-
-
-def _pair(value) -> bool:
-    return _list_of(_number)(value) and len(value) == 2
-
-
-def _march(value) -> bool:
-    return _list_of(_number)(value) and len(value) == 3
+def _list_of(check, count: int | None = None):
+    return lambda value: isinstance(value, list) and all(map(check, value)) and count in (None, len(value))
 
 
 def _name(value) -> bool:
-    return _text(value) and NAME.fullmatch(value) is not None
+    return isinstance(value, str) and NAME.fullmatch(value) is not None
 
 
 ABOUT = {
-    "problem": lambda value: isinstance(value, dict),
+    "problem": _is(dict),
     "constants": _numbers,
-    "kind": _text,
+    "kind": _is(str),
     "t": _number,
     "step": _count,
     "numbers": _numbers,
-    "details": lambda value: isinstance(value, dict),
+    "details": _is(dict),
     "arrays": lambda value: _list_of(_name)(value) and "u" in value and len(set(value)) == len(value),
 }
 DETAILS = {  # by kind, see checkpoint_schedule.py and newton_checkpoints.py
-    "time": {"method": _text, "dt": _number, "history": _list_of(_pair), "started": _truth},
-    "slabs": {"times": _march},
+    "time": {"method": _is(str), "dt": _number, "history": _list_of(_list_of(_number, 2)), "started": _is(bool)},
+    "slabs": {"times": _list_of(_number, 3)},
     "newton": {"newton": _count, "norm": _number},
     "loads": {},
     "state": {},
@@ -82,5 +70,5 @@ def alike(theirs, mine) -> bool:
     """Return True if what a checkpoint says of its problem is of the kind of what this problem says."""
     mine = json.loads(json.dumps(mine))
     if isinstance(mine, list):
-        return _list_of(_number)(theirs) and len(theirs) == len(mine)
+        return _list_of(_number, len(mine))(theirs)
     return type(theirs) is type(mine)

@@ -13,6 +13,7 @@ from ...progress import PROGRESS
 from ...value_checks import plural, shown
 from ..input_data import require_vec
 from ..linear.resets import reset_preconditioner
+from ..linear.solvers import own_tolerances
 from ..results import file_series
 from . import checkpoint, interrupts
 from .checkpoint_schedule import is_due, wanted
@@ -78,14 +79,10 @@ def resumed(problem, u: PETSc.Vec):
     before = details.get("newton", 0)
     if monitor is not None:
         monitor.before, monitor.norm, monitor.written = before, details.get("norm"), before
-    rtol, atol, stol, most = snes.getTolerances()
-    if details and (problem.is_condensed or not problem.operator.follows_solution):
-        snes.setTolerances(atol=max(atol, rtol * details["norm"]), max_it=max(most - before, 1))
-    try:
-        with interrupts.deferred(problem):
-            yield bool(details)
-    finally:
-        snes.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
+    with own_tolerances(snes) as (rtol, atol, _, most), interrupts.deferred(problem):
+        if details and (problem.is_condensed or not problem.operator.follows_solution):
+            snes.setTolerances(atol=max(atol, rtol * details["norm"]), max_it=max(most - before, 1))
+        yield bool(details)
     problem.newton_iterations += before
     if monitor is not None and problem.checkpoints.loads is None and problem.newton_iterations > monitor.written:
         monitor.write(problem, snes, u, problem.newton_iterations)

@@ -20,6 +20,8 @@ from . import direct_solvers, methods, two_level
 STEPS = 3  # of a smoother
 MOST_DIRECT = 10_000  # unknowns of the coarsest level that LU takes
 
+krylov = two_level.krylov  # the same smoothers need the same method
+
 
 def agglomerate_levels(problem) -> operators.AgglomerateLevels | None:
     """The coarse levels, None if the problem has another preconditioner, or so few unknowns that no level is coarser.
@@ -29,11 +31,6 @@ def agglomerate_levels(problem) -> operators.AgglomerateLevels | None:
     levels = operators.AgglomerateLevels(problem.operator, problem.access, problem.dm.comm, problem.vec_type)
     sizes = problem.comm.allreduce(np.array([o.dofmap.num_owned for o in (problem.operator, levels.operators[0])]))
     return levels if sizes[1] < sizes[0] else None
-
-
-def krylov(problem, symmetric: bool) -> str:
-    """The Krylov method: the smoother of nonsymmetric matrices is GMRES, so that the one outside must be flexible."""
-    return two_level.krylov(problem, symmetric)
 
 
 def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:

@@ -149,7 +149,8 @@ class NullSpace:
             before, now = mat.getAttr(OURS), mat.getNullSpace().handle
             if (now and (before is None or now != before.handle)) or (before is None and not len(null)):
                 continue
-            disc = calls.conforming.discretization if self._is_coarse(calls, mat) else self.discretization
+            is_coarse = calls.conforming is not None and mat == calls.conforming.mat
+            disc = calls.conforming.discretization if is_coarse else self.discretization
             space = self._space(mat, disc, null)
             mat.setNullSpace(space)
             left = space if self.left is null else self._space(mat, disc, self.left)
@@ -196,9 +197,6 @@ class NullSpace:
     def _columns(self, mat: PETSc.Mat, discretization, modes: np.ndarray) -> np.ndarray:
         """Modes in the unknowns [row, mode] of a matrix: of states in time those of the trace, which come first."""
         return self.modes.columns(discretization, modes)[: mat.getLocalSize()[0]]
-
-    def _is_coarse(self, calls, mat: PETSc.Mat) -> bool:
-        return calls.conforming is not None and mat == calls.conforming.mat
 
     def _space(self, mat: PETSc.Mat, discretization, modes: np.ndarray) -> PETSc.NullSpace:
         """The span of modes, or what PETSc takes for none. Collective."""

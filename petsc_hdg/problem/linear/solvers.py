@@ -98,10 +98,19 @@ def _check_tolerances(solver) -> None:
 
 
 @contextmanager
+def own_tolerances(snes: PETSc.SNES):
+    """A block that gets the tolerances of a SNES (rtol, atol, stol, max_it), which has them again after the block."""
+    rtol, atol, stol, most = snes.getTolerances()
+    try:
+        yield rtol, atol, stol, most
+    finally:
+        snes.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
+
+
+@contextmanager
 def one_goal(snes: PETSc.SNES):
     """A block in which a SNES may solve several times on the way to one solution: calls of what the block gets have the
     next ones aim at what the first one aimed at. Needs its history of residuals."""
-    before = rtol, atol, stol, most = snes.getTolerances()
     goals = []
 
     def aim() -> None:
@@ -110,11 +119,8 @@ def one_goal(snes: PETSc.SNES):
         if goals:
             snes.setTolerances(atol=max(atol, rtol * goals[0]))
 
-    try:
+    with own_tolerances(snes) as (rtol, atol, *_):
         yield aim
-    finally:
-        rtol, atol, stol, most = before
-        snes.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
 
 
 def told(tried: list[str]) -> str:

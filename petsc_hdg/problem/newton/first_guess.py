@@ -74,16 +74,14 @@ def _attempt(problem, u: PETSc.Vec, name: str, part: float = 1.0) -> SolveError 
     problem.tried.append(name)
     problem.operator.restart()
     snes = problem.snes
-    rtol, atol, stol, most = snes.getTolerances()
-    snes.setTolerances(rtol=part * rtol)
     try:
-        monitors.solve(problem, u)
+        with solvers.own_tolerances(snes) as (rtol, *_):
+            snes.setTolerances(rtol=part * rtol)
+            monitors.solve(problem, u)
     except LeftSolverError:
         raise
     except SolveError as error:
         return error
-    finally:
-        snes.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
     reason = snes.getConvergedReason()  # a trust region that has shrunk is none
     return None if (reason > 0 and snes.getType() != "newtontr") or reason in BY_RESIDUAL else False
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...discretizations.canonical import cell_keys, inside_space
 from ...mesh.global_order import GlobalOrder
+from ...operators import read_interior, write_interior
 
 
 class Interiors:
@@ -35,18 +36,13 @@ class Interiors:
 
     def collect(self) -> np.ndarray:
         """This rank's block [count] of the interiors of all cells. Collective."""
-        problem = self._problem()
-        disc, cells = problem.discretization, problem.mesh.num_cells
-        found = problem.arrays.to_host(problem.operator.interior, (disc.num_eliminated, disc.stride), name="checkpoint")
-        return self.order.collect(found[:, :cells].T.astype(np.float64).ravel())
+        operator = self._problem().operator
+        return self.order.collect(read_interior(operator, operator.interior).T.ravel())
 
     def take(self, block: np.ndarray, u) -> None:
         """Let local iterations at a trace u begin at interiors from the blocks [count] of all ranks. Collective."""
         problem = self._problem()
-        disc, cells = problem.discretization, problem.mesh.num_cells
-        values = np.zeros((disc.num_eliminated, disc.stride), problem.arrays.real)
-        values[:, :cells] = self.order.deal(block).reshape(cells, disc.num_eliminated).T
-        if values.size:
-            problem.arrays.upload(problem.operator.interior, values, "checkpoint")
+        shape = problem.mesh.num_cells, problem.discretization.num_eliminated
+        write_interior(problem.operator, self.order.deal(block).reshape(shape).T)
         with problem.access.read(u) as x:
             problem.operator.note_solved(x)

@@ -13,7 +13,7 @@ from petsc4py import PETSc
 from ... import operators
 from ...options import is_given
 from .. import assembled_fallback
-from ..linear import direct_solvers, preconditioners
+from ..linear import direct_solvers, preconditioners, solvers
 from . import first_guess, monitors
 from .interior_states import Interiors
 
@@ -243,13 +243,10 @@ class JointNewton:
     def finish(self, u: PETSc.Vec) -> None:
         """Let SNES say that u, where the interior is that of `reach`, is a solution, or make it one. Collective."""
         snes = self.problem.snes
-        rtol, atol, stol, most = snes.getTolerances()
         operators.write_interior(self.problem.operator, self.joint.interior)
-        snes.setTolerances(atol=max(atol, rtol * self.first))
-        try:
+        with solvers.own_tolerances(snes) as (rtol, atol, *_):
+            snes.setTolerances(atol=max(atol, rtol * self.first))
             self.problem.solve_from(u)
-        finally:
-            snes.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
 
     def _norm(self, u: PETSc.Vec, interior: np.ndarray) -> float:
         """Norm of the residual of trace and interior. Collective."""
