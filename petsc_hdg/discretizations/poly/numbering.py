@@ -9,6 +9,7 @@ from petsc4py import PETSc
 
 from ...mesh.order import cells_of, extents
 from ..dofmap import DofMap
+from ..sipg.interleaved import unconstrained_dofmap
 
 
 @dataclass(frozen=True)
@@ -76,19 +77,8 @@ def _dofmap(disc, first, count: int, ghost_rank, ghost_first) -> DofMap:
     owned, sizes = int(first[count]), np.diff(first)[count:]
     rank = np.repeat(ghost_rank, sizes)
     index = np.repeat(ghost_first - (first[count:-1] - owned), sizes) + np.arange(first[-1] - owned)
-    starts = np.concatenate([[0], np.cumsum(disc.mesh.comm.allgather(owned))])
-    own = np.arange(owned) + starts[disc.mesh.comm.rank]
-    return DofMap(
-        cell_dofs=np.zeros((0, 0), np.int32),  # unknowns belong to no base cell
-        compact=np.zeros(0, np.int32),
-        num_owned=owned,
-        num_ghosts=int(first[-1]) - owned,
-        num_constrained=0,
-        ghost_rank=rank.astype(np.int32),
-        ghost_index=index.astype(np.int32),
-        constrained=np.zeros(0, np.int64),
-        global_numbers=np.concatenate([own, starts[:-1][rank] + index]).astype(PETSc.IntType),
-    )
+    none = np.zeros((0, 0), np.int32)  # unknowns belong to no base cell
+    return unconstrained_dofmap(disc.mesh.comm, owned, rank, index, none, 0)
 
 
 def create_section(disc) -> PETSc.Section:

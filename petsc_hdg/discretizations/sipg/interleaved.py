@@ -48,21 +48,26 @@ def discontinuous_dofmap(mesh, spaces, neighbours, row_of_dof: np.ndarray) -> tu
     parts = [layout.table(count, row_of_dof) for count in (neighbours.num_cells, neighbours.num_ghosts)]
     compact = np.concatenate([parts[0], np.int32(owned) + parts[1]])
     counts = np.array(mesh.comm.allgather(neighbours.num_cells))
-    starts = np.concatenate([[0], np.cumsum(counts * rows)])
-    rank, index = _owners(layout, neighbours, counts)
-    numbers = np.concatenate([np.arange(starts[mesh.comm.rank], starts[mesh.comm.rank + 1]), starts[:-1][rank] + index])
-    dofmap = DofMap(
-        cell_dofs=compact[: neighbours.num_cells],
-        compact=np.arange(owned + ghosts, dtype=np.int32),
+    where = _owners(layout, neighbours, counts)
+    dofmap = unconstrained_dofmap(mesh.comm, owned, *where, compact[: neighbours.num_cells], owned + ghosts)
+    return dofmap, compact
+
+
+def unconstrained_dofmap(comm, owned: int, rank, index, cell_dofs: np.ndarray, num_compact: int) -> DofMap:
+    """The DofMap of unknowns that belong to cells; rank, index [ghost]: owner and place there. Collective."""
+    starts = np.concatenate([[0], np.cumsum(comm.allgather(owned))])
+    own = np.arange(owned) + starts[comm.rank]
+    return DofMap(
+        cell_dofs=cell_dofs,
+        compact=np.arange(num_compact, dtype=np.int32),
         num_owned=owned,
-        num_ghosts=ghosts,
+        num_ghosts=len(rank),
         num_constrained=0,
         ghost_rank=rank.astype(np.int32),
         ghost_index=index.astype(np.int32),
         constrained=np.zeros(0, np.int64),
-        global_numbers=numbers.astype(PETSc.IntType),
+        global_numbers=np.concatenate([own, starts[:-1][rank] + index]).astype(PETSc.IntType),
     )
-    return dofmap, compact
 
 
 def _owners(layout: Interleaved, neighbours, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

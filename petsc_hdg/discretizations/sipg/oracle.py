@@ -18,7 +18,9 @@ class PenaltyOracle(CellOracle):
 
     def rows(self, cell: int, state: State) -> np.ndarray:
         """Residual [dof] of a cell with all of its facets, or the product with state.du."""
-        return self.volume(cell, state) + sum(self.facet(cell, f, state) for f in range(self._num_facets))
+        return self.volume(cell, state) + sum(
+            self.facet(cell, f, state) for f in range(self.discretization.num_facets_of_cell)
+        )
 
     def facet(self, cell: int, facet: int, state: State) -> np.ndarray:
         """The part [dof] of one of its facets."""
@@ -148,10 +150,6 @@ class PenaltyOracle(CellOracle):
         return least * self._rules[0].weights.sum() / rule.weights.sum()
 
     # Points --------------------------------------------------------------------------------------------------------
-
-    @property
-    def _num_facets(self) -> int:
-        return self.discretization.num_facets_of_cell
 
     def _corners(self, cell: int) -> np.ndarray:
         """Geometry nodes [node, dim] of an extended cell."""

@@ -97,11 +97,7 @@ def _nodal_blocks(fine, coarse: PolytopicDG):
     of_cell, sizes = coarse.polytopes.of_cell, coarse.numbering.sizes
     x = coarse.box_coordinates(of_cell, element_nodes(fine.mesh, fine.element.nodes)[: len(of_cell)])
     table = tabulate(coarse.exponents, x)[0]  # [cell, node, function]
-    numbers = [
-        fine.dofmap.cell_dofs[:, s.first_dof + c : s.first_dof + s.num_dofs : s.components]
-        for s in fine.spaces
-        for c in range(s.components)
-    ]
+    numbers = unknowns(fine)
     entries = np.zeros(fine.dofmap.num_owned, np.int64)
     for rows in numbers:
         entries[rows] = sizes[of_cell][:, None]
@@ -115,3 +111,12 @@ def _nodal_blocks(fine, coarse: PolytopicDG):
             columns[at] = column[:, None, None] + np.arange(size)
             values[at] = table[which, :, :size]
     return start, columns, values
+
+
+def unknowns(disc) -> list[np.ndarray]:
+    """Place [cell, node] in a vector of nodal values of each component, nodes in basix' order."""
+    return [
+        disc.dofmap.cell_dofs[:, s.first_dof + c : s.first_dof + s.num_dofs : s.components]
+        for s in disc.spaces
+        for c in range(s.components)
+    ]

@@ -16,7 +16,7 @@ from ...errors import collectively
 from ...mesh.polytopal.agglomerate import coarsen
 from ...mesh.polytopes import Polytopes
 from ..assembled import AssembledMatrix
-from .injection import injection
+from .injection import injection, unknowns
 from .operator import PolytopicOperator
 
 DEGREE = 1  # of coarse levels
@@ -102,7 +102,7 @@ class AgglomerateLevels:
             if wanted.degree not in found:
                 out = np.zeros(max(1, coarse.dofmap.num_owned))
                 table = fine.discretization.element.tabulate(wanted.nodes, 0)[0]  # [coarse node, node]
-                for here, there in zip(_unknowns(fine.discretization), _unknowns(coarse.discretization), strict=True):
+                for here, there in zip(unknowns(fine.discretization), unknowns(coarse.discretization), strict=True):
                     out[there] = given[here] @ table.T
                 found[wanted.degree] = fine.arrays.to_device(out, "states")
         return [found[operator.fine.discretization.element.degree] for operator in self.operators]
@@ -161,14 +161,4 @@ def _discretization(finer, polytopes: Polytopes, degree: int = DEGREE) -> Polyto
 def _matrix(operator: PolytopicOperator, comm, vec_type: str) -> AssembledMatrix:
     owned = operator.dofmap.num_owned
     total = operator.discretization.mesh.comm.allreduce(owned)
-    matrix = AssembledMatrix(operator, (owned, total), comm, vec_type)
-    return matrix
-
-
-def _unknowns(disc) -> list[np.ndarray]:
-    """Place [cell, node] in a vector of nodal values of each component, nodes in basix' order."""
-    return [
-        disc.dofmap.cell_dofs[:, s.first_dof + c : s.first_dof + s.num_dofs : s.components]
-        for s in disc.spaces
-        for c in range(s.components)
-    ]
+    return AssembledMatrix(operator, (owned, total), comm, vec_type)
