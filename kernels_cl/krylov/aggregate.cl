@@ -36,18 +36,19 @@ static ulong open_state(int node)
 }
 
 KERNEL(GROUP) void aggregate_diagonal(int nodes, __global const int *starts, __global const int *columns,
-                                      __global const real *values, __global real *scale, __global real *inverse,
-                                      __global real *largest)
+                                      __global const real *values, real small, __global real *scale,
+                                      __global real *inverse, __global real *largest)
 {
   const int node = get_global_id(0);
   if (node >= nodes) return;
   const int place = place_of(node, starts[node], starts[node + 1], columns);
   const int here = place < starts[node + 1] && columns[place] == node;
   real most = 0;
-  for (int k = starts[node]; k < starts[node + 1]; ++k) {
-    const real entry = values[k * (SIZE * SIZE)];
-    if (here && entry * values[place * (SIZE * SIZE)] < 0) most = fmax(most, fabs(entry));
-  }
+  if (here && small > 0)  // else nobody reads `largest`
+    for (int k = starts[node]; k < starts[node + 1]; ++k) {
+      const real entry = values[k * (SIZE * SIZE)];
+      if (entry * values[place * (SIZE * SIZE)] < 0) most = fmax(most, fabs(entry));
+    }
   largest[node] = most;
   scale[node] = here ? sqrt(norm_square(values + place * (SIZE * SIZE))) : 0;
   for (int i = 0; i < SIZE; ++i) {

@@ -52,10 +52,9 @@ class Aggregates:
 
     def measure(self) -> None:
         """Diagonal and strengths of the present values."""
-        matrix = self._matrix
-        self._run("diagonal", *matrix.all, self._scale, self.inverse, self._largest)
-        least = float(self._threshold), SMALL * self.is_directed
-        self._run("strength", *matrix.all, self._scale, self.inverse, self._largest, *least, self._now, self._state)
+        matrix, small, found = self._matrix, SMALL * self.is_directed, (self._scale, self.inverse, self._largest)
+        self._run("diagonal", *matrix.all, small, *found)
+        self._run("strength", *matrix.all, *found, float(self._threshold), small, self._now, self._state)
 
     def serve(self) -> bool:
         """True if the strong couplings, as of the last `measure`, are still those that the aggregates were made of."""
