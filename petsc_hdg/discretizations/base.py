@@ -11,11 +11,11 @@ from ..codegen import KernelSpec
 from ..codegen.preamble import CONSTANT_BYTES, REAL_BYTES, place_tables
 from ..errors import OptionError, PhysicsError
 from ..mesh.hanging import check_conforming
-from ..mesh.order import stable_order
 from ..options import Options
 from ..petsc.lifetimes import Alive
 from ..physics.dependence import Dependence
 from ..reference import ReferenceElement, cell_quadrature
+from ..threads import stable_order
 from ..value_checks import plural
 from .dofmap import create_dm
 from .saddle_points import check_stable

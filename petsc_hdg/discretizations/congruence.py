@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..mesh.order import stable_order, stable_order_of
-from ..threads import in_threads
+from ..threads import in_threads, stable_order, stable_order_of
 
 TOLERANCE = 1e-11  # of a cell's extent, by which vertex differences of congruent cells may differ
 CHUNK = 1 << 15  # items compared at a time

@@ -13,6 +13,7 @@ from petsc4py import PETSc
 
 from ..device import AllGather, gathered
 from ..petsc import csr
+from ..threads import stable_order
 from .sell_matrix import SellMatrix, rows_of
 
 _MADE: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
@@ -27,7 +28,9 @@ class WholeTransfers:
     def __init__(self, mat: PETSc.Mat, arrays, precision: str):
         starts, columns, values = rows_of(mat)
         count, total = len(starts) - 1, mat.getSize()[1]
-        touched, local = np.unique(columns, return_inverse=True)
+        is_touched = np.zeros(total, bool)
+        is_touched[columns] = True
+        touched, local = np.flatnonzero(is_touched), (np.cumsum(is_touched) - 1).take(columns)
         rows = _matrix(count, total, starts, columns, values)
         parts = _matrix(count, len(touched), starts, local, values).transpose(PETSc.Mat())
         self.interpolation = SellMatrix(rows, arrays, precision)
@@ -35,8 +38,8 @@ class WholeTransfers:
         comm = mat.comm.tompi4py()
         self.gather = AllGather(comm, len(touched), arrays)
         places = gathered(comm, touched)
-        ends = np.searchsorted(np.sort(places), np.arange(total + 1))
-        order = np.argsort(places, kind="stable")
+        ends = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=total))])
+        order = stable_order(places.astype(np.int32))
         self._sum = SellMatrix(_matrix(total, len(places), ends, order, np.ones(len(places))), arrays, "single")
         self._part, self._parts = (arrays.zeros(max(1, size)) for size in (len(touched), len(places)))
 

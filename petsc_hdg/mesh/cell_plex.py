@@ -10,7 +10,8 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..petsc import c_library
-from .order import sorted_columns, stable_order_of
+from ..threads import stable_order_of
+from .order import sorted_columns
 
 _SHAPES = {(2, 3): 3, (2, 4): 4, (3, 4): 6, (3, 8): 7}  # DMPolytopeType of (dimension, vertices)
 # Vertices of a cell's sides in PETSc's order, as they go around them: cells of space by their number of vertices.

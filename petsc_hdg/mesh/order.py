@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..threads import MOST, in_threads, threads_of_rank
+from ..threads import in_threads, stable_order, stable_order_of
 
 CHUNK = 1 << 14  # points worked on at a time: temporaries stay in the cache
-FEW, SAMPLES = 1 << 16, 64  # items that one thread sorts; items of a sorted part that tell where to split
 INNER, BY_VERTEX, BY_FACET = 0, 1, 2  # how a cell touches other ranks
 BITS = {2: 31, 3: 21}  # bits of a coordinate in a 64-bit key
 # Distances and masks that spread the bits of a coordinate, so that `dim - 1` gaps stand between them.
@@ -30,47 +29,6 @@ _SPREAD = {
         (2, 0x1249249249249249),
     ),
 }
-
-
-def stable_order(keys: np.ndarray) -> np.ndarray:
-    """Permutation [item] that sorts numbers, equal ones as they stand: each thread sorts a part of them and then merges
-    a range of all."""
-    count = threads_of_rank(MOST) if len(keys) > FEW else 1
-    if count == 1:
-        return _order_alone(keys)
-    ends = np.linspace(0, len(keys), count + 1).astype(int)
-    orders = in_threads(lambda k: ends[k] + _order_alone(keys[ends[k] : ends[k + 1]]), range(count))
-    parts = in_threads(keys.take, orders)
-    samples = np.sort(np.concatenate([part[:: len(part) // SAMPLES] for part in parts]))
-    splits = samples[len(samples) * np.arange(1, count) // count]
-    cuts = [[0, *np.searchsorted(part, splits).tolist(), len(part)] for part in parts]
-
-    def merged(k: int) -> np.ndarray:
-        here = [slice(*cut[k : k + 2]) for cut in cuts]
-        runs = np.concatenate([part[each] for part, each in zip(parts, here, strict=True)])
-        items = np.concatenate([order[each] for order, each in zip(orders, here, strict=True)])
-        return items.take(np.argsort(runs, kind="stable"))  # which merges sorted runs
-
-    return np.concatenate(in_threads(merged, range(count)))
-
-
-def _order_alone(keys: np.ndarray) -> np.ndarray:
-    """The permutation of stable_order by one thread; of 32-bit integers by two counts of 16 bits each: numpy's stable
-    argsorts of 32 take thrice as long."""
-    if keys.dtype != np.int32:
-        return np.argsort(keys, kind="stable")
-    order = np.argsort(keys.astype(np.uint16), kind="stable")
-    high = (keys >> 16).astype(np.int16)
-    return order[np.argsort(high[order], kind="stable")] if high.any() else order
-
-
-def stable_order_of(columns) -> np.ndarray:
-    """Permutation [item] that sorts by several columns [item], the first one first, equal items as they stand."""
-    *first, last = columns
-    order = stable_order(last)
-    for column in reversed(first):
-        order = order.take(stable_order(column.take(order)))
-    return order
 
 
 def sorted_columns(columns) -> list[np.ndarray]:

@@ -15,8 +15,8 @@ import numpy as np
 
 from ..errors import MeshError
 from ..petsc import c_library
-from ..threads import in_threads
-from .order import sorted_columns, stable_order_of
+from ..threads import in_threads, stable_order_of
+from .order import sorted_columns
 from .shapes import Shape
 
 DIRECTION = (1.0, 0.6180339887498949, 0.4396660112501051)  # in space, along which vertices are ordered

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from petsc_hdg import threads
-from petsc_hdg.mesh import order
-from petsc_hdg.mesh.order import stable_order, stable_order_of
+from petsc_hdg.threads import stable_order, stable_order_of
 
 SCRIPT = __file__.replace("test_order", "run_order")
 
@@ -26,8 +25,8 @@ def test_stable_order(count):
 @pytest.mark.parametrize("dtype", [np.int32, np.uint64, float])
 @pytest.mark.parametrize("highest", [1, 50, 10**6])
 def test_threads_sort_as_one(dtype, highest, monkeypatch):
-    monkeypatch.setattr(order, "FEW", 500)
-    monkeypatch.setattr(order, "threads_of_rank", lambda most: 5)
+    monkeypatch.setattr(threads, "FEW", 500)
+    monkeypatch.setattr(threads, "threads_of_rank", lambda most: 5)
     random = np.random.default_rng(2)
     first, second = (random.integers(0, highest, 3003).astype(dtype) for _ in range(2))
     assert np.array_equal(stable_order(first), np.argsort(first, kind="stable"))

@@ -7,10 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ...mesh.order import stable_order
 from ...mesh.quality import determinants
 from ...reference import ReferenceElement, cell_quadrature, facet_quadrature, is_tensor
-from ...threads import in_threads
+from ...threads import in_threads, stable_order
 
 CELLS = 1 << 13  # whose facets' points fit in the cache
 

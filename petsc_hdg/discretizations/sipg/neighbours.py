@@ -9,7 +9,7 @@ import numpy as np
 
 from ...device.halo_plan import HaloPlan
 from ...errors import PhysicsError, collectively
-from ...mesh.order import stable_order
+from ...threads import stable_order
 from .orientations import Orientations
 
 NOTHING = -1  # behind a facet without a term; the boundary kind k is -2 - k

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ...errors import OptionError
-from ...mesh.order import stable_order
+from ...threads import stable_order
 from .element import TraceElement
 
 
