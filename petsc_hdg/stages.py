@@ -18,7 +18,7 @@ _INSIDE: list[float] = []  # seconds of the stages within each one that is open
 
 @contextmanager
 def stage(name: str):
-    """Count the time of the block under `name` and show it as a stage of PETSc's log."""
+    """Count the time of a block, or of each call of a function, under `name` and show it as a stage of PETSc's log."""
     from petsc4py import PETSc
 
     if name not in _STAGES:
@@ -44,7 +44,7 @@ def petsc_stage(name: str):
 
 @contextmanager
 def event(name: str, flops: int = 0):
-    """Count the block as the event `Fe{name}` of PETSc's log, with flops of this rank."""
+    """Count a block, or each call of a function, as the event `Fe{name}` of PETSc's log, with flops of this rank."""
     from petsc4py import PETSc
 
     if name not in _EVENTS:
@@ -52,6 +52,3 @@ def event(name: str, flops: int = 0):
     with _EVENTS[name]:
         yield
         PETSc.Log.logFlops(flops)
-
-
-staged, logged = stage, event  # as decorators: each call of the function is such a block

@@ -15,7 +15,7 @@ from ..errors import MeshError, collectively
 from ..petsc import c_library
 from ..petsc.lifetimes import Alive
 from ..representation import Described
-from ..stages import staged
+from ..stages import stage
 from ..value_checks import Comm, FilePath, plural
 from . import create, quality
 from .exchange import PointExchange
@@ -77,7 +77,7 @@ class Mesh(Described):
         return {"cells": cells, "boundaries": ", ".join(self.boundaries), "regions": ", ".join(self.cell_regions)}
 
     @classmethod
-    @staged("mesh")
+    @stage("mesh")
     def from_options(
         cls, comm: Comm = None, prefix: str = "", overlap: int = 0, partition_seed: int | None = None
     ) -> Mesh:
@@ -92,7 +92,7 @@ class Mesh(Described):
         return cls._finish(create.from_options(comm, prefix), comm, prefix, overlap, partition_seed)
 
     @classmethod
-    @staged("mesh")
+    @stage("mesh")
     def box(
         cls,
         faces: Sequence[int],
@@ -112,7 +112,7 @@ class Mesh(Described):
         return cls._finish(create.box(faces, simplex, lower, upper, comm), comm, prefix, overlap, partition_seed)
 
     @classmethod
-    @staged("mesh")
+    @stage("mesh")
     def from_file(
         cls, path: FilePath, comm: Comm = None, overlap: int = 0, prefix: str = "", partition_seed: int | None = None
     ) -> Mesh:
@@ -121,7 +121,7 @@ class Mesh(Described):
         return cls._finish(create.from_file(path, comm), comm, prefix, overlap, partition_seed)
 
     @classmethod
-    @staged("mesh")
+    @stage("mesh")
     def from_cells(
         cls,
         cells: ArrayLike | None,

@@ -9,7 +9,7 @@ from petsc4py import PETSc
 
 from ...errors import MeshError, collectively
 from ...petsc.c_library import reason, set_section
-from ...stages import staged
+from ...stages import stage
 from ..array_checks import cell_costs
 from ..mesh_checks import require_mesh
 from ..whole_mesh import WholeMesh
@@ -18,7 +18,7 @@ from .distribute import clone_of, overlap_of, partitioned, redistributed
 from .metis import balanced_parts, whole_weights
 
 
-@staged("mesh")
+@stage("mesh")
 def rebalance(mesh, cost):
     """A mesh of the same cells, dealt to the ranks by their cost. Collective.
 

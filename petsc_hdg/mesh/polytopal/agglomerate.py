@@ -10,7 +10,7 @@ from numbers import Integral
 import numpy as np
 
 from ...errors import MeshError, collectively
-from ...stages import staged
+from ...stages import stage
 from ...value_checks import array, plural, shown
 from ..array_checks import cell_costs, evaluated, numbers
 from ..graph import Graph
@@ -24,7 +24,7 @@ from ..whole_mesh import WholeMesh, centroids
 LOPSIDED = 1.1  # balance of METIS' ranks above which pieces of the space-filling curve are tried
 
 
-@staged("mesh")
+@stage("mesh")
 def agglomerate(mesh, count=None, groups=None, label=None, degrees=None, cost=None):
     """A mesh of the same cells whose `polytopes` are agglomerates of them, each whole on one rank. Collective.
 
@@ -151,7 +151,7 @@ def _ranks(coarse: Graph, ranks: int) -> np.ndarray:
     return in_turn if lopsided and loads[1] < loads[0] else by_metis
 
 
-@staged("mesh")
+@stage("mesh")
 def coarsen(mesh, count: int) -> Polytopes:
     """About `count` larger polytopes over all ranks, each a connected union of the mesh's polytopes. Collective.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import MeshError, collectively
-from ...stages import staged
+from ...stages import stage
 from ..labels import EXTERIOR
 from ..mesh_checks import require_mesh
 from . import plane
@@ -17,7 +17,7 @@ from .polygons import Divided, made_mesh
 STRAIGHT = 1e-10  # sine of an angle that is taken for straight
 
 
-@staged("mesh")
+@stage("mesh")
 def fewer_cells(mesh):
     """A plane mesh with the polytopes, boundaries and regions of `mesh`, over as few triangles as it takes. Collective.
 

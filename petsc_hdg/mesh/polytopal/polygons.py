@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...errors import MeshError, collectively
-from ...stages import staged
+from ...stages import stage
 from ...value_checks import path as given_path
 from ...value_checks import reals
 from .. import create
@@ -21,7 +21,7 @@ from .polygon_list import PolygonList
 from .polyhedron_list import PolyhedronList
 
 
-@staged("mesh")
+@stage("mesh")
 def polygons(cells, points, boundaries=None, regions=None, degrees=None, comm=None, prefix: str = "") -> Mesh:
     """A mesh whose polytopes are simple polygons, read on rank 0 only (others may pass None). Collective.
 
@@ -93,7 +93,7 @@ def made_mesh(divided, degrees, comm, prefix: str) -> Mesh:
     return mesh
 
 
-@staged("mesh")
+@stage("mesh")
 def polyhedra(cells, points, boundaries=None, regions=None, degrees=None, comm=None, prefix: str = "") -> Mesh:
     """A mesh whose polytopes are polyhedra, read on rank 0 only (others may pass None). Collective.
 
@@ -107,7 +107,7 @@ def polyhedra(cells, points, boundaries=None, regions=None, degrees=None, comm=N
     return made_mesh(lambda: _tetrahedra(cells, points, boundaries, regions), degrees, place(comm, prefix), prefix)
 
 
-@staged("mesh")
+@stage("mesh")
 def polygons_from_file(path, degrees=None, comm=None, prefix: str = "") -> Mesh:
     """A mesh whose polytopes are the cells of a file: VTU polygons, triangles and quadrilaterals, or VTU polyhedra.
 

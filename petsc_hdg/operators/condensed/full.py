@@ -113,7 +113,7 @@ class FullSystem:
             traces = self.operator.values(owned, t)[dofmap.compact[dofmap.cell_dofs]]
         return np.concatenate([values[:split].reshape(self.cells, self.num_inner), traces], axis=1)
 
-    @stages.logged("Residual")
+    @stages.event("Residual")
     def residual(self, snes, x, f) -> None:
         """SNES function. Collective."""
         tested, relation = self._maps
@@ -126,7 +126,7 @@ class FullSystem:
         f.setValues(self.numbers.ravel(), vectors.ravel(), addv=True)
         f.assemble()
 
-    @stages.logged("Jacobian")
+    @stages.event("Jacobian")
     def linearize(self, snes, x, jacobian, preconditioner) -> None:
         """SNES Jacobian. Collective."""
         tested, relation = self._maps
