@@ -69,7 +69,7 @@ class TiledSIPG(InteriorPenalty):
             raise ValueError(f"a tile of {mesh.num_cells} cells is not made of chunks of {CHUNK}")
         self.degrees = degrees_of(mesh.cell)
         Discretization.__init__(self, tiled_mesh(mesh, copies), physics, options)
-        self.limits, self.dm = limits or DeviceLimits(), None
+        self.limits = limits or DeviceLimits()
         self.spaces = field_spaces(mesh.cell, physics.fields, options.degree)
         self.auxiliary = AuxiliaryRows(physics.auxiliary, self.spaces[0].element)
         self.orientations = Orientations(mesh.cell)
@@ -79,7 +79,7 @@ class TiledSIPG(InteriorPenalty):
     def _numbering(self):
         numbers = Interleaved(self.num_dofs).table(self.mesh.num_cells, self.row_of_dof)
         every, none = np.arange(numbers.size, dtype=np.int32), np.zeros(0, np.int32)
-        return DofMap(None, numbers, every, numbers.size, 0, 0, none, none, none, every), numbers
+        return DofMap(numbers, every, numbers.size, 0, 0, none, none, none, every), numbers
 
 
 def tiled_neighbours(one: Neighbours, geometry, copies: int) -> Neighbours:
