@@ -20,8 +20,8 @@ def threads_of_rank(most: int) -> int:
 
 
 def in_threads(work, parts) -> list:
-    """What `work` gives for each of some parts, several at a time: numpy needs no interpreter while it works on
-    arrays."""
+    """What `work` gives for each of some parts, several at a time: numpy releases Python's lock while it works
+    on arrays."""
     count = min(threads_of_rank(MOST), len(parts))
     if count < 2:
         return [work(part) for part in parts]

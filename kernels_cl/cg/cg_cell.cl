@@ -22,23 +22,18 @@ LANES_KERNEL ROLE(cg)(ARGUMENTS)
   CELLS_OF_ITEM
   POINT_LOAD_CONSTANTS
   OF_ITEM(POINT_LOAD_AUX(cell) Geometry g;)
-  real u_e[NDOF * LANES], r_e[NDOF * LANES];
+  STATE_KEPT
+  real r_e[NDOF * LANES];
   GEOMETRY_KEPT
 #if ALONG
   real du_e[NDOF * LANES];
 #endif
-#if TIME
-  real ut_e[NDOF * LANES];
-#endif
   FOR_EACH_LANE {
     OF_PHASE(CELL Geometry g;)
-    UNROLLED for (int i = 0; i < NDOF; ++i) U_E(i) = CG_U(cell, i);
+    KEEP_STATE
     UNROLLED for (int i = 0; i < NDOF; ++i) r_e[AT(i)] = 0;
 #if ALONG
     UNROLLED for (int i = 0; i < NDOF; ++i) DU_E(i) = CG_DU(cell, i);
-#endif
-#if TIME
-    UNROLLED for (int i = 0; i < NDOF; ++i) UT_E(i) = CG_UT(cell, i);
 #endif
     geometry_load(&g, nodes, cell_nodes, stored_geometry, stride, cell);
     KEEP_GEOMETRY

@@ -14,18 +14,13 @@ LANES_KERNEL cg_diagonal(ARGUMENTS)
   CELLS_OF_ITEM
   POINT_LOAD_CONSTANTS
   OF_ITEM(POINT_LOAD_AUX(cell) Geometry g;)
-  real u_e[NDOF * LANES], sum[NDOF * LANES];
+  STATE_KEPT
+  real sum[NDOF * LANES];
   GEOMETRY_KEPT
-#if TIME
-  real ut_e[NDOF * LANES];
-#endif
   FOR_EACH_LANE {
     OF_PHASE(CELL Geometry g;)
-    UNROLLED for (int i = 0; i < NDOF; ++i) U_E(i) = CG_U(cell, i);
+    KEEP_STATE
     UNROLLED for (int i = 0; i < NDOF; ++i) sum[AT(i)] = 0;
-#if TIME
-    UNROLLED for (int i = 0; i < NDOF; ++i) UT_E(i) = CG_UT(cell, i);
-#endif
     geometry_load(&g, nodes, cell_nodes, stored_geometry, stride, cell);
     KEEP_GEOMETRY
   }

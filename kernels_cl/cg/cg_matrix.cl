@@ -11,20 +11,18 @@
 #if LANES > 1
 #define U_E(i) u_e[AT(i)]
 #define UT_E(i) ut_e[AT(i)]
+#define KEEP_COLUMN KEEP_STATE
 #define COLUMNS_OF_ITEM                                                                          \
   const int first = get_global_id(0) * LANES % stride, j = get_global_id(0) * LANES / stride;    \
   if (first >= num_cells || j >= NDOF) return;                                                   \
-  real u_e[NDOF * LANES], ut_e[NDOF * LANES];
-#define KEEP_STATE                                                           \
-  UNROLLED for (int i = 0; i < NDOF; ++i) U_E(i) = CG_U(cell, i);            \
-  UNROLLED for (int i = 0; i < NDOF * TIME; ++i) UT_E(i) = CG_UT(cell, i);
-#else
+  STATE_KEPT
+#else  // each column reads the state where it stands
 #define U_E(i) CG_U(cell, i)
 #define UT_E(i) CG_UT(cell, i)
+#define KEEP_COLUMN
 #define COLUMNS_OF_ITEM                                                                          \
   const int cell = get_global_id(0) % stride, j = get_global_id(0) / stride, first = cell, lane = 0; \
   if (cell >= num_cells || j >= NDOF) return;
-#define KEEP_STATE
 #endif
 
 LANES_KERNEL cg_matrix(ARGUMENTS)
@@ -38,7 +36,7 @@ LANES_KERNEL cg_matrix(ARGUMENTS)
     OF_PHASE(CELL Geometry g;)
     geometry_load(&g, nodes, cell_nodes, stored_geometry, stride, cell);
     KEEP_GEOMETRY
-    KEEP_STATE
+    KEEP_COLUMN
     UNROLLED for (int i = 0; i < NDOF; ++i) sum[AT(i)] = 0;
   }
   for (int q = 0; q < NQ; ++q) {

@@ -164,9 +164,8 @@ def _point_offsets(mesh, spaces):
     order = _order(mesh, spaces)[: np.count_nonzero(counts)]  # of the points that have any
     counts = counts[order]
     offsets = np.zeros(mesh.dm.getChart()[1], dtype=np.int32)
-    ends = np.cumsum(counts, dtype=np.int32)
-    offsets[order] = ends - counts
-    return offsets, np.cumsum(per_field, axis=0, dtype=np.int32) - per_field, int(ends[-1]) if len(ends) else 0
+    offsets[order] = np.cumsum(counts, dtype=np.int32) - counts
+    return offsets, np.cumsum(per_field, axis=0, dtype=np.int32) - per_field, int(counts.sum())
 
 
 def _cell_dofs(mesh, spaces, offsets, field_offsets) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Essential conditions that functions satisfy strongly, and the facets of natural conditions."""
+"""Numbering where functions satisfy essential conditions strongly, and the facets of natural conditions."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from mpi4py import MPI
 
 from ..codegen import KernelSpec
 from ..petsc.c_library import section_of
-from .dofmap import dof_nodes, entity_points
+from .dofmap import build_dofmap, create_section, dof_nodes, entity_points
 
 
 class StrongConditions:
-    """The part of a Discretization that finds essential degrees of freedom and the facets of natural conditions."""
+    """The part of a Discretization that numbers degrees of freedom, some of them essential, and finds the facets of
+    natural conditions."""
 
     @cached_property
     def constrained_components(self) -> tuple[np.ndarray, np.ndarray]:
@@ -29,6 +30,14 @@ class StrongConditions:
                 free = mask & (condition[:, component] < 0)
                 condition[free, component] = number
         return condition >= 0, condition
+
+    @cached_property
+    def dofmap(self):
+        """Numbering of degrees of freedom, of a trace those of facets (collective)."""
+        return build_dofmap(self.mesh, self.spaces, self.constrained_components[0], lambda: self.dm)
+
+    def _create_section(self, dm):
+        return create_section(self.mesh, self.spaces, self.constrained_components[0], dm)
 
     @cached_property
     def natural_facets(self) -> np.ndarray:

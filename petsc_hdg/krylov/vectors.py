@@ -187,8 +187,8 @@ class StepSums(Rows):
 
 
 class BlockSums(StepSums):
-    """Those of several ranks whose kernels write each other's memory (`Vectors.has_peers`): a row has their totals,
-    and `share` exchanges a block of them."""
+    """The sums of steps on several ranks whose kernels write each other's memory (`Vectors.has_peers`). A row has the
+    totals of all ranks, and `share` exchanges a block of them."""
 
     def __init__(self, vectors: Vectors, rows: int):
         comm = vectors.comm

@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from ..base import cell_fastest, padded, summation_rows
-from ..dofmap import build_dofmap, create_section
 from ..primal import PrimalDiscretization
 from ..strong_conditions import StrongConditions
 from .patches import Patches, build_patches, patch_cells
@@ -33,14 +32,6 @@ class ContinuousGalerkin(CGSpecs, StrongConditions, PrimalDiscretization):
             )
         else:
             super()._check_degree()
-
-    @cached_property
-    def dofmap(self):
-        """Numbering of degrees of freedom (collective)."""
-        return build_dofmap(self.mesh, self.spaces, self.constrained_components[0], lambda: self.dm)
-
-    def _create_section(self, dm):
-        return create_section(self.mesh, self.spaces, self.constrained_components[0], dm)
 
     # Arrays, cell fastest ------------------------------------------------------------------------------------------
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
 from ...errors import PhysicsError
@@ -12,7 +10,7 @@ from ...reference import ReferenceElement
 from ..auxiliary import AuxiliaryRows
 from ..base import Discretization, cell_fastest, summation_rows
 from ..congruence import Shapes, congruent_cells
-from ..dofmap import FieldSpace, build_dofmap, create_section
+from ..dofmap import FieldSpace
 from ..strong_conditions import StrongConditions
 from ..transposition import DeviceLimits
 from .lines import check_lines
@@ -53,14 +51,6 @@ class CondensedDiscretization(CondensedSpecs, StrongConditions, Discretization):
                 f"physics '{self.physics.name}' has {len(self.physics.natural)} natural conditions; {self.name} takes "
                 f"{MOST_CONDITIONS}: join boundaries under one name"
             )
-
-    @cached_property
-    def dofmap(self):
-        """Numbering of the trace (collective)."""
-        return build_dofmap(self.mesh, self.spaces, self.constrained_components[0], lambda: self.dm)
-
-    def _create_section(self, dm):
-        return create_section(self.mesh, self.spaces, self.constrained_components[0], dm)
 
     @property
     def in_time(self) -> bool:
