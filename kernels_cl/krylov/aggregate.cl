@@ -10,6 +10,7 @@
 // Arrays
 //   starts [node + 1], columns [block], values [block, SIZE, SIZE]  the matrix
 //   scale    [node]   norm of the diagonal block;  inverse [node, SIZE] one over the diagonal
+//   largest  [node]   weight of the strongest coupling
 //   weight   [block]  strength of a coupling of the symmetric part, 0 of weak ones and of the diagonal block
 //   state    [node]   2 of a root, 1 undecided, 0 else in the highest bits, below them what decides between equals
 //   roots    [node + 1]  number of roots before a node;  numbers [node] aggregate, -1 of none
@@ -36,20 +37,12 @@ static ulong open_state(int node)
 }
 
 KERNEL(GROUP) void aggregate_diagonal(int nodes, __global const int *starts, __global const int *columns,
-                                      __global const real *values, real small, __global real *scale,
-                                      __global real *inverse, __global real *largest)
+                                      __global const real *values, __global real *scale, __global real *inverse)
 {
   const int node = get_global_id(0);
   if (node >= nodes) return;
   const int place = place_of(node, starts[node], starts[node + 1], columns);
   const int here = place < starts[node + 1] && columns[place] == node;
-  real most = 0;
-  if (here && small > 0)  // else nobody reads `largest`
-    for (int k = starts[node]; k < starts[node + 1]; ++k) {
-      const real entry = values[k * (SIZE * SIZE)];
-      if (entry * values[place * (SIZE * SIZE)] < 0) most = fmax(most, fabs(entry));
-    }
-  largest[node] = most;
   scale[node] = here ? sqrt(norm_square(values + place * (SIZE * SIZE))) : 0;
   for (int i = 0; i < SIZE; ++i) {
     const real entry = here ? values[place * (SIZE * SIZE) + i * (SIZE + 1)] : 0;
@@ -57,17 +50,18 @@ KERNEL(GROUP) void aggregate_diagonal(int nodes, __global const int *starts, __g
   }
 }
 
-// Weights, and the states before the first round; a node of rows that Jacobi's iteration solves belongs to no aggregate.
+// Weights, the largest of each row, and the states before the first round; a node of rows that Jacobi's iteration solves
+// belongs to no aggregate.
 KERNEL(GROUP) void aggregate_strength(int nodes, __global const int *starts, __global const int *columns,
                                       __global const real *values, __global const real *scale,
-                                      __global const real *inverse, __global const real *largest, real threshold,
-                                      real small, __global float *weight, __global ulong *state)
+                                      __global const real *inverse, real threshold, __global float *weight,
+                                      __global float *largest, __global ulong *state)
 {
   const int node = get_global_id(0);
   if (node >= nodes) return;
   real sums[SIZE];
   for (int i = 0; i < SIZE; ++i) sums[i] = 0;
-  int strong = 0;
+  float most = 0;
   for (int k = starts[node]; k < starts[node + 1]; ++k) {
     const int other = columns[k];
     for (int i = 0; i < SIZE; ++i)
@@ -86,41 +80,69 @@ KERNEL(GROUP) void aggregate_strength(int nodes, __global const int *starts, __g
       }
     const real product = scale[node] * scale[other];
     if (SIZE == 1 && entry * inverse[node] > 0) continue;
-    if (square < small * small * largest[node] * largest[other]) continue;
     if (square > threshold * threshold * product && square > 0) weight[k] = (float)(product > 0 ? square / product : 1);
-    strong |= weight[k] > 0;
+    most = fmax(most, weight[k]);
   }
+  largest[node] = most;
   int alone = 1;
   for (int i = 0; i < SIZE; ++i) alone &= sums[i] <= (real)ALONE * fabs(1 / inverse[node * SIZE + i]);
-  state[node] = alone && !strong ? 0 : open_state(node);
+  state[node] = alone && most == 0 ? 0 : open_state(node);
 }
 
-// A matrix of numbers without its weak couplings, which are added to the diagonal: how many couplings rows keep, then all of it.
-KERNEL(GROUP) void aggregate_filter_counts(int nodes, __global const int *starts, __global const int *columns,
-                                           __global const float *weight, __global int *counts)
+// Couplings below a part of the largest of either row become weak. Rows that keep none are given no aggregate where
+// `interpolated` is set: their nodes depend on neighbours that do not depend on them.
+KERNEL(GROUP) void aggregate_weaken(int nodes, __global const int *starts, __global const int *columns,
+                                    __global const float *largest, float part, int interpolated,
+                                    __global float *weight, __global ulong *state, __global int *counts)
 {
   const int node = get_global_id(0);
   if (node >= nodes) return;
   int count = 0;
-  for (int k = starts[node]; k < starts[node + 1]; ++k) count += weight[k] > 0 || columns[k] == node;
+  for (int k = starts[node]; k < starts[node + 1]; ++k) {
+    if (weight[k] < part * part * fmax(largest[node], largest[columns[k]])) weight[k] = 0;
+    count += weight[k] > 0;
+  }
+  counts[node] = count;
+  if (interpolated && !count) state[node] = 0;
+}
+
+// What smooths the prolongator of a matrix of numbers: rows without their weak couplings, which are added to the
+// diagonal. A row without an aggregate keeps the couplings to aggregates, scaled so that one Jacobi step interpolates
+// constants. How many couplings rows keep, then all of it.
+static int is_kept(int node, int other, float weight, __global const int *numbers)
+{
+  return other == node || (numbers[node] < 0 ? numbers[other] >= 0 : weight > 0);
+}
+
+KERNEL(GROUP) void aggregate_filter_counts(int nodes, __global const int *starts, __global const int *columns,
+                                           __global const float *weight, __global const int *numbers,
+                                           __global int *counts)
+{
+  const int node = get_global_id(0);
+  if (node >= nodes) return;
+  int count = 0;
+  for (int k = starts[node]; k < starts[node + 1]; ++k) count += is_kept(node, columns[k], weight[k], numbers);
   counts[node] = count;
 }
 
 KERNEL(GROUP) void aggregate_filter(int nodes, __global const int *starts, __global const int *columns,
                                     __global const real *values, __global const float *weight,
-                                    __global const int *kept_starts, __global int *kept_columns, __global real *kept)
+                                    __global const int *numbers, __global const int *kept_starts,
+                                    __global int *kept_columns, __global real *kept)
 {
   const int node = get_global_id(0);
   if (node >= nodes) return;
   int place = kept_starts[node], diagonal = -1;
-  real sum = 0;
+  real sum = 0, own = 0;
   for (int k = starts[node]; k < starts[node + 1]; ++k)
-    if (weight[k] > 0 || columns[k] == node) {
-      if (columns[k] == node) diagonal = place;
+    if (is_kept(node, columns[k], weight[k], numbers)) {
+      if (columns[k] == node) diagonal = place, own = values[k];
       kept_columns[place] = columns[k];
       kept[place++] = values[k];
     } else sum += values[k];
   if (diagonal >= 0) kept[diagonal] += sum;
+  if (numbers[node] < 0 && own + sum != 0)
+    for (int k = kept_starts[node]; k < place; ++k) kept[k] *= own / (own + sum);
 }
 
 // The states before the second choice of roots, among nodes that have no aggregate and enough couplings to such nodes.
@@ -250,20 +272,21 @@ KERNEL(GROUP) void aggregate_tentative(int aggregates, __global const int *membe
   }
 }
 
-// P = T - omega D^-1 (A T), given A T in P; a row of T has one block or none.
+// P = T - omega D^-1 (A T), given A T in P; a row of T has one block, or none: then `alone` stands for omega.
 KERNEL(GROUP) void aggregate_smooth(int blocks, int nodes, __global const int *starts, __global const int *columns,
                                     __global const int *t_starts, __global const int *t_columns,
-                                    __global const real *t, __global const real *inverse, real omega,
+                                    __global const real *t, __global const real *inverse, real omega, real alone,
                                     __global real *values)
 {
   const int entry = get_global_id(0);
   if (entry >= blocks) return;
   const int node = row_of(entry, nodes, starts), place = t_starts[node];
-  const int here = place < t_starts[node + 1] && t_columns[place] == columns[entry];
+  const int has_one = place < t_starts[node + 1], here = has_one && t_columns[place] == columns[entry];
+  const real step = has_one ? omega : alone;
   for (int i = 0; i < SIZE; ++i)
     for (int j = 0; j < MODES; ++j) {
       const int at = (entry * SIZE + i) * MODES + j;
-      values[at] = (here ? t[(place * SIZE + i) * MODES + j] : 0) - omega * inverse[node * SIZE + i] * values[at];
+      values[at] = (here ? t[(place * SIZE + i) * MODES + j] : 0) - step * inverse[node * SIZE + i] * values[at];
     }
 }
 

@@ -7,7 +7,6 @@ import numpy as np
 from ..operators.block_rows import SOURCE, BlockKernels, BlockRows, Product, Transpose, starts_of
 
 STALE = 0.02  # part of couplings that have become strong or weak, above which aggregates are made anew
-SMALL = 0.3  # coupling over the largest ones of its row and column up to which it is weak in a directed matrix
 MOST_KEPT = 0.45  # part of a directed matrix' entries that is left without weak ones
 MOST_ROUNDS = 200  # of the maximal independent set; some ten are enough
 
@@ -15,32 +14,30 @@ MOST_ROUNDS = 200  # of the maximal independent set; some ten are enough
 class Aggregates:
     """Aggregates of the nodes of a matrix, at its values of now.
 
-    may_be_directed: whether couplings may be weak beside larger ones of their rows, too: nodes have one number and one
-    near-null vector. They are if few couplings are strong then, as in stretched cells (`is_directed`). What smooths the
-    prolongator then has no weak couplings: rows would grow from level to level.
+    part: coupling over the strongest of its row or column up to which it is weak, too, if few couplings are strong
+    then, as in stretched cells (`is_directed`); 0 to have no such rule. Nodes have one number and one near-null vector
+    else. What smooths the prolongator of a directed matrix has no weak couplings: rows would grow from level to level.
+    Nodes without strong couplings, such as short facets between long ones, are interpolated from their neighbours and
+    belong to no aggregate, if the matrix is symmetric.
 
     numbers  buffer [node]: aggregate, -1 of nodes that belong to none;  count: of aggregates
     inverse  buffer [node, size]: one over the diagonal, as of the last `measure`
     """
 
-    def __init__(self, matrix: BlockRows, threshold: float, may_be_directed: bool = False):
+    def __init__(self, matrix: BlockRows, threshold: float, part: float = 0.0, is_symmetric: bool = True):
         self._matrix, self._threshold, arrays = matrix, threshold, matrix.arrays
         self._nodes, size = matrix.num_rows, matrix.shape[0]
         self._kernels = BlockKernels(arrays, (SOURCE, "aggregate.cl"), SIZE=size, MODES=1)
         self._scale, self.inverse = arrays.empty(self._nodes), arrays.empty(self._nodes * size)
-        self._largest = arrays.empty(self._nodes)
+        self._largest, self._counts = arrays.empty(self._nodes, np.float32), arrays.empty(self._nodes, np.int32)
         self._weight, self._now = (arrays.empty(matrix.count, np.float32) for _ in range(2))
         self._state, self._near, self._far = (arrays.empty(self._nodes, np.uint64) for _ in range(3))
         self._flag = arrays.zeros(1, np.int32)
-        self.is_directed, self._kept = may_be_directed, None
+        self._part, self.interpolates = part, bool(part) and is_symmetric
         self.measure()
-        if may_be_directed:
-            counts = arrays.empty(max(1, self._nodes), np.int32)
-            self._run("filter_counts", *matrix.pattern, self._now, counts)
-            self._kept = starts_of(arrays, counts, self._nodes)
-            self.is_directed = bool(self._kept[-1] <= MOST_KEPT * matrix.count)
-            if not self.is_directed:
-                self.measure()
+        if part and starts_of(arrays, self._counts, self._nodes)[-1] + self._nodes > MOST_KEPT * matrix.count:
+            self._part, self.interpolates = 0.0, False
+            self.measure()
         self._weight, self._now = self._now, self._weight
         given = arrays.empty(self._nodes, np.int32)
         arrays.fill(given, 255)
@@ -50,11 +47,20 @@ class Aggregates:
         self.numbers = arrays.empty(self._nodes, np.int32)
         self._run("join", *matrix.pattern, self._weight, given, self.numbers)
 
+    @property
+    def is_directed(self) -> bool:
+        """True if few couplings are strong beside the strongest ones of their rows."""
+        return self._part > 0
+
     def measure(self) -> None:
         """Diagonal and strengths of the present values."""
-        matrix, small, found = self._matrix, SMALL * self.is_directed, (self._scale, self.inverse, self._largest)
-        self._run("diagonal", *matrix.all, small, *found)
-        self._run("strength", *matrix.all, *found, float(self._threshold), small, self._now, self._state)
+        matrix = self._matrix
+        self._run("diagonal", *matrix.all, self._scale, self.inverse)
+        found = self._now, self._largest, self._state
+        self._run("strength", *matrix.all, self._scale, self.inverse, float(self._threshold), *found)
+        if self._part:
+            given = self._largest, np.float32(self._part), int(self.interpolates), self._now, self._state, self._counts
+            self._run("weaken", *matrix.pattern, *given)
 
     def serve(self) -> bool:
         """True if the strong couplings, as of the last `measure`, are still those that the aggregates were made of."""
@@ -64,14 +70,17 @@ class Aggregates:
         return self._flagged() <= STALE * count
 
     def filtered(self) -> BlockRows | None:
-        """The matrix without weak couplings, of which `filter` computes the values, if it is directed; else None."""
+        """What smooths the prolongator of a directed matrix, of which `filter` computes the values; else None."""
         if not self.is_directed:
             return None
-        return BlockRows(self._matrix.arrays, (1, 1), self._matrix.num_columns, self._kept)
+        arrays = self._matrix.arrays
+        self._run("filter_counts", *self._matrix.pattern, self._weight, self.numbers, self._counts)
+        kept = starts_of(arrays, self._counts, self._nodes)
+        return BlockRows(arrays, (1, 1), self._matrix.num_columns, kept)
 
     def filter(self, found: BlockRows) -> None:
         """Compute what `filtered` has returned."""
-        self._run("filter", *self._matrix.all, self._weight, *found.all)
+        self._run("filter", *self._matrix.all, self._weight, self.numbers, *found.all)
 
     def _find_roots(self) -> None:
         pattern, arrays = self._matrix.pattern, self._matrix.arrays
@@ -143,7 +152,8 @@ class Coarsening:
         for product in self._smoothed:
             product.update()
             p = product.result
-            given = *p.pattern, *t.all, self._aggregates.inverse, float(omega), p.values
+            alone = 1.0 if self._aggregates.interpolates else float(omega)
+            given = *p.pattern, *t.all, self._aggregates.inverse, float(omega), alone, p.values
             self._kernels.run("aggregate_smooth", p.count, p.count, p.num_rows, *given)
         for each in (self._transpose, self._applied, self._galerkin):
             each.update()

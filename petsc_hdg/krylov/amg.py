@@ -28,6 +28,8 @@ from .vectors import Vectors
 
 DAMPING = 1.4  # of the prolongator's smoother, over the largest eigenvalue: GAMG's; 1 of a nonsymmetric matrix
 SMALLEST_FALL = 0.7  # unknowns of a level over those of the finer one, above which coarsening ends
+STRONG = 0.3  # coupling over the strongest one of its rows up to which it is weak
+CONSTANT = 1e-3  # least over largest size of the numbers of a near-null vector by which each number is a node
 SKEW = 0.01  # |A - Aᵀ| over |A|, which grows from level to level, from which levels are those of a nonsymmetric matrix
 LONG = 10  # Chebyshev steps in the place of a factorization where a large coarsest level stays
 
@@ -42,12 +44,14 @@ class AMG(Context):
     all levels, and the right-hand side is gathered for each application, or by a finer level's restriction.
 
     -pc_amg_threshold 0.02         |a_ij| / √(a_ii a_jj) up to which a coupling is weak
+    -pc_amg_strong 0.3             the same beside the strongest couplings of its rows, where few are strong, as in
+                                   stretched cells, of one near-null vector; problems of hdg_gpu and sipg_gpu take 0.6
     -pc_amg_coarse_eq_limit 300    unknowns of the coarsest level, which is inverted
     -pc_amg_smooths 2              Chebyshev steps with Jacobi before and after the coarse correction
     """
 
     def __init__(self):
-        self.threshold, self.limit, self.smooths = 0.02, 300, 2
+        self.threshold, self.strong, self.limit, self.smooths = 0.02, STRONG, 300, 2
         self.cycle: _Cycle | None = None
         self.solver: _Cycle | Gathered | None = None  # what applies the cycle to this rank's numbers
 
@@ -64,6 +68,7 @@ class AMG(Context):
         """Read the options. Raises OptionError."""
         prefix = pc.getOptionsPrefix() or ""
         (self.threshold,) = given_numbers(prefix, "pc_amg_threshold", (self.threshold,), least=0)
+        (self.strong,) = given_numbers(prefix, "pc_amg_strong", (self.strong,), least=0)
         (self.limit,) = given_numbers(prefix, "pc_amg_coarse_eq_limit", (self.limit,), least=1)
         (self.smooths,) = given_numbers(prefix, "pc_amg_smooths", (self.smooths,), least=1)
 
@@ -115,7 +120,8 @@ class _Cycle(Multigrid):
     def __init__(self, choice: AMG, mat, rows: tuple | None, sums, symmetric: bool, vectors: Vectors, precision: str):
         self.vectors, self._choice, self._precision, self._symmetric = vectors, choice, precision, symmetric
         comm, arrays = vectors.comm, vectors.arrays
-        self._size = mat.getBlockSize()
+        self._modes = gathered(comm, _near_null_vectors(mat))
+        self._size, self._block_size = _size_of_nodes(mat, self._modes), mat.getBlockSize()
         self._pattern, self._sums = None, sums
         if sums is None:
             self._pattern = tuple(map(np.copy, rows[:2]))
@@ -124,12 +130,11 @@ class _Cycle(Multigrid):
         else:
             self._numbers = sums.whole
         self._finest = Collected(self._numbers, self._size)
-        self._modes = gathered(comm, _near_null_vectors(mat, self._size))
         super().__init__(vectors if comm.size == 1 else Vectors(arrays, mat.getSize()[0], MPI.COMM_SELF))
 
     def fits(self, mat, rows: tuple | None, sums, symmetric: bool) -> bool:
         """Return True if this rank's rows have the pattern of these levels. Not collective."""
-        alike = mat.getBlockSize() == self._size and symmetric == self._symmetric and sums is self._sums
+        alike = mat.getBlockSize() == self._block_size and symmetric == self._symmetric and sums is self._sums
         return alike and (sums is not None or all(map(np.array_equal, self._pattern, rows[:2])))
 
     def update(self, rows: tuple | None) -> None:
@@ -151,10 +156,10 @@ class _Cycle(Multigrid):
     def _build(self) -> None:
         matrix, modes = self._finest.result, self._arrays.to_device(self._modes, "near-null vectors")
         self.levels, count = [], self._modes.shape[1]
-        directed = matrix.shape == (1, 1) and count == 1
+        part = self._choice.strong if matrix.shape == (1, 1) and count == 1 else 0.0
         while matrix.num_rows * matrix.shape[0] > self._choice.limit:
-            aggregates = Aggregates(matrix, self._choice.threshold, directed)
-            directed = aggregates.is_directed
+            aggregates = Aggregates(matrix, self._choice.threshold, part, self._symmetric)
+            part *= aggregates.is_directed
             if not 0 < aggregates.count * count <= SMALLEST_FALL * matrix.num_rows * matrix.shape[0]:
                 return
             coarsening = Coarsening(matrix, aggregates, modes, count, self._symmetric)
@@ -264,12 +269,19 @@ def largest_eigenvalue(operator: SellMatrix, diagonal: _Diagonal, vectors: Vecto
     return found if np.isfinite(found) and found > 0 else 2.0
 
 
-def _near_null_vectors(mat, size: int) -> np.ndarray:
+def _near_null_vectors(mat) -> np.ndarray:
     """Near-null vectors [row, vector] of a matrix, constants of each unknown of its blocks where it has none."""
-    vectors = mat.getNearNullSpace().getVecs() if mat.getNearNullSpace().handle else []
+    vectors, size = mat.getNearNullSpace().getVecs() if mat.getNearNullSpace().handle else [], mat.getBlockSize()
     if vectors:
         return np.column_stack([vector.getArray(readonly=True) for vector in vectors])
     return np.tile(np.eye(size), (mat.getLocalSize()[0] // size, 1))
+
+
+def _size_of_nodes(mat, modes: np.ndarray) -> int:
+    """Rows that belong together: those of a block, or one where the near-null vector is a constant of nodal values."""
+    sizes = np.abs(modes)
+    is_nodal = modes.shape[1] == 1 and sizes.min(initial=np.inf) > CONSTANT * sizes.max(initial=0.0)
+    return 1 if is_nodal else mat.getBlockSize()
 
 
 def amg_cycle(pc: PETSc.PC, vectors: Vectors) -> _Cycle | Gathered | None:

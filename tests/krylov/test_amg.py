@@ -117,12 +117,31 @@ def bilinear(side: int = SIDE, stretch: float = 100.0) -> np.ndarray:
     return np.kron(line, mass) / stretch + stretch * np.kron(mass, line)
 
 
-def filtered(dense: np.ndarray) -> np.ndarray:
-    """Without couplings that are positive, or up to 0.3 of the largest of their rows; row sums are kept."""
-    couplings = np.maximum(0, -dense)
-    most = couplings.max(axis=1)
-    kept = np.where(couplings > 0.3 * np.sqrt(np.outer(most, most)), dense, 0)
-    return kept + np.diag((dense - kept).sum(axis=1))
+def with_short_facets() -> np.ndarray:
+    """Bilinear elements of stretched cells, and numbers between neighbours that do not depend on them, as the traces of
+    short facets; two of these are coupled."""
+    rows, few = SIDE * SIDE, 30
+    dense = np.zeros((rows + few, rows + few))
+    dense[:rows, :rows] = bilinear()
+    ends = [(rows + k, near) for k in range(few) for near in (5 * k + 1, 5 * k + 2)] + [(rows, rows + 1)]
+    for one, other in ends:
+        dense[[one, other], [one, other]] += 1
+        dense[[one, other], [other, one]] -= 1
+    return dense
+
+
+def filtered(dense: np.ndarray, numbers: np.ndarray, symmetric: bool) -> np.ndarray:
+    """Without couplings that are positive, or up to 0.3 of the largest of their rows in units of the diagonal; row sums
+    are kept. Nodes without an aggregate keep couplings to aggregates, scaled to interpolate constants."""
+    diagonal = np.diag(dense)
+    couplings = np.maximum(0, -(dense + dense.T) / 2) / np.sqrt(np.outer(diagonal, diagonal))
+    most, weak = couplings.max(axis=1), np.eye(len(dense), dtype=bool)
+    weak |= couplings < 0.3 * np.maximum.outer(most, most)
+    alone = symmetric & (numbers < 0)
+    weak[alone] = (numbers < 0)[None]
+    kept = np.where(weak, 0, dense) + np.diag(np.where(weak, dense, 0).sum(axis=1))
+    kept[alone] *= (diagonal / np.diag(kept))[alone, None]
+    return kept
 
 
 @pytest.mark.parametrize(
@@ -133,19 +152,23 @@ def filtered(dense: np.ndarray) -> np.ndarray:
         (lame(), 2, 6, True),
         (convected(), 1, 1, False),
         (bilinear(), 1, 1, True),
+        (with_short_facets(), 1, 1, True),
         (bilinear() + 1e-3 * (convected() - laplacian()), 1, 1, False),
     ],
-    ids=["one", "three", "six", "nonsymmetric", "directed", "directed-nonsymmetric"],
+    ids=["one", "three", "six", "nonsymmetric", "directed", "interpolated", "directed-nonsymmetric"],
 )
 def test_a_coarsening_is_that_of_numpy(arrays, dense, size, count, symmetric):
     a = collected(arrays, dense, size)
-    aggregates = Aggregates(a, threshold=0.02, may_be_directed=size == 1)
-    by = filtered(dense) if aggregates.is_directed else dense
+    aggregates = Aggregates(a, 0.02, 0.3 * (size == 1), symmetric)
+    given = arrays.to_host(aggregates.numbers, a.num_rows, np.int32)
+    by, steps = dense, np.full(len(dense), 0.6)
+    if aggregates.is_directed:
+        by, steps = filtered(dense, given, symmetric), np.where(symmetric & (given < 0), 1.0, 0.6)
     assert aggregates.is_directed == (size == 1 and abs(dense[1, 1]) > 10)
     modes, rows = modes_of(size, len(dense), count), len(dense)
     coarsening = Coarsening(a, aggregates, arrays.to_device(modes), count, symmetric)
     coarsening.update(0.6)
-    numbers = np.repeat(arrays.to_host(aggregates.numbers, a.num_rows, np.int32), size)
+    numbers = np.repeat(given, size)
     tentative, below = np.zeros((rows, aggregates.count * count)), np.zeros((aggregates.count, count, count))
     for number in range(aggregates.count):
         members = numbers == number
@@ -159,7 +182,8 @@ def test_a_coarsening_is_that_of_numpy(arrays, dense, size, count, symmetric):
             norm = np.linalg.norm(column)
             if norm > 1e-8 * np.linalg.norm(left[:, c]):
                 below[number, c, c], tentative[members, number * count + c] = norm, column / norm
-    smoothed, turned = (tentative - 0.6 * np.diag(1 / np.diag(dense)) @ each @ tentative for each in (by, by.T))
+    pair = (by, by if symmetric else by.T)
+    smoothed, turned = (tentative - np.diag(steps / np.diag(dense)) @ each @ tentative for each in pair)
     galerkin = turned.T @ dense @ smoothed
     empty = np.abs(galerkin).sum(axis=1) == 0
     galerkin[empty, empty] = 1
@@ -169,6 +193,7 @@ def test_a_coarsening_is_that_of_numpy(arrays, dense, size, count, symmetric):
     told = arrays.to_host(coarsening.modes, below.shape)
     np.testing.assert_allclose(told, below, rtol=0, atol=1e-11)
     assert empty.any() == (count == 6)  # an aggregate of two nodes has four numbers
+    assert (given[SIDE * SIDE + 2 :] == -1).all()  # numbers of short facets, but for two that are coupled
 
 
 def solver(mat, **options) -> PETSc.KSP:

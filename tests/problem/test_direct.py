@@ -108,7 +108,8 @@ def test_iterations_are_left_where_they_are_few(backend, degree, mesh):
     assert anisotropy.typical(problem) > 3e3 and not direct_solvers.reason_of_text(problem)
 
 
-@pytest.mark.parametrize("backend, simplex", [("cg_gpu", False), ("cg_gpu", True), ("sipg_gpu", False)])
+@pytest.mark.parametrize("simplex", [False, True], ids=["squares", "triangles"])
+@pytest.mark.parametrize("backend", ["cg_gpu", "sipg_gpu", "hdg_gpu"])
 def test_multigrid_of_stretched_cells_is_algebraic(backend, simplex, monkeypatch):
     """Nonlinear physics on cells stretched 1:100; squares, and a tensor along no edge, keep their levels."""
     monkeypatch.setattr(direct_solvers, "MOST", 300)

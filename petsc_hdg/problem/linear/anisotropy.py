@@ -16,7 +16,9 @@ SLOW = {
     "sipg_gpu": {2: 1000.0, 4: 100.0},
     "poly_gpu": {1: 1000.0},
 }
-MOST_OF_MATRICES = {True: 2, False: 3}  # whether cells are simplices -> highest degree of `wants_matrix`
+MOST_OF_MATRICES = 3  # highest degree of `wants_matrix`
+# Ratio from which it holds: scheme -> on triangles, on quadrilaterals.
+MATRICES = {"cg_gpu": (300.0, 300.0), "hdg_gpu": (500.0, 500.0), "sipg_gpu": (50.0, 300.0)}
 MOST_OF_SQUARES = {"hdg_gpu": 2}  # degree up to which that holds for quadrilaterals
 
 
@@ -27,18 +29,18 @@ def typical(problem) -> float:
 
 def wants_matrix(problem) -> bool:
     """Return True if algebraic multigrid on the matrix suits the stretched cells of a scalar physics in the plane
-    better than two levels, whose smoother is slow there: on one rank of a CPU, which assembles fast, by continuous
-    elements, and interior penalty on quadrilaterals, of low degree. Collective."""
+    better than two levels, whose smoother is slow there: on one rank of a CPU, which assembles fast, of low degree.
+    Collective."""
     options, mesh, scheme = problem.options, problem.mesh, problem.options.backend
-    suits = scheme == "cg_gpu" or (scheme == "sipg_gpu" and not mesh.shape.is_simplex)
-    suits = suits and mesh.dim == 2 and problem.comm.size == 1 and not problem.device.is_gpu
-    suits = suits and options.degree <= MOST_OF_MATRICES[mesh.shape.is_simplex] and problem.derivative in NEARLY
+    suits = scheme in MATRICES and mesh.dim == 2 and problem.comm.size == 1 and not problem.device.is_gpu
+    suits = suits and options.degree <= MOST_OF_MATRICES and problem.derivative in NEARLY
     if not suits or problem.physics.num_components > 1:
         return False
-    corners = ((0, 1, 2), (1, 2, 0), (2, 0, 1)) if mesh.shape.is_simplex else ((0, 1, 2),)
+    is_simplex = mesh.shape.is_simplex
+    corners = ((0, 1, 2), (1, 2, 0), (2, 0, 1)) if is_simplex else ((0, 1, 2),)
     samples = cell_samples.blocks(problem)
     ratios = [max(_of_edges(nodes[list(c)], blocks[3][0, 0]) for c in corners) for nodes, blocks in samples]
-    return is_slow(problem, cell_samples.median(problem, ratios))
+    return cell_samples.median(problem, ratios) >= MATRICES[scheme][0 if is_simplex else 1]
 
 
 def _of_edges(corners: np.ndarray, diffusion: np.ndarray) -> float:

@@ -31,6 +31,7 @@ NONSYMMETRIC = {
     "mg_levels_pc_type": "bjacobi",
     "mg_levels_sub_pc_type": "ilu",
 }
+STRONG = 0.6  # -pc_amg_strong of several unknowns per place, which mass matrices of facets couple by a half
 MOST_ITERATIONS = 10_000  # of a KSP to which nobody gave another number
 
 
@@ -164,6 +165,8 @@ def _set_multigrid(problem, pc: PETSc.PC, mat: PETSc.Mat, attached: bool) -> Non
     direct_solvers.set_type_or(problem, pc, mat, "python" if there else "gamg")
     if pc.getType() == "python":
         pc.setPythonType("petsc_hdg.AMG")
+        if problem.is_condensed or problem.discretization.has_penalties:
+            pc.getPythonContext().strong = STRONG
 
 
 def is_stretched(problem) -> bool:
