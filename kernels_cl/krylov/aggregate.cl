@@ -106,9 +106,9 @@ KERNEL(GROUP) void aggregate_weaken(int nodes, __global const int *starts, __glo
   if (interpolated && !count) state[node] = 0;
 }
 
-// What smooths the prolongator of a matrix of numbers: rows without their weak couplings, which are added to the
-// diagonal. A row without an aggregate keeps the couplings to aggregates, scaled so that one Jacobi step interpolates
-// constants. How many couplings rows keep, then all of it.
+// The matrix that smooths the prolongator of a matrix of numbers: weak couplings are added to the diagonal. A node
+// without an aggregate keeps its couplings to aggregates, scaled so that one Jacobi step interpolates constants. First
+// the number of couplings that each row keeps, then columns and values.
 static int is_kept(int node, int other, float weight, __global const int *numbers)
 {
   return other == node || (numbers[node] < 0 ? numbers[other] >= 0 : weight > 0);

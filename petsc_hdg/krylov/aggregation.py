@@ -14,11 +14,11 @@ MOST_ROUNDS = 200  # of the maximal independent set; some ten are enough
 class Aggregates:
     """Aggregates of the nodes of a matrix, at its values of now.
 
-    part: coupling over the strongest of its row or column up to which it is weak, too, if few couplings are strong
-    then, as in stretched cells (`is_directed`); 0 to have no such rule. Nodes have one number and one near-null vector
-    else. What smooths the prolongator of a directed matrix has no weak couplings: rows would grow from level to level.
-    Nodes without strong couplings, such as short facets between long ones, are interpolated from their neighbours and
-    belong to no aggregate, if the matrix is symmetric.
+    part: coupling over the strongest one of its row or column up to which it is weak, too. The matrix is directed if
+    few couplings stay strong, as in stretched cells; else the rule is dropped. 0 has no such rule, and is needed where
+    nodes have several numbers or near-null vectors. The prolongator of a directed matrix is smoothed without weak
+    couplings: rows would grow from level to level. If the matrix is symmetric, too, nodes without strong couplings,
+    such as short facets between long ones, belong to no aggregate and are interpolated from their neighbours.
 
     numbers  buffer [node]: aggregate, -1 of nodes that belong to none;  count: of aggregates
     inverse  buffer [node, size]: one over the diagonal, as of the last `measure`
@@ -33,10 +33,10 @@ class Aggregates:
         self._weight, self._now = (arrays.empty(matrix.count, np.float32) for _ in range(2))
         self._state, self._near, self._far = (arrays.empty(self._nodes, np.uint64) for _ in range(3))
         self._flag = arrays.zeros(1, np.int32)
-        self._part, self.interpolates = part, bool(part) and is_symmetric
+        self._part, self._is_symmetric = part, is_symmetric
         self.measure()
         if part and starts_of(arrays, self._counts, self._nodes)[-1] + self._nodes > MOST_KEPT * matrix.count:
-            self._part, self.interpolates = 0.0, False
+            self._part = 0.0
             self.measure()
         self._weight, self._now = self._now, self._weight
         given = arrays.empty(self._nodes, np.int32)
@@ -52,13 +52,18 @@ class Aggregates:
         """True if few couplings are strong beside the strongest ones of their rows."""
         return self._part > 0
 
+    @property
+    def interpolates(self) -> bool:
+        """True if nodes without strong couplings are interpolated."""
+        return self.is_directed and self._is_symmetric
+
     def measure(self) -> None:
         """Diagonal and strengths of the present values."""
         matrix = self._matrix
         self._run("diagonal", *matrix.all, self._scale, self.inverse)
         found = self._now, self._largest, self._state
         self._run("strength", *matrix.all, self._scale, self.inverse, float(self._threshold), *found)
-        if self._part:
+        if self.is_directed:
             given = self._largest, np.float32(self._part), int(self.interpolates), self._now, self._state, self._counts
             self._run("weaken", *matrix.pattern, *given)
 
@@ -70,7 +75,7 @@ class Aggregates:
         return self._flagged() <= STALE * count
 
     def filtered(self) -> BlockRows | None:
-        """What smooths the prolongator of a directed matrix, of which `filter` computes the values; else None."""
+        """Make the matrix that smooths the prolongator, without values; None if it is the matrix itself."""
         if not self.is_directed:
             return None
         arrays = self._matrix.arrays
@@ -79,7 +84,7 @@ class Aggregates:
         return BlockRows(arrays, (1, 1), self._matrix.num_columns, kept)
 
     def filter(self, found: BlockRows) -> None:
-        """Compute what `filtered` has returned."""
+        """Compute the values of a matrix that `filtered` made."""
         self._run("filter", *self._matrix.all, self._weight, self.numbers, *found.all)
 
     def _find_roots(self) -> None:

@@ -28,8 +28,8 @@ from .vectors import Vectors
 
 DAMPING = 1.4  # of the prolongator's smoother, over the largest eigenvalue: GAMG's; 1 of a nonsymmetric matrix
 SMALLEST_FALL = 0.7  # unknowns of a level over those of the finer one, above which coarsening ends
-STRONG = 0.3  # coupling over the strongest one of its rows up to which it is weak
-CONSTANT = 1e-3  # least over largest size of the numbers of a near-null vector by which each number is a node
+STRONG = 0.3  # coupling over the strongest one of its row or column up to which it is weak
+CONSTANT = 1e-3  # smallest over largest absolute value of a near-null vector, above which each row is a node
 SKEW = 0.01  # |A - Aᵀ| over |A|, which grows from level to level, from which levels are those of a nonsymmetric matrix
 LONG = 10  # Chebyshev steps in the place of a factorization where a large coarsest level stays
 
@@ -44,8 +44,8 @@ class AMG(Context):
     all levels, and the right-hand side is gathered for each application, or by a finer level's restriction.
 
     -pc_amg_threshold 0.02         |a_ij| / √(a_ii a_jj) up to which a coupling is weak
-    -pc_amg_strong 0.3             the same beside the strongest couplings of its rows, where few are strong, as in
-                                   stretched cells, of one near-null vector; problems of hdg_gpu and sipg_gpu take 0.6
+    -pc_amg_strong 0.3             coupling over the strongest one of its row or column up to which it is weak, where
+                                   few stay strong, as in stretched cells; 0.6 in problems of hdg_gpu and sipg_gpu
     -pc_amg_coarse_eq_limit 300    unknowns of the coarsest level, which is inverted
     -pc_amg_smooths 2              Chebyshev steps with Jacobi before and after the coarse correction
     """
@@ -121,7 +121,7 @@ class _Cycle(Multigrid):
         self.vectors, self._choice, self._precision, self._symmetric = vectors, choice, precision, symmetric
         comm, arrays = vectors.comm, vectors.arrays
         self._modes = gathered(comm, _near_null_vectors(mat))
-        self._size, self._block_size = _size_of_nodes(mat, self._modes), mat.getBlockSize()
+        self._block_size = mat.getBlockSize()
         self._pattern, self._sums = None, sums
         if sums is None:
             self._pattern = tuple(map(np.copy, rows[:2]))
@@ -129,7 +129,7 @@ class _Cycle(Multigrid):
             self._numbers = BlockRows(arrays, (1, 1), len(starts) - 1, starts, arrays.to_device(columns, "matrices"))
         else:
             self._numbers = sums.whole
-        self._finest = Collected(self._numbers, self._size)
+        self._finest = Collected(self._numbers, _size_of_nodes(mat, self._modes))
         super().__init__(vectors if comm.size == 1 else Vectors(arrays, mat.getSize()[0], MPI.COMM_SELF))
 
     def fits(self, mat, rows: tuple | None, sums, symmetric: bool) -> bool:
@@ -271,14 +271,16 @@ def largest_eigenvalue(operator: SellMatrix, diagonal: _Diagonal, vectors: Vecto
 
 def _near_null_vectors(mat) -> np.ndarray:
     """Near-null vectors [row, vector] of a matrix, constants of each unknown of its blocks where it has none."""
-    vectors, size = mat.getNearNullSpace().getVecs() if mat.getNearNullSpace().handle else [], mat.getBlockSize()
+    vectors = mat.getNearNullSpace().getVecs() if mat.getNearNullSpace().handle else []
     if vectors:
         return np.column_stack([vector.getArray(readonly=True) for vector in vectors])
+    size = mat.getBlockSize()
     return np.tile(np.eye(size), (mat.getLocalSize()[0] // size, 1))
 
 
 def _size_of_nodes(mat, modes: np.ndarray) -> int:
-    """Rows that belong together: those of a block, or one where the near-null vector is a constant of nodal values."""
+    """Return the number of rows per node: those of a block, or one where the only near-null vector is nowhere small, as
+    a constant of nodal values."""
     sizes = np.abs(modes)
     is_nodal = modes.shape[1] == 1 and sizes.min(initial=np.inf) > CONSTANT * sizes.max(initial=0.0)
     return 1 if is_nodal else mat.getBlockSize()

@@ -16,10 +16,11 @@ SLOW = {
     "sipg_gpu": {2: 1000.0, 4: 100.0},
     "poly_gpu": {1: 1000.0},
 }
-MOST_OF_MATRICES = 3  # highest degree of `wants_matrix`
-# Ratio from which it holds: scheme -> on triangles, on quadrilaterals.
-MATRICES = {"cg_gpu": (300.0, 300.0), "hdg_gpu": (500.0, 500.0), "sipg_gpu": (50.0, 300.0)}
 MOST_OF_SQUARES = {"hdg_gpu": 2}  # degree up to which that holds for quadrilaterals
+# The least ratio along edges at which multigrid on the matrix takes less time than two levels: scheme -> on
+# quadrilaterals, on triangles; and the highest degree.
+MATRICES = {"cg_gpu": (300.0, 300.0), "hdg_gpu": (500.0, 500.0), "sipg_gpu": (300.0, 50.0)}
+MOST_OF_MATRICES = 3
 
 
 def typical(problem) -> float:
@@ -36,11 +37,10 @@ def wants_matrix(problem) -> bool:
     suits = suits and options.degree <= MOST_OF_MATRICES and problem.derivative in NEARLY
     if not suits or problem.physics.num_components > 1:
         return False
-    is_simplex = mesh.shape.is_simplex
-    corners = ((0, 1, 2), (1, 2, 0), (2, 0, 1)) if is_simplex else ((0, 1, 2),)
+    corners = ((0, 1, 2), (1, 2, 0), (2, 0, 1)) if mesh.shape.is_simplex else ((0, 1, 2),)
     samples = cell_samples.blocks(problem)
     ratios = [max(_of_edges(nodes[list(c)], blocks[3][0, 0]) for c in corners) for nodes, blocks in samples]
-    return cell_samples.median(problem, ratios) >= MATRICES[scheme][0 if is_simplex else 1]
+    return cell_samples.median(problem, ratios) >= MATRICES[scheme][mesh.shape.is_simplex]
 
 
 def _of_edges(corners: np.ndarray, diffusion: np.ndarray) -> float:

@@ -31,7 +31,7 @@ NONSYMMETRIC = {
     "mg_levels_pc_type": "bjacobi",
     "mg_levels_sub_pc_type": "ilu",
 }
-STRONG = 0.6  # -pc_amg_strong of several unknowns per place, which mass matrices of facets couple by a half
+STRONG = 0.6  # -pc_amg_strong where several unknowns stand at a place: mass matrices of facets couple them by a half
 MOST_ITERATIONS = 10_000  # of a KSP to which nobody gave another number
 
 
@@ -165,7 +165,7 @@ def _set_multigrid(problem, pc: PETSc.PC, mat: PETSc.Mat, attached: bool) -> Non
     direct_solvers.set_type_or(problem, pc, mat, "python" if there else "gamg")
     if pc.getType() == "python":
         pc.setPythonType("petsc_hdg.AMG")
-        if problem.is_condensed or problem.discretization.has_penalties:
+        if problem.discretization.has_jumps or problem.discretization.has_penalties:
             pc.getPythonContext().strong = STRONG
 
 
