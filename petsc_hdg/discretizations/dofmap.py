@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import basix
 import numpy as np
 from petsc4py import PETSc
 
-from ..petsc.c_library import set_section, star_forest_of_section
+from ..petsc.c_library import set_section
 from ..reference import ReferenceElement
 from ..threads import in_threads
 
@@ -78,28 +78,24 @@ class DofMap:
         return self.num_ghosts + self.num_constrained
 
 
-def build_dofmap(mesh, spaces, constrained: np.ndarray, numbered_dm=None) -> DofMap:
-    """Number the degrees of freedom of `spaces` on `mesh`. Collective.
+def build_dofmap(mesh, spaces, constrained: np.ndarray) -> DofMap:
+    """Number the degrees of freedom of `spaces` on `mesh` as the global section of `create_section` does. Collective.
 
     constrained [point, component] bool: which components are essential at which plex point, the same on all ranks.
-    numbered_dm: function that gives a clone of the mesh's DM with the section of `create_section`, which several ranks
-    need; by default one is made.
     """
-    offsets, field_offsets, num_local = _point_offsets(mesh, spaces)
+    offsets, field_offsets, points, counts = _point_offsets(mesh, spaces)
+    free = _free(mesh, spaces, constrained, offsets, field_offsets, int(counts.sum()))
     cell_dofs = _cell_dofs(mesh, spaces, offsets, field_offsets)
     if mesh.comm.size == 1:
-        free = _free_alone(mesh, spaces, constrained, offsets, field_offsets, num_local)
-        ghost_rank = ghost_index = np.zeros(0, np.int64)
-        num_owned = int(np.count_nonzero(free))
-        compact = np.cumsum(free, dtype=np.int32)
-        compact -= 1
-        compact[~free] = -1
+        owned, ghosts, ghost_rank, ghost_index = free, *(np.zeros(0, np.int64),) * 3
     else:
-        dm = numbered_dm() if numbered_dm else create_dm(mesh, partial(create_section, mesh, spaces, constrained))
-        owned, ghosts, ghost_rank, ghost_index, num_owned = _ownership(mesh, dm)
-        compact = np.full(num_local, -1, dtype=np.int32)
-        compact[owned] = np.arange(num_owned, dtype=np.int32)
-        compact[ghosts] = num_owned + np.arange(len(ghosts), dtype=np.int32)
+        owned, *ghosts_of = _ownership(mesh, free, offsets, points, counts)
+        ghosts, ghost_rank, ghost_index = ghosts_of
+    num_owned = int(np.count_nonzero(owned))
+    compact = np.cumsum(owned, dtype=np.int32)
+    compact -= 1
+    compact[~owned] = -1
+    compact[ghosts] = num_owned + np.arange(len(ghosts), dtype=np.int32)
     return _completed(mesh, cell_dofs, compact, ghost_rank, ghost_index, num_owned)
 
 
@@ -155,9 +151,8 @@ def _point_dimensions(mesh) -> np.ndarray:
 
 
 def _point_offsets(mesh, spaces):
-    """First local dof of each point [point], what each field adds to it [field, dimension], and the number of dofs.
-
-    PETSc lays the fields of a point in turn.
+    """First local dof of each point of the chart, what each field adds to it [field, dimension]; the points that have
+    any in their order, and their numbers of dofs. PETSc lays the fields of a point in turn.
     """
     per_field = np.array([_dofs_per_dimension(s) for s in spaces], dtype=np.int32)
     counts = per_field.sum(axis=0, dtype=np.int32)[_point_dimensions(mesh)]
@@ -165,7 +160,7 @@ def _point_offsets(mesh, spaces):
     counts = counts[order]
     offsets = np.zeros(mesh.dm.getChart()[1], dtype=np.int32)
     offsets[order] = np.cumsum(counts, dtype=np.int32) - counts
-    return offsets, np.cumsum(per_field, axis=0, dtype=np.int32) - per_field, int(counts.sum())
+    return offsets, np.cumsum(per_field, axis=0, dtype=np.int32) - per_field, order, counts
 
 
 def _cell_dofs(mesh, spaces, offsets, field_offsets) -> np.ndarray:
@@ -233,9 +228,8 @@ def _quadrilateral_order(ids, side) -> np.ndarray:
     return np.where(first[:, None], u + side * v, v + side * u)
 
 
-def _free_alone(mesh, spaces, constrained, offsets, field_offsets, num_local) -> np.ndarray:
-    """Local dofs [dof] bool that the only rank owns: all that are free, in their order. PETSc's star forest, which
-    tells the same, takes seconds for ten million."""
+def _free(mesh, spaces, constrained, offsets, field_offsets, num_local) -> np.ndarray:
+    """Local dofs [dof] bool that are not constrained."""
     free = np.ones(num_local, bool)
     dimension = _point_dimensions(mesh)
     for space, field_offset in zip(spaces, field_offsets, strict=True):
@@ -249,19 +243,23 @@ def _free_alone(mesh, spaces, constrained, offsets, field_offsets, num_local) ->
     return free
 
 
-def _ownership(mesh, dm):
-    """From the section's star forest: owned [owned] local dofs and their T-index, ghosts with owner rank and index."""
-    dm.getGlobalSection()  # builds the star forest that is asked for next
-    sf = star_forest_of_section(dm)
-    num_owned, leaves, remote = sf.getGraph()
-    leaves = np.arange(len(remote)) if leaves is None else np.asarray(leaves)
-    remote = np.asarray(remote).reshape(-1, 2)
-    mine = remote[:, 0] == mesh.comm.rank
-    owned = np.full((num_owned,), -1, dtype=np.int64)
-    owned[remote[mine, 1]] = leaves[mine]
-    ghosts = leaves[~mine]
-    order = np.lexsort((remote[~mine, 1], remote[~mine, 0]))
-    return owned, ghosts[order], remote[~mine, 0][order], remote[~mine, 1][order], num_owned
+def _ownership(mesh, free, offsets, points, counts):
+    """Local dofs [dof] bool that this rank owns, in their order; ghosts [ghost] by rank, the rank and its place there.
+
+    PETSc's star forest of a section, which tells the same, takes several times as long. free [dof] bool; offsets
+    [point of the chart], points [point] and counts [point] as `_point_offsets` gives them. Collective.
+    """
+    owned = free & np.repeat(mesh.exchange.owned()[points], counts)
+    ghosts = np.flatnonzero(free & ~owned)
+    first = np.zeros((2, len(offsets)), np.int32)  # of each point: place of its first dof, and the rank
+    before = np.cumsum(owned, dtype=np.int32) - owned
+    first[0, points], first[1] = before[offsets[points]], mesh.comm.rank
+    place, rank = (mesh.exchange.from_owners(each) for each in first)
+    before = np.cumsum(free, dtype=np.int32) - free
+    point = np.repeat(points, counts)[ghosts]
+    index = place[point] + before[ghosts] - before[offsets[point]]
+    order = np.lexsort((index, rank[point]))
+    return owned, ghosts[order], rank[point][order], index[order]
 
 
 def _completed(mesh, cell_dofs, compact, ghost_rank, ghost_index, num_owned) -> DofMap:

@@ -34,7 +34,7 @@ class StrongConditions:
     @cached_property
     def dofmap(self):
         """Numbering of degrees of freedom, of a trace those of facets (collective)."""
-        return build_dofmap(self.mesh, self.spaces, self.constrained_components[0], lambda: self.dm)
+        return build_dofmap(self.mesh, self.spaces, self.constrained_components[0])
 
     def _create_section(self, dm):
         return create_section(self.mesh, self.spaces, self.constrained_components[0], dm)

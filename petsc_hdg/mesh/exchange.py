@@ -30,9 +30,16 @@ class PointExchange:
             return root
         self.sf.reduceBegin(unit, values, root, MPI.SUM)
         self.sf.reduceEnd(unit, values, root, MPI.SUM)
-        result = root.copy()
-        self.sf.bcastBegin(unit, root, result, MPI.REPLACE)
-        self.sf.bcastEnd(unit, root, result, MPI.REPLACE)
+        return self._from_owners(root, unit)
+
+    def from_owners(self, values: np.ndarray) -> np.ndarray:
+        """The value [point] int32 of the rank that owns a point, at all copies of it."""
+        return self._from_owners(values, MPI.INT32_T) if self.active else values.copy()
+
+    def _from_owners(self, values: np.ndarray, unit) -> np.ndarray:
+        result = values.copy()
+        self.sf.bcastBegin(unit, values, result, MPI.REPLACE)
+        self.sf.bcastEnd(unit, values, result, MPI.REPLACE)
         return result
 
     def any(self, mask: np.ndarray) -> np.ndarray:

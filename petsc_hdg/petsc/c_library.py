@@ -172,11 +172,6 @@ def set_section(dm, section) -> None:
     (dm.setLocalSection if hasattr(dm, "setLocalSection") else dm.setSection)(section)
 
 
-def star_forest_of_section(dm) -> PETSc.SF:
-    """The star forest of a DM's section, once its global section is made (petsc4py renamed the call after 3.18)."""
-    return dm.getSectionSF() if hasattr(dm, "getSectionSF") else dm.getDefaultSF()
-
-
 def vec_type_of(dm) -> str:
     """Type of the vectors that a DM makes, as it was named."""
     name = ctypes.c_char_p()
