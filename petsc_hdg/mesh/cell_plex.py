@@ -13,7 +13,8 @@ from ..petsc import c_library
 from ..threads import stable_order_of
 from .order import sorted_columns
 
-_SHAPES = {(2, 3): 3, (2, 4): 4, (3, 4): 6, (3, 8): 7}  # DMPolytopeType of (dimension, vertices)
+# DMPolytopeType of cells, faces and edges, by dimension and vertices of a cell.
+_KINDS = {(2, 3): (3, 1), (2, 4): (4, 1), (3, 4): (6, 3, 1), (3, 8): (7, 4, 1)}
 # Vertices of a cell's sides in PETSc's order, as they go around them: cells of space by their number of vertices.
 _FACES = {
     4: ((0, 1, 2), (0, 3, 1), (0, 2, 3), (2, 1, 3)),
@@ -31,27 +32,37 @@ def cell_plex(cells: np.ndarray, points: np.ndarray, comm):
         sides.append(_sides([cells.take(corner, axis=1) for corner in np.transpose(_FACES[cells.shape[1]])]))
         above = sides[0][2]
     sides.append(_sides([above, np.roll(above, -1, axis=1)]))
-    first, cones, orientations = len(cells) + len(points), [], []
-    for numbers, orientation, vertices in sides:
-        cones.append((first + numbers).ravel())
-        orientations.append(orientation.ravel())
+    first, cones = len(cells) + len(points), []
+    for numbers, _, vertices in sides:
+        cones.append(first + numbers)
         first += len(vertices)
     edges = sides[-1][2]
-    cones.append((len(cells) + edges).ravel())
-    orientations.append(np.zeros(edges.size, np.int8))
-    points_of = [len(cells), len(points), *(len(vertices) for _, _, vertices in sides)]
-    sizes = np.repeat([sides[0][0].shape[1], 0, *(each.shape[1] for each, _, _ in sides[1:]), 2], points_of)
+    cones.append(len(cells) + edges)
+    orientations = [*(orientation for _, orientation, _ in sides), np.zeros(edges.shape, np.int8)]
+    return filled_plex(cells.shape[1], cones, orientations, points, comm)
+
+
+def filled_plex(num_vertices: int, cones, orientations, points: np.ndarray, comm):
+    """DMPlex on `comm` of cells with so many vertices. Collective.
+
+    cones, orientations: those of cells, faces and edges [point, cone]; points count on: cells, vertices, faces, edges.
+    points [vertex, dim]: coordinates.
+    """
+    dim = points.shape[1]
+    points_of = [len(cones[0]), len(points), *map(len, cones[1:])]
+    sizes = np.repeat([cones[0].shape[1], 0, *(each.shape[1] for each in cones[1:])], points_of)
     counts = [points_of[1], *points_of[:1:-1], points_of[0]]
     dm = PETSc.DMPlex().create(comm)
     dm.setDimension(dim)
     dm.setCoordinateDim(dim)
-    c_library.set_points(dm, counts, sizes, np.concatenate(cones), np.concatenate(orientations), points)
-    shapes = [_SHAPES[dim, cells.shape[1]], 0, *(_SHAPES[2, each.shape[1]] for _, _, each in sides[:-1]), 1]
+    flat = [np.concatenate([each.ravel() for each in of_all]) for of_all in (cones, orientations)]
+    c_library.set_points(dm, counts, sizes, *flat, points)
+    cell, *others = _KINDS[dim, num_vertices]
     dm.createLabel("celltype")  # made by PETSc, point by point, it takes as long as the mesh
-    for shape, count, last in zip(shapes, points_of, np.cumsum(points_of), strict=True):
+    for kind, count, last in zip((cell, 0, *others), points_of, np.cumsum(points_of), strict=True):
         if count:
             points_in = PETSc.IS().createStride(count, last - count, 1, comm=PETSc.COMM_SELF)
-            dm.getLabel("celltype").setStratumIS(shape, points_in)
+            dm.getLabel("celltype").setStratumIS(kind, points_in)
     return dm
 
 

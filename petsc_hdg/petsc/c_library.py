@@ -114,8 +114,8 @@ def section_offset(section: ctypes.c_void_p, point: int) -> int:
     return int(offset.value)
 
 
-def cones(dm, start: int, end: int, size: int) -> np.ndarray:
-    """Cones of the points of one stratum, in which every point has a cone of `size` points.
+def cones(dm, start: int, end: int, size: int, orientations: bool = False) -> np.ndarray:
+    """Cones of the points of one stratum, in which every point has a cone of `size` points, or their orientations.
 
     Returns [point, size], plex points, PETSc's integer type (a copy). Raises MeshError if the cones differ in size.
     """
@@ -123,7 +123,7 @@ def cones(dm, start: int, end: int, size: int) -> np.ndarray:
         return np.empty((0, size), INT)
     section, array, storage = ctypes.c_void_p(), ctypes.c_void_p(), _c_int()
     call("DMPlexGetConeSection", _pointer(dm), ctypes.byref(section))
-    call("DMPlexGetCones", _pointer(dm), ctypes.byref(array))
+    call("DMPlexGetConeOrientations" if orientations else "DMPlexGetCones", _pointer(dm), ctypes.byref(array))
     call("PetscSectionGetStorageSize", section, ctypes.byref(storage))
     first = section_offset(section, start)
     last = section_offset(section, end - 1)
@@ -345,30 +345,3 @@ def _read(file, flush) -> str:
     flush(None)
     file.seek(0)
     return " ".join(file.read().split())
-
-
-def dual_graph(dm) -> tuple[np.ndarray, np.ndarray]:
-    """Neighbours of each cell of this rank: starts [cell + 1], cells [entry], both int64. Collective.
-
-    Cells count from 0 over all ranks.
-    """
-    count, starts, near, numbers = _c_int(), ctypes.POINTER(_c_int)(), ctypes.POINTER(_c_int)(), ctypes.c_void_p()
-    found = (count, starts, near, numbers)
-    call("DMPlexCreatePartitionerGraph", _pointer(dm), _c_int(0), *map(ctypes.byref, found))
-    start = _copy(starts, count.value + 1) if starts else np.zeros(1, np.int64)
-    graph = start, _copy(near, int(start[-1]))
-    call("ISDestroy", ctypes.byref(numbers))
-    for array in (starts, near):
-        _free(array)
-    return graph
-
-
-def _copy(array, size: int) -> np.ndarray:
-    return np.ctypeslib.as_array(array, (size,)).astype(np.int64) if size else np.empty(0, np.int64)
-
-
-def _free(array) -> None:
-    """Free as PetscFree, a macro, does."""
-    address = ctypes.c_void_p.in_dll(library(), "PetscTrFree").value
-    free = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p)(address)
-    free(ctypes.cast(array, ctypes.c_void_p), 0, b"_free", b"c_library.py")

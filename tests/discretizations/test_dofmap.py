@@ -16,7 +16,6 @@ from petsc_hdg.options import Options
 from petsc_hdg.petsc.c_library import section_of
 from petsc_hdg.physics import Dirichlet, Field, Physics
 
-
 SCRIPT = Path(__file__).with_name("run_dofmap.py")
 
 

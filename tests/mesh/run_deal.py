@@ -14,6 +14,7 @@ from petsc_hdg.run import guarded
 
 COMM = MPI.COMM_WORLD
 DATABASE = PETSc.Options()
+BOXES = [((7, 5), True), ((7, 5), False), ((3, 2, 4), True), ((3, 2, 4), False), ((1, 1), False)]
 
 
 def steep(x):
@@ -81,6 +82,30 @@ def even() -> None:
     assert max(sizes) == 1 and sum(sizes) == 2, sizes
 
 
+def whole() -> None:
+    """Meshes that are sent to the ranks pass PETSc's checks, and have the points and names of one rank's.
+
+    Cells that PETSc distributes, since an option of its own is given, are in the same places."""
+    for make in (MAKERS["Gmsh"], *(lambda kind=kind: fe.Mesh.box(*kind) for kind in BOXES)):
+        DATABASE["dm_plex_check_all"] = ""
+        mesh = make()
+        DATABASE["dm_distribute"] = "1"
+        other = make()
+        for name in ("dm_plex_check_all", "dm_distribute"):
+            DATABASE.delValue(name)
+        assert digest(mesh) == digest(other) and mesh.labels == other.labels
+        assert [described(each) for each in (mesh, other)] == [described(other)] * 2
+
+
+def described(mesh) -> list:
+    """Points that ranks own by dimension, exterior facets, facets and cells by name."""
+    owned, start = mesh.exchange.owned(), mesh.dm.getChart()[0]
+    counts = [int(owned[first - start : last - start].sum()) for first, last in mesh.topology.stratum]
+    counts += [len(mesh.boundary_facets(name, inside=True)[0]) for name in mesh.boundaries]
+    counts += [int(mesh.cell_mask(name)[: mesh.num_cells].sum()) for name in mesh.cell_regions]
+    return COMM.allreduce(np.array(counts)).tolist()
+
+
 def main() -> None:
     """The user's choice of a partitioner counts, and -fe_deterministic 0 leaves the choice to PETSc."""
     found, simple = digests(), digests(petscpartitioner_type="simple")
@@ -91,6 +116,7 @@ def main() -> None:
         assert len(same) <= 3, f"these are not dealt out by METIS: {same}"
     assert not DATABASE.hasName("dm_distribute") and not DATABASE.hasName("dm_refine_pre")
     even()
+    whole()
     PETSc.Sys.Print(json.dumps(found))
 
 

@@ -7,9 +7,8 @@ from petsc4py import PETSc
 
 from ...errors import collectively
 from ...options import Options, given_truth
-from ...petsc.c_library import dual_graph
-from ..graph import Graph
 from .metis import balanced_parts
+from .scatter import scattered, whole_plex
 
 CHOICE = "petscpartitioner_type"
 
@@ -26,30 +25,37 @@ def by_metis(prefix: str) -> bool:
     return given_truth(prefix, "fe_deterministic", Options.deterministic)
 
 
-def deal(dm, comm, seed: int | None) -> None:
-    """Say which rank receives each cell when the DM is distributed: by METIS, or with a seed at random. Collective.
+def deal(dm, comm, seed: int | None, scatter: bool):
+    """A DM whose cells are to be sent to ranks, by METIS or with a seed at random, or are there if `scatter` allows.
+    Collective. Raises MeshError on all ranks.
 
-    A mesh that has cells on other ranks than rank 0 is left to PETSc. Raises MeshError on all ranks.
+    What is neither at random nor on rank 0 alone, or has no facets, is left to PETSc. A DM whose cells are not sent yet
+    knows where they go when PETSc distributes it.
     """
     start, end = dm.getHeightStratum(0)
+    plex = target = None
+    with collectively(comm):
+        if comm.rank == 0:
+            plex = whole_plex(dm)
+    is_whole, is_straight, elsewhere = comm.allreduce(
+        np.array([plex is not None, plex is not None and plex.is_straight, comm.rank and end - start], np.int64)
+    )
     if seed is not None:
         target = np.random.default_rng([seed, comm.rank]).integers(0, comm.size, end - start)
-    elif comm.size == 1 or comm.allreduce(end - start if comm.rank else 0):
-        return
-    else:
-        graph = dual_graph(dm)
+    elif is_whole and not elsewhere:
         with collectively(comm):
-            target = balanced_parts(_unweighted(*graph), comm.size)
+            target = balanced_parts(plex.dual_graph(), comm.size) if plex else np.zeros(0, np.int64)
+    if target is None:
+        return dm
+    if scatter and is_straight and not elsewhere:
+        return scattered(plex, target, dm.getName(), comm)
     sizes = np.bincount(target, minlength=comm.size).astype(PETSc.IntType)
     partitioner = dm.getPartitioner()
     partitioner.setType(PETSc.Partitioner.Type.SHELL)
     partitioner.setShellPartition(comm.size, sizes, np.argsort(target, kind="stable").astype(PETSc.IntType))
+    return dm
 
 
 def forget(dm) -> None:
     """A partitioner as PETSc makes it, in place of the one that knows where cells went."""
     dm.setPartitioner(PETSc.Partitioner().create(dm.comm))
-
-
-def _unweighted(start: np.ndarray, neighbour: np.ndarray) -> Graph:
-    return Graph(start, neighbour, np.ones(len(neighbour), np.int64), np.ones(len(start) - 1))

@@ -16,6 +16,7 @@ from ..box import MOST_CELLS
 from ..labels import Labels
 from .deal import by_metis, deal, forget
 
+DISTRIBUTION = "dm_distribute"  # options of PETSc that begin so
 REFINEMENTS = ("dm_refine", "dm_refine_pre", "dm_refine_hierarchy")
 # What changes the cells before PETSc distributes them, and what changes them after.
 BEFORE = (
@@ -41,7 +42,7 @@ def prepare(dm, comm, prefix: str, overlap: int, partition_seed: int | None):
     _refuse_endless_refinement(dm, comm, prefix)
     try:
         if comm.size > 1 and (partition_seed is not None or by_metis(prefix)):
-            _set_up_dealt(dm, comm, prefix, partition_seed)
+            dm = _set_up_dealt(dm, comm, prefix, partition_seed)
         else:
             dm.setFromOptions()
     except PETSc.Error as error:
@@ -54,20 +55,25 @@ def prepare(dm, comm, prefix: str, overlap: int, partition_seed: int | None):
     return dm
 
 
-def _set_up_dealt(dm, comm, prefix: str, seed: int | None) -> None:
-    """Apply PETSc's options to a DM whose cells are dealt out by us. Collective.
+def _set_up_dealt(dm, comm, prefix: str, seed: int | None):
+    """A DM with PETSc's options applied, whose cells are dealt out by us. Collective.
 
     Cells that PETSc makes or changes before it distributes them come in a first round of options, those of BEFORE.
     """
     database = PETSc.Options(prefix)
     early = dm.getDimension() < 0 or any(database.hasName(name) for name in BEFORE)
     if early:
-        with _options_but(database, AFTER, dm_distribute="0"):
+        with _options_but(database, AFTER, **{DISTRIBUTION: "0"}):
             dm.setFromOptions()
-    deal(dm, comm, seed)
-    with _options_but(database, BEFORE if early else ()):
-        dm.setFromOptions()
-    forget(dm)
+    asked = any(name.startswith(f"{prefix}{DISTRIBUTION}") for name in PETSc.Options().getAll())
+    found = deal(dm, comm, seed, scatter=not asked)
+    with _options_but(database, BEFORE if early else (), **({} if found is dm else {DISTRIBUTION: "0"})):
+        found.setOptionsPrefix(prefix)
+        found.setFromOptions()
+    if found is not dm:
+        dm.destroy()  # and the memory of all cells on rank 0
+    forget(found)
+    return found
 
 
 @contextmanager
