@@ -189,10 +189,10 @@ def mirrored(mat, arrays, precision: str = "double", transposed: bool = False) -
 
 def rows_of(mat) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """CSR of this rank's rows: starts, global columns, values; views of the matrix where it has such arrays."""
-    plain = mat.convert("aij", PETSc.Mat()) if "baij" in mat.getType() else mat  # a new one: the other stays as it is
-    if plain.getType() == PETSc.Mat.Type.SEQAIJ:
-        return c_library.rows_of_aij(plain) if plain is mat else tuple(map(np.copy, c_library.rows_of_aij(plain)))
-    return tuple(map(np.asarray, plain.getValuesCSR()))
+    if "baij" not in mat.getType():
+        return c_library.rows_of_aij(mat)
+    plain = mat.convert("aij", PETSc.Mat())  # a new one: the other stays as it is
+    return tuple(map(np.copy, c_library.rows_of_aij(plain)))
 
 
 def slice_starts(row_starts: np.ndarray) -> np.ndarray:

@@ -104,7 +104,8 @@ def _seen(address: ctypes.c_void_p, size: int, dtype) -> np.ndarray:
     if not size:
         return np.empty(0, dtype)
     kind = np.ctypeslib.as_ctypes_type(dtype)
-    return np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(kind)), (size,))
+    seen = np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(kind)), (size,))
+    return seen.view(dtype)  # mpi4py does not know the type that ctypes gives numbers
 
 
 def section_offset(section: ctypes.c_void_p, point: int) -> int:
@@ -220,10 +221,27 @@ def set_coordinate_dm(dm, coordinate_dm) -> None:
 
 
 def rows_of_aij(mat) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Starts, columns and values of an assembled sequential AIJ matrix: views, until the matrix changes."""
+    """Starts, global columns and values of this rank's rows of an assembled AIJ matrix. Collective.
+
+    Those of a sequential one are views, until the matrix changes.
+    """
+    if mat.getType() == PETSc.Mat.Type.SEQAIJ:
+        return _rows_at(_pointer(mat), mat.getSize()[0])
+    if mat.comm.size == 1:  # of a type that may hold its values on a device
+        return tuple(map(np.asarray, mat.getValuesCSR()))
+    local = ctypes.c_void_p()
+    call("MatMPIAIJGetLocalMat", _pointer(mat), ctypes.c_int(0), ctypes.byref(local))
+    try:
+        starts, columns, values = map(np.copy, _rows_at(local, mat.getLocalSize()[0]))
+    finally:
+        call("MatDestroy", ctypes.byref(local))
+    return starts, columns, values
+
+
+def _rows_at(mat: ctypes.c_void_p, rows: int):
+    """Starts, columns and values of a C Mat of type SEQAIJ, not copied."""
     found = [ctypes.c_void_p() for _ in range(3)]
-    call("MatSeqAIJGetCSRAndMemType", _pointer(mat), *map(ctypes.byref, found), None)
-    rows = mat.getSize()[0]
+    call("MatSeqAIJGetCSRAndMemType", mat, *map(ctypes.byref, found), None)
     starts = _seen(found[0], rows + 1, INT)
     entries = int(starts[-1])
     return starts, _seen(found[1], entries, INT), _seen(found[2], entries, SCALAR)
