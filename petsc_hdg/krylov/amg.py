@@ -28,7 +28,7 @@ from .vectors import Vectors
 
 DAMPING = 1.4  # of the prolongator's smoother, over the largest eigenvalue: GAMG's; 1 of a nonsymmetric matrix
 SMALLEST_FALL = 0.7  # unknowns of a level over those of the finer one, above which coarsening ends
-STRONG = 0.3  # coupling over the strongest one of its row or column up to which it is weak
+STRONG = 0.4  # coupling over the strongest one of its row or column up to which it is weak
 CONSTANT = 1e-3  # smallest over largest absolute value of a near-null vector, above which each row is a node
 SKEW = 0.01  # |A - Aᵀ| over |A|, which grows from level to level, from which levels are those of a nonsymmetric matrix
 LONG = 10  # Chebyshev steps in the place of a factorization where a large coarsest level stays
@@ -44,8 +44,8 @@ class AMG(Context):
     all levels, and the right-hand side is gathered for each application, or by a finer level's restriction.
 
     -pc_amg_threshold 0.02         |a_ij| / √(a_ii a_jj) up to which a coupling is weak
-    -pc_amg_strong 0.3             coupling over the strongest one of its row or column up to which it is weak, where
-                                   few stay strong, as in stretched cells; 0.6 in problems of hdg_gpu and sipg_gpu
+    -pc_amg_strong 0.4             coupling over the strongest one of its row or column up to which it is weak, where
+                                   few stay strong, as in stretched cells; 0.75 in problems of hdg_gpu and sipg_gpu
     -pc_amg_coarse_eq_limit 300    unknowns of the coarsest level, which is inverted
     -pc_amg_smooths 2              Chebyshev steps with Jacobi before and after the coarse correction
     """

@@ -17,10 +17,18 @@ SLOW = {
     "poly_gpu": {1: 1000.0},
 }
 MOST_OF_SQUARES = {"hdg_gpu": 2}  # degree up to which that holds for quadrilaterals
-# The least ratio along edges at which multigrid on the matrix takes less time than two levels: scheme -> on
-# quadrilaterals, on triangles; and the highest degree.
-MATRICES = {"cg_gpu": (300.0, 300.0), "hdg_gpu": (500.0, 500.0), "sipg_gpu": (300.0, 50.0)}
-MOST_OF_MATRICES = 3
+# The least ratio along edges at which multigrid on the matrix takes less time than two levels, and the highest degree:
+# scheme -> shape of the cells. On hexahedra the matrix of an element with jumps takes longer than all iterations.
+MATRICES = {
+    "cg_gpu": {
+        "quadrilateral": (300.0, 3),
+        "triangle": (300.0, 3),
+        "hexahedron": (3000.0, 2),
+        "tetrahedron": (100.0, 3),
+    },
+    "hdg_gpu": {"quadrilateral": (500.0, 3), "triangle": (500.0, 3)},
+    "sipg_gpu": {"quadrilateral": (300.0, 3), "triangle": (50.0, 3), "tetrahedron": (100.0, 2)},
+}
 
 
 def typical(problem) -> float:
@@ -29,22 +37,24 @@ def typical(problem) -> float:
 
 
 def wants_matrix(problem) -> bool:
-    """Return True if algebraic multigrid on the matrix suits the stretched cells of a scalar physics in the plane
-    better than two levels, whose smoother is slow there: on one rank of a CPU, which assembles fast, of low degree.
-    Collective."""
-    options, mesh, scheme = problem.options, problem.mesh, problem.options.backend
-    suits = scheme in MATRICES and mesh.dim == 2 and problem.comm.size == 1 and not problem.device.is_gpu
-    suits = suits and options.degree <= MOST_OF_MATRICES and problem.derivative in NEARLY
-    if not suits or problem.physics.num_components > 1:
+    """Return True if algebraic multigrid on the matrix suits the stretched cells of a scalar physics better than two
+    levels, whose smoother is slow there: on one rank of a CPU, which assembles fast, of low degree. Collective."""
+    options, mesh = problem.options, problem.mesh
+    least, highest = MATRICES.get(options.backend, {}).get(mesh.cell, (math.inf, -1))
+    suits = problem.comm.size == 1 and not problem.device.is_gpu and problem.physics.num_components == 1
+    if not suits or options.degree > highest or problem.derivative not in NEARLY:
         return False
-    corners = ((0, 1, 2), (1, 2, 0), (2, 0, 1)) if mesh.shape.is_simplex else ((0, 1, 2),)
+    if mesh.shape.is_simplex:
+        corners = [np.roll(np.arange(mesh.dim + 1), turn) for turn in range(mesh.dim + 1)]
+    else:
+        corners = [np.array([0, *(2**k for k in range(mesh.dim))])]  # the first one and those that an edge joins to it
     samples = cell_samples.blocks(problem)
-    ratios = [max(_of_edges(nodes[list(c)], blocks[3][0, 0]) for c in corners) for nodes, blocks in samples]
-    return cell_samples.median(problem, ratios) >= MATRICES[scheme][mesh.shape.is_simplex]
+    ratios = [max(_of_edges(nodes[c], blocks[3][0, 0]) for c in corners) for nodes, blocks in samples]
+    return cell_samples.median(problem, ratios) >= least
 
 
 def _of_edges(corners: np.ndarray, diffusion: np.ndarray) -> float:
-    """Return the ratio of diffusion [dim, dim] along the edges from the first of three corners [corner, dim] to the
+    """Return the ratio of diffusion [dim, dim] along the edges from the first of some corners [dim + 1, dim] to the
     others, in units of their lengths."""
     inverse = np.linalg.pinv((corners[1:] - corners[0]).T)
     along = np.diag(inverse @ diffusion @ inverse.T)

@@ -31,7 +31,8 @@ NONSYMMETRIC = {
     "mg_levels_pc_type": "bjacobi",
     "mg_levels_sub_pc_type": "ilu",
 }
-STRONG = 0.6  # -pc_amg_strong where several unknowns stand at a place: mass matrices of facets couple them by a half
+# -pc_amg_strong where several unknowns share a place: mass matrices of facets couple them by two thirds.
+STRONG = 0.75
 MOST_ITERATIONS = 10_000  # of a KSP to which nobody gave another number
 
 
