@@ -19,6 +19,8 @@
 #define OPEN 1ul
 #define KIND(state) ((state) >> 62)
 #define ENOUGH 0.2f  // couplings to nodes without an aggregate, of all, from which a node may be a root of the second choice
+#define LARGE 0.1  // coupling of a node without an aggregate over its largest one, from which it interpolates
+#define LEAST 0.1  // diagonal with weak couplings over the diagonal, from which such a node's couplings are scaled
 #define ALONE 0.1  // coupling over the diagonal, summed over a row, up to which Jacobi's iteration solves it
 
 static real norm_square(__global const real *block)
@@ -107,42 +109,47 @@ KERNEL(GROUP) void aggregate_weaken(int nodes, __global const int *starts, __glo
 }
 
 // The matrix that smooths the prolongator of a matrix of numbers: weak couplings are added to the diagonal. A node
-// without an aggregate keeps its couplings to aggregates, scaled so that one Jacobi step interpolates constants. First
-// the number of couplings that each row keeps, then columns and values.
-static int is_kept(int node, int other, float weight, __global const int *numbers)
-{
-  return other == node || (numbers[node] < 0 ? numbers[other] >= 0 : weight > 0);
-}
+// without an aggregate keeps its large couplings to aggregates, scaled so that one Jacobi step interpolates constants.
+// First the couplings that each row keeps [block] and their number, then columns and values.
 
-KERNEL(GROUP) void aggregate_filter_counts(int nodes, __global const int *starts, __global const int *columns,
-                                           __global const float *weight, __global const int *numbers,
-                                           __global int *counts)
+KERNEL(GROUP) void aggregate_keep(int nodes, __global const int *starts, __global const int *columns,
+                                  __global const real *values, __global const float *weight,
+                                  __global const int *numbers, __global char *kept, __global int *counts)
 {
   const int node = get_global_id(0);
   if (node >= nodes) return;
+  const int alone = numbers[node] < 0;
+  real largest = 0;
+  if (alone)
+    for (int k = starts[node]; k < starts[node + 1]; ++k)
+      if (numbers[columns[k]] >= 0) largest = fmax(largest, fabs(values[k]));
   int count = 0;
-  for (int k = starts[node]; k < starts[node + 1]; ++k) count += is_kept(node, columns[k], weight[k], numbers);
+  for (int k = starts[node]; k < starts[node + 1]; ++k) {
+    const int is_large = alone && numbers[columns[k]] >= 0 && fabs(values[k]) > (real)LARGE * largest;
+    kept[k] = columns[k] == node || is_large || (!alone && weight[k] > 0);
+    count += kept[k];
+  }
   counts[node] = count;
 }
 
 KERNEL(GROUP) void aggregate_filter(int nodes, __global const int *starts, __global const int *columns,
-                                    __global const real *values, __global const float *weight,
+                                    __global const real *values, __global const char *kept,
                                     __global const int *numbers, __global const int *kept_starts,
-                                    __global int *kept_columns, __global real *kept)
+                                    __global int *kept_columns, __global real *found)
 {
   const int node = get_global_id(0);
   if (node >= nodes) return;
   int place = kept_starts[node], diagonal = -1;
   real sum = 0, own = 0;
   for (int k = starts[node]; k < starts[node + 1]; ++k)
-    if (is_kept(node, columns[k], weight[k], numbers)) {
+    if (kept[k]) {
       if (columns[k] == node) diagonal = place, own = values[k];
       kept_columns[place] = columns[k];
-      kept[place++] = values[k];
+      found[place++] = values[k];
     } else sum += values[k];
-  if (diagonal >= 0) kept[diagonal] += sum;
-  if (numbers[node] < 0 && own + sum != 0)
-    for (int k = kept_starts[node]; k < place; ++k) kept[k] *= own / (own + sum);
+  if (diagonal >= 0) found[diagonal] += sum;
+  if (numbers[node] < 0 && (own + sum) * own > (real)LEAST * own * own)
+    for (int k = kept_starts[node]; k < place; ++k) found[k] *= own / (own + sum);
 }
 
 // The states before the second choice of roots, among nodes that have no aggregate and enough couplings to such nodes.

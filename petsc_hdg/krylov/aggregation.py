@@ -18,7 +18,7 @@ class Aggregates:
     few couplings stay strong, as in stretched cells; else the rule is dropped. 0 has no such rule, and is needed where
     nodes have several numbers or near-null vectors. The prolongator of a directed matrix is smoothed without weak
     couplings: rows would grow from level to level. If the matrix is symmetric, too, nodes without strong couplings,
-    such as short facets between long ones, belong to no aggregate and are interpolated from their neighbours.
+    such as short facets between long ones, belong to no aggregate and are interpolated along their large couplings.
 
     numbers  buffer [node]: aggregate, -1 of nodes that belong to none;  count: of aggregates
     inverse  buffer [node, size]: one over the diagonal, as of the last `measure`
@@ -79,13 +79,14 @@ class Aggregates:
         if not self.is_directed:
             return None
         arrays = self._matrix.arrays
-        self._run("filter_counts", *self._matrix.pattern, self._weight, self.numbers, self._counts)
+        self._kept = arrays.empty(self._matrix.count, np.int8)
+        self._run("keep", *self._matrix.all, self._weight, self.numbers, self._kept, self._counts)
         kept = starts_of(arrays, self._counts, self._nodes)
         return BlockRows(arrays, (1, 1), self._matrix.num_columns, kept)
 
     def filter(self, found: BlockRows) -> None:
         """Compute the values of a matrix that `filtered` made."""
-        self._run("filter", *self._matrix.all, self._weight, self.numbers, *found.all)
+        self._run("filter", *self._matrix.all, self._kept, self.numbers, *found.all)
 
     def _find_roots(self) -> None:
         pattern, arrays = self._matrix.pattern, self._matrix.arrays

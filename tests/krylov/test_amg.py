@@ -120,26 +120,28 @@ def bilinear(side: int = SIDE, stretch: float = 100.0) -> np.ndarray:
 
 def with_short_facets() -> np.ndarray:
     """Bilinear elements of stretched cells, and numbers between neighbours that do not depend on them, as the traces of
-    short facets; two of these are coupled."""
+    short facets, or hardly; two of these are coupled."""
     rows, few = SIDE * SIDE, 30
     dense = np.zeros((rows + few, rows + few))
     dense[:rows, :rows] = bilinear()
-    ends = [(rows + k, near) for k in range(few) for near in (5 * k + 1, 5 * k + 2)] + [(rows, rows + 1)]
-    for one, other in ends:
-        dense[[one, other], [one, other]] += 1
-        dense[[one, other], [other, one]] -= 1
+    ends = [(rows + k, near, 1) for k in range(few) for near in (5 * k + 1, 5 * k + 2)] + [(rows, rows + 1, 1)]
+    for one, other, size in [*ends, *((rows + k, 5 * k + 3, 0.05) for k in range(few))]:
+        dense[[one, other], [one, other]] += size
+        dense[[one, other], [other, one]] -= size
     return dense
 
 
 def filtered(dense: np.ndarray, numbers: np.ndarray, symmetric: bool) -> np.ndarray:
     """Without couplings that are positive, or up to 0.4 of the largest of their rows in units of the diagonal; row sums
-    are kept. Nodes without an aggregate keep couplings to aggregates, scaled to interpolate constants."""
+    are kept. Nodes without an aggregate keep couplings to aggregates above a tenth of the largest one, scaled to
+    interpolate constants."""
     diagonal = np.diag(dense)
     couplings = np.maximum(0, -(dense + dense.T) / 2) / np.sqrt(np.outer(diagonal, diagonal))
     most, weak = couplings.max(axis=1), np.eye(len(dense), dtype=bool)
     weak |= couplings < 0.4 * np.maximum.outer(most, most)
     alone = symmetric & (numbers < 0)
-    weak[alone] = (numbers < 0)[None]
+    sizes = np.where(numbers < 0, 0, np.abs(dense))
+    weak[alone] = (sizes <= 0.1 * sizes.max(axis=1, keepdims=True))[alone]
     kept = np.where(weak, 0, dense) + np.diag(np.where(weak, dense, 0).sum(axis=1))
     kept[alone] *= (diagonal / np.diag(kept))[alone, None]
     return kept
@@ -160,7 +162,7 @@ def filtered(dense: np.ndarray, numbers: np.ndarray, symmetric: bool) -> np.ndar
 )
 def test_a_coarsening_is_that_of_numpy(arrays, dense, size, count, symmetric):
     a = collected(arrays, dense, size)
-    aggregates = Aggregates(a, 0.02, 0.3 * (size == 1), symmetric)
+    aggregates = Aggregates(a, 0.02, 0.4 * (size == 1), symmetric)
     given = arrays.to_host(aggregates.numbers, a.num_rows, np.int32)
     by, steps = dense, np.full(len(dense), 0.6)
     if aggregates.is_directed:
