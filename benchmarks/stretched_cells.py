@@ -1,0 +1,70 @@
+"""Stretched cells: two levels beside multigrid on the matrix, and what the default is.
+
+    python benchmarks/stretched_cells.py -fe_device cpu -u_rows "sipg_gpu:tetrahedron:1:10:10,100"
+
+Rows are scheme:cells:degree:boxes along each axis:stretches. -∇·((1 + x² + y)∇u) = 1 with natural conditions on half of
+the sides. Each line has iterations, seconds of the first solve with all kernels in the cache, and of another one.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import petsc4py
+
+petsc4py.init(sys.argv)
+
+from petsc4py import PETSc  # noqa: E402
+
+import petsc_hdg as fe  # noqa: E402
+from petsc_hdg.mesh.box import box_cell  # noqa: E402
+from petsc_hdg.options import defaults_in_database  # noqa: E402
+
+ROWS = "cg_gpu:tetrahedron:2:15:10,100;sipg_gpu:triangle:1:65:10,100;sipg_gpu:tetrahedron:1:10:10,100"
+WAYS = {
+    "default": {},
+    "two levels": {"fe_pmat": "conforming"},
+    "matrix": {"fe_pmat": "aij", "pc_type": "python", "pc_python_type": "petsc_hdg.AMG"},
+}
+STRONG = {"pc_amg_strong": "0.75"}  # of schemes with several unknowns at a place
+
+
+def physics(dim: int) -> fe.Physics:
+    """Diffusion with a variable coefficient."""
+    f1 = "for (d = 0; d < dim; ++d) f1[d] = (1 + x[0]*x[0] + x[1])*u_x[d];"
+    sides = [fe.Dirichlet(name, 0.0) for name in ("left", "bottom", "front")[:dim]]
+    return fe.Physics({"u": 1}, f0="f0[0] = -1;", f1=f1, boundary=sides)
+
+
+def measure(mesh, scheme: str, degree: int) -> str:
+    """One line of a problem by the options that are set."""
+    for _ in range(2):  # the first one compiles
+        start = time.perf_counter()
+        problem = fe.Problem(mesh, physics(mesh.dim), backend=scheme, degree=degree)
+        problem.solve()
+        first = time.perf_counter() - start
+    start = time.perf_counter()
+    problem.solve()
+    again, count = time.perf_counter() - start, problem.snes.getKSP().getIterationNumber()
+    kind = problem.snes.getKSP().getPC().getType()
+    return f"{problem.num_unknowns:8} unknowns, {count:4} iterations, {first:6.2f} s, {again:6.2f} s, {kind}"
+
+
+def main() -> None:
+    """All rows."""
+    for row in PETSc.Options().getString("u_rows", ROWS).split(";"):
+        scheme, cell, degree, boxes, stretches = row.split(":")
+        dim, simplex = next(kind for kind in ((2, True), (2, False), (3, True), (3, False)) if box_cell(*kind) == cell)
+        for stretch in map(float, stretches.split(",")):
+            upper = (*(1.0,) * (dim - 1), 1 / stretch)
+            mesh = fe.Mesh.box((int(boxes),) * dim, simplex, upper=upper)
+            for way, options in WAYS.items():
+                strong = STRONG if way == "matrix" and scheme != "cg_gpu" else {}
+                with defaults_in_database("", {**options, **strong}, unless="pc_type"):
+                    line = measure(mesh, scheme, int(degree))
+                print(f"{scheme:8} {cell:14} degree {degree} 1:{stretch:<4g} {way:10} {line}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
