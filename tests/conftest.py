@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -61,6 +62,13 @@ def _no_gpu() -> str:
     from petsc_hdg.device.platforms import all_devices, is_gpu
 
     return "" if any(is_gpu(device) for device in all_devices()) else "there is no OpenCL GPU"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collector():
+    """Python's collector, which problems call, looks at what the tests of one file make, not at all that was loaded."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

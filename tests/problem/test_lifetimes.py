@@ -19,15 +19,6 @@ HERE = Path(__file__).parent
 SCHEMES = ["cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu"]
 
 
-@pytest.fixture(autouse=True)
-def collector():
-    """Looks at what a test makes alone, not each time at all that was imported."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
 def made(backend: str, comm) -> Problem:
     problem = Problem(box_mesh("triangle", (4, 3), comm=comm), smooth_poisson(), Options(backend=backend, degree=2))
     problem.solve()
