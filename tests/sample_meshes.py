@@ -7,7 +7,6 @@ from itertools import permutations, product
 import basix
 import numpy as np
 from petsc4py import PETSc
-from scipy.spatial import Delaunay
 
 from petsc_hdg.mesh import Mesh
 from petsc_hdg.mesh.box import box_cells
@@ -114,6 +113,8 @@ _BASES: dict[str, tuple] = {}
 
 def _cached_base(cell: str):
     if cell not in _BASES:
+        from scipy.spatial import Delaunay  # a third of a second, which ranks with other meshes save
+
         points = _base_points(cell)
         cells = Delaunay(points).simplices
         volume = np.abs(np.linalg.det(points[cells[:, 1:]] - points[cells[:, :1]]))

@@ -99,13 +99,19 @@ def digest(problem, *vectors) -> str:
     return hashlib.sha256("".join(problem.comm.allgather(mine)).encode()).hexdigest()
 
 
-def print_norms(norms) -> None:
-    """Print {run: norms(seed, faces)} of the runs that the command line names."""
+def norms_of_runs(norms, names) -> dict:
+    """{run: norms(seed, faces)} of runs by their names."""
     found = {}
-    for name in sys.argv[1:]:
+    for name in names:
         seed, _, cells = name.partition(" ")
         faces = {"": dict.fromkeys(SHAPES), "few": dict.fromkeys(FEW), "two cells": TWO_CELLS}
         found[name] = norms(int(seed), faces[cells])
+    return found
+
+
+def print_norms(norms) -> None:
+    """Print the norms of the runs that the command line names."""
+    found = norms_of_runs(norms, sys.argv[1:])
     PETSc.Sys.Print(json.dumps(found))
 
 
