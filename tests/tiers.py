@@ -73,8 +73,8 @@ def _parts(costs: dict[Path, float], number: int) -> dict[Path, int]:
 def _is_quick(item) -> bool:
     if "mpirun" in item.fixturenames:
         return item.get_closest_marker("quick") is not None
-    full = item.get_closest_marker("full")
-    return full is None or bool(full.args) and not any(part in item.nodeid.partition("[")[2] for part in full.args)
+    row = item.nodeid.partition("[")[2]
+    return all(mark.args and not any(part in row for part in mark.args) for mark in item.iter_markers("full"))
 
 
 def _tables(items) -> dict[tuple, list]:

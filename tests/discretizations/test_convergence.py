@@ -48,6 +48,7 @@ def errors(cell: str, degree: int, level: int) -> tuple[float, float, int]:
     return found["L2"], found["H1"], mesh.num_cells
 
 
+@pytest.mark.full("hexahedron", "tetrahedron")
 @pytest.mark.parametrize("cell, degree", TABLE)
 def test_convergence(cell, degree, record_property):
     coarse, fine, l2_bound, h1_bound = TABLE[cell, degree]

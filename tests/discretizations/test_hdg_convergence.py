@@ -156,7 +156,7 @@ def king_errors(degree: int) -> tuple[float, float]:
     return float(largest), problem.errors(u)["L2"]
 
 
-@pytest.mark.full("2")
+@pytest.mark.full("2", "3", "4")
 @pytest.mark.parametrize("degree", NGSOLVE)
 def test_kings_problem_as_by_ngsolve(degree):
     assert king_errors(degree) == pytest.approx(NGSOLVE[degree], rel=1e-5)

@@ -95,7 +95,7 @@ def test_the_table_is_complete():
             assert cells[dim] * faces**dim / count >= 4
 
 
-@pytest.mark.full("2-1-trace")
+@pytest.mark.full("2-1-trace", "2-3-trace", "2-4-trace")
 @pytest.mark.parametrize(
     "dim, degree, penalty", _rows([(*key, "trace") for key in MESHES] + [(2, 2, "paper"), (3, 3, "paper")])
 )

@@ -55,6 +55,7 @@ def errors(cell: str, degree: int, level: int, is_bent: bool) -> tuple[float, fl
     return found["L2"], found["H1"], mesh.num_cells
 
 
+@pytest.mark.full("quadrilateral", "True")
 @pytest.mark.parametrize(
     "cell, degree, is_bent", [pytest.param(*row, marks=pytest.mark.full if DIM[row[0]] == 3 else ()) for row in TABLE]
 )

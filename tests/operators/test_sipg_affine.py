@@ -95,6 +95,7 @@ def test_it_is_volume_and_fluxes(cell, degree, theta, reaction, limits):
     assert parts_error(state.one, state.values[2]) < 1e-14
 
 
+@pytest.mark.full("hexahedron")
 @pytest.mark.parametrize("cell, degree", [("quadrilateral", 6), ("hexahedron", 3)])
 def test_the_shape_changes_no_bit(cell, degree):
     faces = (9, 7) if cell == "quadrilateral" else (3, 4, 3)

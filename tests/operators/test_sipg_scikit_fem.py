@@ -189,7 +189,7 @@ def made(form: str, cell: str, degree: int, **settings) -> Problem:
     return Problem(mesh, LAWS[form].physics(mesh.dim), options)
 
 
-@pytest.mark.full("transport-hexahedron")
+@pytest.mark.full("transport-hexahedron", "elasticity-hexahedron")
 @pytest.mark.parametrize("form, cell, degree, theta", CASES)
 def test_agreement(form, cell, degree, theta, record_property):
     problem = made(form, cell, degree, sipg_theta=theta)

@@ -62,7 +62,7 @@ def test_the_table_is_complete():
         assert {1, MOST[cell]} <= {degree for _, degree, *_ in rows}
 
 
-@pytest.mark.full("quadrilateral-16", "elasticity", "hexahedron-8")
+@pytest.mark.full("quadrilateral-16", "elasticity", "hexahedron-2-everything", "hexahedron-3", "hexahedron-8")
 @pytest.mark.parametrize("cell, degree, physics, theta, gpu", CASES)
 def test_one_pass_is_volume_and_fluxes(cell, degree, physics, theta, gpu):
     mesh = box_mesh(cell, seed=4)

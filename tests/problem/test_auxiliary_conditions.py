@@ -16,6 +16,7 @@ from petsc_hdg.errors import PhysicsError
 SCRIPT = Path(__file__).with_name("run_auxiliary_conditions.py")
 
 
+@pytest.mark.full("poly_gpu", "sipg_gpu")
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_solutions_follow_fields(scheme):
     """A quadratic function is in the spaces; another field gives another solution of the same problem."""

@@ -20,6 +20,7 @@ def made(f0: str, backend: str = "cg_gpu", **settings) -> fe.Problem:
     return fe.Problem(mesh, physics, backend=backend, check_kernels=False, **settings)
 
 
+@pytest.mark.full("poly_gpu", "sipg_gpu")
 @pytest.mark.parametrize("backend", ["cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu"])
 @pytest.mark.parametrize("name", TEXTS)
 def test_direct_solvers_return_no_infinite_solution(backend, name):

@@ -77,7 +77,7 @@ def refused(backend: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "backend", ("cg_gpu", "hdg_gpu", *(pytest.param(name, marks=pytest.mark.full) for name in ("sipg_gpu", "poly_gpu")))
+    "backend", ("cg_gpu", *(pytest.param(name, marks=pytest.mark.full) for name in ("hdg_gpu", "sipg_gpu", "poly_gpu")))
 )
 def test_the_sentence_names_a_direct_solver_that_solves_it(backend):
     refused(backend)

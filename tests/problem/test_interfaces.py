@@ -21,6 +21,7 @@ def check(values: list[float]) -> None:
     np.testing.assert_allclose(values[1:], -0.4, atol=1e-6)
 
 
+@pytest.mark.full("poly_gpu", "sipg_gpu")
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_source_inside_makes_a_kink(scheme):
     check(found(scheme))

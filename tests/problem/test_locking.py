@@ -19,7 +19,7 @@ def body(backend: str, degree: int, lame_lambda: float, dim: int = 2) -> fe.Prob
     return fe.Problem(mesh, physics, backend=backend, degree=degree)
 
 
-@pytest.mark.full("sipg_gpu", "poly_gpu")
+@pytest.mark.full("cg_gpu-2-2", "sipg_gpu", "poly_gpu")
 @pytest.mark.parametrize(
     "backend, degree, dim",
     [("cg_gpu", 1, 2), ("cg_gpu", 1, 3), ("cg_gpu", 2, 2), ("sipg_gpu", 1, 2), ("poly_gpu", 1, 2)],

@@ -117,6 +117,7 @@ def nitsche() -> fe.Physics:
     )
 
 
+@pytest.mark.full("poly_gpu", "sipg_gpu")
 @pytest.mark.parametrize("backend", ["cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu"])
 def test_order_of_convergence(backend):
     degree, errors = 2, []

@@ -29,6 +29,7 @@ def check(values: dict) -> None:
     assert max(values["gaps"]) < 1e-6 and values["refused"] == len(REFUSED)
 
 
+@pytest.mark.full("cg_gpu", "hdg_gpu")
 @pytest.mark.parametrize("scheme", FLUXES)
 def test_a_jump_given_by_one_side(scheme):
     error, fluxes = transmission(scheme, "low")

@@ -127,6 +127,7 @@ def test_iterations_are_few_and_the_solution_is_the_same(name, cell, faces, degr
         assert abs(means[0] - means[1]) < 1e-7 * abs(means[1])
 
 
+@pytest.mark.full
 def test_an_elastic_body_whose_load_turns():
     """10 000 iterations by multigrid on the assembled matrix are not enough."""
     problem = made(PHYSICS["turning load"][0], "tetrahedron", (4, 4, 4), 1)

@@ -22,6 +22,7 @@ def wave(backend: str, degree: int, k: float, n: int = 16) -> fe.Problem:
     return fe.Problem(mesh, physics, backend=backend, degree=degree)
 
 
+@pytest.mark.full("sipg_gpu")
 @pytest.mark.parametrize("backend", ["cg_gpu", "sipg_gpu"])
 def test_coarse_cells_are_told_of_once(backend):
     problem = wave(backend, 1, 20.7)
