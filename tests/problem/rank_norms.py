@@ -1,6 +1,6 @@
 """Norms that a script prints under mpiexec, as JSON {run: {case: {name: number}}}, and how those of two compare.
 
-A run is SEED, "SEED two cells", or "SEED few" of two shapes. Those on as many ranks share their processes.
+A run is SEED, "SEED two cells", "SEED few" of two shapes, or "SEED SHAPE". Those on as many ranks share processes.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ def norms(mpirun, script, ranks: int, *runs: str) -> dict:
     return json.loads(mpirun(ranks, script, *runs).stdout.splitlines()[-1])
 
 
-def norms_of(mpirun, script, runs: dict[int, tuple[str, ...]], few: bool = False):
+def norms_of(mpirun, script, runs: dict[int, tuple[str, ...]], shape: str = ""):
     """A function of ranks and run, for the runs {ranks: runs} of a script: those on as many ranks start with the first
-    that is asked for; with `few` each starts alone, on few shapes. Run 3 is "3 few" where the script has that alone."""
+    that is asked for; with a shape each starts alone, on that. Run 3 is "3 few" where the script has that alone."""
     on = cache(lambda ranks, started: norms(mpirun, script, ranks, *started))
 
     def found(ranks: int, run) -> dict:
-        on_few = f"{run} few"
-        if few:
-            return on(ranks, (on_few,))[on_few]
+        on_few, on_shape = f"{run} few", f"{run} {shape}"
+        if shape:
+            return on(ranks, (on_shape,))[on_shape]
         return on(ranks, runs[ranks])[on_few if on_few in runs[ranks] else str(run)]
 
     return found

@@ -1,7 +1,7 @@
 """Norms that must not depend on ranks, partition or vertex order: prints one JSON object.
 
 run_ranks.py RUN ...: norms of residual, Jacobian and solution, one problem a shape, on random partitions. A RUN is
-SEED, "SEED two cells" or "SEED few", of two shapes.
+SEED, "SEED two cells", "SEED few", of two shapes, or "SEED SHAPE".
 """
 
 import hashlib
@@ -105,7 +105,7 @@ def norms_of_runs(norms, names) -> dict:
     for name in names:
         seed, _, cells = name.partition(" ")
         faces = {"": dict.fromkeys(SHAPES), "few": dict.fromkeys(FEW), "two cells": TWO_CELLS}
-        found[name] = norms(int(seed), faces[cells])
+        found[name] = norms(int(seed), faces.get(cells) or {cells: None})
     return found
 
 
