@@ -58,6 +58,7 @@ def residual_and_step(physics, degree: int, is_gpu: bool, **attributes):
     return found, disc.shape_of("condense")
 
 
+@pytest.mark.full("nonlinear")
 @pytest.mark.parametrize("case", CASES)
 def test_shapes_of_a_gpu(case):
     functions, degree, attributes, kind = CASES[case]

@@ -90,7 +90,7 @@ def relative(got, expected) -> float:
     return float(np.abs(got - expected).max() / np.abs(expected).max())
 
 
-@pytest.mark.full("elasticity-", "minimal_surface", "p_laplacian", "poisson")
+@pytest.mark.full("elasticity-", "everything on one field", "minimal_surface", "p_laplacian", "poisson")
 @pytest.mark.parametrize("name, cell", CASES)
 def test_taylor_matrix_and_diagonal(name, cell, record_property):
     size = 0.01 if name == "neo_hookean" else 0.1  # larger displacements turn cells inside out

@@ -133,6 +133,7 @@ def test_kernels_agree_with_numpy(kernel, cell, degree, record_property):
     assert max(differences.values()) < 1e-12, differences
 
 
+@pytest.mark.full("tensor", "transpose")
 @pytest.mark.parametrize(
     "kernel, cell", list(zip(KERNELS, ("triangle", "hexahedron", "quadrilateral", "tetrahedron"), strict=True))
 )

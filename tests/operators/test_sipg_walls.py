@@ -47,6 +47,7 @@ CASES = [
 ]
 
 
+@pytest.mark.full("hexahedron", "tetrahedron")
 @pytest.mark.parametrize("cell, degree, theta, gpu", CASES)
 def test_kernels_are_the_oracle(cell, degree, theta, gpu):
     state = GivenState(box_mesh(cell, FACES[cell], wall=True), walls(), degree, GPU if gpu else None, sipg_theta=theta)

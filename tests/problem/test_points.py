@@ -44,6 +44,7 @@ TOGETHER = [(cell, "cg_gpu") for cell in CELLS] + [
 ]
 
 
+@pytest.mark.full("sipg_gpu")
 @pytest.mark.parametrize("cell, backend", TOGETHER)
 def test_linear_functions_are_exact(cell, backend):
     mesh = box_mesh(cell, comm=PETSc.COMM_SELF)

@@ -23,7 +23,7 @@ def all_are_large(monkeypatch):
     monkeypatch.setattr(direct_solvers, "MOST_OF_SADDLES", 100)
 
 
-@pytest.mark.full("open", "power", "rubber")
+@pytest.mark.full("enclosed", "open", "power", "rubber")
 @pytest.mark.parametrize(
     "case, most", [("enclosed", 25), ("open", 36), ("power law", 12), ("convected", 15), ("rubber", 40)]
 )

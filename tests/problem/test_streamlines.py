@@ -26,7 +26,7 @@ def box(faces: tuple, simplex: bool) -> fe.Mesh:
     return fe.Mesh.box(faces, simplex=simplex, comm=PETSc.COMM_SELF)
 
 
-@pytest.mark.full("faces0", "faces4", "faces5")
+@pytest.mark.full("faces0", "faces1", "faces3", "faces4", "faces5")
 @pytest.mark.parametrize(
     "faces, simplex, degree",
     [((20, 20), True, 1), ((20, 20), True, 2), ((20, 20), False, 1), ((20, 20), False, 2)]
@@ -57,7 +57,7 @@ def smooth(kappa: float) -> fe.Physics:
     return fe.Physics({"u": 1}, f0, flux, constants={"kappa": kappa}, boundary=around, exact=exact)
 
 
-@pytest.mark.full("True-1")
+@pytest.mark.full("False", "True-1", "True-3", "1.0")
 @pytest.mark.parametrize("kappa", [1e-7, 1.0])
 @pytest.mark.parametrize("degree", [1, 2, 3])
 @pytest.mark.parametrize("simplex", [True, False])

@@ -110,6 +110,7 @@ def test_newton_in_time(backend):
     assert 1.7 < found < 2.6 and 1e-6 < error < 1e-3, (found, error)
 
 
+@pytest.mark.full("sipg_gpu")
 @pytest.mark.parametrize("backend", ["cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu"])
 def test_all_schemes_in_time(backend, record_property):
     """All schemes hold the solution, so that they err alike: wind, diffusion and Dirichlet data depend on t."""

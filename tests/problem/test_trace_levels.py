@@ -138,6 +138,7 @@ def test_an_elastic_body_whose_load_turns():
     assert (u - expected).norm() < 1e-6 * expected.norm()
 
 
+@pytest.mark.full("1 + u")
 @pytest.mark.parametrize(
     "name, cell, begin, part", [("heat", "quadrilateral", 1.0, 0.5), ("heat, 1 + u²", "triangle", 0.0, 0.8)]
 )

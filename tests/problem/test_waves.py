@@ -36,12 +36,14 @@ def test_coarse_cells_are_told_of_once(backend):
         problem.create_snes()
 
 
+@pytest.mark.full("poly_gpu")
 @pytest.mark.parametrize("backend", ["cg_gpu", "poly_gpu"])
 def test_no_degree_is_named_that_the_scheme_does_not_take(backend):
     with pytest.warns(UserWarning, match="phase errors .*; take smaller cells$"):
         wave(backend, 1, 60.0, 4).create_snes()
 
 
+@pytest.mark.full("hdg_gpu")
 @pytest.mark.parametrize("backend, degree, k", [("cg_gpu", 3, 20.7), ("cg_gpu", 1, 5.0), ("hdg_gpu", 1, 12.0)])
 def test_others_are_not(backend, degree, k):
     problem = wave(backend, degree, k)
