@@ -34,6 +34,9 @@ endif
 DOCS_PORT ?= 8000
 PETSC_STAMP := $(PETSC_PREFIX)/.built-$(PETSC_VERSION)
 
+# Compiled Python is kept: without it pytest takes twice as long to collect the tests.
+export PYTHONDONTWRITEBYTECODE :=
+
 include scripts/mpi.mk
 
 help:                  ## list the targets
