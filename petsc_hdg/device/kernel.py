@@ -28,15 +28,34 @@ class Kernel:
     """
 
     def __init__(self, spec: KernelSpec, device: Device):
-        cl = opencl()
         device.require(spec)
         self.spec = spec
         self.device = device
-        self.program, self.entry = built_program(device, spec)
+        self._real = REAL_TYPE[spec.precision]
+        self._enqueue = opencl().enqueue_nd_range_kernel
+        self._set_number = getattr(opencl().Kernel, "_set_arg_buf", None)
+        self._local = (spec.local_size,)
+        self._set, self._parts = False, {}
+        self.lasting: dict | None = None  # arguments by name that stay, for those who launch it to keep
+        self._is_first = compiles_at_launch(device)
+        if not (self._is_first and spec.physics and spec.physics in device.opened.physics):
+            self._compile()
+            device.opened.physics.add(spec.physics)
+
+    def __getattr__(self, name: str):
+        """What compiling gives. It waits for the first use where launches compile anyway, if the user's text did so."""
+        if name not in ("program", "entry", "handle", "num_args", "_free", "_names", "_arguments"):
+            raise AttributeError(f"a kernel has no '{name}'")
+        self._compile()
+        return vars(self)[name]
+
+    def _compile(self) -> None:
+        spec = self.spec
+        self.program, self.entry = built_program(self.device, spec)
         self._free = self.entry.free_kernels.setdefault(spec.name, [])
         try:
             self.handle = self._handle()
-        except cl.Error as error:
+        except opencl().Error as error:
             raise DeviceError(f"the program of {', '.join(spec.sources)} has no kernel '{spec.name}'") from error
         self.num_args = self.handle.num_args
         self._names = [argument.name for argument in spec.arguments]
@@ -45,15 +64,8 @@ class Kernel:
                 f"kernel '{spec.name}' takes {self.num_args} arguments, its spec names {len(self._names)}: write its "
                 "prototype as `(ARGUMENTS)`"
             )
-        self._check_limits(cl)
-        self._real = REAL_TYPE[spec.precision]
-        self._enqueue = cl.enqueue_nd_range_kernel
-        self._set_number = getattr(cl.Kernel, "_set_arg_buf", None)
-        self._local = (spec.local_size,)
+        self._check_limits(opencl())
         self._arguments: tuple = (None,) * self.num_args
-        self._set, self._parts = False, {}
-        self.lasting: dict | None = None  # arguments by name that stay, for those who launch it to keep
-        self._is_first = compiles_at_launch(device)
 
     def _check_limits(self, cl) -> None:
         info = cl.kernel_work_group_info
@@ -156,7 +168,7 @@ class Kernel:
         return self._free.pop() if self._free else opencl().Kernel(self.program, self.spec.name)
 
     def __del__(self):
-        if hasattr(self, "handle"):
+        if "handle" in vars(self):
             self._free.append(self.handle)
 
     def _set_arguments(self, arguments: tuple) -> None:

@@ -14,6 +14,7 @@ class Opened:
 
     context     pyopencl.Context
     programs    digest → (pyopencl.Program, Entry): compiled or loaded once, see build.py
+    physics     texts of physics that compiled in one of them
     registered  (block, rank) → Registered: windows that the driver knows, see node.py
     taken       Taken: bytes of all buffers of this process there
     """
@@ -21,6 +22,7 @@ class Opened:
     def __init__(self, context):
         self.context = context
         self.programs: dict = {}
+        self.physics: set[str] = set()
         self.registered: dict = {}
         self.taken = Taken()
 

@@ -47,6 +47,15 @@ def test_devices_of_a_process_share_context_and_programs(fresh_cache, make_spec,
     assert first.queue != second.queue and works(kernels[0], first) and works(kernels[1], second)
 
 
+def test_kernels_wait_for_their_use_where_launches_compile(fresh_cache, make_spec, compilations):
+    """Once one has told that the text of the physics compiles."""
+    device = Device.select()
+    specs = (make_spec(shift, physics="static inline int none(void) { return 0; }") for shift in (0.5, 0.25))
+    _, other = [Kernel(spec, device) for spec in specs]
+    assert len(compilations) == (1 if build.compiles_at_launch(device) else 2)
+    assert works(other, device) and len(compilations) == 2
+
+
 def test_a_gpu_compiles_several_programs_at_a_time(fresh_cache, make_spec, monkeypatch):
     device, original = Device.select(), build._compiled
     monkeypatch.setattr(device, "is_gpu", True)
