@@ -59,6 +59,12 @@ def layers() -> fe.Physics:
     )
 
 
+def stretched(comm) -> fe.Problem:
+    """Tetrahedra whose matrix is coarsened on each rank."""
+    mesh = fe.Mesh.box((4, 4, 4), upper=(1.0, 1.0, 0.01), comm=comm)
+    return fe.Problem(mesh, helmholtz(0.0), degree=1, backend="sipg_gpu")
+
+
 CASES = {
     "enclosed": lambda comm: fe.Problem(box(8, comm), stokes(True), degree=2),
     "open": lambda comm: fe.Problem(box(8, comm), stokes(False), degree=2),
@@ -84,6 +90,8 @@ def run() -> None:
     found = {name: numbers(make(PETSc.COMM_WORLD)) for name, make in CASES.items()}
     direct_solvers.MOST = 100  # as if it were large
     found["large stiff"] = numbers(CASES["stiff"](PETSc.COMM_WORLD))
+    problem = stretched(PETSc.COMM_WORLD)
+    found["stretched"] = numbers(problem) | {"pc": problem.snes.getKSP().getPC().getPythonType()}
     PETSc.Sys.Print(json.dumps(found))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from petsc4py import PETSc
 from petsc_options import petsc_options
-from run_direct import CASES, box, helmholtz, numbers, stokes, wind
+from run_direct import CASES, box, helmholtz, numbers, stokes, stretched, wind
 
 import petsc_hdg as fe
 from petsc_hdg.physics import library
@@ -51,6 +51,9 @@ def test_ranks_agree(mpirun):
     large = found["large stiff"]
     assert "in 50 iterations" in large["direct"] and abs(large["its"] - found["stiff"]["its"]) <= 2
     assert large["left"] < 1e-8 and large["energy"] == pytest.approx(found["stiff"]["energy"], rel=1e-7)
+    alone, flat = numbers(stretched(PETSc.COMM_SELF)), found["stretched"]
+    assert flat["pc"] == "petsc_hdg.AMG" and not flat["direct"] and flat["its"] <= 20
+    assert flat["left"] < 1e-8 and flat["energy"] == pytest.approx(alone["energy"], rel=1e-7)
 
 
 @pytest.mark.full

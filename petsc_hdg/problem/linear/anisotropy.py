@@ -39,10 +39,11 @@ def typical(problem) -> float:
 
 def wants_matrix(problem) -> bool:
     """Return True if algebraic multigrid on the matrix suits the stretched cells of a scalar physics better than two
-    levels, whose smoother is slow there: on one rank of a CPU, which assembles fast, of low degree. Collective."""
+    levels, whose smoother is slow there: on CPUs, which assemble fast, of low degree. On several ranks the ratio has to
+    be larger: each has all of that multigrid, and the iterations of two levels grow with its root. Collective."""
     options, mesh = problem.options, problem.mesh
     least, highest = MATRICES.get(options.backend, {}).get(mesh.cell, (math.inf, -1))
-    suits = problem.comm.size == 1 and not problem.device.is_gpu and problem.physics.num_components == 1
+    suits = not problem.device.is_gpu and problem.physics.num_components == 1
     if not suits or options.degree > highest or problem.derivative not in NEARLY:
         return False
     if mesh.shape.is_simplex:
@@ -51,7 +52,7 @@ def wants_matrix(problem) -> bool:
         corners = [np.array([0, *(2**k for k in range(mesh.dim))])]  # the first one and those that an edge joins to it
     samples = cell_samples.blocks(problem)
     ratios = [max(_of_edges(nodes[c], blocks[3][0, 0]) for c in corners) for nodes, blocks in samples]
-    return cell_samples.median(problem, ratios) >= least
+    return cell_samples.median(problem, ratios) >= least * problem.comm.size**2
 
 
 def _of_edges(corners: np.ndarray, diffusion: np.ndarray) -> float:

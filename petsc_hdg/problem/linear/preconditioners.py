@@ -158,10 +158,11 @@ def _set_multigrid(problem, pc: PETSc.PC, mat: PETSc.Mat, attached: bool) -> Non
     GAMG's smoothers do not suit, of large matrices, which GAMG takes longer to set up, and of stretched cells, unless
     an option of GAMG is given. Saddle points are neither's."""
     suits = problem.derivative not in NEARLY or mat.getSize()[0] > direct_solvers.MOST
-    ours = (problem.options.backend == "cg_gpu" and suits) or is_stretched(problem)
+    stretched = is_stretched(problem)
+    ours = (problem.options.backend == "cg_gpu" and suits) or stretched
     ours = ours and not attached
     ours = ours and not fields_without_own_terms(problem.physics, problem.mesh.dim)
-    there = ours and coarse_solvers.on_device(problem, mat, problem.prefix)
+    there = ours and coarse_solvers.on_device(problem, mat, problem.prefix, stretched)
     there = there and not any_given(problem.prefix, "pc_gamg_")
     direct_solvers.set_type_or(problem, pc, mat, "python" if there else "gamg")
     if pc.getType() == "python":
