@@ -20,6 +20,7 @@ def ring(n: int) -> Graph:
     return Graph.from_pairs(np.stack([ends, (ends + 1) % n], axis=1), np.ones(n))
 
 
+@pytest.mark.quick
 def test_the_same_cells_on_the_same_ranks(mpirun):
     first, second = (json.loads(mpirun(3, SCRIPT).stdout) for _ in range(2))
     assert first == second and len(first) == 12

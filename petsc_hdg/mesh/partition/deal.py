@@ -7,6 +7,7 @@ from petsc4py import PETSc
 
 from ...errors import collectively
 from ...options import Options, given_truth
+from ...petsc.c_library import has_cell_coordinates
 from .metis import balanced_parts
 from .scatter import scattered, whole_plex
 
@@ -34,12 +35,14 @@ def deal(dm, comm, seed: int | None, scatter: bool):
     """
     start, end = dm.getHeightStratum(0)
     plex = target = None
+    dm.getCoordinatesLocal()  # of a refined mesh all ranks make them, once
+    is_periodic = has_cell_coordinates(dm)
     with collectively(comm):
         if comm.rank == 0:
             plex = whole_plex(dm)
-    is_whole, is_straight, elsewhere = comm.allreduce(
-        np.array([plex is not None, plex is not None and plex.is_straight, comm.rank and end - start], np.int64)
-    )
+    is_straight = plex is not None and plex.is_straight
+    facts = [plex is not None, is_straight, comm.rank and end - start, is_periodic]
+    is_whole, is_straight, elsewhere, is_periodic = comm.allreduce(np.array(facts, np.int64))
     if seed is not None:
         target = np.random.default_rng([seed, comm.rank]).integers(0, comm.size, end - start)
     elif is_whole and not elsewhere:
@@ -47,7 +50,7 @@ def deal(dm, comm, seed: int | None, scatter: bool):
             target = balanced_parts(plex.dual_graph(), comm.size) if plex else np.zeros(0, np.int64)
     if target is None:
         return dm
-    if scatter and is_straight and not elsewhere:
+    if scatter and is_straight and not (elsewhere or is_periodic):
         return scattered(plex, target, dm.getName(), comm)
     sizes = np.bincount(target, minlength=comm.size).astype(PETSc.IntType)
     partitioner = dm.getPartitioner()

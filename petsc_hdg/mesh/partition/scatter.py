@@ -52,7 +52,7 @@ class WholePlex:
     def is_straight(self) -> bool:
         """True if coordinates are those of the vertices alone, one after the other."""
         section, first = self.dm.getCoordinateSection(), self.stratum[0][0]
-        if self.dm.getCoordinateDim() != self.dim or c_library.has_cell_coordinates(self.dm):
+        if self.dm.getCoordinateDim() != self.dim:
             return False
         return section.getStorageSize() == self._count(0) * self.dim and section.getOffset(first) == 0
 
