@@ -20,6 +20,7 @@ from petsc4py import PETSc  # noqa: E402
 import petsc_hdg as fe  # noqa: E402
 from petsc_hdg.mesh.box import box_cell  # noqa: E402
 from petsc_hdg.options import defaults_in_database  # noqa: E402
+from petsc_hdg.problem.linear.preconditioners import STRONG  # noqa: E402
 
 ROWS = "cg_gpu:tetrahedron:2:15:10,100;sipg_gpu:triangle:1:65:10,100;sipg_gpu:tetrahedron:1:10:10,100"
 WAYS = {
@@ -27,7 +28,6 @@ WAYS = {
     "two levels": {"fe_pmat": "conforming"},
     "matrix": {"fe_pmat": "aij", "pc_type": "python", "pc_python_type": "petsc_hdg.AMG"},
 }
-STRONG = {"pc_amg_strong": "0.75"}  # of schemes with several unknowns at a place
 
 
 def physics(dim: int) -> fe.Physics:
@@ -60,7 +60,7 @@ def main() -> None:
             upper = (*(1.0,) * (dim - 1), 1 / stretch)
             mesh = fe.Mesh.box((int(boxes),) * dim, simplex, upper=upper)
             for way, options in WAYS.items():
-                strong = STRONG if way == "matrix" and scheme != "cg_gpu" else {}
+                strong = {"pc_amg_strong": str(STRONG)} if way == "matrix" and scheme != "cg_gpu" else {}
                 with defaults_in_database("", {**options, **strong}, unless="pc_type"):
                     line = measure(mesh, scheme, int(degree))
                 print(f"{scheme:8} {cell:14} degree {degree} 1:{stretch:<4g} {way:10} {line}", flush=True)

@@ -43,7 +43,8 @@ class Kernel:
             device.opened.physics.add(spec.physics)
 
     def __getattr__(self, name: str):
-        """What compiling gives. It waits for the first use where launches compile anyway, if the user's text did so."""
+        """An attribute that compiling sets. A kernel whose physics has compiled before is compiled at its first use,
+        on devices that make machine code at the first launch in any case."""
         if name not in ("program", "entry", "handle", "num_args", "_free", "_names", "_arguments"):
             raise AttributeError(f"a kernel has no '{name}'")
         self._compile()

@@ -89,8 +89,7 @@ def build_dofmap(mesh, spaces, constrained: np.ndarray) -> DofMap:
     if mesh.comm.size == 1:
         owned, ghosts, ghost_rank, ghost_index = free, *(np.zeros(0, np.int64),) * 3
     else:
-        owned, *ghosts_of = _ownership(mesh, free, offsets, points, counts)
-        ghosts, ghost_rank, ghost_index = ghosts_of
+        owned, ghosts, ghost_rank, ghost_index = _ownership(mesh, free, offsets, points, counts)
     num_owned = int(np.count_nonzero(owned))
     compact = np.cumsum(owned, dtype=np.int32)
     compact -= 1

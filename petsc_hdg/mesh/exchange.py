@@ -23,23 +23,20 @@ class PointExchange:
 
     def sum(self, values: np.ndarray) -> np.ndarray:
         """Sum over all copies [point] int32 or float, the same on every rank that holds the point."""
-        kind, unit = (float, MPI.DOUBLE) if np.asarray(values).dtype.kind == "f" else (np.int32, MPI.INT32_T)
-        values = np.ascontiguousarray(values, kind)
+        values = np.ascontiguousarray(values, float if np.asarray(values).dtype.kind == "f" else np.int32)
         root = values.copy()
         if not self.active:
             return root
-        self.sf.reduceBegin(unit, values, root, MPI.SUM)
-        self.sf.reduceEnd(unit, values, root, MPI.SUM)
-        return self._from_owners(root, unit)
+        self.sf.reduceBegin(_unit(values), values, root, MPI.SUM)
+        self.sf.reduceEnd(_unit(values), values, root, MPI.SUM)
+        return self.from_owners(root)
 
     def from_owners(self, values: np.ndarray) -> np.ndarray:
-        """The value [point] int32 of the rank that owns a point, at all copies of it."""
-        return self._from_owners(values, MPI.INT32_T) if self.active else values.copy()
-
-    def _from_owners(self, values: np.ndarray, unit) -> np.ndarray:
+        """The value [point] int32 or float of the rank that owns a point, at all copies of it."""
         result = values.copy()
-        self.sf.bcastBegin(unit, values, result, MPI.REPLACE)
-        self.sf.bcastEnd(unit, values, result, MPI.REPLACE)
+        if self.active:
+            self.sf.bcastBegin(_unit(values), values, result, MPI.REPLACE)
+            self.sf.bcastEnd(_unit(values), values, result, MPI.REPLACE)
         return result
 
     def any(self, mask: np.ndarray) -> np.ndarray:
@@ -53,3 +50,7 @@ class PointExchange:
         if self.active:
             mask[self._leaves - start] = False
         return mask
+
+
+def _unit(values: np.ndarray) -> MPI.Datatype:
+    return MPI.DOUBLE if values.dtype.kind == "f" else MPI.INT32_T

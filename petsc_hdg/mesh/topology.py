@@ -99,14 +99,7 @@ class Topology:
 
     @cached_property
     def facet_cells(self) -> np.ndarray:
-        facets = self.entity[self.dim - 1]
-        cells = np.repeat(np.arange(len(facets), dtype=np.int32), facets.shape[1])
-        flat = facets.ravel()
-        result = np.full((self.num_entities(self.dim - 1), 2), -1, np.int32)
-        result[flat[::-1], 0] = cells[::-1]  # the last write wins: the smallest cell
-        result[flat, 1] = cells
-        result[result[:, 0] == result[:, 1], 1] = -1
-        return result
+        return cells_of_facets(self.entity[self.dim - 1], self.num_entities(self.dim - 1))
 
     @cached_property
     def facet_local(self) -> np.ndarray:
@@ -135,6 +128,20 @@ class Topology:
 def _stratum(dm, d: int) -> tuple[int, int]:
     start, end = dm.getDepthStratum(d)
     return (start, end) if end > start else (0, 0)
+
+
+def cells_of_facets(facets: np.ndarray, count: int) -> np.ndarray:
+    """The first and the last cell of each of `count` facets [facet, 2] int32, -1 where there is none.
+
+    facets [cell, facet]: number of each facet of each cell.
+    """
+    cells = np.repeat(np.arange(len(facets), dtype=np.int32), facets.shape[1])
+    flat = facets.ravel()
+    result = np.full((count, 2), -1, np.int32)
+    result[flat[::-1], 0] = cells[::-1]  # the last write wins: the smallest cell
+    result[flat, 1] = cells
+    result[result[:, 0] == result[:, 1], 1] = -1
+    return result
 
 
 def places(nodes: np.ndarray) -> np.ndarray:

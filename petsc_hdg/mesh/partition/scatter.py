@@ -11,11 +11,13 @@ from petsc4py import PETSc
 from ...errors import collectively
 from ...petsc import c_library
 from ..cell_plex import filled_plex
+from ..geometry import stratum_values
 from ..graph import Graph
 from ..labels import mark, stratum_points, values_of
 from ..shapes import CELLS, shape
+from ..topology import cells_of_facets
 
-OF_PETSC = ("celltype", "depth")  # labels that come with the points
+OF_POINTS = {"celltype", "depth"}  # labels that come with the points
 
 
 class WholePlex:
@@ -34,48 +36,48 @@ class WholePlex:
         return c_library.cones(self.dm, *self.stratum[d], self.shape.cone_size(d), orientations)
 
     @cached_property
+    def _facets(self) -> np.ndarray:
+        """Facets of each cell [cell, facet], counted from 0."""
+        return self.cones[self.dim] - self.stratum[self.dim - 1][0]
+
+    @cached_property
     def _sides(self) -> np.ndarray:
-        """The first and the last cell [2, facet] of each facet."""
-        facets = (self.cones[self.dim] - self.stratum[self.dim - 1][0]).ravel()
-        cells = np.repeat(np.arange(self._count(self.dim)), self.shape.num_facets)
-        found = np.empty((2, self._count(self.dim - 1)), np.int64)
-        found[0, facets[::-1]] = cells[::-1]  # the last write wins
-        found[1, facets] = cells
-        return found
+        return cells_of_facets(self._facets, self._count(self.dim - 1))
 
     @property
     def is_manifold(self) -> bool:
         """True if no facet has three cells."""
-        return self.cones[self.dim].size == self._sides.shape[1] + np.count_nonzero(np.diff(self._sides, axis=0))
+        return self._facets.size == np.count_nonzero(self._sides >= 0)
 
     @property
     def is_straight(self) -> bool:
-        """True if coordinates are those of the vertices alone, one after the other."""
+        """True if coordinates are those of the vertices alone, in as many dimensions as the cells have."""
         section, first = self.dm.getCoordinateSection(), self.stratum[0][0]
-        if self.dm.getCoordinateDim() != self.dim:
+        if self.dm.getCoordinateDim() != self.dim or section.getStorageSize() != self._count(0) * self.dim:
             return False
-        return section.getStorageSize() == self._count(0) * self.dim and section.getOffset(first) == 0
+        return section.getOffset(first) == 0
 
     def dual_graph(self) -> Graph:
         """Cells, joined by the facets that two of them share."""
         cells = np.arange(self._count(self.dim))[:, None]
-        first, last = self._sides[:, self.cones[self.dim] - self.stratum[self.dim - 1][0]]
+        first, last = np.moveaxis(self._sides[self._facets], 2, 0)
         other = np.where(first == cells, last, first)
-        inside = other != cells
+        inside = other >= 0
         start = np.concatenate([[0], np.cumsum(np.count_nonzero(inside, axis=1))])
-        neighbour = other[inside]
+        neighbour = other[inside].astype(np.int64)
         return Graph(start, neighbour, np.ones(len(neighbour), np.int64), np.ones(len(cells)))
 
     def _count(self, d: int) -> int:
         return self.stratum[d][1] - self.stratum[d][0]
 
     def parts(self, target: np.ndarray, ranks: int) -> list[dict]:
-        """What each of some ranks receives, `_received`, for the rank of each cell [cell]. A point that several ranks
-        have belongs to the first of them."""
+        """The part of the mesh that each rank is sent, as arrays in the rank's own numbers. A point that several ranks
+        have belongs to the lowest one. target [cell]: the rank of each cell."""
         dm, dim = self.dm, self.dim
-        labels = [dm.getLabelName(i) for i in range(dm.getNumLabels())]
-        named = [(n, int(v), stratum_points(dm, n, v)) for n in labels if n not in OF_PETSC for v in values_of(dm, n)]
-        vertices = dm.getCoordinatesLocal().getArray().real.reshape(-1, dim)
+        labels = {dm.getLabelName(i) for i in range(dm.getNumLabels())} - OF_POINTS
+        named = [(name, int(v), stratum_points(dm, name, v)) for name in sorted(labels) for v in values_of(dm, name)]
+        values = dm.getCoordinatesLocal().getArray()
+        vertices = stratum_values(dm.getCoordinateSection(), values, *self.stratum[0], dim)
         orientations = {d: self._cones(d, True) for d in self.cones}
         owner, place = (np.full(max(end for _, end in self.stratum), -1, PETSc.IntType) for _ in range(2))
         found = []
@@ -132,9 +134,8 @@ def scattered(plex: WholePlex | None, target: np.ndarray, name: str, comm):
             request.wait()
     dm = filled_plex(part["num_vertices"], part["cones"], part["orientations"], part["points"], comm)
     dm.setName(name)
-    for label in part["labels"]:
-        if label not in OF_PETSC:
-            dm.createLabel(label)
+    for label in sorted(part["labels"]):
+        dm.createLabel(label)
     for label, value, points in part["named"]:
         mark(dm, label, points, value)
     star_forest = PETSc.SF().create(dm.comm)
