@@ -6,6 +6,7 @@ import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
 
@@ -16,13 +17,13 @@ from petsc_hdg.physics.lowering import names, signatures
 from petsc_hdg.physics.lowering.lower import lower, shared_helpers
 from petsc_hdg.physics.lowering.parts import parts_of
 from petsc_hdg.physics.terms import Condition, Term, Terms
-from petsc_hdg.physics.text.source import CFile, Expression, make_source
+from petsc_hdg.physics.text.source import CFile, is_expression, make_source
 from petsc_hdg.value_checks import plural
 
 UPWIND = "upwind"  # the stabilization that `upwinded` makes
 _CONSTANT = re.compile(r"(ctx->)?[A-Za-z]\w*(\[\d+\])?\Z")  # or a member of a context, or an element of one
 _BLOCKS = ("g0", "g1", "g2", "g3")
-_ASSIGNS = {name: re.compile(rf";|\b{name}\s*\[") for name in ("tau", "obj")}  # statements, no expression
+_OF_ONE = re.compile(r"\A(?!.*\bc\b).*\bu(_x|_t)?\b", re.DOTALL)  # an expression of the state, and of no component
 _MATRIX = re.compile(r"\bS\s*\[[^]]*\]\s*[-+*/]?=")  # an assignment to an entry of a stabilization
 
 
@@ -91,7 +92,7 @@ class Reader:
         if isinstance(given, str) and given.strip() == UPWIND:
             self.texts.append(("stabilization", UPWIND))
             return None  # it is made in a dimension
-        every, signature = self._every("tau"), signatures.STABILIZATION
+        every = self._every("tau")
         is_matrix = getattr(given, "shape", None) == (every.components, every.components) != (1, 1)
         if is_matrix or (isinstance(given, str) and _MATRIX.search(given)):
             args = given, signatures.STABILIZATION_MATRIX, every, (every.components**2,), every
@@ -100,11 +101,10 @@ class Reader:
             raise PhysicsError(
                 f"physics '{self.physics}', stabilization: is {given}; give a number above 0, or an expression"
             )
-        if isinstance(given, str) and not _ASSIGNS["tau"].search(given):
-            given, signature = Expression(given), signatures.STABILIZATION_VALUE
-        elif hasattr(given, "free_symbols") and not hasattr(given, "shape"):
+        if hasattr(given, "free_symbols") and not hasattr(given, "shape"):
             given = [given] * every.components
-        return self._term("stabilization", "stabilization", "tau", given, signature, every, (every.components,))
+        args = given, signatures.STABILIZATION, every, (every.components,)
+        return self._term("stabilization", "stabilization", "tau", *args)
 
     def _every(self, name: str) -> Field:
         """All components of all fields as one."""
@@ -113,11 +113,8 @@ class Reader:
     def objective(self, given, most: int, on_boundary: bool = False, what: str = "integrand") -> Term:
         """A function over cells or over a boundary; statements may assign up to `most` components."""
         components, signature = 1, signatures.BOUNDARY_OBJECTIVE if on_boundary else signatures.OBJECTIVE
-        if isinstance(given, str) and not _ASSIGNS["obj"].search(given):
-            given = Expression(given)
-            signature = signatures.BOUNDARY_OBJECTIVE_VALUE if on_boundary else signatures.OBJECTIVE_VALUE
-        elif isinstance(given, (str, Path, CFile)):
-            components = most
+        if isinstance(given, (str, Path, CFile)):
+            components = 1 if is_expression(given) else most
         elif hasattr(given, "free_symbols") and not hasattr(given, "shape"):
             given = [given]
         elif hasattr(given, "__len__"):
@@ -128,7 +125,14 @@ class Reader:
     def _term(
         self, slot: str, key: str, kind: str, given, signature, field: Field, shape: tuple, trial: Field | None = None
     ) -> Term:
-        source = make_source(self.physics, slot, given, signature.output, field.components, shape)
+        if is_expression(given):  # its output has a name that no constant can have
+            if kind in _BLOCKS:
+                raise PhysicsError(f"physics '{self.physics}', {slot}: is an expression; assign to {kind}[…]")
+            if kind in ("f0", "f1") and field.components > 1 and _OF_ONE.search(given):
+                message = "is an expression without c, the number of the component; use u[c], u_x[c*dim + d], or assign"
+                raise PhysicsError(f"physics '{self.physics}', {slot}: {message} to each {kind}[…]")
+            signature = replace(signature, output=f"_{signature.output}")
+        source = make_source(self.physics, slot, given, signature.output, field.components, shape, self.constants)
         self.texts.append((slot, kind, field.name, source.text, source.function))
         program = lower(source, signature, self.helpers, self.macros, self.constants, key, self.parts)
         return Term(program, kind, field, trial)

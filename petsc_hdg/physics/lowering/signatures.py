@@ -94,37 +94,30 @@ NEUMANN = Signature(
     "a Neumann flux may not depend on the solution; use Robin for one that does",
 )
 
-# An objective is integrated over cells or over a boundary, of one state: there is no u_t. An expression's value has a
-# name that no constant can have. A whole function for boundaries may be one for cells.
-OBJECTIVE, OBJECTIVE_VALUE = (
-    Signature(
-        output,
-        ((*_STATE, *_END, output),),
-        frozenset((*_STATE, *_END)) - {"a_t", "u_t"},
-        "integrands and derived fields are of u, u_x, a, a_x, x, t and constants alone, over a boundary of n too",
-    )
-    for output in ("obj", "_obj")
+# An objective is integrated over cells or over a boundary, of one state: there is no u_t. A whole function for
+# boundaries may be one for cells.
+OBJECTIVE = Signature(
+    "obj",
+    ((*_STATE, *_END, "obj"),),
+    frozenset((*_STATE, *_END)) - {"a_t", "u_t"},
+    "integrands and derived fields are of u, u_x, a, a_x, x, t and constants alone, over a boundary of n too",
 )
-BOUNDARY_OBJECTIVE, BOUNDARY_OBJECTIVE_VALUE = (
-    Signature(
-        output,
-        ((*_STATE, *_BOUNDARY_END, output), (*_STATE, *_END, output)),
-        frozenset((*_STATE, *_BOUNDARY_END)) - {"a_t", "u_t"},
-        "integrands and derived fields over a boundary are of u, u_x, a, a_x, x, n, t and constants alone",
-    )
-    for output in ("obj", "_obj")
+BOUNDARY_OBJECTIVE = Signature(
+    "obj",
+    ((*_STATE, *_BOUNDARY_END, "obj"), (*_STATE, *_END, "obj")),
+    frozenset((*_STATE, *_BOUNDARY_END)) - {"a_t", "u_t"},
+    "integrands and derived fields over a boundary are of u, u_x, a, a_x, x, n, t and constants alone",
 )
 
-# A whole function for the stabilization has the arguments of PETSc's boundary functions; an expression's value has a
-# name that no constant can have. u is the trace.
-STABILIZATION, STABILIZATION_VALUE, STABILIZATION_MATRIX = (
+# A whole function for the stabilization has the arguments of PETSc's boundary functions. u is the trace.
+STABILIZATION, STABILIZATION_MATRIX = (
     Signature(
         output,
         ((*_STATE, *_BOUNDARY_END, output),),
         _flux_names | {"u", "uOff"},
         "a stabilization may depend on u, x, n, t, auxiliary fields and constants alone",
     )
-    for output in ("tau", "_tau", "S")
+    for output in ("tau", "S")
 )
 
 # The numerical flux at a boundary: u is the trace, u_in the value in the cell, f_hat the numerical flux f̂·n.

@@ -11,6 +11,9 @@ from pathlib import Path
 
 from petsc_hdg.errors import PhysicsError
 
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_STATEMENT = re.compile(r"[;{]|(?<![=<>!])=(?!=)")  # =, but not ==, <=, >= and !=
+
 
 @dataclass(frozen=True)
 class CFile:
@@ -23,11 +26,9 @@ class CFile:
     function: str | Sequence[str]
 
 
-@dataclass(frozen=True)
-class Expression:
-    """C text of one number, the value of every component."""
-
-    text: str
+def is_expression(given) -> bool:
+    """Whether `given` is C text of a number: no statement and no function."""
+    return isinstance(given, str) and not _STATEMENT.search(_COMMENT.sub("", given))
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,10 @@ class Source:
         return PhysicsError(f"{self.where}{place}: {message}")
 
 
-def make_source(physics: str, slot: str, given, output: str, components: int, shape: tuple) -> Source:
-    """The Source of `given`; numbers and sympy expressions become assignments to `output`, which has `shape`
-    [component, …].
+def make_source(physics: str, slot: str, given, output: str, components: int, shape: tuple, taken=()) -> Source:
+    """The Source of `given`; numbers and expressions become assignments to `output`, which has `shape` [component, …].
+
+    An expression in C may use the numbers c of the component and d of the direction, unless these names are `taken`.
     """
     source = Source(physics, slot, "")
     if isinstance(given, CFile):
@@ -76,10 +78,12 @@ def make_source(physics: str, slot: str, given, output: str, components: int, sh
         if not isinstance(names, str):
             text, names = _in_turn(text, tuple(names))
         return Source(physics, slot, text, str(given.path), names)
-    if isinstance(given, Expression):
-        rest = "".join(f" {output}[{number}] = {output}[0];" for number in range(1, components))
-        text = _checked(source, given.text)
-        return Source(physics, slot, text, opening=f"{output}[0] = (", closing=f");{rest}")
+    if is_expression(given):
+        c, d = (f"{name}_" if name in taken else name for name in "cd")
+        loops, entry = f"for ({c} = 0; {c} < {components}; ++{c}) ", c
+        if len(shape) == 2:
+            loops, entry = f"{loops}for ({d} = 0; {d} < dim; ++{d}) ", f"{c}*dim + {d}"
+        return Source(physics, slot, _checked(source, given), opening=f"{loops}{output}[{entry}] = (", closing="\n);")
     if isinstance(given, Path):
         return Source(physics, slot, _read(source, given), str(given))
     if isinstance(given, str):
@@ -140,6 +144,6 @@ def _read(source: Source, path: Path) -> str:
 
 
 def _checked(source: Source, text: str) -> str:
-    if not re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL).strip():
+    if not _COMMENT.sub("", text).strip():
         raise source.error(None, "the text is empty; leave the function out (None) if it is zero")
     return text

@@ -1,0 +1,65 @@
+"""Expressions in C as f0, f1 and boundary data: the values of statements that write each entry, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from agreement import assert_close, boundary, jacobian, random_state, residual
+from wrong_physics import assert_one_clear_sentence
+
+from petsc_hdg.physics import Dirichlet, Neumann, Physics, Robin
+
+LOOP = "for (c = 0; c < 2; ++c) "
+LOOPS = LOOP + "for (d = 0; d < dim; ++d) "
+
+
+def two(f0: str, f1: str, g: str, flux: str, robin: str, exact: str, **constants) -> Physics:
+    """A field of two components with each kind of text."""
+    boundary = [Dirichlet("a", "exact"), Dirichlet("b", g), Neumann("c", flux), Robin("d", robin, f1=f1)]
+    return Physics({"v": 2}, f0, f1, boundary=boundary, exact=exact, auxiliary={"kappa": 1}, constants=constants)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_components_and_directions(dim):
+    short = two("u[c] + c*t // decay\n", "kappa*u_x[c*dim + d]", "x[c]", "n[c] + 1", "u[1 - c]", "x[0] < 1 ? x[c] : 0")
+    physics = two(
+        LOOP + "f0[c] = u[c] + c*t;",
+        LOOPS + "f1[c*dim + d] = kappa*u_x[c*dim + d];",
+        LOOP + "g[c] = x[c];",
+        LOOP + "g[c] = n[c] + 1;",
+        LOOP + "f0[c] = u[1 - c];",
+        LOOP + "u[c] = x[0] < 1 ? x[c] : 0;",
+    )
+    short, long, s = short.interpreter(dim), physics.interpreter(dim), random_state(physics, dim)
+    assert_close(residual(short, s), residual(long, s))
+    assert_close(jacobian(short, s), jacobian(long, s))
+    for condition in range(len(physics.natural)):
+        assert_close(boundary(short, s, condition), boundary(long, s, condition))
+    for number in range(2):
+        given = number, s["a"], s["t"], s["x"]
+        assert_close(short.pw_dirichlet(*given), long.pw_dirichlet(*given))
+
+
+def test_constants_come_first():
+    """A constant keeps its meaning where it has the name of a component's or a direction's number."""
+    physics = Physics({"u": 1}, "c*u[0]", "c*d*(1 + u_x[0])", constants={"c": 2.0, "d": 5.0})
+    s = random_state(physics, 2)
+    f0, f1 = np.split(residual(physics.interpreter(2), s), [1])
+    assert_close(f0, 2 * s["u"])
+    assert_close(f1, np.full(2, 10 * (1 + s["u_x"][0, 0])))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"f0": "f0[0] = -1"}, "is a ';' missing?"),
+        ({"f1": "u_x[0], u_x[1]"}, "f1: a comma between expressions is not supported here"),
+        ({"f1": "u_x[e]"}, "f1: unknown name 'e'"),
+        ({"f0": "u[0] +"}, "f0: 'u[0] +' is not a complete expression of C"),
+        ({"fields": {"u": 2}, "f1": "u_x[d]"}, "f1: is an expression without c, the number of the component; use u[c]"),
+        ({"jacobian": {"g3": "1"}}, "g3: is an expression; assign to g3[…]"),
+    ],
+)
+def test_refused(given, message):
+    given = {"fields": {"u": 1}, "f1": "u_x[d]"} | given
+    assert_one_clear_sentence(lambda: Physics(**given).device_source(2), message)
