@@ -135,16 +135,14 @@ class Discretization:
         return 1
 
     def _check_degree(self) -> None:
-        self._check_degrees(*self.degrees)
-
-    def _check_degrees(self, low: int, high: int, where: str = "") -> None:
-        """Raise OptionError for fields whose degree is none of low to high, which is all that is taken `where`."""
+        """Raise OptionError for fields of a degree that the scheme does not have."""
+        low, high = self.degrees
         for f in self.physics.fields:
             degree = self.options.degree + f.degree_offset
             if not low <= degree <= high:
                 raise OptionError(
                     f"-{self.options.prefix}fe_degree {self.options.degree} gives field '{f.name}' the degree "
-                    f"{degree}; {self.name} takes {low} to {high}{where}"
+                    f"{degree}; {self.name} takes {low} to {high}"
                 )
 
     def matrix_rows(self) -> tuple[np.ndarray, np.ndarray] | None:

@@ -24,11 +24,7 @@ BAD_OPTIONS = {
     "unknown option": (lambda c, f: by_database(c, fe_degre="2"), "-fe_degre is not an option; known are"),
     "degree 0": (
         lambda c, f: by_database(c, fe_degree="0"),
-        "fe_degree 0 gives field 'u' the degree 0; cg_gpu takes 1 to 4",
-    ),
-    "degree 5": (
-        lambda c, f: by_database(c, fe_degree="5"),
-        "degree 5; cg_gpu takes 1 to 4 on triangle cells; more, up to 9, go with quadrilaterals and hexahedra or",
+        "fe_degree 0 gives field 'u' the degree 0; cg_gpu takes 1 to 9",
     ),
     "degree 10": (
         lambda c, f: fe.Problem(mesh(c, simplex=False), clamped(), Options(degree=10, check_kernels=False)),

@@ -8,7 +8,6 @@ from petsc_options import direct_solver, petsc_options
 from sample_meshes import DIM, SHAPES, unstructured
 from sample_physics import smooth_poisson
 
-from petsc_hdg.discretizations.cg.scheme import ContinuousGalerkin
 from petsc_hdg.options import Options
 from petsc_hdg.problem import Problem
 
@@ -34,8 +33,7 @@ TABLE = {
 
 
 def test_the_table_has_every_shape_and_degree():
-    low, high = ContinuousGalerkin.simplex_degrees  # tensor cells of more: tests/problem/test_high_degrees.py
-    assert set(TABLE) == {(cell, degree) for cell in SHAPES for degree in range(low, high + 1)}
+    assert set(TABLE) == {(cell, degree) for cell in SHAPES for degree in range(1, 5)}  # more: test_high_degrees.py
 
 
 def errors(cell: str, degree: int, level: int) -> tuple[float, float, int]:

@@ -1,5 +1,5 @@
-"""Continuous Galerkin: Lagrange P1…P4 and Q1…Q9, element kernels by sums along lines, thread transposition or one
-thread a cell."""
+"""Continuous Galerkin: Lagrange elements of degree 1 to 9, element kernels by sums along lines, thread transposition or
+one thread per cell."""
 
 from __future__ import annotations
 
@@ -20,18 +20,7 @@ class ContinuousGalerkin(CGSpecs, StrongConditions, PrimalDiscretization):
 
     name = "cg_gpu"
     degrees = (1, 9)
-    simplex_degrees = (1, 4)
     follows_symmetry = False
-
-    def _check_degree(self) -> None:
-        if self.mesh.shape.is_simplex:
-            self._check_degrees(
-                *self.simplex_degrees,
-                f" on {self.mesh.cell} cells; more, up to {self.degrees[1]}, go with quadrilaterals and hexahedra or "
-                f"-{self.options.prefix}cg_condense",
-            )
-        else:
-            super()._check_degree()
 
     # Arrays, cell fastest ------------------------------------------------------------------------------------------
 
