@@ -72,6 +72,32 @@ def test_load_steps_begin_at_what_moves_with_the_boundary(backend):
     assert problem.integral("u[0]*u[0] + u[1]*u[1]", u) == pytest.approx(0.0646007, rel=1e-4)
 
 
+@pytest.mark.parametrize("degree", [4, 6])
+def test_load_steps_of_high_degree_by_hdg(degree):
+    """Interiors begin next to traces whose values at the boundary are far from affine."""
+    pull = fe.Dirichlet("boundary", "g[0] = load*sin(2*x[1]); g[1] = load*x[0]*x[1];")
+    physics = library.neo_hookean(2, lame_lambda=4.0, boundary=[pull], constants={"load": 0.2})
+    mesh = fe.Mesh.box((2, 2), simplex=False, comm=PETSc.COMM_SELF)
+    problem, u = fe.Problem(mesh, physics, backend="hdg_gpu", degree=degree), None
+    for load in (0.2, 0.4):
+        problem.set_constants(load=load)
+        u = problem.solve(u)
+        assert problem.newton_iterations <= 4
+    assert problem.integral("u[0]*u[0] + u[1]*u[1]", u) == pytest.approx(0.114, rel=2e-2)
+
+
+@pytest.mark.full("hdg_gpu")
+@pytest.mark.parametrize("backend, degree", [("cg_gpu", 4), ("hdg_gpu", 3)])
+def test_starts_whose_derivative_vanishes(backend, degree):
+    """The linear extension of data about the middle is constant in the cells there, and so is |∇u|² ∇u's derivative."""
+    exact = "0.75*pow(2.0, -1.0/3)*(1 - pow(pow(x[0] - 0.5, 2) + pow(x[1] - 0.5, 2) + 1e-30, 2.0/3))"
+    flux = "PetscReal q = 1e-10; for (d = 0; d < 2; ++d) q += u_x[d]*u_x[d]; for (d = 0; d < 2; ++d) f1[d] = q*u_x[d];"
+    physics = fe.Physics({"u": 1}, "-1", flux, boundary=[fe.Dirichlet("boundary", exact)], exact=exact)
+    problem = fe.Problem(fe.Mesh.box((8, 8), comm=PETSc.COMM_SELF), physics, backend=backend, degree=degree)
+    assert problem.errors(problem.solve())["L2"] < 3e-5
+    assert problem.newton_iterations <= 25
+
+
 @pytest.mark.parametrize("few, by", [(first_guess.FEW, "lu"), (10, "python")])
 def test_the_start_is_the_linear_solution(monkeypatch, few, by):
     """Of f1 = (1 + u²) ∇u the harmonic one of first degree, its data exact at the nodes; of zero data none. By LU, and

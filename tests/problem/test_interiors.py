@@ -65,3 +65,28 @@ def test_are_not_needed(tmp_path, monkeypatch):
 @pytest.mark.parametrize("f1, kept", [("(1 + u[0]*u[0])*u_x[d]", True), ("u_x[d]", False)])
 def test_are_kept_where_physics_is_nonlinear(f1, kept):
     assert Interiors.are_kept(problem("hdg_gpu", 1, f1)) == kept
+
+
+@pytest.mark.parametrize("cell, degree", [("quadrilateral", 4), ("triangle", 3), ("tetrahedron", 2)])
+def test_begin_smoothly_next_to_the_trace(cell, degree):
+    """At affine functions themselves, near others that a cell has, and between the bounds of any trace."""
+    mesh = box_mesh(cell, None, seed=3, comm=PETSc.COMM_SELF)
+    load = fe.Physics({"u": 1}, "-1", "(1 + u[0]*u[0])*u_x[d]", boundary=[fe.Dirichlet("boundary", 0.0)])
+    found = fe.Problem(mesh, load, backend="hdg_gpu", degree=degree, check_kernels=False)
+    disc = found.discretization
+    spec = disc.begin_spec()
+    extension = np.asarray(spec.tables["EXTENSION"]).reshape(disc.num_interior, disc.num_trace)
+    inside, outside = disc.cell_element.nodes, disc.spaces[0].element.nodes
+    affine, smooth = (lambda x: 2 + x @ np.arange(1, disc.dim + 1)), (lambda x: x[:, 0] ** 2 - x[:, 1] ** 2)
+    np.testing.assert_allclose(extension @ affine(outside), affine(inside), atol=1e-12)
+    np.testing.assert_allclose(extension @ smooth(outside), smooth(inside), atol=0.1)
+    u = found.create_vec()
+    u.setArray(np.random.default_rng(4).uniform(0.5, 2.0, u.local_size))
+    with found.access.read(u) as x:
+        found.operator.begin(x)
+        trace = found.operator.trace(x, 0.0)
+        values = np.concatenate([found.arrays.to_host(b, n) for b, n in (
+            (trace.owned, disc.dofmap.num_owned), (trace.tail, disc.dofmap.num_tail))])  # fmt: skip
+    traces = values[disc.dofmap.compact[disc.dofmap.cell_dofs]].T
+    expected = np.clip(extension @ traces, traces.min(axis=0), traces.max(axis=0))
+    np.testing.assert_allclose(interior(found), expected, atol=1e-13)

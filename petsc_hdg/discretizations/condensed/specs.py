@@ -9,7 +9,7 @@ import numpy as np
 from ...codegen import KernelSpec, Launch
 from ...codegen.preamble import CONSTANT_BYTES, SCATTERED_BYTES
 from ...options import is_number
-from ...reference import facet_quadrature, tabulate
+from ...reference import cell_quadrature, facet_quadrature, tabulate
 from .arguments import ARGUMENTS
 from .hdg_checks import has_point_flux
 from .shapes import CondensedShapes
@@ -242,12 +242,16 @@ class CondensedSpecs(CondensedShapes):
 
     def begin_spec(self) -> KernelSpec:
         """Spec of `condense_begin`: the interior where local problems begin."""
-        trace, nodes = (
-            np.column_stack([np.ones(len(x)), x])
-            for x in (self.spaces[0].element.nodes, self.cell_element.nodes[-self.num_interior :])
-        )
+        element, nodes = self.cell_element, self.spaces[0].element.nodes
+        fit = np.linalg.pinv(np.column_stack([np.ones(len(nodes)), nodes]))
+        affine = np.column_stack([np.ones(element.num_basis), element.nodes]) @ fit
+        rule = cell_quadrature(self.mesh.cell, 2 * element.degree)
+        slopes, at_trace = element.tabulate(rule.points)[1:], element.tabulate(nodes)[0]
+        energy = np.einsum("dqi,q,dqj->ij", slopes, rule.weights, slopes)
+        tie = 10 * (1 + energy.max()) * at_trace.T
+        smooth = np.linalg.solve(energy + tie @ at_trace, tie @ (np.eye(len(nodes)) - at_trace @ affine))
+        tables = {"EXTENSION": (affine + smooth)[-self.num_interior :]}
         macros = {"NI": self.num_interior, "NT": self.num_trace, "NC": self.components, "NDOF": self.num_trace_dofs}
-        macros["NB"], tables = trace.shape[1], {"FIT": np.linalg.pinv(trace), "AFFINE": nodes}
         sources = ("gather_tvector.clh", "condense_begin.cl")
         return KernelSpec("condense_begin", sources, macros, tables, precision=self.options.precision, local_size=64)
 

@@ -20,7 +20,7 @@ from .interior_states import Interiors
 APPROACH = 10  # steps of Newton's method by themselves, at most, while the stabilization follows the state
 PATIENCE = 4  # residuals in which local problems fail before the solver of the trace is left
 DECREASE = 1e-4  # of the norm by a full step, that a shorter one is to reach in proportion
-LEAST_DAMPING = 1e-8
+LEAST_DAMPING = 1e-12  # as in SNESLINESEARCHBT
 RAISE = 30.0  # of a stabilization that follows the state, where local problems fail: it ties cells to their trace
 ROUNDS = 5  # solves with a stabilization that the solution of the last one asks for
 ENOUGH = 1e-4  # of the norm at first, from which on SNES may go on where rounding lets it fall no more
