@@ -107,6 +107,7 @@ class Problem(Restartable, Evaluated, Described):
         self.solved_constants = None  # of the last solution
         self.default_krylov = ""  # where it follows symmetry, see preconditioners.set_defaults
         self.default_pc = ""  # as the last solver of the problem was given it
+        self.has_factors = False  # whether multigrid smooths by incomplete factors
         self.direct = ""  # why LU is the default, see direct_solvers
         self.saddle: list[str] = []  # fields that a block preconditioner sees apart, see saddle_splits
         self.tried: list[str] = []  # by the last nonlinear solve, see first_guess

@@ -27,7 +27,12 @@ MATRICES = {
         "hexahedron": (3000.0, 2),
         "tetrahedron": (100.0, 3),
     },
-    "hdg_gpu": {"quadrilateral": (500.0, 3), "triangle": (500.0, 3)},
+    "hdg_gpu": {
+        "quadrilateral": (500.0, 3),
+        "triangle": (500.0, 3),
+        "hexahedron": (1000.0, 2),
+        "tetrahedron": (300.0, 3),
+    },
     "sipg_gpu": {"quadrilateral": (300.0, 3), "triangle": (50.0, 3), "tetrahedron": (50.0, 3)},
 }
 
@@ -40,7 +45,7 @@ def typical(problem) -> float:
 def wants_matrix(problem) -> bool:
     """Return True if algebraic multigrid on the matrix suits the stretched cells of a scalar physics better than two
     levels, whose smoother is slow there: on CPUs, which assemble fast, of low degree. On several ranks the ratio has to
-    be larger: each has all of that multigrid, and the iterations of two levels grow with its root. Collective."""
+    be larger where each has all of that multigrid, and the iterations of two levels grow with its root. Collective."""
     options, mesh = problem.options, problem.mesh
     least, highest = MATRICES.get(options.backend, {}).get(mesh.cell, (math.inf, -1))
     suits = not problem.device.is_gpu and problem.physics.num_components == 1
@@ -52,7 +57,13 @@ def wants_matrix(problem) -> bool:
         corners = [np.array([0, *(2**k for k in range(mesh.dim))])]  # the first one and those that an edge joins to it
     samples = cell_samples.blocks(problem)
     ratios = [max(_of_edges(nodes[c], blocks[3][0, 0]) for c in corners) for nodes, blocks in samples]
-    return cell_samples.median(problem, ratios) >= least * problem.comm.size**2
+    return cell_samples.median(problem, ratios) >= least * (1 if suits_factors(problem) else problem.comm.size**2)
+
+
+def suits_factors(problem) -> bool:
+    """Return True if multigrid on the matrix of stretched cells is PETSc's GAMG with incomplete factors as smoothers:
+    traces in space, whose couplings across the layers are not of one sign."""
+    return problem.options.backend == "hdg_gpu" and problem.mesh.dim == 3
 
 
 def _of_edges(corners: np.ndarray, diffusion: np.ndarray) -> float:

@@ -31,6 +31,15 @@ NONSYMMETRIC = {
     "mg_levels_pc_type": "bjacobi",
     "mg_levels_sub_pc_type": "ilu",
 }
+# Stretched cells in space: factors of a rank's part follow strong couplings. Chebyshev's method keeps CG's symmetry.
+FACTORS = {
+    "mg_levels_ksp_type": "chebyshev",
+    "mg_levels_ksp_max_it": "1",
+    "mg_levels_pc_type": "bjacobi",
+    "mg_levels_sub_pc_type": "icc",
+    "mg_levels_sub_pc_factor_levels": "1",
+}
+LINES = {"pc_gamg_threshold": "0.05"}  # aggregates along strong couplings, also where few sides are essential
 # -pc_amg_strong where several unknowns share a place: mass matrices of facets couple them by two thirds.
 STRONG = 0.75
 MOST_ITERATIONS = 10_000  # of a KSP to which nobody gave another number
@@ -136,7 +145,8 @@ def _smoothing(problem, snes: PETSc.SNES):
         return levels.setting_up(problem, symmetric)
     if problem.is_condensed:  # indefinite ones are smoothed as they were before CG found that out
         symmetric = symmetric or (problem.physics.is_linear and problem.derivative == "symmetric")
-        return defaults_in_database(problem.prefix, SYMMETRIC if symmetric else NONSYMMETRIC, unless="pc_type")
+        wanted = (FACTORS if problem.has_factors else SYMMETRIC) if symmetric else NONSYMMETRIC
+        return defaults_in_database(problem.prefix, wanted, unless="pc_type")
     return nullcontext()
 
 
@@ -155,16 +165,21 @@ def _follow(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
 
 def _set_multigrid(problem, pc: PETSc.PC, mat: PETSc.Mat, attached: bool) -> None:
     """A direct solver of small matrices, else multigrid. It is ours of continuous elements with convection, which
-    GAMG's smoothers do not suit, of large matrices, which GAMG takes longer to set up, and of stretched cells, unless
-    an option of GAMG is given. Saddle points are neither's."""
+    GAMG's smoothers do not suit, of large matrices, which GAMG takes longer to set up, and of stretched cells, except
+    those that incomplete factors suit, unless an option of GAMG is given. Saddle points are neither's."""
     suits = problem.derivative not in NEARLY or mat.getSize()[0] > direct_solvers.MOST
     stretched = is_stretched(problem)
+    problem.has_factors = stretched and anisotropy.suits_factors(problem)
+    stretched = stretched and not problem.has_factors
     ours = (problem.options.backend == "cg_gpu" and suits) or stretched
     ours = ours and not attached
     ours = ours and not fields_without_own_terms(problem.physics, problem.mesh.dim)
     there = ours and coarse_solvers.on_device(problem, mat, problem.prefix, stretched)
     there = there and not any_given(problem.prefix, "pc_gamg_")
     direct_solvers.set_type_or(problem, pc, mat, "python" if there else "gamg")
+    if pc.getType() == "gamg" and problem.has_factors:
+        with defaults_in_database(problem.prefix, LINES, unless="pc_type"):
+            pc.setFromOptions()
     if pc.getType() == "python":
         pc.setPythonType("petsc_hdg.AMG")
         if problem.discretization.has_jumps or problem.discretization.has_penalties:
