@@ -23,7 +23,6 @@ from petsc_hdg.value_checks import plural
 UPWIND = "upwind"  # the stabilization that `upwinded` makes
 _CONSTANT = re.compile(r"(ctx->)?[A-Za-z]\w*(\[\d+\])?\Z")  # or a member of a context, or an element of one
 _BLOCKS = ("g0", "g1", "g2", "g3")
-_OF_ONE = re.compile(r"\A(?!.*\bc\b).*\bu(_x|_t)?\b", re.DOTALL)  # an expression of the state, and of no component
 _MATRIX = re.compile(r"\bS\s*\[[^]]*\]\s*[-+*/]?=")  # an assignment to an entry of a stabilization
 
 
@@ -128,14 +127,24 @@ class Reader:
         if is_expression(given):  # its output has a name that no constant can have
             if kind in _BLOCKS:
                 raise PhysicsError(f"physics '{self.physics}', {slot}: is an expression; assign to {kind}[…]")
-            if kind in ("f0", "f1") and field.components > 1 and _OF_ONE.search(given):
-                message = "is an expression without c, the number of the component; use u[c], u_x[c*dim + d], or assign"
-                raise PhysicsError(f"physics '{self.physics}', {slot}: {message} to each {kind}[…]")
+            self._check_expression(slot, kind, given, field)
             signature = replace(signature, output=f"_{signature.output}")
         source = make_source(self.physics, slot, given, signature.output, field.components, shape, self.constants)
         self.texts.append((slot, kind, field.name, source.text, source.function))
         program = lower(source, signature, self.helpers, self.macros, self.constants, key, self.parts)
         return Term(program, kind, field, trial)
+
+    def _check_expression(self, slot: str, kind: str, text: str, field: Field) -> None:
+        """Raise PhysicsError for f0 and f1 that take one entry of the state for all of theirs."""
+        state = f"({'|'.join(['u', *(re.escape(field.name) for field in self.fields)])})"
+        missing = ""
+        if kind == "f1" and re.search(rf"\b{state}_x\b", text) and not re.search(r"\bd\b", text):
+            missing = "d, the number of the direction"
+        if kind in ("f0", "f1") and field.components > 1 and re.search(rf"\b{state}(_x|_t)?\b", text):
+            missing = missing if re.search(r"\bc\b", text) else "c, the number of the component"
+        if missing:
+            message = f"is an expression without {missing}; use u[c], u_x[c*dim + d], or assign to each {kind}[…]"
+            raise PhysicsError(f"physics '{self.physics}', {slot}: {message}")
 
     def _slot(self, kind: str, field: Field) -> str:
         return kind if len(self.fields) == 1 else f"{kind}[{field.name}]"

@@ -53,10 +53,12 @@ def test_constants_come_first():
     ("given", "message"),
     [
         ({"f0": "f0[0] = -1"}, "is a ';' missing?"),
-        ({"f1": "u_x[0], u_x[1]"}, "f1: a comma between expressions is not supported here"),
-        ({"f1": "u_x[e]"}, "f1: unknown name 'e'"),
+        ({"f0": "u[0], 2"}, "f0: a comma between expressions is not supported here"),
+        ({"f1": "e*u_x[d]"}, "f1: unknown name 'e'"),
         ({"f0": "u[0] +"}, "f0: 'u[0] +' is not a complete expression of C"),
         ({"fields": {"u": 2}, "f1": "u_x[d]"}, "f1: is an expression without c, the number of the component; use u[c]"),
+        ({"fields": {"v": 2}, "f1": "v_x[d]"}, "f1: is an expression without c"),
+        ({"f1": "u_x[0]"}, "f1: is an expression without d, the number of the direction; use u[c], u_x[c*dim + d]"),
         ({"jacobian": {"g3": "1"}}, "g3: is an expression; assign to g3[…]"),
     ],
 )
