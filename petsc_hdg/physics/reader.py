@@ -125,8 +125,6 @@ class Reader:
         self, slot: str, key: str, kind: str, given, signature, field: Field, shape: tuple, trial: Field | None = None
     ) -> Term:
         if is_expression(given):  # its output has a name that no constant can have
-            if kind in _BLOCKS:
-                raise PhysicsError(f"physics '{self.physics}', {slot}: is an expression; assign to {kind}[…]")
             self._check_expression(slot, kind, given, field)
             signature = replace(signature, output=f"_{signature.output}")
         source = make_source(self.physics, slot, given, signature.output, field.components, shape, self.constants)
@@ -135,16 +133,19 @@ class Reader:
         return Term(program, kind, field, trial)
 
     def _check_expression(self, slot: str, kind: str, text: str, field: Field) -> None:
-        """Raise PhysicsError for f0 and f1 that take one entry of the state for all of theirs."""
-        state = f"({'|'.join(['u', *(re.escape(field.name) for field in self.fields)])})"
-        missing = ""
-        if kind == "f1" and re.search(rf"\b{state}_x\b", text) and not re.search(r"\bd\b", text):
-            missing = "d, the number of the direction"
-        if kind in ("f0", "f1") and field.components > 1 and re.search(rf"\b{state}(_x|_t)?\b", text):
-            missing = missing if re.search(r"\bc\b", text) else "c, the number of the component"
-        if missing:
-            message = f"is an expression without {missing}; use u[c], u_x[c*dim + d], or assign to each {kind}[…]"
-            raise PhysicsError(f"physics '{self.physics}', {slot}: {message}")
+        """Raise PhysicsError for a block of the Jacobian, and where f0 or f1 takes one entry of the state for all."""
+        start = f"physics '{self.physics}', {slot}: is an expression"
+        if kind in _BLOCKS:
+            raise PhysicsError(f"{start}; assign to {kind}[…]")
+        state = "|".join(["u", *(re.escape(one.name) for one in self.fields)])
+        of_one = {
+            "c, the number of the component": kind in ("f0", "f1") and field.components > 1 and "(_x|_t)?",
+            "d, the number of the direction": kind == "f1" and "_x",
+        }
+        for missing, suffix in of_one.items():
+            if suffix and re.search(rf"\b({state}){suffix}\b", text) and not re.search(rf"\b{missing[0]}\b", text):
+                message = f"without {missing}; use u[c], u_x[c*dim + d], or assign to each {kind}[…]"
+                raise PhysicsError(f"{start} {message}")
 
     def _slot(self, kind: str, field: Field) -> str:
         return kind if len(self.fields) == 1 else f"{kind}[{field.name}]"

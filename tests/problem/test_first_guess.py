@@ -14,6 +14,8 @@ from petsc_hdg.problem.newton import first_guess, monitors
 STEEP = "g[0] = sin(2*PETSC_PI*x[0])*cos(PETSC_PI*x[1]);"
 LINEAR = "Newton's method from the linear extension of the data"
 
+PULL = fe.Dirichlet("boundary", "g[0] = load*sin(2*x[1]); g[1] = load*x[0]*x[1];")
+
 
 def soap_film(backend: str, faces: int = 8, **settings) -> fe.Problem:
     """A minimal surface over a square whose rim is steep; on triangles, where it is harder, by poly_gpu."""
@@ -62,8 +64,7 @@ def test_traces_of_several_fields_begin_there_too():
 )
 def test_load_steps_begin_at_what_moves_with_the_boundary(backend):
     """Steps so large that the cells beside the boundary would be turned inside out."""
-    pull = fe.Dirichlet("boundary", "g[0] = load*sin(2*x[1]); g[1] = load*x[0]*x[1];")
-    physics = library.neo_hookean(2, lame_lambda=4.0, boundary=[pull], constants={"load": 0.15})
+    physics = library.neo_hookean(2, lame_lambda=4.0, boundary=[PULL], constants={"load": 0.15})
     problem = fe.Problem(fe.Mesh.box((10, 10), simplex=False, comm=PETSc.COMM_SELF), physics, backend=backend, degree=2)
     u = problem.solve()
     problem.set_constants(load=0.3)
@@ -75,8 +76,7 @@ def test_load_steps_begin_at_what_moves_with_the_boundary(backend):
 @pytest.mark.parametrize("degree", [4, 6])
 def test_load_steps_of_high_degree_by_hdg(degree):
     """Interiors begin next to traces whose values at the boundary are far from affine."""
-    pull = fe.Dirichlet("boundary", "g[0] = load*sin(2*x[1]); g[1] = load*x[0]*x[1];")
-    physics = library.neo_hookean(2, lame_lambda=4.0, boundary=[pull], constants={"load": 0.2})
+    physics = library.neo_hookean(2, lame_lambda=4.0, boundary=[PULL], constants={"load": 0.2})
     mesh = fe.Mesh.box((2, 2), simplex=False, comm=PETSc.COMM_SELF)
     problem, u = fe.Problem(mesh, physics, backend="hdg_gpu", degree=degree), None
     for load in (0.2, 0.4):

@@ -247,7 +247,7 @@ class CondensedSpecs(CondensedShapes):
         affine = np.column_stack([np.ones(element.num_basis), element.nodes]) @ fit
         rule = cell_quadrature(self.mesh.cell, 2 * element.degree)
         slopes, at_trace = element.tabulate(rule.points)[1:], element.tabulate(nodes)[0]
-        energy = np.einsum("dqi,q,dqj->ij", slopes, rule.weights, slopes)
+        energy = np.tensordot(rule.weights[:, None] * slopes, slopes, axes=((0, 1), (0, 1)))
         tie = 10 * (1 + energy.max()) * at_trace.T
         smooth = np.linalg.solve(energy + tie @ at_trace, tie @ (np.eye(len(nodes)) - at_trace @ affine))
         tables = {"EXTENSION": (affine + smooth)[-self.num_interior :]}

@@ -27,7 +27,7 @@ class CFile:
 
 
 def is_expression(given) -> bool:
-    """Whether `given` is C text of a number: no statement and no function."""
+    """Return True if `given` is a text of one expression in C, such as "kappa*u_x[d]", and not of statements."""
     return isinstance(given, str) and not _STATEMENT.search(_COMMENT.sub("", given))
 
 

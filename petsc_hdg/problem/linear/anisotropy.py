@@ -62,7 +62,7 @@ def wants_matrix(problem) -> bool:
 
 def suits_factors(problem) -> bool:
     """Return True if multigrid on the matrix of stretched cells is PETSc's GAMG with incomplete factors as smoothers:
-    traces in space, whose couplings across the layers are not of one sign."""
+    for traces in space, where petsc_hdg.AMG takes up to eleven times the iterations (benchmarks/stretched_cells.py)."""
     return problem.options.backend == "hdg_gpu" and problem.mesh.dim == 3
 
 

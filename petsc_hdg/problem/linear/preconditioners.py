@@ -170,8 +170,7 @@ def _set_multigrid(problem, pc: PETSc.PC, mat: PETSc.Mat, attached: bool) -> Non
     suits = problem.derivative not in NEARLY or mat.getSize()[0] > direct_solvers.MOST
     stretched = is_stretched(problem)
     problem.has_factors = stretched and anisotropy.suits_factors(problem)
-    stretched = stretched and not problem.has_factors
-    ours = (problem.options.backend == "cg_gpu" and suits) or stretched
+    ours = (problem.options.backend == "cg_gpu" and suits) or (stretched and not problem.has_factors)
     ours = ours and not attached
     ours = ours and not fields_without_own_terms(problem.physics, problem.mesh.dim)
     there = ours and coarse_solvers.on_device(problem, mat, problem.prefix, stretched)
