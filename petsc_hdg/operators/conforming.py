@@ -29,7 +29,8 @@ class ConformingSubspace:
     fine: operator of the scheme.   access: VecAccess.
     interpolation: AIJ matrix, rows in the numbering of the scheme, columns in that of the subspace; of schemes that
     have nodes.
-    matrix: AssembledMatrix of the Jacobian on the subspace, with upwinding unless `is_symmetric` is set.
+    matrix: AssembledMatrix of the Jacobian on the subspace, made when it is asked for, with upwinding unless
+    `is_symmetric` is set.
     bounds: what gives smoothers their bounds by its `update` after the matrix has been filled, or None.
     solvers: what sets up solvers of the matrix by its `update` after that, or None.
     """
@@ -42,16 +43,25 @@ class ConformingSubspace:
         )
         self.discretization = ContinuousGalerkin(disc.mesh, disc.physics, options, disc.limits)
         self.dofmap = self.discretization.dofmap
-        self.operator = CGOperator(self.discretization, fine.arrays)
-        with collectively(disc.mesh.comm):
-            self.operator.compile(matrices=True, products=False)
         self.is_symmetric = False
         sizes = tuple((d.num_owned, disc.mesh.comm.allreduce(d.num_owned)) for d in (disc.dofmap, self.dofmap))
         self._sizes, self._comm, self._vec_type = sizes, comm, vec_type
-        self.matrix = _CoarseMatrix(self, sizes[1], comm, vec_type)
         self._version: int | None = None  # of the scheme's data, as the subspace has them
         self.bounds = None
         self.solvers = None
+
+    @cached_property
+    def operator(self) -> CGOperator:
+        """The scheme of the subspace, compiled. Collective."""
+        operator = CGOperator(self.discretization, self.fine.arrays)
+        with collectively(self.discretization.mesh.comm):
+            operator.compile(matrices=True, products=False)
+        return operator
+
+    @cached_property
+    def matrix(self) -> _CoarseMatrix:
+        """Its matrix. Collective."""
+        return _CoarseMatrix(self, self._sizes[1], self._comm, self._vec_type)
 
     @property
     def mat(self) -> PETSc.Mat:

@@ -107,7 +107,7 @@ class Problem(Restartable, Evaluated, Described):
         self.solved_constants = None  # of the last solution
         self.default_krylov = ""  # where it follows symmetry, see preconditioners.set_defaults
         self.default_pc = ""  # as the last solver of the problem was given it
-        self.has_factors = False  # whether multigrid smooths by incomplete factors
+        self.factors: dict[str, str] = {}  # options of multigrid that smooths by incomplete factors, see factor_levels
         self.direct = ""  # why LU is the default, see direct_solvers
         self.saddle: list[str] = []  # fields that a block preconditioner sees apart, see saddle_splits
         self.tried: list[str] = []  # by the last nonlinear solve, see first_guess
@@ -205,7 +205,7 @@ class Problem(Restartable, Evaluated, Described):
     @property
     def follows_symmetry(self) -> bool:
         """True if the default Krylov method depends on the symmetry of the matrix."""
-        return self.pmat == "conforming" or self.discretization.follows_symmetry
+        return self.pmat == "conforming" or bool(self.factors) or self.discretization.follows_symmetry
 
     @property
     def dm(self) -> PETSc.DMPlex:
@@ -326,11 +326,11 @@ class Problem(Restartable, Evaluated, Described):
 
     def settle_pmat(self, assembled: int = ASSEMBLED) -> None:
         """Have a matrix where a solver made now asks for one: a PC of the user's own (up to the degree `assembled` of
-        continuous elements), a -pc_type that came into PETSc's database after the problem, LU, or multigrid on
-        stretched cells. Collective."""
+        continuous elements), a -pc_type that came into PETSc's database after the problem, LU, or levels
+        with incomplete factors. Collective."""
         chosen = chosen_pmat(self.options, self.physics, self.derivative, assembled)
         wanted = chosen == "aij" or direct_solvers.reason_of_text(self) or saddle_splits.constraints_of(self)
-        if wanted or convection.is_large_on_traces(self) or preconditioners.is_stretched(self):
+        if wanted or convection.is_large_on_traces(self) or preconditioners.is_anisotropic(self):
             assembled_fallback.take_matrix(self)
 
     @property

@@ -17,24 +17,30 @@ SLOW = {
     "poly_gpu": {1: 1000.0},
 }
 MOST_OF_SQUARES = {"hdg_gpu": 2}  # degree up to which that holds for quadrilaterals
-# The least ratio along edges at which multigrid on the matrix takes less time than two levels, and the highest degree:
-# scheme -> shape of the cells. Tensors turned from all edges by 10° or more seldom have it, and two levels suit them.
-# Matrices of hexahedra with jumps take longer than all iterations.
-MATRICES = {
+# The least anisotropy at which levels with incomplete factors take less time than levels without a matrix, of degree 1,
+# 2 and 3: scheme -> shape of the cells (benchmarks/stretched_cells.py). Set-up counts: that of hexahedra is long.
+NEVER = math.inf
+FACTORS = {
     "cg_gpu": {
-        "quadrilateral": (300.0, 3),
-        "triangle": (300.0, 3),
-        "hexahedron": (3000.0, 2),
-        "tetrahedron": (100.0, 3),
+        "triangle": (NEVER, 100.0, 100.0),
+        "quadrilateral": (NEVER, 100.0, 100.0),
+        "tetrahedron": (NEVER, 200.0, 200.0),
+        "hexahedron": (NEVER, 600.0, NEVER),
     },
     "hdg_gpu": {
-        "quadrilateral": (500.0, 3),
-        "triangle": (500.0, 3),
-        "hexahedron": (1000.0, 2),
-        "tetrahedron": (300.0, 3),
+        "triangle": (30.0, 30.0, 30.0),
+        "quadrilateral": (60.0, 60.0, 60.0),
+        "tetrahedron": (30.0, 30.0, 30.0),
+        "hexahedron": (300.0, 3000.0, NEVER),
     },
-    "sipg_gpu": {"quadrilateral": (300.0, 3), "triangle": (50.0, 3), "tetrahedron": (50.0, 3)},
+    "sipg_gpu": {
+        "triangle": (30.0, 30.0, 30.0),
+        "quadrilateral": (100.0, 100.0, 1000.0),
+        "tetrahedron": (30.0, 30.0, 30.0),
+        "hexahedron": (300.0, NEVER, NEVER),
+    },
 }
+ACROSS = 10.0  # the largest coupling of the directions of a cell's edges that counts as along them
 
 
 def typical(problem) -> float:
@@ -42,36 +48,38 @@ def typical(problem) -> float:
     return cell_samples.median(problem, [_of_cell(nodes, *blocks) for nodes, blocks in cell_samples.blocks(problem)])
 
 
-def wants_matrix(problem) -> bool:
-    """Return True if algebraic multigrid on the matrix suits the stretched cells of a scalar physics better than two
-    levels, whose smoother is slow there: on CPUs, which assemble fast, of low degree. On several ranks the ratio has to
-    be larger where each has all of that multigrid, and the iterations of two levels grow with its root. Collective."""
-    options, mesh = problem.options, problem.mesh
-    least, highest = MATRICES.get(options.backend, {}).get(mesh.cell, (math.inf, -1))
-    suits = not problem.device.is_gpu and problem.physics.num_components == 1
-    if not suits or options.degree > highest or problem.derivative not in NEARLY:
-        return False
+def wants_factors(problem) -> bool:
+    """Return True if levels with incomplete factors suit a scalar physics better than levels without a matrix, whose
+    smoothers are slow where anisotropy is strong: on CPUs, which assemble fast, of low degree. Collective."""
+    options = problem.options
+    least = FACTORS.get(options.backend, {}).get(problem.mesh.cell, ())[max(options.degree, 1) - 1 :][:1]
+    suits = not problem.device.is_gpu and problem.physics.num_components == 1 and problem.derivative in NEARLY
+    return suits and bool(least) and typical(problem) >= least[0]
+
+
+def suits_fill(problem) -> bool:
+    """Return True if incomplete factors with fill have positive pivots: not of continuous elements, and of traces in
+    space, where couplings are strong across edges. Collective."""
+    mesh, scheme = problem.mesh, problem.options.backend
+    if scheme == "sipg_gpu" or (scheme == "hdg_gpu" and mesh.dim == 2):
+        return True
     if mesh.shape.is_simplex:
         corners = [np.roll(np.arange(mesh.dim + 1), turn) for turn in range(mesh.dim + 1)]
     else:
         corners = [np.array([0, *(2**k for k in range(mesh.dim))])]  # the first one and those that an edge joins to it
     samples = cell_samples.blocks(problem)
-    ratios = [max(_of_edges(nodes[c], blocks[3][0, 0]) for c in corners) for nodes, blocks in samples]
-    return cell_samples.median(problem, ratios) >= least * (1 if suits_factors(problem) else problem.comm.size**2)
+    across = [min(_across_edges(nodes[c], blocks[3][0, 0]) for c in corners) for nodes, blocks in samples]
+    return cell_samples.median(problem, across) <= ACROSS
 
 
-def suits_factors(problem) -> bool:
-    """Return True if multigrid on the matrix of stretched cells is PETSc's GAMG with incomplete factors as smoothers:
-    for traces in space, where petsc_hdg.AMG takes up to eleven times the iterations (benchmarks/stretched_cells.py)."""
-    return problem.options.backend == "hdg_gpu" and problem.mesh.dim == 3
-
-
-def _of_edges(corners: np.ndarray, diffusion: np.ndarray) -> float:
-    """Return the ratio of diffusion [dim, dim] along the edges from the first of some corners [dim + 1, dim] to the
-    others, in units of their lengths."""
+def _across_edges(corners: np.ndarray, diffusion: np.ndarray) -> float:
+    """Return how strongly diffusion [dim, dim] couples the directions of the edges from the first of some corners
+    [dim + 1, dim] to the others: the condition number of its matrix in them, scaled to a diagonal of ones."""
     inverse = np.linalg.pinv((corners[1:] - corners[0]).T)
-    along = np.diag(inverse @ diffusion @ inverse.T)
-    return float(along.max() / along.min()) if along.min() > 0 else 1.0
+    along = inverse @ diffusion @ inverse.T
+    scale = np.sqrt(np.maximum(np.diag(along), np.finfo(float).tiny))
+    values = np.linalg.eigvalsh((along + along.T) / (2 * np.outer(scale, scale)))
+    return float(values[-1] / values[0]) if values[0] > 0 else math.inf
 
 
 def is_slow(problem, ratio: float) -> bool:

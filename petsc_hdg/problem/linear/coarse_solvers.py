@@ -29,12 +29,11 @@ def products(problem):
     return defaults_in_database("", TWO_PRODUCTS if problem.comm.size == 1 else same, unless="matptap_via")
 
 
-def on_device(problem, mat: PETSc.Mat, prefix: str, stretched: bool = False) -> bool:
-    """True if multigrid for a matrix is set up on the device, where its smoothers suit it: on one rank, or on GPUs and
-    for stretched cells up to a number of rows, -PREFIXpc_amg_gather_limit. Raises OptionError."""
+def on_device(problem, mat: PETSc.Mat, prefix: str) -> bool:
+    """True if multigrid for a matrix is set up on the device, where its smoothers suit it: on one rank, or on GPUs up
+    to a number of rows, -PREFIXpc_amg_gather_limit. Raises OptionError."""
     (limit,) = given_numbers(prefix, "pc_amg_gather_limit", (MOST_ROWS,), least=0)
-    suits = problem.device.has_solvers or stretched
-    return problem.comm.size == 1 or (suits and mat.getSize()[0] <= limit)
+    return problem.comm.size == 1 or (problem.device.has_solvers and mat.getSize()[0] <= limit)
 
 
 def view(problem) -> list[str]:

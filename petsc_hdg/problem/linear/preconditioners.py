@@ -16,6 +16,7 @@ from . import (
     anisotropy,
     coarse_solvers,
     direct_solvers,
+    factor_levels,
     methods,
     resets,
     saddle_splits,
@@ -26,22 +27,10 @@ from . import (
 # Smoothers that see a facet's unknowns together; nonsymmetric systems are smoothed along the flow by incomplete LU.
 SYMMETRIC = {"mg_levels_pc_type": "pbjacobi"}
 NONSYMMETRIC = {
-    "pc_gamg_agg_nsmooths": "0",
     "mg_levels_ksp_type": "richardson",
     "mg_levels_pc_type": "bjacobi",
     "mg_levels_sub_pc_type": "ilu",
 }
-# Stretched cells in space: factors of a rank's part follow strong couplings. Chebyshev's method keeps CG's symmetry.
-FACTORS = {
-    "mg_levels_ksp_type": "chebyshev",
-    "mg_levels_ksp_max_it": "1",
-    "mg_levels_pc_type": "bjacobi",
-    "mg_levels_sub_pc_type": "icc",
-    "mg_levels_sub_pc_factor_levels": "1",
-}
-LINES = {"pc_gamg_threshold": "0.05"}  # aggregates along strong couplings, also where few sides are essential
-# -pc_amg_strong where several unknowns share a place: mass matrices of facets couple them by two thirds.
-STRONG = 0.75
 MOST_ITERATIONS = 10_000  # of a KSP to which nobody gave another number
 
 
@@ -70,7 +59,7 @@ def set_defaults(problem, ksp: PETSc.KSP, attached: bool = False) -> None:
     elif calls.assembled is not None and problem.discretization.is_polytopic:
         pc.setType("bjacobi")  # incomplete LU of each rank's part
     elif calls.assembled is not None:
-        _set_multigrid(problem, pc, calls.assembled.mat, attached)
+        _set_multigrid(problem, ksp, calls.assembled.mat, attached)
     else:
         _set_jacobi(problem, pc)
     if problem.follows_symmetry:
@@ -89,7 +78,7 @@ def _levels(problem):
 def _krylov(problem, symmetric: bool) -> str:
     if problem.direct:
         return "fgmres"
-    levels = _levels(problem)
+    levels = factor_levels if problem.factors else _levels(problem)
     if levels is not None:
         return levels.krylov(problem, symmetric)
     return "cg" if symmetric else "gmres"
@@ -143,10 +132,11 @@ def _smoothing(problem, snes: PETSc.SNES):
     levels = _levels(problem)
     if levels is not None:
         return levels.setting_up(problem, symmetric)
+    if problem.factors:
+        return factor_levels.setting_up(problem)
     if problem.is_condensed:  # indefinite ones are smoothed as they were before CG found that out
         symmetric = symmetric or (problem.physics.is_linear and problem.derivative == "symmetric")
-        wanted = (FACTORS if problem.has_factors else SYMMETRIC) if symmetric else NONSYMMETRIC
-        return defaults_in_database(problem.prefix, wanted, unless="pc_type")
+        return defaults_in_database(problem.prefix, SYMMETRIC if symmetric else NONSYMMETRIC, unless="pc_type")
     return nullcontext()
 
 
@@ -161,34 +151,33 @@ def _follow(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
         levels.change(problem, ksp, symmetric)
     elif methods.has_taken(ksp, before):
         methods.change(problem, ksp, wanted)
+    if problem.factors and ksp.getPC().getType() == problem.default_pc:
+        factor_levels.change(problem, ksp)
 
 
-def _set_multigrid(problem, pc: PETSc.PC, mat: PETSc.Mat, attached: bool) -> None:
-    """A direct solver of small matrices, else multigrid. It is ours of continuous elements with convection, which
-    GAMG's smoothers do not suit, of large matrices, which GAMG takes longer to set up, and of stretched cells, except
-    those that incomplete factors suit, unless an option of GAMG is given. Saddle points are neither's."""
+def _set_multigrid(problem, ksp: PETSc.KSP, mat: PETSc.Mat, attached: bool) -> None:
+    """A direct solver of small matrices, levels with incomplete factors where couplings along one direction are strong,
+    else multigrid. It is ours of continuous elements with convection, which GAMG's smoothers do not suit, and of large
+    matrices, which GAMG takes longer to set up, unless an option of GAMG is given. Saddle points are neither's."""
+    tuned = attached or any_given(problem.prefix, "pc_gamg_")
+    problem.factors = {}
+    if not tuned and is_anisotropic(problem):
+        factor_levels.create(problem, ksp)
+        return
     suits = problem.derivative not in NEARLY or mat.getSize()[0] > direct_solvers.MOST
-    stretched = is_stretched(problem)
-    problem.has_factors = stretched and anisotropy.suits_factors(problem)
-    ours = (problem.options.backend == "cg_gpu" and suits) or (stretched and not problem.has_factors)
-    ours = ours and not attached
+    ours = problem.options.backend == "cg_gpu" and suits and not tuned
     ours = ours and not fields_without_own_terms(problem.physics, problem.mesh.dim)
-    there = ours and coarse_solvers.on_device(problem, mat, problem.prefix, stretched)
-    there = there and not any_given(problem.prefix, "pc_gamg_")
+    there = ours and coarse_solvers.on_device(problem, mat, problem.prefix)
+    pc = ksp.getPC()
     direct_solvers.set_type_or(problem, pc, mat, "python" if there else "gamg")
-    if pc.getType() == "gamg" and problem.has_factors:
-        with defaults_in_database(problem.prefix, LINES, unless="pc_type"):
-            pc.setFromOptions()
     if pc.getType() == "python":
         pc.setPythonType("petsc_hdg.AMG")
-        if problem.discretization.has_jumps or problem.discretization.has_penalties:
-            pc.getPythonContext().strong = STRONG
 
 
-def is_stretched(problem) -> bool:
-    """Return True if a large problem has multigrid on its matrix by default because cells are stretched. Collective."""
+def is_anisotropic(problem) -> bool:
+    """Return True if a large problem has levels with incomplete factors by default. Collective."""
     is_large = problem.num_unknowns > direct_solvers.MOST
-    return is_large and direct_solvers.is_open(problem, problem.num_unknowns) and anisotropy.wants_matrix(problem)
+    return is_large and direct_solvers.is_open(problem, problem.num_unknowns) and anisotropy.wants_factors(problem)
 
 
 def _set_jacobi(problem, pc: PETSc.PC) -> None:

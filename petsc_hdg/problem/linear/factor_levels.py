@@ -1,0 +1,82 @@
+"""The default preconditioner where couplings along one direction are far stronger than along others: PETSc's PCMG on
+the assembled matrix, smoothed by incomplete factors.
+
+Coarse level: the conforming first-order subspace, by Galerkin products, solved by LU or one cycle of GAMG.
+"""
+
+from __future__ import annotations
+
+from petsc4py import PETSc
+
+from ... import operators
+from ...options import defaults_in_database
+from ...petsc.c_library import set_passive_dm
+from . import anisotropy, direct_solvers
+
+MOST_OF_PLANE = 100_000  # unknowns of a coarse level in the plane that LU takes
+# Chebyshev's method keeps the symmetry that CG takes. Ranks overlap: strong couplings cross their borders.
+_FACTORS = {
+    "ksp_type": "chebyshev",
+    "ksp_max_it": "1",
+    "pc_type": "asm",
+    "pc_asm_type": "basic",
+    "sub_pc_type": "icc",
+}
+_FILLED = _FACTORS | {"sub_pc_factor_levels": "1", "sub_pc_factor_mat_ordering_type": "rcm"}
+_TWICE = _FACTORS | {"ksp_max_it": "2"}
+_INDEFINITE = _FILLED | {"ksp_type": "gmres", "ksp_max_it": "2", "sub_pc_type": "ilu"}
+# Factors follow strong couplings better than smooth aggregates, whose products fill the matrices of stretched cells.
+_GAMG = {f"mg_levels_{name}": value for name, value in _TWICE.items()} | {
+    "pc_type": "gamg",
+    "pc_gamg_agg_nsmooths": "0",
+    "pc_gamg_threshold": "0.02",
+    "pc_gamg_aggressive_coarsening": "0",
+}
+
+
+def create(problem, ksp: PETSc.KSP) -> None:
+    """Give a KSP its PC, before the user's options. Collective."""
+    subspace = operators.ConformingSubspace(problem.operator, problem.access, problem.dm.comm, problem.vec_type)
+    interpolation, pc = subspace.interpolation, ksp.getPC()
+    set_passive_dm(ksp, interpolation.createVecLeft())
+    pc.setType("mg")
+    pc.setMGLevels(2)
+    pc.setMGInterpolation(1, interpolation)
+    problem.factors = {"pc_mg_galerkin": "both"} | _smoother(problem)
+    if _suits_lu(problem, interpolation.getSize()[1]):
+        direct_solvers.set_type(problem, pc.getMGCoarseSolve().getPC())
+    else:
+        problem.factors |= {f"mg_coarse_{name}": value for name, value in _GAMG.items()}
+    with setting_up(problem):
+        pc.setFromOptions()
+
+
+def krylov(problem, symmetric: bool) -> str:
+    """The Krylov method: the smoother of indefinite matrices is GMRES, so that the one outside must be flexible."""
+    return "cg" if symmetric else "fgmres" if problem.indefinite else "gmres"
+
+
+def change(problem, ksp: PETSc.KSP) -> None:
+    """Follow a matrix that is not what it was, unless the user chose otherwise. Collective."""
+    smoother = ksp.getPC().getMGSmoother(1)
+    smoother.getPC().setType("none")  # it forgets the solvers of its parts
+    problem.factors |= _smoother(problem)
+    with setting_up(problem):
+        smoother.setFromOptions()
+
+
+def _smoother(problem) -> dict[str, str]:
+    """Options of the finest level. Collective."""
+    suited = _INDEFINITE if problem.indefinite else _FILLED if anisotropy.suits_fill(problem) else _TWICE
+    return {f"mg_levels_{name}": value for name, value in suited.items()}
+
+
+def _suits_lu(problem, rows: int) -> bool:
+    """Return True if LU of a coarse level costs less than the iterations that a cycle of GAMG adds. Collective."""
+    is_regular = not len(problem.callbacks.null_space.candidates)
+    return is_regular and rows <= (MOST_OF_PLANE if problem.mesh.dim == 2 else direct_solvers.few_of_levels(problem))
+
+
+def setting_up(problem):
+    """Context manager: what PETSc reads from its database while levels are set up."""
+    return defaults_in_database(problem.prefix, problem.factors, unless="pc_type")
