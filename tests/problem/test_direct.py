@@ -158,6 +158,21 @@ def test_few_iterations_where_one_narrow_side_is_essential(simplex, monkeypatch)
     assert problem.linear_iterations <= 12 and problem.default_krylov == "cg"
 
 
+@pytest.mark.parametrize("backend, bulk, height", [("hdg_gpu", 5e3, 1.0), ("sipg_gpu", 1.0, 0.05)])
+def test_bodies_in_the_plane_are_smoothed_by_factors(backend, bulk, height, monkeypatch):
+    """Nearly incompressible ones and stretched cells, as if they were too large for LU."""
+    for name in ("MOST", "IN_PLANE", "IN_PLANE_BY_PETSC"):
+        monkeypatch.setattr(direct_solvers, name, 300)
+    box = fe.Mesh.box((10, 10), upper=(1.0, height), comm=PETSc.COMM_SELF)
+    given = library.elasticity(2, "c == 1 ? 1.0 : 0.0", lame_lambda=bulk, boundary=[fe.Dirichlet("left", 0.0)])
+    problem = fe.Problem(box, given, degree=2, backend=backend)
+    u = problem.solve()
+    assert problem.factors and not problem.direct and problem.linear_iterations <= 40
+    with petsc_options(ksp_type="preonly", pc_type="lu"):
+        exact = fe.Problem(box, given, degree=2, backend=backend).solve()
+    assert (u - exact).norm() < 1e-6 * exact.norm()
+
+
 def test_factors_follow_an_indefinite_matrix(monkeypatch):
     """A coefficient that jumps inside of cells, whose penalties are then too small: GMRES smooths with incomplete LU;
     Chebyshev's method with Cholesky's pivots finds no end."""

@@ -40,6 +40,7 @@ FACTORS = {
         "hexahedron": (300.0, NEVER, NEVER),
     },
 }
+MOST_OF_PLANE = 100_000  # unknowns of a coarse level in the plane that LU takes
 ACROSS = 10.0  # the largest coupling of the directions of a cell's edges that counts as along them
 
 
@@ -49,12 +50,15 @@ def typical(problem) -> float:
 
 
 def wants_factors(problem) -> bool:
-    """Return True if levels with incomplete factors suit a scalar physics better than levels without a matrix, whose
-    smoothers are slow where anisotropy is strong: on CPUs, which assemble fast, of low degree. Collective."""
-    options = problem.options
-    least = FACTORS.get(options.backend, {}).get(problem.mesh.cell, ())[max(options.degree, 1) - 1 :][:1]
-    suits = not problem.device.is_gpu and problem.physics.num_components == 1 and problem.derivative in NEARLY
-    return suits and bool(least) and typical(problem) >= least[0]
+    """Return True if levels with incomplete factors suit a problem better than levels without a matrix, whose smoothers
+    are slow where anisotropy is strong, as bulk stiffness makes it too: on CPUs, which assemble fast, of low degree; of
+    several components in the plane, up to a size of the coarse level that LU takes. Collective."""
+    options, mesh, parts = problem.options, problem.mesh, problem.physics.num_components
+    least = FACTORS.get(options.backend, {}).get(mesh.cell, ())[max(options.degree, 1) - 1 :][:1]
+    suits = parts == 1 or (mesh.dim == 2 and mesh.num_cells_all * parts <= MOST_OF_PLANE)
+    if problem.device.is_gpu or not (least and suits and problem.derivative in NEARLY):
+        return False
+    return typical(problem) >= least[0]
 
 
 def suits_fill(problem) -> bool:

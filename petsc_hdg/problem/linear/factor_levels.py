@@ -13,7 +13,6 @@ from ...options import defaults_in_database
 from ...petsc.c_library import set_passive_dm
 from . import anisotropy, direct_solvers
 
-MOST_OF_PLANE = 100_000  # unknowns of a coarse level in the plane that LU takes
 # Chebyshev's method keeps the symmetry that CG takes. Ranks overlap: strong couplings cross their borders.
 _FACTORS = {
     "ksp_type": "chebyshev",
@@ -73,8 +72,8 @@ def _smoother(problem) -> dict[str, str]:
 
 def _suits_lu(problem, rows: int) -> bool:
     """Return True if LU of a coarse level costs less than the iterations that a cycle of GAMG adds. Collective."""
-    is_regular = not len(problem.callbacks.null_space.candidates)
-    return is_regular and rows <= (MOST_OF_PLANE if problem.mesh.dim == 2 else direct_solvers.few_of_levels(problem))
+    most = anisotropy.MOST_OF_PLANE if problem.mesh.dim == 2 else direct_solvers.few_of_levels(problem)
+    return not len(problem.callbacks.null_space.candidates) and rows <= most
 
 
 def setting_up(problem):
