@@ -13,6 +13,7 @@ from petsc_options import petsc_options
 from run_direct import CASES, box, helmholtz, numbers, stokes, stretched, wind
 
 import petsc_hdg as fe
+from petsc_hdg.options import loses_levels
 from petsc_hdg.physics import library
 from petsc_hdg.problem.linear import anisotropy, direct_solvers
 
@@ -171,6 +172,21 @@ def test_bodies_in_the_plane_are_smoothed_by_factors(backend, bulk, height, monk
     with petsc_options(ksp_type="preonly", pc_type="lu"):
         exact = fe.Problem(box, given, degree=2, backend=backend).solve()
     assert (u - exact).norm() < 1e-6 * exact.norm()
+
+
+@pytest.mark.parametrize("backend, ts_type", [("hdg_gpu", "beuler"), ("cg_gpu", "arkimex")])
+def test_factors_in_time(backend, ts_type, monkeypatch):
+    """Stretched cells take as few iterations in each step; a TS that resets its levels has multigrid on the matrix."""
+    for name in ("MOST", "IN_PLANE", "IN_PLANE_BY_PETSC", "IN_TIME"):
+        monkeypatch.setattr(direct_solvers, name, {} if name == "IN_TIME" else 300)
+    box = fe.Mesh.box((12, 12), upper=(1.0, 0.01), comm=PETSc.COMM_SELF)
+    given = fe.Physics({"u": 1}, "u_t[0] - 1", "u_x[d]", boundary=[fe.Dirichlet("left", 0.0)])
+    problem = fe.Problem(box, given, degree=2, backend=backend)
+    with petsc_options(ts_type=ts_type):
+        problem.solve_in_time(problem.create_vec(), 0.02, 0.01)
+        stays = ts_type == "beuler" or not loses_levels("")
+    assert bool(problem.factors) == stays and not problem.direct
+    assert problem.linear_iterations <= (15 if stays else 60) * problem.time_steps * (1 if ts_type == "beuler" else 3)
 
 
 def test_factors_follow_an_indefinite_matrix(monkeypatch):

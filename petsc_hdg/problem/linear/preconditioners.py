@@ -9,7 +9,7 @@ from petsc4py import PETSc
 from ...discretizations.symmetry import NEARLY, fields_without_own_terms
 from ...operators.advice import INDEFINITE
 from ...operators.spectrum import TOLERANCE, asymmetry
-from ...options import any_given, defaults_in_database, is_given
+from ...options import any_given, defaults_in_database, is_given, loses_levels
 from .. import cells_in_time
 from . import (
     agglomerate_levels,
@@ -161,7 +161,7 @@ def _set_multigrid(problem, ksp: PETSc.KSP, mat: PETSc.Mat, attached: bool) -> N
     matrices, which GAMG takes longer to set up, unless an option of GAMG is given. Saddle points are neither's."""
     tuned = attached or any_given(problem.prefix, "pc_gamg_")
     problem.factors = {}
-    if not tuned and is_anisotropic(problem):
+    if not (tuned or loses_levels(problem.prefix)) and is_anisotropic(problem):
         factor_levels.create(problem, ksp)
         return
     suits = problem.derivative not in NEARLY or mat.getSize()[0] > direct_solvers.MOST
@@ -176,8 +176,9 @@ def _set_multigrid(problem, ksp: PETSc.KSP, mat: PETSc.Mat, attached: bool) -> N
 
 def is_anisotropic(problem) -> bool:
     """Return True if a large problem has levels with incomplete factors by default. Collective."""
-    is_large = problem.num_unknowns > direct_solvers.MOST
-    return is_large and direct_solvers.is_open(problem, problem.num_unknowns) and anisotropy.wants_factors(problem)
+    size = problem.num_unknowns
+    is_open = size > direct_solvers.MOST and direct_solvers.is_open(problem, size, in_time=True)
+    return is_open and anisotropy.wants_factors(problem)
 
 
 def _set_jacobi(problem, pc: PETSc.PC) -> None:
