@@ -49,6 +49,11 @@ def typical(problem) -> float:
     return cell_samples.median(problem, [_of_cell(nodes, *blocks) for nodes, blocks in cell_samples.blocks(problem)])
 
 
+def in_words(ratio: float) -> str:
+    """Return a typical anisotropy as a reason."""
+    return f"diffusion in the cells is about {ratio:.2g} times as strong along one direction as along another"
+
+
 def wants_factors(problem) -> bool:
     """Return True if levels with incomplete factors suit a problem better than levels without a matrix, whose smoothers
     are slow where anisotropy is strong, as bulk stiffness makes it too: on CPUs, which assemble fast, of low degree; of
@@ -61,12 +66,9 @@ def wants_factors(problem) -> bool:
     return typical(problem) >= least[0]
 
 
-def suits_fill(problem) -> bool:
-    """Return True if incomplete factors with fill have positive pivots: not of continuous elements, and of traces in
-    space, where couplings are strong across edges. Collective."""
-    mesh, scheme = problem.mesh, problem.options.backend
-    if scheme == "sipg_gpu" or (scheme == "hdg_gpu" and mesh.dim == 2):
-        return True
+def follows_edges(problem) -> bool:
+    """Return True if strong couplings are along edges of the cells, as stretching makes them. Collective."""
+    mesh = problem.mesh
     if mesh.shape.is_simplex:
         corners = [np.roll(np.arange(mesh.dim + 1), turn) for turn in range(mesh.dim + 1)]
     else:

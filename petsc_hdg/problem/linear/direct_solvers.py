@@ -164,8 +164,7 @@ def _reason_of_slowness(problem, ratio: float) -> str:
     if locking.is_slow(problem, ratio):
         return f"the bulk stiffness is about {ratio:.2g} times the shear stiffness"
     strength = anisotropy.typical(problem)
-    told = f"diffusion in the cells is about {strength:.2g} times as strong along one direction as along another"
-    return told if anisotropy.is_slow(problem, strength) else ""
+    return anisotropy.in_words(strength) if anisotropy.is_slow(problem, strength) else ""
 
 
 def is_default(problem, ksp: PETSc.KSP) -> bool:

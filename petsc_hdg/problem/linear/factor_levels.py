@@ -16,16 +16,16 @@ from . import anisotropy, direct_solvers
 # Chebyshev's method keeps the symmetry that CG takes. Ranks overlap: strong couplings cross their borders.
 _FACTORS = {
     "ksp_type": "chebyshev",
-    "ksp_max_it": "1",
+    "ksp_max_it": "2",
     "pc_type": "asm",
     "pc_asm_type": "basic",
     "sub_pc_type": "icc",
 }
-_FILLED = _FACTORS | {"sub_pc_factor_levels": "1", "sub_pc_factor_mat_ordering_type": "rcm"}
-_TWICE = _FACTORS | {"ksp_max_it": "2"}
-_INDEFINITE = _FILLED | {"ksp_type": "gmres", "ksp_max_it": "2", "sub_pc_type": "ilu"}
+_FILL = {"sub_pc_factor_levels": "1", "sub_pc_factor_mat_ordering_type": "rcm"}
+_FILLED = _FACTORS | _FILL | {"ksp_max_it": "1"}
+_INDEFINITE = _FACTORS | _FILL | {"ksp_type": "gmres", "sub_pc_type": "ilu"}
 # Factors follow strong couplings better than smooth aggregates, whose products fill the matrices of stretched cells.
-_GAMG = {f"mg_levels_{name}": value for name, value in _TWICE.items()} | {
+_GAMG = {f"mg_levels_{name}": value for name, value in _FACTORS.items()} | {
     "pc_type": "gamg",
     "pc_gamg_agg_nsmooths": "0",
     "pc_gamg_threshold": "0.02",
@@ -48,6 +48,9 @@ def create(problem, ksp: PETSc.KSP) -> None:
         problem.factors |= {f"mg_coarse_{name}": value for name, value in _GAMG.items()}
     with setting_up(problem):
         pc.setFromOptions()
+    if problem.options.view:
+        why = anisotropy.in_words(anisotropy.typical(problem))
+        PETSc.Sys.Print(f"  preconditioner: two levels with incomplete factors, because {why}", comm=problem.dm.comm)
 
 
 def krylov(problem, symmetric: bool) -> str:
@@ -65,8 +68,11 @@ def change(problem, ksp: PETSc.KSP) -> None:
 
 
 def _smoother(problem) -> dict[str, str]:
-    """Options of the finest level. Collective."""
-    suited = _INDEFINITE if problem.indefinite else _FILLED if anisotropy.suits_fill(problem) else _TWICE
+    """Options of the finest level. Where couplings across edges are strong, factors with fill get negative pivots, of
+    continuous elements and of traces in space: these smooth twice without. Collective."""
+    scheme, plane = problem.options.backend, problem.mesh.dim == 2
+    fills = scheme == "sipg_gpu" or (scheme == "hdg_gpu" and plane) or anisotropy.follows_edges(problem)
+    suited = _INDEFINITE if problem.indefinite else _FILLED if fills else _FACTORS
     return {f"mg_levels_{name}": value for name, value in suited.items()}
 
 
