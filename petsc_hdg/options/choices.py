@@ -58,7 +58,7 @@ def _suits_traces(options: Options, derivative: str) -> bool:
 
 def _has_subspace(options: Options, physics) -> bool:
     """Whether the scheme is of continuous elements that have a first-order subspace."""
-    return options.backend == "cg_gpu" and not options.cg_condense and _of_one_degree(physics)
+    return options.backend == "cg_gpu" and not options.cg_condense and of_one_degree(physics)
 
 
 def loses_levels(prefix: str) -> bool:
@@ -69,7 +69,8 @@ def loses_levels(prefix: str) -> bool:
     return given == "arkimex" and not hasattr(PETSc.TS.Type, "DIRK")
 
 
-def _of_one_degree(physics) -> bool:
+def of_one_degree(physics) -> bool:
+    """Whether all fields of a physics have the same degree."""
     return not any(f.degree_offset for f in physics.fields)
 
 
@@ -90,7 +91,7 @@ def _check_levels(options: Options, physics, pc_type: str) -> None:
         )
     if options.pmat == "conforming" and options.cg_condense:
         raise OptionError(f"{name} conforming does not go with -{options.prefix}cg_condense; use {name} aij")
-    if options.pmat == "conforming" and options.backend == "cg_gpu" and not _of_one_degree(physics):
+    if options.pmat == "conforming" and options.backend == "cg_gpu" and not of_one_degree(physics):
         raise OptionError(
             f"{name} conforming takes fields of one degree, and physics '{physics.name}' has a degree_offset; use "
             f"{name} aij"

@@ -159,11 +159,16 @@ def test_few_iterations_where_one_narrow_side_is_essential(simplex, monkeypatch)
     assert problem.linear_iterations <= 12 and problem.default_krylov == "cg"
 
 
+def as_if_large(monkeypatch) -> None:
+    """Have LU take no problem of more than 300 unknowns."""
+    for name in ("MOST", "IN_PLANE", "IN_PLANE_BY_PETSC"):
+        monkeypatch.setattr(direct_solvers, name, 300)
+
+
 @pytest.mark.parametrize("backend, bulk, height", [("hdg_gpu", 5e3, 1.0), ("sipg_gpu", 1.0, 0.05)])
 def test_bodies_in_the_plane_are_smoothed_by_factors(backend, bulk, height, monkeypatch):
     """Nearly incompressible ones and stretched cells, as if they were too large for LU."""
-    for name in ("MOST", "IN_PLANE", "IN_PLANE_BY_PETSC"):
-        monkeypatch.setattr(direct_solvers, name, 300)
+    as_if_large(monkeypatch)
     box = fe.Mesh.box((10, 10), upper=(1.0, height), comm=PETSc.COMM_SELF)
     given = library.elasticity(2, "c == 1 ? 1.0 : 0.0", lame_lambda=bulk, boundary=[fe.Dirichlet("left", 0.0)])
     problem = fe.Problem(box, given, degree=2, backend=backend)
@@ -174,11 +179,33 @@ def test_bodies_in_the_plane_are_smoothed_by_factors(backend, bulk, height, monk
     assert (u - exact).norm() < 1e-6 * exact.norm()
 
 
+def test_fields_of_two_degrees_have_no_first_order_levels(monkeypatch):
+    """Continuous elements of several degrees have no first-order subspace: multigrid on the matrix stays."""
+    as_if_large(monkeypatch)
+    box = fe.Mesh.box((14, 14), upper=(1.0, 0.01), comm=PETSc.COMM_SELF)
+    sides = [fe.Dirichlet("left", 0.0, field=name) for name in "uv"]
+    fields = {"u": fe.Field(1), "v": fe.Field(1, degree_offset=-1)}
+    given = fe.Physics(fields, {"u": "-1", "v": "-1"}, {"u": "u_x[d]", "v": "v_x[d]"}, boundary=sides)
+    problem = fe.Problem(box, given, degree=2)
+    problem.solve()
+    assert anisotropy.typical(problem) > 1e3 and not problem.factors and not problem.direct
+
+
+def test_single_precision_takes_no_conjugate_gradients_with_factors(monkeypatch):
+    """Products are no linear map there: short recurrences stop at 1e-7 of the load."""
+    as_if_large(monkeypatch)
+    box = fe.Mesh.box((16, 16), upper=(1.0, 0.01), comm=PETSc.COMM_SELF)
+    given = fe.Physics({"u": 1}, "-1", "(1 + x[0])*u_x[d]", boundary=[fe.Dirichlet("left", 0.0)])
+    problem = fe.Problem(box, given, degree=2, backend="sipg_gpu", precision="single")
+    problem.solve()
+    assert problem.factors and problem.linear_iterations <= 20
+
+
 @pytest.mark.parametrize("backend, ts_type", [("hdg_gpu", "beuler"), ("cg_gpu", "arkimex")])
 def test_factors_in_time(backend, ts_type, monkeypatch):
     """Stretched cells take as few iterations in each step; a TS that resets its levels has multigrid on the matrix."""
-    for name in ("MOST", "IN_PLANE", "IN_PLANE_BY_PETSC", "IN_TIME"):
-        monkeypatch.setattr(direct_solvers, name, {} if name == "IN_TIME" else 300)
+    as_if_large(monkeypatch)
+    monkeypatch.setattr(direct_solvers, "IN_TIME", {})
     box = fe.Mesh.box((12, 12), upper=(1.0, 0.01), comm=PETSc.COMM_SELF)
     given = fe.Physics({"u": 1}, "u_t[0] - 1", "u_x[d]", boundary=[fe.Dirichlet("left", 0.0)])
     problem = fe.Problem(box, given, degree=2, backend=backend)

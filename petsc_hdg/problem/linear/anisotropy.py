@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ...discretizations.symmetry import NEARLY
+from ...options import of_one_degree
 from . import cell_samples
 
 # The least anisotropy that makes iterations slow in the plane: scheme, least degree -> ratio (benchmarks/defaults.py).
@@ -61,7 +62,8 @@ def wants_factors(problem) -> bool:
     options, mesh, parts = problem.options, problem.mesh, problem.physics.num_components
     least = FACTORS.get(options.backend, {}).get(mesh.cell, ())[max(options.degree, 1) - 1 :][:1]
     suits = parts == 1 or (mesh.dim == 2 and mesh.num_cells_all * parts <= MOST_OF_PLANE)
-    if problem.device.is_gpu or not (least and suits and problem.derivative in NEARLY):
+    suits = suits and of_one_degree(problem.physics) and problem.derivative in NEARLY
+    if problem.device.is_gpu or not (least and suits):
         return False
     return typical(problem) >= least[0]
 

@@ -10,8 +10,7 @@ from petsc4py import PETSc
 
 from ... import operators
 from ...options import defaults_in_database
-from ...petsc.c_library import set_passive_dm
-from . import anisotropy, direct_solvers
+from . import anisotropy, direct_solvers, methods, two_level
 
 # Chebyshev's method keeps the symmetry that CG takes. Ranks overlap: strong couplings cross their borders.
 _FACTORS = {
@@ -37,16 +36,13 @@ def create(problem, ksp: PETSc.KSP) -> None:
     """Give a KSP its PC, before the user's options. Collective."""
     subspace = operators.ConformingSubspace(problem.operator, problem.access, problem.dm.comm, problem.vec_type)
     interpolation, pc = subspace.interpolation, ksp.getPC()
-    set_passive_dm(ksp, interpolation.createVecLeft())
-    pc.setType("mg")
-    pc.setMGLevels(2)
-    pc.setMGInterpolation(1, interpolation)
+    two_level.set_levels(ksp, interpolation)
     problem.factors = {"pc_mg_galerkin": "both"} | _smoother(problem)
     if _suits_lu(problem, interpolation.getSize()[1]):
         direct_solvers.set_type(problem, pc.getMGCoarseSolve().getPC())
     else:
         problem.factors |= {f"mg_coarse_{name}": value for name, value in _GAMG.items()}
-    with setting_up(problem):
+    with setting_up(problem, problem.symmetric):
         pc.setFromOptions()
     if problem.options.view:
         why = anisotropy.in_words(anisotropy.typical(problem))
@@ -54,17 +50,20 @@ def create(problem, ksp: PETSc.KSP) -> None:
 
 
 def krylov(problem, symmetric: bool) -> str:
-    """The Krylov method: the smoother of indefinite matrices is GMRES, so that the one outside must be flexible."""
-    return "cg" if symmetric else "fgmres" if problem.indefinite else "gmres"
+    """The Krylov method: the smoother of indefinite matrices is GMRES, so that the one outside must be flexible.
+    Products in single precision are no linear map, which stops the short recurrences of conjugate gradients."""
+    return "cg" if symmetric and problem.options.precision == "double" else "fgmres" if problem.indefinite else "gmres"
 
 
-def change(problem, ksp: PETSc.KSP) -> None:
+def change(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     """Follow a matrix that is not what it was, unless the user chose otherwise. Collective."""
-    smoother = ksp.getPC().getMGSmoother(1)
-    smoother.getPC().setType("none")  # it forgets the solvers of its parts
-    problem.factors |= _smoother(problem)
-    with setting_up(problem):
-        smoother.setFromOptions()
+    methods.change(problem, ksp, krylov(problem, symmetric))
+    if ksp.getPC().getType() == "mg":
+        smoother = ksp.getPC().getMGSmoother(1)
+        smoother.getPC().setType("none")  # it forgets the solvers of its parts
+        problem.factors |= _smoother(problem)
+        with setting_up(problem, symmetric):
+            smoother.setFromOptions()
 
 
 def _smoother(problem) -> dict[str, str]:
@@ -82,6 +81,6 @@ def _suits_lu(problem, rows: int) -> bool:
     return not len(problem.callbacks.null_space.candidates) and rows <= most
 
 
-def setting_up(problem):
+def setting_up(problem, symmetric: bool | None):
     """Context manager: what PETSc reads from its database while levels are set up."""
     return defaults_in_database(problem.prefix, problem.factors, unless="pc_type")

@@ -45,6 +45,7 @@ def set_defaults(problem, ksp: PETSc.KSP, attached: bool = False) -> None:
     """
     ksp = cells_in_time.trace_solver(problem, ksp)
     calls, pc = problem.callbacks, ksp.getPC()
+    problem.factors = {}
     reason = problem.direct or direct_solvers.reason_of_text(problem)
     if reason:
         direct_solvers.take(problem, ksp, reason)
@@ -72,13 +73,15 @@ def set_defaults(problem, ksp: PETSc.KSP, attached: bool = False) -> None:
 def _levels(problem):
     """The module of the levels that the problem has, or None."""
     calls = problem.callbacks
+    if problem.factors:
+        return factor_levels
     return agglomerate_levels if calls.levels is not None else two_level if calls.conforming is not None else None
 
 
 def _krylov(problem, symmetric: bool) -> str:
     if problem.direct:
         return "fgmres"
-    levels = factor_levels if problem.factors else _levels(problem)
+    levels = _levels(problem)
     if levels is not None:
         return levels.krylov(problem, symmetric)
     return "cg" if symmetric else "gmres"
@@ -132,8 +135,6 @@ def _smoothing(problem, snes: PETSc.SNES):
     levels = _levels(problem)
     if levels is not None:
         return levels.setting_up(problem, symmetric)
-    if problem.factors:
-        return factor_levels.setting_up(problem)
     if problem.is_condensed:  # indefinite ones are smoothed as they were before CG found that out
         symmetric = symmetric or (problem.physics.is_linear and problem.derivative == "symmetric")
         return defaults_in_database(problem.prefix, SYMMETRIC if symmetric else NONSYMMETRIC, unless="pc_type")
@@ -151,8 +152,6 @@ def _follow(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
         levels.change(problem, ksp, symmetric)
     elif methods.has_taken(ksp, before):
         methods.change(problem, ksp, wanted)
-    if problem.factors and ksp.getPC().getType() == problem.default_pc:
-        factor_levels.change(problem, ksp)
 
 
 def _set_multigrid(problem, ksp: PETSc.KSP, mat: PETSc.Mat, attached: bool) -> None:
@@ -160,7 +159,6 @@ def _set_multigrid(problem, ksp: PETSc.KSP, mat: PETSc.Mat, attached: bool) -> N
     else multigrid. It is ours of continuous elements with convection, which GAMG's smoothers do not suit, and of large
     matrices, which GAMG takes longer to set up, unless an option of GAMG is given. Saddle points are neither's."""
     tuned = attached or any_given(problem.prefix, "pc_gamg_")
-    problem.factors = {}
     if not (tuned or loses_levels(problem.prefix)) and is_anisotropic(problem):
         factor_levels.create(problem, ksp)
         return

@@ -79,10 +79,7 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     conforming, pc = problem.callbacks.conforming, ksp.getPC()
     methods.take(problem, ksp, krylov(problem, symmetric))
     _set_restart(problem, ksp, symmetric)
-    set_passive_dm(ksp, conforming.interpolation.createVecLeft())
-    pc.setType("mg")
-    pc.setMGLevels(2)
-    pc.setMGInterpolation(1, conforming.interpolation)
+    set_levels(ksp, conforming.interpolation)
     coarse = pc.getMGCoarseSolve()
     set_passive_dm(coarse, conforming.mat.createVecRight())
     coarse.setOperators(conforming.mat)
@@ -97,6 +94,15 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     if conforming.solvers is None:
         conforming.solvers = CoarseSolvers(problem, setting_up)
     conforming.solvers.add(coarse)
+
+
+def set_levels(ksp: PETSc.KSP, interpolation: PETSc.Mat) -> None:
+    """Give a KSP PETSc's PCMG of two levels. Collective."""
+    pc = ksp.getPC()
+    set_passive_dm(ksp, interpolation.createVecLeft())
+    pc.setType("mg")
+    pc.setMGLevels(2)
+    pc.setMGInterpolation(1, interpolation)
 
 
 def _set_restart(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
