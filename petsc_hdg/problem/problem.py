@@ -363,7 +363,7 @@ class Problem(Restartable, Evaluated, Described):
         self.connect(snes)
         if self.physics.is_linear:
             snes.setType("ksponly")
-        methods.set_tolerance(self, snes.getKSP())
+        methods.set_tolerances(self, snes)
         methods.set_forcing(self, snes)
         preconditioners.set_defaults(self, snes.getKSP())
         preconditioners.set_from_options(self, snes)

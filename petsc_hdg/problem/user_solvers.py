@@ -22,9 +22,10 @@ def attach(problem, solver) -> None:
     ts = solver if isinstance(solver, PETSc.TS) else None
     if ts and explicit.is_explicit(ts):
         return
-    ksp = (ts.getSNES() if ts else solver).getKSP()
+    snes = ts.getSNES() if ts else solver
+    ksp = snes.getKSP()
     if ksp.getTolerances()[0] == PETSC_RTOL:
-        methods.set_tolerance(problem, ksp, ts)
+        methods.set_tolerances(problem, snes, ts)
     _set_solver(problem, ksp)
 
 

@@ -144,6 +144,33 @@ def test_a_solve_that_asks_for_no_relative_tolerance_is_left_alone():
     assert least_error(problem, u) > 1e-6 * u.norm()
 
 
+@pytest.mark.parametrize("height, many", [(1.0, 0), (0.01, 1)])
+def test_rounding_in_single_precision_is_told(height, many):
+    """On a long strip held at one narrow end the answer has nothing of the solution."""
+    mesh = fe.Mesh.box((40, 40), upper=(1.0, height), comm=PETSc.COMM_SELF)
+    flux = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
+    physics = fe.Physics({"u": 1}, "f0[0] = -1;", flux, boundary=[fe.Dirichlet("left", 0.0)])
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        u, v = (
+            fe.Problem(mesh, physics, backend="hdg_gpu", degree=2, precision=precision).solve()
+            for precision in ("single", "double")
+        )
+    said = [str(one.message) for one in found]
+    assert len(said) == many and all("rounding in single precision changes the solution" in s for s in said)
+    assert ((u - v).norm() < 1e-2 * v.norm()) == (not many)
+
+
+@pytest.mark.parametrize("backend", ["cg_gpu", "hdg_gpu", "sipg_gpu"])
+def test_newton_ends_in_single_precision(backend):
+    """Rounding keeps its residual above the relative tolerance."""
+    mesh = fe.Mesh.box((8, 8), comm=PETSc.COMM_SELF)
+    flux = "for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*u_x[d];"
+    physics = fe.Physics({"u": 1}, "f0[0] = -1;", flux, boundary=[fe.Dirichlet("left", 0.0)])
+    u, v = (fe.Problem(mesh, physics, backend=backend, degree=2, precision=one).solve() for one in ("single", "double"))
+    assert 0 < (u - v).norm() < 2e-5 * v.norm()
+
+
 @pytest.mark.parametrize("snes", ["newtonls", "newtontr"])
 def test_a_first_guess_that_is_the_solution_is_left_alone(snes):
     """Newton's method ends before any linear solve, whose solution there is not."""

@@ -12,9 +12,9 @@ import numpy as np
 
 from ...device import verdicts
 from ...discretizations.condensed.oracle import CondensedOracle
-from ..check import SAMPLES, TOLERANCE, judge, random_values, vector_of, waiting
+from ..check import MOST_LOST, SAMPLES, TOLERANCE, judge, random_values, vector_of, waiting
 
-DIGITS, MOST_LOST = 10.0, 1e-2  # of round-off times the condition; of a difference that is accepted
+DIGITS = 10.0  # of round-off times the condition
 
 
 def check_condensed(operator) -> None:

@@ -11,6 +11,7 @@ from ..linear import solvers
 from . import trace_consistency, true_residual
 
 _KSP = PETSc.KSP.ConvergedReason
+_TOO_SLOW = {_KSP.DIVERGED_MAX_IT, PETSc.SNES.ConvergedReason.DIVERGED_MAX_IT}
 _NO_NUMBER = -4  # of SNES, under another name since PETSc 3.25
 
 
@@ -18,19 +19,20 @@ def check_solved(problem, u: PETSc.Vec) -> None:
     """Raise SolveError, on all ranks, if the problem's solver stopped without a solution u, or with numbers that are
     not finite; warn if a linear one came to something else. Collective.
 
-    It costs a residual of linear physics, and what `trace_consistency.check` does; SNES has the residual of others.
+    It costs a residual of linear physics, or in single precision, and what `trace_consistency.check` does.
     """
     explain = lambda: of_solve(problem, problem.snes, u)  # noqa: E731
     solvers.check_converged(problem.snes, problem.operator.failure, explain, solvers.told(problem.tried))
-    if not problem.physics.is_linear:
+    if problem.physics.is_linear or problem.options.precision == "single":
+        residual = u.duplicate()
+        problem.callbacks.residual(problem.snes, u, residual)
+        require_finite(problem, u, residual)
+        true_residual.check_rounding(problem, u, residual)
+        if problem.physics.is_linear:  # SNES has the residual of others
+            true_residual.check(problem, u, residual)
+        residual.destroy()
+    else:
         require_finite(problem, u)
-        trace_consistency.check(problem, u)
-        return
-    residual = u.duplicate()
-    problem.callbacks.residual(problem.snes, u, residual)
-    require_finite(problem, u, residual)
-    true_residual.check(problem, u, residual)
-    residual.destroy()
     trace_consistency.check(problem, u)
 
 
@@ -66,11 +68,13 @@ def met_no_number(snes: PETSc.SNES) -> bool:
 
 
 def of_solve(problem, snes: PETSc.SNES, u: PETSc.Vec, t: float = 0.0) -> str:
-    """Say what is not finite after a solve that failed at u and t; "" if all is, or it failed of something else.
-
-    Collective.
-    """
+    """Say what is not finite after a solve that failed at u and t, or that rounding may have ended it; "" if it failed
+    of something else. Collective."""
     if not met_no_number(snes):
+        reasons = snes.getKSP().getConvergedReason(), snes.getConvergedReason()
+        is_rounded = problem.options.precision == "single" and not set(reasons) & _TOO_SLOW
+        if is_rounded:
+            return "rounding in single precision may hide smaller residuals, -fe_precision double helps then"
         return ""
     return _of_state(problem, u, "the state") or _of_residual(problem, u, t) or _of_jacobian(problem, u)
 

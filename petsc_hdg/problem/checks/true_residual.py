@@ -19,6 +19,7 @@ from ..linear import field_splits
 LOOSE = 100.0  # error that is sure, over what the tolerance asks for, up to which nothing is said
 ONCE = 1e-3  # error relative to the solution that is told where a preconditioner alone is the solver
 ROUNDINGS = 1000.0  # the same over the rounding of the solution
+ROUNDED = 1e-2  # change of a solution by its residual, relative to it, from which rounding in single precision is told
 INVERSE = "petsc_hdg_inverse_diagonal"  # attribute of a Jacobian: state, 1 / diagonal
 _REASON = PETSc.KSP.ConvergedReason
 
@@ -53,13 +54,36 @@ def _asks(ksp: PETSc.KSP) -> bool:
     return reason != _REASON.CONVERGED_ATOL or ksp.getResidualNorm() == 0
 
 
+def check_rounding(problem, u: PETSc.Vec, residual: PETSc.Vec) -> None:
+    """Warn, on rank 0, where rounding in single precision changes a solution: another step from it, an application of
+    the preconditioner to F(u), is of its size. residual: F(u). Collective."""
+    ksp = problem.snes.getKSP()
+    none = problem.has_cell_states or ksp.getConvergedReason() == _REASON.ITERATING
+    if none or problem.options.precision == "double":
+        return
+    _remove_unreachable(problem, residual)
+    step = u.duplicate()
+    ksp.getPC().apply(residual, step)
+    step, size = step.norm(), u.norm()
+    if step > ROUNDED * size and problem.comm.rank == 0:
+        warnings.warn(
+            f"rounding in single precision changes the solution by {step / size:.1e} of its size or more: "
+            "the system is too ill-conditioned for it; -fe_precision double is accurate",
+            stacklevel=2,
+        )
+
+
 def least_error(problem, residual: PETSc.Vec) -> float:
     """Norm of D⁻¹ F(u), without what the matrix cannot reach where its null space is known, from F(u). Collective."""
+    _remove_unreachable(problem, residual)
+    residual.pointwiseMult(residual, _inverse_diagonal(problem))
+    return residual.norm()
+
+
+def _remove_unreachable(problem, residual: PETSc.Vec) -> None:
     null_space = problem.callbacks.jacobian.getTransposeNullSpace()
     if null_space.handle:
         null_space.remove(residual)
-    residual.pointwiseMult(residual, _inverse_diagonal(problem))
-    return residual.norm()
 
 
 def _inverse_diagonal(problem) -> PETSc.Vec:

@@ -11,8 +11,10 @@ from ...options import given_text, is_given
 OURS = {"cg": "petsc_hdg.CG", "gmres": "petsc_hdg.GMRES", "fgmres": "petsc_hdg.FGMRES"}
 VECTORS = {"cg": 6, "gmres": 34, "fgmres": 64}  # that a method has at most
 IN_NEWTON = 1e-6  # relative tolerance of a linear solve in Newton's method
+SMALL_STEP = 1e-4  # of Newton's method in single precision, relative to the state
 FORCING, PART_OF_RATIO = 1e-3, 0.1  # the same of the first step of a steady problem and the largest of later ones
-ACCURACIES = 1e-12, 1e-10  # bounds of that of others: what rounding allows for, and what is asked for of coarse meshes
+# Bounds of that of others: what rounding allows for, and what is asked for of coarse meshes.
+ACCURACIES = {"double": (1e-12, 1e-10), "single": (1e-7, 1e-7)}
 PART = 0.01  # of the error of discretization that a linear solver may add
 MEMORY = 0.25  # part of the device's memory that they may take
 PCS = ("mg", "jacobi", "none")  # which run on the device; for any other vectors would come back
@@ -26,14 +28,17 @@ def take(problem, ksp: PETSc.KSP, method: str) -> None:
         ksp.setPythonType(OURS[method])
 
 
-def set_tolerance(problem, ksp: PETSc.KSP, ts: PETSc.TS | None = None) -> None:
-    """Relative tolerance before the user's options. Collective.
+def set_tolerances(problem, snes: PETSc.SNES, ts: PETSc.TS | None = None) -> None:
+    """Tolerances of a SNES and its KSP before the user's options. Collective.
 
     Linear physics, and a TS that solves one linear system a stage (rosw), get one below the error of discretization;
-    linear solves of others are a part of Newton's method.
+    linear solves of others are a part of Newton's method, which in single precision ends where its steps are small:
+    rounding keeps the residual large.
     """
     alone = ts is not None and given_text(problem.prefix, "ts_type", ts.getType() or "") == "rosw"
-    ksp.setTolerances(rtol=_accuracy(problem) if alone or problem.physics.is_linear else IN_NEWTON)
+    snes.getKSP().setTolerances(rtol=_accuracy(problem) if alone or problem.physics.is_linear else IN_NEWTON)
+    if problem.options.precision == "single":
+        snes.setTolerances(stol=SMALL_STEP)
 
 
 def set_forcing(problem, snes: PETSc.SNES) -> None:
@@ -52,7 +57,7 @@ def _accuracy(problem) -> float:
     cells, is_dg = problem.comm.allreduce(problem.mesh.num_cells), problem.scheme.has_jumps
     order = problem.options.degree + (2 if is_dg else 1)
     expected = PART * (math.pi / order * cells ** (-1 / problem.mesh.dim)) ** order
-    least, most = ACCURACIES if problem.options.precision == "double" else ACCURACIES[1:] * 2
+    least, most = ACCURACIES[problem.options.precision]
     return min(most, max(least, expected))
 
 

@@ -55,7 +55,7 @@ def _create_snes(problem, system: operators.FullSystem) -> PETSc.SNES:
         snes.setType("ksponly")
     is_given = database.is_given(problem.prefix, "pc_type")  # one application of it is no solution
     snes.getKSP().setType("gmres" if is_given else "preonly")
-    methods.set_tolerance(problem, snes.getKSP())
+    methods.set_tolerances(problem, snes)
     pc = snes.getKSP().getPC()
     if problem.comm.size == 1:
         pc.setType("lu")

@@ -129,7 +129,7 @@ def _set_defaults(problem, ts: PETSc.TS) -> None:
     snes = ts.getSNES()
     if problem.physics.is_linear:
         snes.setType("ksponly")
-    methods.set_tolerance(problem, snes.getKSP(), ts)
+    methods.set_tolerances(problem, snes, ts)
     preconditioners.set_defaults(problem, snes.getKSP())
 
 
