@@ -71,9 +71,10 @@ class Case:
         """A box; its inner vertices are moved."""
         rng, n = np.random.default_rng(7), CELLS[self.degree]
         counts = [max(2, int(rng.integers(n // 2, n + 1)) // (1 if self.dim == 2 else 3)) for _ in range(self.dim)]
+        counts[0] += counts[0] % 2  # facets where a coefficient may step
         upper = np.array([1.0, 1.0 / self.stretch, 1.0][: self.dim])
         mesh = fe.Mesh.box(tuple(counts), simplex=self.is_simplex, upper=upper)
-        if self.moved:
+        if self.moved and self.law != "step":
             at = mesh.dm.getCoordinatesLocal()
             x = at.array.reshape(-1, self.dim)
             bump = np.sin(np.pi * x / upper).prod(axis=1, keepdims=True) ** 2
@@ -88,8 +89,12 @@ class Case:
     def _solution(self):
         """A smooth function of size 1."""
         x, rng = self.s.x, self.rng
-        waves = [size(rng, 0.5, 5) * (self.stretch if d == 1 else 1) for d in range(self.dim)]
-        return sp.prod(sp.sin(round(w, 2) * c + round(rng.uniform(0, 3), 2)) for w, c in zip(waves, x, strict=True))
+        waves = [round(size(rng, 0.5, 5) * (self.stretch if d == 1 else 1), 2) for d in range(self.dim)]
+        phases = [round(rng.uniform(0, 3), 2) for _ in waves]
+        parts = [sp.sin(w * c + phase) for w, c, phase in zip(waves, x, phases, strict=True)]
+        if self.law == "step":  # no flux where the coefficient steps
+            parts[0] = sp.cos(waves[0] * (x[0] - sp.Rational(1, 2)))
+        return sp.prod(parts)
 
     def _tensor(self):
         """Symmetric, positive, its eigenvalues up to a factor of 100 apart, turned."""
@@ -103,11 +108,13 @@ class Case:
         """(exact, flux of (u, ∇u), reaction of (u, ∇u)), of Matrices [component], [component, dim]."""
         rng, x, dim = self.rng, self.s.x, self.dim
         count = 2 if self.kind == "pair" else dim if self.kind == "vector" else 1
+        law = some(rng, linear=4, varying=2, step=1, quadratic=2, slope=1, elastic=2 if self.kind == "vector" else 0)
+        self.law = law
+        self.said.append(law)
         exact = sp.Matrix([self._solution() for _ in range(count)])
         scale = self.say("κ", 0.4, 1e-3, 1e3, 1.0)
-        law = some(rng, linear=4, varying=2, quadratic=2, slope=1, elastic=2 if self.kind == "vector" else 0)
-        self.said.append(law)
-        kappa = self._tensor()
+        kappa = sp.eye(dim) if law == "step" else self._tensor()
+        step = self.say("to", 1, 1e-4, 1e4) if law == "step" else 1
         bulk = self.say("λ", 1, 0.5, 100) if law == "elastic" else 0
         wind = self.say("wind", 0.4, 0.1, 300)
         where = some(rng, f0=1, f1=1) if wind else ""
@@ -123,6 +130,7 @@ class Case:
             factor = {
                 "varying": 1 + x[0] + sp.sin(3 * x[1]) / 2,
                 "quadratic": 1 + u.dot(u) / 2,
+                "step": sp.Piecewise((step, x[0] > sp.Rational(1, 2)), (1, True)),
                 "slope": 1 + sum(entry**2 for entry in g) / 4,
             }
             found = scale * factor.get(law, 1) * g * kappa

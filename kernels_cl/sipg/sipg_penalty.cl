@@ -26,7 +26,7 @@ static inline void penalty_point(const Side *s, const real *n, real t, const rea
                                  real *speed)
 {
   real normal[NC * NC], by_value[NC * NC], by_gradient[NC * NC], reaction[NC];
-  normal_derivatives(s->u, s->u_t, s->u_x, s->a, s->a_x, t, x, n, constants, normal, by_value, by_gradient, reaction);
+  normal_derivatives(s->u, s->u_t, s->u_x, s->a, s->a_x, t, SEEN_BY(s, x), n, constants, normal, by_value, by_gradient, reaction);
   for (int c = 0; c < NC; ++c)
     if (UPWIND) speed[c] = fmax(speed[c], fabs(by_value[c * NC + c]) + fabs(by_gradient[c * NC + c]));
   for (int c = 0; c < NC; ++c) {

@@ -14,13 +14,14 @@ from ..mesh.hanging import check_conforming
 from ..options import Options
 from ..petsc.lifetimes import Alive
 from ..physics.dependence import Dependence
-from ..reference import ReferenceElement, cell_quadrature
+from ..reference import ReferenceElement, cell_quadrature, inside
 from ..threads import stable_order
 from ..value_checks import plural
 from .dofmap import create_dm
 from .saddle_points import check_stable
 from .streamlines import upwinded
 
+STEP_INWARDS = {"double": 2.0**-26, "single": 2.0**-12}  # in reference coordinates, of points where a step of x counts
 PAD = 32  # cells are padded to this multiple, so that rows of cell-fastest arrays are aligned
 
 
@@ -156,6 +157,15 @@ class Discretization:
     @cached_property
     def geometry_element(self) -> ReferenceElement:
         return ReferenceElement(self.mesh.cell, self.mesh.geometry.degree)
+
+    @cached_property
+    def has_steps(self) -> bool:
+        """True if f0 or f1 may jump with x, so that each side of a facet has to see a point in its own cell."""
+        return self.physics.has_steps(self.dim)
+
+    def seen(self, points: np.ndarray) -> np.ndarray:
+        """Reference points [point, dim] where the physics of a cell is evaluated, in place of given ones."""
+        return inside(self.mesh.cell, points, STEP_INWARDS[self.options.precision]) if self.has_steps else points
 
     @cached_property
     def quadrature(self):

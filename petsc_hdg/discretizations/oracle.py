@@ -32,10 +32,11 @@ class State:
 
 @dataclass(frozen=True)
 class Side:
-    """The state in a cell at a point: u, u_t [component], u_x [component, dim]; a, a_x auxiliary; the same of a
-    direction, or None.
+    """The state in a cell at a point: where the cell sees it, x [dim]; u, u_t [component], u_x [component, dim];
+    a, a_x auxiliary; the same of a direction, or None.
     """
 
+    x: np.ndarray
     u: np.ndarray
     u_t: np.ndarray
     u_x: np.ndarray
@@ -73,19 +74,20 @@ class CellOracle:
         self.discretization = discretization
         self.interpreter = discretization.physics.interpreter(discretization.dim)
         self._tables: dict[int, dict] = {}
+        self._seen_tables: dict[int, np.ndarray] = {}
 
     def volume(self, cell: int, state: State) -> np.ndarray:
         """Residual [dof] of a cell's interior, or the product of its Jacobian with state.du."""
         points = self._points(cell, 0, state)
-        return self._tested(points, [self._fluxes(side, state, x) for side, x, _ in points.each])
+        return self._tested(points, [self._fluxes(side, state) for side in points.sides])
 
-    def _fluxes(self, side: Side, s: State, x):
+    def _fluxes(self, side: Side, s: State):
         """f0 [component], f1 [component, dim] of the physics, or their derivatives along the direction."""
         state = side.u, side.u_t, side.u_x
         if s.du is None:
-            return self.interpreter.pw_residual(*state, side.a, side.a_x, s.t, x, s.constants)
+            return self.interpreter.pw_residual(*state, side.a, side.a_x, s.t, side.x, s.constants)
         direction = side.du, side.du_t, side.du_x
-        return self.interpreter.pw_jacobian(*state, *direction, side.a, side.a_x, s.t, s.shift, x, s.constants)
+        return self.interpreter.pw_jacobian(*state, *direction, side.a, side.a_x, s.t, s.shift, side.x, s.constants)
 
     def _natural(self, condition: int, side: Side, x, n, s: State) -> tuple[np.ndarray, np.ndarray]:
         """The same of a natural condition."""
@@ -110,6 +112,13 @@ class CellOracle:
             self._tables[rule] = {element: element.tabulate(points) for element in elements}
         return self._tables[rule]
 
+    def _seen(self, rule: int) -> np.ndarray:
+        """Functions [point, function] of the geometry where cells see the points of a rule."""
+        if rule not in self._seen_tables:
+            disc = self.discretization
+            self._seen_tables[rule] = disc.geometry_element.tabulate(disc.seen(self._rules[rule].points))[0]
+        return self._seen_tables[rule]
+
     def _corners(self, cell: int) -> np.ndarray:
         """Geometry nodes [node, dim] of a cell."""
         geometry = self.discretization.mesh.geometry
@@ -131,7 +140,7 @@ class CellOracle:
         u, u_x = self._evaluated(functions, s.u[cell])
         u_t = np.zeros_like(u) if s.u_t is None else self._evaluated(functions, s.u_t[cell])[0]
         table, rows = tables[disc.auxiliary.element], s.aux[:, cell]
-        parts = [u, u_t, u_x, *auxiliary_values(disc.auxiliary, table, inverse, rows)]
+        parts = [self._seen(rule) @ nodes, u, u_t, u_x, *auxiliary_values(disc.auxiliary, table, inverse, rows)]
         if s.du is not None:
             du, du_x = self._evaluated(functions, s.du[cell])
             parts += [du, s.shift * du, du_x]

@@ -92,6 +92,7 @@ class PrimalSpecs:
     def _cell_tables(self, quadrature) -> dict[str, np.ndarray]:
         names = ("BASIS", "GRAD", "GEO", "GEO_GRAD")
         tables = dict(zip(names, self._basis_tables(quadrature.points), strict=True))
+        tables["GEO"] = tabulate(self.geometry_element, self.seen(quadrature.points)).values
         return {**self._dof_tables(), **tables, "WEIGHTS": quadrature.weights}
 
     @cached_property
@@ -104,6 +105,9 @@ class PrimalSpecs:
         names = ("FACET_BASIS", "FACET_GRAD", "FACET_GEO", "FACET_GEO_GRAD")
         per_facet = [self._basis_tables(rule.points) for rule in rules]
         tables = {name: np.stack([t[k] for t in per_facet]) for k, name in enumerate(names)}
+        if self.has_steps:
+            seen = [tabulate(self.geometry_element, self.seen(rule.points)) for rule in rules]
+            tables["FACET_SEEN"] = np.stack([t.values for t in seen])
         weights = np.stack([rule.weights for rule in rules])
         return {**self._dof_tables(), **tables, "FACET_WEIGHTS": weights, "FACET_NORMALS": normals}
 

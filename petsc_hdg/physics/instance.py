@@ -86,6 +86,11 @@ class Instance:
         return not reads and not any(has_jumps(entry.program, FACET_STATE) for entry in forms)
 
     @cached_property
+    def has_steps(self) -> bool:
+        """True if f0, f1 or their derivatives may jump where x passes a bound, as coefficients of regions do."""
+        return any(has_jumps(entry.program, _X) for entry in self.residual + (self.jacobian or ()))
+
+    @cached_property
     def has_constant_jacobian(self) -> bool:
         """True if the residual is affine in the solution and its derivative in f0 and f1 is the same at all points of
         a cell: it depends on constants, t and auxiliary fields of the space "cell" alone.

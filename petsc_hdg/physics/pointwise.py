@@ -208,6 +208,10 @@ class Physics(Described):
         """True if the physics is linear and g0 … g3 are surely the same at all points of a cell in `dim` dimensions."""
         return self._instance(dim).has_constant_jacobian
 
+    def has_steps(self, dim: int) -> bool:
+        """True if f0 or f1 may jump where x passes a bound, in `dim` dimensions."""
+        return self._instance(dim).has_steps
+
     def dependence(self, dim: int, with_stabilization: bool = False) -> Dependence:
         """On what element matrices depend besides geometry and constants, in `dim` dimensions."""
         return dependence(self._instance(dim), with_stabilization)

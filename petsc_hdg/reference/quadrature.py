@@ -71,6 +71,14 @@ def facet_quadrature(cell: str, degree: int) -> tuple[list[Quadrature], np.ndarr
     return rules, np.asarray(basix.cell.facet_outward_normals(kind))
 
 
+def inside(cell: str, points: np.ndarray, distance: float) -> np.ndarray:
+    """Points [point, dim] of a reference cell, those on its boundary moved inwards by a small distance."""
+    if is_tensor(cell):
+        return np.clip(points, distance, 1 - distance)
+    barycentric = np.maximum(np.column_stack([1 - points.sum(axis=1), points]), distance)
+    return barycentric[:, 1:] / barycentric.sum(axis=1, keepdims=True)
+
+
 def gauss_lobatto(degree: int) -> tuple[np.ndarray, np.ndarray]:
     """Points [degree + 1], ascending on (0, 1), and weights: exact for polynomials of degree 2 `degree` - 1."""
     points, weights = basix.make_quadrature(

@@ -1,4 +1,5 @@
-"""Under mpiexec: `run_interfaces.py` prints errors of problems with a source on facets inside the mesh, as JSON."""
+"""Under mpiexec: `run_interfaces.py` prints errors of problems with a source, or a step of their coefficient, on facets
+inside the mesh, as JSON."""
 
 import json
 
@@ -10,6 +11,8 @@ from petsc_hdg.run import guarded
 
 DIFFUSION = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
 HELD = [fe.Dirichlet("left", 0.0), fe.Dirichlet("right", 0.0)]
+STEP = "const PetscReal k = x[0] >= 0.5 ? 100.0 : 1.0;" + DIFFUSION.replace("= u_x", "= k*u_x")
+BENT = "(x[0] < 0.5 ? 200*x[0] : 2*x[0] + 99)/101"
 EXCHANGE = [fe.Robin("middle", "f0[0] = u[0];"), fe.Neumann("middle", "g[0] = 1;")]
 GIVEN = [fe.Dirichlet("middle", 0.2)]
 SCHEMES = {
@@ -39,8 +42,18 @@ def found(scheme: str, comm=PETSc.COMM_SELF, conditions=EXCHANGE) -> list[float]
     return [gap, *([] if scheme == "condensed" else [float(problem.flux(side, u)[0]) for side in ("left", "right")])]
 
 
+def stepped(scheme: str, mesh: fe.Mesh, degree: int = 2, **how) -> float:
+    """∫ (u - BENT)², of a coefficient whose text steps at x = ½; BENT solves it."""
+    sides = [fe.Dirichlet("left", 0.0), fe.Dirichlet("right", 1.0)]
+    problem = fe.Problem(mesh, fe.Physics({"u": 1}, None, STEP, boundary=sides), degree=degree, backend=scheme, **how)
+    return problem.integral(f"(u[0] - {BENT})*(u[0] - {BENT})", problem.solve())
+
+
 def run() -> None:
-    PETSc.Sys.Print(json.dumps([found(s, PETSc.COMM_WORLD, c) for s in SCHEMES for c in (EXCHANGE, GIVEN)]))
+    world = PETSc.COMM_WORLD
+    sources = [found(scheme, world, conditions) for scheme in SCHEMES for conditions in (EXCHANGE, GIVEN)]
+    steps = [stepped(scheme, cut(world)) for scheme in ("hdg_gpu", "sipg_gpu", "poly_gpu")]
+    PETSc.Sys.Print(json.dumps([sources, steps]))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from run_interfaces import DIFFUSION, GIVEN, HELD, SCHEMES, cut, found
+from run_interfaces import DIFFUSION, GIVEN, HELD, SCHEMES, cut, found, stepped
 
 import petsc_hdg as fe
 from petsc_hdg.errors import MeshError
@@ -34,8 +34,28 @@ def test_data_inside_make_a_kink(scheme):
 
 
 def test_ranks_agree(mpirun):
-    for values in json.loads(mpirun(3, SCRIPT).stdout.splitlines()[-1]):
+    sources, steps = json.loads(mpirun(3, SCRIPT).stdout.splitlines()[-1])
+    for values in sources:
         check(values)
+    assert max(steps) < 1e-16
+
+
+@pytest.mark.parametrize("scheme", ["hdg_gpu", "sipg_gpu", "poly_gpu"])
+def test_both_sides_of_a_facet_see_their_own_coefficient(scheme):
+    """Points of facets lie where the text steps: each side's flux takes the value of its own cell."""
+    assert stepped(scheme, cut()) < 1e-16
+
+
+@pytest.mark.parametrize("mode", ["triangle", "tetrahedron", "hexahedron", "split", "aij", "theta", "single"])
+def test_steps_in_kernels_of_interior_penalty(mode):
+    how = {"split": {"sipg_kernel": "split"}, "aij": {"pmat": "aij"}, "theta": {"sipg_theta": 0}}
+    how["single"] = {"precision": "single"}
+    sides = (4, 2) if mode == "triangle" else (4, 2, 2)
+    simplex = mode in ("triangle", "tetrahedron")
+    mesh = fe.Mesh.box(sides, simplex=simplex) if mode not in how else cut()
+    assert stepped("sipg_gpu", mesh, 2 - (mode == "tetrahedron"), **how.get(mode, {})) < (
+        1e-9 if mode == "single" else 1e-16
+    )
 
 
 @pytest.mark.parametrize(

@@ -259,7 +259,10 @@ class CondensedOracle:
     def _geometry_tables(self) -> list[np.ndarray]:
         """Functions of the geometry at the points of the cell, then of each facet."""
         rules = [self._rules[0], *self._rules[1]]
-        return [self._geometry_element.tabulate(rule.points) for rule in rules]
+        tables = [self._geometry_element.tabulate(rule.points) for rule in rules]
+        for table, rule in zip(tables, rules, strict=True):
+            table[0] = self._geometry_element.tabulate(self.discretization.seen(rule.points))[0]
+        return tables
 
     @cached_property
     def _rules(self):

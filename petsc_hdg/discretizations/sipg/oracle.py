@@ -44,7 +44,7 @@ class PenaltyOracle(CellOracle):
     def _interior(self, own: Side, x, n, other: Side, seen, sigma, s: State):
         """With natural conditions that own and other side see (bits): of means of u, tested by the mean of both sides,
         and of gradients of the side, tested by those of that side."""
-        f0, f1 = self._joined(own, other, sigma, n, x, s, adjoint=0.5)
+        f0, f1 = self._joined(own, other, sigma, n, s, adjoint=0.5)
         for side, behind, normal, bits in ((own, other, n, seen[0]), (other, own, -n, seen[1])):
             names = ("u", "u_t", *(("du", "du_t") if s.du is not None else ()))
             mean = replace(side, **{k: (getattr(side, k) + getattr(behind, k)) / 2 for k in names})
@@ -56,7 +56,7 @@ class PenaltyOracle(CellOracle):
 
     def _boundary(self, kind, own: Side, x, n, sigma, s: State):
         """Nitsche's method in components with Dirichlet data, natural fluxes in the others; f1 of conditions in all."""
-        f0, f1 = self._joined(own, self._data(kind, own, x, s), sigma, n, x, s, adjoint=1.0)
+        f0, f1 = self._joined(own, self._data(kind, own, x, s), sigma, n, s, adjoint=1.0)
         free = kind[:-1] < 0
         f0[free] = 0
         for condition in range(len(self.discretization.physics.natural)):
@@ -75,12 +75,12 @@ class PenaltyOracle(CellOracle):
                 du[component] = 0
         return replace(own, u=u, du=du)
 
-    def _joined(self, own: Side, other: Side, sigma, n, x, s: State, adjoint: float):
+    def _joined(self, own: Side, other: Side, sigma, n, s: State, adjoint: float):
         """F0 = -{f1}·n + σ[u] + ½ (f0(lifted) - f0),  F1 = θ adjoint (f1(lifted) - f1), lifted: at ∇u - [u] n."""
         jump = own.u - other.u if s.du is None else own.du - other.du
-        f0, f1 = self._fluxes(own, s, x)
-        other_f1 = self._fluxes(other, s, x)[1]
-        lifted_f0, lifted_f1 = self._fluxes(_lifted(own, other, n), s, x)
+        f0, f1 = self._fluxes(own, s)
+        other_f1 = self._fluxes(other, s)[1]
+        lifted_f0, lifted_f1 = self._fluxes(_lifted(own, other, n), s)
         joined = -0.5 * (f1 + other_f1) @ n + sigma * jump + 0.5 * (lifted_f0 - f0)
         return joined, self.discretization.theta * adjoint * (lifted_f1 - f1)
 
@@ -113,8 +113,8 @@ class PenaltyOracle(CellOracle):
         disc, points = self.discretization, self._points(cell, 1 + facet, s)
         diffusivity, speed, signed = np.zeros((3, disc.physics.num_components))
         beyond = self._beyond(points, self._rules[1 + facet], behind, place, s) if disc.steep else ()
-        for number, (p, x, n) in enumerate([*points.each, *beyond]):
-            g1, g2, g3 = self.interpreter.g_blocks(p.u, p.u_t, p.u_x, p.a, p.a_x, s.t, 0.0, x, s.constants)[1:]
+        for number, (p, _, n) in enumerate([*points.each, *beyond]):
+            g1, g2, g3 = self.interpreter.g_blocks(p.u, p.u_t, p.u_x, p.a, p.a_x, s.t, 0.0, p.x, s.constants)[1:]
             normal = np.einsum("cjde,d,e->cj", g3, n, n)
             signed += np.diag(normal) if number < len(points.x) else 0.0
             normal = np.abs(normal)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...codegen import KernelSpec, Launch, in_roles
 from ...reference import is_tensor
+from ..base import STEP_INWARDS
 from ..primal_specs import PrimalSpecs
 from .arguments import BOUNDARY_FLUX, FACETS_OF_CELLS, PENALTY
 from .simplex import simplex_specs
@@ -44,6 +45,8 @@ class SIPGSpecs(PrimalSpecs):
             "FLUX_F1": int(self.theta != 0 or self.physics.has_boundary_f1),
             "STATE": int(not self.physics.is_linear),
             "WALLS": int(self.neighbours.has_walls),
+            "STEPS": int(self.has_steps),
+            "STEP_INWARDS": STEP_INWARDS[self.options.precision],
         }
 
     def _flux_sources(self, *files: str) -> tuple[str, ...]:
