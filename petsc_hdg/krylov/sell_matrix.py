@@ -187,6 +187,19 @@ def mirrored(mat, arrays, precision: str = "double", transposed: bool = False) -
     return made
 
 
+def transposed_product(access, arrays):
+    """Return a function of (mat, x, y) that sets y = matᵀ x on the device, by mirrors that it keeps. Calls of it are
+    collective."""
+    kept = {}
+
+    def multiply(mat, x, y) -> None:
+        kept[mat.handle] = found = mirrored(mat, arrays, transposed=True)
+        with access.read(x) as given, access.write(y) as out:
+            found.apply(given, out)
+
+    return multiply
+
+
 def rows_of(mat) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """CSR of this rank's rows: starts, global columns, values; views of the matrix where it has such arrays."""
     if "baij" not in mat.getType():

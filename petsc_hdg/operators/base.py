@@ -25,6 +25,7 @@ class DeviceOperator:
 
     failure = ""
     version = 0  # counts how often constants and auxiliary fields were given
+    auxiliary_version = 0  # the same of auxiliary fields alone
     coefficients = 0  # counts how often those that matrices read came with other values, the same on all ranks
     linearizations = 0  # counts calls of `linearize`
     follows_solution = False  # whether the scheme itself has numbers that follow the states
@@ -77,6 +78,7 @@ class DeviceOperator:
         """Replace an auxiliary field by values [cell, row, component], rows being one or the nodes of the cell.
         Collective."""
         before = self.aux_rows.copy()
+        self.auxiliary_version += 1
         self.discretization.auxiliary.place(self.aux_rows, name, values)
         self.arrays.upload(self._aux, np.ascontiguousarray(self.aux_rows, dtype=self.arrays.real), "auxiliary")
         self._count(auxiliary_changes(self.discretization, name, before, self.aux_rows))

@@ -33,6 +33,7 @@ class ConformingSubspace:
     `is_symmetric` is set.
     bounds: what gives smoothers their bounds by its `update` after the matrix has been filled, or None.
     solvers: what sets up solvers of the matrix by its `update` after that, or None.
+    multiply_transposed: function of (mat, x, y) that sets y = matᵀ x.
     """
 
     def __init__(self, fine, access, comm, vec_type: str):
@@ -49,6 +50,7 @@ class ConformingSubspace:
         self._version: int | None = None  # of the scheme's data, as the subspace has them
         self.bounds = None
         self.solvers = None
+        self.multiply_transposed = PETSc.Mat.multTranspose
 
     @cached_property
     def operator(self) -> CGOperator:
@@ -105,7 +107,9 @@ class ConformingSubspace:
         Averaged are the values of the cells at the vertex; of a trace, which has none there, the nodes around, by the
         subspace's functions.
         """
-        spread = self._from_nodes([_at_vertices(space.element) for space in self.fine.discretization.spaces])
+        elements = [space.element for space in self.fine.discretization.spaces]
+        are_at_vertices = any(element.entity_dofs[0][0] for element in elements)
+        spread = self._from_nodes(list(map(_at_vertices, elements))) if are_at_vertices else self.interpolation
         average, ones = spread.createVecs()
         ones.set(1.0)
         spread.multTranspose(ones, average)
@@ -118,7 +122,7 @@ class ConformingSubspace:
         state.set(0.0)
         if not self.fine.discretization.physics.is_linear:
             spread, weights, sums = self._sums
-            spread.multTranspose(u, sums)
+            self.multiply_transposed(spread, u, sums)
             state.pointwiseMult(sums, weights)
         return state
 

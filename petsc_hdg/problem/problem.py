@@ -105,6 +105,7 @@ class Problem(Restartable, Evaluated, Described):
         ] = []  # functions of a TS, called after each step of those that the problem is attached to
         self.traffic = None  # of the last solve, see traffic.Traffic
         self.solved_constants = None  # of the last solution
+        self.extensions: dict = {}  # of essential data, see first_guess
         self.default_krylov = ""  # where it follows symmetry, see preconditioners.set_defaults
         self.default_pc = ""  # as the last solver of the problem was given it
         self.factors: dict[str, str] = {}  # options of multigrid that smooths by incomplete factors, see factor_levels

@@ -6,11 +6,13 @@ import weakref
 
 import numpy as np
 import pytest
+from mpi4py import MPI
 from petsc4py import PETSc
 
 from petsc_hdg.device import Arrays, Device
 from petsc_hdg.krylov.dense_matrix import DenseMatrix
-from petsc_hdg.krylov.sell_matrix import SellMatrix, mirrored, rows_of, slice_starts
+from petsc_hdg.krylov.sell_matrix import SellMatrix, mirrored, rows_of, slice_starts, transposed_product
+from petsc_hdg.krylov.vectors import Vectors
 
 ROWS, COLUMNS = 75, 75
 
@@ -58,6 +60,18 @@ def test_products_and_updates(arrays, team):
     close(result(lambda out: matrix.residual(bb, bx, out)), b - dense @ x)
     joined = result(lambda out: matrix.step(bx, out, b=bb, diagonal=bd, keep=0.3, mix=0.7, scale=1.9))
     close(joined, 0.3 * y + 0.7 * x + 1.9 * d * (b - dense @ x))
+
+
+def test_transposed_products_with_vectors_of_petsc(arrays):
+    mat = petsc_matrix(random_matrix(50, 20))
+    multiply = transposed_product(Vectors(arrays, 50, MPI.COMM_SELF).access, arrays)
+    (y, x), expected = mat.createVecs(), mat.createVecRight()
+    for factor in (1.0, 2.0):  # it follows the matrix
+        mat.scale(factor)
+        x.setArray(np.random.default_rng(3).uniform(-1, 1, 50))
+        mat.multTranspose(x, expected)
+        multiply(mat, x, y)
+        np.testing.assert_allclose(y.array, expected.array, atol=1e-13)
 
 
 def test_rectangles_and_single_precision(arrays):

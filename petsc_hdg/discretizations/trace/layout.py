@@ -115,8 +115,9 @@ class TraceLayout:
 
     def facets_of_cells(self, first: int, count: int) -> np.ndarray:
         """Facets with one of the cells first … first + count - 1, ascending int32."""
-        found = np.unique(self.facets[first : first + count])
-        return found[found >= 0].astype(np.int32)
+        found = np.zeros(1 + len(self.numbers), dtype=bool)
+        found[1 + self.facets[first : first + count]] = True
+        return np.flatnonzero(found[1:]).astype(np.int32)
 
 
 def trace_layout(mesh, dofmap, space) -> TraceLayout:

@@ -104,7 +104,7 @@ class PolytopicOperator:
     # As the fine operator ----------------------------------------------------------------------------------------
 
     failure, follows_solution, constants, aux_rows = forwarded("fine", 4)
-    version, coefficients, linearizations, main_kernel, flops = forwarded("fine", 5)
+    version, auxiliary_version, coefficients, linearizations, main_kernel, flops = forwarded("fine", 6)
     set_constants, set_auxiliary, restart, compile_variants, integral_kernel, trace_fields = forwarded("fine", 6)
 
     @property

@@ -43,10 +43,14 @@ def conforming_subspace(problem) -> operators.ConformingSubspace | None:
     than the scheme. Collective."""
     if problem.pmat != "conforming":
         return None
+    from ...krylov.sell_matrix import transposed_product
+
     conforming = operators.ConformingSubspace(problem.operator, problem.access, problem.dm.comm, problem.vec_type)
     if not 0 < conforming.mat.getSize()[0] < problem.num_unknowns:
         return None
     set_near_nullspace(conforming.discretization, conforming.mat)
+    if problem.device.has_solvers:
+        conforming.multiply_transposed = transposed_product(problem.access, problem.arrays)
     return conforming
 
 

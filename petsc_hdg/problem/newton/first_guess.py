@@ -21,6 +21,7 @@ SAMPLES = 64  # vertices of a boundary at which its data are looked at
 LEAST_PART = 1e-3  # of the residual of a start over that at zero: a start that is worse is none
 BY_RESIDUAL = (PETSc.SNES.ConvergedReason.CONVERGED_FNORM_ABS, PETSc.SNES.ConvergedReason.CONVERGED_FNORM_RELATIVE)
 FEW = 2_000  # unknowns of a continuous function up to which LU takes no longer than multigrid
+KEPT = 2  # extensions of data
 STEPS = 50  # that PETSc gives Newton's method
 INCOMPLETE = "the solution of the incomplete method"
 LINEAR = "the linear extension of the data"
@@ -203,10 +204,24 @@ def take(found: PETSc.Vec | None, u: PETSc.Vec) -> bool:
 
 
 def _extension(problem, constants=None) -> PETSc.Vec | None:
-    """Return the continuous function of first degree that extends the data of these constants, or of the problem's.
+    """Return the continuous function of first degree that extends the data of these constants, or of the problem's;
+    None if there is none. The last ones are kept: those of a load are asked for again with the next. Collective."""
+    given, kept = problem.operator.constants if constants is None else constants, problem.extensions
+    key = given.tobytes(), problem.operator.auxiliary_version
+    if key not in kept:
+        kept[key] = _extended(problem, constants)
+        for old in list(kept)[:-KEPT]:
+            del kept[old]
+    if kept[key] is None:
+        return None
+    u = problem.create_vec()
+    kept[key].copy(u)
+    return u
 
-    It solves the problem linearized where u, its gradient and all data are zero. None if that fails, or a field has no
-    first degree where others have it. Collective."""
+
+def _extended(problem, constants) -> PETSc.Vec | None:
+    """Return the extension of data by a solution of the problem linearized where u, its gradient and all data are zero.
+    None if that fails, or a field has no first degree where others have it. Collective."""
     if any(field.degree_offset < 0 for field in problem.physics.fields):
         return None
     calls, u = problem.callbacks, problem.create_vec()
