@@ -160,7 +160,7 @@ class Discretization:
 
     @cached_property
     def has_steps(self) -> bool:
-        """True if f0 or f1 may jump with x, so that each side of a facet has to see a point in its own cell."""
+        """True if physics may jump with x, so that each side of a facet has to see a point in its own cell."""
         return self.physics.has_steps(self.dim)
 
     def seen(self, points: np.ndarray) -> np.ndarray:

@@ -66,6 +66,11 @@ class Points:
         """(side, x, normal) of each point."""
         return zip(self.sides, self.x, self.normal, strict=True)
 
+    @property
+    def seen(self):
+        """(side, normal) of each point."""
+        return zip(self.sides, self.normal, strict=True)
+
 
 class CellOracle:
     """Integrals over cells and facets of a discretization with element functions in each cell."""

@@ -1,5 +1,5 @@
-"""The Jacobian as a PETSc AIJ or BAIJ matrix, filled from the device's element matrices: through the COO interface,
-which sums them, or row by row where the device has done so; whether the entries are finite."""
+"""The Jacobian as a PETSc AIJ or BAIJ matrix, filled from the device's element matrices: row by row where the device
+sums them, else through the COO interface, which does; whether the entries are finite."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ..errors import SolveError
 from ..petsc import c_library, csr
 from ..petsc.lifetimes import Alive
 from ..value_checks import plural
+from .cg.matrix_rows import MatrixRows
 
 
 class AssembledMatrix:
@@ -20,12 +21,16 @@ class AssembledMatrix:
     """
 
     mat = Alive("The matrix of a problem")
+    is_coarse = False  # whether it is a coarse level's, which GPUs sum up whole on each of several ranks
 
     def __init__(self, operator, sizes, comm, vec_type: str, mat_type: str = "aij"):
         self.operator, disc = operator, operator.discretization
-        rows = self.pattern()
+        suits = mat_type == "aij" and MatrixRows.suit(operator, self.is_coarse)
+        self._row_sums = MatrixRows(operator) if suits else None
+        rows = self._pattern()
         self._ahead, self._rows, self._size = None, None, None if rows is None else len(rows[1])
         self._filled: int | None = None  # state of the matrix
+        self.linearization = -1  # number of the operator's linearization that was filled in
         if rows is not None and mat_type == "aij":
             self.mat = csr.aij((sizes, sizes), disc.block_size, *rows, comm)
         else:
@@ -33,14 +38,25 @@ class AssembledMatrix:
             self._set_pattern(rows)
         self.mat.setVecType(vec_type)
         self.mat.setAttr("petsc_hdg_arrays", operator.arrays)  # for solvers on the device, which see the Mat alone
+        self.mat.setAttr("petsc_hdg_rows", self._row_sums)
 
-    def pattern(self) -> tuple | None:
-        """Starts and PETSc columns of this rank's rows if `write` gives values row by row, else None."""
-        return self.operator.discretization.matrix_rows()
+    def _pattern(self) -> tuple | None:
+        """Starts and PETSc columns of this rank's rows if `_write` gives values row by row, else None."""
+        if self._row_sums is None:
+            return self.operator.discretization.matrix_rows()
+        return self._row_sums.starts, self._row_sums.columns
 
-    def write(self, values) -> None:
-        """Write the values [entry] of the rows of `pattern`."""
-        self.operator.write_matrices(values)
+    def _write(self, values) -> None:
+        """Write the values [entry] of the rows of `_pattern`."""
+        if self._row_sums is None:
+            self.operator.write_matrices(values)
+        else:
+            self._row_sums.update(*self._elements())
+            self._row_sums.write(values)
+
+    def _elements(self) -> tuple:
+        """Buffers of element matrices of cells, and of facets, None if there are none."""
+        return self.operator.matrix_buffers()
 
     def _created(self, sizes, comm, mat_type: str) -> PETSc.Mat:
         mat = PETSc.Mat().create(comm)
@@ -66,6 +82,7 @@ class AssembledMatrix:
         Raises SolveError, on all ranks, if its diagonal is not finite: preconditioners fail over that without a reason.
         """
         ahead, self._ahead = self._ahead, None
+        self.linearization = self.operator.linearizations
         if ahead is not None and ahead == self._now(shift):
             return
         flops = self.operator.matrix_flops
@@ -79,6 +96,8 @@ class AssembledMatrix:
     def note_filled(self) -> None:
         """Have `is_as_filled` compare with the present state of the matrix."""
         self._filled = self.mat.stateGet()
+        if self._row_sums is not None:
+            self._row_sums.filled = self._filled
 
     @property
     def is_as_filled(self) -> bool:
@@ -109,7 +128,7 @@ class AssembledMatrix:
             self.mat.assemble()
         else:
             with csr.written(self.mat, self._size) as values:
-                self.write(values)
+                self._write(values)
 
 
 def fault(discretization, values: np.ndarray, what: str) -> str:

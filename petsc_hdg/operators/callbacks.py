@@ -21,6 +21,7 @@ class Callbacks:
 
     jacobian: the shell Mat.   assembled: AssembledMatrix for the preconditioner, or None.
     conforming: ConformingSubspace for the preconditioner, or None.   levels: AgglomerateLevels for it, or None.
+    stored: AssembledMatrix of the Jacobian that its products take, or None.
     rough: the shell Mat of a matrix of less precision for the preconditioner, or None.
     linearized: called with the callbacks after the first linearization.
     null_space: its `follow(callbacks)` is called after each, or None.
@@ -49,6 +50,7 @@ class Callbacks:
         self.levels = levels
         self.rough = rough
         self.null_space: Any = None
+        self.stored: Any = None
         self._linearized = linearized
         self.set_up = None
         self._time: float | None = None  # of the last residual in time
@@ -146,14 +148,16 @@ class Callbacks:
         with self.events["Jacobian"], self.operator.arrays.callback("linearize"):
             with self.access.read_state(x, x_t) as (u, u_t):
                 self.operator.linearize(u, t, u_t, shift)
-            if self.assembled is not None:
-                self.assembled.update(shift)
+            for matrix in (self.assembled, self.stored):
+                if matrix is not None:
+                    matrix.update(shift)
         for mat in self.matrices:
             if mat.getType() == PETSc.Mat.Type.PYTHON:
                 mat.getPythonContext().factor = 1.0
         self._note_values(jacobian, preconditioner)
-        if self.assembled is not None:
-            self.assembled.note_filled()
+        for matrix in (self.assembled, self.stored):
+            if matrix is not None:
+                matrix.note_filled()
         for coarse in (self.conforming, self.levels):
             if coarse is not None:
                 with self.events["Jacobian"]:

@@ -15,7 +15,6 @@ from ..errors import collectively
 from ..reference import ReferenceElement
 from ..threads import in_threads
 from .assembled import AssembledMatrix
-from .cg.matrix_rows import MatrixRows
 from .cg.operator import CGOperator
 
 CHUNK = 1 << 15  # rows made at a time: temporaries stay in the cache
@@ -171,29 +170,20 @@ class ConformingSubspace:
 class _CoarseMatrix(AssembledMatrix):
     """The Jacobian on the subspace, its convection upwinded: without, large cells leave no stable inverse."""
 
+    is_coarse = True
+
     def __init__(self, subspace: ConformingSubspace, sizes, comm, vec_type: str):
         self.subspace = subspace
-        self._row_sums = MatrixRows(subspace.operator) if MatrixRows.suit(subspace.operator) else None
         super().__init__(subspace.operator, (sizes[0], sizes[1]), comm, vec_type)
-        self.mat.setAttr("petsc_hdg_rows", self._row_sums)  # for multigrid on the device
 
-    def note_filled(self) -> None:
-        super().note_filled()
-        if self._row_sums is not None:
-            self._row_sums.filled = self._filled
-
-    def pattern(self) -> tuple | None:
-        return None if self._row_sums is None else (self._row_sums.starts, self._row_sums.columns)
-
-    def write(self, values) -> None:
-        cells, facets = self.operator.matrix_buffers()
+    def _elements(self) -> tuple:
+        cells, facets = super()._elements()
         if not self.subspace.is_symmetric:
             arrays, disc = self.operator.arrays, self.operator.discretization
             given = arrays.to_host(cells, disc.num_dofs**2 * disc.stride, name="matrices")
             add_upwinding(disc, given)
             arrays.upload(cells, given, "matrices")
-        self._row_sums.update(cells, facets)
-        self._row_sums.write(values)
+        return cells, facets
 
     def values(self) -> np.ndarray:
         values = super().values()

@@ -55,6 +55,7 @@ class JacobianContext(ShellMatrix):
     """Context of a PETSc Python Mat: J at the state that the operator was last linearized at, times a factor.
 
     assembled: AssembledMatrix of the same Jacobian, which gives what needs entries; None if there is none.
+    stored: AssembledMatrix of it that products with PETSc's vectors take, and the diagonal; None: kernels compute them.
     factor: the product of what `scale` was given since the linearization.
     repeats: whether products are launches and exchanges alone, which a recorded sequence repeats.
     """
@@ -65,10 +66,11 @@ class JacobianContext(ShellMatrix):
     def repeats(self) -> bool:
         return self.operator.repeats
 
-    def __init__(self, operator, access, assembled=None):
+    def __init__(self, operator, access, assembled=None, stored=None):
         self.operator = operator
         self.access = access
         self.assembled = assembled
+        self.stored = stored
         self.event = PETSc.Log.Event("FeProduct")
 
     def mult(self, mat, x, y) -> None:
@@ -76,11 +78,23 @@ class JacobianContext(ShellMatrix):
         self._mult(x, y)
 
     def _mult(self, x, y, *transpose: bool) -> None:
+        if self._is_stored:
+            (self.stored.mat.multTranspose if transpose else self.stored.mat.mult)(x, y)
+        else:
+            self._compute(x, y, *transpose)
+        if self.factor != 1:  # PETSc would log a scaling for each product
+            y.scale(self.factor)
+
+    @property
+    def _is_stored(self) -> bool:
+        """True if the matrix of products has the last linearization."""
+        stored = self.stored
+        return stored is not None and stored.is_as_filled and stored.linearization == self.operator.linearizations
+
+    def _compute(self, x, y, *transpose: bool) -> None:
         callback = self.operator.arrays.callback(f"{self.name} product")
         with callback, self.access.read(x) as given, self.access.write(y) as out:
             self._multiply(given, out, *transpose)
-        if self.factor != 1:  # PETSc would log a scaling for each product
-            y.scale(self.factor)
 
     def scale(self, mat, factor: float) -> None:
         """J *= factor, as ARKIMEX does to get the mass matrix from a large shift."""
@@ -132,6 +146,10 @@ class JacobianContext(ShellMatrix):
     def getDiagonal(self, mat, diagonal) -> None:
         """diagonal = diag(J). Raises SolveError for a vector of another size, which PETSc lets pass."""
         require_rows(mat, diagonal)
+        if self._is_stored:
+            self.stored.mat.getDiagonal(diagonal)
+            diagonal.scale(self.factor)
+            return
         with self.operator.arrays.callback(f"{self.name} diagonal"), self.access.write(diagonal) as out:
             self.diagonal(out)
         diagonal.scale(self.factor)

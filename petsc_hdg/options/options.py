@@ -15,6 +15,7 @@ BACKENDS = ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")
 PRECISIONS = ("double", "single")
 HALOS = ("auto", "peers", "windows", "messages")
 PMATS = ("auto", "aij", "conforming", "agglomerates", "none")
+PRODUCTS = ("auto", "kernels")
 PROGRESS = ("auto", "on", "off")
 VARIANTS = ("auto", "cell", "transpose", "tensor", "patch")
 TRACE_MATS = ("auto", "dbf", "element", "symmetric", "aij")
@@ -80,6 +81,9 @@ class Options:
         "auto",
         "preconditioner matrix: assembled, conforming first-order subspace, agglomerates, none",
         choices=PMATS,
+    )
+    products: str = option(
+        "auto", "products with the Jacobian: by stored entries where a CPU does these sooner, never", choices=PRODUCTS
     )
     pmat_precision: str = option("double", "precision of the multigrid matrices on the device", choices=PRECISIONS)
     view: bool = option(False, "description of discretization, device and Vec mode on stdout")

@@ -87,8 +87,10 @@ class Instance:
 
     @cached_property
     def has_steps(self) -> bool:
-        """True if f0, f1 or their derivatives may jump where x passes a bound, as coefficients of regions do."""
-        return any(has_jumps(entry.program, _X) for entry in self.residual + (self.jacobian or ()))
+        """True if a function of the equation or its conditions may jump where x passes a bound, as coefficients of
+        regions do."""
+        forms = self.residual + (self.jacobian or ()) + self.natural + self.dirichlet
+        return any(has_jumps(entry.program, _X) for entry in forms)
 
     @cached_property
     def has_constant_jacobian(self) -> bool:

@@ -209,7 +209,7 @@ class Physics(Described):
         return self._instance(dim).has_constant_jacobian
 
     def has_steps(self, dim: int) -> bool:
-        """True if f0 or f1 may jump where x passes a bound, in `dim` dimensions."""
+        """True if f0, f1 or a condition may jump where x passes a bound, in `dim` dimensions."""
         return self._instance(dim).has_steps
 
     def dependence(self, dim: int, with_stabilization: bool = False) -> Dependence:

@@ -56,7 +56,7 @@ def take_matrix(problem) -> None:
     if "callbacks" not in vars(problem):
         return
     calls, sizes = problem.callbacks, (problem.discretization.dofmap.num_owned, problem.num_unknowns)
-    calls.assemble(calls.assembled or matrices.assembled_matrix(problem, sizes))
+    calls.assemble(calls.assembled or calls.stored or matrices.assembled_matrix(problem, sizes))
     if "snes" in vars(problem):
         _follow(problem, problem.snes)
 

@@ -48,6 +48,8 @@ def callbacks(problem) -> operators.Callbacks:
     else:
         calls = operators.Callbacks(operator, problem.access, jacobian, assembled, conforming, first, levels, rough)
     eps = float(np.finfo(problem.arrays.real).eps)
+    if problem.stores:
+        calls.stored = jacobian.getPythonContext().stored
     calls.null_space = null_space.NullSpace(problem.discretization, eps, problem.nullspace)
     calls.set_up = partial(field_splits.split, weakref.proxy(problem))
     return calls
@@ -75,8 +77,12 @@ def view(problem) -> list[str]:
 
 def assembled_matrix(problem, sizes) -> operators.AssembledMatrix | None:
     """The matrix of all unknowns, or of the trace, where one is assembled."""
-    if not (problem.assembles or (problem.is_condensed and problem.operator.format is None)):
-        return None
+    if problem.assembles or (problem.is_condensed and problem.operator.format is None):
+        return _matrix(problem, sizes)
+    return None
+
+
+def _matrix(problem, sizes) -> operators.AssembledMatrix:
     kind = chosen_mat_type(problem.options, problem.discretization.matrix_blocks() is not None)
     assembled = operators.AssembledMatrix(problem.operator, sizes, problem.dm.comm, problem.vec_type, kind)
     if not problem.discretization.is_polytopic:
@@ -89,7 +95,8 @@ def _jacobian(problem, sizes, assembled) -> PETSc.Mat:
     if assembled is not None and problem.discretization.is_polytopic:
         return assembled.mat
     if not problem.is_condensed:
-        context = operators.JacobianContext(problem.operator, problem.access, assembled)
+        stored = (assembled or _matrix(problem, sizes)) if problem.stores else None
+        context = operators.JacobianContext(problem.operator, problem.access, assembled, stored)
     elif problem.operator.format is not None:
         context = operators.TraceMatrix(problem.operator, problem.access, assembled)
     else:

@@ -28,7 +28,15 @@ from ..physics.terms import Terms
 from ..progress import PROGRESS
 from ..representation import Described
 from ..value_checks import number, plural
-from . import assembled_fallback, cells_in_time, input_data, matrices, memory_traffic, user_solvers
+from . import (
+    assembled_fallback,
+    cells_in_time,
+    input_data,
+    matrices,
+    memory_traffic,
+    stored_products,
+    user_solvers,
+)
 from .checkpoints import newton_checkpoints
 from .checkpoints.restartable import Restartable
 from .checks import diagnosis
@@ -181,7 +189,8 @@ class Problem(Restartable, Evaluated, Described):
         lifetimes.make_room(self.comm, self.num_unknowns)
         with collectively(self.comm):  # so that a lack of memory, or a kernel that fails, is everyone's
             self.operator = create_operator(self.discretization, self.arrays)
-            self.operator.compile(matrices=self.assembles)
+            self.stores = stored_products.suit(self)
+            self.operator.compile(matrices=self.assembles or self.stores)
 
     @property
     def written_terms(self) -> Terms:

@@ -58,7 +58,7 @@ def solved(mat: PETSc.Mat, twice: bool) -> tuple[int, np.ndarray]:
 
 def nonlinear(comm, by_rows: bool) -> tuple[list, PETSc.Mat]:
     """A problem with the default solvers and queues of GPUs, and its coarse matrix at the end."""
-    MatrixRows.suit = staticmethod(lambda operator: by_rows)
+    MatrixRows.suit = staticmethod(lambda operator, is_coarse: by_rows)
     physics = fe.Physics(
         {"u": 1},
         "f0[0] = -10;",

@@ -1,4 +1,4 @@
-"""Rows of the coarse matrix summed on the device against PETSc's sums of the same element matrices."""
+"""Rows of matrices summed on the device against PETSc's sums of the same element matrices."""
 
 from __future__ import annotations
 
@@ -21,16 +21,19 @@ def test_rows_are_petscs(monkeypatch, faces, simplex, components):
     physics = fe.Physics({"u": components}, "f0[0] = u[0]*u_x[0] - 1;", flux, boundary=boundary)
     mesh, found = fe.Mesh.box(faces, simplex=simplex, comm=PETSc.COMM_SELF), []
     for by_rows in (True, False):
-        monkeypatch.setattr(MatrixRows, "suit", staticmethod(lambda operator, by_rows=by_rows: by_rows))
+        monkeypatch.setattr(MatrixRows, "suit", staticmethod(lambda operator, is_coarse, by_rows=by_rows: by_rows))
         problem = fe.Problem(mesh, physics, backend="cg_gpu", degree=2, pmat="conforming")
         conforming, state = problem.callbacks.conforming, problem.create_vec()
-        assert (conforming.matrix.pattern() is not None) == by_rows and problem.discretization.num_facets
+        assert (conforming.mat.getAttr("petsc_hdg_rows") is not None) == by_rows and problem.discretization.num_facets
         for is_symmetric in (False, True):
             state.setArray(np.sin(np.arange(state.getSize()) + is_symmetric))
             conforming.is_symmetric = is_symmetric
             conforming.update(state)
             found.append(conforming.mat.getValuesCSR())
-    for ours, theirs in zip(found[:2], found[2:], strict=True):
+        whole = fe.Problem(mesh, physics, backend="cg_gpu", degree=2, pmat="aij").callbacks
+        whole.linearize(None, state, whole.jacobian, whole.preconditioning)
+        found.append(whole.assembled.mat.getValuesCSR())
+    for ours, theirs in zip(found[:3], found[3:], strict=True):
         for pattern, expected in zip(ours[:2], theirs[:2], strict=True):
             np.testing.assert_array_equal(pattern, expected)
         np.testing.assert_allclose(ours[2], theirs[2], rtol=0, atol=1e-13 * np.abs(theirs[2]).max())

@@ -45,8 +45,20 @@ def found(scheme: str, comm=PETSc.COMM_SELF, conditions=EXCHANGE) -> list[float]
 def stepped(scheme: str, mesh: fe.Mesh, degree: int = 2, **how) -> float:
     """∫ (u - BENT)², of a coefficient whose text steps at x = ½; BENT solves it."""
     sides = [fe.Dirichlet("left", 0.0), fe.Dirichlet("right", 1.0)]
+    return _gap(scheme, mesh, degree, sides, BENT, **how)
+
+
+def slid(scheme: str, mesh: fe.Mesh, degree: int = 2) -> float:
+    """∫ (u - x₁)², of the same coefficient with natural data that step, too; x₁ solves it."""
+    flux = "(x[0] >= 0.5 ? 100 : 1)"
+    sides = [*(fe.Dirichlet(name, "x[1]") for name in ("left", "right"))]
+    sides += [fe.Neumann("top", flux), fe.Robin("bottom", f"{flux}*(1 + u[0])")]
+    return _gap(scheme, mesh, degree, sides, "x[1]")
+
+
+def _gap(scheme: str, mesh: fe.Mesh, degree: int, sides: list, exact: str, **how) -> float:
     problem = fe.Problem(mesh, fe.Physics({"u": 1}, None, STEP, boundary=sides), degree=degree, backend=scheme, **how)
-    return problem.integral(f"(u[0] - {BENT})*(u[0] - {BENT})", problem.solve())
+    return problem.integral(f"(u[0] - {exact})*(u[0] - {exact})", problem.solve())
 
 
 def run() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from run_interfaces import DIFFUSION, GIVEN, HELD, SCHEMES, cut, found, stepped
+from petsc4py import PETSc
+from run_interfaces import DIFFUSION, GIVEN, HELD, SCHEMES, cut, found, slid, stepped
 
 import petsc_hdg as fe
 from petsc_hdg.errors import MeshError
@@ -44,6 +45,11 @@ def test_ranks_agree(mpirun):
 def test_both_sides_of_a_facet_see_their_own_coefficient(scheme):
     """Points of facets lie where the text steps: each side's flux takes the value of its own cell."""
     assert stepped(scheme, cut()) < 1e-16
+
+
+@pytest.mark.parametrize("scheme", ["sipg_gpu", "poly_gpu"])
+def test_natural_data_may_step_too(scheme):
+    assert slid(scheme, fe.Mesh.box((4, 3), simplex=scheme == "poly_gpu", comm=PETSc.COMM_SELF)) < 1e-16
 
 
 @pytest.mark.parametrize("mode", ["triangle", "tetrahedron", "hexahedron", "split", "aij", "theta", "single"])

@@ -30,18 +30,18 @@ class PenaltyOracle(CellOracle):
         points, sigma = self._points(cell, 1 + facet, state), state.sigma[:, facet, cell]
         if behind < 0:
             kind = self.discretization.neighbours.kinds[-2 - behind]
-            fluxes = [self._boundary(kind, *at, sigma, state) for at in points.each]
+            fluxes = [self._boundary(kind, *at, sigma, state) for at in points.seen]
         else:
             near = self.discretization.neighbours
             others, first = self._others(points, behind, near.facet[cell, facet], state), near.wall[cell, facet]
             seen = near.kinds[first - 1 : first + 1, -1] if first else (0, 0)
-            each = zip(points.each, others, strict=True)
+            each = zip(points.seen, others, strict=True)
             fluxes = [self._interior(*at, other, seen, sigma, state) for at, other in each]
         return self._tested(points, fluxes)
 
     # Fluxes at a point ---------------------------------------------------------------------------------------------
 
-    def _interior(self, own: Side, x, n, other: Side, seen, sigma, s: State):
+    def _interior(self, own: Side, n, other: Side, seen, sigma, s: State):
         """With natural conditions that own and other side see (bits): of means of u, tested by the mean of both sides,
         and of gradients of the side, tested by those of that side."""
         f0, f1 = self._joined(own, other, sigma, n, s, adjoint=0.5)
@@ -50,27 +50,27 @@ class PenaltyOracle(CellOracle):
             mean = replace(side, **{k: (getattr(side, k) + getattr(behind, k)) / 2 for k in names})
             for condition in range(len(self.discretization.physics.natural)):
                 if bits >> condition & 1:
-                    given, slopes = self._natural(condition, mean, x, normal, s)
+                    given, slopes = self._natural(condition, mean, side.x, normal, s)
                     f0, f1 = f0 + given / 2, f1 + (slopes if side is own else 0.0)
         return f0, f1
 
-    def _boundary(self, kind, own: Side, x, n, sigma, s: State):
+    def _boundary(self, kind, own: Side, n, sigma, s: State):
         """Nitsche's method in components with Dirichlet data, natural fluxes in the others; f1 of conditions in all."""
-        f0, f1 = self._joined(own, self._data(kind, own, x, s), sigma, n, s, adjoint=1.0)
+        f0, f1 = self._joined(own, self._data(kind, own, s), sigma, n, s, adjoint=1.0)
         free = kind[:-1] < 0
         f0[free] = 0
         for condition in range(len(self.discretization.physics.natural)):
             if kind[-1] >> condition & 1:
-                given, slopes = self._natural(condition, own, x, n, s)
+                given, slopes = self._natural(condition, own, own.x, n, s)
                 f0[free] += given[free]
                 f1 += slopes
         return f0, f1
 
-    def _data(self, kind, own: Side, x, s: State) -> Side:
+    def _data(self, kind, own: Side, s: State) -> Side:
         """The other side on the boundary: data g, without a derivative, and the own gradient."""
         u, du = own.u.copy(), None if own.du is None else own.du.copy()
         for component in np.flatnonzero(kind[:-1] >= 0):
-            u[component] = self.interpreter.pw_dirichlet(kind[component], own.a, s.t, x, s.constants)[component]
+            u[component] = self.interpreter.pw_dirichlet(kind[component], own.a, s.t, own.x, s.constants)[component]
             if du is not None:
                 du[component] = 0
         return replace(own, u=u, du=du)
@@ -113,7 +113,7 @@ class PenaltyOracle(CellOracle):
         disc, points = self.discretization, self._points(cell, 1 + facet, s)
         diffusivity, speed, signed = np.zeros((3, disc.physics.num_components))
         beyond = self._beyond(points, self._rules[1 + facet], behind, place, s) if disc.steep else ()
-        for number, (p, _, n) in enumerate([*points.each, *beyond]):
+        for number, (p, n) in enumerate([*points.seen, *beyond]):
             g1, g2, g3 = self.interpreter.g_blocks(p.u, p.u_t, p.u_x, p.a, p.a_x, s.t, 0.0, p.x, s.constants)[1:]
             normal = np.einsum("cjde,d,e->cj", g3, n, n)
             signed += np.diag(normal) if number < len(points.x) else 0.0
@@ -126,16 +126,16 @@ class PenaltyOracle(CellOracle):
         return diffusivity / self._length(cell, facet, points), speed, signed
 
     def _beyond(self, points: Points, rule, behind: int, place: int, s: State):
-        """(side, x, normal) of each point with the values behind it and a share of the jump in the gradient."""
+        """(side, normal) of each point with the values behind it and a share of the jump in the gradient."""
         disc = self.discretization
         if behind >= 0:
             others = self._others(points, behind, place, s)
         else:
             kind = disc.neighbours.kinds[-2 - behind]
-            others = [self._data(kind, p, x, s) for p, x, _ in points.each]
+            others = [self._data(kind, p, s) for p in points.sides]
         ratios = points.weight / (points.determinant * rule.weights) * rule.weights.sum() / self._rules[0].weights.sum()
-        for (p, x, n), other, ratio in zip(points.each, others, ratios, strict=True):
-            yield replace(p, u=other.u, u_x=p.u_x - disc.steep * ratio * np.outer(p.u - other.u, n)), x, n
+        for (p, n), other, ratio in zip(points.seen, others, ratios, strict=True):
+            yield replace(p, u=other.u, u_x=p.u_x - disc.steep * ratio * np.outer(p.u - other.u, n)), n
 
     def _length(self, cell: int, facet: int, points: Points) -> float:
         """One over the given number, the facet's diameter with -sipg_penalty paper, or the least |K| / |F|."""

@@ -7,7 +7,8 @@ import numpy as np
 from ...device import AllGather, gathered
 from ..block_rows import SOURCE, BlockKernels, BlockRows, Product, Transpose, product_pattern
 
-MOST_DOFS = 32  # of a cell: longer rows would be searched for too long
+FEW = 1_000_000  # entries of element matrices that PETSc sorts on a CPU sooner than kernels for them are there
+MOST_DOFS, MOST_DOFS_ON_CPU = 32, 100  # of a cell: longer rows would be searched for too long
 # Rows that each rank has all of: a GPU sets them up sooner than all hosts do their parts, and smooths them sooner than
 # parts of them with an exchange a product.
 MOST_ROWS = 1 << 22
@@ -61,14 +62,16 @@ class MatrixRows:
         return found
 
     @staticmethod
-    def suit(operator) -> bool:
-        """Return True if the rows of an operator's matrix are summed so: on GPUs in double precision, since PETSc is
-        as fast on CPUs. Collective."""
-        disc, arrays = operator.discretization, operator.arrays
-        there = arrays.device.is_gpu and arrays.precision == "double"
-        suits = there and disc.mesh.num_cells > 0 and disc.num_dofs <= MOST_DOFS
-        all_suit, rows = disc.mesh.comm.allreduce(np.array([not suits, disc.dofmap.num_owned]))
-        return all_suit == 0 and 0 < rows <= MOST_ROWS
+    def suit(operator, is_coarse: bool) -> bool:
+        """Return True if the rows of an operator's matrix are summed so: in double precision, of one rank, or on GPUs
+        of a coarse level that each of several ranks has whole; on CPUs of many entries. Collective."""
+        disc, arrays, comm = operator.discretization, operator.arrays, operator.discretization.mesh.comm
+        on_gpu, most = arrays.device.is_gpu, MOST_DOFS if arrays.device.is_gpu else MOST_DOFS_ON_CPU
+        suits = hasattr(operator, "matrix_buffers") and arrays.precision == "double" and disc.num_dofs <= most
+        suits = suits and (comm.size == 1 or (on_gpu and is_coarse))
+        suits = suits and disc.mesh.num_cells * disc.num_dofs**2 > (0 if on_gpu else FEW)
+        all_suit, rows = comm.allreduce(np.array([not suits, disc.dofmap.num_owned]))
+        return all_suit == 0 and 0 < rows <= (np.iinfo(np.int32).max if comm.size == 1 else MOST_ROWS)
 
     def update(self, cells, facets) -> None:
         """Sum element matrices, buffers [dof, dof, stride] of cells and of facets, None if none."""

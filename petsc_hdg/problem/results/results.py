@@ -14,7 +14,7 @@ from ...errors import OptionError, collectively
 from ...mesh.labels import EXTERIOR
 from ...reference import on_facets
 from ...value_checks import plural, shown
-from .. import load_balance, matrices
+from .. import load_balance, matrices, stored_products
 from ..linear import direct_solvers, saddle_splits
 from ..memory_traffic import memory_line
 from .derived_fields import State
@@ -183,6 +183,7 @@ def describe(problem) -> str:
         *([f"  '{EXTERIOR}' is {problem.mesh.left_out}"] if problem.mesh.left_out else []),
         *problem.operator.details(complete=not problem.missing_auxiliary),
         *matrices.view(problem),
+        *stored_products.view(problem),
         *direct_solvers.view(problem),
         *saddle_splits.view(problem),
         *load_balance.lines(problem),
