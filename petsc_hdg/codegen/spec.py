@@ -55,6 +55,7 @@ class KernelSpec:
     arguments   of the kernel; its file takes them as the macro ARGUMENTS
     launch      how work-items share the cells
     rows        of the result [rows, stride], where only the spec tells
+    is_optimized  whether the compiler is to optimize
     table_buffer  tables too large for constant memory laid end to end, for the argument `tables`; empty: none
     """
 
@@ -69,6 +70,7 @@ class KernelSpec:
     arguments: tuple[Argument, ...] = ()
     launch: Launch = Launch()
     rows: int = 0
+    is_optimized: bool = True
     table_buffer: np.ndarray = field(default_factory=partial(np.zeros, 0))
 
     def __post_init__(self):

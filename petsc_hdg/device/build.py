@@ -19,17 +19,18 @@ POCL = "Portable Computing Language"
 WITHOUT_HEADER = "-D_OPENCL_H_"  # PoCL's compiler finds its header of built-in functions read already
 
 
-def build_options(precision: str) -> list[str]:
+def build_options(spec) -> list[str]:
     """Compiler options: the language, nothing that trades accuracy for speed, no warnings, of which NVIDIA's compiler
     prints the number alone, and those of the user in `$PETSC_HDG_BUILD_OPTIONS`."""
-    single = ["-cl-single-precision-constant"] if precision == "single" else []
-    return ["-cl-std=CL1.2", "-w", *single, *os.environ.get("PETSC_HDG_BUILD_OPTIONS", "").split()]
+    some = ["-cl-single-precision-constant"] if spec.precision == "single" else []
+    some += [] if spec.is_optimized else ["-cl-opt-disable"]
+    return ["-cl-std=CL1.2", "-w", *some, *os.environ.get("PETSC_HDG_BUILD_OPTIONS", "").split()]
 
 
 def program_digest(device, spec) -> str:
     """Digest of everything that a binary depends on."""
     cl_device = device.cl_device
-    parts = (device.platform, device.name, str(cl_device.version), device.driver, *build_options(spec.precision))
+    parts = (device.platform, device.name, str(cl_device.version), device.driver, *build_options(spec))
     return hashlib.sha256("\n".join((*parts, spec.digest)).encode()).hexdigest()[:40]
 
 
@@ -132,7 +133,7 @@ def _compiled(device, spec, entry: Entry):
 
 def _built(device, spec, source: str):
     """The program of a source; PoCL's with our short declarations of built-in functions, if it takes them."""
-    options = build_options(spec.precision)
+    options = build_options(spec)
     if device.platform.startswith(POCL):
         try:
             return _build(device, kernel_text("builtins.clh") + source, [*options, WITHOUT_HEADER])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -67,6 +68,11 @@ class Kernel:
             )
         self._check_limits(opencl())
         self._arguments: tuple = (None,) * self.num_args
+
+    def compile_without_optimizations(self) -> None:
+        """Have the kernel compiled anew, and slower."""
+        self.spec, self._set, self._parts = replace(self.spec, is_optimized=False), False, {}
+        self._compile()
 
     def _check_limits(self, cl) -> None:
         info = cl.kernel_work_group_info

@@ -15,7 +15,7 @@ TIMES = {
     },
     "sipg_gpu": {"triangle": (18.0, 10.0, 5.3), "quadrilateral": (3.7,), "tetrahedron": (25.0, 8.0)},
 }
-LEAST = 2.0  # of that over the cores and the components, for entries take the time of 5 to 40 products
+LEAST = 3.0  # of that over the cores and the components, for entries take the time of 5 to 40 products
 FEW = 20_000  # unknowns up to which other parts of a solve take longer
 MEMORY = 0.1  # part of the memory
 BYTES = 24  # of an entry of an element matrix while a matrix is made

@@ -6,6 +6,7 @@ import pytest
 from petsc4py import PETSc
 
 from petsc_hdg.codegen import spec
+from petsc_hdg.device import build as device_build
 from petsc_hdg.errors import DeviceError
 from petsc_hdg.mesh import Mesh
 from petsc_hdg.options import Options
@@ -56,6 +57,23 @@ def test_a_wrong_kernel_is_found(kernel, monkeypatch, fresh_cache):
     for _ in range(2):
         with pytest.raises(DeviceError, match=f"kernel '{kernel}' gives wrong results"):
             problem(variant).callbacks  # noqa: B018
+
+
+@pytest.mark.parametrize("kernel", ["cg_residual", "condense"])
+def test_a_kernel_that_the_compiler_spoils_is_compiled_plainly(kernel, monkeypatch, fresh_cache):
+    """The fault is there with optimizations alone, as one of a compiler is."""
+    variant, file, right, wrong = FAULTS[kernel]
+    build, texts = device_build._built, []
+
+    def spoiled(device, spec, source: str):
+        texts.append(spec.is_optimized)
+        return build(device, spec, source.replace(right, wrong) if spec.is_optimized else source)
+
+    monkeypatch.setattr(device_build, "_built", spoiled)
+    for _ in range(2):  # the second one finds both programs in the cache
+        with pytest.warns(UserWarning, match=f"kernel '{kernel}' gives wrong results .* without the compiler's optim"):
+            assert problem(variant).callbacks.assembled is not None
+    assert texts.count(False) == 1
 
 
 @pytest.mark.parametrize("variant", ["cell", "transpose", "patch", "hdg", "sipg", "sipg split"])

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...device import verdicts
 from ...discretizations.condensed.oracle import CondensedOracle
-from ..check import MOST_LOST, SAMPLES, TOLERANCE, judge, random_values, vector_of, waiting
+from ..check import MOST_LOST, SAMPLES, TOLERANCE, judge, random_values, settle, vector_of, waiting
 
 DIGITS = 10.0  # of round-off times the condition
 
@@ -26,8 +26,7 @@ def check_condensed(operator) -> None:
     names = waiting(operator, checks)
     sample = _Sample(operator) if names else None
     for name in names:
-        got, expected, scale = checks[name](sample)
-        judge(operator.all_kernels()[name], got, expected, operator.arrays.precision, scale)
+        settle(operator, name, lambda check=checks[name]: check(sample))
     if sample is not None:
         operator.restart()
     if operator.local.classes:
