@@ -48,11 +48,15 @@ class PrimalDiscretization(PrimalSpecs, Discretization):
         dofs, cells = np.arange(self.num_dofs), np.arange(self.mesh.num_cells)
         return vectors.ravel()[self.entries(dofs, cells[:, None])]
 
-    def element_numbers(self) -> list[np.ndarray]:
-        """PETSc numbers [dof, stride] of the unknowns of cells, and of other items with element matrices; -1: none."""
-        numbers = np.full((self.num_dofs, self.stride), -1, dtype=self.dofmap.global_numbers.dtype)
-        numbers[:, : self.mesh.num_cells] = self.dofmap.global_numbers[self.dofmap.cell_numbers].T
-        return [numbers]
+    def element_numbers(self, numbers: np.ndarray | None = None) -> list[np.ndarray]:
+        """Numbers [dof, stride] of the unknowns of cells, and of other items with element matrices; -1: none.
+
+        numbers: of compact numbers [unknown], PETSc's by default.
+        """
+        numbers = self.dofmap.global_numbers if numbers is None else numbers
+        found = np.full((self.num_dofs, self.stride), -1, dtype=numbers.dtype)
+        found[:, : self.mesh.num_cells] = numbers[self.dofmap.cell_numbers].T
+        return [found]
 
     def matrix_numbers(self) -> tuple[np.ndarray, np.ndarray]:
         """PETSc row and column of each entry of the element matrices [dof, dof, stride]; -1: dropped."""

@@ -38,13 +38,18 @@ class AssembledMatrix:
             self._set_pattern(rows)
         self.mat.setVecType(vec_type)
         self.mat.setAttr("petsc_hdg_arrays", operator.arrays)  # for solvers on the device, which see the Mat alone
-        self.mat.setAttr("petsc_hdg_rows", self._row_sums)
+        self.mat.setAttr("petsc_hdg_rows", None if self._is_part else self._row_sums)
+
+    @property
+    def _is_part(self) -> bool:
+        """True if the device sums this rank's elements, and PETSc those of several ranks."""
+        return self._row_sums is not None and self._row_sums.is_part
 
     def _pattern(self) -> tuple | None:
         """Starts and PETSc columns of this rank's rows if `_write` gives values row by row, else None."""
         if self._row_sums is None:
             return self.operator.discretization.matrix_rows()
-        return self._row_sums.starts, self._row_sums.columns
+        return None if self._is_part else (self._row_sums.starts, self._row_sums.columns)
 
     def _write(self, values) -> None:
         """Write the values [entry] of the rows of `_pattern`."""
@@ -69,7 +74,7 @@ class AssembledMatrix:
         """Entries of a matrix by the COO interface, or of BAIJ by its rows."""
         disc = self.operator.discretization
         if rows is None:
-            c_library.set_preallocation_coo(self.mat, *disc.matrix_numbers())
+            c_library.set_preallocation_coo(self.mat, *(self._row_sums or disc).matrix_numbers())
             self.mat.assemble()  # for what reads the pattern before the first values, such as colouring
         else:
             self.mat.setPreallocationCSR(disc.matrix_blocks() or rows)
@@ -116,8 +121,11 @@ class AssembledMatrix:
         return self.operator.coefficients, shift, self.mat.stateGet()
 
     def values(self):
-        """Element matrices, flat, as `matrix_numbers` names their entries."""
-        return self.operator.matrices()
+        """Element matrices, flat, or the device's sums of them, as `matrix_numbers` names their entries."""
+        if not self._is_part:
+            return self.operator.matrices()
+        self._row_sums.update(*self._elements())
+        return self._row_sums.values()
 
     def _set_values(self) -> None:
         """Sums of element matrices; rows of BAIJ; or rows as they come from the device. Collective."""

@@ -187,7 +187,7 @@ class _CoarseMatrix(AssembledMatrix):
 
     def values(self) -> np.ndarray:
         values = super().values()
-        if not self.subspace.is_symmetric:
+        if not (self._is_part or self.subspace.is_symmetric):
             add_upwinding(self.operator.discretization, values)
         return values
 

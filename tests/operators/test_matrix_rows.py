@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from mpi4py import MPI
 from petsc4py import PETSc
 
 import petsc_hdg as fe
-from petsc_hdg.operators.cg.matrix_rows import MatrixRows
+from petsc_hdg.operators.cg import matrix_rows
+
+CASES = [((5, 4), False, 1), ((4, 3), True, 2), ((3, 2, 2), False, 3), ((2, 2, 2), True, 1)]
 
 
-@pytest.mark.parametrize(
-    "faces, simplex, components", [((5, 4), False, 1), ((4, 3), True, 2), ((3, 2, 2), False, 3), ((2, 2, 2), True, 1)]
-)
-def test_rows_are_petscs(monkeypatch, faces, simplex, components):
+@pytest.mark.parametrize("faces, simplex, components", CASES)
+def test_rows_are_petscs(faces, simplex, components):
+    agree(faces, simplex, components, PETSc.COMM_SELF)
+
+
+def test_parts_of_ranks_are_petscs(mpirun):
+    mpirun(3, Path(__file__))
+
+
+def agree(faces, simplex, components, comm) -> None:
     """With convection, which is upwinded, and a natural boundary whose terms depend on u; twice."""
     flux = f"for (d = 0; d < dim*{components}; ++d) f1[d] = (1 + x[0] + u[0]*u[0])*u_x[d] + u[{components - 1}]*x[1];"
     wall = "; ".join(f"g[{c}] = x[1]" for c in range(components)) + ";"
     boundary = [fe.Dirichlet("left", wall), fe.Robin("right", "f0[0] = u[0]*u[0];")]
     physics = fe.Physics({"u": components}, "f0[0] = u[0]*u_x[0] - 1;", flux, boundary=boundary)
-    mesh, found = fe.Mesh.box(faces, simplex=simplex, comm=PETSc.COMM_SELF), []
+    mesh, found = fe.Mesh.box(faces, simplex=simplex, comm=comm), []
     for by_rows in (True, False):
-        monkeypatch.setattr(MatrixRows, "suit", staticmethod(lambda operator, is_coarse, by_rows=by_rows: by_rows))
+        matrix_rows.FEW = 0 if by_rows else 1e9
         problem = fe.Problem(mesh, physics, backend="cg_gpu", degree=2, pmat="conforming")
         conforming, state = problem.callbacks.conforming, problem.create_vec()
-        assert (conforming.mat.getAttr("petsc_hdg_rows") is not None) == by_rows and problem.discretization.num_facets
+        assert (conforming.matrix._row_sums is not None) == by_rows
         for is_symmetric in (False, True):
-            state.setArray(np.sin(np.arange(state.getSize()) + is_symmetric))
+            state.setArray(np.sin(np.arange(*state.getOwnershipRange()) + is_symmetric))
             conforming.is_symmetric = is_symmetric
             conforming.update(state)
             found.append(conforming.mat.getValuesCSR())
@@ -38,3 +49,16 @@ def test_rows_are_petscs(monkeypatch, faces, simplex, components):
             np.testing.assert_array_equal(pattern, expected)
         np.testing.assert_allclose(ours[2], theirs[2], rtol=0, atol=1e-13 * np.abs(theirs[2]).max())
         assert np.abs(ours[2]).max() > 0.1
+
+
+@pytest.fixture(autouse=True)
+def few():
+    """The number as it is, again."""
+    before = matrix_rows.FEW
+    yield
+    matrix_rows.FEW = before
+
+
+if __name__ == "__main__":
+    for case in CASES:
+        agree(*case, MPI.COMM_WORLD)

@@ -15,12 +15,14 @@ MOST_ROWS = 1 << 22
 
 
 class MatrixRows:
-    """The matrix of a CGOperator on the device, on several ranks whole on each: sums of what each rank's elements give.
+    """The matrix of a CGOperator on the device: sums of what elements give. On several ranks with GPUs it is whole on
+    each, on those with CPUs it is the part that a rank's elements give, for PETSc to add up.
 
     Making one and `update` are collective.
 
-    whole    BlockRows of all rows
-    starts   [row + 1], columns [entry]: this rank's rows on the host, columns ascending in each
+    is_part  whether it is such a part
+    whole    BlockRows of all rows, or of those of this rank's unknowns and ghosts in a part
+    starts   [row + 1], columns [entry]: this rank's rows on the host, columns ascending in each; not in a part
     filled   state of the PETSc matrix that has the values, None if none does
     """
 
@@ -29,9 +31,11 @@ class MatrixRows:
     def __init__(self, operator):
         self._discretization, arrays = operator.discretization, operator.arrays
         disc, comm = self._discretization, operator.discretization.mesh.comm
-        dofs = np.ascontiguousarray(np.concatenate(disc.element_numbers(), axis=1).T, np.int32)  # [element, dof]
+        self.is_part, here = comm.size > 1 and not arrays.device.has_solvers, disc.dofmap.global_numbers
+        numbers = np.where(here >= 0, np.arange(len(here)), -1) if self.is_part else here
+        dofs = np.ascontiguousarray(np.concatenate(disc.element_numbers(numbers), axis=1).T, np.int32)  # [element, dof]
         kept, rows = dofs >= 0, comm.allgather(disc.dofmap.num_owned)
-        ends, count = np.concatenate([[0], np.cumsum(rows)]), sum(rows)
+        ends, count = np.concatenate([[0], np.cumsum(rows)]), len(here) if self.is_part else sum(rows)
         first = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
         elements = BlockRows(arrays, (1, 1), count, first, arrays.to_device(dofs[kept], "matrices"))
         turned = Transpose(elements)
@@ -40,11 +44,14 @@ class MatrixRows:
         pattern = product_pattern(arrays, turned.result.starts, turned.result.pattern, elements.pattern)
         self._part = self.whole = BlockRows(arrays, (1, 1), count, *pattern)
         self._kernels = BlockKernels(arrays, (SOURCE, "matrix_rows.cl"), DOFS=disc.num_dofs)
-        self._sum = self._sum_over(comm) if comm.size > 1 else None
-        here = self.whole.starts[ends[comm.rank] : ends[comm.rank + 1] + 1]
-        self._first, self.starts = int(here[0]), here - here[0]
-        columns = arrays.to_host(self.whole.columns, self.whole.count, np.int32, "matrices")
-        self.columns = columns[here[0] : here[-1]]
+        self._sum = self._sum_over(comm) if comm.size > 1 and not self.is_part else None
+        starts, columns = self.whole.starts, arrays.to_host(self.whole.columns, self.whole.count, np.int32, "matrices")
+        if self.is_part:
+            self._numbers = np.repeat(here, np.diff(starts)), here[columns]
+            return
+        mine = starts[ends[comm.rank] : ends[comm.rank + 1] + 1]
+        self._first, self.starts = int(mine[0]), mine - mine[0]
+        self.columns = columns[mine[0] : mine[-1]]
 
     def _sum_over(self, comm) -> Product:
         """The sum of the ranks' parts, `whole`: a matrix of ones times all of them, one below the other."""
@@ -63,15 +70,16 @@ class MatrixRows:
 
     @staticmethod
     def suit(operator, is_coarse: bool) -> bool:
-        """Return True if the rows of an operator's matrix are summed so: in double precision, of one rank, or on GPUs
-        of a coarse level that each of several ranks has whole; on CPUs of many entries. Collective."""
+        """Return True if the rows of an operator's matrix are summed so: in double precision, on several ranks with
+        GPUs of a coarse level; on CPUs of many entries. Collective."""
         disc, arrays, comm = operator.discretization, operator.arrays, operator.discretization.mesh.comm
         on_gpu, most = arrays.device.is_gpu, MOST_DOFS if arrays.device.is_gpu else MOST_DOFS_ON_CPU
         suits = hasattr(operator, "matrix_buffers") and arrays.precision == "double" and disc.num_dofs <= most
-        suits = suits and (comm.size == 1 or (on_gpu and is_coarse))
+        suits = suits and (comm.size == 1 or is_coarse or not on_gpu)
         suits = suits and disc.mesh.num_cells * disc.num_dofs**2 > (0 if on_gpu else FEW)
         all_suit, rows = comm.allreduce(np.array([not suits, disc.dofmap.num_owned]))
-        return all_suit == 0 and 0 < rows <= (np.iinfo(np.int32).max if comm.size == 1 else MOST_ROWS)
+        most = MOST_ROWS if on_gpu and comm.size > 1 else np.iinfo(np.int32).max
+        return all_suit == 0 and 0 < rows <= most
 
     def update(self, cells, facets) -> None:
         """Sum element matrices, buffers [dof, dof, stride] of cells and of facets, None if none."""
@@ -81,6 +89,14 @@ class MatrixRows:
         if self._sum is not None:
             self._gather.gather(rows.values, self._parts.values)
             self._sum.update()
+
+    def matrix_numbers(self) -> tuple[np.ndarray, np.ndarray]:
+        """PETSc's row and column of each entry of a part."""
+        return self._numbers
+
+    def values(self) -> np.ndarray:
+        """Values [entry] of a part."""
+        return self.whole.arrays.to_host(self.whole.values, self.whole.count, name="matrices")
 
     def write(self, out: np.ndarray) -> None:
         """out [entry] = the values of this rank's rows"""
