@@ -70,7 +70,7 @@ class Kernel:
         self._arguments: tuple = (None,) * self.num_args
 
     def compile_without_optimizations(self) -> None:
-        """Have the kernel compiled anew, and slower."""
+        """Compile the kernel again without the compiler's optimizations. It runs slower then."""
         self.spec, self._set, self._parts = replace(self.spec, is_optimized=False), False, {}
         self._compile()
 

@@ -14,7 +14,7 @@ from ..mesh.hanging import check_conforming
 from ..options import Options
 from ..petsc.lifetimes import Alive
 from ..physics.dependence import Dependence
-from ..reference import ReferenceElement, cell_quadrature, inside
+from ..reference import ReferenceElement, cell_quadrature, inside, tabulate
 from ..threads import stable_order
 from ..value_checks import plural
 from .dofmap import create_dm
@@ -166,6 +166,10 @@ class Discretization:
     def seen(self, points: np.ndarray) -> np.ndarray:
         """Reference points [point, dim] where the physics of a cell is evaluated, in place of given ones."""
         return inside(self.mesh.cell, points, STEP_INWARDS[self.options.precision]) if self.has_steps else points
+
+    def seen_geometry(self, points: np.ndarray) -> np.ndarray:
+        """Values [point, node] of the geometry's functions where a cell sees reference points [point, dim]."""
+        return tabulate(self.geometry_element, self.seen(points)).values
 
     @cached_property
     def quadrature(self):

@@ -92,7 +92,7 @@ class PrimalSpecs:
     def _cell_tables(self, quadrature) -> dict[str, np.ndarray]:
         names = ("BASIS", "GRAD", "GEO", "GEO_GRAD")
         tables = dict(zip(names, self._basis_tables(quadrature.points), strict=True))
-        tables["GEO"] = tabulate(self.geometry_element, self.seen(quadrature.points)).values
+        tables["GEO"] = self.seen_geometry(quadrature.points)
         return {**self._dof_tables(), **tables, "WEIGHTS": quadrature.weights}
 
     @cached_property
@@ -106,8 +106,7 @@ class PrimalSpecs:
         per_facet = [self._basis_tables(rule.points) for rule in rules]
         tables = {name: np.stack([t[k] for t in per_facet]) for k, name in enumerate(names)}
         if self.has_steps:
-            seen = [tabulate(self.geometry_element, self.seen(rule.points)) for rule in rules]
-            tables["FACET_SEEN"] = np.stack([t.values for t in seen])
+            tables["FACET_SEEN"] = np.stack([self.seen_geometry(rule.points) for rule in rules])
         weights = np.stack([rule.weights for rule in rules])
         return {**self._dof_tables(), **tables, "FACET_WEIGHTS": weights, "FACET_NORMALS": normals}
 

@@ -148,16 +148,14 @@ class Callbacks:
         with self.events["Jacobian"], self.operator.arrays.callback("linearize"):
             with self.access.read_state(x, x_t) as (u, u_t):
                 self.operator.linearize(u, t, u_t, shift)
-            for matrix in (self.assembled, self.stored):
-                if matrix is not None:
-                    matrix.update(shift)
+            for matrix in self._with_entries:
+                matrix.update(shift)
         for mat in self.matrices:
             if mat.getType() == PETSc.Mat.Type.PYTHON:
                 mat.getPythonContext().factor = 1.0
         self._note_values(jacobian, preconditioner)
-        for matrix in (self.assembled, self.stored):
-            if matrix is not None:
-                matrix.note_filled()
+        for matrix in self._with_entries:
+            matrix.note_filled()
         for coarse in (self.conforming, self.levels):
             if coarse is not None:
                 with self.events["Jacobian"]:
@@ -167,6 +165,11 @@ class Callbacks:
         if self._linearized is not None:
             linearized, self._linearized = self._linearized, None
             linearized(self)
+
+    @property
+    def _with_entries(self) -> list:
+        """The AssembledMatrix of preconditioners and that of products, each once: they may be one."""
+        return [matrix for matrix in dict.fromkeys((self.assembled, self.stored)) if matrix is not None]
 
     def _note_values(self, jacobian: PETSc.Mat, preconditioner: PETSc.Mat) -> None:
         """Tell PETSc that matrices have other values."""

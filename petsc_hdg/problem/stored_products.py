@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 # Time of a product by kernels on one core over that by entries, by scheme and shape of the cells, of degree 1, 2 and 3
 # (benchmarks/stored_products.py).
 TIMES = {
@@ -26,16 +24,16 @@ def suit(problem) -> bool:
     matrices follow the time, a kernel is named or kernels for constant coefficients do the products. Collective."""
     options, disc, device = problem.options, problem.discretization, problem.device
     named = options.products == "kernels" or (options.kernel, options.sipg_kernel) != ("auto", "auto")
-    if named or device.is_gpu or options.precision != "double" or problem.num_unknowns <= FEW:
-        return False
-    if problem.is_condensed or (problem.physics.uses_time_derivative and not disc.is_steady):
-        return False
+    follows_time = problem.physics.uses_time_derivative and not disc.is_steady
     times = TIMES.get(options.backend, {}).get(problem.mesh.cell, ())[options.degree - 1 : options.degree]
-    cores = device.cl_device.max_compute_units * problem.physics.num_components
-    if not times or times[0] < LEAST * cores or getattr(problem.operator, "fast", None) is not None:
+    is_large = problem.num_unknowns > FEW and options.precision == "double"
+    if named or follows_time or problem.is_condensed or not (times and is_large):
         return False
+    cores = device.cl_device.max_compute_units * problem.physics.num_components
     entries = disc.mesh.num_cells * disc.num_dofs**2 * (1 + disc.has_penalties * disc.num_facets_of_cell)
-    return not problem.comm.allreduce(np.int64(entries * BYTES > MEMORY * device.memory_bytes))
+    here = not device.is_gpu and getattr(problem.operator, "fast", None) is None
+    here = here and times[0] >= LEAST * cores and entries * BYTES <= MEMORY * device.memory_bytes
+    return problem.comm.allreduce(int(not here)) == 0
 
 
 def view(problem) -> list[str]:

@@ -36,6 +36,7 @@ def agree(faces, simplex, components, comm) -> None:
         problem = fe.Problem(mesh, physics, backend="cg_gpu", degree=2, pmat="conforming")
         conforming, state = problem.callbacks.conforming, problem.create_vec()
         assert (conforming.matrix._row_sums is not None) == by_rows
+        assert problem.comm.allreduce(problem.discretization.num_facets)
         for is_symmetric in (False, True):
             state.setArray(np.sin(np.arange(*state.getOwnershipRange()) + is_symmetric))
             conforming.is_symmetric = is_symmetric

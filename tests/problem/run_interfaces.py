@@ -51,7 +51,7 @@ def stepped(scheme: str, mesh: fe.Mesh, degree: int = 2, **how) -> float:
 def slid(scheme: str, mesh: fe.Mesh, degree: int = 2) -> float:
     """∫ (u - x₁)², of the same coefficient with natural data that step, too; x₁ solves it."""
     flux = "(x[0] >= 0.5 ? 100 : 1)"
-    sides = [*(fe.Dirichlet(name, "x[1]") for name in ("left", "right"))]
+    sides = [fe.Dirichlet("left", "x[1]"), fe.Dirichlet("right", "x[1]")]
     sides += [fe.Neumann("top", flux), fe.Robin("bottom", f"{flux}*(1 + u[0])")]
     return _gap(scheme, mesh, degree, sides, "x[1]")
 

@@ -10,6 +10,7 @@ from mpi4py import MPI
 from petsc4py import PETSc
 
 import petsc_hdg as fe
+from petsc_hdg.operators import AssembledMatrix
 from petsc_hdg.problem import stored_products
 
 LAW = "for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*(1 + x[0])*u_x[d] + u[0];"
@@ -72,6 +73,16 @@ def test_a_new_linearization_is_never_missed():
     calls.linearize(None, x, calls.jacobian, calls.preconditioning)
     calls.jacobian.mult(x, y)
     assert (other - y).norm() < 1e-13 * y.norm()
+
+
+@pytest.mark.parametrize("pmat", ["aij", "conforming"])
+def test_a_linearization_fills_a_matrix_once(pmat, monkeypatch):
+    """That of preconditioners and that of products may be one."""
+    problem, filled, fill = made("cg_gpu", 2, pmat), [], AssembledMatrix._set_values
+    calls, state = problem.callbacks, problem.create_vec()
+    monkeypatch.setattr(AssembledMatrix, "_set_values", lambda matrix: filled.append(matrix) or fill(matrix))
+    calls.linearize(None, state, calls.jacobian, calls.preconditioning)
+    assert filled.count(calls.stored) == 1 and len(filled) == len(set(filled))
 
 
 def test_kernels_for_constant_coefficients_stay():

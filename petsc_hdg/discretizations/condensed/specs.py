@@ -112,7 +112,7 @@ class CondensedSpecs(CondensedShapes):
             "OP": self.operator_table(quadrature.points),
             "AUX_BASIS": auxiliary[0],
             "AUX_GRAD": auxiliary[1],
-            "GEO": tabulate(self.geometry_element, self.seen(quadrature.points)).values,
+            "GEO": self.seen_geometry(quadrature.points),
             "GEO_GRAD": geometry.gradients,
             "WEIGHTS": quadrature.weights,
         }
@@ -130,7 +130,7 @@ class CondensedSpecs(CondensedShapes):
         geometry = [tabulate(self.geometry_element, rule.points) for rule in rules]
         auxiliary = [self._auxiliary_tables(rule.points) for rule in rules]
         return {
-            "FACET_GEO": np.stack([tabulate(self.geometry_element, self.seen(rule.points)).values for rule in rules]),
+            "FACET_GEO": np.stack([self.seen_geometry(rule.points) for rule in rules]),
             "FACET_GEO_GRAD": np.stack([t.gradients for t in geometry]),
             "FACET_WEIGHTS": np.stack([rule.weights for rule in rules]),
             "FACET_NORMALS": normals,

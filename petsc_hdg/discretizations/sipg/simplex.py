@@ -91,7 +91,7 @@ def simplex_tables(disc) -> dict[str, np.ndarray]:
             table = tabulate(element, points)
             tables[prefix + name] = table.values
             tables[prefix + ("GRAD" if name == "BASIS" else "GEO_GRAD")] = table.gradients
-        tables[prefix + "GEO"] = tabulate(disc.geometry_element, disc.seen(points)).values
+        tables[prefix + "GEO"] = disc.seen_geometry(points)
     return tables
 
 

@@ -71,15 +71,15 @@ class MatrixRows:
     @staticmethod
     def suit(operator, is_coarse: bool) -> bool:
         """Return True if the rows of an operator's matrix are summed so: in double precision, on several ranks with
-        GPUs of a coarse level; on CPUs of many entries. Collective."""
+        GPUs of a coarse level; on CPUs of many entries; not on GPUs and CPUs together. Collective."""
         disc, arrays, comm = operator.discretization, operator.arrays, operator.discretization.mesh.comm
-        on_gpu, most = arrays.device.is_gpu, MOST_DOFS if arrays.device.is_gpu else MOST_DOFS_ON_CPU
-        suits = hasattr(operator, "matrix_buffers") and arrays.precision == "double" and disc.num_dofs <= most
-        suits = suits and (comm.size == 1 or is_coarse or not on_gpu)
-        suits = suits and disc.mesh.num_cells * disc.num_dofs**2 > (0 if on_gpu else FEW)
-        all_suit, rows = comm.allreduce(np.array([not suits, disc.dofmap.num_owned]))
-        most = MOST_ROWS if on_gpu and comm.size > 1 else np.iinfo(np.int32).max
-        return all_suit == 0 and 0 < rows <= most
+        on_gpu, whole = arrays.device.is_gpu, arrays.device.is_gpu and comm.size > 1
+        dofs, entries = (MOST_DOFS, 0) if on_gpu else (MOST_DOFS_ON_CPU, FEW)
+        suits = hasattr(operator, "matrix_buffers") and arrays.precision == "double" and disc.num_dofs <= dofs
+        suits = suits and disc.mesh.num_cells * disc.num_dofs**2 > entries and (is_coarse or not whole)
+        unsuited, gpus, rows = comm.allreduce(np.array([not suits, on_gpu, disc.dofmap.num_owned]))
+        most = MOST_ROWS if whole else np.iinfo(np.int32).max
+        return unsuited == 0 and gpus in (0, comm.size) and 0 < rows <= most
 
     def update(self, cells, facets) -> None:
         """Sum element matrices, buffers [dof, dof, stride] of cells and of facets, None if none."""
