@@ -1,12 +1,13 @@
 """Random problems with known solutions by default options: python benchmarks/random_problems.py [-count 300] [-jobs 2]
 
-A seed gives a mesh (squares, triangles, cubes, tetrahedra; stretched, vertices moved), a scheme and its degree, and a
-physics: one or two coupled fields or a vector, tensors, jumps, wind, reactions, nonlinear fluxes and sources, each of a
-random size, Dirichlet conditions on some sides and Neumann or Robin conditions on the others. The source is that of a
-smooth solution. An answer is wrong if its L2 error is more than WRONG times that of the interpolant by continuous
-elements of the degree and more than NOTHING of the solution's size, and no warning came. -first is the first seed; a
-problem is run alone by `-first SEED -count 1`; -ranks 2 solves each by two ranks. The exit status is 1 if
-an answer is wrong or a run crashes.
+A seed gives a mesh (squares, triangles, cubes, tetrahedra; stretched, vertices moved, curved), a scheme, its degree and
+at times another option, and a physics: one or two coupled fields or a vector, tensors, jumps, wind, reactions,
+nonlinear fluxes and sources, each of a random size, coefficients as text, constants or auxiliary fields, Dirichlet conditions on
+some sides and Neumann or Robin conditions on the others, steady or in time. The source is that of a smooth solution. An
+answer is wrong if its L2 error is more than WRONG times that of the interpolant by continuous elements of the degree
+and more than NOTHING of the solution's size, if another solve gives another answer, or if fluxes through the boundary
+do not balance the sources of a steady physics, and no warning came. -first is the first seed; a problem is run alone by
+`-first SEED -count 1`; -ranks 2 solves each by two ranks. The exit status is 1 if an answer is wrong or a run crashes.
 """
 
 from __future__ import annotations
@@ -23,6 +24,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 LIMIT, WRONG, NOTHING = 300, 50, 1e-2  # seconds; factor of the interpolant's error; error over the solution's size
+AGAIN, BALANCE = 1e-4, 5e-2  # differences of two solves; of fluxes and sources, over their sizes: rules differ
+TIMES = 0.1, 0.05  # end and step of a run in time, whose solution is linear in t
+OPTIONS = {
+    None: [{"pmat": "aij"}, {"quadrature_degree": 9}, {"products": "kernels"}, {"pmat_precision": "single"}],
+    "cg_gpu": [{"kernel": "cell"}, {"kernel": "transpose"}, {"cg_condense": True}],
+    "hdg_gpu": [{"hdg_enrich": False}, {"hdg_flux": "pointwise"}, {"hdg_setting": "full"}, {"hdg_trace_mat": "aij"}],
+    "sipg_gpu": [{"sipg_theta": 0}, {"sipg_theta": -1}, {"sipg_kernel": "split"}],
+    "poly_gpu": [{"poly_space": "tensor"}, {"poly_assembly": "atomic"}, {"poly_agglomerates": 12}],
+}
 SCHEMES = ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")
 CELLS = {1: 24, 2: 14, 3: 10, 4: 8}  # degree -> about how many cells along a side of the plane; a third of it in space
 SIDES = ("left", "right", "bottom", "top", "back", "front")
@@ -50,14 +60,21 @@ class Case:
         self.moved = 0.2 * rng.random() if rng.random() < 0.4 else 0.0
         self.kind = some(rng, scalar=5, pair=2, vector=2)
         self.fields = {"u": 1, "v": 1} if self.kind == "pair" else {"u": self.dim if self.kind == "vector" else 1}
-        self.s = Symbols(self.dim, self.fields)
+        more = np.random.default_rng([seed, 1])
+        self.bend = float(more.choice([0, 0, 0.05, 0.1])) * (self.stretch == 1 and self.scheme != "poly_gpu")
+        self.in_time, self.given = bool(more.random() < 0.2), some(more, text=3, constants=1, auxiliary=1)
+        own = OPTIONS[None] + OPTIONS[self.scheme]
+        self.options = own[more.integers(len(own))] if more.random() < 0.4 else {}
+        self.s = Symbols(self.dim, self.fields, {"given": 1} if self.given == "auxiliary" else (), ("scale",))
         self.made = self._physics()
 
     @property
     def text(self) -> str:
         shape = ("tri" if self.is_simplex else "quad") if self.dim == 2 else "tet" if self.is_simplex else "hex"
         mesh = f"{shape} stretch {self.stretch:g} moved {self.moved:.2f}"
-        return f"{self.scheme} {self.degree}, {mesh}, {self.kind}: {', '.join(self.said)}"
+        mesh += f" bent {self.bend:g}" * (self.bend > 0)
+        how = f"{'in time, ' * self.in_time}by {self.given} {self.options or ''}"
+        return f"{self.scheme} {self.degree}, {mesh}, {self.kind}, {how}: {', '.join(self.said)}"
 
     def say(self, name: str, chance: float, least: float, most: float, none: float = 0.0) -> float:
         """A size with a chance, else `none`."""
@@ -82,7 +99,7 @@ class Case:
             at.array = (x + self.moved * bump * wave * upper / np.array(counts)).ravel()
             mesh.dm.setCoordinatesLocal(at)
             mesh = fe.Mesh(mesh.dm)
-        return mesh
+        return bent(mesh, self.bend) if self.bend and self.law != "step" else mesh
 
     # The physics ---------------------------------------------------------------------------------------------
 
@@ -94,7 +111,7 @@ class Case:
         parts = [sp.sin(w * c + phase) for w, c, phase in zip(waves, x, phases, strict=True)]
         if self.law == "step":  # no flux where the coefficient steps
             parts[0] = sp.cos(waves[0] * (x[0] - sp.Rational(1, 2)))
-        return sp.prod(parts)
+        return sp.prod(parts) * (1 + self.s.t if self.in_time else 1)
 
     def _tensor(self):
         """Symmetric, positive, its eigenvalues up to a factor of 100 apart, turned."""
@@ -124,16 +141,23 @@ class Case:
         cubic = scale * self.say("cubic", 0.2, 0.1, 10)
         coupled = scale * self.say("coupling", 0.5 if count > 1 else 0, 0.1, 1)
 
-        def flux(u, g):
+        self.scale, self.nodal = scale, 1 + x[0] / 2 + x[1] / 4
+
+        def flux(u, g, exact=False):
+            size = scale
+            if not exact and self.given != "text":
+                size = self.s.constant("scale") if self.given == "constants" else self.s.given("given")
+            elif self.given == "auxiliary":
+                size = scale * self.nodal
             if law == "elastic":
-                return scale * (g + g.T + bulk * g.trace() * sp.eye(dim))
+                return size * (g + g.T + bulk * g.trace() * sp.eye(dim))
             factor = {
                 "varying": 1 + x[0] + sp.sin(3 * x[1]) / 2,
                 "quadratic": 1 + u.dot(u) / 2,
                 "step": sp.Piecewise((step, x[0] > sp.Rational(1, 2)), (1, True)),
                 "slope": 1 + sum(entry**2 for entry in g) / 4,
             }
-            found = scale * factor.get(law, 1) * g * kappa
+            found = size * factor.get(law, 1) * g * kappa
             return found - (u * b.T if where == "f1" else 0 * u * b.T)
 
         def reaction(u, g):
@@ -156,9 +180,13 @@ class Case:
         else:
             u, g = sp.Matrix(values), sp.Matrix([slope.T for slope in slopes])
         exact_slope = exact.jacobian(x)
-        strong = flux(exact, exact_slope)
+        strong = flux(exact, exact_slope, exact=True)
         source = sp.Matrix([sum(sp.diff(row[d], x[d]) for d in range(self.dim)) for row in strong.tolist()])
         f0 = source - reaction(exact, exact_slope) + reaction(u, g)
+        if self.in_time:
+            rates = [s.rate(name) for name in self.fields]
+            f0 += (rates[0] if self.kind == "vector" else sp.Matrix(rates)) - exact.diff(s.t)
+        self.f0 = source - reaction(exact, exact_slope) + reaction(u, g)
         f1, normal_flux = flux(u, g), strong * s.n
         sides = SIDES[: 2 * self.dim]
         kinds = ["Dirichlet", *rng.choice(["Dirichlet", "Dirichlet", "Neumann", "Robin"], len(sides) - 1)]
@@ -181,19 +209,48 @@ class Case:
                 else:
                     boundary.append(fe.Robin(side, of(2 * (u - exact) - normal_flux), field=name))
         f0, f1, exact = texts
-        return fe.Physics(self.fields, f0, f1, exact=exact, boundary=boundary, name="random")
+        more = {"constants": {"scale": self.scale}} if self.given == "constants" else {}
+        if self.given == "auxiliary":
+            more = {"auxiliary": {"given": fe.Auxiliary(1, space="nodal")}}
+        return fe.Physics(self.fields, f0, f1, exact=exact, boundary=boundary, name="random", **more)
+
+    def problem(self, mesh, physics, scheme: str, **options):
+        """The Problem, with its auxiliary field."""
+        problem = fe.Problem(mesh, physics, backend=scheme, degree=self.degree, **options)
+        if self.given == "auxiliary":
+            problem.set_auxiliary("given", lambda x: self.scale * (1 + x[..., 0] / 2 + x[..., 1] / 4))
+        return problem
+
+    def _unbalanced(self, problem, u) -> float:
+        """Fluxes through the boundary and sources of a steady state: their sum over the size of each."""
+        texts = [f"f0[{c}]" for c in range(len(self.f0))]
+        lines = [f"const PetscReal f{c} = {sp.ccode(sp.sympify(self.f0[c]))};" for c in range(len(texts))]
+        lines += [f"obj[{c}] = f{c}; obj[{c + len(texts)}] = fabs(f{c});" for c in range(len(texts))]
+        inside = np.atleast_1d(problem.integral(" ".join(lines), u))
+        fluxes = problem.flux("boundary", u)
+        sizes = inside[len(texts) :] + sum(abs(problem.flux(side, u)) for side in SIDES[: 2 * self.dim])
+        return float(np.abs((fluxes - inside[: len(texts)]) / (sizes + 1e-300)).max())
 
     def solved(self) -> dict:
         """The row of this problem."""
         mesh, physics = self.mesh(), self.physics()
-        best = fe.Problem(mesh, physics, backend="cg_gpu", degree=self.degree)
-        least = best.errors(best.interpolate("exact"))["L2"]
-        length = best.errors(0 * best.interpolate("exact"))["L2"]
-        problem = fe.Problem(mesh, physics, backend=self.scheme, degree=self.degree)
-        u = problem.solve()
+        best = self.problem(mesh, physics, "cg_gpu")
+        end = TIMES[0] * self.in_time
+        least = best.errors(best.interpolate("exact", end), end)["L2"]
+        length = best.errors(0 * best.interpolate("exact"), end)["L2"]
+        problem = self.problem(mesh, physics, self.scheme, **self.options)
+        if self.in_time:
+            u = problem.solve_in_time(problem.interpolate("exact"), *TIMES)
+        else:
+            u = problem.solve()
         counts = {"unknowns": problem.num_unknowns, "newton": problem.newton_iterations}
         counts |= {"linear": problem.linear_iterations, "direct": problem.direct or ""}
-        return {**counts, "error": problem.errors(u)["L2"] / length, "least": least / length}
+        found = {**counts, "error": problem.errors(u, end)["L2"] / length, "least": least / length}
+        if not self.in_time:
+            other = problem.solve()
+            found["again"] = (other - u).norm(PETSc.NormType.NORM_INFINITY) / u.norm(PETSc.NormType.NORM_INFINITY)
+            found["balance"] = self._unbalanced(problem, u)
+        return found
 
 
 def work(seeds: list[int]) -> None:
@@ -206,6 +263,8 @@ def work(seeds: list[int]) -> None:
             try:
                 found = case.solved()
                 is_near = found["error"] < max(WRONG * found["least"], NOTHING)
+                same = max(AGAIN, found["error"])  # penalties and stabilization follow the states of a first solve
+                is_near &= found.get("again", 0) < same and found.get("balance", 0) < BALANCE
                 found["end"] = "solved" if is_near else "warned" if told else "wrong"
             except Exception as error:  # a row, too
                 ours = our_error(error)
@@ -245,6 +304,7 @@ def run(seeds: list[int], ranks: int = 1) -> list[dict]:
 
 def show(row: dict) -> None:
     counts = f"{row.get('newton', 0)} {row.get('linear', 0)} {row.get('error', 0):.1e} {row.get('least', 0):.1e}"
+    counts += f" {row.get('again', 0):.1e} {row.get('balance', 0):.1e}"
     print(f"{row['seed']} {row['end']}: {row.get('what', '')}: {counts} {row['text'][:200]}", flush=True)
 
 
@@ -276,6 +336,9 @@ if __name__ == "__main__":
     import numpy as np
     import sympy as sp
     from petsc4py import PETSc
+
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+    from sample_meshes import bent
 
     import petsc_hdg as fe
     from petsc_hdg.errors import our_error

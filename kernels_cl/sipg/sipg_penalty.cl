@@ -1,25 +1,43 @@
-// Penalties of each facet, one thread a facet of a cell; both sides of a facet find the same numbers.
+// Penalties of each facet, one thread a facet of a cell; both sides of a facet find the same numbers. With LEAST a kernel for the
+// least diffusivity of each cell comes before.
 // After cg_point.clh, sipg_flux.clh, sipg_facet.clh and normal_derivatives.clh.
 // needs: ARGUMENTS NDOF NBASIS NC NAUX NQF DIM NNODES NFACETS NORIENT PERM FACET_RATIO CORNERS NCORNERS FIELD PENALTY BOUNDARY
-// needs: PAPER STEEP UPWIND NUMBERS
+// needs: PAPER STEEP UPWIND NUMBERS LEAST
+// optional: NQ BASIS GRAD GEO GEO_GRAD
 //
 // Sizes
 //   PENALTY   what multiplies (normal diffusivity) |F|/|K|, or with PAPER over the facet's diameter; BOUNDARY times as much there
 //   STEEP     share of a jump over |K|/|F| that gradients are to see, 0: the physics is linear
 //   UPWIND    whether half the speed of convection is added
 //   NUMBERS   whether given numbers stand for |F|/|K|
+//   LEAST     whether the diffusivity may step inside of cells: a penalty sees that of the facet over the least one of the cell
 // Arrays
 //   numbers [NFACETS, stride]    what stands for |F|/|K| on that side of a facet
+//   least [NC, stride]           written by sipg_least: least trace of the diffusivity in a cell
 //   sigma [NC, NFACETS, stride]  what is found
 // Tables
 //   FACET_RATIO [NFACETS] |F| / |K| of the reference cell;  CORNERS [NFACETS, NCORNERS] geometry nodes;  FIELD [NC] field
 
 // One side of a facet: largest normal diffusivity of each component, its sum over the points with sign, largest ratio of
-// surface and volume elements. Where the diffusivity is negative (f1 = -∇u), so is the penalty; one of rounding beside the speed
+// surface and volume elements, largest trace of the diffusivity. Where the diffusivity is negative (f1 = -∇u), so is the penalty; one of rounding beside the speed
 // (a facet on which diffusion vanishes) has no sign.
 typedef struct {
-  real diffusivity[NC], sum[NC], ratio;
+  real diffusivity[NC], sum[NC], ratio, trace[NC];
 } PenaltySide;
+
+// Trace [NC] of the diffusivity at a point, rows summed as those of the normal one.
+static inline void penalty_trace(const real *u, const real *u_t, const real *u_x, const real *a, const real *a_x, real t,
+                                 const real *x, const real *constants, real *trace)
+{
+  for (int c = 0; c < NC; ++c) trace[c] = 0;
+  for (int d = 0; d < DIM; ++d) {
+    real n[DIM], normal[NC * NC], by_value[NC * NC], by_gradient[NC * NC], reaction[NC];
+    for (int e = 0; e < DIM; ++e) n[e] = e == d;
+    normal_derivatives(u, u_t, u_x, a, a_x, t, x, n, constants, normal, by_value, by_gradient, reaction);
+    for (int k = 0; k < NC * NC; ++k)
+      if (FIELD[k / NC] == FIELD[k % NC]) trace[k / NC] += fabs(normal[k]);
+  }
+}
 
 // Normal diffusivity (sum of the absolute row of n·G·n over the field) and speed of each component at a point.
 static inline void penalty_point(const Side *s, const real *n, real t, const real *x, const real *constants, PenaltySide *side,
@@ -82,6 +100,11 @@ static inline real penalty_diameter(const Geometry *g, int f)
     geometry_x(&g, FACET_GEO + (row) * NNODES, y);                                                \
     penalty_point(&side, m, t, y, constants, &part, speed);                                       \
     if (STEEP > 0) penalty_beyond(&side, beyond, STEEP * size * FACET_RATIO[face], m, t, y, constants, &part, speed); \
+    if (LEAST) {                                                                                  \
+      real trace[NC];                                                                             \
+      penalty_trace(side.u, side.u_t, side.u_x, side.a, side.a_x, t, SEEN_BY(&side, y), constants, trace); \
+      for (int c = 0; c < NC; ++c) part.trace[c] = fmax(part.trace[c], trace[c]);                 \
+    }                                                                                             \
   } while (0)
 
 // |F|/|K| of a side, with PAPER one over the diameter of F. With nodes as quadrature points the trace inequality holds node
@@ -93,6 +116,30 @@ static inline real penalty_scale(const PenaltySide *side, const Geometry *g, int
   return PAPER ? 1 / penalty_diameter(g, face) : ratio * side->ratio;
 }
 
+// Diffusivity of component c of a side over the least one of its cell, 1 at least. With q = κ ∇u·n on F, |q|² is at most
+// κ_F²/κ_K times what the trace inequality gives of the energy ∫_K κ |∇u|².
+static inline real penalty_excess(const PenaltySide *side, __global const real *least, int c, int at)
+{
+  return LEAST && side->trace[c] > 0 ? fmax((real)1, side->trace[c] / fmax(least[at], side->trace[c] * (real)1e-6)) : 1;
+}
+
+#if LEAST
+__kernel void sipg_least(ARGUMENTS)
+{
+  const int cell = get_global_id(0);
+  if (cell >= num_cells) return;
+  SIPG_CELL
+  for (int q = 0; q < NQ; ++q) {
+    TABLE const real *basis = BASIS + q * NBASIS, *grad = GRAD + q * NBASIS * DIM, *geo = GEO + q * NNODES;
+    real trace[NC];
+    geometry_point(&g, GEO_GRAD + q * NNODES * DIM);
+    CG_STATE(U_OWN, UT_OWN)
+    penalty_trace(u, u_t, u_x, a, a_x, t, x, constants, trace);
+    for (int c = 0; c < NC; ++c) least[c * stride + cell] = q ? fmin(least[c * stride + cell], trace[c]) : trace[c];
+  }
+}
+#endif
+
 __kernel void sipg_penalty(ARGUMENTS)
 {
   const int cell = get_global_id(0) % stride, f = get_global_id(0) / stride;
@@ -103,6 +150,7 @@ __kernel void sipg_penalty(ARGUMENTS)
   PenaltySide own, far;
   own.ratio = far.ratio = 0;
   for (int c = 0; c < NC; ++c) speed[c] = own.diffusivity[c] = far.diffusivity[c] = own.sum[c] = far.sum[c] = 0;
+  for (int c = 0; c < NC; ++c) own.trace[c] = far.trace[c] = 0;
   if (behind != -1)
     for (int q = 0; q < NQF; ++q) {
       SIPG_POINT
@@ -112,9 +160,10 @@ __kernel void sipg_penalty(ARGUMENTS)
     }
   for (int c = 0; c < NC; ++c) {
     real found = behind == -1 ? 0 : own.diffusivity[c] * penalty_scale(&own, &g, f, FACET_RATIO[f], numbers, f * stride + cell);
+    found *= penalty_excess(&own, least, c, c * stride + cell);
     if (behind >= 0) {
       const real ratio = penalty_scale(&far, &h, place, FACET_RATIO[place], numbers, place * stride + other);
-      found = fmax(found, far.diffusivity[c] * ratio);
+      found = fmax(found, far.diffusivity[c] * ratio * penalty_excess(&far, least, c, c * stride + other));
     }
     found *= PENALTY * (behind < -1 ? BOUNDARY : 1);
     const real drift = UPWIND ? (real)0.5 * speed[c] : 0;

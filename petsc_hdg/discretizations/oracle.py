@@ -17,7 +17,8 @@ class State:
 
     u, u_t, du [cell, dof], or a dict of cells: in basix' order, components fastest, field by field; du: direction of
     the Jacobian, or None.
-    aux [row, cell]; constants [constant]; sigma [component, facet, cell] penalties of interior penalty.
+    aux [row, cell]; constants [constant]; sigma [component, facet, cell] penalties of interior penalty; least
+    [component, cell] least traces of the diffusivity, where penalties see them.
     """
 
     u: np.ndarray | dict
@@ -28,6 +29,7 @@ class State:
     shift: float = 0.0
     u_t: np.ndarray | dict | None = None
     du: np.ndarray | dict | None = None
+    least: np.ndarray | None = None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,9 @@ DIFFUSION = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
 HELD = [fe.Dirichlet("left", 0.0), fe.Dirichlet("right", 0.0)]
 STEP = "const PetscReal k = x[0] >= 0.5 ? 100.0 : 1.0;" + DIFFUSION.replace("= u_x", "= k*u_x")
 BENT = "(x[0] < 0.5 ? 200*x[0] : 2*x[0] + 99)/101"
+DISC = STEP.replace("x[0] >= 0.5", "pow(x[0] - 0.47, 2) + pow(x[1] - 0.53, 2) < 0.137")
 EXCHANGE = [fe.Robin("middle", "f0[0] = u[0];"), fe.Neumann("middle", "g[0] = 1;")]
+DISCS = ("poly_gpu", {"poly_agglomerates": 12})
 GIVEN = [fe.Dirichlet("middle", 0.2)]
 SCHEMES = {
     **{scheme: {} for scheme in ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")},
@@ -56,6 +58,21 @@ def slid(scheme: str, mesh: fe.Mesh, degree: int = 2) -> float:
     return _gap(scheme, mesh, degree, sides, "x[1]")
 
 
+def matrix_with_a_disc(scheme: str, mesh: fe.Mesh, degree: int, **how) -> PETSc.Mat:
+    """The matrix of a coefficient that steps inside of cells."""
+    physics = fe.Physics({"u": 1}, None, DISC, boundary=[fe.Dirichlet("boundary", 0.0)])
+    problem = fe.Problem(mesh, physics, degree=degree, backend=scheme, pmat="aij", **how)
+    return problem.matrix(problem.create_vec())
+
+
+def skewness(mat: PETSc.Mat) -> float:
+    """|A - Aᵀ| / |A|"""
+    other = mat.transpose(PETSc.Mat())
+    size = mat.norm(PETSc.NormType.FROBENIUS)
+    other.axpy(-1.0, mat, PETSc.Mat.Structure.DIFFERENT_NONZERO_PATTERN)
+    return other.norm(PETSc.NormType.FROBENIUS) / size
+
+
 def _gap(scheme: str, mesh: fe.Mesh, degree: int, sides: list, exact: str, **how) -> float:
     problem = fe.Problem(mesh, fe.Physics({"u": 1}, None, STEP, boundary=sides), degree=degree, backend=scheme, **how)
     return problem.integral(f"(u[0] - {exact})*(u[0] - {exact})", problem.solve())
@@ -65,7 +82,8 @@ def run() -> None:
     world = PETSc.COMM_WORLD
     sources = [found(scheme, world, conditions) for scheme in SCHEMES for conditions in (EXCHANGE, GIVEN)]
     steps = [stepped(scheme, cut(world)) for scheme in ("hdg_gpu", "sipg_gpu", "poly_gpu")]
-    PETSc.Sys.Print(json.dumps([sources, steps]))
+    mats = [matrix_with_a_disc(s, cut(world), 1, **how) for s, how in (("sipg_gpu", {"quadrature_degree": 3}), DISCS)]
+    PETSc.Sys.Print(json.dumps([sources, steps, [skewness(mat) for mat in mats]]))
 
 
 if __name__ == "__main__":

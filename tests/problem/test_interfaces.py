@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from petsc4py import PETSc
-from run_interfaces import DIFFUSION, GIVEN, HELD, SCHEMES, cut, found, slid, stepped
+from run_interfaces import DIFFUSION, GIVEN, HELD, SCHEMES, cut, found, matrix_with_a_disc, slid, stepped
 
 import petsc_hdg as fe
 from petsc_hdg.errors import MeshError
@@ -35,10 +35,11 @@ def test_data_inside_make_a_kink(scheme):
 
 
 def test_ranks_agree(mpirun):
-    sources, steps = json.loads(mpirun(3, SCRIPT).stdout.splitlines()[-1])
+    sources, steps, discs = json.loads(mpirun(3, SCRIPT).stdout.splitlines()[-1])
     for values in sources:
         check(values)
     assert max(steps) < 1e-16
+    assert max(discs) < 1e-13  # both ranks of a facet find the same penalty
 
 
 @pytest.mark.parametrize("scheme", ["hdg_gpu", "sipg_gpu", "poly_gpu"])
@@ -62,6 +63,16 @@ def test_steps_in_kernels_of_interior_penalty(mode):
     assert stepped("sipg_gpu", mesh, 2 - (mode == "tetrahedron"), **how.get(mode, {})) < (
         1e-9 if mode == "single" else 1e-16
     )
+
+
+@pytest.mark.parametrize("scheme", ["sipg_gpu", "poly_gpu"])
+def test_steps_inside_of_cells_leave_the_form_definite(scheme):
+    """Penalties see the least coefficient of a cell, of polytopes that of all their cells."""
+    simplex = scheme == "sipg_gpu"
+    mesh = fe.Mesh.box((6, 6), simplex=simplex, comm=PETSc.COMM_SELF)
+    mat = matrix_with_a_disc(scheme, mesh, 2, **({} if simplex else {"poly_agglomerates": 12}))
+    values = np.linalg.eigvalsh(mat.convert("dense").getDenseArray())
+    assert values[0] > 1e-8 * values[-1]
 
 
 @pytest.mark.parametrize(

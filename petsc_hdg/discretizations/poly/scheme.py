@@ -54,6 +54,21 @@ class CutPenalty(InteriorPenalty):
         """Factors of the normal diffusivity on each side of a facet [F, extended cell], see penalty.py."""
         return self.parent.penalty_numbers
 
+    is_cut = True
+
+    @property
+    def sees_least(self) -> bool:
+        """As InteriorPenalty: the trace inequality is that of polytopes, on any cells."""
+        return self.has_steps
+
+    def least_of_polytopes(self, values: np.ndarray) -> np.ndarray:
+        """The least of values [component, base cell] on each base cell's polytope [component, extended base cell].
+        Collective."""
+        of_cell = self.parent.polytopes.of_cell[: values.shape[1]]
+        found = np.full((self.parent.polytopes.count, len(values)), np.inf)
+        np.minimum.at(found, of_cell, values.T)
+        return self.neighbours.extended(found[of_cell]).T
+
     @property
     def penalty_factor(self) -> float:
         """One: with trace constants as `side_numbers` that is twice what coercivity needs."""

@@ -17,7 +17,10 @@ FACETS_OF_CELLS = AROUND + signature("real *out: as each kernel says")
 BOUNDARY_FLUX = FACETS_OF_CELLS + signature("const int *facets [2, facet_stride]: cell, its facet; int facet_stride")
 PENALTY = (
     *(replace(a, type="real *") if a.name == "sigma_" else a for a in AROUND),
-    *signature("const real *numbers [NFACETS, stride]: in place of |F|/|K|, if NUMBERS"),
+    *signature(
+        "const real *numbers [NFACETS, stride]: in place of |F|/|K|, if NUMBERS; "
+        "real *least [NC, stride]: least trace of the diffusivity in a cell, if LEAST"
+    ),
 )
 CHUNKS = (
     *signature("int num_chunks; int num_cells: owned ones; int num_ghosts: cells of other ranks"),

@@ -123,7 +123,23 @@ class PenaltyOracle(CellOracle):
                 diffusivity[own] = np.fmax(diffusivity[own], normal[own, own].sum(axis=1).max())
             along = np.abs(np.einsum("ccd,d->c", g1, n)) + np.abs(np.einsum("ccd,d->c", g2, n))
             speed = np.maximum(speed, along)
+        if s.least is not None:
+            most = np.max([self._trace(p, s) for p in points.sides], axis=0)
+            diffusivity = diffusivity * np.maximum(1, most / np.maximum(s.least[:, cell], 1e-6 * most + 1e-300))
         return diffusivity / self._length(cell, facet, points), speed, signed
+
+    def least(self, cell: int, state: State) -> np.ndarray:
+        """Least trace [component] of the diffusivity in a cell."""
+        return np.min([self._trace(p, state) for p in self._points(cell, 0, state).sides], axis=0)
+
+    def _trace(self, p: Side, s: State) -> np.ndarray:
+        """Trace [component] of the diffusivity at a point, magnitudes of a row of the field summed."""
+        g3 = self.interpreter.g_blocks(p.u, p.u_t, p.u_x, p.a, p.a_x, s.t, 0.0, p.x, s.constants)[3]
+        sizes, found = np.abs(np.einsum("cjdd->cjd", g3)).sum(axis=2), np.zeros(len(g3))
+        for space in self.discretization.spaces:
+            own = slice(space.first_component, space.first_component + space.components)
+            found[own] = sizes[own, own].sum(axis=1)
+        return found
 
     def _beyond(self, points: Points, rule, behind: int, place: int, s: State):
         """(side, normal) of each point with the values behind it and a share of the jump in the gradient."""

@@ -26,6 +26,7 @@ class SIPGSpecs(PrimalSpecs):
     """The part of InteriorPenalty that describes its kernels; see there for the attributes it reads."""
 
     element_kernels = ("auto", "cell", "transpose")  # where no pass does volume and fluxes together
+    is_cut = False  # whether several cells make an element
 
     @cached_property
     def variant(self) -> str:
@@ -107,8 +108,14 @@ class SIPGSpecs(PrimalSpecs):
         name, macros = "sipg_boundary_flux", {**self._macros(), **self.flux_macros}
         return self._facet_kernel(name, (f"{name}.cl",), macros, self._plain_tables, arguments=BOUNDARY_FLUX)
 
-    def penalty_spec(self) -> KernelSpec:
-        """Spec of `sipg_penalty`."""
+    @property
+    def sees_least(self) -> bool:
+        """True if penalties see the least diffusivity in cells, which may step there. Where nodes are points of both
+        rules, each facet node's part of the energy bounds its flux."""
+        return self.has_steps and not self.collocated
+
+    def penalty_spec(self, name: str = "sipg_penalty") -> KernelSpec:
+        """Spec of `sipg_penalty`, or of `sipg_least` where penalties see that."""
         corners = self.orientations.corners
         fields = np.concatenate([np.full(s.components, k) for k, s in enumerate(self.spaces)])
         macros = {
@@ -121,17 +128,21 @@ class SIPGSpecs(PrimalSpecs):
             "STEEP": self.steep,
             "UPWIND": int(self.physics.is_linear),
             "NUMBERS": int(self.side_numbers is not None),
+            "LEAST": int(self.sees_least),
+            "NQ": self.quadrature.num_points,
         }
         rules = self.facet_rules[0]
         ratio = np.array([rule.weights.sum() for rule in rules]) / self.quadrature.weights.sum()
         tables = {
             **self._plain_tables,
+            **(self._cell_tables(self.quadrature) if self.sees_least else {}),
             "FACET_RATIO": ratio,
             "CORNERS": corners.astype(np.int32),
             "FIELD": fields.astype(np.int32),
         }
         files, launch = ("normal_derivatives.clh", "sipg_penalty.cl"), Launch(1, self.num_facets_of_cell, "stride")
-        return self._facet_kernel("sipg_penalty", files, macros, tables, arguments=PENALTY, launch=launch)
+        how = {} if name == "sipg_least" else {"launch": launch}
+        return self._facet_kernel(name, files, macros, tables, arguments=PENALTY, **how)
 
     @property
     def has_fused(self) -> bool:

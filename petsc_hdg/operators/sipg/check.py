@@ -19,6 +19,7 @@ def check_sipg(operator) -> None:
     """
     checks = cell_checks(operator.discretization.num_dofs) | {
         "sipg_penalty": _check_penalty,
+        "sipg_least": _check_least,
         "sipg_residual": lambda s: _check_pass(s, "residual", s.state),
         "sipg_action": lambda s: _check_pass(s, "action", s.direction),
         "sipg_facet_residual": lambda s: s.vectors_by("sipg_facet_residual", s.facets, s.state),
@@ -42,9 +43,10 @@ class Sample(CellSample):
         self.oracle, disc = PenaltyOracle(self.disc), self.disc
         u, u_t, du = (v[disc.extended_dofs] for v in self.values)
         operator.state, operator.rate, operator.time = *self.vectors[:2], self.t
-        operator.penalty.update(*self.vectors[:2], self.t)
+        operator.penalty.update(*self.vectors[:2], self.t, alone=True)
         aux, sigma, constants = operator.aux_rows, operator.penalties(), operator.constants
-        self.state = State(u, aux, constants, sigma, self.t, self.shift, u_t)
+        least = operator.penalty.least_values() if disc.sees_least else None
+        self.state = State(u, aux, constants, sigma, self.t, self.shift, u_t, least=least)
         self.direction = replace(self.state, du=du)
 
     def facets(self, cell: int, state: State) -> np.ndarray:
@@ -76,6 +78,10 @@ def _only(values: np.ndarray, cell: int) -> np.ndarray:
 def _check_penalty(s: Sample):
     expected = [[s.oracle.penalty(c, f, s.state) for f in range(s.disc.num_facets_of_cell)] for c in s.cells]
     return np.moveaxis(s.state.sigma[:, :, s.cells], 2, 0), np.swapaxes(np.array(expected), 1, 2)
+
+
+def _check_least(s: Sample):
+    return s.state.least[:, s.cells].T, np.array([s.oracle.least(cell, s.state) for cell in s.cells])
 
 
 def _check_block(s: Sample):

@@ -57,12 +57,18 @@ class SIPGOperator(PrimalOperator):
         if self.fused is None:
             plain = disc.plain_specs()
             specs |= disc.volume_specs() | {n: plain[n] for n in ("sipg_facet_residual", "sipg_facet_action")}
-        return kernels_of(specs, self.device) | {"sipg_penalty": self.penalty_kernel}
+        least = {"sipg_least": self.least_kernel} if disc.sees_least else {}
+        return kernels_of(specs, self.device) | {"sipg_penalty": self.penalty_kernel, **least}
 
     @cached_property
     def penalty_kernel(self) -> Kernel:
         """`sipg_penalty`."""
         return Kernel(self.discretization.penalty_spec(), self.device)
+
+    @cached_property
+    def least_kernel(self) -> Kernel:
+        """`sipg_least`."""
+        return Kernel(self.discretization.penalty_spec("sipg_least"), self.device)
 
     def _first_specs(self, matrices: bool, products: bool) -> list:
         disc = self.discretization

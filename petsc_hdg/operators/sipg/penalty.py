@@ -28,12 +28,29 @@ class SIPGPenalty(FacetNumbers):
             None if numbers is None else self.arrays.to_device(cell_fastest(numbers.T, self.disc.stride), "penalties")
         )
 
-    def update(self, vector, rate, t: float) -> None:
-        """Find the penalties of a state."""
+    @cached_property
+    def least(self):
+        """Buffer [component, stride] of the least trace of the diffusivity in extended cells, or None."""
+        disc = self.disc
+        return self.arrays.zeros(disc.physics.num_components * disc.stride) if disc.sees_least else None
+
+    def update(self, vector, rate, t: float, alone: bool = False) -> None:
+        """Find the penalties of a state. Collective, unless `alone`: each base cell of polytopes then sees the least
+        diffusivity of its own."""
         op, disc, kernel = self.op, self.disc, self.op.penalty_kernel
-        cells = disc.mesh.num_cells
-        kernel.launch(cells, op.arguments(kernel, cells, vector, rate, t=t, numbers=self._side_numbers))
+        cells, given = disc.mesh.num_cells, {"numbers": self._side_numbers, "least": self.least}
+        if disc.sees_least:
+            extended = cells + disc.neighbours.num_ghosts
+            op.least_kernel.launch(extended, op.arguments(op.least_kernel, extended, vector, rate, t=t, **given))
+            if disc.is_cut and not alone:
+                values = disc.least_of_polytopes(self.least_values()[:, :cells])
+                self.arrays.upload(self.least, cell_fastest(values.T, disc.stride), "penalties")
+        kernel.launch(cells, op.arguments(kernel, cells, vector, rate, t=t, **given))
         self.is_known = True
+
+    def least_values(self) -> np.ndarray:
+        """The least traces [component, stride] on the host."""
+        return self.arrays.to_host(self.least, (self.disc.physics.num_components, self.disc.stride), name="penalties")
 
     def joined(self, before: np.ndarray, now: np.ndarray) -> np.ndarray:
         """The larger penalties of two states; those of the later one where the others are far too large on the whole,
