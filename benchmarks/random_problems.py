@@ -2,12 +2,13 @@
 
 A seed gives a mesh (squares, triangles, cubes, tetrahedra; stretched, vertices moved, curved), a scheme, its degree and
 at times another option, and a physics: one or two coupled fields or a vector, tensors, jumps, wind, reactions,
-nonlinear fluxes and sources, each of a random size, coefficients as text, constants or auxiliary fields, Dirichlet conditions on
-some sides and Neumann or Robin conditions on the others, steady or in time. The source is that of a smooth solution. An
-answer is wrong if its L2 error is more than WRONG times that of the interpolant by continuous elements of the degree
-and more than NOTHING of the solution's size, if another solve gives another answer, or if fluxes through the boundary
-do not balance the sources of a steady physics, and no warning came. -first is the first seed; a problem is run alone by
-`-first SEED -count 1`; -ranks 2 solves each by two ranks. The exit status is 1 if an answer is wrong or a run crashes.
+nonlinear fluxes and sources, each of a random size, coefficients as text, constants or auxiliary fields, Dirichlet
+conditions on some sides and Neumann or Robin conditions on the others, steady or in time. The source is that of a
+smooth solution. An answer is wrong if its L2 error is more than WRONG times that of the interpolant by continuous
+elements of the degree and more than NOTHING of the solution's size, if another solve gives another answer, or if fluxes
+through the boundary do not balance the sources of a steady physics, and no warning came. -first is the first seed; a
+problem is run alone by `-first SEED -count 1`; -ranks 2 solves each by two ranks. The exit status is 1 if an answer is
+wrong or a run crashes.
 """
 
 from __future__ import annotations

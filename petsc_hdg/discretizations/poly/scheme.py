@@ -41,6 +41,10 @@ class CutPenalty(InteriorPenalty):
         if finer is not None and finer.options.degree == options.degree:
             self._numbering = finer._numbering
         self.parent = parent
+        if finer is None:
+            self.element_of_cell = parent.polytopes.of_cell[: mesh.num_cells]
+        else:  # on coarse levels a step between elements of the finest one costs no iterations
+            self.element_of_cell = finer.element_of_cell
         near = self.neighbours.neighbour
         inside, of_cell = (near >= 0) & (near < mesh.num_cells), parent.polytopes.of_cell
         self.cut = inside & (of_cell[np.where(inside, near, 0)] == of_cell[:, None])
@@ -54,20 +58,17 @@ class CutPenalty(InteriorPenalty):
         """Factors of the normal diffusivity on each side of a facet [F, extended cell], see penalty.py."""
         return self.parent.penalty_numbers
 
-    is_cut = True
-
     @property
     def sees_least(self) -> bool:
         """As InteriorPenalty: the trace inequality is that of polytopes, on any cells."""
         return self.has_steps
 
-    def least_of_polytopes(self, values: np.ndarray) -> np.ndarray:
-        """The least of values [component, base cell] on each base cell's polytope [component, extended base cell].
+    def least_of_elements(self, values: np.ndarray) -> np.ndarray:
+        """The least of values [component, base cell] over each base cell's element [component, extended base cell].
         Collective."""
-        of_cell = self.parent.polytopes.of_cell[: values.shape[1]]
-        found = np.full((self.parent.polytopes.count, len(values)), np.inf)
-        np.minimum.at(found, of_cell, values.T)
-        return self.neighbours.extended(found[of_cell]).T
+        found = np.full((self.element_of_cell.max(initial=-1) + 1, len(values)), np.inf)
+        np.minimum.at(found, self.element_of_cell, values.T)
+        return self.neighbours.extended(found[self.element_of_cell]).T
 
     @property
     def penalty_factor(self) -> float:

@@ -26,7 +26,7 @@ class SIPGSpecs(PrimalSpecs):
     """The part of InteriorPenalty that describes its kernels; see there for the attributes it reads."""
 
     element_kernels = ("auto", "cell", "transpose")  # where no pass does volume and fluxes together
-    is_cut = False  # whether several cells make an element
+    element_of_cell = None  # number [cell] of the element that each cell is a part of; None: all are elements
 
     @cached_property
     def variant(self) -> str:

@@ -42,8 +42,8 @@ class SIPGPenalty(FacetNumbers):
         if disc.sees_least:
             extended = cells + disc.neighbours.num_ghosts
             op.least_kernel.launch(extended, op.arguments(op.least_kernel, extended, vector, rate, t=t, **given))
-            if disc.is_cut and not alone:
-                values = disc.least_of_polytopes(self.least_values()[:, :cells])
+            if disc.element_of_cell is not None and not alone:
+                values = disc.least_of_elements(self.least_values()[:, :cells])
                 self.arrays.upload(self.least, cell_fastest(values.T, disc.stride), "penalties")
         kernel.launch(cells, op.arguments(kernel, cells, vector, rate, t=t, **given))
         self.is_known = True
