@@ -34,14 +34,14 @@ def compare(operator, checks: dict, sample_of) -> None:
     if names := waiting(operator, checks):
         with sample_of(operator) as sample:
             for name in names:
-                settle(operator, name, lambda check=checks[name]: _scaled(operator, *check(sample)))
+                kernel, check = operator.all_kernels()[name], checks[name]
+                settle(kernel, operator.arrays.precision, lambda check=check: _scaled(operator, *check(sample)))
 
 
-def settle(operator, name: str, compare) -> None:
+def settle(kernel, precision: str, compare) -> None:
     """Judge a kernel by what a function returns: found and expected values, and their scale. One that is wrong on a CPU
     is compiled without optimizations, in which compilers for CPUs have mistakes, and judged again. Raises DeviceError.
     """
-    kernel, precision = operator.all_kernels()[name], operator.arrays.precision
 
     def judge_it() -> None:
         got, expected, scale = compare()

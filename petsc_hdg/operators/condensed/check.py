@@ -12,7 +12,7 @@ import numpy as np
 
 from ...device import verdicts
 from ...discretizations.condensed.oracle import CondensedOracle
-from ..check import MOST_LOST, SAMPLES, TOLERANCE, judge, random_values, settle, vector_of, waiting
+from ..check import MOST_LOST, SAMPLES, TOLERANCE, random_values, settle, vector_of, waiting
 
 DIGITS = 10.0  # of round-off times the condition
 
@@ -26,7 +26,8 @@ def check_condensed(operator) -> None:
     names = waiting(operator, checks)
     sample = _Sample(operator) if names else None
     for name in names:
-        settle(operator, name, lambda check=checks[name]: check(sample))
+        kernel = operator.all_kernels()[name]
+        settle(kernel, operator.arrays.precision, lambda check=checks[name]: check(sample))
     if sample is not None:
         operator.restart()
     if operator.local.classes:
@@ -51,17 +52,23 @@ def check_products(products, transposed: bool) -> None:
     inner, residual = s.empty(n, stride), s.empty(m, stride)
     matrices = [matrix.T if transposed else matrix for matrix, _ in s.systems]
     vectors = [s.state_of(cell) for cell in cells]
-    products.launch_product(transposed, at, state, state[:2], residual, inner)
-    found = np.vstack([s.to_host(buffer, rows, stride)[:, cells] for buffer, rows in ((inner, n), (residual, m))])
-    expected = np.array([matrix @ v for matrix, v in zip(matrices, vectors, strict=True)])
-    scale = max((np.abs(matrix) @ np.abs(v)).max() for matrix, v in zip(matrices, vectors, strict=True))
-    judge(operator.all_kernels()[names[0]], found.T, expected, precision, scale)
-    products.launch_given(transposed, at, state, interior, residual, inner)
-    solved, rest = s.to_host(inner, n, stride)[:, cells].T, s.to_host(residual, m, stride)[:, cells].T
-    got = [np.concatenate([matrix[:n, :n] @ v, y]) for matrix, v, y in zip(matrices, solved, rest, strict=True)]
-    expected = [np.concatenate([r[:n], -A[n:, :n] @ v]) for A, r, v in zip(matrices, vectors, solved, strict=True)]
-    scale = max((np.abs(matrix[:, :n]) @ np.abs(v)).max() for matrix, v in zip(matrices, solved, strict=True))
-    judge(operator.all_kernels()[names[-1]], np.array(got), np.array(expected), precision, scale)
+
+    def product():
+        products.launch_product(transposed, at, state, state[:2], residual, inner)
+        found = np.vstack([s.to_host(buffer, rows, stride)[:, cells] for buffer, rows in ((inner, n), (residual, m))])
+        expected = np.array([matrix @ v for matrix, v in zip(matrices, vectors, strict=True)])
+        return found.T, expected, max((np.abs(A) @ np.abs(v)).max() for A, v in zip(matrices, vectors, strict=True))
+
+    def given():
+        products.launch_given(transposed, at, state, interior, residual, inner)
+        solved, rest = s.to_host(inner, n, stride)[:, cells].T, s.to_host(residual, m, stride)[:, cells].T
+        got = [np.concatenate([A[:n, :n] @ v, y]) for A, v, y in zip(matrices, solved, rest, strict=True)]
+        expected = [np.concatenate([r[:n], -A[n:, :n] @ v]) for A, r, v in zip(matrices, vectors, solved, strict=True)]
+        scale = max((np.abs(A[:, :n]) @ np.abs(v)).max() for A, v in zip(matrices, solved, strict=True))
+        return np.array(got), np.array(expected), scale
+
+    for name in names:
+        settle(operator.all_kernels()[name], precision, given if "given" in name else product)
     if tau is not None:
         operator.stabilization.give(tau)
 
@@ -73,20 +80,27 @@ def _check_classes(operator, classes) -> None:
         return
     s = _Sample(operator)
     n, m, disc = s.disc.num_eliminated, s.disc.num_trace_dofs, s.disc
-    matrices = classes._matrices(s.t)[classes.shapes.shape[list(s.cells)]]
-    expected = np.array([matrix for matrix, _ in s.systems])
-    judge(kernels["condense_element"], matrices, expected, operator.arrays.precision)
+    blocks, precision = np.array([matrix for matrix, _ in s.systems]), operator.arrays.precision
+
+    def element():
+        return classes._matrices(s.t)[classes.shapes.shape[list(s.cells)]], blocks, None
+
+    settle(kernels["condense_element"], precision, element)
     interior = operator.arrays.to_device(s.interior, "kernel check")
     residual, solution = s.empty(m, disc.stride), s.empty(n, disc.stride)
-    classes.condense(vector_of(operator, s.values), interior, s.t, residual, solution)
-    residual, solution = s.to_host(residual, m, disc.stride), s.to_host(solution, n, disc.stride)
-    got, expected, scale = [], [], 0.0
-    for cell, (matrix, vector) in zip(s.cells, s.systems, strict=True):
-        step = solution[:, cell] - s.interior_of(cell)
-        got.append(np.concatenate([np.zeros(n), residual[:, cell]]))
-        expected.append(vector + matrix[:, :n] @ step)
-        scale = max(scale, np.abs(vector).max(), (np.abs(matrix[:, :n]) @ np.abs(step)).max())
-    judge(kernels["condense_shared"], np.array(got), np.array(expected), operator.arrays.precision, scale)
+
+    def shared():
+        classes.condense(vector_of(operator, s.values), interior, s.t, residual, solution)
+        rest, solved = s.to_host(residual, m, disc.stride), s.to_host(solution, n, disc.stride)
+        got, expected, scale = [], [], 0.0
+        for cell, (matrix, vector) in zip(s.cells, s.systems, strict=True):
+            step = solved[:, cell] - s.interior_of(cell)
+            got.append(np.concatenate([np.zeros(n), rest[:, cell]]))
+            expected.append(vector + matrix[:, :n] @ step)
+            scale = max(scale, np.abs(vector).max(), (np.abs(matrix[:, :n]) @ np.abs(step)).max())
+        return np.array(got), np.array(expected), scale
+
+    settle(kernels["condense_shared"], precision, shared)
 
 
 def given_stabilization(operator) -> np.ndarray | None:

@@ -19,7 +19,8 @@ FEW = 300  # unknowns up to which a direct solver is the default
 FEW_OF_LEVELS = {2: 10_000, 3: 2_000}  # the same of a coarse level on a CPU, by dimension
 MOST = 20_000  # unknowns up to which one takes the place of iterations
 # The same in the plane, times the unknowns per cell: by MUMPS, whose dense fronts are fast, and by PETSc's LU.
-IN_PLANE, IN_PLANE_BY_PETSC = 2_000_000, 600_000
+IN_PLANE, IN_PLANE_BY_PETSC = 4_000_000, 600_000
+SERVED = 200_000  # unknowns from which levels with incomplete factors take less time than LU where they converge fast
 LEAST_WIDTH = 10  # unknowns per cell that count there at least
 COPIES = 8  # ranks that may have factors of that size each
 MOST_OF_SADDLES = 50_000  # the same of saddle points, which default iterations do not solve
@@ -161,10 +162,12 @@ def reason_in_time(problem, fixed: bool) -> str:
 
 def _reason_of_slowness(problem, ratio: float) -> str:
     """Why iterations would be slow, "" if they are not. Collective."""
-    if locking.is_slow(problem, ratio):
+    is_served = problem.num_unknowns > SERVED and anisotropy.wants_factors(problem)
+    if locking.is_slow(problem, ratio) and not (is_served and ratio < locking.HARD):
         return f"the bulk stiffness is about {ratio:.2g} times the shear stiffness"
     strength = anisotropy.typical(problem)
-    return anisotropy.in_words(strength) if anisotropy.is_slow(problem, strength) else ""
+    is_served = is_served and (problem.options.backend == "hdg_gpu" or anisotropy.follows_edges(problem))
+    return anisotropy.in_words(strength) if anisotropy.is_slow(problem, strength) and not is_served else ""
 
 
 def is_default(problem, ksp: PETSc.KSP) -> bool:

@@ -68,10 +68,14 @@ def change(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
 
 def _smoother(problem) -> dict[str, str]:
     """Options of the finest level. Where couplings across edges are strong, factors with fill get negative pivots, of
-    continuous elements and of traces in space: these smooth twice without. Collective."""
+    continuous elements and of traces in space: these smooth twice without. In space they smooth once more. Collective.
+    """
     scheme, plane = problem.options.backend, problem.mesh.dim == 2
-    fills = scheme == "sipg_gpu" or (scheme == "hdg_gpu" and plane) or anisotropy.follows_edges(problem)
+    crosses = not anisotropy.follows_edges(problem)
+    fills = scheme == "sipg_gpu" or (scheme == "hdg_gpu" and plane) or not crosses
     suited = _INDEFINITE if problem.indefinite else _FILLED if fills else _FACTORS
+    if crosses and not plane and not problem.indefinite:
+        suited = suited | {"ksp_max_it": "2" if fills else "3"}
     return {f"mg_levels_{name}": value for name, value in suited.items()}
 
 

@@ -21,6 +21,8 @@ SLOW = {
     "poly_gpu": (40.0, 40.0, math.inf),
 }
 
+HARD = 1000.0  # the least ratio that makes them slow with incomplete factors, too
+
 
 def largest_ratio(problem) -> float:
     """Return the largest ratio of bulk to shear stiffness of a vector field in some cells, 0 without. Collective."""
