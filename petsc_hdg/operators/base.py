@@ -98,6 +98,9 @@ class DeviceOperator:
     def restart(self) -> None:
         """A solve begins: forget what follows the states of the last one."""
 
+    def strengthen(self, factor: float) -> None:
+        """Multiply state-dependent penalties by a factor from now on."""
+
     def suits(self, u) -> bool:
         """Return True if state-dependent penalties suit a state u; otherwise update them. Collective."""
         return True

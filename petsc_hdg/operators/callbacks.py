@@ -11,6 +11,7 @@ from ..petsc import c_library
 from ..petsc.lifetimes import Alive
 from .vectors import require_sizes
 
+STRONGER = 2.0  # penalties of a step in time that failed, over those it had
 SHIFT_BITS = 36  # t/dt · eps is what times lose: this is enough for 1e5 steps
 
 
@@ -54,6 +55,7 @@ class Callbacks:
         self._linearized = linearized
         self.set_up = None
         self._time: float | None = None  # of the last residual in time
+        self._failures = 0  # of the present run
         self._known: tuple | None = None  # what the matrices belong to, where that is no state
         self.events = {name: PETSc.Log.Event(f"Fe{name}") for name in ("Residual", "Jacobian")}
 
@@ -74,8 +76,13 @@ class Callbacks:
         """TS implicit function: f = F(t, x, x_t)
 
         What follows the states, such as penalties of nonlinear physics, is found anew at each new time and kept while
-        a step is solved, so that a step depends on nothing but the states that TS keeps.
+        a step is solved, so that a step depends on nothing but the states that TS keeps. A step that failed is tried
+        again by penalties twice as large (see `time_stepping`).
         """
+        failures = 0 if ts is None else ts.getSNESFailures()
+        if failures != self._failures:
+            self._failures = failures
+            self.operator.strengthen(STRONGER**failures)
         if t != self._time:
             self._time = t
             if not self.operator.discretization.is_steady:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import sympy
 from petsc4py import PETSc
 from petsc_options import petsc_options
 from sample_meshes import box_mesh
 
 import petsc_hdg as fe
-from petsc_hdg.physics import library
+from petsc_hdg.physics import Symbols, library
+from petsc_hdg.physics.symbols import divergence
 
 EPS = 0.01
 TORSION = 0.0736713532  # largest value of w on the unit square, -∇·∇w = 1 inside, w = 0 on its boundary
@@ -54,6 +56,23 @@ def test_penalties_grow_before_a_step_leaves_the_matrix_indefinite(backend):
     u = np.abs(found.cell_values(found.solve())["u"]).max()
     assert u + u**3 / 3 == pytest.approx(50 * TORSION, rel=0.02)
     assert found.linear_iterations <= 60 and found.newton_iterations <= 10 and not found.direct
+
+
+@pytest.mark.parametrize("backend", ["sipg_gpu", pytest.param("poly_gpu", marks=pytest.mark.full)])
+def test_a_step_in_time_that_fails_is_tried_again_by_larger_penalties(backend):
+    """(1 + |∇u|²/4)∇u on cells of half a wave: penalties of the state before the second step are too small in it."""
+    s = Symbols(2, {"u": 1})
+    exact = (1 + s.t) * sympy.sin(8 * s.x[0] + 1) * sympy.sin(8 * s.x[1] + 2)
+    slope, law = sympy.Matrix([exact.diff(c) for c in s.x]), lambda g: (1 + g.dot(g) / 4) * g
+    source = divergence(law(slope), s.x) - exact.diff(s.t) - 5000 * exact
+    physics = fe.Physics(
+        {"u": 1}, s.rate("u") + 5000 * s.value("u") + source, law(s.grad("u")), exact=exact,
+        boundary=[fe.Dirichlet("boundary", exact)],
+    )  # fmt: skip
+    mesh = fe.Mesh.box((4, 4), simplex=False, comm=PETSc.COMM_SELF)
+    problem = fe.Problem(mesh, physics, backend=backend, degree=2, check_kernels=False)
+    u = problem.solve_in_time(problem.interpolate("exact"), 0.1, 0.05)
+    assert problem.errors(u, 0.1)["L2"] < 0.2
 
 
 ENERGY = """

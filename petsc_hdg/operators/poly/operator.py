@@ -105,7 +105,8 @@ class PolytopicOperator:
 
     failure, follows_solution, constants, aux_rows = forwarded("fine", 4)
     version, auxiliary_version, coefficients, linearizations, main_kernel, flops = forwarded("fine", 6)
-    set_constants, set_auxiliary, restart, compile_variants, integral_kernel, trace_fields = forwarded("fine", 6)
+    set_constants, set_auxiliary, restart, strengthen, compile_variants = forwarded("fine", 5)
+    integral_kernel, trace_fields = forwarded("fine", 2)
 
     @property
     def matrix_flops(self) -> int:

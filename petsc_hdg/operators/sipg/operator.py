@@ -146,9 +146,14 @@ class SIPGOperator(PrimalOperator):
         """Forget the penalties: the next residual or linearization finds them anew."""
         self.penalty.is_known = False
 
+    def strengthen(self, factor: float) -> None:
+        if self.follows_solution and factor != self.penalty.factor:
+            self.penalty.factor = factor
+            self.restart()
+
     def suits(self, u) -> bool:
         """Return True if the penalties suit a state u; otherwise update them. Collective."""
-        return self.penalty.serve(self.current.use(u), self.rest.use(self._zero), 0.0)
+        return self.penalty.serve(self.current.use(u), self.rest.use(self._zero), self.time)
 
     def penalties(self) -> np.ndarray:
         """Penalties [component, facet, owned cell] on the host, 0 where a facet has no term."""

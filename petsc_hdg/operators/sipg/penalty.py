@@ -34,6 +34,8 @@ class SIPGPenalty(FacetNumbers):
         disc = self.disc
         return self.arrays.zeros(disc.physics.num_components * disc.stride) if disc.sees_least else None
 
+    factor = 1.0  # of what the formula gives
+
     def update(self, vector, rate, t: float, alone: bool = False) -> None:
         """Find the penalties of a state. Collective, unless `alone`: each base cell of polytopes then sees the least
         diffusivity of its own."""
@@ -46,6 +48,8 @@ class SIPGPenalty(FacetNumbers):
                 values = disc.least_of_elements(self.least_values()[:, :cells])
                 self.arrays.upload(self.least, cell_fastest(values.T, disc.stride), "penalties")
         kernel.launch(cells, op.arguments(kernel, cells, vector, rate, t=t, **given))
+        if self.factor != 1:
+            self.write(self.factor * self.values())
         self.is_known = True
 
     def least_values(self) -> np.ndarray:

@@ -22,7 +22,9 @@ from ..results import viewers
 from . import explicit
 
 MOST_STEPS = 2**31 - 2  # the end time ends a run, not PETSc's 5000 steps
-FIXED = {"ts_adapt_type": "none"}  # the step is the one that is asked for, unless the user wants another controller
+# The step is the one that is asked for, unless the user wants another controller; where it fails, it is tried again.
+FIXED = {"ts_adapt_type": "none", "ts_adapt_scale_solve_failed": "1"}
+TRIES = 4  # of a step whose penalties may be too small for the states of Newton's method
 
 
 def prepare(problem, ts: PETSc.TS) -> None:
@@ -129,6 +131,8 @@ def _set_defaults(problem, ts: PETSc.TS) -> None:
     snes = ts.getSNES()
     if problem.physics.is_linear:
         snes.setType("ksponly")
+    if problem.operator.follows_solution and not problem.is_condensed:
+        ts.setMaxSNESFailures(TRIES)
     methods.set_tolerances(problem, snes, ts)
     preconditioners.set_defaults(problem, snes.getKSP())
 
@@ -198,6 +202,7 @@ def advance(problem, ts: PETSc.TS, u: PETSc.Vec, monitor=None) -> None:
     problem.after_step[:0] = calls
     try:
         with solvers.agreed(problem.comm, ts), stages.stage("solve"), memory_traffic.counted(problem):
+            problem.operator.strengthen(1.0)
             problem.operator.restart()
             with _smoothing(problem, ts), interrupts.deferred(problem):
                 ts.solve(u)
