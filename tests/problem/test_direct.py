@@ -217,15 +217,15 @@ def test_factors_in_time(backend, ts_type, monkeypatch):
 
 
 def test_factors_follow_an_indefinite_matrix(monkeypatch):
-    """A coefficient that jumps inside of cells, whose penalties are then too small: GMRES smooths with incomplete LU;
-    Chebyshev's method with Cholesky's pivots finds no end."""
+    """A coefficient that jumps inside of cells, for whose penalties Cholesky's incomplete factors are indefinite: GMRES
+    smooths with incomplete LU."""
     monkeypatch.setattr(direct_solvers, "MOST", 300)
     flux = "(x[0]*x[0] + x[1]*x[1] < 0.3 ? 1e4 : 1.0)*u_x[d]"
     box = fe.Mesh.box((4, 4, 4), upper=(1.0, 1.0, 0.2), comm=PETSc.COMM_SELF)
     given = fe.Physics({"u": 1}, "-1", flux, boundary=[fe.Dirichlet("left", 0.0)])
     problem = fe.Problem(box, given, degree=1, backend="sipg_gpu")
     problem.solve()
-    assert problem.factors and problem.indefinite and problem.linear_iterations <= 20
+    assert problem.factors and problem.indefinite and problem.linear_iterations <= 40
     assert problem.snes.getKSP().getPC().getMGSmoother(1).getType() == "gmres"
 
 
