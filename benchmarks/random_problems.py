@@ -189,7 +189,7 @@ class Case:
         if self.in_time:
             rates = [s.rate(name) for name in self.fields]
             f0 += (rates[0] if self.kind == "vector" else sp.Matrix(rates)) - exact.diff(s.t)
-        self.f0 = source - reaction(exact, exact_slope) + reaction(u, g)
+        self.f0 = source - reaction(exact, exact_slope), reaction(u, g)
         f1, normal_flux = flux(u, g), strong * s.n
         sides = SIDES[: 2 * self.dim]
         kinds = ["Dirichlet", *rng.choice(["Dirichlet", "Dirichlet", "Neumann", "Robin"], len(sides) - 1)]
@@ -225,14 +225,14 @@ class Case:
         return problem
 
     def _unbalanced(self, problem, u) -> float:
-        """Fluxes through the boundary and sources of a steady state: their sum over the size of each."""
-        texts = [f"f0[{c}]" for c in range(len(self.f0))]
-        lines = [f"const PetscReal f{c} = {sp.ccode(sp.sympify(self.f0[c]))};" for c in range(len(texts))]
-        lines += [f"obj[{c}] = f{c}; obj[{c + len(texts)}] = fabs(f{c});" for c in range(len(texts))]
+        """Fluxes through the boundary and sources of a steady state: their sum over the size of each part."""
+        lines = []
+        for c, parts in enumerate(zip(*self.f0, strict=True)):
+            given, taken = (f"({sp.ccode(sp.sympify(part))})" for part in parts)
+            lines.append(f"obj[{2 * c}] = {given} + {taken}; obj[{2 * c + 1}] = fabs({given}) + fabs({taken});")
         inside = np.atleast_1d(problem.integral(" ".join(lines), u))
-        fluxes = problem.flux("boundary", u)
-        sizes = inside[len(texts) :] + sum(abs(problem.flux(side, u)) for side in SIDES[: 2 * self.dim])
-        return float(np.abs((fluxes - inside[: len(texts)]) / (sizes + 1e-300)).max())
+        sizes = inside[1::2] + sum(abs(problem.flux(side, u)) for side in SIDES[: 2 * self.dim])
+        return float(np.abs((problem.flux("boundary", u) - inside[::2]) / (sizes + 1e-300)).max())
 
     def solved(self) -> dict:
         """The row of this problem."""
