@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from petsc4py import PETSc
-from run_interfaces import DIFFUSION, GIVEN, HELD, SCHEMES, cut, found, matrix_with_a_disc, slid, stepped
+from run_interfaces import DIFFUSION, DISC, GIVEN, HELD, SCHEMES, cut, found, matrix_with_a_disc, slid, stepped
 
 import petsc_hdg as fe
-from petsc_hdg.errors import MeshError
+from petsc_hdg.errors import MeshError, SolveError
 
 SCRIPT = Path(__file__).with_name("run_interfaces.py")
 
@@ -90,3 +90,11 @@ def test_what_has_two_sides_is_refused(backend, condition):
     physics = fe.Physics({"u": 1}, None, DIFFUSION, boundary=[*HELD, condition])
     with pytest.raises(MeshError, match="'middle' holds facets inside the mesh"):
         fe.Problem(cut(), physics, degree=1, backend=backend).solve()
+
+
+def test_slow_solves_with_steps_say_what_helps():
+    physics = fe.Physics({"u": 1}, "-1", DISC, boundary=[fe.Dirichlet("boundary", 0.0)])
+    problem = fe.Problem(fe.Mesh.box((6, 6), comm=PETSc.COMM_SELF), physics, degree=1, backend="sipg_gpu")
+    problem.snes.getKSP().setTolerances(max_it=3)
+    with pytest.raises(SolveError, match="a step inside of cells costs many iterations"):
+        problem.solve()

@@ -68,12 +68,16 @@ def met_no_number(snes: PETSc.SNES) -> bool:
 
 
 def of_solve(problem, snes: PETSc.SNES, u: PETSc.Vec, t: float = 0.0) -> str:
-    """Say what is not finite after a solve that failed at u and t, or that rounding may have ended it; "" if it failed
-    of something else. Collective."""
+    """Say what is not finite after a solve that failed at u and t, that rounding may have ended it, or steps inside of
+    cells slowed it down; "" if it failed of something else. Collective."""
     if not met_no_number(snes):
-        reasons = snes.getKSP().getConvergedReason(), snes.getConvergedReason()
-        is_rounded = problem.options.precision == "single" and not set(reasons) & _TOO_SLOW
-        if is_rounded:
+        is_slow = {snes.getKSP().getConvergedReason(), snes.getConvergedReason()} & _TOO_SLOW
+        if is_slow and problem.options.backend in ("sipg_gpu", "poly_gpu") and problem.discretization.has_steps:
+            return (
+                "f1 steps with x, and by interior penalty a step inside of cells costs many iterations: let facets "
+                "follow it, or take -fe_backend hdg_gpu"
+            )
+        if problem.options.precision == "single" and not is_slow:
             return "rounding in single precision may hide smaller residuals, -fe_precision double helps then"
         return ""
     return _of_state(problem, u, "the state") or _of_residual(problem, u, t) or _of_jacobian(problem, u)
