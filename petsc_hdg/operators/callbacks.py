@@ -11,7 +11,7 @@ from ..petsc import c_library
 from ..petsc.lifetimes import Alive
 from .vectors import require_sizes
 
-STRONGER = 2.0  # penalties of a step in time that failed, over those it had
+STRONGER, STRONGEST = 2.0, 8.0  # factor of penalties for each step in time that failed, and the largest one
 SHIFT_BITS = 36  # t/dt · eps is what times lose: this is enough for 1e5 steps
 
 
@@ -82,7 +82,7 @@ class Callbacks:
         failures = 0 if ts is None else ts.getSNESFailures()
         if failures != self._failures:
             self._failures = failures
-            self.operator.strengthen(STRONGER**failures)
+            self.operator.strengthen(min(STRONGER**failures, STRONGEST))
         if t != self._time:
             self._time = t
             if not self.operator.discretization.is_steady:

@@ -22,7 +22,7 @@ MOST = 20_000  # unknowns up to which one takes the place of iterations
 IN_PLANE, IN_PLANE_BY_PETSC = 4_000_000, 600_000
 SERVED = 200_000  # unknowns from which levels with incomplete factors take less time than LU where they converge fast
 LEAST_WIDTH = 10  # unknowns per cell that count there at least
-COPIES = 8  # ranks that may have factors of that size each
+COPIES = 4  # ranks that may have factors of that size each
 MOST_OF_SADDLES = 50_000  # the same of saddle points, which default iterations do not solve
 # The same in time on CPUs, by scheme, dimension and whether cells are simplices: where one matrix serves all steps, and
 # where matrices follow the state or the step.

@@ -202,11 +202,11 @@ def advance(problem, ts: PETSc.TS, u: PETSc.Vec, monitor=None) -> None:
     problem.after_step[:0] = calls
     try:
         with solvers.agreed(problem.comm, ts), stages.stage("solve"), memory_traffic.counted(problem):
-            problem.operator.strengthen(1.0)
             problem.operator.restart()
             with _smoothing(problem, ts), interrupts.deferred(problem):
                 ts.solve(u)
     finally:
+        problem.operator.strengthen(1.0)
         for call in calls:
             problem.after_step.remove(call)
     problem.newton_iterations, problem.linear_iterations = ts.getSNESIterations(), _linear_iterations(problem, ts)
