@@ -185,11 +185,11 @@ class Case:
         exact_slope = exact.jacobian(x)
         strong = flux(exact, exact_slope, exact=True)
         source = sp.Matrix([sum(sp.diff(row[d], x[d]) for d in range(self.dim)) for row in strong.tolist()])
-        f0 = source - reaction(exact, exact_slope) + reaction(u, g)
+        self.f0 = source - reaction(exact, exact_slope), reaction(u, g)
+        f0 = self.f0[0] + self.f0[1]
         if self.in_time:
             rates = [s.rate(name) for name in self.fields]
             f0 += (rates[0] if self.kind == "vector" else sp.Matrix(rates)) - exact.diff(s.t)
-        self.f0 = source - reaction(exact, exact_slope), reaction(u, g)
         f1, normal_flux = flux(u, g), strong * s.n
         sides = SIDES[: 2 * self.dim]
         kinds = ["Dirichlet", *rng.choice(["Dirichlet", "Dirichlet", "Neumann", "Robin"], len(sides) - 1)]
@@ -221,7 +221,8 @@ class Case:
         """The Problem, with its auxiliary field."""
         problem = fe.Problem(mesh, physics, backend=scheme, degree=self.degree, **options)
         if self.given == "auxiliary":
-            problem.set_auxiliary("given", lambda x: self.scale * (1 + x[..., 0] / 2 + x[..., 1] / 4))
+            nodal = sp.lambdify([*self.s.x], self.scale * self.nodal)
+            problem.set_auxiliary("given", lambda x: nodal(*np.moveaxis(x, -1, 0)))
         return problem
 
     def _unbalanced(self, problem, u) -> float:

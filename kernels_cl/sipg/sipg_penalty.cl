@@ -19,8 +19,8 @@
 //   FACET_RATIO [NFACETS] |F| / |K| of the reference cell;  CORNERS [NFACETS, NCORNERS] geometry nodes;  FIELD [NC] field
 
 // One side of a facet: largest normal diffusivity of each component, its sum over the points with sign, largest ratio of
-// surface and volume elements, largest trace of the diffusivity. Where the diffusivity is negative (f1 = -∇u), so is the penalty; one of rounding beside the speed
-// (a facet on which diffusion vanishes) has no sign.
+// surface and volume elements, largest trace of the diffusivity. Where the diffusivity is negative (f1 = -∇u), so is the
+// penalty; one of rounding beside the speed (a facet on which diffusion vanishes) has no sign.
 typedef struct {
   real diffusivity[NC], sum[NC], ratio, trace[NC];
 } PenaltySide;

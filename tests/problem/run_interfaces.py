@@ -15,7 +15,6 @@ STEP = "const PetscReal k = x[0] >= 0.5 ? 100.0 : 1.0;" + DIFFUSION.replace("= u
 BENT = "(x[0] < 0.5 ? 200*x[0] : 2*x[0] + 99)/101"
 DISC = STEP.replace("x[0] >= 0.5", "pow(x[0] - 0.47, 2) + pow(x[1] - 0.53, 2) < 0.137")
 EXCHANGE = [fe.Robin("middle", "f0[0] = u[0];"), fe.Neumann("middle", "g[0] = 1;")]
-DISCS = ("poly_gpu", {"poly_agglomerates": 12})
 GIVEN = [fe.Dirichlet("middle", 0.2)]
 SCHEMES = {
     **{scheme: {} for scheme in ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")},
@@ -82,7 +81,8 @@ def run() -> None:
     world = PETSc.COMM_WORLD
     sources = [found(scheme, world, conditions) for scheme in SCHEMES for conditions in (EXCHANGE, GIVEN)]
     steps = [stepped(scheme, cut(world)) for scheme in ("hdg_gpu", "sipg_gpu", "poly_gpu")]
-    mats = [matrix_with_a_disc(s, cut(world), 1, **how) for s, how in (("sipg_gpu", {"quadrature_degree": 3}), DISCS)]
+    discs = {"sipg_gpu": {"quadrature_degree": 3}, "poly_gpu": {"poly_agglomerates": 12}}
+    mats = [matrix_with_a_disc(scheme, cut(world), 1, **how) for scheme, how in discs.items()]
     PETSc.Sys.Print(json.dumps([sources, steps, [skewness(mat) for mat in mats]]))
 
 

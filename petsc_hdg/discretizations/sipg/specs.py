@@ -114,8 +114,8 @@ class SIPGSpecs(PrimalSpecs):
         rules, each facet node's part of the energy bounds its flux."""
         return self.has_steps and not self.collocated
 
-    def penalty_spec(self, name: str = "sipg_penalty") -> KernelSpec:
-        """Spec of `sipg_penalty`, or of `sipg_least` where penalties see that."""
+    def penalty_specs(self) -> dict[str, KernelSpec]:
+        """Specs of `sipg_penalty`, and of `sipg_least` where penalties see that."""
         corners = self.orientations.corners
         fields = np.concatenate([np.full(s.components, k) for k, s in enumerate(self.spaces)])
         macros = {
@@ -141,8 +141,9 @@ class SIPGSpecs(PrimalSpecs):
             "FIELD": fields.astype(np.int32),
         }
         files, launch = ("normal_derivatives.clh", "sipg_penalty.cl"), Launch(1, self.num_facets_of_cell, "stride")
-        how = {} if name == "sipg_least" else {"launch": launch}
-        return self._facet_kernel(name, files, macros, tables, arguments=PENALTY, **how)
+        launches = {"sipg_penalty": launch} | ({"sipg_least": Launch()} if self.sees_least else {})
+        given = files, macros, tables
+        return {n: self._facet_kernel(n, *given, arguments=PENALTY, launch=each) for n, each in launches.items()}
 
     @property
     def has_fused(self) -> bool:

@@ -45,7 +45,7 @@ class AgglomerateLevels:
         with collectively(finest.mesh.comm):
             for operator in self.operators:
                 operator.assembly.compile()
-                operator.fine.penalty_kernel  # noqa: B018
+                operator.fine.penalty_kernels  # noqa: B018
         self.matrices = [_matrix(operator, comm, vec_type) for operator in self.operators]
         pairs = zip(discretizations[:-1], discretizations[1:], strict=True)
         self.injections = [injection(*pair, comm) for pair in pairs]

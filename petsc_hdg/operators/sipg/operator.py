@@ -57,22 +57,16 @@ class SIPGOperator(PrimalOperator):
         if self.fused is None:
             plain = disc.plain_specs()
             specs |= disc.volume_specs() | {n: plain[n] for n in ("sipg_facet_residual", "sipg_facet_action")}
-        least = {"sipg_least": self.least_kernel} if disc.sees_least else {}
-        return kernels_of(specs, self.device) | {"sipg_penalty": self.penalty_kernel, **least}
+        return kernels_of(specs, self.device) | self.penalty_kernels
 
     @cached_property
-    def penalty_kernel(self) -> Kernel:
-        """`sipg_penalty`."""
-        return Kernel(self.discretization.penalty_spec(), self.device)
-
-    @cached_property
-    def least_kernel(self) -> Kernel:
-        """`sipg_least`."""
-        return Kernel(self.discretization.penalty_spec("sipg_least"), self.device)
+    def penalty_kernels(self) -> dict[str, Kernel]:
+        """`sipg_penalty`, and `sipg_least` where penalties see the least diffusivity of cells."""
+        return kernels_of(self.discretization.penalty_specs(), self.device)
 
     def _first_specs(self, matrices: bool, products: bool) -> list:
         disc = self.discretization
-        found = [disc.assemble_spec(), disc.penalty_spec(), disc.diagonal_spec()]
+        found = [disc.assemble_spec(), *disc.penalty_specs().values(), disc.diagonal_spec()]
         return found + (list(disc.fused_specs().values()) if self.fused is not None else [])
 
     @property

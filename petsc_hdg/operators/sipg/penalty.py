@@ -19,6 +19,7 @@ class SIPGPenalty(FacetNumbers):
     def __init__(self, operator):
         disc = operator.discretization
         super().__init__(operator, (disc.physics.num_components, disc.num_facets_of_cell, disc.stride))
+        self.factor = 1.0  # of what the formula gives
 
     @cached_property
     def _side_numbers(self):
@@ -34,19 +35,18 @@ class SIPGPenalty(FacetNumbers):
         disc = self.disc
         return self.arrays.zeros(disc.physics.num_components * disc.stride) if disc.sees_least else None
 
-    factor = 1.0  # of what the formula gives
-
     def update(self, vector, rate, t: float, alone: bool = False) -> None:
         """Find the penalties of a state. Collective, unless `alone`: each base cell of polytopes then sees the least
         diffusivity of its own."""
-        op, disc, kernel = self.op, self.disc, self.op.penalty_kernel
+        op, disc, kernels = self.op, self.disc, self.op.penalty_kernels
         cells, given = disc.mesh.num_cells, {"numbers": self._side_numbers, "least": self.least}
         if disc.sees_least:
-            extended = cells + disc.neighbours.num_ghosts
-            op.least_kernel.launch(extended, op.arguments(op.least_kernel, extended, vector, rate, t=t, **given))
+            extended, kernel = cells + disc.neighbours.num_ghosts, kernels["sipg_least"]
+            kernel.launch(extended, op.arguments(kernel, extended, vector, rate, t=t, **given))
             if disc.element_of_cell is not None and not alone:
                 values = disc.least_of_elements(self.least_values()[:, :cells])
                 self.arrays.upload(self.least, cell_fastest(values.T, disc.stride), "penalties")
+        kernel = kernels["sipg_penalty"]
         kernel.launch(cells, op.arguments(kernel, cells, vector, rate, t=t, **given))
         if self.factor != 1:
             self.write(self.factor * self.values())
