@@ -1,5 +1,6 @@
 // Sum of element-vector entries into vector entries: one thread a row of a compressed list, in a fixed order, no atomics.
-// `assemble` does all rows; `assemble_rows` those of a list (what patches leave on their borders).
+// `assemble` does all rows; `assemble_rows` those of a list (what patches leave on their borders); `assemble_step` all rows
+// of one rank, joined with what follows a product.
 // needs: REAL_BYTES
 //
 // Arrays
@@ -18,6 +19,21 @@ __kernel void assemble(int num_rows, int n_owned, __global const int *start, __g
   for (int k = start[row]; k < start[row + 1]; ++k) sum += element[entry[k]];
   if (row < n_owned) owned[row] = sum;
   else ghost[row - n_owned] = sum;
+}
+
+// owned = keep owned + mix x + scale d (b - sum); d may be left out.
+__kernel void assemble_step(int num_rows, __global const int *start, __global const int *entry,
+                            __global const real *element, __global const real *x, __global const real *b,
+                            __global const real *d, real keep, real mix, real scale, __global real *owned)
+{
+  const int row = get_global_id(0);
+  if (row >= num_rows) return;
+  real sum = 0;
+  for (int k = start[row]; k < start[row + 1]; ++k) sum += element[entry[k]];
+  real out = scale * (b[row] - sum);
+  if (d) out *= d[row];
+  if (mix != 0) out += mix * x[row];
+  owned[row] = keep == 0 ? out : keep * owned[row] + out;
 }
 
 __kernel void assemble_rows(int num_rows, int n_owned, __global const int *row, __global const int *start,

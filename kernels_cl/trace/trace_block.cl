@@ -71,9 +71,11 @@ __kernel void trace_block_store(int count, __global const real *block, __global 
   if (t < count) kept[t] = block[t];
 }
 
-// y = block x on this rank's facets, or the transposed blocks' product.
+// y = keep y + mix x + scale block (b - product) on this rank's facets, or with the transposed blocks; product and x may be
+// left out.
 __kernel void trace_block_apply(int num_rows, int n_owned, int facet_stride, int row_stride, int transposed,
-                                __global const int *numbers, __global const stored *block, __global const real *x,
+                                __global const int *numbers, __global const stored *block, __global const real *product,
+                                __global const real *x, __global const real *b, real keep, real mix, real scale,
                                 __global real *y)
 {
   const int t = get_global_id(0);
@@ -85,7 +87,9 @@ __kernel void trace_block_apply(int num_rows, int n_owned, int facet_stride, int
   for (int k = 0; k < M; ++k) {
     const int column = trace_number(numbers, facet_stride, f, k);
     const size_t entry = transposed ? (size_t)i * row_stride + f * M + k : (size_t)k * row_stride + t;
-    if (column < n_owned) sum += block[entry] * x[column];
+    if (column < n_owned) sum += block[entry] * (product ? b[column] - product[column] : b[column]);
   }
-  y[row] = sum;
+  real out = scale * sum;
+  if (x) out += mix * x[row];
+  y[row] = keep == 0 ? out : keep * y[row] + out;
 }

@@ -174,7 +174,7 @@ class PrimalSpecs:
         return self._spec(name, sources, macros, tables, 32, arguments=FACETS, launch=launch, rows=rows)
 
     def assemble_spec(self, name: str = "assemble") -> KernelSpec:
-        """Spec of `assemble` or `assemble_rows`, which sum element vectors."""
+        """Spec of `assemble`, `assemble_rows` or `assemble_step`, which sum element vectors."""
         return KernelSpec(name, ("assemble.cl",), precision=self.options.precision, local_size=64)
 
     def _spec(self, name, sources, macros, tables, local_size, local_bytes=0, arguments=CELLS, **how) -> KernelSpec:

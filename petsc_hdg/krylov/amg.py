@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 from mpi4py import MPI
 from petsc4py import PETSc
@@ -31,6 +33,7 @@ SMALLEST_FALL = 0.7  # unknowns of a level over those of the finer one, above wh
 STRONG = 0.4  # coupling over the strongest one of its row or column up to which it is weak
 CONSTANT = 1e-3  # smallest over largest absolute value of a near-null vector, above which each row is a node
 SKEW = 0.01  # |A - Aᵀ| over |A|, which grows from level to level, from which levels are those of a nonsymmetric matrix
+CYCLE = 0.5, 1.05  # bounds of eigenvalues of a cycle times the matrix, between which several cycles leave least
 LONG = 10  # Chebyshev steps in the place of a factorization where a large coarsest level stays
 
 
@@ -45,13 +48,15 @@ class AMG(Context):
 
     -pc_amg_threshold 0.02         |a_ij| / √(a_ii a_jj) up to which a coupling is weak
     -pc_amg_strong 0.4             coupling over the strongest one of its row or column up to which it is weak, where
-                                   few stay strong, as in stretched cells; 0.75 in problems of hdg_gpu and sipg_gpu
+                                   few stay strong, as in stretched cells
     -pc_amg_coarse_eq_limit 300    unknowns of the coarsest level, which is inverted
     -pc_amg_smooths 2              Chebyshev steps with Jacobi before and after the coarse correction
+    -pc_amg_cycles 1               cycles for a right-hand side, combined by Chebyshev's iteration where the matrix is
+                                   symmetric; 2 in two levels of cg_gpu and hdg_gpu
     """
 
     def __init__(self):
-        self.threshold, self.strong, self.limit, self.smooths = 0.02, STRONG, 300, 2
+        self.threshold, self.strong, self.limit, self.smooths, self.cycles = 0.02, STRONG, 300, 2, 1
         self.cycle: _Cycle | None = None
         self.solver: _Cycle | Gathered | None = None  # what applies the cycle to this rank's numbers
 
@@ -71,6 +76,7 @@ class AMG(Context):
         (self.strong,) = given_numbers(prefix, "pc_amg_strong", (self.strong,), least=0)
         (self.limit,) = given_numbers(prefix, "pc_amg_coarse_eq_limit", (self.limit,), least=1)
         (self.smooths,) = given_numbers(prefix, "pc_amg_smooths", (self.smooths,), least=1)
+        (self.cycles,) = given_numbers(prefix, "pc_amg_cycles", (self.cycles,), least=1)
 
     def setUp(self, pc) -> None:
         """Compute all levels of the matrix as it is now. Collective."""
@@ -147,11 +153,24 @@ class _Cycle(Multigrid):
             self._build()
         last = self.levels[0].coarsening.matrix if self.levels else self._finest.result
         self.coarse = self._coarsest(last)
+        self._repeated = self._repeats() if self.levels and self._choice.cycles > 1 else None
         self.forget()
         sizes = [last.num_rows * last.shape[0], *(level.total for level in self.levels)]
         kind = "" if self._symmetric else " of a nonsymmetric matrix"
         where = "on the device" if self.vectors.comm.size == 1 else "whole on the device of each rank"
         self.note = f"smoothed aggregation{kind} {where}, unknowns of its levels {', '.join(map(str, sizes))}"
+
+    def _repeats(self) -> Smoother:
+        """Cycles as steps of an iteration."""
+        count, cycle = int(self._choice.cycles), SimpleNamespace(apply=super()._apply)
+        steps = chebyshev_steps(*CYCLE, count) if self._symmetric else count * [(0.0, 1.0, 1.0)]
+        return Smoother(self.levels[-1].operator, cycle, self._vectors, steps)
+
+    def _apply(self, x, y) -> None:
+        if self._repeated is None:
+            super()._apply(x, y)
+        else:
+            self._repeated.smooth(x, y, zero=True)
 
     def _build(self) -> None:
         matrix, modes = self._finest.result, self._arrays.to_device(self._modes, "near-null vectors")

@@ -22,10 +22,11 @@ class Steps:
 
     With a diagonal preconditioner `r` holds z = B r, from which r is found again. Products that can sum p·w themselves.
     runs_ahead: whether launches of the next step need not wait for the host.
+    can_end: whether `residual` and `rest` do what `step` does, the norm of the residual between them.
     flops: of a step for an unknown.
     """
 
-    runs_ahead = False
+    runs_ahead = can_end = False
     flops = 14  # 3 updates, 3 products of the residual's sums, 1 of p·w
 
     def __init__(self, vectors):
@@ -72,14 +73,16 @@ class OneRankSteps(Steps):
         super().__init__(vectors)
         self.p = vectors.buffer("p")
         self.sums = StepSums(vectors, 2)
-        names = {"residual": "cg_residual", "direct": "cg_direction", "advance": "cg_direction"}
-        names["sums"] = "krylov_sums"
+        names = dict.fromkeys(("direct", "advance", "turn"), "cg_direction")
+        names |= {"residual": "cg_residual", "sums": "krylov_sums"}
         self._kernels = {what: [vectors.kernel(name) for _ in range(2)] for what, name in names.items()}
         self._total = [vectors.kernel("krylov_total") for _ in range(2)]
 
     def begin(self, matrix, preconditioner, x) -> None:
         super().begin(matrix, preconditioner, x)
         self.runs_ahead = matrix.on_device and preconditioner.on_device
+        self.can_end = self.runs_ahead and not self.is_fused
+        self._left: int | None = None  # the step whose update of the solution is not launched
         self.sums.begin()
         self._launch = {(what, now): self._bound(what, now) for what in self._kernels for now in range(2)}
 
@@ -92,7 +95,7 @@ class OneRankSteps(Steps):
         if what == "residual":
             arguments = (count, now, 0.0, given, self.sums.buffer, self.w, self.diagonal, self.r)
         else:
-            how = UPDATE_X if what == "advance" else UPDATE_P | (UPDATE_X if self.runs_ahead else 0)
+            how = {"advance": UPDATE_X, "turn": UPDATE_P}.get(what, UPDATE_P | (UPDATE_X if self.runs_ahead else 0))
             arguments = (count, now, how, given, self.z, self.p, self.x)
         return kernel.bound(vectors.items, vectors.count, *arguments)
 
@@ -101,9 +104,9 @@ class OneRankSteps(Steps):
         self._sum_first(self.sums.row(1, ROW_R), self.sums.buffer)
         return self.sums.reduced(1, ROW_R)[:3]
 
-    def advance(self, k: int) -> None:
+    def advance(self, k: int, what: str = "direct") -> None:
         """Solution after the step before, direction of step k, product and p·w."""
-        self._launch["direct", k % 2]()
+        self._launch[what, k % 2]()
         self.matrix.mult(self.p, self.w, self.parts)
         self._launch["sums", k % 2]()
 
@@ -120,6 +123,28 @@ class OneRankSteps(Steps):
         pw = self.sums.reduced(now, ROW_P)[1]
         self._reduce_residual(now)
         return pw, *self.sums.reduced(now, ROW_R, meanwhile=self._launch["advance", 1 - now])[:3]
+
+    def residual(self, k: int):
+        """p·w of step k, and r·r three times, of the residual that it leaves."""
+        now, self._left = k % 2, k
+        self._launch["residual", now]()
+        self.sums.read_block(now)
+        sums = self.sums.wait_block()
+        return sums[0, 1], *sums[1, :3]
+
+    def rest(self, k: int):
+        """z·r and z·z after `residual`, and what step k + 1 begins with."""
+        now, what = k % 2, "turn" if self._left is None else "direct"  # `finish` may have been called for a monitor
+        self._left = None
+        self._precondition(self.sums.row(now, ROW_R), self.sums.buffer)
+        self.sums.read_block(now)
+        self.advance(k + 1, what)
+        return self.sums.wait_block()[1, 1:3]
+
+    def finish(self) -> None:
+        if self._left is not None:
+            self._launch["advance", 1 - self._left % 2]()
+            self._left = None
 
     def _reduce_residual(self, now: int) -> None:
         self._launch["residual", now]()

@@ -22,6 +22,7 @@ class ConvergenceMonitor:
         self.stopped = 0
         self.iteration = 0
         self.flops = 0  # an unknown's, beside products and preconditioners
+        self._norms: list[float] = []
 
     def begin(self, iteration: int) -> None:
         """An iteration begins; the first is 1."""
@@ -48,6 +49,7 @@ class ConvergenceMonitor:
 
     def check(self, iteration: int, norm: float) -> bool:
         """Tell log, monitors and the convergence test of the residual's norm; whether to stop. Collective."""
+        self._norms.append(norm)
         self.ksp.setResidualNorm(norm if isfinite(norm) else inf)
         if self.has_failed(norm):
             return True
@@ -60,6 +62,13 @@ class ConvergenceMonitor:
         if reason:
             self.stop(reason)
         return bool(reason)
+
+    def may_end(self) -> bool:
+        """True if the next residual may be small enough, by its norm, which fell as fast as last twice over."""
+        if self.norm_type != Norm.UNPRECONDITIONED or len(self._norms) < 2:
+            return False
+        (rtol, atol, *_), (before, now) = self.ksp.getTolerances(), self._norms[-2:]
+        return now * (now / before) ** 2 < max(rtol * self._norms[0], atol)
 
     def norm(self, residual: float, natural: float, preconditioned: float) -> float:
         """The norm that the KSP asks for, of the squares r·r, z·r and z·z."""

@@ -23,11 +23,12 @@ def level_operator(mat, vectors: Vectors, precision: str):
 
 
 class ShellProduct:
-    """Products with one of our shell matrices."""
+    """Products with one of our shell matrices; `joins`: whether `step` joins them with what follows."""
 
     def __init__(self, mat, vectors: Vectors):
         self.matrix, self.vectors = Matrix(mat, vectors), vectors
         self.num_rows = vectors.count
+        self.joins = self.matrix.joins
 
     def apply(self, x, y) -> None:
         """y = A x. Collective."""
@@ -38,5 +39,12 @@ class ShellProduct:
 
     def residual(self, b, x, y) -> None:
         """y = b - A x. Collective."""
+        if self.joins:
+            self.step(x, y, b)
+            return
         self.apply(x, y)
         self.vectors.run("subtract", b, y)
+
+    def step(self, x, y, b, diagonal=None, keep: float = 0.0, mix: float = 0.0, scale: float = 1.0) -> None:
+        """y = keep y + mix x + scale diagonal (b - A x), without a diagonal where it is None. Collective."""
+        self.matrix.context.step(x, y, b, diagonal, keep, mix, scale)

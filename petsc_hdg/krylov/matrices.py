@@ -32,6 +32,12 @@ class Matrix:
         self.repeats = self.on_device and (self.context is None or self.context.repeats)
 
     @property
+    def joins(self) -> bool:
+        """Whether the context's `step` joins a product with an update of its result."""
+        ours = self.context is not None and self.repeats and not self._converted.is_needed
+        return bool(ours and self.context.operator.joins)
+
+    @property
     def note(self) -> str:
         """Where products are computed, for `-ksp_view`."""
         if not self.on_device:

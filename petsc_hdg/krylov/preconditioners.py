@@ -57,6 +57,7 @@ class Blocks:
 
     def __init__(self, context: BlockJacobi, vectors: Vectors):
         self._blocks, self._converted = context.blocks, Converted(vectors, context.context.operator.arrays)
+        self.combine = None if self._converted.is_needed else getattr(self._blocks, "combine", None)
 
     def apply(self, x, y) -> None:
         """y = inverse blocks x"""
@@ -82,6 +83,7 @@ class Preconditioner:
 
     inner        what is applied   (`on_device`: whether nothing passes through PETSc's vectors, `note`: for -ksp_view)
     is_diagonal  whether it is y = diagonal x, `diagonal` None meaning ones (`is_identity`), and nothing else
+    combine      joins it with what comes before and after, see FacetBlocks; None where nothing does
     """
 
     def __init__(self, pc: PETSc.PC, vectors: Vectors, left: bool = True):
@@ -91,6 +93,7 @@ class Preconditioner:
         self.diagonal = getattr(self.inner, "diagonal", None)
         self.is_diagonal = isinstance(self.inner, Scaling) and self.null_space is None
         self.is_identity = self.is_diagonal and self.diagonal is None
+        self.combine = getattr(self.inner, "combine", None) if self.null_space is None else None
         self._repeats = self.null_space is None and isinstance(self.inner, (Scaling, Blocks))
 
     def apply(self, x, y) -> None:

@@ -28,6 +28,8 @@ class SellMatrix:
     precision  that of the stored entries, "double" or "single": a preconditioner may do with the latter
     """
 
+    joins = True  # `step` joins a product with what follows
+
     def __init__(self, mat, arrays, precision: str = "double"):
         comm = mat.getComm().tompi4py()
         self.num_rows, self.num_owned = mat.getLocalSize()

@@ -17,6 +17,8 @@ from .preconditioners import Preconditioner
 from .sell_matrix import FEW_ROWS, SLICE, SellMatrix
 from .vectors import Vectors
 
+FEW_STEPS = 10
+
 
 def smoother_of(ksp, operator, vectors: Vectors) -> Smoother:
     """The smoother as a KSP describes it, after PETSc has set it up. Collective; raises Unsupported."""
@@ -66,8 +68,12 @@ def inverse_blocks(mat):
 def chebyshev_steps(lower: float, upper: float, steps: int) -> list[tuple[float, float, float]]:
     """Factors (keep, mix, scale) of step after step: x₊ = keep x₋ + mix x + scale M⁻¹ (b - A x), x₋ the one before x.
 
-    The first kind, as PETSc's KSPCHEBYSHEV (Saad 2003, algorithm 12.1).
+    The first kind, as PETSc's KSPCHEBYSHEV (Saad 2003, algorithm 12.1). A few steps go by the roots of their polynomial
+    and do without x₋; rounding would spoil many.
     """
+    if steps <= FEW_STEPS:
+        angles = np.pi * (np.arange(steps) + 0.5) / steps
+        return polynomial_steps((upper + lower) / 2 + (upper - lower) / 2 * np.cos(angles))
     return [*islice(steps_between(lower, upper), steps)]
 
 
@@ -86,15 +92,16 @@ def polynomial_steps(roots: np.ndarray) -> list[tuple[float, float, float]]:
 class Smoother:
     """Steps x₊ = keep x₋ + mix x + scale M⁻¹ (b - A x), joined with the product where M is a diagonal.
 
-    operator  with `apply`, `residual`, and `step` if it can join (see SellMatrix);  pc with `apply`, None for M = 1
+    operator  with `apply`, and `step` if it `joins` (see SellMatrix)
+    pc        with `apply`, maybe `combine` (see FacetBlocks), None for M = 1
     """
 
     def __init__(self, operator, pc, vectors: Vectors, steps):
         self.operator, self.pc, self.vectors, self.steps = operator, pc, vectors, steps
         self.is_diagonal = pc is None or getattr(pc, "is_diagonal", False)
         self.diagonal = pc.diagonal if pc is not None and self.is_diagonal else None
-        self.joins = self.is_diagonal and hasattr(operator, "step")
-        self._update = self._kernel()
+        self.joins = self.is_diagonal and operator.joins
+        self._combine = self._kernel()
 
     def begin(self, b) -> None:
         """The right-hand side of what is smoothed next is new."""
@@ -106,7 +113,7 @@ class Smoother:
             now, before = before, now
         for number, (keep, mix, scale) in enumerate(self.steps):
             if number == 0 and zero:
-                self._first(b, before, scale)
+                self._update(None, None, b, before, 0.0, 0.0, scale)
             else:
                 is_zero = zero and number == 1  # `before` holds anything then
                 self._step(b, now, before, 0.0 if is_zero else keep, mix, scale)
@@ -114,34 +121,28 @@ class Smoother:
         if now is not x:
             self.vectors.copy(now, x)
 
-    def _first(self, b, out, scale: float) -> None:
-        """out = scale M⁻¹ b"""
-        self._combine(None, None, self._preconditioned(b), out, 0.0, 0.0, scale)
-
-    def _preconditioned(self, r):
-        """M⁻¹ r where M is not a diagonal, else r: `_combine` multiplies by that."""
-        if self.is_diagonal:
-            return r
-        z = self.vectors.buffer("z")
-        self.pc.apply(r, z)
-        return z
-
     def _step(self, b, x, before, keep: float, mix: float, scale: float) -> None:
         """before = keep before + mix x + scale M⁻¹ (b - A x)"""
-        r = self.vectors.buffer("r")
         if self.joins:
             self.operator.step(x, before, b=b, diagonal=self.diagonal, keep=keep, mix=mix, scale=scale)
-        elif self.is_diagonal:
-            self.operator.apply(x, r)
-            self._combine(r, x, b, before, keep, mix, scale)
-        else:
-            self.operator.residual(b, x, r)
-            self._combine(None, x, self._preconditioned(r), before, keep, mix, scale)
+            return
+        product = self.vectors.buffer("r")
+        self.operator.apply(x, product)
+        self._update(product, x, b, before, keep, mix, scale)
 
-    def _combine(self, product, x, b, out, keep: float, mix: float, scale: float) -> None:
-        """out = keep out + mix x + scale diagonal (b - product)"""
+    def _update(self, product, x, b, out, keep: float, mix: float, scale: float) -> None:
+        """out = keep out + mix x + scale M⁻¹ (b - product), without product or x where they are None."""
+        if combine := getattr(self.pc, "combine", None):
+            combine(product, x, b, out, keep, mix, scale)
+            return
+        if not self.is_diagonal:
+            if product is not None:
+                self.vectors.run("subtract", b, product)
+            z = self.vectors.buffer("z")
+            self.pc.apply(b if product is None else product, z)
+            product, b = None, z
         count, given = self.vectors.count, (int(product is not None), product, int(x is not None), x)
-        self._update(count, count, *given, b, self.diagonal, keep, mix, scale, out)
+        self._combine(count, count, *given, b, self.diagonal, keep, mix, scale, out)
 
     def _kernel(self) -> Kernel:
         arrays = self.vectors.arrays

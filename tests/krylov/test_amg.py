@@ -13,7 +13,7 @@ from petsc4py import PETSc
 from petsc_hdg.device import Arrays, Device
 from petsc_hdg.errors import OptionError, SolveError, our_error
 from petsc_hdg.krylov.aggregation import Aggregates, Coarsening
-from petsc_hdg.krylov.amg import AMG
+from petsc_hdg.krylov.amg import AMG, CYCLE
 from petsc_hdg.krylov.smoothers import chebyshev_steps
 from petsc_hdg.operators.block_rows import BlockRows, Collected, Product, Transpose
 
@@ -243,6 +243,11 @@ def test_a_cycle_is_that_of_numpy():
     np.testing.assert_allclose(found, found.T, rtol=0, atol=1e-11)
     assert np.linalg.eigvalsh((found + found.T) / 2).min() > 0
     assert level.smoother.steps == chebyshev_steps(*(b * level.largest for b in (0.1, 1.1)), 2)
+    twice = applied(solver(petsc_matrix(dense), limit=60, cycles=2).getPC(), len(dense))
+    middle, half = np.mean(CYCLE), np.diff(CYCLE)[0] / 2 * np.sqrt(0.5)  # the roots of a polynomial of two steps
+    factors = (identity - found @ dense / (middle + sign * half) for sign in (1, -1))
+    np.testing.assert_allclose(twice @ dense, identity - np.linalg.multi_dot([*factors]), rtol=0, atol=1e-10)
+    assert np.linalg.eigvalsh((twice + twice.T) / 2).min() > 0
 
 
 def multilinear(side: int, dim: int) -> np.ndarray:

@@ -8,6 +8,7 @@ from krylov_systems import agree, both, laplacian, solved, system, wave
 from petsc4py import PETSc
 
 from petsc_hdg.errors import SolveError, our_error
+from petsc_hdg.krylov.preconditioners import Preconditioner
 
 Reason = PETSc.KSP.ConvergedReason
 
@@ -37,6 +38,27 @@ def test_blocks(backend, pc):
     agree(ours, theirs)
     context = ours.ksp.getPythonContext()
     assert context.matrix.on_device and context.preconditioner.on_device
+
+
+@pytest.mark.parametrize("looks", [False, True])
+def test_no_preconditioner_after_the_last_residual(looks, monkeypatch):
+    """The norm of a residual that may end the solve comes first; whoever looks at the solution then has that step's."""
+    problem, b = system("hdg_gpu")
+    given = {"pc_type": "python", "pc_python_type": "petsc_hdg.FacetBlockJacobi", "ksp_rtol": 1e-8}
+    applied, seen, apply = [], {}, Preconditioner.apply
+    monkeypatch.setattr(Preconditioner, "apply", lambda self, x, y: (applied.append(1), apply(self, x, y)))
+
+    def look(ksp, its, norm):
+        seen.setdefault(ksp.getType(), []).append(ksp.buildSolution().norm())
+
+    watch = (lambda ksp: ksp.setMonitor(look)) if looks else None
+    ours, theirs = (
+        solved(m, problem.callbacks.jacobian, b, setting=watch, ksp_norm_type="unpreconditioned", **given)
+        for m in ("CG", "cg")
+    )
+    agree(ours, theirs)
+    assert len(applied) == ours.iterations
+    np.testing.assert_allclose(seen.get("python", []), seen.get("cg", []), rtol=1e-7, atol=1e-14)
 
 
 @pytest.mark.parametrize("pc", ["none", "jacobi", "ilu", "sor"])

@@ -41,6 +41,24 @@ GASES = {
 }  # of tests/physics/test_law_library.py
 
 
+@pytest.mark.parametrize("cell", ["triangle", "quadrilateral"])
+def test_products_joined_with_updates(cell):
+    """Element vectors are summed and the update is done in one launch: keep y + mix x + scale d (b - J x)."""
+    problem = Linearized(everything(), cell, 2).problem
+    context, arrays = problem.callbacks.jacobian.getPythonContext(), problem.arrays
+    problem.callbacks.linearize(None, problem.create_vec(), problem.callbacks.jacobian, problem.callbacks.matrices[-1])
+    x, b, d, before = np.random.default_rng(4).uniform(-1, 1, (4, problem.num_unknowns))
+    given, product = [arrays.to_device(each) for each in (x, b, d, before)], arrays.zeros(len(x))
+    context.product(given[0], product)
+    left = b - arrays.to_host(product, len(x))
+    for diagonal, expected in ((given[2], 0.3 * before - 0.7 * x + 1.3 * d * left), (None, left)):
+        factors = (0.0, 0.0, 1.0) if diagonal is None else (0.3, -0.7, 1.3)
+        context.step(given[0], given[3], given[1], diagonal, *factors)
+        np.testing.assert_allclose(arrays.to_host(given[3], len(x)), expected, rtol=1e-12, atol=1e-12)
+    context.product(given[0], product)
+    np.testing.assert_allclose(arrays.to_host(product, len(x)), b - left, rtol=1e-12, atol=1e-12)
+
+
 def test_every_library_physics_is_here():
     assert set(library.__all__) - GASES <= set(PHYSICS)
 

@@ -63,6 +63,11 @@ def test_blocks_and_their_inverses(kind, cell, essential):
         y = op.arrays.zeros(len(x))
         blocks.apply(op.arrays.to_device(x), y, transpose)
         close(op, op.arrays.to_host(y, len(x)), applied(layout, np.linalg.inv(expected), x, transpose))
+    product, b, before = np.random.default_rng(3).uniform(-1, 1, (3, len(x)))
+    given = [op.arrays.to_device(each) for each in (product, x, b, before)]
+    blocks.combine(*given, keep=0.3, mix=-0.7, scale=1.3)
+    corrected = applied(layout, np.linalg.inv(expected), b - product, False)
+    close(op, op.arrays.to_host(given[-1], len(x)), 0.3 * before - 0.7 * x + 1.3 * corrected)
 
 
 def applied(layout, inverse, x, transpose) -> np.ndarray:

@@ -65,6 +65,11 @@ class CGOperator(PrimalOperator):
         return super().all_kernels() | (self.patches.kernels if self.patches else {})
 
     @property
+    def joins(self) -> bool:
+        """Whether products take an `ending`: element vectors of one rank are summed by rows."""
+        return self.patches is None and not self.halo.plan.active
+
+    @property
     def main_kernel(self) -> Kernel:
         """The kernel whose launch shape tells most."""
         return self.kernels["cg_residual"]

@@ -93,9 +93,13 @@ class FacetBlocks:
 
     def apply(self, x, y, transpose: bool = False) -> None:
         """y = blocks x, or their transposes x; buffers of owned values."""
+        self.combine(None, None, x, y, transpose=transpose)
+
+    def combine(self, product, x, b, y, keep=0.0, mix=0.0, scale=1.0, transpose: bool = False) -> None:
+        """y = keep y + mix x + scale blocks (b - product), without product or x where they are None."""
         sizes = (self.num_rows, self.num_owned, self.facet_stride, self.row_stride, int(transpose))
         inverses = self._narrow or self.buffer
-        self.kernels["apply"](self.num_rows, *sizes, self._numbers, inverses, x, y)
+        self.kernels["apply"](self.num_rows, *sizes, self._numbers, inverses, product, x, b, keep, mix, scale, y)
 
     def to_host(self) -> np.ndarray:
         """The blocks [facet, row, column] of owned facets."""

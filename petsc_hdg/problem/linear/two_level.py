@@ -19,6 +19,7 @@ from .coarse_solvers import CoarseSolvers, on_device
 from .null_space import set_near_nullspace
 
 STEPS, WAVE_STEPS = 3, 5  # of a smoother, and of one of an indefinite matrix
+CYCLES = 2  # of AMG on the coarse level; interior penalty, whose smoother is the limit, takes one
 RESTART = 200  # iterations of FGMRES that are kept for an indefinite matrix
 # Aggregates of neighbours only, and no weak couplings in them: one cycle is then nearly an exact solve.
 COARSE = {
@@ -127,6 +128,7 @@ def _set_coarse_solver(problem, pc: PETSc.PC, mat: PETSc.Mat, symmetric: bool) -
     direct_solvers.set_type_or(problem, pc, mat, "python" if there else "gamg", few)
     if pc.getType() == "python":
         pc.setPythonType("petsc_hdg.AMG")
+        pc.getPythonContext().cycles = 1 if problem.discretization.has_penalties else CYCLES
 
 
 def set_smoother(problem, smoother: PETSc.KSP, symmetric: bool) -> None:
