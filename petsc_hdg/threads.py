@@ -10,7 +10,7 @@ from mpi4py import MPI
 
 MOST = 8  # threads on parts of arrays
 FEW, SAMPLES = 1 << 16, 64  # items that one thread sorts; items of a sorted part that tell where to split
-CHUNK = 1 << 18  # random numbers of a part
+CHUNK = 1 << 18  # items of a part
 
 
 def threads_of_rank(most: int) -> int:
@@ -27,6 +27,22 @@ def in_threads(work, parts) -> list:
         return [work(part) for part in parts]
     with ThreadPoolExecutor(count) as threads:
         return list(threads.map(work, parts))
+
+
+def taken(values: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """values[index], rows [item, …] by their numbers [item], or numbers [item] by an array of theirs."""
+    if index.ndim > 1:
+        return taken(values, index.ravel()).reshape(index.shape)
+    if len(index) <= FEW:
+        return values.take(index, axis=0)
+    found = np.empty((len(index), *values.shape[1:]), values.dtype)
+
+    def fill(begin: int) -> None:
+        part = slice(begin, begin + CHUNK)
+        values.take(index[part], axis=0, out=found[part], mode="clip")  # which does not copy
+
+    in_threads(fill, range(0, len(index), CHUNK))
+    return found
 
 
 def random_numbers(low: float, high: float, count: int, *seed: int) -> np.ndarray:
@@ -80,5 +96,5 @@ def stable_order_of(columns) -> np.ndarray:
     *first, last = columns
     order = stable_order(last)
     for column in reversed(first):
-        order = order.take(stable_order(column.take(order)))
+        order = taken(order, stable_order(taken(column, order)))
     return order

@@ -15,7 +15,7 @@ from ..options import Options
 from ..petsc.lifetimes import Alive
 from ..physics.dependence import Dependence
 from ..reference import ReferenceElement, cell_quadrature, inside, tabulate
-from ..threads import stable_order
+from ..threads import stable_order, taken
 from ..value_checks import plural
 from .dofmap import create_dm
 from .saddle_points import check_stable
@@ -45,7 +45,7 @@ def summation_rows(rows: np.ndarray, places: np.ndarray, num_rows: int) -> tuple
     """
     start = np.zeros(num_rows + 1, np.int32)
     np.cumsum(np.bincount(rows, minlength=num_rows)[:num_rows], out=start[1:])
-    return start, places.take(stable_order(rows)[: start[-1]]).astype(np.int32, copy=False)
+    return start, taken(places, stable_order(rows)[: start[-1]]).astype(np.int32, copy=False)
 
 
 class Discretization:

@@ -11,7 +11,7 @@ from petsc4py import PETSc
 
 from ..petsc.c_library import set_section
 from ..reference import ReferenceElement
-from ..threads import in_threads
+from ..threads import in_threads, taken
 
 CHUNK = 1 << 14  # cells numbered at a time: temporaries stay in the cache
 
@@ -70,7 +70,7 @@ class DofMap:
     @cached_property
     def cell_numbers(self) -> np.ndarray:
         """Compact numbers [cell, dof] of each cell's degrees of freedom."""
-        return self.compact.take(self.cell_dofs)
+        return taken(self.compact, self.cell_dofs)
 
     @property
     def num_tail(self) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..petsc import c_library
-from ..threads import stable_order_of
+from ..threads import stable_order_of, taken
 from .order import sorted_columns
 
 # DMPolytopeType of cells, faces and edges, by dimension and vertices of a cell.
@@ -71,12 +71,12 @@ def _sides(vertices: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarr
     [number, vertex] of each as the first item goes along or around it."""
     columns, count, shape = [each.ravel() for each in vertices], len(vertices), vertices[0].shape
     number, first = _distinct(columns)
-    kept = [column[first] for column in columns]
-    start = sum(np.int8(k) * (kept[k].take(number) == columns[0]) for k in range(1, count))  # where this item begins
+    kept = [taken(column, first) for column in columns]
+    start = sum(np.int8(k) * (taken(kept[k], number) == columns[0]) for k in range(1, count))  # where this item begins
     if count == 2:
         orientation = -start
     else:
-        after = np.stack(kept, axis=1).ravel().take(number.astype(np.int64) * count + (start + 1) % count)
+        after = taken(np.stack(kept, axis=1).ravel(), number.astype(np.int64) * count + (start + 1) % count)
         orientation = np.where(after == columns[1], start, -1 - (start + 1) % count)
     return number.reshape(shape), orientation.reshape(shape), np.stack(kept, axis=1)
 
@@ -88,7 +88,7 @@ def _distinct(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     is_new = np.zeros(len(order), bool)
     is_new[:1] = True
     for key in keys:
-        key = key.take(order)
+        key = taken(key, order)
         is_new[1:] |= key[1:] != key[:-1]
     first = order[is_new]  # of the rows of each group, since equal ones keep their order
     leads = np.zeros(len(order), bool)
@@ -97,7 +97,7 @@ def _distinct(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     group = np.cumsum(is_new, dtype=np.int32)
     group -= 1
     number = np.empty(len(order), np.int32)
-    number[order] = (of_lead[first] - 1).take(group)
+    number[order] = taken(taken(of_lead, first) - 1, group)
     return number, np.flatnonzero(leads)
 
 

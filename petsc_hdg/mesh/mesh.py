@@ -16,6 +16,7 @@ from ..petsc import c_library
 from ..petsc.lifetimes import Alive
 from ..representation import Described
 from ..stages import stage
+from ..threads import taken
 from ..value_checks import Comm, FilePath, plural
 from . import create, quality
 from .exchange import PointExchange
@@ -343,7 +344,7 @@ class Mesh(Described):
         order[: self.num_cells] = by_class(morton_keys(middle, low, high), classes)
         self.cell_classes = classes[order[: self.num_cells]]
         self.topology.reorder(order)
-        self.geometry.cell_nodes = self.geometry.cell_nodes[order]
+        self.geometry.cell_nodes = taken(self.geometry.cell_nodes, order)
 
     def destroy(self) -> None:
         """Free the DMPlex, when no problem needs it. Collective."""

@@ -8,7 +8,7 @@ import numpy as np
 from ..errors import MeshError, collectively
 from ..threads import in_threads
 
-CHUNK = 1 << 13
+CHUNK = 1 << 15
 
 
 def check(mesh) -> None:

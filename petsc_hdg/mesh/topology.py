@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import MeshError
 from ..petsc import c_library
-from ..threads import in_threads, stable_order_of
+from ..threads import in_threads, stable_order_of, taken
 from .order import sorted_columns
 from .shapes import Shape
 
@@ -64,8 +64,8 @@ class Topology:
 
     def reorder(self, order: np.ndarray) -> None:
         """Renumber this rank's cells: new cell k is the old cell order[k]; owned ones must stay in front."""
-        self.cells, self.cell_vertices = self.cells[order], self.cell_vertices[order]
-        inner = (self.entity[d][order] for d in range(1, self.dim))
+        self.cells, self.cell_vertices = taken(self.cells, order), taken(self.cell_vertices, order)
+        inner = (taken(self.entity[d], order) for d in range(1, self.dim))
         self.entity = (self.cell_vertices, *inner, self.entity[self.dim])
 
     def _build(self, order: np.ndarray) -> None:
@@ -174,7 +174,7 @@ def facet_vertices(dm, shape: Shape) -> np.ndarray:
 
 def _corners(edges: np.ndarray, faces: np.ndarray) -> list[np.ndarray]:
     """Three columns [face] of the vertices of triangles `faces` [face, edge], in any order, from edges [edge, 2]."""
-    (first, second), (begin, end) = (edges[faces[:, k]].T for k in (0, 1))
+    (first, second), (begin, end) = (taken(edges, faces[:, k]).T for k in (0, 1))
     return [first, second, np.where((begin == first) | (begin == second), end, begin)]
 
 

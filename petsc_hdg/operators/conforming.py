@@ -13,7 +13,7 @@ from petsc4py import PETSc
 from ..discretizations import ContinuousGalerkin
 from ..errors import collectively
 from ..reference import ReferenceElement
-from ..threads import in_threads
+from ..threads import in_threads, taken
 from .assembled import AssembledMatrix
 from .cg.operator import CGOperator
 
@@ -135,7 +135,7 @@ class ConformingSubspace:
         """AIJ matrix of the values of subspace functions at nodes [node, dim] of each field in each cell; rows with nan
         are empty. Cells that share a node of their facets agree there."""
         rows, coarse = self.fine.discretization.dofmap.num_owned, self.discretization
-        numbers = self.dofmap.global_numbers[self.dofmap.cell_numbers]
+        numbers = taken(self.dofmap.global_numbers, self.dofmap.cell_numbers)
         width, columns = max(map(len, nodes)), []
         parts = list(zip(self._places(nodes), _components(coarse.spaces), strict=True))
         tables = np.zeros((len(parts), width, coarse.mesh.shape.num_vertices))
@@ -143,7 +143,8 @@ class ConformingSubspace:
         places = np.arange(count, dtype=np.promote_types(np.min_scalar_type(-count), np.int32))
         last = np.full(len(self.fine.discretization.dofmap.compact), -1, places.dtype)
         for part, ((owners, here), low) in enumerate(parts):
-            last[owners] = places.reshape(len(parts), -1, width)[part, :, : len(here)]
+            known = np.flatnonzero(~np.isnan(here).any(axis=1))
+            last[owners[:, known]] = places.reshape(len(parts), -1, width)[part][:, known]
             tables[part, : len(here)] = self._weights(here)
             columns.append(numbers[:, low])
         csr = _rows(last[:rows], np.array(columns), tables)
@@ -222,12 +223,14 @@ def _rows(places: np.ndarray, columns: np.ndarray, tables: np.ndarray):
 
     def entries(begin: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         here = places[begin : begin + CHUNK]
-        of_cell, node = np.divmod(here, nodes)
+        count, rows = np.zeros(len(here), np.int64), np.flatnonzero(here >= 0)
+        of_cell, node = np.divmod(here[rows], nodes)
         node += of_cell // max(1, cells) * nodes
         values = tables.take(node[:, None] * vertices + order[of_cell], mode="wrap")
         found = columns[of_cell]
-        kept = (here >= 0)[:, None] & (found >= 0) & (values != 0)
-        return kept.sum(axis=1), found[kept], values[kept]
+        kept = (found >= 0) & (values != 0)
+        count[rows] = kept.sum(axis=1)
+        return count, found[kept], values[kept]
 
     in_threads(sort, range(0, len(columns), CHUNK))
     parts = in_threads(entries, range(0, max(1, len(places)), CHUNK))

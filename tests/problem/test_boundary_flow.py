@@ -36,6 +36,18 @@ def test_conditions_that_magnify_errors_are_told(texts, conditions, eps, told):
     assert len(caught) == bool(told) and all(told in str(one.message) for one in caught)
 
 
+@pytest.mark.parametrize(("eps", "end", "told"), [(1e-5, 0.5, True), (1e-5, 1e-3, False), (1.0, 0.5, False)])
+def test_an_outflow_that_lets_nothing_out_is_told_in_time(eps, end, told):
+    """Errors grow with time, by |b·n|² T / κ."""
+    f0, f1 = IN_FLUX
+    physics = fe.Physics({"u": 1}, f0.replace("-1", "u_t[0] - 1"), f1, constants={"eps": eps}, boundary=[VALUE_LEFT])
+    problem = fe.Problem(fe.Mesh.box((2, 2), comm=PETSc.COMM_SELF), physics, backend="cg_gpu", degree=1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        problem.solve_in_time(problem.create_vec(), end, end)
+    assert any(LEAVES in str(one.message) for one in caught) == told
+
+
 def test_a_flux_lost_at_the_outflow_is_told_by_solve():
     physics = fe.Physics({"u": 1}, *IN_FLUX, constants={"eps": 1e-3}, boundary=[VALUE_LEFT], name="wind")
     problem = fe.Problem(fe.Mesh.box((2, 2), comm=PETSc.COMM_SELF), physics, backend="cg_gpu", degree=1)

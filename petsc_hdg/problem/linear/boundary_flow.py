@@ -3,7 +3,8 @@
 With b = ∂f0/∂∇u - ∂f1/∂u, a perturbation grows as exp(b·n s / κ) towards an outflow, and is carried unchanged from an
 inflow. There it changes the balance of the natural condition, f1·n + f0_bd, by g = ∂f0_bd/∂u + ∂f0/∂∇u·n (outflow) or
 ∂f0_bd/∂u + ∂f1/∂u·n (inflow) times its size. Where g is small beside |b·n| an error of the condition is magnified by
-|b·n| / g, at most by exp(|b·n| L / κ), L the extent of the mesh along n.
+|b·n| / g, at most by exp(|b·n| L / κ), L the extent of the mesh along n. In time what an outflow does not let out stays
+there, in a layer of thickness κ / |b·n|: after T the error is magnified by |b·n|² T / (κ m) at most, m = ∂f0/∂u_t.
 """
 
 from __future__ import annotations
@@ -18,17 +19,19 @@ MOST = 64  # facets of each rank that are looked at
 LARGE = 1e4  # magnification of errors from which on a condition is told
 
 
-def warn(problem) -> None:
-    """Warn on rank 0, once, of a natural condition of a steady physics that magnifies errors. Collective.
+def warn(problem, duration: float = 0.0) -> None:
+    """Warn on rank 0, once, of a natural condition of a physics that magnifies errors, in time within a duration.
+    Collective.
 
     Of nonlinear physics the state is zero; facets with a boundary flux are left out.
     """
     physics = problem.physics
-    if physics.uses_time_derivative or "boundary flow" in problem.told or problem.missing_auxiliary:
+    is_other = physics.uses_time_derivative != (duration > 0)
+    if is_other or "boundary flow" in problem.told or problem.missing_auxiliary:
         return
     problem.told.add("boundary flow")
     with np.errstate(all="ignore"):
-        found = max(_magnifications(problem), default=(0.0, "", False))
+        found = max(_magnifications(problem, duration), default=(0.0, "", False))
     factor, label, leaves = max(problem.comm.allgather(found))
     if factor < LARGE or problem.comm.rank:
         return
@@ -45,7 +48,7 @@ def warn(problem) -> None:
     )
 
 
-def _magnifications(problem):
+def _magnifications(problem, duration: float):
     """Yield the magnification of some of this rank's exterior facets, a label there, and whether the flow leaves."""
     mesh, physics = problem.mesh, problem.physics
     topology, geometry, dim = mesh.topology, mesh.geometry, mesh.dim
@@ -58,11 +61,12 @@ def _magnifications(problem):
         cell, corners = topology.facet_cells[facet, 0], geometry.nodes[topology.entity_vertices[dim - 1][facet]]
         x = corners.mean(axis=0)
         inputs = cell_samples.inputs(problem, cell, x)
-        _, g1, g2, g3 = problem.physics.interpreter(dim).g_blocks(zero, zero, flat, *inputs)
+        _, g1, g2, g3 = physics.interpreter(dim).g_blocks(zero, zero, flat, *inputs)
+        a, a_x, t, _, _, constants = inputs
+        g0, of_rates = (physics.interpreter(dim).g_blocks(zero, zero, flat, a, a_x, t, s, x, constants)[0] for s in (0, 1))
         normal = np.linalg.svd(corners - x)[2][-1]
         normal *= np.sign(normal @ (x - geometry.nodes[geometry.cell_nodes[cell]].mean(axis=0)))
         length = np.abs(normal) @ extent
-        a, a_x, t, _, _, constants = inputs
         here = [(number, condition) for number, condition, mask in natural if mask[facet]]
         if any(condition.kind == "BoundaryFlux" for _, condition in here):
             continue
@@ -80,4 +84,7 @@ def _magnifications(problem):
             held = given + (g1 if flow > 0 else g2)[c, c] @ normal
             if kappa > 0 and np.isfinite([flow, held, kappa]).all() and flow != 0:
                 share = max(held / abs(flow), np.exp(-abs(flow) * length / kappa), 1e-300)
+                if duration > 0:
+                    mass = (of_rates - g0)[c, c]
+                    share = max(share, kappa * mass / (flow**2 * duration)) if flow > 0 else 1.0
                 yield float(1 / share), here[0][1].label if here else "the rest of the boundary", bool(flow > 0)

@@ -17,7 +17,7 @@ from .. import assembled_fallback, cells_in_time, input_data, memory_traffic
 from ..checkpoints import checkpoint_schedule, first_slope, interrupts
 from ..checkpoints.bdf_history import is_bdf
 from ..checks import diagnosis, trace_consistency
-from ..linear import direct_solvers, methods, preconditioners, solvers
+from ..linear import boundary_flow, direct_solvers, methods, preconditioners, solvers
 from ..results import viewers
 from . import explicit
 
@@ -150,6 +150,7 @@ def solve_in_time(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float = 0.0,
     """The state at t1 from the state u0 at t0, see Problem.solve_in_time. Collective."""
     _check_times(t0, t1, dt)
     function("The monitor of a run in time", monitor)
+    boundary_flow.warn(problem, t1 - t0)
     u = _run(problem, u0, t1, dt, t0, monitor)
     return _run(problem, u0, t1, dt, t0, monitor) if u is None else u
 
