@@ -8,7 +8,7 @@ from petsc4py import PETSc
 from ..errors import collectively
 from ..operators.advice import INDEFINITE
 from ..options import MATRIX_FREE_PCS, is_given
-from . import matrices
+from . import cells_in_time, matrices
 from .linear import direct_solvers, preconditioners, two_level
 
 # An indefinite matrix, as of Helmholtz' equation, and methods that its levels mislead.
@@ -30,8 +30,9 @@ def takes_factors(problem, snes: PETSc.SNES) -> bool:
     reason = direct_solvers.reason_of_solve(problem, snes)
     if reason:
         take_matrix(problem)
-        direct_solvers.take(problem, snes.getKSP(), reason)
-        preconditioners.set_from_options(problem, snes.getKSP())
+        ksp = cells_in_time.trace_solver(problem, snes.getKSP())
+        direct_solvers.take(problem, ksp, reason)
+        preconditioners.set_from_options(problem, ksp)
     return bool(reason)
 
 

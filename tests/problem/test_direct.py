@@ -306,6 +306,16 @@ def test_factors_serve_the_steps_of_small_problems(backend):
     assert (u - v).norm() < 1e-9 * u.norm()
 
 
+def test_traces_of_strong_convection_take_factors_in_time():
+    """Also nonlinear ones, whose matrix follows the state: incomplete factors along the flow may fail in any step."""
+    texts = "u_t + 10*u_x[0] + 5*u_x[1] - 1", "0.01*(1 + u*u)*u_x[d]"
+    physics = fe.Physics({"u": 1}, *texts, boundary=[fe.Dirichlet("left", 0.0)])
+    problem = fe.Problem(fe.Mesh.box((6, 6), comm=PETSc.COMM_SELF), physics, backend="hdg_gpu", degree=2)
+    problem.solve_in_time(problem.create_vec(), 0.02, 0.01)
+    assert "LU, because convection in the cells is strong" in problem.view()
+    assert problem.linear_iterations <= 2 * problem.newton_iterations
+
+
 @pytest.mark.full
 def test_steps_that_keep_iterations(monkeypatch):
     """By options, by code, on GPUs, of large problems, and where each step has a matrix of its own."""

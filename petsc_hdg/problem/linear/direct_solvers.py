@@ -13,6 +13,7 @@ from ...discretizations.symmetry import fields_without_own_terms
 from ...operators.advice import INDEFINITE
 from ...options import defaults_in_database, is_given
 from ...value_checks import plural
+from .. import cells_in_time
 from . import anisotropy, boundary_flow, convection, locking, methods, wave_resolution
 
 FEW = 300  # unknowns up to which a direct solver is the default
@@ -105,16 +106,11 @@ def patience(problem) -> int:
     return IN_NEWTON if problem.device.is_gpu and problem.num_unknowns > MOST else PATIENCE
 
 
-def is_open(problem, most: int = MOST, in_time: bool = False) -> bool:
-    """Return True if a problem has few unknowns, and its user names no solver and no matrix for it.
-
-    in_time: of a run in time, for which cells may have a state.
-    """
+def is_open(problem, most: int = MOST) -> bool:
+    """Return True if a problem has few unknowns, and its user names no solver and no matrix for it."""
     options = problem.options
     named = any(is_given(problem.prefix, name) for name in NAMED) or options.pmat != "auto"
-    if named or options.hdg_trace_precision == "single" or (problem.has_cell_states and not in_time):
-        return False
-    return problem.num_unknowns <= most
+    return not named and options.hdg_trace_precision != "single" and problem.num_unknowns <= most
 
 
 def reason_of_text(problem) -> str:
@@ -145,16 +141,19 @@ def _constraints(problem) -> Sequence[str]:
 
 
 def reason_in_time(problem, fixed: bool) -> str:
-    """Why implicit steps in time of a small problem on a CPU take LU, "" if they do not: factors that are kept, or
-    assembled entries, cost less than iterations whose products are computed anew.
+    """Why implicit steps in time of a small problem take LU, "" if they do not: on a CPU factors that are kept, or
+    assembled entries, cost less than iterations whose products are computed anew; the trace of strong convection may
+    stop iterations in any step.
 
     fixed: all steps have one length.
     """
+    if "traces" in problem.told and is_open(problem):
+        return "convection in the cells is strong"
     kind = problem.options.backend, problem.mesh.dim, problem.mesh.shape.is_simplex
     kept = fixed and problem.discretization.is_steady
     most = IN_TIME.get(kind, (0, 0))[0 if kept else 1]
     most = (most if _has_mumps() else min(most, MOST)) // problem.comm.size
-    if problem.device.is_gpu or not is_open(problem, most, in_time=True) or _constraints(problem):
+    if problem.device.is_gpu or not is_open(problem, most) or _constraints(problem):
         return ""
     what = "factors serve all steps" if kept else "factors cost less than iterations"
     return f"{what} with {plural(problem.num_unknowns, 'unknown')} on a CPU"
@@ -203,7 +202,7 @@ def impatient(problem, snes: PETSc.SNES):
 
 def reason_of_solve(problem, snes: PETSc.SNES) -> str:
     """Why LU is to take the place of a default solver that stopped without a solution, "" if it is not."""
-    ksp = snes.getKSP()
+    ksp = cells_in_time.trace_solver(problem, snes.getKSP())
     stopped = ksp.getConvergedReason()
     stands_still = stopped >= 0 and snes.getConvergedReason() == PETSc.SNES.ConvergedReason.DIVERGED_LINE_SEARCH
     by_numbers = stopped in (_REASON.DIVERGED_NANORINF, _REASON.DIVERGED_PCSETUP_FAILED)

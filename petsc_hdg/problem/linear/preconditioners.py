@@ -175,7 +175,7 @@ def _set_multigrid(problem, ksp: PETSc.KSP, mat: PETSc.Mat, attached: bool) -> N
 def is_anisotropic(problem) -> bool:
     """Return True if a large problem has levels with incomplete factors by default. Collective."""
     size = problem.num_unknowns
-    is_open = size > direct_solvers.MOST and direct_solvers.is_open(problem, size, in_time=True)
+    is_open = size > direct_solvers.MOST and direct_solvers.is_open(problem, size)
     return is_open and anisotropy.wants_factors(problem)
 
 
