@@ -308,7 +308,7 @@ def test_factors_serve_the_steps_of_small_problems(backend):
 
 def test_traces_of_strong_convection_take_factors_in_time():
     """Also nonlinear ones, whose matrix follows the state: incomplete factors along the flow may fail in any step."""
-    texts = "u_t + 10*u_x[0] + 5*u_x[1] - 1", "0.01*(1 + u*u)*u_x[d]"
+    texts = "u_t[0] + 10*u_x[0] + 5*u_x[1] - 1", "0.01*(1 + u[0]*u[0])*u_x[d]"
     physics = fe.Physics({"u": 1}, *texts, boundary=[fe.Dirichlet("left", 0.0)])
     problem = fe.Problem(fe.Mesh.box((6, 6), comm=PETSc.COMM_SELF), physics, backend="hdg_gpu", degree=2)
     problem.solve_in_time(problem.create_vec(), 0.02, 0.01)

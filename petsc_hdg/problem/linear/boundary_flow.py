@@ -10,6 +10,7 @@ there, in a layer of thickness κ / |b·n|: after T the error is magnified by |b
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
 
@@ -61,9 +62,9 @@ def _magnifications(problem, duration: float):
         cell, corners = topology.facet_cells[facet, 0], geometry.nodes[topology.entity_vertices[dim - 1][facet]]
         x = corners.mean(axis=0)
         inputs = cell_samples.inputs(problem, cell, x)
-        _, g1, g2, g3 = physics.interpreter(dim).g_blocks(zero, zero, flat, *inputs)
         a, a_x, t, _, _, constants = inputs
-        g0, of_rates = (physics.interpreter(dim).g_blocks(zero, zero, flat, a, a_x, t, s, x, constants)[0] for s in (0, 1))
+        blocks = partial(physics.interpreter(dim).g_blocks, zero, zero, flat, a, a_x, t)
+        (g0, g1, g2, g3), (of_rates, *_) = (blocks(shift, x, constants) for shift in (0.0, 1.0))
         normal = np.linalg.svd(corners - x)[2][-1]
         normal *= np.sign(normal @ (x - geometry.nodes[geometry.cell_nodes[cell]].mean(axis=0)))
         length = np.abs(normal) @ extent
