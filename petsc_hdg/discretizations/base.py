@@ -12,12 +12,12 @@ from ..codegen.preamble import CONSTANT_BYTES, REAL_BYTES, place_tables
 from ..errors import OptionError, PhysicsError
 from ..mesh.hanging import check_conforming
 from ..options import Options
+from ..petsc.c_library import set_section
 from ..petsc.lifetimes import Alive
 from ..physics.dependence import Dependence
 from ..reference import ReferenceElement, cell_quadrature, inside, tabulate
 from ..threads import stable_order, taken
 from ..value_checks import plural
-from .dofmap import create_dm
 from .saddle_points import check_stable
 from .streamlines import upwinded
 
@@ -72,6 +72,8 @@ class Discretization:
         self.options = options
         self.dim = mesh.dim
         self.stride = padded(mesh.num_cells)
+        self._clone = mesh.dm.clone()
+        self.petsc_comm = self._clone.comm
         self._check_degree()
         check_kernel(self)
 
@@ -81,8 +83,10 @@ class Discretization:
 
     @Alive("The DM of the problem (problem.dm)")
     def dm(self) -> PETSc.DMPlex:
-        """A clone of the mesh's DM with a section of the unknowns. Collective."""
-        return create_dm(self.mesh, self._create_section)
+        """A clone of the mesh's DM with a section of the unknowns, which takes PETSc as long as the numbering takes us:
+        nothing here asks for it. Collective."""
+        set_section(self._clone, self._create_section(self._clone))
+        return self._clone
 
     @property
     def title(self) -> str:

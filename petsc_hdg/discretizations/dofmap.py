@@ -9,7 +9,6 @@ import basix
 import numpy as np
 from petsc4py import PETSc
 
-from ..petsc.c_library import set_section
 from ..reference import ReferenceElement
 from ..threads import in_threads, taken
 
@@ -83,7 +82,7 @@ def build_dofmap(mesh, spaces, constrained: np.ndarray) -> DofMap:
 
     constrained [point, component] bool: which components are essential at which plex point, the same on all ranks.
     """
-    offsets, field_offsets, points, counts = _point_offsets(mesh, spaces)
+    offsets, field_offsets, points, counts = point_offsets(mesh, spaces)
     free = _free(mesh, spaces, constrained, offsets, field_offsets, int(counts.sum()))
     cell_dofs = _cell_dofs(mesh, spaces, offsets, field_offsets)
     if mesh.comm.size == 1:
@@ -100,13 +99,6 @@ def build_dofmap(mesh, spaces, constrained: np.ndarray) -> DofMap:
 
 def _dofs_per_dimension(space: FieldSpace) -> list[int]:
     return [n * space.components for n in space.element.dofs_per_entity]
-
-
-def create_dm(mesh, create_section) -> PETSc.DMPlex:
-    """A clone of the mesh's DM with the section that a function makes of it. Collective."""
-    dm = mesh.dm.clone()
-    set_section(dm, create_section(dm))
-    return dm
 
 
 def _order(mesh, spaces) -> np.ndarray:
@@ -149,7 +141,7 @@ def _point_dimensions(mesh) -> np.ndarray:
     return dimension
 
 
-def _point_offsets(mesh, spaces):
+def point_offsets(mesh, spaces):
     """First local dof of each point of the chart, what each field adds to it [field, dimension]; the points that have
     any in their order, and their numbers of dofs. PETSc lays the fields of a point in turn.
     """
@@ -246,7 +238,7 @@ def _ownership(mesh, free, offsets, points, counts):
     """Local dofs [dof] bool that this rank owns, in their order; ghosts [ghost] by rank, the rank and its place there.
 
     PETSc's star forest of a section, which tells the same, takes several times as long. free [dof] bool; offsets
-    [point of the chart], points [point] and counts [point] as `_point_offsets` gives them. Collective.
+    [point of the chart], points [point] and counts [point] as `point_offsets` gives them. Collective.
     """
     owned = free & np.repeat(mesh.exchange.owned()[points], counts)
     ghosts = np.flatnonzero(free & ~owned)

@@ -8,8 +8,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..codegen import KernelSpec
-from ..petsc.c_library import section_of
-from .dofmap import build_dofmap, create_section, dof_nodes, entity_points
+from .dofmap import build_dofmap, create_section, dof_nodes, entity_points, point_offsets
 
 
 class StrongConditions:
@@ -111,8 +110,7 @@ class StrongConditions:
         if not exchange.active:
             return sums
         known, which = np.unique(points, return_inverse=True)
-        section = section_of(self.dm)
-        offsets = np.array([section.getOffset(point) for point in known], np.int64)
+        offsets = point_offsets(self.mesh, self.spaces)[0][known].astype(np.int64)
         places = self.dofmap.constrained - offsets[which] if len(known) else points
         found, (start, end) = sums.copy(), exchange.chart
         for place in range(self.mesh.comm.allreduce(int(places.max(initial=-1)), MPI.MAX) + 1):

@@ -22,7 +22,7 @@ def callbacks(problem, trace: PETSc.Mat, assembled, rough, conforming) -> operat
     coarse = assembled.mat if assembled is not None else rough or trace
     system = operators.StateMatrix(problem.operator, problem.access, trace, coarse, problem.create_vec())
     return operators.StateCallbacks(
-        problem.operator, problem.access, system, problem.dm.comm, problem.vec_type, assembled, conforming
+        problem.operator, problem.access, system, problem.petsc_comm, problem.vec_type, assembled, conforming
     )
 
 

@@ -84,7 +84,7 @@ def assembled_matrix(problem, sizes) -> operators.AssembledMatrix | None:
 
 def _matrix(problem, sizes) -> operators.AssembledMatrix:
     kind = chosen_mat_type(problem.options, problem.discretization.matrix_blocks() is not None)
-    assembled = operators.AssembledMatrix(problem.operator, sizes, problem.dm.comm, problem.vec_type, kind)
+    assembled = operators.AssembledMatrix(problem.operator, sizes, problem.petsc_comm, problem.vec_type, kind)
     if not problem.discretization.is_polytopic:
         null_space.set_near_nullspace(problem.discretization, assembled.mat)
     return assembled
@@ -101,7 +101,7 @@ def _jacobian(problem, sizes, assembled) -> PETSc.Mat:
         context = operators.TraceMatrix(problem.operator, problem.access, assembled)
     else:
         return assembled.mat
-    return context.as_mat(sizes, problem.dm.comm, problem.vec_type)
+    return context.as_mat(sizes, problem.petsc_comm, problem.vec_type)
 
 
 def _rough(problem, sizes) -> PETSc.Mat | None:
@@ -109,4 +109,4 @@ def _rough(problem, sizes) -> PETSc.Mat | None:
     if not problem.is_condensed or problem.operator.rough is None:
         return None
     context = operators.TraceMatrix(problem.operator, problem.access, own=problem.operator.rough)
-    return context.as_mat(sizes, problem.dm.comm, problem.vec_type)
+    return context.as_mat(sizes, problem.petsc_comm, problem.vec_type)

@@ -56,7 +56,7 @@ def counted(problem):
     finally:
         problem.traffic.end()
     if problem.options.view:
-        PETSc.Sys.Print("\n".join(lines(problem)), comm=problem.dm.comm)
+        PETSc.Sys.Print("\n".join(lines(problem)), comm=problem.petsc_comm)
 
 
 def lines(problem) -> list[str]:

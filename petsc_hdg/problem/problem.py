@@ -134,7 +134,6 @@ class Problem(Restartable, Evaluated, Described):
         self._choose_device()
         with stages.stage("discretize"):
             self.discretization = self.scheme(mesh, physics, self.options, DeviceLimits.of(self.device))
-            self.discretization.dm.setVecType(self.vec_type)
             self.device.memory.unknowns = self.discretization.dofmap.num_owned  # numbering is collective
             self.device.memory.ranks = self.comm.size
             self.num_unknowns = self.comm.allreduce(self.discretization.dofmap.num_owned)
@@ -219,8 +218,13 @@ class Problem(Restartable, Evaluated, Described):
 
     @property
     def dm(self) -> PETSc.DMPlex:
-        """The discretization's DM (a clone of the mesh's), whose section numbers the unknowns."""
-        return self.discretization.dm
+        """The discretization's DM (a clone of the mesh's), whose section numbers the unknowns. Collective."""
+        return viewers.dm_of(self)
+
+    @property
+    def petsc_comm(self) -> PETSc.Comm:
+        """PETSc's communicator of the ranks."""
+        return self.discretization.petsc_comm
 
     @property
     def vec_mode(self) -> str:
@@ -272,7 +276,7 @@ class Problem(Restartable, Evaluated, Described):
 
     def create_vec(self) -> PETSc.Vec:
         """A zero vector of unknowns, of the type `-dm_vec_type` asks for."""
-        self.dm  # noqa: B018  raises where it was destroyed
+        viewers.require_dm(self)
         vector = viewers.duplicate(self._unknowns)
         vector.set(0.0)
         return vector
@@ -365,10 +369,10 @@ class Problem(Restartable, Evaluated, Described):
 
         Defaults: one linear solve if the physics is linear, else Newton; and what preconditioners.set_defaults says.
         """
-        snes = PETSc.SNES().create(self.dm.comm)
+        viewers.require_dm(self)
+        snes = PETSc.SNES().create(self.petsc_comm)
         if self.prefix:
             snes.setOptionsPrefix(self.prefix)
-        snes.setDM(self.dm)
         self.settle_pmat()
         self.connect(snes)
         if self.physics.is_linear:

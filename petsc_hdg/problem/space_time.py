@@ -97,7 +97,7 @@ class SpaceTime:
 
     def create_vec(self) -> PETSc.Vec:
         """A zero vector of a slab's unknowns."""
-        vector = PETSc.Vec().create(self.problem.dm.comm)
+        vector = PETSc.Vec().create(self.problem.petsc_comm)
         vector.setSizes((self.slab.space.num_owned, self.num_unknowns))
         vector.setType(self.problem.vec_type)
         vector.set(0.0)
@@ -210,7 +210,7 @@ class SpaceTime:
         """The Jacobian by products: a shell matrix at the state of the slab's last `linearize`."""
         sizes = (self.slab.space.num_owned, self.num_unknowns)
         context = JacobianContext(self.slab, self.problem.access)
-        return context.as_mat(sizes, self.problem.dm.comm, self.problem.vec_type)
+        return context.as_mat(sizes, self.problem.petsc_comm, self.problem.vec_type)
 
     @cached_property
     def _matrix(self) -> SlabMatrix:
@@ -219,7 +219,7 @@ class SpaceTime:
     @Alive("The matrix of slabs (space_time.matrix)")
     def matrix(self) -> PETSc.Mat:
         """The assembled Jacobian."""
-        mat = PETSc.Mat().create(self.problem.dm.comm)
+        mat = PETSc.Mat().create(self.problem.petsc_comm)
         sizes = (self.slab.space.num_owned, self.num_unknowns)
         mat.setSizes((sizes, sizes))
         mat.setType("aij")
@@ -235,7 +235,7 @@ class SpaceTime:
         ones above 200 000 unknowns a rank in two dimensions, 30 000 in three.
         """
         problem = self.problem
-        snes = PETSc.SNES().create(problem.dm.comm)
+        snes = PETSc.SNES().create(problem.petsc_comm)
         snes.setOptionsPrefix(problem.prefix)
         snes.setFunction(self._residual, self.create_vec())
         mat = self.matrix if self.assembled else self.jacobian

@@ -91,13 +91,13 @@ class FullSystem:
             self.oracle.given_tau = self.operator.stabilization.values()
 
     def create_vec(self) -> PETSc.Vec:
-        return PETSc.Vec().createMPI((self.size, PETSc.DECIDE), comm=self.disc.dm.comm)
+        return PETSc.Vec().createMPI((self.size, PETSc.DECIDE), comm=self.disc.petsc_comm)
 
     @cached_property
     def matrix(self) -> PETSc.Mat:
         """The AIJ matrix, not filled yet."""
         sizes = (self.size, PETSc.DECIDE)
-        mat = PETSc.Mat().create(self.disc.dm.comm)
+        mat = PETSc.Mat().create(self.disc.petsc_comm)
         mat.setSizes((sizes, sizes))
         mat.setType("aij")
         row, column = np.nonzero(self._kept)

@@ -93,7 +93,7 @@ def _check(problem, path, given: dict) -> None:
         PETSc.Sys.Print(
             f"The checkpoint {path} was written by an earlier version: whether {' and '.join(map(ADDED.get, unknown))} "
             "is that of this run is not known.",
-            comm=problem.dm.comm,
+            comm=problem.petsc_comm,
         )
     for key, words in _WORDS:
         theirs = given.get(key)

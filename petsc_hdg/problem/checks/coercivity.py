@@ -26,7 +26,7 @@ def check(problem, calls) -> None:
     symmetric = asymmetry(calls.jacobian) < tolerance
     problem.eigenvalues = low, high = extreme_eigenvalues(calls.jacobian, symmetric)
     if options.view:
-        PETSc.Sys.Print(describe(problem.eigenvalues), comm=problem.dm.comm)
+        PETSc.Sys.Print(describe(problem.eigenvalues), comm=problem.petsc_comm)
     if low < -tolerance * high and problem.comm.rank == 0:
         warnings.warn(
             f"-{problem.prefix}sipg_penalty_scale {options.sipg_penalty_scale:g} is too small for the penalty "

@@ -28,7 +28,7 @@ def agglomerate_levels(problem) -> operators.AgglomerateLevels | None:
     Collective."""
     if problem.pmat != "agglomerates":
         return None
-    levels = operators.AgglomerateLevels(problem.operator, problem.access, problem.dm.comm, problem.vec_type)
+    levels = operators.AgglomerateLevels(problem.operator, problem.access, problem.petsc_comm, problem.vec_type)
     sizes = problem.comm.allreduce(np.array([o.dofmap.num_owned for o in (problem.operator, levels.operators[0])]))
     return levels if sizes[1] < sizes[0] else None
 

@@ -228,7 +228,7 @@ def take(problem, ksp: PETSc.KSP, reason: str) -> None:
     set_factors(pc, problem.options.deterministic, problem.num_unknowns)
     problem.default_pc = pc.getType()
     if problem.options.view:
-        PETSc.Sys.Print("\n".join(view(problem)), comm=problem.dm.comm)
+        PETSc.Sys.Print("\n".join(view(problem)), comm=problem.petsc_comm)
 
 
 def setting_up(problem):

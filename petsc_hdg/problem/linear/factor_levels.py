@@ -34,7 +34,7 @@ _GAMG = {f"mg_levels_{name}": value for name, value in _FACTORS.items()} | {
 
 def create(problem, ksp: PETSc.KSP) -> None:
     """Give a KSP its PC, before the user's options. Collective."""
-    subspace = operators.ConformingSubspace(problem.operator, problem.access, problem.dm.comm, problem.vec_type)
+    subspace = operators.ConformingSubspace(problem.operator, problem.access, problem.petsc_comm, problem.vec_type)
     interpolation, pc = subspace.interpolation, ksp.getPC()
     two_level.set_levels(ksp, interpolation)
     problem.factors = {"pc_mg_galerkin": "both"} | _smoother(problem)
@@ -46,7 +46,7 @@ def create(problem, ksp: PETSc.KSP) -> None:
         pc.setFromOptions()
     if problem.options.view:
         why = anisotropy.in_words(anisotropy.typical(problem))
-        PETSc.Sys.Print(f"  preconditioner: two levels with incomplete factors, because {why}", comm=problem.dm.comm)
+        PETSc.Sys.Print(f"  preconditioner: two levels with incomplete factors, because {why}", comm=problem.petsc_comm)
 
 
 def krylov(problem, symmetric: bool) -> str:

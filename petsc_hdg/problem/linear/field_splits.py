@@ -58,7 +58,7 @@ def index_sets(problem) -> dict[str, PETSc.IS]:
     found = {}
     for k, f in enumerate(problem.physics.fields):
         mine = np.flatnonzero(field == k)
-        found[f.name] = PETSc.IS().createGeneral((mine + first).astype(PETSc.IntType), comm=problem.dm.comm)
+        found[f.name] = PETSc.IS().createGeneral((mine + first).astype(PETSc.IntType), comm=problem.petsc_comm)
         for name, modes in _modes(problem, f).items():
             space = _space(problem, found[f.name], modes, mine)
             found[f.name].compose(name, space)
@@ -78,9 +78,9 @@ def _space(problem, numbers: PETSc.IS, modes: np.ndarray, mine: np.ndarray) -> P
     columns = problem.callbacks.null_space.modes.columns(problem.discretization, modes)[mine]
 
     def create() -> PETSc.Vec:
-        return PETSc.Vec().createMPI((len(mine), numbers.getSize()), comm=problem.dm.comm)
+        return PETSc.Vec().createMPI((len(mine), numbers.getSize()), comm=problem.petsc_comm)
 
-    return PETSc.NullSpace().create(vectors=orthonormal(problem.comm, create, columns), comm=problem.dm.comm)
+    return PETSc.NullSpace().create(vectors=orthonormal(problem.comm, create, columns), comm=problem.petsc_comm)
 
 
 def split(problem, ksp: PETSc.KSP) -> None:

@@ -46,7 +46,7 @@ def conforming_subspace(problem) -> operators.ConformingSubspace | None:
         return None
     from ...krylov.sell_matrix import transposed_product
 
-    conforming = operators.ConformingSubspace(problem.operator, problem.access, problem.dm.comm, problem.vec_type)
+    conforming = operators.ConformingSubspace(problem.operator, problem.access, problem.petsc_comm, problem.vec_type)
     if not 0 < conforming.mat.getSize()[0] < problem.num_unknowns:
         return None
     set_near_nullspace(conforming.discretization, conforming.mat)

@@ -46,7 +46,7 @@ def solve_full(problem, guess: PETSc.Vec | None = None) -> PETSc.Vec:
 
 
 def _create_snes(problem, system: operators.FullSystem) -> PETSc.SNES:
-    snes = PETSc.SNES().create(problem.dm.comm)
+    snes = PETSc.SNES().create(problem.petsc_comm)
     if problem.prefix:
         snes.setOptionsPrefix(problem.prefix)
     snes.setFunction(system.residual, system.create_vec())

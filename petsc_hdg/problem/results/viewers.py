@@ -14,26 +14,39 @@ from ...errors import OptionError, SolveError
 from ...petsc import views
 from .. import cells_in_time
 
-DM = "petsc_hdg_dm"  # what a vector is composed with, and with it what is duplicated from it
-PROBLEM = "petsc_hdg_problem"  # attribute of the DM
+OWNER = "petsc_hdg_owner"  # what a vector is composed with, and with it what is duplicated from it
+PROBLEM = "petsc_hdg_problem"  # attribute of the owner and of the DM
 WRITTEN = "petsc_hdg_written"  # what a VTK viewer is composed with: the vector in its file
 OF_PETSC = ("draw", "glvis", "exodusii", "cgns")  # viewers that take values at vertices, or PETSc's elements
 FOR_PICTURES = (PETSc.Viewer.Format.HDF5_VIZ, PETSc.Viewer.Format.HDF5_XDMF)
 INSTEAD = "write a VTU file by a VTK viewer or problem.write, or a picture by problem.plot"
 
 
+def dm_of(problem) -> PETSc.DMPlex:
+    """The DM of a problem, whose vectors know essential values in HDF5 files. Collective."""
+    dm = problem.discretization.dm
+    if dm.getAttr(PROBLEM) is None:
+        dm.setVecType(problem.vec_type)
+        dm.setAttr(PROBLEM, weakref.ref(problem))
+        views.set_essential_values(dm, insert)
+    return dm
+
+
+def require_dm(problem) -> None:
+    """Raise SolveError where the DM of a problem was destroyed."""
+    if "dm" in vars(problem.discretization):
+        problem.discretization.dm  # noqa: B018
+
+
 def create_vec(problem) -> PETSc.Vec:
-    """A vector of the unknowns, of which viewers show the problem's fields. A DM's own vector takes a section of all
-    ranks, whose points PETSc looks at for each vector that it makes. Collective."""
-    if problem.dm.getAttr(PROBLEM) is None:
-        problem.dm.setAttr(PROBLEM, weakref.ref(problem))
-        views.set_essential_values(problem.dm, insert)
-    vector = PETSc.Vec().create(problem.dm.comm)
+    """A vector of the unknowns, of which viewers show the problem's fields. It does without the DM, whose sections
+    PETSc takes long to make and to look at. Collective."""
+    owner = PETSc.IS().createGeneral([], comm=PETSc.COMM_SELF)
+    owner.setAttr(PROBLEM, weakref.ref(problem))
+    vector = PETSc.Vec().create(problem.petsc_comm)
     vector.setSizes((cells_in_time.num_owned(problem), PETSc.DECIDE))
     vector.setType(problem.vec_type)
-    vector.compose(DM, problem.dm)
-    if not problem.has_cell_states:
-        vector.setDM(problem.dm)
+    vector.compose(OWNER, owner)
     views.set_view_and_load(vector, view, load)
     return vector
 
@@ -55,7 +68,7 @@ def load(vector: PETSc.Vec, viewer: PETSc.Viewer) -> None:
 @contextmanager
 def _of_dm(vector: PETSc.Vec):
     """A vector of the DM, as PETSc views and loads it, of the same name; one without a DM where cells have a state."""
-    known = vector.query(DM).createGlobalVec()
+    known = _problem(vector.query(OWNER)).dm.createGlobalVec()
     if known.getSizes() != vector.getSizes():
         known = PETSc.Vec().create(vector.comm)
         known.setSizes(vector.getSizes())
@@ -70,13 +83,13 @@ def view(vector: PETSc.Vec, viewer: PETSc.Viewer) -> None:
 
     Raises OptionError for what PETSc would show wrongly.
     """
-    kind, dm = viewer.getType(), vector.query(DM)
+    kind, problem = viewer.getType(), _problem(vector.query(OWNER))
     if kind == "vtk":
-        _write(_problem(dm), vector, viewer)
+        _write(problem, vector, viewer)
         return
     if kind in OF_PETSC:
         raise OptionError(f"A {kind} viewer shows no vector of a problem; {INSTEAD}.")
-    if kind == "hdf5" and viewer.getFormat() in FOR_PICTURES and (scheme := _problem(dm).scheme.name) != "cg_gpu":
+    if kind == "hdf5" and viewer.getFormat() in FOR_PICTURES and (scheme := problem.scheme.name) != "cg_gpu":
         raise OptionError(
             f"PETSc's HDF5 format for pictures takes values at vertices, which {scheme} does not have; {INSTEAD}, or "
             "leave the format out."
@@ -109,8 +122,8 @@ def insert(dm: PETSc.DM, local: PETSc.Vec) -> None:
         local.setArray(values)
 
 
-def _problem(dm: PETSc.DM):
-    problem = dm.getAttr(PROBLEM)()
+def _problem(owner: PETSc.Object):
+    problem = owner.getAttr(PROBLEM)()
     if problem is None:
         raise SolveError("The problem of a vector that is viewed was given up; keep it until then.")
     return problem

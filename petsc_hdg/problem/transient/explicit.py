@@ -123,7 +123,7 @@ class RightHandSide:
         self.ksp = self._create_ksp(problem)
 
     def _create_ksp(self, problem) -> PETSc.KSP:
-        ksp, discretization = PETSc.KSP().create(problem.dm.comm), problem.discretization
+        ksp, discretization = PETSc.KSP().create(problem.petsc_comm), problem.discretization
         ksp.setOptionsPrefix(problem.prefix + MASS)
         ksp.setOperators(self._calls.jacobian)
         ksp.setTolerances(rtol=TOLERANCE[problem.options.precision])

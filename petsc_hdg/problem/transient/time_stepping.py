@@ -54,7 +54,7 @@ def _give_system(problem, ts: PETSc.TS) -> None:
 
 def _euler(problem) -> PETSc.TS:
     """Backward Euler with the problem's system and solvers, and without hooks. Collective."""
-    ts = PETSc.TS().create(problem.dm.comm)
+    ts = PETSc.TS().create(problem.petsc_comm)
     ts.setType("beuler")
     ts.setExactFinalTime(PETSc.TS.ExactFinalTime.STEPOVER)
     ts.setMaxTime(1e300)
@@ -86,7 +86,8 @@ def create_ts(problem) -> PETSc.TS:
 
     Defaults: BDF of second order with fixed steps that end at the end time; the solvers of `Problem.create_snes`.
     """
-    ts = PETSc.TS().create(problem.dm.comm)
+    viewers.require_dm(problem)
+    ts = PETSc.TS().create(problem.petsc_comm)
     if problem.prefix:
         ts.setOptionsPrefix(problem.prefix)
     ts.setType("bdf")
@@ -112,9 +113,9 @@ def create_ts(problem) -> PETSc.TS:
 def _without_entries(problem) -> PETSc.DM:
     """A DM that creates an empty matrix where a method loses those that it was given: without one PETSc makes a dense
     one, of n² numbers. Collective."""
-    mat = PETSc.Mat().createAIJ(problem.create_vec().getSizes(), nnz=0, comm=problem.dm.comm)
+    mat = PETSc.Mat().createAIJ(problem.create_vec().getSizes(), nnz=0, comm=problem.petsc_comm)
     mat.assemble()
-    dm = PETSc.DMShell().create(problem.dm.comm)
+    dm = PETSc.DMShell().create(problem.petsc_comm)
     dm.setMatrix(mat)
     return dm
 
