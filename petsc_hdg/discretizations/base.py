@@ -16,7 +16,7 @@ from ..petsc.c_library import set_section
 from ..petsc.lifetimes import Alive
 from ..physics.dependence import Dependence
 from ..reference import ReferenceElement, cell_quadrature, inside, tabulate
-from ..threads import stable_order, taken
+from ..threads import CHUNK, in_threads, stable_order, taken
 from ..value_checks import plural
 from .saddle_points import check_stable
 from .streamlines import upwinded
@@ -34,7 +34,11 @@ def cell_fastest(array: np.ndarray, stride: int) -> np.ndarray:
     """[item, …] → [prod(…), stride] with the item fastest, padding repeated from zero."""
     flat = array.reshape(len(array), int(np.prod(array.shape[1:])))
     out = np.zeros((flat.shape[1], stride), dtype=array.dtype)
-    out[:, : len(flat)] = flat.T
+
+    def fill(begin: int) -> None:
+        out[:, begin : min(begin + CHUNK, len(flat))] = flat[begin : begin + CHUNK].T
+
+    in_threads(fill, range(0, len(flat), CHUNK))
     return out
 
 

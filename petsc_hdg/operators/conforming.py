@@ -140,11 +140,12 @@ class ConformingSubspace:
         parts = list(zip(self._places(nodes), _components(coarse.spaces), strict=True))
         tables = np.zeros((len(parts), width, coarse.mesh.shape.num_vertices))
         count = len(parts) * len(numbers) * width
-        places = np.arange(count, dtype=np.promote_types(np.min_scalar_type(-count), np.int32))
-        last = np.full(len(self.fine.discretization.dofmap.compact), -1, places.dtype)
+        kind = np.promote_types(np.min_scalar_type(-count), np.int32)
+        last = np.full(len(self.fine.discretization.dofmap.compact), -1, kind)
         for part, ((owners, here), low) in enumerate(parts):
-            known = np.flatnonzero(~np.isnan(here).any(axis=1))
-            last[owners[:, known]] = places.reshape(len(parts), -1, width)[part][:, known]
+            first = np.arange(len(numbers), dtype=kind) * width + part * len(numbers) * width
+            for node in np.flatnonzero(~np.isnan(here).any(axis=1)):
+                last[owners[:, node]] = first + node
             tables[part, : len(here)] = self._weights(here)
             columns.append(numbers[:, low])
         csr = _rows(last[:rows], np.array(columns), tables)

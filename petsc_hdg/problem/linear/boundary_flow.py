@@ -64,7 +64,7 @@ def _magnifications(problem, duration: float):
         inputs = cell_samples.inputs(problem, cell, x)
         a, a_x, t, _, _, constants = inputs
         blocks = partial(physics.interpreter(dim).g_blocks, zero, zero, flat, a, a_x, t)
-        (g0, g1, g2, g3), (of_rates, *_) = (blocks(shift, x, constants) for shift in (0.0, 1.0))
+        g0, g1, g2, g3 = blocks(0.0, x, constants)
         normal = np.linalg.svd(corners - x)[2][-1]
         normal *= np.sign(normal @ (x - geometry.nodes[geometry.cell_nodes[cell]].mean(axis=0)))
         length = np.abs(normal) @ extent
@@ -86,6 +86,6 @@ def _magnifications(problem, duration: float):
             if kappa > 0 and np.isfinite([flow, held, kappa]).all() and flow != 0:
                 share = max(held / abs(flow), np.exp(-abs(flow) * length / kappa), 1e-300)
                 if duration > 0:
-                    mass = (of_rates - g0)[c, c]
+                    mass = (blocks(1.0, x, constants)[0] - g0)[c, c]
                     share = max(share, kappa * mass / (flow**2 * duration)) if flow > 0 else 1.0
                 yield float(1 / share), here[0][1].label if here else "the rest of the boundary", bool(flow > 0)
