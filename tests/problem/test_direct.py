@@ -316,6 +316,14 @@ def test_traces_of_strong_convection_take_factors_in_time():
     assert problem.linear_iterations <= 2 * problem.newton_iterations
 
 
+def test_a_first_step_of_many_iterations_goes_on_with_factors(monkeypatch):
+    monkeypatch.setattr(direct_solvers, "IN_NEWTON", 2)
+    problem = heat(backend="sipg_gpu")
+    assert not problem.direct
+    problem.solve_in_time(problem.create_vec(), 0.02, 0.01)
+    assert "did not converge in 2 iterations" in problem.direct and not problem.after_step
+
+
 @pytest.mark.full
 def test_steps_that_keep_iterations(monkeypatch):
     """By options, by code, on GPUs, of large problems, and where each step has a matrix of its own."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 
 from petsc4py import PETSc
 
@@ -170,7 +170,8 @@ def _run(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float, monitor) -> PE
             first_slope.tell_time(ts, u)
         first = ts.getStepNumber()
         try:
-            advance(problem, ts, u, monitor)
+            with _impatient(problem, ts):
+                advance(problem, ts, u, monitor)
         except SolveError:
             if ts.getStepNumber() == first and _has_another_solver(problem, ts.getSNES()):
                 problem.checkpoints.restarted &= not resumed  # the next run takes the checkpoint's state again
@@ -179,6 +180,25 @@ def _run(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float, monitor) -> PE
     finally:
         ts.destroy()
     return u
+
+
+@contextmanager
+def _impatient(problem, ts: PETSc.TS):
+    """A block in which linear solves of the first step of a small problem stop where LU takes their place. Collective."""
+    if explicit.is_explicit(ts):
+        yield
+        return
+    ksp = cells_in_time.trace_solver(problem, ts.getSNES().getKSP())
+    most, calls = ksp.getTolerances()[3], []
+    if direct_solvers.may_change(problem, ksp):
+        ksp.setTolerances(max_it=min(most, direct_solvers.IN_NEWTON))
+        calls.append(lambda ts: ksp.setTolerances(max_it=most))
+    problem.after_step[:0] = calls
+    try:
+        yield
+    finally:
+        for call in calls:
+            problem.after_step.remove(call)
 
 
 def _has_another_solver(problem, snes: PETSc.SNES) -> bool:
