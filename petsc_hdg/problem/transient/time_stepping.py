@@ -184,7 +184,7 @@ def _run(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float, monitor) -> PE
 
 @contextmanager
 def _impatient(problem, ts: PETSc.TS):
-    """A block in which linear solves of the first step of a small problem stop where LU takes their place. Collective."""
+    """A block in which linear solves of a first step stop where LU takes their place. Collective."""
     if explicit.is_explicit(ts):
         yield
         return
