@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from petsc_hdg.physics import Auxiliary, BoundaryFlux, Dirichlet, Neumann, Physics, Robin, library
 
 LAPLACE = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
@@ -142,3 +144,12 @@ def by_name(name: str, dim: int) -> Physics:
         ),
     }
     return made[name]()
+
+
+def cell_balance(operator, x, t: float = 0.0) -> tuple[float, float]:
+    """Largest |Σ flux - ∫ f0| of a cell and a component, and the largest flux or source, over all ranks."""
+    through, source = operator.recovery.fluxes(x, t)
+    gap = np.abs(through.sum(axis=1) - source).max(initial=0.0)
+    scale = max(np.abs(through).max(initial=0.0), np.abs(source).max(initial=0.0))
+    found = operator.discretization.mesh.comm.allgather((float(gap), float(scale)))
+    return max(f[0] for f in found), max(f[1] for f in found)

@@ -11,7 +11,6 @@ from functools import cached_property
 import numpy as np
 
 from ...codegen.preamble import REAL_TYPE
-from ...errors import SolveError
 from ...options import is_number
 from ...reference import ReferenceElement, cell_quadrature, facet_quadrature
 from ..oracle import auxiliary_values
@@ -217,20 +216,6 @@ class CondensedOracle:
         eliminated = -np.linalg.solve(matrix[:n, :n], np.column_stack([matrix[:n, n:], vector[:n]]))
         reduced = np.column_stack([matrix[n:, n:], vector[n:]]) + matrix[n:, :n] @ eliminated
         return reduced[:, :-1], eliminated[:, :-1], reduced[:, -1]
-
-    def solve_local(self, cell: int, trace, guess, aux, constants, t=0.0, max_it=25, rtol=1e-13) -> np.ndarray:
-        """u [N] of the local problem R_i(u, û) = 0 by Newton's iteration. Raises SolveError if it does not converge."""
-        n, u = self.num_eliminated, np.array(guess, dtype=float)
-        first = None
-        for _ in range(max_it + 1):
-            vector = self.residual(cell, u, trace, aux, constants, t)
-            norm = np.linalg.norm(vector[:n])
-            first = norm if first is None else first
-            if norm <= rtol * max(first, np.linalg.norm(vector), 1e-300):
-                return u
-            matrix = self.matrix(cell, u, trace, aux, constants, t)
-            u = u - np.linalg.solve(matrix[:n, :n], vector[:n])
-        raise SolveError(f"the local problem of cell {cell} was not solved in {max_it} Newton iterations")
 
     def gradient(self, cell: int, interior, trace, points: np.ndarray) -> np.ndarray:
         """Physical gradient q [point, component, dim] at points of the reference cell."""

@@ -225,14 +225,6 @@ class Recovery:
         through = self.fluxes(x, t)[0][cells, facets].sum(axis=0)
         return self.disc.mesh.comm.allreduce(through)
 
-    def cell_balance(self, x, t: float = 0.0) -> tuple[float, float]:
-        """Largest |Σ flux - ∫ f0| of a cell and a component, and the largest flux or source, over all ranks."""
-        through, source = self.fluxes(x, t)
-        gap = np.abs(through.sum(axis=1) - source).max(initial=0.0)
-        scale = max(np.abs(through).max(initial=0.0), np.abs(source).max(initial=0.0))
-        found = self.disc.mesh.comm.allgather((float(gap), float(scale)))
-        return max(f[0] for f in found), max(f[1] for f in found)
-
 
 class KeptRecovery:
     """interior = U λ + f (King et al. 2014, section 4.3), with U of all cells, or of their shapes.
