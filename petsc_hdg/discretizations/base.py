@@ -76,14 +76,21 @@ class Discretization:
         self.options = options
         self.dim = mesh.dim
         self.stride = padded(mesh.num_cells)
-        self._clone = mesh.dm.clone()
-        self.petsc_comm = self._clone.comm
         self._check_degree()
         check_kernel(self)
 
     def __repr__(self) -> str:
         cells = plural(self.mesh.num_cells_all, f"{self.mesh.cell} cell")
         return f"<{type(self).__name__}: {self.name} of degree {self.options.degree} on {cells}>"
+
+    @cached_property
+    def _clone(self) -> PETSc.DMPlex:
+        return self.mesh.dm.clone()
+
+    @cached_property
+    def petsc_comm(self) -> PETSc.Comm:
+        """PETSc's communicator of the ranks."""
+        return self._clone.comm
 
     @Alive("The DM of the problem (problem.dm)")
     def dm(self) -> PETSc.DMPlex:

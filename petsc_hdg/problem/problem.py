@@ -134,6 +134,7 @@ class Problem(Restartable, Evaluated, Described):
         self._choose_device()
         with stages.stage("discretize"):
             self.discretization = self.scheme(mesh, physics, self.options, DeviceLimits.of(self.device))
+            self.petsc_comm = self.discretization.petsc_comm  # and a clone of the mesh's DM, which may be destroyed
             self.device.memory.unknowns = self.discretization.dofmap.num_owned  # numbering is collective
             self.device.memory.ranks = self.comm.size
             self.num_unknowns = self.comm.allreduce(self.discretization.dofmap.num_owned)
@@ -220,11 +221,6 @@ class Problem(Restartable, Evaluated, Described):
     def dm(self) -> PETSc.DMPlex:
         """The discretization's DM (a clone of the mesh's), whose section numbers the unknowns. Collective."""
         return viewers.dm_of(self)
-
-    @property
-    def petsc_comm(self) -> PETSc.Comm:
-        """PETSc's communicator of the ranks."""
-        return self.discretization.petsc_comm
 
     @property
     def vec_mode(self) -> str:
