@@ -1,6 +1,6 @@
 // Sum of element-vector entries into vector entries: one thread a row of a compressed list, in a fixed order, no atomics.
 // `assemble` does all rows; `assemble_rows` those of a list (what patches leave on their borders); `assemble_step` all rows
-// of one rank, joined with what follows a product.
+// of one rank, fused with the vector update that follows a product.
 // needs: REAL_BYTES
 //
 // Arrays
@@ -10,13 +10,19 @@
 //   element                 element vectors, cells then facets
 //   owned   [n_owned]       rows of this rank;  ghost [num_rows - n_owned] rows that belong to other ranks
 
+static inline real row_sum(int row, __global const int *start, __global const int *entry, __global const real *element)
+{
+  real sum = 0;
+  for (int k = start[row]; k < start[row + 1]; ++k) sum += element[entry[k]];
+  return sum;
+}
+
 __kernel void assemble(int num_rows, int n_owned, __global const int *start, __global const int *entry,
                        __global const real *element, __global real *owned, __global real *ghost)
 {
   const int row = get_global_id(0);
   if (row >= num_rows) return;
-  real sum = 0;
-  for (int k = start[row]; k < start[row + 1]; ++k) sum += element[entry[k]];
+  const real sum = row_sum(row, start, entry, element);
   if (row < n_owned) owned[row] = sum;
   else ghost[row - n_owned] = sum;
 }
@@ -28,9 +34,7 @@ __kernel void assemble_step(int num_rows, __global const int *start, __global co
 {
   const int row = get_global_id(0);
   if (row >= num_rows) return;
-  real sum = 0;
-  for (int k = start[row]; k < start[row + 1]; ++k) sum += element[entry[k]];
-  real out = scale * (b[row] - sum);
+  real out = scale * (b[row] - row_sum(row, start, entry, element));
   if (d) out *= d[row];
   if (mix != 0) out += mix * x[row];
   owned[row] = keep == 0 ? out : keep * owned[row] + out;
@@ -42,8 +46,7 @@ __kernel void assemble_rows(int num_rows, int n_owned, __global const int *row, 
 {
   const int k = get_global_id(0);
   if (k >= num_rows) return;
-  real sum = 0;
-  for (int e = start[k]; e < start[k + 1]; ++e) sum += element[entry[e]];
+  const real sum = row_sum(k, start, entry, element);
   if (row[k] < n_owned) owned[row[k]] = sum;
   else ghost[row[k] - n_owned] = sum;
 }

@@ -17,8 +17,8 @@ class CG(DeviceSolver):
     With a diagonal preconditioner one kernel updates the residual and sums what all norms need, another one solution
     and direction. Where kernels have the sums over all ranks, which may write each other's memory, step lengths are
     computed where they are used, and the next product begins before the host has seen the norm of the residual.
-    Elsewhere the solution is updated while sums are under way (cg_steps.py). Other preconditioners are not applied to
-    the last residual of a solve that ends by its norm.
+    Elsewhere the solution is updated while sums are under way (cg_steps.py). A solve
+    that ends by the norm of the residual does not apply other preconditioners to the last residual.
 
     Option: -ksp_cg_single_reduction, one sum over ranks a step instead of two (cg_single.py); by default on several
     ranks whose kernels have the sums, or with so few unknowns that a sum takes longer than what it saves.
@@ -69,8 +69,8 @@ class CG(DeviceSolver):
             if zr * np.sign(zr_before) < 0:
                 return monitor.stop(Reason.DIVERGED_INDEFINITE_PC)
             zr_before = zr
-            is_last = steps.can_end and monitor.may_end()  # the norm comes first, maybe instead of B r
-            pw, rr, zr, zz = steps.residual(k) if is_last else steps.step(k)
+            splits = steps.can_split and monitor.may_end()  # the norm is checked before B r is computed
+            pw, rr, zr, zz = steps.residual(k) if splits else steps.step(k)
             monitor.flops += steps.flops
             if monitor.has_failed(pw):
                 return None
@@ -79,7 +79,7 @@ class CG(DeviceSolver):
             pw_before = pw
             if monitor.check(k + 1, monitor.norm(rr, zr, zz)):
                 return None
-            if is_last:
+            if splits:
                 zr, zz = steps.rest(k)
             if monitor.has_failed(zr):
                 return None

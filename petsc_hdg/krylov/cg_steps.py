@@ -22,11 +22,11 @@ class Steps:
 
     With a diagonal preconditioner `r` holds z = B r, from which r is found again. Products that can sum p·w themselves.
     runs_ahead: whether launches of the next step need not wait for the host.
-    can_end: whether `residual` and `rest` do what `step` does, the norm of the residual between them.
+    can_split: whether `residual` and `rest` can be called instead of `step`, to check the norm between them.
     flops: of a step for an unknown.
     """
 
-    runs_ahead = can_end = False
+    runs_ahead = can_split = False
     flops = 14  # 3 updates, 3 products of the residual's sums, 1 of p·w
 
     def __init__(self, vectors):
@@ -81,7 +81,7 @@ class OneRankSteps(Steps):
     def begin(self, matrix, preconditioner, x) -> None:
         super().begin(matrix, preconditioner, x)
         self.runs_ahead = matrix.on_device and preconditioner.on_device
-        self.can_end = self.runs_ahead and not self.is_fused
+        self.can_split = self.runs_ahead and not self.is_fused
         self._left: int | None = None  # the step whose update of the solution is not launched
         self.sums.begin()
         self._launch = {(what, now): self._bound(what, now) for what in self._kernels for now in range(2)}
@@ -105,7 +105,7 @@ class OneRankSteps(Steps):
         return self.sums.reduced(1, ROW_R)[:3]
 
     def advance(self, k: int, what: str = "direct") -> None:
-        """Solution after the step before, direction of step k, product and p·w."""
+        """Solution after the step before (not by "turn"), direction of step k, product and p·w."""
         self._launch[what, k % 2]()
         self.matrix.mult(self.p, self.w, self.parts)
         self._launch["sums", k % 2]()
@@ -114,14 +114,13 @@ class OneRankSteps(Steps):
         """Step k; returns p·w, then r·r, z·r and z·z of the residual that it leaves."""
         now = k % 2
         if self.runs_ahead:
-            self._reduce_residual(now)
-            self.sums.read_block(now)
-            self.advance(k + 1)
-            sums = self.sums.wait_block()
+            self._launch["residual", now]()
+            sums = self._begin_next(k, "direct")
             return sums[0, 1], *sums[1, :3]
         self.advance(k)
         pw = self.sums.reduced(now, ROW_P)[1]
-        self._reduce_residual(now)
+        self._launch["residual", now]()
+        self._precondition_residual(now)
         return pw, *self.sums.reduced(now, ROW_R, meanwhile=self._launch["advance", 1 - now])[:3]
 
     def residual(self, k: int):
@@ -133,23 +132,27 @@ class OneRankSteps(Steps):
         return sums[0, 1], *sums[1, :3]
 
     def rest(self, k: int):
-        """z·r and z·z after `residual`, and what step k + 1 begins with."""
-        now, what = k % 2, "turn" if self._left is None else "direct"  # `finish` may have been called for a monitor
+        """z·r and z·z of the residual of `residual`; step k + 1 begins."""
+        what = "turn" if self._left is None else "direct"  # `finish` may have been called for a monitor
         self._left = None
-        self._precondition(self.sums.row(now, ROW_R), self.sums.buffer)
+        return self._begin_next(k, what)[1, 1:3]
+
+    def _begin_next(self, k: int, what: str) -> np.ndarray:
+        """Sums [row, 4] of step k, after its residual; step k + 1 begins before the host has them."""
+        now = k % 2
+        self._precondition_residual(now)
         self.sums.read_block(now)
         self.advance(k + 1, what)
-        return self.sums.wait_block()[1, 1:3]
+        return self.sums.wait_block()
+
+    def _precondition_residual(self, now: int) -> None:
+        if not self.is_fused:
+            self._precondition(self.sums.row(now, ROW_R), self.sums.buffer)
 
     def finish(self) -> None:
         if self._left is not None:
             self._launch["advance", 1 - self._left % 2]()
             self._left = None
-
-    def _reduce_residual(self, now: int) -> None:
-        self._launch["residual", now]()
-        if not self.is_fused:
-            self._precondition(self.sums.row(now, ROW_R), self.sums.buffer)
 
 
 class RankSteps(Steps):

@@ -64,7 +64,7 @@ class ConvergenceMonitor:
         return bool(reason)
 
     def may_end(self) -> bool:
-        """True if the next residual may be small enough, by its norm, which fell as fast as last twice over."""
+        """True if the next residual may meet the tolerance: the last norm times its last reduction squared does."""
         if self.norm_type != Norm.UNPRECONDITIONED or len(self._norms) < 2:
             return False
         (rtol, atol, *_), (before, now) = self.ksp.getTolerances(), self._norms[-2:]

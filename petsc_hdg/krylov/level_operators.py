@@ -23,12 +23,12 @@ def level_operator(mat, vectors: Vectors, precision: str):
 
 
 class ShellProduct:
-    """Products with one of our shell matrices; `joins`: whether `step` joins them with what follows."""
+    """Products with one of our shell matrices; `fuses`: whether `step` also does the update that follows."""
 
     def __init__(self, mat, vectors: Vectors):
         self.matrix, self.vectors = Matrix(mat, vectors), vectors
         self.num_rows = vectors.count
-        self.joins = self.matrix.joins
+        self.fuses = self.matrix.fuses
 
     def apply(self, x, y) -> None:
         """y = A x. Collective."""
@@ -39,7 +39,7 @@ class ShellProduct:
 
     def residual(self, b, x, y) -> None:
         """y = b - A x. Collective."""
-        if self.joins:
+        if self.fuses:
             self.step(x, y, b)
             return
         self.apply(x, y)

@@ -32,10 +32,10 @@ class Matrix:
         self.repeats = self.on_device and (self.context is None or self.context.repeats)
 
     @property
-    def joins(self) -> bool:
-        """Whether the context's `step` joins a product with an update of its result."""
+    def fuses(self) -> bool:
+        """True if the context can compute a product and the vector update that follows it in one launch (`step`)."""
         ours = self.context is not None and self.repeats and not self._converted.is_needed
-        return bool(ours and self.context.operator.joins)
+        return bool(ours and self.context.operator.fuses)
 
     @property
     def note(self) -> str:

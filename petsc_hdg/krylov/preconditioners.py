@@ -83,7 +83,7 @@ class Preconditioner:
 
     inner        what is applied   (`on_device`: whether nothing passes through PETSc's vectors, `note`: for -ksp_view)
     is_diagonal  whether it is y = diagonal x, `diagonal` None meaning ones (`is_identity`), and nothing else
-    combine      joins it with what comes before and after, see FacetBlocks; None where nothing does
+    combine      computes residual, preconditioner and update in one launch, see FacetBlocks; None if nothing does
     """
 
     def __init__(self, pc: PETSc.PC, vectors: Vectors, left: bool = True):

@@ -28,7 +28,7 @@ class SellMatrix:
     precision  that of the stored entries, "double" or "single": a preconditioner may do with the latter
     """
 
-    joins = True  # `step` joins a product with what follows
+    fuses = True  # `step` computes a product and the update that follows it
 
     def __init__(self, mat, arrays, precision: str = "double"):
         comm = mat.getComm().tompi4py()

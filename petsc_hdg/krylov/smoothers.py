@@ -17,7 +17,7 @@ from .preconditioners import Preconditioner
 from .sell_matrix import FEW_ROWS, SLICE, SellMatrix
 from .vectors import Vectors
 
-FEW_STEPS = 10
+FEW_STEPS = 10  # of a polynomial whose steps go by its roots
 
 
 def smoother_of(ksp, operator, vectors: Vectors) -> Smoother:
@@ -90,9 +90,9 @@ def polynomial_steps(roots: np.ndarray) -> list[tuple[float, float, float]]:
 
 
 class Smoother:
-    """Steps x₊ = keep x₋ + mix x + scale M⁻¹ (b - A x), joined with the product where M is a diagonal.
+    """Steps x₊ = keep x₋ + mix x + scale M⁻¹ (b - A x), fused with the product where M is a diagonal.
 
-    operator  with `apply`, and `step` if it `joins` (see SellMatrix)
+    operator  with `apply`, and `step` if it `fuses` (see SellMatrix)
     pc        with `apply`, maybe `combine` (see FacetBlocks), None for M = 1
     """
 
@@ -100,7 +100,7 @@ class Smoother:
         self.operator, self.pc, self.vectors, self.steps = operator, pc, vectors, steps
         self.is_diagonal = pc is None or getattr(pc, "is_diagonal", False)
         self.diagonal = pc.diagonal if pc is not None and self.is_diagonal else None
-        self.joins = self.is_diagonal and operator.joins
+        self.fuses = self.is_diagonal and operator.fuses
         self._combine = self._kernel()
 
     def begin(self, b) -> None:
@@ -123,7 +123,7 @@ class Smoother:
 
     def _step(self, b, x, before, keep: float, mix: float, scale: float) -> None:
         """before = keep before + mix x + scale M⁻¹ (b - A x)"""
-        if self.joins:
+        if self.fuses:
             self.operator.step(x, before, b=b, diagonal=self.diagonal, keep=keep, mix=mix, scale=scale)
             return
         product = self.vectors.buffer("r")

@@ -30,8 +30,8 @@ class DeviceOperator:
     linearizations = 0  # counts calls of `linearize`
     follows_solution = False  # whether the scheme itself has numbers that follow the states
     repeats = True  # whether products are launches and exchanges alone, see JacobianContext
-    joins = False  # whether products take an `ending`
-    ending: tuple | None = None  # (x, b, d, keep, mix, scale): a product is joined with an update, see `assemble`
+    fuses = False  # whether a product and the vector update that follows it can be one launch
+    epilogue: tuple | None = None  # that update: (x, b, d, keep, mix, scale), see `assemble`
     has_data = True  # whether essential conditions say what they say, not zero
     storage = ""  # how the operator's matrix is stored, in a few words, where it has one of its own
 
@@ -191,10 +191,10 @@ class DeviceOperator:
 
     def assemble(self, element, out, part: int | None = None) -> None:
         """out, and the ghost sums: this rank's element vectors [dof, stride] summed, or a part of them (overlap.py).
-        With an `ending` out = keep out + mix x + scale d (b - that sum), on one rank. Not collective."""
-        if self.ending is not None:
+        With an epilogue out = keep out + mix x + scale d (b - that sum), on one rank. Not collective."""
+        if self.epilogue is not None:
             rows = self.dofmap.num_owned
-            self._assemble_step(rows, rows, *self._rows, element, *self.ending, out)
+            self._assemble_step(rows, rows, *self._rows, element, *self.epilogue, out)
             return
         kernel, owned = self.kernels["assemble"], self.dofmap.num_owned
         first, last = assembled_rows(part, owned, owned + self.dofmap.num_ghosts, kernel)

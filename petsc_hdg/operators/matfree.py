@@ -111,12 +111,12 @@ class JacobianContext(ShellMatrix):
 
     def step(self, x, y, b, diagonal, keep: float, mix: float, scale: float) -> None:
         """y = keep y + mix x + scale diagonal (b - J x), without a diagonal where it is None, by an operator that
-        `joins`. Raises SolveError for a scaled Jacobian."""
-        self.operator.ending = x, b, diagonal, float(keep), float(mix), float(scale)
+        `fuses`. Raises SolveError for a scaled Jacobian."""
+        self.operator.epilogue = x, b, diagonal, float(keep), float(mix), float(scale)
         try:
             self.product(x, y)
         finally:
-            self.operator.ending = None
+            self.operator.epilogue = None
 
     def _multiply(self, x, y, transpose: bool = False) -> None:
         with self.logged(2 * self.operator.flops):

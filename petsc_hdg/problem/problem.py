@@ -134,7 +134,7 @@ class Problem(Restartable, Evaluated, Described):
         self._choose_device()
         with stages.stage("discretize"):
             self.discretization = self.scheme(mesh, physics, self.options, DeviceLimits.of(self.device))
-            self.petsc_comm = self.discretization.petsc_comm  # and a clone of the mesh's DM, which may be destroyed
+            self.petsc_comm = self.discretization.petsc_comm  # clones the mesh's DM: the user may destroy that one
             self.device.memory.unknowns = self.discretization.dofmap.num_owned  # numbering is collective
             self.device.memory.ranks = self.comm.size
             self.num_unknowns = self.comm.allreduce(self.discretization.dofmap.num_owned)

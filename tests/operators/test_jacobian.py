@@ -42,8 +42,8 @@ GASES = {
 
 
 @pytest.mark.parametrize("cell", ["triangle", "quadrilateral"])
-def test_products_joined_with_updates(cell):
-    """Element vectors are summed and the update is done in one launch: keep y + mix x + scale d (b - J x)."""
+def test_products_fused_with_updates(cell):
+    """One launch sums element vectors and updates: keep y + mix x + scale d (b - J x)."""
     problem = Linearized(everything(), cell, 2).problem
     context, arrays = problem.callbacks.jacobian.getPythonContext(), problem.arrays
     problem.callbacks.linearize(None, problem.create_vec(), problem.callbacks.jacobian, problem.callbacks.matrices[-1])

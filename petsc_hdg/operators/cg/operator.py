@@ -65,8 +65,9 @@ class CGOperator(PrimalOperator):
         return super().all_kernels() | (self.patches.kernels if self.patches else {})
 
     @property
-    def joins(self) -> bool:
-        """Whether products take an `ending`: element vectors of one rank are summed by rows."""
+    def fuses(self) -> bool:
+        """True if a product and the vector update that follows it can be one launch: the kernel that sums the element
+        vectors of one rank does both."""
         return self.patches is None and not self.halo.plan.active
 
     @property

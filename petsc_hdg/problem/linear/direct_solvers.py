@@ -141,9 +141,10 @@ def _constraints(problem) -> Sequence[str]:
 
 
 def reason_in_time(problem, fixed: bool) -> str:
-    """Why implicit steps in time of a small problem take LU, "" if they do not: on a CPU factors that are kept, or
-    assembled entries, cost less than iterations whose products are computed anew; the trace of strong convection may
-    stop iterations in any step.
+    """Why implicit steps in time of a small problem take LU, "" if they do not.
+
+    On a CPU factors that are kept, or assembled entries, cost less than iterations that compute each product anew. With
+    strong convection iterations for the trace may fail in any step.
 
     fixed: all steps have one length.
     """
