@@ -17,11 +17,10 @@ from ..petsc.lifetimes import Context
 from ..stages import event
 from .aggregation import Aggregates, Coarsening
 from .dense_matrix import NEGLIGIBLE, DenseMatrix, accurate_inverse
-from .eigenvalues import extreme_eigenvalues, least_roots
+from .eigenvalues import Arnoldi
 from .gathered import Gathered, gathered_rows
-from .level_bounds import LOWER, STEPS, UPPER, Product
+from .level_bounds import LOWER, STEPS, UPPER
 from .multigrid import MOST_INVERSE, Multigrid
-from .preconditioned_operator import Operation
 from .preconditioners import MAKERS
 from .sell_matrix import SellMatrix, is_assembled, rows_of
 from .smoothers import Smoother, chebyshev_steps, polynomial_steps
@@ -203,13 +202,14 @@ class _Level:
     """A level above the coarsest (see Multigrid), with its set-up; `largest` is an estimate of D⁻¹ A's eigenvalues."""
 
     def __init__(self, matrix: BlockRows, aggregates, coarsening, finest: Vectors, precision: str, smooths: int):
-        self._matrix, self._aggregates, self.coarsening, self._smooths = matrix, aggregates, coarsening, smooths
+        self._matrix, self._aggregates, self.coarsening = matrix, aggregates, coarsening
         arrays, self.total = finest.arrays, matrix.num_rows * matrix.shape[0]
-        self._vectors = Vectors(arrays, self.total, finest.comm)
+        vectors = Vectors(arrays, self.total, finest.comm)
         given = matrix, coarsening.prolongator, coarsening.restriction
         self.operator, self.interpolation, self.restriction = (SellMatrix.of_blocks(each, precision) for each in given)
         below = self.interpolation.num_owned
         self.r, self.below_b, self.below_x = map(arrays.zeros, (self.total, below, below))
+        self.smoother = _Smoother(self.operator, aggregates.inverse, vectors, smooths, coarsening.is_symmetric)
 
     def update(self, keep: bool) -> bool:
         """The next coarser matrix, transfers and smoother of the matrix's present values, if the aggregates still serve
@@ -220,13 +220,10 @@ class _Level:
             if not aggregates.serve():
                 return False
         self.operator.take(self._matrix)
-        diagonal = _Diagonal(aggregates.inverse, self._vectors)
-        given = self.operator, diagonal, self._vectors
-        self.largest, steps = _smoothing(*given, self._smooths, coarsening.is_symmetric)
+        self.largest = self.smoother.fit()
         coarsening.update((DAMPING if coarsening.is_symmetric else 1.0) / self.largest)
         self.interpolation.take(coarsening.prolongator)
         self.restriction.take(coarsening.restriction)
-        self.smoother = Smoother(*given, steps)
         return True
 
 
@@ -235,39 +232,37 @@ class _Relaxation:
 
     def __init__(self, matrix: BlockRows, inverse, finest: Vectors, precision: str, symmetric: bool):
         vectors = Vectors(finest.arrays, matrix.num_rows * matrix.shape[0], finest.comm)
-        operator, diagonal = SellMatrix.of_blocks(matrix, precision), _Diagonal(inverse, vectors)
+        operator = SellMatrix.of_blocks(matrix, precision)
         operator.take(matrix)
-        _, steps = _smoothing(operator, diagonal, vectors, LONG, symmetric)
-        self._smoother = Smoother(operator, diagonal, vectors, steps)
+        self._smoother = _Smoother(operator, inverse, vectors, LONG, symmetric)
+        self._smoother.fit()
 
     def apply(self, b, x) -> None:
         """x = steps from zero for b"""
         self._smoother.smooth(b, x, zero=True)
 
 
-class _Diagonal:
-    """`apply` of an inverted diagonal."""
+class _Smoother(Smoother):
+    """Chebyshev's iteration with Jacobi; of a nonsymmetric matrix, whose eigenvalues are complex, twice as many steps
+    by the polynomial that makes noise least."""
 
-    on_device, is_identity, is_diagonal, null_space = True, False, True, None
+    def __init__(self, operator: SellMatrix, inverse, vectors: Vectors, count: int, symmetric: bool):
+        diagonal = SimpleNamespace(is_diagonal=True, diagonal=inverse)
+        super().__init__(operator, diagonal, vectors, ())
+        self._count, self._symmetric = count, symmetric
+        self._arnoldi = Arnoldi(self, STEPS if symmetric else 2 * count + 1)
 
-    def __init__(self, diagonal, vectors: Vectors):
-        self.diagonal, self._vectors = diagonal, vectors
-
-    def apply(self, x, y) -> None:
-        """y = diagonal x"""
-        self._vectors.run("multiply", self.diagonal, x, y)
-
-
-def _smoothing(operator: SellMatrix, diagonal: _Diagonal, vectors: Vectors, steps: int, symmetric: bool):
-    """An estimate of the largest absolute eigenvalue of D⁻¹ A, and the factors of a smoother: Chebyshev's iteration; of
-    a nonsymmetric matrix, whose eigenvalues are complex, twice as many steps by the polynomial that makes noise least.
-    """
-    if not symmetric:
-        roots = least_roots(Operation(Product(operator), diagonal, True, vectors), 0, 2 * steps)
+    def fit(self) -> float:
+        """Take the steps for the operator's present values; returns an estimate of the largest absolute eigenvalue of
+        D⁻¹ A, 2 where there is none."""
+        roots = () if self._symmetric else self._arnoldi.roots(0)
         if len(roots):
-            return float(np.abs(roots).max()), polynomial_steps(roots)
-    largest = largest_eigenvalue(operator, diagonal, vectors)
-    return largest, chebyshev_steps(LOWER * largest, UPPER * largest, steps)
+            self.steps = polynomial_steps(roots)
+            return float(np.abs(roots).max())
+        largest = self._arnoldi.extreme(0)[1]
+        largest = largest if np.isfinite(largest) and largest > 0 else 2.0
+        self.steps = chebyshev_steps(LOWER * largest, UPPER * largest, self._count)
+        return largest
 
 
 def _sums_on_device(mat):
@@ -280,12 +275,6 @@ def _is_symmetric(mat: PETSc.Mat) -> bool:
     """True if a matrix is symmetric, or nearly so. Collective."""
     known, symmetric = mat.isSymmetricKnown()
     return symmetric if known else skewness(mat) < SKEW
-
-
-def largest_eigenvalue(operator: SellMatrix, diagonal: _Diagonal, vectors: Vectors) -> float:
-    """Of D⁻¹ A, an estimate from below; 2 where there is none."""
-    found = extreme_eigenvalues(Operation(Product(operator), diagonal, True, vectors), 0, STEPS)[1]
-    return found if np.isfinite(found) and found > 0 else 2.0
 
 
 def _near_null_vectors(mat) -> np.ndarray:

@@ -6,7 +6,9 @@ from ..errors import OptionError
 from ..options import given_numbers
 from .convergence import ConvergenceMonitor, Norm, Reason
 from .eigenvalues import extreme_eigenvalues
+from .level_operators import ShellProduct
 from .preconditioned_operator import LEFT
+from .smoothers import Smoother, steps_between
 from .solver import DeviceSolver
 from .vectors import Rows
 
@@ -62,8 +64,10 @@ class Chebyshev(DeviceSolver):
     def _find_bounds(self, ksp) -> tuple[float, float]:
         if self.given != (0.0, 0.0):
             return self.given
-        first = ksp.getOperators()[0].getOwnershipRange()[0]
-        smallest, largest = extreme_eigenvalues(self.operation, first, max(1, self.steps))
+        mat = ksp.getOperators()[0]
+        smoother = Smoother(ShellProduct(mat, self.vectors), self.preconditioner, self.vectors, ())
+        first, steps = mat.getOwnershipRange()[0], max(1, int(self.steps))
+        smallest, largest = extreme_eigenvalues(smoother, first, steps)
         a, b, c, d = self.transform
         return a * smallest + b * largest, c * smallest + d * largest
 
@@ -98,19 +102,6 @@ class Chebyshev(DeviceSolver):
         if now is not x:
             self.vectors.copy(now, x)
         return None
-
-
-def steps_between(lower: float, upper: float):
-    """Factors (keep, mix, scale) of step after step: x₊ = keep x₋ + mix x + scale B (b - A x), x₋ the one before x."""
-    scale = 2 / (upper + lower) if upper + lower else float("nan")
-    mu = 1 / (1 - scale * lower)
-    before, now = 1.0, mu
-    yield 0.0, 1.0, scale
-    while True:
-        after = 2 * mu * now - before
-        omega = 2 * mu * now / after
-        yield 1 - omega, omega, omega * scale
-        before, now = now, after
 
 
 class _Run:

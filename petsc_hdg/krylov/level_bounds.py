@@ -15,10 +15,9 @@ from ..petsc import c_library
 from .eigenvalues import extreme_eigenvalues
 from .level_operators import Unsupported, level_operator
 from .null_space import removal
-from .preconditioned_operator import Operation
 from .preconditioners import Preconditioner
 from .sell_matrix import SellMatrix
-from .smoothers import inverse_blocks
+from .smoothers import Smoother, inverse_blocks
 from .solver import DeviceSolver
 from .vectors import Vectors
 
@@ -60,44 +59,33 @@ class LevelBounds:
 
     def _set(self, smoothers: list[PETSc.KSP], mat: PETSc.Mat, precision: str) -> None:
         try:
-            operation = self._operation(smoothers[0], mat, precision)
+            smoother = self._smoother(smoothers[0], mat, precision)
         except Unsupported:
             return
-        largest = extreme_eigenvalues(operation, mat.getOwnershipRange()[0], STEPS)[1]
+        largest = extreme_eigenvalues(smoother, mat.getOwnershipRange()[0], STEPS)[1]
         if not (np.isfinite(largest) and largest > 0):
             return
-        for smoother in smoothers:
-            c_library.set_chebyshev_bounds(smoother, LOWER * largest, UPPER * largest)
+        for ksp in smoothers:
+            c_library.set_chebyshev_bounds(ksp, LOWER * largest, UPPER * largest)
 
-    def _operation(self, smoother: PETSc.KSP, mat: PETSc.Mat, precision: str) -> Operation:
-        """What a smoother multiplies by in each step. Raises Unsupported."""
-        vectors, pc = Vectors(self.arrays, mat.getLocalSize()[0], mat.comm.tompi4py()), smoother.getPC()
+    def _smoother(self, ksp: PETSc.KSP, mat: PETSc.Mat, precision: str) -> Smoother:
+        """A smoother with what that of PETSc multiplies by in each step. Raises Unsupported."""
+        vectors, pc = Vectors(self.arrays, mat.getLocalSize()[0], mat.comm.tompi4py()), ksp.getPC()
         operator = level_operator(mat, vectors, precision)
         if isinstance(operator, SellMatrix):
             self._mirrors.append(operator)
         if pc.getType() == "pbjacobi":
-            return Operation(Product(operator), _Blocks(mat, vectors), True, vectors)
-        if not c_library.has_operators(smoother):
-            smoother.setOperators(mat, mat)  # as PETSc does when it sets the levels up
-        elif smoother.getOperators()[1] != mat:
+            return Smoother(operator, _Blocks(mat, vectors), vectors, ())
+        if not c_library.has_operators(ksp):
+            ksp.setOperators(mat, mat)  # as PETSc does when it sets the levels up
+        elif ksp.getOperators()[1] != mat:
             raise Unsupported("a level with a matrix of the user's")
         pc.setUp()
-        return Operation(Product(operator), Preconditioner(pc, vectors), True, vectors)
-
-
-class Product:
-    """`mult` by the matrix of a level."""
-
-    on_device = True
-
-    def __init__(self, operator):
-        self.mult = operator.apply
+        return Smoother(operator, Preconditioner(pc, vectors), vectors, ())
 
 
 class _Blocks:
     """`apply` of a matrix's inverted blocks."""
-
-    on_device, is_identity = True, False
 
     def __init__(self, mat: PETSc.Mat, vectors: Vectors):
         self.apply = SellMatrix(inverse_blocks(mat), vectors.arrays).apply

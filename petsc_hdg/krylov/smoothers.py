@@ -10,7 +10,6 @@ from petsc4py import PETSc
 from ..codegen import KernelSpec
 from ..device import Kernel
 from ..petsc import csr
-from .chebyshev import steps_between
 from .level_operators import Unsupported
 from .multigrid_view import chebyshev_bounds, described, richardson_scale
 from .preconditioners import Preconditioner
@@ -77,6 +76,19 @@ def chebyshev_steps(lower: float, upper: float, steps: int) -> list[tuple[float,
     return [*islice(steps_between(lower, upper), steps)]
 
 
+def steps_between(lower: float, upper: float):
+    """Factors (keep, mix, scale) of step after step: x₊ = keep x₋ + mix x + scale B (b - A x), x₋ the one before x."""
+    scale = 2 / (upper + lower) if upper + lower else float("nan")
+    mu = 1 / (1 - scale * lower)
+    before, now = 1.0, mu
+    yield 0.0, 1.0, scale
+    while True:
+        after = 2 * mu * now - before
+        omega = 2 * mu * now / after
+        yield 1 - omega, omega, omega * scale
+        before, now = now, after
+
+
 def polynomial_steps(roots: np.ndarray) -> list[tuple[float, float, float]]:
     """The same factors for Π (1 - z / θ) over roots θ, of which complex ones come in pairs; large ones first."""
     found = []
@@ -113,24 +125,24 @@ class Smoother:
             now, before = before, now
         for number, (keep, mix, scale) in enumerate(self.steps):
             if number == 0 and zero:
-                self._update(None, None, b, before, 0.0, 0.0, scale)
+                self.update(None, None, b, before, 0.0, 0.0, scale)
             else:
                 is_zero = zero and number == 1  # `before` holds anything then
-                self._step(b, now, before, 0.0 if is_zero else keep, mix, scale)
+                self.step(b, now, before, 0.0 if is_zero else keep, mix, scale)
             now, before = before, now
         if now is not x:
             self.vectors.copy(now, x)
 
-    def _step(self, b, x, before, keep: float, mix: float, scale: float) -> None:
+    def step(self, b, x, before, keep: float, mix: float, scale: float) -> None:
         """before = keep before + mix x + scale M⁻¹ (b - A x)"""
         if self.fuses:
             self.operator.step(x, before, b=b, diagonal=self.diagonal, keep=keep, mix=mix, scale=scale)
             return
         product = self.vectors.buffer("r")
         self.operator.apply(x, product)
-        self._update(product, x, b, before, keep, mix, scale)
+        self.update(product, x, b, before, keep, mix, scale)
 
-    def _update(self, product, x, b, out, keep: float, mix: float, scale: float) -> None:
+    def update(self, product, x, b, out, keep: float, mix: float, scale: float) -> None:
         """out = keep out + mix x + scale M⁻¹ (b - product), without product or x where they are None."""
         if combine := getattr(self.pc, "combine", None):
             combine(product, x, b, out, keep, mix, scale)
