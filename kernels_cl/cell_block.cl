@@ -8,7 +8,7 @@
 // Arrays
 //   block    [NDOF, NDOF, stride]  entry (i, k) of a cell, cell fastest
 //   inverse  [cell, NDOF, NDOF]  transposed: entry (i, k) at [k, i], so that items side by side read entries side by side
-//   x, y     owned values, interleaved in chunks of CHUNK cells: of row r of cell c at (c/CHUNK) CHUNK NDOF + r w + c%CHUNK,
+//   x, y, b, product  owned values, interleaved in chunks of CHUNK cells: of row r of cell c at (c/CHUNK) CHUNK NDOF + r w + c%CHUNK,
 //            w the number of cells in the chunk
 //   failed   [1]  one more than a cell whose block is singular, 0 if there is none
 // Tables
@@ -89,8 +89,10 @@ KERNEL(GROUP) void cell_block_invert(int num_cells, int stride, __global const r
 #endif
 }
 
-// y = inverse x, or its transpose's product; ITEMS work-items a cell.
-__kernel void cell_block_apply(int num_cells, int transposed, __global const real *inverse, __global const real *x,
+// y = keep y + mix x + scale inverse (b - product), or with the transposed inverse; ITEMS work-items a cell; product and x may
+// be left out.
+__kernel void cell_block_apply(int num_cells, int transposed, __global const real *inverse, __global const real *product,
+                               __global const real *x, __global const real *b, real keep, real mix, real scale,
                                __global real *y)
 {
   const int cell = get_global_id(0) / ITEMS, item = get_global_id(0) % ITEMS;
@@ -101,11 +103,17 @@ __kernel void cell_block_apply(int num_cells, int transposed, __global const rea
   real sum[NDOF / ITEMS];
   for (int i = 0; i < NDOF / ITEMS; ++i) sum[i] = 0;
   for (int k = 0; k < NDOF; ++k) {
-    const real value = x[first + ROW[k] * width];
+    const size_t at = first + ROW[k] * width;
+    const real value = product ? b[at] - product[at] : b[at];
     for (int i = 0; i < NDOF / ITEMS; ++i) {
       const int row = i * ITEMS + item;
       sum[i] += a[transposed ? row * NDOF + k : k * NDOF + row] * value;
     }
   }
-  for (int i = 0; i < NDOF / ITEMS; ++i) y[first + ROW[i * ITEMS + item] * width] = sum[i];
+  for (int i = 0; i < NDOF / ITEMS; ++i) {
+    const size_t at = first + ROW[i * ITEMS + item] * width;
+    real out = scale * sum[i];
+    if (x) out += mix * x[at];
+    y[at] = keep == 0 ? out : keep * y[at] + out;
+  }
 }

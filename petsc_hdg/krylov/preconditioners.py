@@ -57,7 +57,7 @@ class Blocks:
 
     def __init__(self, context: BlockJacobi, vectors: Vectors):
         self._blocks, self._converted = context.blocks, Converted(vectors, context.context.operator.arrays)
-        self.combine = None if self._converted.is_needed else getattr(self._blocks, "combine", None)
+        self.combine = None if self._converted.is_needed else self._blocks.combine
 
     def apply(self, x, y) -> None:
         """y = inverse blocks x"""
@@ -83,7 +83,7 @@ class Preconditioner:
 
     inner        what is applied   (`on_device`: whether nothing passes through PETSc's vectors, `note`: for -ksp_view)
     is_diagonal  whether it is y = diagonal x, `diagonal` None meaning ones (`is_identity`), and nothing else
-    combine      computes residual, preconditioner and update in one launch, see FacetBlocks; None if nothing does
+    combine      computes residual, preconditioner and update in one launch, see CellBlocks; None if nothing does
     """
 
     def __init__(self, pc: PETSc.PC, vectors: Vectors, left: bool = True):

@@ -105,7 +105,7 @@ class Smoother:
     """Steps x₊ = keep x₋ + mix x + scale M⁻¹ (b - A x), fused with the product where M is a diagonal.
 
     operator  with `apply`, and `step` if it `fuses` (see SellMatrix)
-    pc        with `apply`, maybe `combine` (see FacetBlocks), None for M = 1
+    pc        with `apply`, maybe `combine` (see CellBlocks), None for M = 1
     """
 
     def __init__(self, operator, pc, vectors: Vectors, steps):

@@ -56,8 +56,13 @@ class CellBlocks:
 
     def apply(self, x, y, transpose: bool = False) -> None:
         """y = inverses x, or their transposes x; buffers of owned values."""
-        kernel = self.operator.block_kernels["apply"]
-        kernel(kernel.spec.launch.work_items(self.num_cells), self.num_cells, int(transpose), self.inverse, x, y)
+        self.combine(None, None, x, y, transpose=transpose)
+
+    def combine(self, product, x, b, y, keep=0.0, mix=0.0, scale=1.0, transpose: bool = False) -> None:
+        """y = keep y + mix x + scale inverses (b - product), without product or x where they are None."""
+        kernel, given = self.operator.block_kernels["apply"], (product, x, b, keep, mix, scale, y)
+        items = kernel.spec.launch.work_items(self.num_cells)
+        kernel(items, self.num_cells, int(transpose), self.inverse, *given)
 
     def to_host(self) -> np.ndarray:
         """The inverses [cell, dof, dof] of owned cells."""

@@ -120,6 +120,10 @@ def test_products(cell, transpose):
     expected = np.zeros(count)
     expected[dofs] = np.einsum("cji,cj->ci" if transpose else "cij,cj->ci", inverses, x[dofs])
     assert np.abs(arrays.to_host(out, count) - expected).max() < 1e-11 * np.abs(expected).max()
+    product, y = np.random.default_rng(5).standard_normal((2, count))
+    given = (*map(arrays.to_device, (product, y, x + product)), out)
+    blocks.combine(*given, keep=0.3, mix=-0.7, scale=1.3, transpose=transpose)
+    assert np.abs(arrays.to_host(out, count) - (1.6 * expected - 0.7 * y)).max() < 1e-11 * np.abs(expected).max()
 
 
 def test_single_precision():
