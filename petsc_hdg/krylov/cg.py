@@ -20,8 +20,9 @@ class CG(DeviceSolver):
     Elsewhere the solution is updated while sums are under way (cg_steps.py). A solve
     that ends by the norm of the residual does not apply other preconditioners to the last residual.
 
-    Option: -ksp_cg_single_reduction, one sum over ranks a step instead of two (cg_single.py); by default on several
-    ranks whose kernels have the sums, or with so few unknowns that a sum takes longer than what it saves.
+    Option: -ksp_cg_single_reduction, one sum over ranks a step instead of two (cg_single.py), and two applications of
+    the preconditioner more; by default on several ranks with a preconditioner of few launches, whose kernels have the
+    sums, or with so few unknowns that a sum takes longer than what it saves.
     """
 
     single_reduction: bool | None = None  # None: by the number of unknowns
@@ -40,7 +41,7 @@ class CG(DeviceSolver):
             return self.single_reduction
         ranks = self.vectors.comm.size
         few = self.matrix.mat.getSize()[0] < cg_steps.LEAST * ranks
-        return ranks > 1 and (few or self.vectors.has_peers)
+        return ranks > 1 and (self.preconditioner.is_short if self.vectors.has_peers else few)
 
     def view(self, ksp, viewer) -> None:
         super().view(ksp, viewer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .vectors import Rows, StepSums
+from .vectors import BlockSums, Rows, StepSums
 
 UPDATE_X, UPDATE_P = 1, 2  # as in krylov_cg.cl
 ROW_P, ROW_R = 0, 1
@@ -13,8 +13,8 @@ PIECE = 1 << 23  # unknowns whose update takes a large GPU as long as a sum over
 
 
 def steps_of(vectors) -> Steps:
-    """The steps for vectors of one rank, or of several."""
-    return OneRankSteps(vectors) if vectors.comm.size == 1 else RankSteps(vectors)
+    """The steps for vectors whose sums over ranks kernels have, or the host."""
+    return DeviceSteps(vectors) if vectors.sums_on_device else HostSteps(vectors)
 
 
 class Steps:
@@ -65,14 +65,14 @@ class Steps:
         return kernel.bound(vectors.items, vectors.count, p, product, row, sums)
 
 
-class OneRankSteps(Steps):
-    """Kernels compute step lengths from the groups' sums, so that the next product begins before the host has seen the
-    norm of the residual."""
+class DeviceSteps(Steps):
+    """Kernels compute step lengths from sums over all ranks, so that the next product begins before the host has seen
+    the norm of the residual."""
 
     def __init__(self, vectors):
         super().__init__(vectors)
         self.p = vectors.buffer("p")
-        self.sums = StepSums(vectors, 2)
+        self.sums = (StepSums if vectors.comm.size == 1 else BlockSums)(vectors, 2)
         names = dict.fromkeys(("direct", "advance", "turn"), "cg_direction")
         names |= {"residual": "cg_residual", "sums": "krylov_sums"}
         self._kernels = {what: [vectors.kernel(name) for _ in range(2)] for what, name in names.items()}
@@ -100,50 +100,59 @@ class OneRankSteps(Steps):
         return kernel.bound(vectors.items, vectors.count, *arguments)
 
     def first_sums(self) -> np.ndarray:
-        """(r·r, z·r, z·z) of the first residual."""
+        """(r·r, z·r, z·z) of the first residual. Collective."""
         self._sum_first(self.sums.row(1, ROW_R), self.sums.buffer)
-        return self.sums.reduced(1, ROW_R)[:3]
+        self._read(1)
+        return self.sums.wait_block()[ROW_R, :3]
 
     def advance(self, k: int, what: str = "direct") -> None:
         """Solution after the step before (not by "turn"), direction of step k, product and p·w."""
         self._launch[what, k % 2]()
         self.matrix.mult(self.p, self.w, self.parts)
         self._launch["sums", k % 2]()
+        self.sums.share(k % 2)
 
     def step(self, k: int):
-        """Step k; returns p·w, then r·r, z·r and z·z of the residual that it leaves."""
+        """Step k; returns p·w, then r·r, z·r and z·z of the residual that it leaves. Collective."""
         now = k % 2
         if self.runs_ahead:
             self._launch["residual", now]()
             sums = self._begin_next(k, "direct")
-            return sums[0, 1], *sums[1, :3]
+            return sums[ROW_P, 1], *sums[ROW_R, :3]
         self.advance(k)
-        pw = self.sums.reduced(now, ROW_P)[1]
         self._launch["residual", now]()
         self._precondition_residual(now)
-        return pw, *self.sums.reduced(now, ROW_R, meanwhile=self._launch["advance", 1 - now])[:3]
+        self._read(now)
+        self._launch["advance", 1 - now]()
+        sums = self.sums.wait_block()
+        return sums[ROW_P, 1], *sums[ROW_R, :3]
 
     def residual(self, k: int):
         """p·w of step k, and r·r three times, of the residual that it leaves."""
         now, self._left = k % 2, k
         self._launch["residual", now]()
-        self.sums.read_block(now)
+        self._read(now)
         sums = self.sums.wait_block()
-        return sums[0, 1], *sums[1, :3]
+        return sums[ROW_P, 1], *sums[ROW_R, :3]
 
     def rest(self, k: int):
         """z·r and z·z of the residual of `residual`; step k + 1 begins."""
         what = "turn" if self._left is None else "direct"  # `finish` may have been called for a monitor
         self._left = None
-        return self._begin_next(k, what)[1, 1:3]
+        return self._begin_next(k, what)[ROW_R, 1:3]
 
     def _begin_next(self, k: int, what: str) -> np.ndarray:
         """Sums [row, 4] of step k, after its residual; step k + 1 begins before the host has them."""
         now = k % 2
         self._precondition_residual(now)
-        self.sums.read_block(now)
+        self._read(now)
         self.advance(k + 1, what)
         return self.sums.wait_block()
+
+    def _read(self, block: int) -> None:
+        """Begin to copy a block of sums, over ranks from now on, to the host."""
+        self.sums.share(block)
+        self.sums.read_block(block)
 
     def _precondition_residual(self, now: int) -> None:
         if not self.is_fused:
@@ -155,7 +164,7 @@ class OneRankSteps(Steps):
             self._left = None
 
 
-class RankSteps(Steps):
+class HostSteps(Steps):
     """The host adds up the sums of the ranks, and hands step lengths to kernels. Meanwhile the device updates the
     solution: a piece of it after the residual, a second one after the next product, for which directions take turns in
     two buffers; the rest together with the direction, which needs fewer bytes."""

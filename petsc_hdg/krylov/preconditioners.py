@@ -83,6 +83,7 @@ class Preconditioner:
 
     inner        what is applied   (`on_device`: whether nothing passes through PETSc's vectors, `note`: for -ksp_view)
     is_diagonal  whether it is y = diagonal x, `diagonal` None meaning ones (`is_identity`), and nothing else
+    is_short     whether it takes a launch or two: no multigrid, nor a solver
     combine      computes residual, preconditioner and update in one launch, see CellBlocks; None if nothing does
     """
 
@@ -94,7 +95,8 @@ class Preconditioner:
         self.is_diagonal = isinstance(self.inner, Scaling) and self.null_space is None
         self.is_identity = self.is_diagonal and self.diagonal is None
         self.combine = getattr(self.inner, "combine", None) if self.null_space is None else None
-        self._repeats = self.null_space is None and isinstance(self.inner, (Scaling, Blocks))
+        self.is_short = isinstance(self.inner, (Scaling, Blocks))
+        self._repeats = self.null_space is None and self.is_short
 
     def apply(self, x, y) -> None:
         """y = B x. Collective."""

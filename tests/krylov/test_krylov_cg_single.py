@@ -10,7 +10,7 @@ from petsc_options import petsc_options
 
 from petsc_hdg.errors import OptionError, our_error
 from petsc_hdg.krylov.cg_single import SingleSteps
-from petsc_hdg.krylov.cg_steps import OneRankSteps
+from petsc_hdg.krylov.cg_steps import DeviceSteps
 from petsc_hdg.krylov.multigrid import MirroredMultigrid
 
 Reason = PETSc.KSP.ConvergedReason
@@ -152,7 +152,7 @@ def test_the_option(capfd):
     mat = laplacian()
     given = {"pc_type": "jacobi", "ksp_view": "", "ksp_cg_single_reduction": "false"}
     done = both(mat, wave(mat), **given)
-    assert isinstance(done.ksp.getPythonContext()._kept, OneRankSteps)
+    assert isinstance(done.ksp.getPythonContext()._kept, DeviceSteps)
     assert "one sum over ranks" not in capfd.readouterr().out
     single(mat, wave(mat), pc_type="jacobi", ksp_view="")
     assert "one sum over ranks an iteration" in capfd.readouterr().out
