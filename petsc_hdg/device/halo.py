@@ -110,6 +110,18 @@ class Halo:
         """Send and receive into `ghosts`."""
         self._repeatable(lambda: self._end("forward") and self._exchange("points", ghosts))
 
+    @property
+    def has_peers(self) -> bool:
+        """True if exchanges are launches alone."""
+        return self._peers is not None
+
+    def reverse(self, ghosts, target, places) -> None:
+        """Copy the values in buffer `ghosts` into the owners' buffer `target`, at `places` [slot of send_points], with
+        peers."""
+        if not Halo.muted:
+            self._peers.exchange("ghosts", self._slots("ghosts", ghosts), (target, places))
+            self._count("ghosts")
+
     def reverse_add(self, ghosts, owned) -> None:
         """Add the values in buffer `ghosts` to their owners' in buffer `owned`."""
         if self._at_once("ghosts", ghosts, None):

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..device import Kernel
+from ..device import Kernel, kernels_of
 from ..device.halo import Halo
 from ..errors import OptionError
 from ..mesh.geometry import cell_metrics
@@ -191,18 +191,40 @@ class DeviceOperator:
 
     def assemble(self, element, out, part: int | None = None) -> None:
         """out, and the ghost sums: this rank's element vectors [dof, stride] summed, or a part of them (overlap.py).
-        With an epilogue out = keep out + mix x + scale d (b - that sum), on one rank. Not collective."""
+        With an epilogue out = keep out + mix x + scale d (b - that sum over all ranks), collective then."""
         if self.epilogue is not None:
-            rows = self.dofmap.num_owned
-            self._assemble_step(rows, rows, *self._rows, element, *self.epilogue, out)
+            rows = self._rows
+            if self.halo.plan.active:
+                ghosts, (places,), rows = self._rows_over_ranks
+                count = self.dofmap.num_ghosts
+                self._assemble["rows"](count, count, 0, *ghosts, element, None, self.ghost_sums)
+                self.halo.reverse(self.ghost_sums, element, places)
+            count = self.dofmap.num_owned
+            self._assemble["step"](count, count, *rows, element, *self.epilogue, out)
             return
         kernel, owned = self.kernels["assemble"], self.dofmap.num_owned
         first, last = assembled_rows(part, owned, owned + self.dofmap.num_ghosts, kernel)
         kernel.of_part(part)(last, last, owned, *self._rows, element, out, self.ghost_sums, first=first)
 
     @cached_property
-    def _assemble_step(self) -> Kernel:
-        return Kernel(self.discretization.assemble_spec("assemble_step"), self.device)
+    def _assemble(self) -> dict[str, Kernel]:
+        names = ("rows", "step")
+        return kernels_of({name: self.discretization.assemble_spec(f"assemble_{name}") for name in names}, self.device)
+
+    @cached_property
+    def _rows_over_ranks(self) -> tuple:
+        """Buffers of the rows of ghosts: number, start, entry; of the places behind the element vectors where ghost
+        sums of other ranks come; and of the rows of this rank: start, entry, with these places."""
+        plan, arrays, owned, ghosts = self.halo.plan, self.arrays, self.dofmap.num_owned, self.dofmap.num_ghosts
+        start = arrays.to_host(self._rows[0], owned + ghosts + 1, np.int32, "assembly rows")
+        entry = arrays.to_host(self._rows[1], start[-1], np.int32, "assembly rows")
+        places = self.num_entries + np.arange(plan.send_points.size)
+        row = np.repeat(plan.targets, np.diff(plan.target_offsets))
+        joined = np.insert(entry[: start[owned]], start[row + 1], places[plan.target_slots])
+        more = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=owned))])
+        of_ghosts = np.arange(ghosts), start[owned:] - start[owned], entry[start[owned] :]
+        lists = of_ghosts, (places,), (start[: owned + 1] + more, joined)
+        return tuple([arrays.to_device(each, "assembly rows") for each in given] for given in lists)
 
     def values(self, u, t: float) -> np.ndarray:
         """Owned, ghost and essential values [compact number] of a vector, on the host. Collective."""

@@ -16,7 +16,8 @@ def in_parts(vector, given, run, out, ghost_sums) -> None:
     if halo.alone and halo.plan.active:
         vector.begin(given)
         run(None)
-        halo.reverse_add(ghost_sums, out)
+        if vector.operator.epilogue is None:
+            halo.reverse_add(ghost_sums, out)
     elif as_ghosts_come(vector, given, run, outer_done=lambda: halo.reverse_add_begin(ghost_sums)):
         halo.reverse_add_end(out)
 

@@ -25,9 +25,14 @@ class CGOperator(PrimalOperator):
 
     @cached_property
     def _element(self):
-        """Buffer of element vectors of cells, then of facets."""
+        """Buffer of element vectors of cells, of facets, and of the sums of other ranks, where launches exchange."""
+        return self.arrays.empty(self.num_entries + self.fuses * self.halo.plan.send_points.size)
+
+    @property
+    def num_entries(self) -> int:
+        """Numbers in the element vectors of cells and facets."""
         disc = self.discretization
-        return self.arrays.empty(disc.num_dofs * (disc.stride + (disc.facet_stride if disc.num_facets else 0)))
+        return disc.num_dofs * (disc.stride + (disc.facet_stride if disc.num_facets else 0))
 
     # Kernels, compiled at first use ----------------------------------------------------------------------
 
@@ -67,8 +72,8 @@ class CGOperator(PrimalOperator):
     @property
     def fuses(self) -> bool:
         """True if a product and the vector update that follows it can be one launch: the kernel that sums the element
-        vectors of one rank does both."""
-        return self.patches is None and not self.halo.plan.active
+        vectors does both, where sums of other ranks come without the host."""
+        return self.patches is None and (self.halo.has_peers or not self.halo.plan.active)
 
     @property
     def main_kernel(self) -> Kernel:
