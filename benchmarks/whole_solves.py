@@ -4,7 +4,7 @@
 
 A row has the seconds of the mesh, of Problem (kernels compiled), of the first solve and of the same solve again from
 zero, and the functions that most of the interpreter's time of a third one went to. With `-u_cold`, those of the mesh,
-of Problem and the first solve instead.
+of Problem and the first solve instead. `mpiexec` runs it on ranks.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ import time
 
 import petsc4py
 
+import petsc_hdg as fe  # before MPI starts, so that each rank has its GPU
+
 petsc4py.init(sys.argv)
 
 from petsc4py import PETSc  # noqa: E402
 
-import petsc_hdg as fe  # noqa: E402
 from petsc_hdg.physics import library  # noqa: E402
 
 NONLINEAR = {
@@ -59,10 +60,12 @@ def physics(kind: str) -> fe.Physics:
 
 
 def timed(problem, run) -> float:
-    """Seconds of a call, to the end of what it launched."""
+    """Seconds of a call, to the end of what it launched on all ranks."""
+    problem.comm.Barrier()
     start = time.perf_counter()
     run()
     problem.device.finish()
+    problem.comm.Barrier()
     return time.perf_counter() - start
 
 
@@ -101,9 +104,10 @@ def main() -> None:
         name = f"{case[0].removesuffix('_gpu')} {case[1]} {case[2]} p{case[3]}"
         if not only or any(part in name for part in only):
             rows.append({"name": name, **row(options.getReal("unknowns", 2e6), *case)})
-            print(json.dumps(rows[-1]), flush=True)
-    with open(options.getString("u_out", "output/whole_solves.json"), "w", encoding="utf-8") as file:
-        json.dump(rows, file, indent=1)
+            PETSc.Sys.Print(json.dumps(rows[-1]), flush=True)
+    if PETSc.COMM_WORLD.rank == 0:
+        with open(options.getString("u_out", "output/whole_solves.json"), "w", encoding="utf-8") as file:
+            json.dump(rows, file, indent=1)
 
 
 if __name__ == "__main__":
