@@ -10,16 +10,19 @@ from petsc_hdg import stages
 from petsc_hdg.device.arrays import Arrays
 from petsc_hdg.device.halo import Halo
 from petsc_hdg.device.node import Node
+from petsc_hdg.device.peer_memory import MOST
 from petsc_hdg.device.recording import aside
+
+ROOM = 1 << 14  # bytes beside the numbers in the memory of a halo
 
 
 class AllGather:
     """Buffers [total] of each rank with the numbers of all, of which each has `count`; one rank after the other.
 
     Ranks of one node read each other's numbers in windows. These serve in turn: a rank whose barrier comes has read
-    what was written the time before. Where devices write each other's memory, it is a Halo whose ghosts are all numbers
-    of the others. Ranks of several nodes use MPI's own gather between pinned memory. Making one is collective on `comm`
-    (mpi4py).
+    what was written the time before. Where devices write each other's memory, and have room, it is a Halo whose ghosts
+    are all numbers of the others. Ranks of several nodes use MPI's own gather between pinned memory. Making one is
+    collective on `comm` (mpi4py).
 
     counts [rank]   total: their sum   first: place of this rank's first number
     """
@@ -28,7 +31,8 @@ class AllGather:
         self.arrays, self.counts = arrays, comm.allgather(int(count))
         self.total, self.first = sum(self.counts), sum(self.counts[: comm.rank])
         self._node, self._rank, self._turn = Node.of(comm), comm.rank, 0
-        self._halo = self._of_peers(comm) if comm.size > 1 and self._node.peers(arrays.device) else None
+        fits = comm.size > 1 and 2 * self.total * arrays.real.itemsize + ROOM < MOST
+        self._halo = self._of_peers(comm) if fits and self._node.peers(arrays.device) else None
         if self._halo is not None:
             return
         self._copied: list = []  # events of the copies to the device: one that is dropped early would wait

@@ -23,6 +23,7 @@ from petsc_hdg.errors import DeviceError
 
 EXTENSION = "cl_khr_external_memory_opaque_fd"
 _OPAQUE_FD = 0x2060  # CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR
+MOST = 3 << 27  # bytes of a part: NVIDIA's OpenCL crashes when it takes half a gigabyte
 _POSIX_FD, _PINNED, _ON_DEVICE = 1, 1, 1  # CUDA's names of them
 
 
@@ -80,6 +81,8 @@ class PeerMemory(Pool):
 
     def _exported(self, size: int) -> Block:
         """Memory of each device."""
+        if size > MOST:
+            raise DeviceError(f"a part of {size} bytes is more than the {MOST} that OpenCL takes")
         try:
             own, size = _allocate(identity(self._device.cl_device), size)
         except (DeviceError, OSError):

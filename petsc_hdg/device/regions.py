@@ -7,7 +7,7 @@ import weakref
 from mpi4py import MPI
 
 _ALIGNMENT = 4096
-_SMALLEST = 1 << 20
+_SMALLEST, _LARGEST = 1 << 20, 1 << 27  # bytes of a block with room for other regions
 
 
 class Block:
@@ -70,7 +70,8 @@ class Pool:
         return Region(self._blocks[found[0]], *found, wanted)
 
     def _grow(self, wanted: int) -> bool:
-        block = self._made(max(_SMALLEST, 2 * wanted, self._blocks[-1].size if self._blocks else 0))
+        last = self._blocks[-1].size if self._blocks else 0
+        block = self._made(max(wanted, min(max(_SMALLEST, 2 * wanted, last), _LARGEST)))
         if block is not None:
             self._blocks.append(block)
         return block is not None

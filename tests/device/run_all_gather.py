@@ -1,5 +1,7 @@
 """Under mpiexec: numbers of all ranks on each of them, by windows, messages or peers, as the environment has nodes.
 
+    run_all_gather.py HALO [BYTES]    -fe_halo; of a part of memory that other ranks write
+
 Rank r has r % 2 + 2 r numbers, rank 0 none. Gathers follow each other without a pause, and come again recorded.
 """
 
@@ -8,7 +10,7 @@ import sys
 import numpy as np
 from mpi4py import MPI
 
-from petsc_hdg.device import AllGather, Arrays, Device, Recorded
+from petsc_hdg.device import AllGather, Arrays, Device, Recorded, all_gather
 from petsc_hdg.run import guarded
 
 COMM = MPI.COMM_WORLD
@@ -18,6 +20,7 @@ COMM = MPI.COMM_WORLD
 def main() -> None:
     arrays = Arrays(Device.select("any", COMM))
     arrays.device.halo = sys.argv[1]
+    all_gather.MOST = float(sys.argv[2]) if sys.argv[2:] else all_gather.MOST
     counts = [rank % 2 + 2 * rank for rank in range(COMM.size)]
     own, gather = counts[COMM.rank], AllGather(COMM, counts[COMM.rank], arrays)
     assert (gather.total, gather.first) == (sum(counts), sum(counts[: COMM.rank]))
