@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import OptionError
 from ..options import given_numbers
 from .convergence import ConvergenceMonitor, Norm, Reason
-from .eigenvalues import extreme_eigenvalues
+from .eigenvalues import Arnoldi
 from .level_operators import ShellProduct
 from .preconditioned_operator import LEFT
 from .smoothers import Smoother, steps_between
@@ -67,7 +67,7 @@ class Chebyshev(DeviceSolver):
         mat = ksp.getOperators()[0]
         smoother = Smoother(ShellProduct(mat, self.vectors), self.preconditioner, self.vectors, ())
         first, steps = mat.getOwnershipRange()[0], max(1, int(self.steps))
-        smallest, largest = extreme_eigenvalues(smoother, first, steps)
+        smallest, largest = Arnoldi(smoother, steps).extreme(first)
         a, b, c, d = self.transform
         return a * smallest + b * largest, c * smallest + d * largest
 

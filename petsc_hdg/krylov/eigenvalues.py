@@ -25,7 +25,7 @@ class Arnoldi:
     """
 
     def __init__(self, smoother, steps: int):
-        self._smoother, self._vectors, arrays = smoother, smoother.vectors, smoother.vectors.arrays
+        self.smoother, self._vectors, arrays = smoother, smoother.vectors, smoother.vectors.arrays
         self._basis = [arrays.empty(self._vectors.count) for _ in range(steps + 1)]
         self._zero = arrays.zeros(max(1, self._vectors.count))
         self._parts = [(k, first) for k in range(steps + 1) for first in range(0, k + 1, WIDTH)]
@@ -67,7 +67,7 @@ class Arnoldi:
 
     def matrix(self, first: int) -> np.ndarray:
         """Arnoldi's matrix [step + 1, step] of as many steps as the process has."""
-        smoother, vectors, (start, after, *_) = self._smoother, self._vectors, self._basis
+        smoother, vectors, (start, after, *_) = self.smoother, self._vectors, self._basis
         vectors.run("noise", np.uint32(first % (1 << 32)), after)
         if null_space := getattr(smoother.pc, "null_space", None):
             null_space.remove(after)
@@ -85,7 +85,7 @@ class Arnoldi:
         """The same from a basis v₊ = 4 / size (M⁻¹ A - θ) v whose nodes θ lie between 0 and `size`."""
         nodes, scale, steps = size * _nodes(len(self._basis) - 1), 4 / size, len(self._basis) - 1
         for v, after, node in zip(self._basis[:-1], self._basis[1:], nodes, strict=True):
-            self._smoother.step(self._zero, v, after, 0.0, -scale * node, -scale)
+            self.smoother.step(self._zero, v, after, 0.0, -scale * node, -scale)
         gram = self._gram()
         if not np.isfinite(gram).all():
             return np.full((2, 1), np.nan)
@@ -118,11 +118,6 @@ class Arnoldi:
             used = min(WIDTH, k + 1 - first)
             gram[k, first : first + used] = gram[first : first + used, k] = part[:used]
         return gram
-
-
-def extreme_eigenvalues(smoother, first: int, steps: int) -> tuple[float, float]:
-    """Smallest and largest real part of the Ritz values of a smoother's M⁻¹ A. Collective."""
-    return Arnoldi(smoother, steps).extreme(first)
 
 
 def _cholesky(gram: np.ndarray) -> tuple[int, np.ndarray]:

@@ -12,7 +12,7 @@ from petsc4py import PETSc
 from ..operators.block_jacobi import BlockJacobi
 from ..options import Options, any_given
 from ..petsc import c_library
-from .eigenvalues import extreme_eigenvalues
+from .eigenvalues import Arnoldi
 from .level_operators import Unsupported, level_operator
 from .null_space import removal
 from .preconditioners import Preconditioner
@@ -22,6 +22,7 @@ from .solver import DeviceSolver
 from .vectors import Vectors
 
 STEPS, LOWER, UPPER = 10, 0.1, 1.1  # of GMRES; bounds over the largest eigenvalue found: PETSc's defaults
+MOST_KEPT = 1 << 22  # unknowns of a rank up to which the vectors of an estimate are kept: 88 bytes each
 # Parts of options that have smoothers be, or have bounds, as the user says; PETSc reads them when it sets levels up.
 TOLD = ("ksp_chebyshev_", "esteig_", "ksp_type", "pc_type")
 
@@ -37,6 +38,7 @@ class LevelBounds:
         self.matrices, self.arrays = dict(sorted(matrices.items())), arrays
         self._ksps: list[PETSc.KSP] = []
         self._mirrors: list[SellMatrix] = []
+        self._kept: dict[tuple[int, str], Arnoldi] = {}  # by level and kind of smoother
 
     def add(self, ksp: PETSc.KSP) -> None:
         """Take a KSP whose smoothers get bounds from the next `update` on, as long as others hold it too."""
@@ -54,34 +56,49 @@ class LevelBounds:
                 if smoother.getType() == "chebyshev":
                     alike.setdefault(_kind(smoother.getPC()), []).append(smoother)
             alike.pop("", None)
-            for smoothers in alike.values():
-                self._set(smoothers, mat, Options.from_petsc(pcs[0].getOptionsPrefix()).pmat_precision)
+            for kind, smoothers in alike.items():
+                precision = Options.from_petsc(pcs[0].getOptionsPrefix()).pmat_precision
+                self._set((number, kind), smoothers, mat, precision)
 
-    def _set(self, smoothers: list[PETSc.KSP], mat: PETSc.Mat, precision: str) -> None:
+    def _set(self, key: tuple[int, str], smoothers: list[PETSc.KSP], mat: PETSc.Mat, precision: str) -> None:
         try:
-            smoother = self._smoother(smoothers[0], mat, precision)
+            made = self._arnoldi(key, smoothers[0], mat, precision)
         except Unsupported:
             return
-        largest = extreme_eigenvalues(smoother, mat.getOwnershipRange()[0], STEPS)[1]
+        largest = made.extreme(mat.getOwnershipRange()[0])[1]
         if not (np.isfinite(largest) and largest > 0):
             return
         for ksp in smoothers:
             c_library.set_chebyshev_bounds(ksp, LOWER * largest, UPPER * largest)
 
-    def _smoother(self, ksp: PETSc.KSP, mat: PETSc.Mat, precision: str) -> Smoother:
-        """A smoother with what that of PETSc multiplies by in each step. Raises Unsupported."""
-        vectors, pc = Vectors(self.arrays, mat.getLocalSize()[0], mat.comm.tompi4py()), ksp.getPC()
+    def _arnoldi(self, key: tuple[int, str], ksp: PETSc.KSP, mat: PETSc.Mat, precision: str) -> Arnoldi:
+        """Arnoldi's process on what a smoother of PETSc multiplies by in each step; kept where that is the product of a
+        shell matrix with few unknowns. Raises Unsupported."""
+        made = self._kept.get(key)
+        if made is not None:
+            made.smoother.take(_preconditioner(ksp, mat, made.smoother.vectors))
+            return made
+        vectors = Vectors(self.arrays, mat.getLocalSize()[0], mat.comm.tompi4py())
         operator = level_operator(mat, vectors, precision)
+        made = Arnoldi(Smoother(operator, _preconditioner(ksp, mat, vectors), vectors, ()), STEPS)
         if isinstance(operator, SellMatrix):
             self._mirrors.append(operator)
-        if pc.getType() == "pbjacobi":
-            return Smoother(operator, _Blocks(mat, vectors), vectors, ())
-        if not c_library.has_operators(ksp):
-            ksp.setOperators(mat, mat)  # as PETSc does when it sets the levels up
-        elif ksp.getOperators()[1] != mat:
-            raise Unsupported("a level with a matrix of the user's")
-        pc.setUp()
-        return Smoother(operator, Preconditioner(pc, vectors), vectors, ())
+        elif vectors.count <= MOST_KEPT:
+            self._kept[key] = made
+        return made
+
+
+def _preconditioner(ksp: PETSc.KSP, mat: PETSc.Mat, vectors: Vectors):
+    """What a smoother of PETSc multiplies residuals by. Raises Unsupported."""
+    pc = ksp.getPC()
+    if pc.getType() == "pbjacobi":
+        return _Blocks(mat, vectors)
+    if not c_library.has_operators(ksp):
+        ksp.setOperators(mat, mat)  # as PETSc does when it sets the levels up
+    elif ksp.getOperators()[1] != mat:
+        raise Unsupported("a level with a matrix of the user's")
+    pc.setUp()
+    return Preconditioner(pc, vectors)
 
 
 class _Blocks:

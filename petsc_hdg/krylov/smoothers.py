@@ -109,11 +109,15 @@ class Smoother:
     """
 
     def __init__(self, operator, pc, vectors: Vectors, steps):
-        self.operator, self.pc, self.vectors, self.steps = operator, pc, vectors, steps
-        self.is_diagonal = pc is None or getattr(pc, "is_diagonal", False)
-        self.diagonal = pc.diagonal if pc is not None and self.is_diagonal else None
-        self.fuses = self.is_diagonal and operator.fuses
+        self.operator, self.vectors, self.steps = operator, vectors, steps
+        self.take(pc)
         self._combine = self._kernel()
+
+    def take(self, pc) -> None:
+        """Have another M of the same kind."""
+        self.pc, self.is_diagonal = pc, pc is None or getattr(pc, "is_diagonal", False)
+        self.diagonal = pc.diagonal if pc is not None and self.is_diagonal else None
+        self.fuses = self.is_diagonal and self.operator.fuses
 
     def begin(self, b) -> None:
         """The right-hand side of what is smoothed next is new."""

@@ -130,8 +130,8 @@ def test_solvers_that_are_gone_are_not_kept():
 
 
 def test_solvers_of_the_same_levels_share_their_estimates(on_device, monkeypatch):
-    estimate, made = level_bounds.extreme_eigenvalues, []
-    monkeypatch.setattr(level_bounds, "extreme_eigenvalues", lambda *given: made.append(given) or estimate(*given))
+    estimate, made = level_bounds.Arnoldi.extreme, []
+    monkeypatch.setattr(level_bounds.Arnoldi, "extreme", lambda *given: made.append(given) or estimate(*given))
     with petsc_options(**ON_DEVICE):
         problem = small_problem()
         both = [problem.create_snes(), problem.create_snes()]
