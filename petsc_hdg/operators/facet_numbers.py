@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from mpi4py.MPI import SUM
 
 GROWTH = 1.5  # of a number at a state, from which on the one that belongs to another state does not serve
 EXCESS = 10.0  # sum over that of another state, from which on numbers do not serve there
@@ -30,33 +31,29 @@ class FacetNumbers:
             self.update(*state)
 
     def serve(self, *state) -> bool:
-        """Return True if the numbers suit a state; otherwise, or if none are known, update them. Collective."""
+        """Return True if the numbers suit a state: nowhere too small, nor too large in total; otherwise, or if none are
+        known, update them. Collective."""
         if not self.is_known:
             self.update(*state)
             return False
         before = self.values()
         self.update(*state)
-        now = self.joined(before, self.values())
-        serves = not self.disc.mesh.comm.allreduce(int(self.differ(before, now)))
-        self.write(before if serves else now)
+        now = self.values()
+        old, new = self.by_component(before), self.by_component(now)
+        sums = [each.sum(axis=1, dtype=float) for each in (old, new)]
+        *sums, grown = self.disc.mesh.comm.allreduce(np.array([*sums, (new > GROWTH * old).any(axis=1)]), SUM)
+        exceeds = (sums[0] > EXCESS * sums[1]).any()
+        serves = not (exceeds or grown.any())
+        self.write(before if serves else now if exceeds else self.joined(before, now))
         return serves
 
     def joined(self, before: np.ndarray, now: np.ndarray) -> np.ndarray:
-        """Return the numbers that replace those of two states. Collective."""
+        """Return the numbers that replace those of two states, where those before are not too large in total."""
         return now
-
-    def differ(self, before: np.ndarray, now: np.ndarray) -> bool:
-        """Return True if the numbers before are too small somewhere on this rank, or too large in total."""
-        grown = self.by_component(now) > GROWTH * self.by_component(before)
-        return bool(grown.any() or (self.sums(before) > EXCESS * self.sums(now)).any())
 
     def by_component(self, values: np.ndarray) -> np.ndarray:
         """Magnitudes [component, facet of a cell] on this rank's cells."""
         raise NotImplementedError
-
-    def sums(self, values: np.ndarray) -> np.ndarray:
-        """Sums [component] of the magnitudes on this rank's cells."""
-        return self.by_component(values).sum(axis=1, dtype=float)
 
     def values(self) -> np.ndarray:
         """The numbers [shape] on the host."""

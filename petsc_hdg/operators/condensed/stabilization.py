@@ -54,7 +54,8 @@ class Stabilization(FacetNumbers):
 
     def _means(self, values: np.ndarray) -> np.ndarray:
         """Means [component] over the facets of all ranks' cells. Collective."""
-        sums = np.append(self.sums(values), self.disc.mesh.num_cells * self.disc.num_facets_of_cell)
+        magnitudes = self.by_component(values)
+        sums = np.append(magnitudes.sum(axis=1, dtype=float), magnitudes.shape[1])
         sums = self.disc.mesh.comm.allreduce(sums, SUM)
         return sums[:-1] / max(1.0, sums[-1])
 
