@@ -17,7 +17,7 @@ from ..linear.null_space import set_near_nullspace
 from . import monitors
 
 SCHEMES = ("cg_gpu", "sipg_gpu", "poly_gpu")  # whose state is all that Newton's method has
-SAMPLES = 64  # vertices of a boundary at which its data are looked at
+SAMPLES = 32  # facets of a boundary at whose vertices its data are looked at
 LEAST_PART = 1e-3  # of the residual of a start over that at zero: a start that is worse is none
 BY_RESIDUAL = (PETSc.SNES.ConvergedReason.CONVERGED_FNORM_ABS, PETSc.SNES.ConvergedReason.CONVERGED_FNORM_RELATIVE)
 FEW = 2_000  # unknowns of a continuous function up to which LU takes no longer than multigrid
@@ -159,10 +159,10 @@ def _has_data(problem) -> bool:
     interpreter, constants = physics.interpreter(mesh.dim), problem.operator.constants
     largest = 0.0
     for number, condition in enumerate(physics.dirichlet):
-        vertices = np.unique(mesh.topology.entity_vertices[mesh.dim - 1][mesh.facet_mask(condition.label)])
-        some = vertices[:: max(1, len(vertices) // SAMPLES)]
+        facets = np.flatnonzero(mesh.facet_mask(condition.label))
+        vertices = mesh.topology.entity_vertices[mesh.dim - 1][facets[:: max(1, len(facets) // SAMPLES)]]
         with np.errstate(all="ignore"):
-            for x in mesh.geometry.nodes[some]:
+            for x in mesh.geometry.nodes[np.unique(vertices)]:
                 largest = max(largest, np.abs(interpreter.pw_dirichlet(number, None, 0.0, x, constants)).max())
     return problem.comm.allreduce(int(largest > 0)) > 0
 
