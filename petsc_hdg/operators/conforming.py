@@ -1,6 +1,6 @@
 """The continuous functions of first order among those of a scheme, or their traces: the coarse level of its
-preconditioner. They have no jumps, so that each scheme is continuous Galerkin on them (for the traces of hybridizable
-DG: Cockburn, Dubois, Gopalakrishnan and Tan 2014)."""
+preconditioner; and those of the scheme's own degree, a level between. They have no jumps, so that each scheme is
+continuous Galerkin on them (for the traces of hybridizable DG: Cockburn, Dubois, Gopalakrishnan and Tan 2014)."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from petsc4py import PETSc
 
 from ..discretizations import ContinuousGalerkin
 from ..errors import collectively
-from ..reference import ReferenceElement
 from ..threads import in_threads, taken
 from .assembled import AssembledMatrix
 from .cg.operator import CGOperator
+from .matfree import JacobianContext
 
 CHUNK = 1 << 15  # rows made at a time: temporaries stay in the cache
 
 
 class ConformingSubspace:
-    """Continuous P1 or Q1 functions that satisfy essential conditions, and the Jacobian on them.
+    """Continuous functions, P1 or Q1 if no `degree` is given, that satisfy essential conditions, and the Jacobian on
+    them. Making one is collective.
 
-    Making one is collective.
-
-    fine: operator of the scheme.   access: VecAccess.
+    fine: operator of the scheme, or of `above`, a subspace of higher degree, of linear physics alone.
+    access: VecAccess.
     interpolation: AIJ matrix, rows in the numbering of the scheme, columns in that of the subspace; of schemes that
     have nodes.
     matrix: AssembledMatrix of the Jacobian on the subspace, made when it is asked for, with upwinding unless
-    `is_symmetric` is set.
+    `is_symmetric` is set; of a higher degree `mat` is a shell.
     bounds: what gives smoothers their bounds by its `update` after the matrix has been filled, or None.
     solvers: what sets up solvers of the matrix by its `update` after that, or None.
     multiply_transposed: function of (mat, x, y) that sets y = matᵀ x.
     """
 
-    def __init__(self, fine, access, comm, vec_type: str):
-        self.fine, self.access = fine, access
+    def __init__(self, fine, access, comm, vec_type: str, degree: int = 1, above: ConformingSubspace | None = None):
+        self.fine, self.access, self.above, self._degree = fine, access, above, degree
         disc = fine.discretization
         options = replace(
-            disc.options, backend="cg_gpu", degree=1, quadrature_degree=-1, kernel="auto", cg_condense=False
+            disc.options, backend="cg_gpu", degree=degree, quadrature_degree=-1, kernel="auto", cg_condense=False
         )
         self.discretization = ContinuousGalerkin(disc.mesh, disc.physics, options, disc.limits)
         self.dofmap = self.discretization.dofmap
@@ -56,7 +56,7 @@ class ConformingSubspace:
         """The scheme of the subspace, compiled. Collective."""
         operator = CGOperator(self.discretization, self.fine.arrays)
         with collectively(self.discretization.mesh.comm):
-            operator.compile(matrices=True, products=False)
+            operator.compile(matrices=True, products=self._degree > 1)
         return operator
 
     @cached_property
@@ -64,14 +64,18 @@ class ConformingSubspace:
         """Its matrix. Collective."""
         return _CoarseMatrix(self, self._sizes[1], self._comm, self._vec_type)
 
-    @property
+    @cached_property
     def mat(self) -> PETSc.Mat:
-        """The Jacobian on the subspace."""
-        return self.matrix.mat
+        """The Jacobian on the subspace. Collective."""
+        if self._degree == 1:
+            return self.matrix.mat
+        return JacobianContext(self.operator, self.access).as_mat(self._sizes[1], self._comm, self._vec_type)
 
     def update(self, u, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
         """Fill the matrix at the vertex averages of the state (PETSc vectors) that the scheme was linearized at, and
         set up what works with both. Collective."""
+        if self.above is not None:
+            self.above.update(u, t, u_t, shift)
         self.update_at(self._average(u), t, None if u_t is None else self._average(u_t), shift)
         for each in (self.bounds, self.solvers):
             if each is not None:
@@ -82,6 +86,9 @@ class ConformingSubspace:
         self.update_data()
         with self.access.read_state(state, rate) as (x, x_t):
             self.operator.linearize(x, t, x_t, shift)
+        if self._degree > 1:
+            self.mat.assemble()  # it has other values
+            return
         self.matrix.update()
         self.mat.setOption(PETSc.Mat.Option.SYMMETRIC, self.is_symmetric)  # GAMG then transposes no graphs
 
@@ -138,7 +145,7 @@ class ConformingSubspace:
         numbers = taken(self.dofmap.global_numbers, self.dofmap.cell_numbers)
         width, columns = max(map(len, nodes)), []
         parts = list(zip(self._places(nodes), _components(coarse.spaces), strict=True))
-        tables = np.zeros((len(parts), width, coarse.mesh.shape.num_vertices))
+        tables = np.zeros((len(parts), width, coarse.spaces[0].element.num_basis))
         count = len(parts) * len(numbers) * width
         kind = np.promote_types(np.min_scalar_type(-count), np.int32)
         last = np.full(len(self.fine.discretization.dofmap.compact), -1, kind)
@@ -162,8 +169,8 @@ class ConformingSubspace:
             yield numbers[:, part], here
 
     def _weights(self, nodes: np.ndarray) -> np.ndarray:
-        """Values [node, vertex] of the subspace's functions."""
-        weights = ReferenceElement(self.discretization.mesh.cell, 1).tabulate(np.nan_to_num(nodes), 0)[0]
+        """Values [node, function] of the subspace's functions."""
+        weights = self.discretization.spaces[0].element.tabulate(np.nan_to_num(nodes), 0)[0]
         weights[np.isnan(nodes).any(axis=1)] = 0
         weights[np.abs(weights) < 1e-14] = 0
         return weights

@@ -191,3 +191,45 @@ def test_smoothers_of_nonlinear_physics(backend, u_depends, smoother):
     physics = Physics({"u": 1}, "f0[0] = -1;", f1, boundary=[Dirichlet("boundary", "g[0] = x[0];")])
     problem = problem_of(backend, 2, physics=physics)
     assert problem.snes.getKSP().getPC().getMGSmoother(1).getType() == smoother
+
+
+# Interior penalty where a diffusivity steps --------------------------------------------------------------------------
+
+
+def stepping(where: str, jump: float = 100.0) -> Physics:
+    """A diffusivity that is larger where a condition on x holds."""
+    flux = f"for (d = 0; d < dim; ++d) f1[d] = ({where} ? {jump} : 1.0)*u_x[d];"
+    return Physics({"u": 1}, "f0[0] = -1;", flux, boundary=[Dirichlet("left", "g[0] = x[1];")])
+
+
+DISC = stepping("(x[0]-0.5)*(x[0]-0.5) + (x[1]-0.47)*(x[1]-0.47) < 0.09")
+
+
+@pytest.mark.parametrize("degree", [2, pytest.param(4, marks=pytest.mark.full)])
+def test_the_level_between_is_the_scheme_without_jumps(degree):
+    """Pᵀ A P x = A_1 x, where facets follow the step and quadrature is exact."""
+    problem = problem_of("sipg_gpu", degree, "triangle", (4, 4), stepping("x[0] < 0.5"), amplitude=0.0)
+    problem.solve()
+    above = problem.callbacks.conforming.above
+    x = above.mat.createVecRight()
+    x.setArray(np.random.default_rng(3).standard_normal(x.getSize()))
+    fine = above.interpolation * x
+    wanted = above.interpolation.transpose(PETSc.Mat()) * (problem.callbacks.jacobian * fine)
+    gap = wanted - above.mat * x
+    assert gap.norm() < 1e-11 * wanted.norm()
+    assert problem.callbacks.conforming.interpolation.getSize()[0] == x.getSize()
+
+
+@pytest.mark.parametrize("solvers", [False, True])
+@pytest.mark.parametrize("cell, degree, most", [("triangle", 2, 28), ("quadrilateral", 3, 28)])
+def test_steps_inside_of_cells_cost_few_iterations(cell, degree, most, solvers):
+    """Two levels take 357 and 48 iterations."""
+    problem = problem_of("sipg_gpu", degree, cell, (16, 16), DISC, amplitude=0.0)
+    problem.device.has_solvers = solvers
+    u = solution(problem)
+    assert problem.snes.getKSP().getPC().getMGLevels() == 3
+    assert problem.linear_iterations <= most and not problem.direct
+    residual = u.duplicate()
+    problem.callbacks.residual(None, u, residual)
+    assert residual.norm() < 1e-6
+    assert problem_of("sipg_gpu", 1, cell, physics=DISC).callbacks.conforming.above is None

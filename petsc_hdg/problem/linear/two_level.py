@@ -1,9 +1,10 @@
 """The default preconditioner of matrix-free discontinuous schemes, and one of others: PETSc's PCMG on two levels.
 
 Fine level: the matrix-free Jacobian, smoothed by its diagonal, its cell blocks or a trace's facet blocks. Coarse level:
-the conforming first-order subspace, solved by one cycle of GAMG. Matrices that are symmetric but for coefficients of
-diffusion that follow the state are smoothed as symmetric ones. All are defaults: -ksp_*, -pc_*, -mg_levels_* and
--mg_coarse_* win.
+the conforming first-order subspace, solved by one cycle of GAMG. Where a diffusivity may step inside of cells, interior
+penalty has a level between: the continuous functions of its own degree. Matrices that are symmetric but for
+coefficients of diffusion that follow the state are smoothed as symmetric ones. All are defaults: -ksp_*, -pc_*,
+-mg_levels_* and -mg_coarse_* win.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from petsc4py import PETSc
 
 from ... import operators
 from ...operators.cell_blocks import CellBlocks
-from ...options import any_given, defaults_in_database, is_given
+from ...options import any_given, defaults_in_database, is_given, of_one_degree
 from ...petsc.c_library import set_passive_dm
 from . import direct_solvers, methods
 from .coarse_solvers import CoarseSolvers, on_device
@@ -46,13 +47,23 @@ def conforming_subspace(problem) -> operators.ConformingSubspace | None:
         return None
     from ...krylov.sell_matrix import transposed_product
 
-    conforming = operators.ConformingSubspace(problem.operator, problem.access, problem.petsc_comm, problem.vec_type)
+    given = problem.access, problem.petsc_comm, problem.vec_type
+    above = operators.ConformingSubspace(problem.operator, *given, problem.options.degree) if _is_cut(problem) else None
+    conforming = operators.ConformingSubspace(above.operator if above else problem.operator, *given, above=above)
     if not 0 < conforming.mat.getSize()[0] < problem.num_unknowns:
         return None
     set_near_nullspace(conforming.discretization, conforming.mat)
     if problem.device.has_solvers:
         conforming.multiply_transposed = transposed_product(problem.access, problem.arrays)
     return conforming
+
+
+def _is_cut(problem) -> bool:
+    """True if a diffusivity of linear physics may step inside of cells: penalties may be so large there that smoothers
+    leave continuous errors of the scheme's degree."""
+    disc, options = problem.discretization, problem.options
+    suits = disc.has_penalties and disc.physics.is_linear and problem.derivative == "symmetric" and options.degree > 1
+    return suits and disc.has_steps and of_one_degree(problem.physics) and options.precision == "double"
 
 
 def is_diffusive(problem, symmetric: bool) -> bool:
@@ -84,7 +95,16 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     conforming, pc = problem.callbacks.conforming, ksp.getPC()
     methods.take(problem, ksp, krylov(problem, symmetric))
     _set_restart(problem, ksp, symmetric)
-    set_levels(ksp, conforming.interpolation)
+    above, matrices = conforming.above, [problem.callbacks.smoothed]
+    set_levels(ksp, *(each.interpolation for each in (conforming, above) if each))
+    if above is not None:
+        matrices.insert(0, above.mat)
+        between = pc.getMGSmoother(1)
+        set_passive_dm(between, above.mat.createVecRight())
+        between.setOperators(above.mat)
+        between.setTolerances(max_it=STEPS)
+        between.setType("chebyshev")
+        between.getPC().setType("jacobi")
     coarse = pc.getMGCoarseSolve()
     set_passive_dm(coarse, conforming.mat.createVecRight())
     coarse.setOperators(conforming.mat)
@@ -92,22 +112,23 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     _set_coarse_solver(problem, coarse.getPC(), conforming.mat, symmetric)
     with defaults_in_database(coarse.getOptionsPrefix() or "", COARSE, unless="pc_type"):
         coarse.setFromOptions()
-    set_smoother(problem, pc.getMGSmoother(1), symmetric)
+    set_smoother(problem, pc.getMGSmoother(len(matrices)), symmetric)
     if conforming.bounds is None:
-        conforming.bounds = LevelBounds({1: problem.callbacks.smoothed}, problem.arrays)
+        conforming.bounds = LevelBounds(dict(enumerate(matrices, 1)), problem.arrays)
     conforming.bounds.add(ksp)
     if conforming.solvers is None:
         conforming.solvers = CoarseSolvers(problem, setting_up)
     conforming.solvers.add(coarse)
 
 
-def set_levels(ksp: PETSc.KSP, interpolation: PETSc.Mat) -> None:
-    """Give a KSP PETSc's PCMG of two levels. Collective."""
+def set_levels(ksp: PETSc.KSP, *interpolations: PETSc.Mat) -> None:
+    """Give a KSP PETSc's PCMG of two levels or more, the coarsest interpolation first. Collective."""
     pc = ksp.getPC()
-    set_passive_dm(ksp, interpolation.createVecLeft())
+    set_passive_dm(ksp, interpolations[-1].createVecLeft())
     pc.setType("mg")
-    pc.setMGLevels(2)
-    pc.setMGInterpolation(1, interpolation)
+    pc.setMGLevels(len(interpolations) + 1)
+    for number, interpolation in enumerate(interpolations, 1):
+        pc.setMGInterpolation(number, interpolation)
 
 
 def _set_restart(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
@@ -148,8 +169,9 @@ def _blocks(problem, symmetric: bool) -> str:
     """The block Jacobi that smooths, "" for the diagonal."""
     if problem.discretization.has_jumps:
         return "FacetBlockJacobi"
-    is_dg = problem.discretization.has_penalties
-    return "CellBlockJacobi" if is_dg and not symmetric and _blocks_fit(problem) else ""
+    is_dg, conforming = problem.discretization.has_penalties, problem.callbacks.conforming
+    is_cut = conforming is not None and conforming.above is not None and problem.mesh.shape.is_simplex
+    return "CellBlockJacobi" if is_dg and (is_cut or not symmetric) and _blocks_fit(problem) else ""
 
 
 def setting_up(problem, symmetric: bool):
@@ -170,8 +192,9 @@ def change(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     methods.change(problem, ksp, krylov(problem, symmetric))
     _set_restart(problem, ksp, symmetric)
     if pc.getType() == "mg":
-        set_smoother(problem, pc.getMGSmoother(1), symmetric)
-        pc.getMGSmoother(1).setFromOptions()
+        smoother = pc.getMGSmoother(pc.getMGLevels() - 1)
+        set_smoother(problem, smoother, symmetric)
+        smoother.setFromOptions()
         coarse = pc.getMGCoarseSolve()
         _set_coarse_solver(problem, coarse.getPC(), problem.callbacks.conforming.mat, symmetric)
         with defaults_in_database(coarse.getOptionsPrefix() or "", COARSE, unless="pc_type"):
