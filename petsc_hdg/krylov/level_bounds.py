@@ -22,6 +22,7 @@ from .solver import DeviceSolver
 from .vectors import Vectors
 
 STEPS, LOWER, UPPER = 10, 0.1, 1.1  # of GMRES; bounds over the largest eigenvalue found: PETSc's defaults
+SAFE = 1.5  # in place of UPPER, where jumps of coefficients hide large eigenvalues from ten steps
 MOST_KEPT = 1 << 22  # unknowns of a rank up to which the vectors of an estimate are kept: 88 bytes each
 # Parts of options that have smoothers be, or have bounds, as the user says; PETSc reads them when it sets levels up.
 TOLD = ("ksp_chebyshev_", "esteig_", "ksp_type", "pc_type")
@@ -31,11 +32,11 @@ class LevelBounds:
     """Gives levels smoothed by a diagonal or by inverted blocks their bounds, in all KSPs that share their matrices;
     keeps the mirrors of these until those of the next ones.
 
-    matrices: assembled ones, and shell matrices of ours, by number of the level.
+    matrices: assembled ones, and shell matrices of ours, by number of the level.   safe: levels with larger bounds.
     """
 
-    def __init__(self, matrices: dict[int, PETSc.Mat], arrays):
-        self.matrices, self.arrays = dict(sorted(matrices.items())), arrays
+    def __init__(self, matrices: dict[int, PETSc.Mat], arrays, safe: tuple[int, ...] = ()):
+        self.matrices, self.arrays, self._safe = dict(sorted(matrices.items())), arrays, safe
         self._ksps: list[PETSc.KSP] = []
         self._mirrors: list[SellMatrix] = []
         self._kept: dict[tuple[int, str], Arnoldi] = {}  # by level and kind of smoother
@@ -68,8 +69,9 @@ class LevelBounds:
         largest = made.extreme(mat.getOwnershipRange()[0])[1]
         if not (np.isfinite(largest) and largest > 0):
             return
+        upper = SAFE if key[0] in self._safe else UPPER
         for ksp in smoothers:
-            c_library.set_chebyshev_bounds(ksp, LOWER * largest, UPPER * largest)
+            c_library.set_chebyshev_bounds(ksp, LOWER * largest, upper * largest)
 
     def _arnoldi(self, key: tuple[int, str], ksp: PETSc.KSP, mat: PETSc.Mat, precision: str) -> Arnoldi:
         """Arnoldi's process on what a smoother of PETSc multiplies by in each step; kept where that is the product of a

@@ -90,12 +90,12 @@ def krylov(problem, symmetric: bool) -> str:
 
 def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     """Give a KSP, before the user's options, the Krylov method and both levels. Collective."""
-    from ...krylov.level_bounds import LevelBounds
+    from ...krylov import level_bounds
 
     conforming, pc = problem.callbacks.conforming, ksp.getPC()
     methods.take(problem, ksp, krylov(problem, symmetric))
     _set_restart(problem, ksp, symmetric)
-    above, matrices = conforming.above, [problem.callbacks.smoothed]
+    above, matrices, safe = conforming.above, [problem.callbacks.smoothed], (1,) if conforming.above else ()
     set_levels(ksp, *(each.interpolation for each in (conforming, above) if each))
     if above is not None:
         matrices.insert(0, above.mat)
@@ -105,6 +105,9 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
         between.setTolerances(max_it=STEPS)
         between.setType("chebyshev")
         between.getPC().setType("jacobi")
+        bounds = {"ksp_chebyshev_esteig": f"0,{level_bounds.LOWER},0,{level_bounds.SAFE}"}
+        with defaults_in_database(between.getOptionsPrefix() or "", bounds, unless="ksp_chebyshev_esteig"):
+            between.setFromOptions()
     coarse = pc.getMGCoarseSolve()
     set_passive_dm(coarse, conforming.mat.createVecRight())
     coarse.setOperators(conforming.mat)
@@ -114,7 +117,7 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
         coarse.setFromOptions()
     set_smoother(problem, pc.getMGSmoother(len(matrices)), symmetric)
     if conforming.bounds is None:
-        conforming.bounds = LevelBounds(dict(enumerate(matrices, 1)), problem.arrays)
+        conforming.bounds = level_bounds.LevelBounds(dict(enumerate(matrices, 1)), problem.arrays, safe)
     conforming.bounds.add(ksp)
     if conforming.solvers is None:
         conforming.solvers = CoarseSolvers(problem, setting_up)
