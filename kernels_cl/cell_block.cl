@@ -8,8 +8,8 @@
 // Arrays
 //   block    [NDOF, NDOF, stride]  entry (i, k) of a cell, cell fastest
 //   inverse  [cell, NDOF, NDOF]  transposed: entry (i, k) at [k, i], so that items side by side read entries side by side
-//   x, y, b, product  owned values, interleaved in chunks of CHUNK cells: of row r of cell c at (c/CHUNK) CHUNK NDOF + r w + c%CHUNK,
-//            w the number of cells in the chunk
+//   x, y, b, product  owned values, interleaved in chunks of CHUNK cells: of row r of cell c at
+//            (c/CHUNK) CHUNK NDOF + r w + c%CHUNK, w the number of cells in the chunk
 //   failed   [1]  one more than a cell whose block is singular, 0 if there is none
 // Tables
 //   ROW      [NDOF]  row of each degree of freedom

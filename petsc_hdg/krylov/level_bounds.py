@@ -91,7 +91,7 @@ class LevelBounds:
 
 
 def _preconditioner(ksp: PETSc.KSP, mat: PETSc.Mat, vectors: Vectors):
-    """What a smoother of PETSc multiplies residuals by. Raises Unsupported."""
+    """The preconditioner of one of PETSc's smoothers, on the device. Collective; raises Unsupported."""
     pc = ksp.getPC()
     if pc.getType() == "pbjacobi":
         return _Blocks(mat, vectors)

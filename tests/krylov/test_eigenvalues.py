@@ -100,12 +100,13 @@ def test_roots_make_the_polynomial_least():
     made, start = process(CONVECTION, 5)
     roots = made.roots(0)
 
+    first, *others = [np.linalg.matrix_power(dense, j) @ start for j in range(1, 6)]
+    others = np.column_stack(others)
+
     def left(coefficients) -> float:
         """Norm of p(B) B v for p(z) = 1 + sum of coefficients zʲ."""
-        powers = [np.linalg.matrix_power(dense, j) @ start for j in range(1, 6)]
-        return float(np.linalg.norm(powers[0] + np.column_stack(powers[1:]) @ coefficients))
+        return float(np.linalg.norm(first + others @ coefficients))
 
     coefficients = np.poly(roots)[::-1][1:] / np.prod(-roots)
-    powers = [np.linalg.matrix_power(dense, j) @ start for j in range(1, 6)]
-    best = np.linalg.lstsq(np.column_stack(powers[1:]), -powers[0], rcond=None)[0]
+    best = np.linalg.lstsq(others, -first, rcond=None)[0]
     assert left(coefficients.real) == pytest.approx(left(best), rel=1e-6)

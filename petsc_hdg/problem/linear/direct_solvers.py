@@ -143,8 +143,9 @@ def _constraints(problem) -> Sequence[str]:
 def reason_in_time(problem, fixed: bool) -> str:
     """Why implicit steps in time of a small problem take LU, "" if they do not.
 
-    On a CPU factors that are kept, or assembled entries, cost less than iterations that compute each product anew. With
-    strong convection iterations for the trace may fail in any step.
+    On a CPU, factors that serve several steps are cheaper than iterations, and so are assembled entries, because
+    iterations compute each product from the elements. With strong convection, iterations for the trace may fail in any
+    step.
 
     fixed: all steps have one length.
     """

@@ -89,25 +89,16 @@ def krylov(problem, symmetric: bool) -> str:
 
 
 def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
-    """Give a KSP, before the user's options, the Krylov method and both levels. Collective."""
-    from ...krylov import level_bounds
+    """Give a KSP, before the user's options, the Krylov method and all levels. Collective."""
+    from ...krylov.level_bounds import LevelBounds
 
     conforming, pc = problem.callbacks.conforming, ksp.getPC()
     methods.take(problem, ksp, krylov(problem, symmetric))
     _set_restart(problem, ksp, symmetric)
-    above, matrices, safe = conforming.above, [problem.callbacks.smoothed], (1,) if conforming.above else ()
-    set_levels(ksp, *(each.interpolation for each in (conforming, above) if each))
-    if above is not None:
-        matrices.insert(0, above.mat)
-        between = pc.getMGSmoother(1)
-        set_passive_dm(between, above.mat.createVecRight())
-        between.setOperators(above.mat)
-        between.setTolerances(max_it=STEPS)
-        between.setType("chebyshev")
-        between.getPC().setType("jacobi")
-        bounds = {"ksp_chebyshev_esteig": f"0,{level_bounds.LOWER},0,{level_bounds.SAFE}"}
-        with defaults_in_database(between.getOptionsPrefix() or "", bounds, unless="ksp_chebyshev_esteig"):
-            between.setFromOptions()
+    between = [conforming.above] if conforming.above else []
+    set_levels(ksp, conforming.interpolation, *(each.interpolation for each in between))
+    for each in between:
+        _set_between(pc.getMGSmoother(1), each.mat)
     coarse = pc.getMGCoarseSolve()
     set_passive_dm(coarse, conforming.mat.createVecRight())
     coarse.setOperators(conforming.mat)
@@ -115,13 +106,29 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     _set_coarse_solver(problem, coarse.getPC(), conforming.mat, symmetric)
     with defaults_in_database(coarse.getOptionsPrefix() or "", COARSE, unless="pc_type"):
         coarse.setFromOptions()
-    set_smoother(problem, pc.getMGSmoother(len(matrices)), symmetric)
+    set_smoother(problem, pc.getMGSmoother(pc.getMGLevels() - 1), symmetric)
     if conforming.bounds is None:
-        conforming.bounds = level_bounds.LevelBounds(dict(enumerate(matrices, 1)), problem.arrays, safe)
+        matrices = [*(each.mat for each in between), problem.callbacks.smoothed]
+        safe = tuple(range(1, len(matrices)))
+        conforming.bounds = LevelBounds(dict(enumerate(matrices, 1)), problem.arrays, safe)
     conforming.bounds.add(ksp)
     if conforming.solvers is None:
         conforming.solvers = CoarseSolvers(problem, setting_up)
     conforming.solvers.add(coarse)
+
+
+def _set_between(smoother: PETSc.KSP, mat: PETSc.Mat) -> None:
+    """Smoother of the level between before the user's options. Collective."""
+    from ...krylov.level_bounds import LOWER, SAFE
+
+    set_passive_dm(smoother, mat.createVecRight())
+    smoother.setOperators(mat)
+    smoother.setTolerances(max_it=STEPS)
+    smoother.setType("chebyshev")
+    smoother.getPC().setType("jacobi")
+    bounds = {"ksp_chebyshev_esteig": f"0,{LOWER},0,{SAFE}"}
+    with defaults_in_database(smoother.getOptionsPrefix() or "", bounds, unless="ksp_chebyshev_esteig"):
+        smoother.setFromOptions()
 
 
 def set_levels(ksp: PETSc.KSP, *interpolations: PETSc.Mat) -> None:
