@@ -11,6 +11,8 @@ from petsc_hdg.device.shared_context import Opened
 from petsc_hdg.errors import DeviceError, collectively
 from petsc_hdg.value_checks import shown
 
+GROUPS = 4  # of a compute unit, or fewer, that run at the same time
+
 
 class Device:
     """One OpenCL device as a problem uses it: an in-order queue, choices and counts of its own, on the context and
@@ -31,6 +33,8 @@ class Device:
     memory           Memory: what our buffers take of it, and may take
     halo             how exchanges between ranks of a node go: auto, windows or messages
     exchanges        Exchanges: how many there were, and how long the host waited
+    compute_units    number
+    persistent_groups  work-groups of kernels that wait for each other, a power of two; 0 where that is not to be
     has_solvers      whether Krylov methods that nobody names run here, as they do on GPUs
     two_queues       whether kernels that wait for ghosts run beside those that do not, as they do on GPUs
     """
@@ -47,7 +51,8 @@ class Device:
         self.platform = f"{cl_device.platform.name.strip()} {cl_device.platform.version.strip()}"
         self.driver = cl_device.driver_version.strip()
         self.is_gpu = self.two_queues = self.has_solvers = is_gpu(cl_device)
-        self.ptx = ptx_target(cl_device)
+        self.ptx, self.compute_units = ptx_target(cl_device), int(cl_device.max_compute_units)
+        self.persistent_groups = GROUPS << (self.compute_units.bit_length() - 1) if self.ptx >= 70 else 0
         self.has_fp64 = "cl_khr_fp64" in cl_device.extensions.split()
         self.memory_bytes = int(cl_device.global_mem_size)
         self.local_bytes = int(cl_device.local_mem_size)

@@ -109,8 +109,10 @@ class Kernel:
         self._set_arguments(arguments)
         groups, offset = where
         again = partial(self._enqueue, self.device.queue, self.handle, groups, self._local, offset)
+        again = partial(self._launch, *where) if self.device.profile else again
         again.kernel = self  # kept, or its handle would be used by another
-        self.device.recording.append(partial(self._launch, *where) if self.device.profile else again)
+        again.items, again.arguments = groups[0], arguments
+        self.device.recording.append(again)
         return self._launch(*where)
 
     def launch(self, count: int, given: Mapping, first: int = 0):
@@ -136,8 +138,9 @@ class Kernel:
         if global_size <= first:
             return _nothing
         self._set_arguments(arguments)
-        where = self._range(first, global_size)
-        return lambda: self._launch(*where)
+        found = partial(self._launch, *self._range(first, global_size))
+        found.kernel = self
+        return found
 
     def _range(self, first: int, last: int) -> tuple:
         """Work-items of whole work-groups from `first` on, and the offset, None for 0."""

@@ -13,11 +13,11 @@ class Recorded:
     """`run(function, *buffers)`: the launches of function(*buffers), which must be the same each time.
 
     What a function does is remembered for each choice of buffers and queue: launches of Kernels by themselves, anything
-    else only where it is wrapped in `aside`.
+    else only where it is wrapped in `aside`. `merged(calls, device)` returns the calls to repeat in their place.
     """
 
-    def __init__(self, device: Device):
-        self.device = device
+    def __init__(self, device: Device, merged=None):
+        self.device, self._merged = device, merged or (lambda calls, device: calls)
         self._kept: dict = {}
 
     def run(self, function, *buffers) -> None:
@@ -39,7 +39,7 @@ class Recorded:
             function(*buffers)
         finally:
             self.device.recording = None
-        self._kept[key] = buffers, calls  # the buffers are kept, or others might get their ids
+        self._kept[key] = buffers, self._merged(calls, self.device)  # the buffers are kept, or others might get their ids
 
 
 def aside(device: Device, call) -> None:

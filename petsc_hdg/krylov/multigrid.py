@@ -15,6 +15,7 @@ from .dense_matrix import DenseMatrix, accurate_inverse
 from .gathered import Gathered, whole_matrix
 from .level_operators import Unsupported, level_operator
 from .multigrid_view import cycles, described, distinct_smoothers
+from .persistent import merged
 from .preconditioners import MAKERS, ByPetsc, device_preconditioner
 from .sell_matrix import is_assembled, mirrored
 from .smoothers import smoother_of
@@ -45,7 +46,7 @@ class Multigrid:
 
     def forget(self) -> None:
         """What a cycle launches is other from now on."""
-        self._recorded = Recorded(self._arrays.device)
+        self._recorded = Recorded(self._arrays.device, merged)
 
     def apply(self, x, y) -> None:
         """y = M⁻¹ x. Collective."""

@@ -29,7 +29,7 @@ def suit(problem) -> bool:
     is_large = problem.num_unknowns > FEW and options.precision == "double"
     if named or follows_time or problem.is_condensed or not (times and is_large):
         return False
-    cores = device.cl_device.max_compute_units * problem.physics.num_components
+    cores = device.compute_units * problem.physics.num_components
     entries = disc.mesh.num_cells * disc.num_dofs**2 * (1 + disc.has_penalties * disc.num_facets_of_cell)
     here = not device.is_gpu and getattr(problem.operator, "fast", None) is None
     here = here and times[0] >= LEAST * cores and entries * BYTES <= MEMORY * device.memory_bytes

@@ -1,0 +1,174 @@
+// Steps y = keep y + mix x + scale d ∘ (b - A x) one after another in one launch, whose work-groups wait for each other
+// between steps. All of them must run at the same time: there are no more than the device has compute units.
+//
+// A group that waits in vain writes a number that is none where the last step writes, and ends.
+//
+// needs: GROUP SLICE MOST BUFFERS GIVEN_BUFFERS ALL_BUFFERS PTX
+//
+// Sizes
+//   GROUP work-items of a group, a multiple of 256;  SLICE rows of a slice, see sell.cl;  MOST steps of a launch
+//   BUFFERS, GIVEN_BUFFERS, ALL_BUFFERS  number of buffers, their declarations and their names
+//   PTX   compute capability (90 for 9.0) where inline PTX may stand, else 0: one group only
+// Arrays
+//   steps    [step, field]   see the macros below; buffers by their number, -1 for none
+//   factors  [step, 3]       keep, mix, scale
+//   arrived  [1]             how often groups came to a wait, of all launches
+
+#define FIELDS 12
+#define ROWS 0     // of A
+#define TEAM 1     // work-items of a row: 0 without A, when the step takes `values` for the product; -1 where A is dense
+#define COLUMNS 2  // of a dense A
+#define NARROW 3   // whether entries are floats
+#define STARTS 4
+#define INDICES 5
+#define VALUES 6
+#define X 7
+#define B 8
+#define D 9
+#define Y 10
+#define SPINS (1 << 22)  // seconds
+#define DENSE_TEAM 128
+
+#if PTX
+static inline unsigned arrive(volatile __global unsigned *arrived)
+{
+  unsigned before;
+  asm volatile("atom.add.acq_rel.gpu.u32 %0, [%1], 1;" : "=r"(before) : "l"(arrived) : "memory");
+  return before;
+}
+static inline unsigned count_of(volatile __global unsigned *arrived)
+{
+  unsigned count;
+  asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(count) : "l"(arrived) : "memory");
+  return count;
+}
+#else
+#define arrive(arrived) atomic_inc(arrived)
+#define count_of(arrived) (*(arrived))
+#endif
+
+// True once all groups have come here; what they wrote before can be read then. False after too long a wait.
+static inline int all_arrived(volatile __global unsigned *arrived, __local int *in_time)
+{
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+  if (get_local_id(0) == 0) {
+    const unsigned groups = get_num_groups(0), target = (arrive(arrived) / groups + 1) * groups;
+    int left = SPINS;
+    while ((int)(count_of(arrived) - target) < 0 && left > 0) --left;
+    *in_time = left > 0;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+  return *in_time;
+}
+
+// What a row takes beside the product, read before this is summed up: x, b, d and y.
+static inline real4 row_before(__global real *const __local *at, const __local int *step, const __local real *factor,
+                               int row)
+{
+  real4 found = (real4)(0, 0, 1, 0);
+  if (factor[1] != 0) found.x = at[step[X]][row];
+  if (step[B] >= 0) found.y = at[step[B]][row];
+  if (step[D] >= 0) found.z = at[step[D]][row];
+  if (factor[0] != 0) found.w = at[step[Y]][row];
+  return found;
+}
+
+static inline real row_after(real4 before, const __local real *factor, real sum)
+{
+  return factor[2] * before.z * (before.y - sum) + factor[1] * before.x + factor[0] * before.w;
+}
+
+static inline void sparse_step(__global real *const __local *at, const __local int *step, const __local real *factor,
+                               __local real *part)
+{
+  const int rows = step[ROWS], team = step[TEAM], slices = (rows + SLICE - 1) / SLICE, unit = SLICE * team;
+  const int item = get_local_id(0), lane = item % SLICE, member = item / SLICE % team, mine = item / unit;
+  __global const int *starts = (__global const int *)at[step[STARTS]];
+  __global const int *columns = (__global const int *)at[step[INDICES]];
+  __global const real *values = at[step[VALUES]], *x = at[step[X]];
+  __global const float *narrow = (__global const float *)values;
+  const int here = GROUP / unit;
+  for (int first = (int)get_group_id(0) * here; first < slices; first += (int)get_num_groups(0) * here) {
+    const int slice = first + mine, row = slice * SLICE + lane;
+    const int writes = member == 0 && row < rows;
+    real4 before = 0;
+    real sum = 0;
+    if (writes) before = row_before(at, step, factor, row);
+    if (slice < slices) {
+      const int begin = starts[slice] + member * SLICE + lane, end = starts[slice + 1];
+      if (step[NARROW])
+        for (int k = begin; k < end; k += unit) sum += narrow[k] * x[columns[k]];
+      else
+        for (int k = begin; k < end; k += unit) sum += values[k] * x[columns[k]];
+    }
+    if (team > 1) {
+      BARRIER_LOCAL();
+      part[item] = sum;
+      BARRIER_LOCAL();
+      sum = 0;
+      if (member == 0)
+        for (int m = 0; m < team; ++m) sum += part[mine * unit + m * SLICE + lane];
+    }
+    if (writes) at[step[Y]][row] = row_after(before, factor, sum);
+  }
+}
+
+static inline void dense_step(__global real *const __local *at, const __local int *step, const __local real *factor,
+                              __local real *part)
+{
+  const int rows = step[ROWS], columns = step[COLUMNS], here = GROUP / DENSE_TEAM;
+  const int item = (int)get_local_id(0) % DENSE_TEAM, mine = (int)get_local_id(0) / DENSE_TEAM;
+  __global const real *x = at[step[X]];
+  for (int first = (int)get_group_id(0) * here; first < rows; first += (int)get_num_groups(0) * here) {
+    const int row = first + mine;
+    real sum = 0;
+    if (row < rows)
+      for (int k = item; k < columns; k += DENSE_TEAM) sum += at[step[VALUES]][row * columns + k] * x[k];
+    BARRIER_LOCAL();
+    part[get_local_id(0)] = sum;
+    for (int width = DENSE_TEAM / 2; width > 0; width /= 2) {
+      BARRIER_LOCAL();
+      if (item < width) part[get_local_id(0)] += part[get_local_id(0) + width];
+    }
+    if (item == 0 && row < rows) {
+      const real4 before = row_before(at, step, factor, row);
+      at[step[Y]][row] = row_after(before, factor, part[get_local_id(0)]);
+    }
+  }
+}
+
+static inline void update_step(__global real *const __local *at, const __local int *step, const __local real *factor)
+{
+  for (int row = get_global_id(0); row < step[ROWS]; row += (int)get_global_size(0))
+    at[step[Y]][row] =
+        row_after(row_before(at, step, factor, row), factor, step[VALUES] < 0 ? 0 : at[step[VALUES]][row]);
+}
+
+KERNEL(GROUP) void persistent_steps(int count, __global const int *steps, __global const real *factors,
+                                    volatile __global unsigned *arrived, GIVEN_BUFFERS)
+{
+  __local int step[MOST * FIELDS];
+  __local real factor[MOST * 3], part[GROUP];
+  __global real *__local at[BUFFERS];
+  __local int in_time;
+  if (get_local_id(0) == 0) {
+    __global real *const all[BUFFERS] = {ALL_BUFFERS};
+    for (int k = 0; k < BUFFERS; ++k) at[k] = all[k];
+  }
+  FOR_ITEMS(k, count * FIELDS) step[k] = steps[k];
+  FOR_ITEMS(k, count * 3) factor[k] = factors[k];
+  BARRIER_LOCAL();
+  for (int k = 0; k < count; ++k) {
+    const __local int *one = step + k * FIELDS;
+    if (k > 0 && !all_arrived(arrived, &in_time)) {
+      if (get_local_id(0) == 0) at[step[(count - 1) * FIELDS + Y]][0] = NAN;
+      return;
+    }
+    if (one[TEAM] > 0)
+      sparse_step(at, one, factor + 3 * k, part);
+    else if (one[TEAM] < 0)
+      dense_step(at, one, factor + 3 * k, part);
+    else
+      update_step(at, one, factor + 3 * k);
+  }
+}
