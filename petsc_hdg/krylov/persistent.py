@@ -98,12 +98,23 @@ def _subtract(call) -> dict:
     return {"team": 0, "b": b, "y": y, "factors": (-1.0, 0.0, 1.0)}
 
 
+def _combine(call) -> dict:
+    _, mix, x, keep, y = call.arguments
+    return {"team": 0, "x": x, "y": y, "factors": (keep, mix, 0.0)}
+
+
 def _dense(call) -> dict:
     columns, values, x, y = call.arguments
     return {"team": -1, "columns": columns, "values": values, "x": x, "y": y, "factors": (0.0, 0.0, -1.0)}
 
 
-_STEPS = {"sell_step": _sparse, "sell_update": _update, "krylov_subtract": _subtract, "dense_product": _dense}
+_STEPS = {
+    "sell_step": _sparse,
+    "sell_update": _update,
+    "krylov_subtract": _subtract,
+    "krylov_combine": _combine,
+    "dense_product": _dense,
+}
 
 
 # Trust ------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..codegen import KernelSpec
-from ..device import Arrays, Halo, Kernel, Node, VecAccess, aside
+from ..device import Arrays, Halo, Kernel, Node, VecAccess
 
 SOURCES = ("krylov_sum.clh", *(f"krylov_{name}.cl" for name in ("vectors", "cg", "bicg", "basis", "chebyshev")))
 GPU_GROUP, GPU_GROUPS = 256, 512  # work-items of a group, groups: the same on each GPU, so that sums are
@@ -64,7 +64,7 @@ class Vectors:
 
     def copy(self, source, target) -> None:
         """target = source"""
-        aside(self.device, lambda: self.arrays.copy(source, target, self.count))
+        self.run("combine", 1.0, source, 0.0, target)
 
     # Sums ------------------------------------------------------------------------------------------------
 

@@ -42,6 +42,7 @@ def test_steps_against_numpy(arrays, precision, tolerance, team):
         vectors.run("subtract", b, y)
         inverse.apply(z, x)
         sparse.add(x, y)
+        vectors.copy(y, b)
 
     recorded = Recorded(arrays.device, persistent.merged)
     buffers = [arrays.to_device(each) for each in (x, b, y, z)]
@@ -51,6 +52,7 @@ def test_steps_against_numpy(arrays, precision, tolerance, team):
         y = b - y
         x = dense.T @ z
         y = y + dense @ x
+        b = y
         recorded.run(run, *buffers)
         for buffer, expected in zip(buffers, (x, b, y, z), strict=True):
             off = np.abs(arrays.to_host(buffer, ROWS) - expected).max()
