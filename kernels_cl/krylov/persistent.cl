@@ -1,12 +1,12 @@
-// Steps y = keep y + mix x + scale d ∘ (b - A x) one after another in one launch, whose work-groups wait for each other
-// between steps. All of them must run at the same time: there are no more than the device has compute units.
+// Steps y = keep y + mix x + scale d (b - A x) one after another in one launch, whose work-groups wait for each other between
+// steps, after sell.clh. All of them must run at the same time: there are no more than the device has compute units.
 //
 // A group that waits in vain writes a number that is none where the last step writes, and ends.
 //
-// needs: GROUP SLICE MOST BUFFERS GIVEN_BUFFERS ALL_BUFFERS PTX
+// needs: GROUP SLICE MOST BUFFERS GIVEN_BUFFERS ALL_BUFFERS PTX sell_row
 //
 // Sizes
-//   GROUP work-items of a group, a multiple of 256;  SLICE rows of a slice, see sell.cl;  MOST steps of a launch
+//   GROUP work-items of a group, a multiple of 256;  MOST steps of a launch
 //   BUFFERS, GIVEN_BUFFERS, ALL_BUFFERS  number of buffers, their declarations and their names
 //   PTX   compute capability (90 for 9.0) where inline PTX may stand, else 0: one group only
 // Arrays
@@ -61,55 +61,26 @@ static inline int all_arrived(volatile __global unsigned *arrived, __local int *
   return *in_time;
 }
 
-// What a row takes beside the product, read before this is summed up: x, b, d and y.
-static inline real4 row_before(__global real *const __local *at, const __local int *step, const __local real *factor,
-                               int row)
+static inline real4 before_step(__global real *const __local *at, const __local int *step, const __local real *factor,
+                                int row)
 {
-  real4 found = (real4)(0, 0, 1, 0);
-  if (factor[1] != 0) found.x = at[step[X]][row];
-  if (step[B] >= 0) found.y = at[step[B]][row];
-  if (step[D] >= 0) found.z = at[step[D]][row];
-  if (factor[0] != 0) found.w = at[step[Y]][row];
-  return found;
-}
-
-static inline real row_after(real4 before, const __local real *factor, real sum)
-{
-  return factor[2] * before.z * (before.y - sum) + factor[1] * before.x + factor[0] * before.w;
+  return row_before(factor[0], factor[1], step[X] < 0 ? 0 : at[step[X]], step[B] < 0 ? 0 : at[step[B]],
+                    step[D] < 0 ? 0 : at[step[D]], at[step[Y]], row);
 }
 
 static inline void sparse_step(__global real *const __local *at, const __local int *step, const __local real *factor,
                                __local real *part)
 {
-  const int rows = step[ROWS], team = step[TEAM], slices = (rows + SLICE - 1) / SLICE, unit = SLICE * team;
-  const int item = get_local_id(0), lane = item % SLICE, member = item / SLICE % team, mine = item / unit;
-  __global const int *starts = (__global const int *)at[step[STARTS]];
-  __global const int *columns = (__global const int *)at[step[INDICES]];
-  __global const real *values = at[step[VALUES]], *x = at[step[X]];
-  __global const float *narrow = (__global const float *)values;
-  const int here = GROUP / unit;
+  const int slices = (step[ROWS] + SLICE - 1) / SLICE, team = step[TEAM], unit = SLICE * team, here = GROUP / unit;
+  const int item = get_local_id(0);
   for (int first = (int)get_group_id(0) * here; first < slices; first += (int)get_num_groups(0) * here) {
-    const int slice = first + mine, row = slice * SLICE + lane;
-    const int writes = member == 0 && row < rows;
+    const int nth = first + item / unit, slice = nth < slices ? nth : -1, row = slice * SLICE + item % SLICE;
+    const int writes = slice >= 0 && row < step[ROWS] && item % unit < SLICE;
     real4 before = 0;
-    real sum = 0;
-    if (writes) before = row_before(at, step, factor, row);
-    if (slice < slices) {
-      const int begin = starts[slice] + member * SLICE + lane, end = starts[slice + 1];
-      if (step[NARROW])
-        for (int k = begin; k < end; k += unit) sum += narrow[k] * x[columns[k]];
-      else
-        for (int k = begin; k < end; k += unit) sum += values[k] * x[columns[k]];
-    }
-    if (team > 1) {
-      BARRIER_LOCAL();
-      part[item] = sum;
-      BARRIER_LOCAL();
-      sum = 0;
-      if (member == 0)
-        for (int m = 0; m < team; ++m) sum += part[mine * unit + m * SLICE + lane];
-    }
-    if (writes) at[step[Y]][row] = row_after(before, factor, sum);
+    if (writes) before = before_step(at, step, factor, row);
+    const real sum = sell_row((__global const int *)at[step[STARTS]], (__global const int *)at[step[INDICES]],
+                              at[step[VALUES]], step[NARROW], at[step[X]], 0, 0, slice, team, part);
+    if (writes) at[step[Y]][row] = row_after(factor[0], factor[1], factor[2], before, sum);
   }
 }
 
@@ -130,18 +101,16 @@ static inline void dense_step(__global real *const __local *at, const __local in
       BARRIER_LOCAL();
       if (item < width) part[get_local_id(0)] += part[get_local_id(0) + width];
     }
-    if (item == 0 && row < rows) {
-      const real4 before = row_before(at, step, factor, row);
-      at[step[Y]][row] = row_after(before, factor, part[get_local_id(0)]);
-    }
+    if (item == 0 && row < rows) at[step[Y]][row] = part[get_local_id(0)];
   }
 }
 
 static inline void update_step(__global real *const __local *at, const __local int *step, const __local real *factor)
 {
-  for (int row = get_global_id(0); row < step[ROWS]; row += (int)get_global_size(0))
-    at[step[Y]][row] =
-        row_after(row_before(at, step, factor, row), factor, step[VALUES] < 0 ? 0 : at[step[VALUES]][row]);
+  for (int row = get_global_id(0); row < step[ROWS]; row += (int)get_global_size(0)) {
+    const real product = step[VALUES] < 0 ? 0 : at[step[VALUES]][row];
+    at[step[Y]][row] = row_after(factor[0], factor[1], factor[2], before_step(at, step, factor, row), product);
+  }
 }
 
 KERNEL(GROUP) void persistent_steps(int count, __global const int *steps, __global const real *factors,

@@ -3,7 +3,7 @@
 from petsc_hdg.device.all_gather import AllGather, gathered
 from petsc_hdg.device.arrays import Arrays
 from petsc_hdg.device.autotune import fastest
-from petsc_hdg.device.build import build_programs
+from petsc_hdg.device.build import build_programs, built_beside
 from petsc_hdg.device.context import Device
 from petsc_hdg.device.halo import Halo
 from petsc_hdg.device.halo_plan import HaloPlan
@@ -24,6 +24,7 @@ __all__ = [
     "VecAccess",
     "aside",
     "build_programs",
+    "built_beside",
     "enclosed",
     "fastest",
     "gathered",

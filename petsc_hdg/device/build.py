@@ -49,14 +49,21 @@ def built_program(device, spec):
 def build_programs(device, specs) -> None:
     """Compile the programs of several specs that a GPU does not have yet, several at a time: its compiler works without
     the interpreter. One that does not compile is left out, to fail where it is asked for."""
+    with built_beside(device, specs):
+        pass
+
+
+@contextmanager
+def built_beside(device, specs):
+    """Context manager: the same, beside what is compiled inside."""
     missing = {program_digest(device, spec): spec for spec in specs} if device.is_gpu else {}
     missing = [spec for digest, spec in missing.items() if digest not in device.programs]
-    if len(missing) < 2:
-        return
-    with _quiet(), ThreadPoolExecutor(min(len(missing), MOST_THREADS, os.cpu_count() or 1)) as threads:
-        for made in [threads.submit(_program, device, spec) for spec in missing]:
-            if made.exception() is not None and not isinstance(made.exception(), PetscHdgError):
-                raise made.exception()
+    with _quiet(), ThreadPoolExecutor(max(1, min(len(missing), MOST_THREADS, os.cpu_count() or 1))) as threads:
+        found = [threads.submit(_program, device, spec) for spec in missing]
+        yield
+    for made in found:
+        if made.exception() is not None and not isinstance(made.exception(), PetscHdgError):
+            raise made.exception()
 
 
 def _program(device, spec):

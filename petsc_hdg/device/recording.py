@@ -39,7 +39,8 @@ class Recorded:
             function(*buffers)
         finally:
             self.device.recording = None
-        self._kept[key] = buffers, self._merged(calls, self.device)  # the buffers are kept, or others might get their ids
+        # The buffers are kept, or others might get their ids.
+        self._kept[key] = buffers, self._merged(calls, self.device)
 
 
 def aside(device: Device, call) -> None:

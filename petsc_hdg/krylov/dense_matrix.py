@@ -24,17 +24,20 @@ def accurate_inverse(matrix: np.ndarray) -> np.ndarray | None:
     return found if wrong <= ACCURATE * np.linalg.norm(given) else None
 
 
+def product_spec(arrays) -> KernelSpec:
+    """Spec of the product with a dense matrix."""
+    group = GPU_GROUP if arrays.device.is_gpu else CPU_GROUP
+    return KernelSpec("dense_product", ("dense.cl",), {"GROUP": group}, precision=arrays.precision, local_size=group)
+
+
 class DenseMatrix:
     """A square matrix [row, column] of one rank, of at most 2¹⁵ rows, on the device of `arrays`."""
 
     def __init__(self, values: np.ndarray, arrays):
         self.size = len(values)
         self._values = arrays.to_device(values, "matrices")
-        group = GPU_GROUP if arrays.device.is_gpu else CPU_GROUP
-        spec = KernelSpec(
-            "dense_product", ("dense.cl",), {"GROUP": group}, precision=arrays.precision, local_size=group
-        )
-        self._items, self._product = self.size * group, Kernel(spec, arrays.device)
+        spec = product_spec(arrays)
+        self._items, self._product = self.size * spec.local_size, Kernel(spec, arrays.device)
 
     def apply(self, x, y) -> None:
         """y = A x; buffers [size]."""

@@ -19,6 +19,7 @@ from .sell_matrix import FEW_ROWS, SLICE
 GROUP = 256  # work-items of a work-group
 MOST = 64  # steps of a launch
 BUFFERS = 32  # kernels take a multiple of so many
+TAIL = 10  # argument of sell_step that only rows with ghosts have
 MOST_ROWS = FEW_ROWS  # of a step: those of more rows are worth their launches
 _FIELDS = ("rows", "team", "columns", "narrow", "starts", "indices", "values", "x", "b", "d", "y", "unused")
 _BUFFERS = _FIELDS[4:11]
@@ -39,13 +40,14 @@ def merged(calls: list, device: Device) -> list:
 def _precision(call) -> str:
     """Precision of a recorded launch that can be a step; "" where it can not."""
     spec = call.kernel.spec if hasattr(call, "kernel") else None
-    if spec is None or spec.name not in _STEPS or spec.macros.get("GHOSTS") or _rows(call) > MOST_ROWS:
+    if spec is None or spec.name not in _STEPS or _rows(call) > MOST_ROWS:
         return ""
-    return spec.precision
+    return "" if spec.name == "sell_step" and call.arguments[TAIL] is not None else spec.precision
 
 
 def _rows(call) -> int:
-    return call.items // call.kernel.spec.local_size if call.kernel.spec.name == "dense_product" else call.arguments[0]
+    spec = call.kernel.spec
+    return call.items // spec.local_size if spec.name == "dense_product" else call.arguments[spec.name == "sell_step"]
 
 
 def _launch(calls: list, precision: str, device: Device):
@@ -64,33 +66,35 @@ def _bound(steps: list[dict], precision: str, device: Device):
                 value = buffers.index(value)
             if name in _FIELDS and value is not None:
                 row[_FIELDS.index(name)] = value
-    names = [f"buffer{k}" for k in range(-(-len(buffers) // BUFFERS) * BUFFERS)]
-    macros = {"GROUP": GROUP, "SLICE": SLICE, "MOST": MOST, "BUFFERS": len(names), "PTX": device.ptx}
-    macros["GIVEN_BUFFERS"] = ", ".join(f"__global real *{name}" for name in names)
-    macros["ALL_BUFFERS"] = ", ".join(names)
-    spec = KernelSpec("persistent_steps", ("persistent.cl",), macros, precision=precision, local_size=GROUP)
-    arrays = Arrays(device, precision)
+    arrays, most = Arrays(device, precision), -(-len(buffers) // BUFFERS) * BUFFERS
     factors = np.array([step["factors"] for step in steps])
     given = arrays.to_device(fields), arrays.to_device(factors), arrays.zeros(1, np.int32)
-    padded = buffers + (len(names) - len(buffers)) * buffers[:1]
-    return Kernel(spec, device).bound(device.persistent_groups * GROUP, len(steps), *given, *padded)
+    padded = buffers + (most - len(buffers)) * buffers[:1]
+    return Kernel(steps_spec(arrays, most), device).bound(device.persistent_groups * GROUP, len(steps), *given, *padded)
+
+
+def steps_spec(arrays: Arrays, most: int = BUFFERS) -> KernelSpec:
+    """Spec of a persistent kernel for so many buffers."""
+    names = [f"buffer{k}" for k in range(most)]
+    macros = {"GROUP": GROUP, "SLICE": SLICE, "MOST": MOST, "BUFFERS": most, "PTX": arrays.device.ptx}
+    macros["GIVEN_BUFFERS"] = ", ".join(f"__global real *{name}" for name in names)
+    macros["ALL_BUFFERS"] = ", ".join(names)
+    sources = "sell.clh", "persistent.cl"
+    return KernelSpec("persistent_steps", sources, macros, precision=arrays.precision, local_size=GROUP)
 
 
 # Launches as steps: y = keep y + mix x + scale d (b - A x) -------------------------------------------------------
 
 
 def _sparse(call) -> dict:
-    _, _, _, starts, columns, values, x, _, b, d, keep, mix, scale, y = call.arguments
-    macros = call.kernel.spec.macros
-    narrow = macros["STORED"] == "float" and call.kernel.spec.precision == "double"
-    stored = {"starts": starts, "indices": columns, "values": values, "narrow": int(narrow), "team": macros["TEAM"]}
+    _, _, _, team, narrow, _, starts, columns, values, x, _, b, d, keep, mix, scale, y = call.arguments
+    stored = {"starts": starts, "indices": columns, "values": values, "narrow": narrow, "team": team}
     return {**stored, "x": x, "b": b, "d": d, "y": y, "factors": (keep, mix, scale)}
 
 
 def _update(call) -> dict:
-    _, _, product, _, x, b, d, keep, mix, scale, y = call.arguments
-    factors = keep, mix if x is not None else 0.0, scale
-    return {"team": 0, "values": product, "x": x, "b": b, "d": d, "y": y, "factors": factors}
+    _, product, x, b, d, keep, mix, scale, y = call.arguments
+    return {"team": 0, "values": product, "x": x, "b": b, "d": d, "y": y, "factors": (keep, mix, scale)}
 
 
 def _subtract(call) -> dict:

@@ -82,14 +82,15 @@ class SellMatrix:
         self.num_entries = int(row_starts[-1])
         starts = slice_starts(row_starts)
         self._starts, count = arrays.to_device(starts, "matrices"), max(1, int(starts[-1]))
-        narrow = self.precision == "single" and arrays.precision == "double"
-        self._columns, self._values = arrays.empty(count, np.int32), arrays.empty(count, np.float32 if narrow else None)
+        self.is_narrow = self.precision == "single" and arrays.precision == "double"
+        kind = np.float32 if self.is_narrow else None
+        self._columns, self._values = arrays.empty(count, np.int32), arrays.empty(count, kind)
         self._slices = self._split(row_starts, columns)
 
     def _fill(self, shape: tuple[int, int], *given) -> None:
         """Copy rows of blocks of a shape, given as buffers of starts, columns and values."""
         items = -(-self.num_rows // SLICE) * SLICE
-        kernel = self._made("sell_slice", "sell_slice.cl", SLICE, {"ROWS": shape[0], "COLUMNS": shape[1]})
+        kernel = Kernel(slice_spec(self.arrays, shape, self.precision), self.arrays.device)
         kernel(items, self.num_rows, *given, self._starts, self._columns, self._values)
 
     @property
@@ -114,12 +115,17 @@ class SellMatrix:
     def step(self, x, y, b=None, diagonal=None, keep: float = 0.0, mix: float = 0.0, scale: float = 1.0) -> None:
         """y = keep y + mix x + scale diagonal (b - A x), without b or diagonal where they are None. Collective."""
         stored, factors = (self._starts, self._columns, self._values), (float(keep), float(mix), float(scale))
+        sizes = self.num_rows, self.num_owned, self.team, int(self.is_narrow)
+        key = diagonal is not None, b is not None  # a kernel object each, most of whose arguments stay
+        if key not in self._kernels:
+            spec = step_spec("sell_step", self.arrays, *key, self.num_ghosts > 0, self.is_narrow)
+            self._kernels[key] = Kernel(spec, self.arrays.device)
 
         def run(listed, count: int, part: int | None) -> None:
             if count:
-                kernel = self._kernel(diagonal is not None, b is not None).of_part(part)
-                sizes = (count * SLICE * self.team, self.num_rows, self.num_owned)
-                kernel(*sizes, listed, *stored, x, self.tail, b, diagonal, *factors, y)
+                kernel = self._kernels[key].of_part(part)
+                given = count * SLICE * self.team, count, *sizes, listed, *stored
+                kernel(*given, x, self.tail if self.num_ghosts else None, b, diagonal, *factors, y)
 
         inner, outer = self._slices
         if self._at_once and self.halo is not None:
@@ -142,7 +148,7 @@ class SellMatrix:
             entries = np.flatnonzero(columns >= self.num_owned)
             outer[(np.searchsorted(row_starts, entries, side="right") - 1) // SLICE] = True
         listed = [np.flatnonzero(~outer), np.flatnonzero(outer)]
-        return [(self.arrays.to_device(each.astype(np.int32), "matrices"), len(each)) for each in listed]
+        return [(None if len(k) in (0, count) else self.arrays.to_device(k, "matrices"), len(k)) for k in listed]
 
     @cached_property
     def team(self) -> int:
@@ -152,24 +158,22 @@ class SellMatrix:
         wanted = self.num_entries / max(1, self.num_rows) / ENTRIES
         return next(team for team in (1, 2, 4, MOST_TEAM) if team >= min(wanted, MOST_TEAM))
 
-    def _kernel(self, diagonal: bool, given: bool) -> Kernel:
-        key = diagonal, given
-        if key not in self._kernels:
-            macros = {
-                "TEAM": self.team,
-                "SQUARE": int(self.num_rows == self.num_owned),
-                "DIAGONAL": int(diagonal),
-                "GIVEN": int(given),
-                "GHOSTS": int(self.num_ghosts > 0),
-            }
-            self._kernels[key] = self._made("sell_step", "sell.cl", SLICE * self.team, macros)
-        return self._kernels[key]
 
-    def _made(self, name: str, source: str, local_size: int, macros=None) -> Kernel:
-        """A kernel for the type of the stored entries."""
-        macros = {"SLICE": SLICE, "STORED": "float" if self.precision == "single" else "real", **(macros or {})}
-        spec = KernelSpec(name, (source,), macros, precision=self.arrays.precision, local_size=local_size)
-        return Kernel(spec, self.arrays.device)
+def slice_spec(arrays, shape: tuple[int, int] = (1, 1), precision: str = "double") -> KernelSpec:
+    """Spec of what fills slices from rows of blocks of a shape."""
+    macros = {"SLICE": SLICE, "STORED": "float" if precision == "single" else "real"}
+    macros |= {"ROWS": shape[0], "COLUMNS": shape[1]}
+    return KernelSpec("sell_slice", ("sell_slice.cl",), macros, precision=arrays.precision, local_size=SLICE)
+
+
+def step_spec(name: str, arrays, diagonal=True, given=True, ghosts=False, narrow=False) -> KernelSpec:
+    """Spec of `sell_step` or `sell_update`: one program for all on GPUs, for a choice of buffers on CPUs."""
+    group = SLICE * (MOST_TEAM if arrays.device.is_gpu else 1)
+    macros = {"SLICE": SLICE, "GROUP": group}
+    if not arrays.device.is_gpu:
+        known = {"TAIL": ghosts, "B": given, "D": diagonal, "NARROW": narrow}
+        macros |= {f"KNOWN_{name}": int(value) for name, value in known.items()}
+    return KernelSpec(name, ("sell.clh", "sell.cl"), macros, precision=arrays.precision, local_size=group)
 
 
 def is_assembled(mat) -> bool:

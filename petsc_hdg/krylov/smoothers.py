@@ -7,13 +7,12 @@ from itertools import islice
 import numpy as np
 from petsc4py import PETSc
 
-from ..codegen import KernelSpec
 from ..device import Kernel
 from ..petsc import csr
 from .level_operators import Unsupported
 from .multigrid_view import chebyshev_bounds, described, richardson_scale
 from .preconditioners import Preconditioner
-from .sell_matrix import FEW_ROWS, SLICE, SellMatrix
+from .sell_matrix import FEW_ROWS, SellMatrix, step_spec
 from .vectors import Vectors
 
 FEW_STEPS = 10  # of a polynomial whose steps go by its roots
@@ -111,7 +110,7 @@ class Smoother:
     def __init__(self, operator, pc, vectors: Vectors, steps):
         self.operator, self.vectors, self.steps = operator, vectors, steps
         self.take(pc)
-        self._combine = self._kernel()
+        self._combine = Kernel(step_spec("sell_update", vectors.arrays, self.diagonal is not None), vectors.device)
 
     def take(self, pc) -> None:
         """Have another M of the same kind."""
@@ -157,15 +156,8 @@ class Smoother:
             z = self.vectors.buffer("z")
             self.pc.apply(b if product is None else product, z)
             product, b = None, z
-        count, given = self.vectors.count, (int(product is not None), product, int(x is not None), x)
-        self._combine(count, count, *given, b, self.diagonal, keep, mix, scale, out)
-
-    def _kernel(self) -> Kernel:
-        arrays = self.vectors.arrays
-        macros = {"SLICE": SLICE, "TEAM": 1, "STORED": "real", "SQUARE": 1, "GIVEN": 1, "GHOSTS": 0}
-        macros["DIAGONAL"] = int(self.diagonal is not None)
-        spec = KernelSpec("sell_update", ("sell.cl",), macros, precision=arrays.precision, local_size=128)
-        return Kernel(spec, arrays.device)
+        count = self.vectors.count
+        self._combine(count, count, product, x, b, self.diagonal, keep, 0.0 if x is None else mix, scale, out)
 
 
 class BlockSmoother(Smoother):

@@ -36,9 +36,7 @@ class Converted:
         self.is_needed = arrays.precision != vectors.arrays.precision
         if self.is_needed:
             self.x, self.y = arrays.empty(vectors.count), arrays.empty(vectors.count)
-            self._kernels = {
-                name: vectors.kernel(name, ("convert.cl",)) for name in ("convert_narrow", "convert_widen")
-            }
+            self._kernels = {name: vectors.kernel(name) for name in ("convert_narrow", "convert_widen")}
 
     def apply(self, function, x, y) -> None:
         """function(x, y) in the operators' precision."""

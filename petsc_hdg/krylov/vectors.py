@@ -9,9 +9,8 @@ import numpy as np
 from ..codegen import KernelSpec
 from ..device import Arrays, Halo, Kernel, Node, VecAccess
 
-SOURCES = ("krylov_sum.clh", *(f"krylov_{name}.cl" for name in ("vectors", "cg", "bicg", "basis", "chebyshev")))
 GPU_GROUP, GPU_GROUPS = 256, 512  # work-items of a group, groups: the same on each GPU, so that sums are
-CPU_GROUPS = 16
+CPU_GROUP, CPU_GROUPS = 1, 16
 
 
 class Vectors:
@@ -26,7 +25,7 @@ class Vectors:
         self.arrays = arrays if arrays.precision == precision else _sibling(arrays, precision)
         self.access = VecAccess(self.arrays, "Krylov vectors")
         self.count, self.comm = count, comm
-        self.group, self.groups = (GPU_GROUP, GPU_GROUPS) if device.is_gpu else (1, CPU_GROUPS)
+        self.group, self.groups = (GPU_GROUP, GPU_GROUPS) if device.is_gpu else (CPU_GROUP, CPU_GROUPS)
         self.items = self.group * self.groups if count else 0
         self._buffers: dict = {}
         self._parts = 0, None
@@ -43,10 +42,9 @@ class Vectors:
             self._parts = count, self.arrays.zeros(count) if count else None
         return self._parts[1]
 
-    def kernel(self, name: str, sources: tuple = SOURCES) -> Kernel:
+    def kernel(self, name: str) -> Kernel:
         """A kernel object of its own: arguments that stay are then not handed over again."""
-        spec = KernelSpec(name, sources, {"GROUP": self.group}, precision=self.arrays.precision, local_size=self.group)
-        return Kernel(spec, self.arrays.device)
+        return Kernel(kernel_spec(name, self.arrays), self.arrays.device)
 
     @property
     def device(self):
@@ -94,6 +92,14 @@ class Vectors:
         total = np.empty_like(values)
         self.comm.Allreduce(values, total)
         return total
+
+
+def kernel_spec(name: str, arrays: Arrays) -> KernelSpec:
+    """Spec of a kernel on vectors, which stands in the file of its prefix."""
+    group, prefix = GPU_GROUP if arrays.device.is_gpu else CPU_GROUP, name.partition("_")[0]
+    file = f"krylov_{'vectors' if prefix == 'krylov' else prefix}.cl"
+    sources = ("convert.cl",) if prefix == "convert" else ("krylov_sum.clh", file)
+    return KernelSpec(name, sources, {"GROUP": group}, precision=arrays.precision, local_size=group)
 
 
 class Rows:

@@ -63,9 +63,12 @@ class BlockKernels:
     def run(self, name: str, items: int, *arguments) -> None:
         """Launch over `items` work-items."""
         if name not in self._made:
-            spec = KernelSpec(name, self._sources, self._macros, precision=self.arrays.precision, local_size=GROUP)
-            self._made[name] = Kernel(spec, self.arrays.device)
+            self._made[name] = Kernel(self.spec(name), self.arrays.device)
         self._made[name](items, *arguments)
+
+    def spec(self, name: str) -> KernelSpec:
+        """Spec of one of them; all share a program."""
+        return KernelSpec(name, self._sources, self._macros, precision=self.arrays.precision, local_size=GROUP)
 
 
 def starts_of(arrays, counts, rows: int) -> np.ndarray:

@@ -11,12 +11,13 @@ import numpy as np
 from petsc4py import PETSc
 
 from .. import stages
-from ..device import Arrays, Device, Node, VecAccess, ranks
+from ..device import Arrays, Device, Node, VecAccess, built_beside, ranks
 from ..device.context import is_viennacl
 from ..device.platforms import choose, identity, is_first, is_gpu
 from ..discretizations import scheme
 from ..discretizations.transposition import DeviceLimits
 from ..errors import SolveError, collectively
+from ..krylov.programs import programs
 from ..mesh import Mesh
 from ..mesh.mesh_checks import require_mesh
 from ..operators import Callbacks, create_operator
@@ -170,6 +171,7 @@ class Problem(Restartable, Evaluated, Described):
         self.device.profile, self.device.halo = self.options.profile, self.options.halo
         self.vec_type = vector.getType()
         self.places = ranks.places(self.device, self.comm)
+        self.device.persistent_groups *= not ranks.sharing(self.places)
         ranks.warn_of_sharing(self.places)
 
     def _may_share_vectors(self, local: Any) -> bool:
@@ -190,7 +192,8 @@ class Problem(Restartable, Evaluated, Described):
         with collectively(self.comm):  # so that a lack of memory, or a kernel that fails, is everyone's
             self.operator = create_operator(self.discretization, self.arrays)
             self.stores = stored_products.suit(self)
-            self.operator.compile(matrices=self.assembles or self.stores)
+            with built_beside(self.device, programs(self.device) if self.device.has_solvers else ()):
+                self.operator.compile(matrices=self.assembles or self.stores)
 
     @property
     def written_terms(self) -> Terms:

@@ -38,8 +38,9 @@ def petsc_matrix(dense: np.ndarray) -> PETSc.Mat:
 
 
 @pytest.mark.parametrize("team", [1, 4])
-def test_products_and_updates(arrays, team):
-    dense = random_matrix(ROWS, COLUMNS)
+def test_products_and_updates(team):
+    arrays, dense = Arrays(Device.select("any")), random_matrix(ROWS, COLUMNS)
+    arrays.device.is_gpu = team > 1
     matrix = SellMatrix(petsc_matrix(dense), arrays)
     matrix.__dict__["team"] = team
     rng = np.random.default_rng(2)

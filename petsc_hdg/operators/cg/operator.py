@@ -111,7 +111,7 @@ class CGOperator(PrimalOperator):
         """out = J d at the state of `linearize`, where d is the essential values alone. Collective."""
         zero = self.arrays.zeros(max(1, self.dofmap.num_owned))
         self.update_essential(self.direction, self.time)
-        self.action(zero, out)
+        self._sum("action", self.direction, zero, out, self.sum_elements, du=self.direction)  # once: no patches for it
         self.arrays.fill(self.direction.tail)
         self.direction.essential_time = None
 
@@ -170,10 +170,10 @@ class CGOperator(PrimalOperator):
         where |= {"facet_stride": disc.facet_stride, "facets": self._facets, "out": out}
         kernel.launch(disc.num_facets, self.arguments(kernel, disc.num_facets, **where))
 
-    def _sum(self, what: str, vector: TailedVector, given, out, **where) -> None:
-        """out = sum over all ranks' cells and facets of their `residual` or `action`; `given` are the owned values of
-        `vector`. Collective."""
-        local = self.sum_elements if self.patches is None else self.patches.sum
+    def _sum(self, what: str, vector: TailedVector, given, out, local=None, **where) -> None:
+        """out = sum over all ranks' cells and facets of their `residual` or `action`, by `local` or in the quickest
+        way; `given` are the owned values of `vector`. Collective."""
+        local = local or (self.sum_elements if self.patches is None else self.patches.sum)
 
         def run(part):
             local(what, out, part, **where)

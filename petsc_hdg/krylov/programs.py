@@ -1,0 +1,21 @@
+"""Programs that solvers on a device take whatever the physics is."""
+
+from __future__ import annotations
+
+from ..codegen import KernelSpec
+from ..device import Arrays, Device
+from ..operators.block_rows import SOURCE, BlockKernels
+from .dense_matrix import product_spec
+from .persistent import steps_spec
+from .sell_matrix import slice_spec, step_spec
+from .vectors import kernel_spec
+
+
+def programs(device: Device) -> list[KernelSpec]:
+    """Specs of conjugate gradients, GMRES and aggregation for one unknown a node, a kernel of each program."""
+    arrays = Arrays(device, "double" if device.has_fp64 else "single")
+    rows, aggregates = BlockKernels(arrays), BlockKernels(arrays, (SOURCE, "aggregate.cl"), SIZE=1, MODES=1)
+    found = [kernel_spec(name, arrays) for name in ("krylov_sums", "cg_first", "basis_dots")]
+    found += [make(arrays) for make in (product_spec, slice_spec, steps_spec)]
+    found += [step_spec("sell_step", arrays), rows.spec("transpose_counts"), aggregates.spec("aggregate_diagonal")]
+    return found
