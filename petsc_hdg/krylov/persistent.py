@@ -131,7 +131,7 @@ def _is_trusted(device: Device) -> bool:
     arrays, count, shift = Arrays(device, precision), device.persistent_groups * GROUP, 7 * SLICE + 1
     numbers = np.arange(count)
     x, y = arrays.to_device(numbers.astype(arrays.real)), arrays.zeros(count)
-    stored = (numbers[:: SLICE], (numbers + shift) % count, np.ones(count))
+    stored = (numbers[::SLICE], (numbers + shift) % count, np.ones(count))
     starts, columns, values = map(arrays.to_device, (np.append(stored[0], count), *stored[1:]))
     matrix = {"rows": count, "team": 1, "narrow": 0, "starts": starts, "indices": columns, "values": values}
     steps = MOST * [{**matrix, "x": x, "y": y, "factors": (0.0, 0.0, -1.0)}]
