@@ -1,7 +1,7 @@
 // Steps y = keep y + mix x + scale d (b - A x) one after another in one launch, whose work-groups wait for each other between
-// steps, after sell.clh. All of them must run at the same time: there are no more than the device has compute units.
+// steps, after sell.clh. All of them must run at the same time: Device.persistent_groups says how many do.
 //
-// A group that waits in vain writes a number that is none where the last step writes, and ends.
+// A group that waits in vain writes NaN where the last step writes, and ends; so do all groups of later launches.
 //
 // needs: GROUP SLICE MOST BUFFERS GIVEN_BUFFERS ALL_BUFFERS PTX sell_row
 //
@@ -12,7 +12,7 @@
 // Arrays
 //   steps    [step, field]   see the macros below; buffers by their number, -1 for none
 //   factors  [step, 3]       keep, mix, scale
-//   arrived  [1]             how often groups came to a wait, of all launches
+//   arrived  [2]             how often groups came to a wait, of all launches; whether one waited in vain
 
 #define FIELDS 12
 #define ROWS 0     // of A
@@ -56,6 +56,7 @@ static inline int all_arrived(volatile __global unsigned *arrived, __local int *
     int left = SPINS;
     while ((int)(count_of(arrived) - target) < 0 && left > 0) --left;
     *in_time = left > 0;
+    if (left == 0) arrived[1] = 1;
   }
   barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
   return *in_time;
@@ -123,16 +124,15 @@ KERNEL(GROUP) void persistent_steps(int count, __global const int *steps, __glob
   if (get_local_id(0) == 0) {
     __global real *const all[BUFFERS] = {ALL_BUFFERS};
     for (int k = 0; k < BUFFERS; ++k) at[k] = all[k];
+    in_time = !arrived[1];
   }
   FOR_ITEMS(k, count * FIELDS) step[k] = steps[k];
   FOR_ITEMS(k, count * 3) factor[k] = factors[k];
   BARRIER_LOCAL();
-  for (int k = 0; k < count; ++k) {
+  int goes_on = in_time;
+  for (int k = 0; k < count && goes_on; ++k) {
     const __local int *one = step + k * FIELDS;
-    if (k > 0 && !all_arrived(arrived, &in_time)) {
-      if (get_local_id(0) == 0) at[step[(count - 1) * FIELDS + Y]][0] = NAN;
-      return;
-    }
+    if (k > 0 && !(goes_on = all_arrived(arrived, &in_time))) break;
     if (one[TEAM] > 0)
       sparse_step(at, one, factor + 3 * k, part);
     else if (one[TEAM] < 0)
@@ -140,4 +140,5 @@ KERNEL(GROUP) void persistent_steps(int count, __global const int *steps, __glob
     else
       update_step(at, one, factor + 3 * k);
   }
+  if (!goes_on && get_local_id(0) == 0) at[step[(count - 1) * FIELDS + Y]][0] = NAN;
 }

@@ -191,25 +191,25 @@ class Kernel:
         if known:  # what stays need not be handed over again
             for i, (new, old) in enumerate(zip(arguments, before, strict=True)):
                 if new is not old and not _same(new, old):
-                    self._set_argument(i, self._converted(new))
+                    self._set_argument(i, new)
         else:
             for i, argument in enumerate(arguments):
-                self._set_argument(i, self._converted(argument))
+                self._set_argument(i, argument)
         self._arguments, self._set = arguments, True
 
     def _set_argument(self, i: int, argument) -> None:
         """Hand over one argument; pyopencl's own way for numbers takes 8 µs to find out what they are."""
-        if self._set_number is not None and isinstance(argument, np.generic):
+        if isinstance(argument, int):
+            argument = np.int32(argument)
+        elif isinstance(argument, float):
+            argument = self._real(argument)
+        elif not isinstance(argument, np.generic):
+            self.handle.set_arg(i, argument)
+            return
+        if self._set_number is not None:
             self._set_number(self.handle, i, argument)
         else:
             self.handle.set_arg(i, argument)
-
-    def _converted(self, argument):
-        if isinstance(argument, int):
-            return np.int32(argument)
-        if isinstance(argument, float):
-            return self._real(argument)
-        return argument
 
     def _timed(self, groups: tuple, offset: tuple | None):
         queue = self.device.queue

@@ -17,6 +17,7 @@ class Opened:
     physics     texts of physics that compiled in one of them
     registered  (block, rank) → Registered: windows that the driver knows, see node.py
     taken       Taken: bytes of all buffers of this process there
+    waits_for_groups  whether work-groups of a kernel can wait for each other, None before it is tried
     """
 
     def __init__(self, context):
@@ -25,6 +26,7 @@ class Opened:
         self.physics: set[str] = set()
         self.registered: dict = {}
         self.taken = Taken()
+        self.waits_for_groups: bool | None = None
 
     @classmethod
     def of(cls, cl_device, context=None) -> Opened:

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 
-from petsc4py import PETSc
+from ..petsc import c_library
 
 NUMBER = r"([-+0-9.eE]+)"
 
 
 def described(thing) -> str:
     """The text of a PETSc object's view, the same on all ranks. Collective."""
-    comm = thing.comm.tompi4py()
-    folder = tempfile.mkdtemp() if comm.rank == 0 else None
-    path = comm.bcast(os.path.join(folder, "view") if folder else None)
-    viewer = PETSc.Viewer().createASCII(path, comm=thing.comm)
-    thing.view(viewer)
-    viewer.destroy()
-    text = None
-    if comm.rank == 0:
-        with open(path) as file:
-            text = file.read()
-        os.remove(path)
-        os.rmdir(folder)
-    return comm.bcast(text)
+    return thing.comm.tompi4py().bcast(c_library.view_text(thing))
 
 
 def cycles(text: str) -> int:

@@ -2,7 +2,7 @@
 
 A launch costs the host of a GPU some 8 µs, which is what coarse levels of multigrid take; a step inside of a launch
 costs a third of it. The work-groups of such a kernel, called persistent, must all run at the same time, so that there
-are no more of them than the device has compute units (Xiao and Feng 2010).
+are no more of them than the compute units of the device have room for (Xiao and Feng 2010).
 """
 
 from __future__ import annotations
@@ -27,7 +27,11 @@ _BUFFERS = _FIELDS[4:11]
 
 def merged(calls: list, device: Device) -> list:
     """Recorded calls, with launches of a run on few rows replaced by one where the device runs persistent kernels."""
-    if not (device.persistent_groups and _is_trusted(device)):
+    if not device.persistent_groups:
+        return calls
+    if device.opened.waits_for_groups is None:
+        device.opened.waits_for_groups = _is_trusted(device)
+    if not device.opened.waits_for_groups:
         return calls
     found = []
     for precision, alike in groupby(calls, _precision):
@@ -56,21 +60,20 @@ def _launch(calls: list, precision: str, device: Device):
 
 
 def _bound(steps: list[dict], precision: str, device: Device):
-    buffers: list = []
-    fields = np.full((len(steps), len(_FIELDS)), -1, np.int32)
-    for row, step in zip(fields, steps, strict=True):
-        for name, value in step.items():
-            if name in _BUFFERS and value is not None:
-                if value not in buffers:
-                    buffers.append(value)
-                value = buffers.index(value)
-            if name in _FIELDS and value is not None:
-                row[_FIELDS.index(name)] = value
-    arrays, most = Arrays(device, precision), -(-len(buffers) // BUFFERS) * BUFFERS
+    numbers: dict = {}  # of buffers
+    fields = [[_field(name, step.get(name), numbers) for name in _FIELDS] for step in steps]
+    arrays, buffers = Arrays(device, precision), list(numbers)
+    most = -(-len(buffers) // BUFFERS) * BUFFERS
     factors = np.array([step["factors"] for step in steps])
-    given = arrays.to_device(fields), arrays.to_device(factors), arrays.zeros(1, np.int32)
+    given = arrays.to_device(np.array(fields)), arrays.to_device(factors), arrays.zeros(2, np.int32)
     padded = buffers + (most - len(buffers)) * buffers[:1]
     return Kernel(steps_spec(arrays, most), device).bound(device.persistent_groups * GROUP, len(steps), *given, *padded)
+
+
+def _field(name: str, value, numbers: dict) -> int:
+    if value is None:
+        return -1
+    return numbers.setdefault(value, len(numbers)) if name in _BUFFERS else value
 
 
 def steps_spec(arrays: Arrays, most: int = BUFFERS) -> KernelSpec:

@@ -341,6 +341,24 @@ def restricts_untransposed() -> bool:
     return bool(y[0])
 
 
+def view_text(thing) -> str:
+    """The text of a PETSc object's view, which only the first rank has; no file is written. Collective."""
+    c, buffer, size = ctypes.CDLL(None), ctypes.c_void_p(), ctypes.c_size_t()
+    c.open_memstream.restype = ctypes.c_void_p
+    file = ctypes.c_void_p(c.open_memstream(ctypes.byref(buffer), ctypes.byref(size)))
+    viewer = PETSc.Viewer().create(thing.comm)
+    try:
+        viewer.setType(PETSc.Viewer.Type.ASCII)
+        call("PetscViewerASCIISetFILE", _pointer(viewer), file)
+        thing.view(viewer)
+        c.fflush(file)
+        return ctypes.string_at(buffer, size.value).decode(errors="replace")
+    finally:
+        viewer.destroy()
+        c.fclose(file)
+        c.free(buffer)
+
+
 @contextmanager
 def kept_from_output():
     """A block whose output to file descriptor 1 goes to a file, which is yielded: read it before the block ends."""
