@@ -14,6 +14,7 @@ import numpy as np
 from ..codegen import KernelSpec
 from ..device import Arrays, Device, Kernel
 from ..device.verdicts import needs_check, record, verdict
+from ..errors import DeviceError
 from .sell_matrix import FEW_ROWS, SLICE
 
 GROUP = 256  # work-items of a work-group
@@ -129,7 +130,8 @@ _STEPS = {
 
 def _is_trusted(device: Device) -> bool:
     """True if each step of a persistent kernel reads what other work-groups wrote in the step before: numbers that move
-    from group to group arrive where numpy has them. Tried once for each driver and kept with the kernel."""
+    from group to group arrive where numpy has them. Tried once for each driver and kept with the kernel. False, too,
+    where the kernel does not compile, or takes more registers than a work-group can have."""
     precision = "double" if device.has_fp64 else "single"
     arrays, count, shift = Arrays(device, precision), device.persistent_groups * GROUP, 7 * SLICE + 1
     numbers = np.arange(count)
@@ -139,7 +141,10 @@ def _is_trusted(device: Device) -> bool:
     matrix = {"rows": count, "team": 1, "narrow": 0, "starts": starts, "indices": columns, "values": values}
     steps = MOST * [{**matrix, "x": x, "y": y, "factors": (0.0, 0.0, -1.0)}]
     steps[1::2] = MOST // 2 * [{**matrix, "x": y, "y": x, "factors": (0.0, 0.0, -1.0)}]
-    launch = _bound(steps, precision, device)
+    try:
+        launch = _bound(steps, precision, device)
+    except DeviceError:
+        return False
     kernel = launch.kernel
     if needs_check(kernel) and not verdict(kernel):
         launch()

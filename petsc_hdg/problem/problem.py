@@ -17,7 +17,6 @@ from ..device.platforms import choose, identity, is_first, is_gpu
 from ..discretizations import scheme
 from ..discretizations.transposition import DeviceLimits
 from ..errors import SolveError, collectively
-from ..krylov.programs import programs
 from ..mesh import Mesh
 from ..mesh.mesh_checks import require_mesh
 from ..operators import Callbacks, create_operator
@@ -192,8 +191,16 @@ class Problem(Restartable, Evaluated, Described):
         with collectively(self.comm):  # so that a lack of memory, or a kernel that fails, is everyone's
             self.operator = create_operator(self.discretization, self.arrays)
             self.stores = stored_products.suit(self)
-            with built_beside(self.device, programs(self.device) if self.device.has_solvers else ()):
+            with built_beside(self.device, self._solver_programs()):
                 self.operator.compile(matrices=self.assembles or self.stores)
+
+    def _solver_programs(self) -> list:
+        """Specs of programs that solvers on the device will take."""
+        if not self.device.has_solvers:
+            return []
+        from ..krylov.programs import programs  # a third of the package, which CPUs rarely need
+
+        return programs(self.device)
 
     @property
     def written_terms(self) -> Terms:
