@@ -29,7 +29,7 @@ class ConformingSubspace:
     interpolation: AIJ matrix, rows in the numbering of the scheme, columns in that of the subspace; of schemes that
     have nodes.
     matrix: AssembledMatrix of the Jacobian on the subspace, made when it is asked for, with upwinding unless
-    `is_symmetric` is set; of a higher degree `mat` is a shell.
+    `is_symmetric` is set, as it is of a higher degree; where solvers are on the device, `mat` of that is a shell.
     bounds: what gives smoothers their bounds by its `update` after the matrix has been filled, or None.
     solvers: what sets up solvers of the matrix by its `update` after that, or None.
     multiply_transposed: function of (mat, x, y) that sets y = matᵀ x.
@@ -43,7 +43,8 @@ class ConformingSubspace:
         )
         self.discretization = ContinuousGalerkin(disc.mesh, disc.physics, options, disc.limits)
         self.dofmap = self.discretization.dofmap
-        self.is_symmetric = False
+        self.is_symmetric = degree > 1
+        self._is_assembled = degree == 1 or not fine.arrays.device.has_solvers
         sizes = tuple((d.num_owned, disc.mesh.comm.allreduce(d.num_owned)) for d in (disc.dofmap, self.dofmap))
         self._sizes, self._comm, self._vec_type = sizes, comm, vec_type
         self._version: int | None = None  # of the scheme's data, as the subspace has them
@@ -56,7 +57,7 @@ class ConformingSubspace:
         """The scheme of the subspace, compiled. Collective."""
         operator = CGOperator(self.discretization, self.fine.arrays)
         with collectively(self.discretization.mesh.comm):
-            operator.compile(matrices=True, products=self._degree > 1)
+            operator.compile(matrices=True, products=not self._is_assembled)
         return operator
 
     @cached_property
@@ -67,7 +68,7 @@ class ConformingSubspace:
     @cached_property
     def mat(self) -> PETSc.Mat:
         """The Jacobian on the subspace. Collective."""
-        if self._degree == 1:
+        if self._is_assembled:
             return self.matrix.mat
         return JacobianContext(self.operator, self.access).as_mat(self._sizes[1], self._comm, self._vec_type)
 
@@ -86,7 +87,7 @@ class ConformingSubspace:
         self.update_data()
         with self.access.read_state(state, rate) as (x, x_t):
             self.operator.linearize(x, t, x_t, shift)
-        if self._degree > 1:
+        if not self._is_assembled:
             self.mat.assemble()  # it has other values
             return
         self.matrix.update()

@@ -193,7 +193,23 @@ def test_smoothers_of_nonlinear_physics(backend, u_depends, smoother):
     assert problem.snes.getKSP().getPC().getMGSmoother(1).getType() == smoother
 
 
-# Interior penalty where a diffusivity steps --------------------------------------------------------------------------
+# Interior penalty on simplices, and where a diffusivity steps --------------------------------------------------------
+
+
+@pytest.mark.parametrize("solvers", [False, True])
+def test_simplices_have_a_level_between(solvers):
+    """Two levels take 36 iterations. The level is assembled where PETSc smooths it."""
+    problem = problem_of("sipg_gpu", 2, "tetrahedron", (5, 5, 5))
+    problem.device.has_solvers = solvers
+    u = solution(problem)
+    above = problem.callbacks.conforming.above
+    assert problem.snes.getKSP().getPC().getMGLevels() == 3 and ("aij" in above.mat.getType()) != solvers
+    assert problem.linear_iterations <= 18 and not problem.direct
+    residual = u.duplicate()
+    problem.callbacks.residual(None, u, residual)
+    assert residual.norm() < 1e-6
+    assert problem_of("sipg_gpu", 2, "hexahedron", (2, 2, 2)).callbacks.conforming.above is None
+
 
 
 def stepping(where: str, jump: float = 100.0) -> Physics:

@@ -1,10 +1,10 @@
 """The default preconditioner of matrix-free discontinuous schemes, and one of others: PETSc's PCMG on two levels.
 
 Fine level: the matrix-free Jacobian, smoothed by its diagonal, its cell blocks or a trace's facet blocks. Coarse level:
-the conforming first-order subspace, solved by one cycle of GAMG. Where a diffusivity may step inside of cells, interior
-penalty has a level between: the continuous functions of its own degree. Matrices that are symmetric but for
-coefficients of diffusion that follow the state are smoothed as symmetric ones. All are defaults: -ksp_*, -pc_*,
--mg_levels_* and -mg_coarse_* win.
+the conforming first-order subspace, solved by one cycle of GAMG. On simplices, and where a diffusivity may step inside
+of cells, interior penalty of linear symmetric physics has a level between: the continuous functions of its own degree.
+Matrices that are symmetric but for coefficients of diffusion that follow the state are smoothed as symmetric ones. All
+are defaults: -ksp_*, -pc_*, -mg_levels_* and -mg_coarse_* win.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def conforming_subspace(problem) -> operators.ConformingSubspace | None:
     from ...krylov.sell_matrix import transposed_product
 
     given = problem.access, problem.petsc_comm, problem.vec_type
-    above = operators.ConformingSubspace(problem.operator, *given, problem.options.degree) if _is_cut(problem) else None
+    above = None
+    if _has_level_between(problem):
+        above = operators.ConformingSubspace(problem.operator, *given, problem.options.degree)
     conforming = operators.ConformingSubspace(above.operator if above else problem.operator, *given, above=above)
     if not 0 < conforming.mat.getSize()[0] < problem.num_unknowns:
         return None
@@ -58,12 +60,13 @@ def conforming_subspace(problem) -> operators.ConformingSubspace | None:
     return conforming
 
 
-def _is_cut(problem) -> bool:
-    """True if a diffusivity of linear physics may step inside of cells: penalties may be so large there that smoothers
-    leave continuous errors of the scheme's degree."""
+def _has_level_between(problem) -> bool:
+    """True for interior penalty on simplices, whose smoothers leave continuous errors of the scheme's degree, and where
+    a diffusivity may step inside of cells, which makes penalties large; of linear symmetric physics."""
     disc, options = problem.discretization, problem.options
     suits = disc.has_penalties and disc.physics.is_linear and problem.derivative == "symmetric" and options.degree > 1
-    return suits and disc.has_steps and of_one_degree(problem.physics) and options.precision == "double"
+    leaves = disc.has_steps or problem.mesh.shape.is_simplex
+    return suits and leaves and of_one_degree(problem.physics) and options.precision == "double"
 
 
 def is_diffusive(problem, symmetric: bool) -> bool:
@@ -98,7 +101,7 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     between = [conforming.above] if conforming.above else []
     set_levels(ksp, conforming.interpolation, *(each.interpolation for each in between))
     for each in between:
-        _set_between(pc.getMGSmoother(1), each.mat)
+        _set_between(pc.getMGSmoother(1), each.mat, problem.discretization.has_steps)
     coarse = pc.getMGCoarseSolve()
     set_passive_dm(coarse, conforming.mat.createVecRight())
     coarse.setOperators(conforming.mat)
@@ -109,7 +112,7 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     set_smoother(problem, pc.getMGSmoother(pc.getMGLevels() - 1), symmetric)
     if conforming.bounds is None:
         matrices = [*(each.mat for each in between), problem.callbacks.smoothed]
-        safe = tuple(range(1, len(matrices)))
+        safe = tuple(range(1, len(matrices))) if problem.discretization.has_steps else ()
         conforming.bounds = LevelBounds(dict(enumerate(matrices, 1)), problem.arrays, safe)
     conforming.bounds.add(ksp)
     if conforming.solvers is None:
@@ -117,16 +120,16 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
     conforming.solvers.add(coarse)
 
 
-def _set_between(smoother: PETSc.KSP, mat: PETSc.Mat) -> None:
-    """Smoother of the level between before the user's options. Collective."""
-    from ...krylov.level_bounds import LOWER, SAFE
+def _set_between(smoother: PETSc.KSP, mat: PETSc.Mat, has_steps: bool) -> None:
+    """Smoother of the level between before the user's options, with larger bounds where coefficients step. Collective."""
+    from ...krylov.level_bounds import LOWER, SAFE, UPPER
 
     set_passive_dm(smoother, mat.createVecRight())
     smoother.setOperators(mat)
     smoother.setTolerances(max_it=STEPS)
     smoother.setType("chebyshev")
     smoother.getPC().setType("jacobi")
-    bounds = {"ksp_chebyshev_esteig": f"0,{LOWER},0,{SAFE}"}
+    bounds = {"ksp_chebyshev_esteig": f"0,{LOWER},0,{SAFE if has_steps else UPPER}"}
     with defaults_in_database(smoother.getOptionsPrefix() or "", bounds, unless="ksp_chebyshev_esteig"):
         smoother.setFromOptions()
 
@@ -181,6 +184,7 @@ def _blocks(problem, symmetric: bool) -> str:
         return "FacetBlockJacobi"
     is_dg, conforming = problem.discretization.has_penalties, problem.callbacks.conforming
     is_cut = conforming is not None and conforming.above is not None and problem.mesh.shape.is_simplex
+    is_cut = is_cut and problem.discretization.has_steps
     return "CellBlockJacobi" if is_dg and (is_cut or not symmetric) and _blocks_fit(problem) else ""
 
 
