@@ -24,7 +24,7 @@ class ConformingSubspace:
     """Continuous functions, P1 or Q1 if no `degree` is given, that satisfy essential conditions, and the Jacobian on
     them. Making one is collective.
 
-    fine: operator of the scheme, or of `above`, a subspace of higher degree, of linear physics alone.
+    fine: operator of the scheme, or of `above`, a subspace of higher degree.
     access: VecAccess.
     interpolation: AIJ matrix, rows in the numbering of the scheme, columns in that of the subspace; of schemes that
     have nodes.
@@ -72,15 +72,17 @@ class ConformingSubspace:
             return self.matrix.mat
         return JacobianContext(self.operator, self.access).as_mat(self._sizes[1], self._comm, self._vec_type)
 
-    def update(self, u, t: float = 0.0, u_t=None, shift: float = 0.0) -> None:
-        """Fill the matrix at the vertex averages of the state (PETSc vectors) that the scheme was linearized at, and
-        set up what works with both. Collective."""
+    def update(self, u, t: float = 0.0, u_t=None, shift: float = 0.0) -> tuple:
+        """Fill the matrix at the nodal averages of the state (PETSc vectors) that the scheme was linearized at, and set
+        up what works with both. Returns state and rate of the subspace. Collective."""
         if self.above is not None:
-            self.above.update(u, t, u_t, shift)
-        self.update_at(self._average(u), t, None if u_t is None else self._average(u_t), shift)
+            u, u_t = self.above.update(u, t, u_t, shift)
+        state, rate = self._average(u), None if u_t is None else self._average(u_t)
+        self.update_at(state, t, rate, shift)
         for each in (self.bounds, self.solvers):
             if each is not None:
                 each.update()
+        return state, rate
 
     def update_at(self, state, t: float = 0.0, rate=None, shift: float = 0.0) -> None:
         """Fill the matrix at a state of the subspace (PETSc vectors). Collective."""
@@ -116,7 +118,8 @@ class ConformingSubspace:
         """
         elements = [space.element for space in self.fine.discretization.spaces]
         are_at_vertices = any(element.entity_dofs[0][0] for element in elements)
-        spread = self._from_nodes(list(map(_at_vertices, elements))) if are_at_vertices else self.interpolation
+        at_vertices = are_at_vertices and self._degree == 1
+        spread = self._from_nodes(list(map(_at_vertices, elements))) if at_vertices else self.interpolation
         average, ones = spread.createVecs()
         ones.set(1.0)
         spread.multTranspose(ones, average)

@@ -193,6 +193,21 @@ def test_smoothers_of_nonlinear_physics(backend, u_depends, smoother):
     assert problem.snes.getKSP().getPC().getMGSmoother(1).getType() == smoother
 
 
+def test_states_of_the_level_between_are_averages():
+    """Of a state in the subspace they are the state itself, and those below its values at vertices."""
+    problem = problem_of("sipg_gpu", 2, "tetrahedron", (2, 2, 2), NONLINEAR)
+    conforming = problem.callbacks.conforming
+    state, _ = conforming.above.mat.createVecs()
+    state.setArray(np.random.default_rng(4).standard_normal(state.getSize()))
+    found = conforming.above._average(conforming.above.interpolation * state)
+    assert (found - state).norm() < 1e-13
+    below = conforming._average(found)
+    low = conforming.interpolation * below
+    assert below.norm() > 0 and conforming._average(low).getArray() == pytest.approx(below.getArray(), abs=1e-13)
+    solution(problem)
+    assert problem.snes.getKSP().getPC().getMGLevels() == 3 and problem.linear_iterations <= 30
+
+
 # Interior penalty on simplices, and where a diffusivity steps --------------------------------------------------------
 
 
@@ -209,7 +224,6 @@ def test_simplices_have_a_level_between(solvers):
     problem.callbacks.residual(None, u, residual)
     assert residual.norm() < 1e-6
     assert problem_of("sipg_gpu", 2, "hexahedron", (2, 2, 2)).callbacks.conforming.above is None
-
 
 
 def stepping(where: str, jump: float = 100.0) -> Physics:

@@ -2,7 +2,7 @@
 
 Fine level: the matrix-free Jacobian, smoothed by its diagonal, its cell blocks or a trace's facet blocks. Coarse level:
 the conforming first-order subspace, solved by one cycle of GAMG. On simplices, and where a diffusivity may step inside
-of cells, interior penalty of linear symmetric physics has a level between: the continuous functions of its own degree.
+of cells, interior penalty without convection has a level between: the continuous functions of its own degree.
 Matrices that are symmetric but for coefficients of diffusion that follow the state are smoothed as symmetric ones. All
 are defaults: -ksp_*, -pc_*, -mg_levels_* and -mg_coarse_* win.
 """
@@ -62,11 +62,15 @@ def conforming_subspace(problem) -> operators.ConformingSubspace | None:
 
 def _has_level_between(problem) -> bool:
     """True for interior penalty on simplices, whose smoothers leave continuous errors of the scheme's degree, and where
-    a diffusivity may step inside of cells, which makes penalties large; of linear symmetric physics."""
-    disc, options = problem.discretization, problem.options
-    suits = disc.has_penalties and disc.physics.is_linear and problem.derivative == "symmetric" and options.degree > 1
-    leaves = disc.has_steps or problem.mesh.shape.is_simplex
-    return suits and leaves and of_one_degree(problem.physics) and options.precision == "double"
+    a diffusivity of linear physics may step inside of cells, which makes penalties large. Triangles with nonlinear
+    physics take fewer iterations, but more time, since the level is assembled in each Newton step."""
+    disc, options, is_simplex = problem.discretization, problem.options, problem.mesh.shape.is_simplex
+    if disc.physics.is_linear:
+        suits = problem.derivative == "symmetric" and (disc.has_steps or is_simplex)
+    else:
+        suits = problem.derivative in ("symmetric", "diffusive") and is_simplex and problem.mesh.dim == 3
+    is_double = options.precision == "double"
+    return suits and disc.has_penalties and options.degree > 1 and of_one_degree(problem.physics) and is_double
 
 
 def is_diffusive(problem, symmetric: bool) -> bool:
@@ -121,7 +125,7 @@ def create(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
 
 
 def _set_between(smoother: PETSc.KSP, mat: PETSc.Mat, has_steps: bool) -> None:
-    """Smoother of the level between before the user's options, with larger bounds where coefficients step. Collective."""
+    """Smoother of the level between before the user's options, with larger bounds if coefficients step. Collective."""
     from ...krylov.level_bounds import LOWER, SAFE, UPPER
 
     set_passive_dm(smoother, mat.createVecRight())
