@@ -11,7 +11,8 @@ def subspace_gap(problem, seeds) -> float:
     calls.linearize(None, zero, calls.jacobian, calls.jacobian)
     calls.conforming.is_symmetric = True
     calls.conforming.update(zero)
-    coarse, P = calls.conforming.mat, calls.conforming.interpolation
+    coarse, P, above = calls.conforming.mat, calls.conforming.interpolation, calls.conforming.above
+    P = P if above is None else above.interpolation.matMult(P)
     x, y, z = (coarse.createVecLeft() for _ in range(3))
     fine, product = problem.create_vec(), problem.create_vec()
     worst = 0.0

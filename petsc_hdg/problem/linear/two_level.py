@@ -63,14 +63,16 @@ def conforming_subspace(problem) -> operators.ConformingSubspace | None:
 def _has_level_between(problem) -> bool:
     """True for interior penalty on simplices, whose smoothers leave continuous errors of the scheme's degree, and where
     a diffusivity of linear physics may step inside of cells, which makes penalties large. Triangles with nonlinear
-    physics take fewer iterations, but more time, since the level is assembled in each Newton step."""
+    physics take fewer iterations, but more time, since the level is assembled in each Newton step. False where options
+    say how levels are preconditioned."""
     disc, options, is_simplex = problem.discretization, problem.options, problem.mesh.shape.is_simplex
     if disc.physics.is_linear:
         suits = problem.derivative == "symmetric" and (disc.has_steps or is_simplex)
     else:
         suits = problem.derivative in ("symmetric", "diffusive") and is_simplex and problem.mesh.dim == 3
-    is_double = options.precision == "double"
-    return suits and disc.has_penalties and options.degree > 1 and of_one_degree(problem.physics) and is_double
+    # Options of smoothers hold for all levels, and those of discontinuous elements suit no other.
+    is_ours = options.precision == "double" and not any_given(f"{problem.prefix}mg_levels_", "pc_")
+    return suits and disc.has_penalties and options.degree > 1 and of_one_degree(problem.physics) and is_ours
 
 
 def is_diffusive(problem, symmetric: bool) -> bool:
