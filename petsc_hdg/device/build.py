@@ -101,9 +101,10 @@ def first_launch(entry: Entry, kernel: str, launch):
 
 @contextmanager
 def _quiet():
-    """Compilers' remarks are kept to themselves; for all threads, so that only one opens this."""
+    """Warnings of compilers and of pyopencl are left out, no others; for all threads, so that only one opens this."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore", opencl().CompilerWarning)
+        warnings.filterwarnings("ignore", "Pre-build attribute access")
         yield
 
 

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -36,6 +37,14 @@ def test_the_next_process_loads_the_binary(next_process, make_spec, compilations
         assert works(Kernel(make_spec(), device), device)
         next_process()
     assert len(compilations) == 1
+
+
+def test_warnings_beside_compilation_reach_the_user(fresh_cache, make_spec):
+    device = Device.select()
+    with pytest.warns(UserWarning, match="of ours") as told, build.built_beside(device, [make_spec()]):
+        works(Kernel(make_spec(), device), device)
+        warnings.warn("one of ours", stacklevel=1)
+    assert len(told) == 1
 
 
 def test_devices_of_a_process_share_context_and_programs(fresh_cache, make_spec, monkeypatch):
