@@ -1,21 +1,13 @@
-// Products with a small dense matrix: a work-group a row, its items side by side along the columns, summed in a fixed order.
+// Products with a small dense matrix, y = A x, a work-group per row. After dense.clh.
 //
-//   y = A x
-//
-// needs: GROUP
+// needs: GROUP dense_row
 //
 // Arrays: values [row, column];  x [column], y [row]
 
 KERNEL(GROUP) void dense_product(int columns, __global const real *values, __global const real *x, __global real *y)
 {
-  const int row = get_group_id(0), item = (int)get_local_id(0);
   __local real part[GROUP];
-  real sum = 0;
-  for (int k = item; k < columns; k += GROUP) sum += values[row * columns + k] * x[k];
-  part[item] = sum;
-  for (int width = GROUP / 2; width > 0; width /= 2) {
-    BARRIER_LOCAL();
-    if (item < width) part[item] += part[item + width];
-  }
-  if (item == 0) y[row] = part[0];
+  const int row = get_group_id(0);
+  const real sum = dense_row(values + row * columns, columns, x, get_local_id(0), GROUP, part);
+  if (get_local_id(0) == 0) y[row] = sum;
 }

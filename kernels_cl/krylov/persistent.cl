@@ -1,31 +1,24 @@
 // Steps y = keep y + mix x + scale d (b - A x) one after another in one launch, whose work-groups wait for each other between
-// steps, after sell.clh. All of them must run at the same time: Device.persistent_groups says how many do.
+// steps. After sell.clh and dense.clh. All of them must run at the same time: Device.persistent_groups says how many do.
 //
 // A group that waits in vain writes NaN where the last step writes, and ends; so do all groups of later launches.
 //
-// needs: GROUP SLICE MOST BUFFERS GIVEN_BUFFERS ALL_BUFFERS PTX sell_row
+// needs: GROUP SLICE MOST BUFFERS GIVEN_BUFFERS ALL_BUFFERS PTX sell_row dense_row
+// needs: FIELDS ROWS TEAM COLUMNS NARROW STARTS INDICES VALUES X B D Y
 //
 // Sizes
 //   GROUP work-items of a group, a multiple of 256;  MOST steps of a launch
 //   BUFFERS, GIVEN_BUFFERS, ALL_BUFFERS  number of buffers, their declarations and their names
+//   FIELDS  of a step, of which the others are places:
+//     ROWS of A;  TEAM work-items per row of a sparse A, 0 where `values` are the product, -1 where A is dense
+//     COLUMNS of a dense A;  NARROW whether entries of a sparse A are floats
+//     STARTS INDICES VALUES X B D Y  buffers by their number, -1 for none
 //   PTX   compute capability (90 for 9.0) where inline PTX may stand, else 0: one group only
 // Arrays
-//   steps    [step, field]   see the macros below; buffers by their number, -1 for none
+//   steps    [step, FIELDS]
 //   factors  [step, 3]       keep, mix, scale
 //   arrived  [2]             how often groups came to a wait, of all launches; whether one waited in vain
 
-#define FIELDS 12
-#define ROWS 0     // of A
-#define TEAM 1     // work-items of a row: 0 without A, when the step takes `values` for the product; -1 where A is dense
-#define COLUMNS 2  // of a dense A
-#define NARROW 3   // whether entries are floats
-#define STARTS 4
-#define INDICES 5
-#define VALUES 6
-#define X 7
-#define B 8
-#define D 9
-#define Y 10
 #define SPINS (1 << 22)  // seconds
 #define DENSE_TEAM 128
 
@@ -85,24 +78,15 @@ static inline void sparse_step(__global real *const __local *at, const __local i
   }
 }
 
-static inline void dense_step(__global real *const __local *at, const __local int *step, const __local real *factor,
-                              __local real *part)
+static inline void dense_step(__global real *const __local *at, const __local int *step, __local real *part)
 {
   const int rows = step[ROWS], columns = step[COLUMNS], here = GROUP / DENSE_TEAM;
   const int item = (int)get_local_id(0) % DENSE_TEAM, mine = (int)get_local_id(0) / DENSE_TEAM;
-  __global const real *x = at[step[X]];
   for (int first = (int)get_group_id(0) * here; first < rows; first += (int)get_num_groups(0) * here) {
-    const int row = first + mine;
-    real sum = 0;
-    if (row < rows)
-      for (int k = item; k < columns; k += DENSE_TEAM) sum += at[step[VALUES]][row * columns + k] * x[k];
+    const int row = first + mine, length = row < rows ? columns : 0;
     BARRIER_LOCAL();
-    part[get_local_id(0)] = sum;
-    for (int width = DENSE_TEAM / 2; width > 0; width /= 2) {
-      BARRIER_LOCAL();
-      if (item < width) part[get_local_id(0)] += part[get_local_id(0) + width];
-    }
-    if (item == 0 && row < rows) at[step[Y]][row] = part[get_local_id(0)];
+    const real sum = dense_row(at[step[VALUES]] + row * columns, length, at[step[X]], item, DENSE_TEAM, part + mine * DENSE_TEAM);
+    if (item == 0 && row < rows) at[step[Y]][row] = sum;
   }
 }
 
@@ -136,7 +120,7 @@ KERNEL(GROUP) void persistent_steps(int count, __global const int *steps, __glob
     if (one[TEAM] > 0)
       sparse_step(at, one, factor + 3 * k, part);
     else if (one[TEAM] < 0)
-      dense_step(at, one, factor + 3 * k, part);
+      dense_step(at, one, part);
     else
       update_step(at, one, factor + 3 * k);
   }

@@ -11,7 +11,7 @@ from petsc_hdg.device.shared_context import Opened
 from petsc_hdg.errors import DeviceError, collectively
 from petsc_hdg.value_checks import shown
 
-GROUPS = 4  # of a compute unit, or fewer, that run at the same time
+GROUPS = 4  # work-groups of a persistent kernel per compute unit, at most
 
 
 class Device:

@@ -108,8 +108,10 @@ class Kernel:
         """Launch, and again where the sequence that is being recorded is repeated, by one call of pyopencl."""
         self._set_arguments(arguments)
         groups, offset = where
-        again = partial(self._enqueue, self.device.queue, self.handle, groups, self._local, offset)
-        again = partial(self._launch, *where) if self.device.profile else again
+        if self.device.profile:
+            again = partial(self._launch, *where)
+        else:
+            again = partial(self._enqueue, self.device.queue, self.handle, groups, self._local, offset)
         again.kernel = self  # kept, or its handle would be used by another
         again.items, again.arguments = groups[0], arguments
         self.device.recording.append(again)

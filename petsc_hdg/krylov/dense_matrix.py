@@ -27,7 +27,9 @@ def accurate_inverse(matrix: np.ndarray) -> np.ndarray | None:
 def product_spec(arrays) -> KernelSpec:
     """Spec of the product with a dense matrix."""
     group = GPU_GROUP if arrays.device.is_gpu else CPU_GROUP
-    return KernelSpec("dense_product", ("dense.cl",), {"GROUP": group}, precision=arrays.precision, local_size=group)
+    return KernelSpec(
+        "dense_product", ("dense.clh", "dense.cl"), {"GROUP": group}, precision=arrays.precision, local_size=group
+    )
 
 
 class DenseMatrix:

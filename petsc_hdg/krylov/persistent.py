@@ -1,12 +1,13 @@
-"""Runs of launches on few rows as one launch each, whose work-groups wait for each other between its steps.
+"""Persistent kernels: consecutive launches on few rows as one launch, whose work-groups wait for each other.
 
 A launch costs the host of a GPU some 8 µs, which is what coarse levels of multigrid take; a step inside of a launch
-costs a third of it. The work-groups of such a kernel, called persistent, must all run at the same time, so that there
-are no more of them than the compute units of the device have room for (Xiao and Feng 2010).
+costs a third of it. All work-groups of such a kernel must run at the same time, so there are no more of them than the
+compute units of the device have room for (Xiao and Feng 2010).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 
 import numpy as np
@@ -20,14 +21,14 @@ from .sell_matrix import FEW_ROWS, SLICE
 GROUP = 256  # work-items of a work-group
 MOST = 64  # steps of a launch
 BUFFERS = 32  # kernels take a multiple of so many
-TAIL = 10  # argument of sell_step that only rows with ghosts have
 MOST_ROWS = FEW_ROWS  # of a step: those of more rows are worth their launches
-_FIELDS = ("rows", "team", "columns", "narrow", "starts", "indices", "values", "x", "b", "d", "y", "unused")
-_BUFFERS = _FIELDS[4:11]
+_FIELDS = ("rows", "team", "columns", "narrow", "starts", "indices", "values", "x", "b", "d", "y")
+_BUFFERS = _FIELDS[4:]
 
 
 def merged(calls: list, device: Device) -> list:
-    """Recorded calls, with launches of a run on few rows replaced by one where the device runs persistent kernels."""
+    """Recorded calls, in which one launch replaces consecutive launches on few rows if the device runs persistent
+    kernels."""
     if not device.persistent_groups:
         return calls
     if device.opened.waits_for_groups is None:
@@ -35,32 +36,22 @@ def merged(calls: list, device: Device) -> list:
     if not device.opened.waits_for_groups:
         return calls
     found = []
-    for precision, alike in groupby(calls, _precision):
+    for precision, alike in groupby(((call, _step(call)) for call in calls), _precision):
         run = list(alike)
         for part in (run[first : first + MOST] for first in range(0, len(run), MOST)):
-            found += [_launch(part, precision, device)] if precision and len(part) > 1 else part
+            launches, steps = zip(*part, strict=True)
+            found += [_bound(steps, precision, device)] if precision and len(part) > 1 else launches
     return found
 
 
-def _precision(call) -> str:
-    """Precision of a recorded launch that can be a step; "" where it can not."""
-    spec = call.kernel.spec if hasattr(call, "kernel") else None
-    if spec is None or spec.name not in _STEPS or _rows(call) > MOST_ROWS:
-        return ""
-    return "" if spec.name == "sell_step" and call.arguments[TAIL] is not None else spec.precision
+def _precision(pair: tuple) -> str:
+    """Precision of a recorded launch and its step, "" where it is none."""
+    call, step = pair
+    return call.kernel.spec.precision if step else ""
 
 
-def _rows(call) -> int:
-    spec = call.kernel.spec
-    return call.items // spec.local_size if spec.name == "dense_product" else call.arguments[spec.name == "sell_step"]
-
-
-def _launch(calls: list, precision: str, device: Device):
-    """A function of nothing that launches what recorded launches do."""
-    return _bound([{"rows": _rows(call), **_STEPS[call.kernel.spec.name](call)} for call in calls], precision, device)
-
-
-def _bound(steps: list[dict], precision: str, device: Device):
+def _bound(steps: Sequence[dict], precision: str, device: Device):
+    """A function of nothing that launches the steps."""
     numbers: dict = {}  # of buffers
     fields = [[_field(name, step.get(name), numbers) for name in _FIELDS] for step in steps]
     arrays, buffers = Arrays(device, precision), list(numbers)
@@ -81,39 +72,47 @@ def steps_spec(arrays: Arrays, most: int = BUFFERS) -> KernelSpec:
     """Spec of a persistent kernel for so many buffers."""
     names = [f"buffer{k}" for k in range(most)]
     macros = {"GROUP": GROUP, "SLICE": SLICE, "MOST": MOST, "BUFFERS": most, "PTX": arrays.device.ptx}
+    macros |= {"FIELDS": len(_FIELDS), **{name.upper(): place for place, name in enumerate(_FIELDS)}}
     macros["GIVEN_BUFFERS"] = ", ".join(f"__global real *{name}" for name in names)
     macros["ALL_BUFFERS"] = ", ".join(names)
-    sources = "sell.clh", "persistent.cl"
+    sources = "sell.clh", "dense.clh", "persistent.cl"
     return KernelSpec("persistent_steps", sources, macros, precision=arrays.precision, local_size=GROUP)
 
 
 # Launches as steps: y = keep y + mix x + scale d (b - A x) -------------------------------------------------------
 
 
-def _sparse(call) -> dict:
-    _, _, _, team, narrow, _, starts, columns, values, x, _, b, d, keep, mix, scale, y = call.arguments
-    stored = {"starts": starts, "indices": columns, "values": values, "narrow": narrow, "team": team}
-    return {**stored, "x": x, "b": b, "d": d, "y": y, "factors": (keep, mix, scale)}
+def _step(call) -> dict | None:
+    """The step that a recorded launch is, None where it can be none."""
+    read = _STEPS.get(call.kernel.spec.name) if hasattr(call, "kernel") else None
+    step = read(call, *call.arguments) if read else None
+    return step if step and step["rows"] <= MOST_ROWS else None
 
 
-def _update(call) -> dict:
-    _, product, x, b, d, keep, mix, scale, y = call.arguments
-    return {"team": 0, "values": product, "x": x, "b": b, "d": d, "y": y, "factors": (keep, mix, scale)}
+def _sparse(
+    _, slices, rows, num_owned, team, narrow, listed, starts, columns, values, x, tail, b, d, *last
+) -> dict | None:
+    if tail is not None:  # ghosts
+        return None
+    stored = {"rows": rows, "starts": starts, "indices": columns, "values": values, "narrow": narrow, "team": team}
+    return {**stored, "x": x, "b": b, "d": d, "y": last[-1], "factors": last[:-1]}
 
 
-def _subtract(call) -> dict:
-    _, b, y = call.arguments
-    return {"team": 0, "b": b, "y": y, "factors": (-1.0, 0.0, 1.0)}
+def _update(_, rows, product, x, b, d, *last) -> dict:
+    return {"rows": rows, "team": 0, "values": product, "x": x, "b": b, "d": d, "y": last[-1], "factors": last[:-1]}
 
 
-def _combine(call) -> dict:
-    _, mix, x, keep, y = call.arguments
-    return {"team": 0, "x": x, "y": y, "factors": (keep, mix, 0.0)}
+def _subtract(_, rows, b, y) -> dict:
+    return {"rows": rows, "team": 0, "b": b, "y": y, "factors": (-1.0, 0.0, 1.0)}
 
 
-def _dense(call) -> dict:
-    columns, values, x, y = call.arguments
-    return {"team": -1, "columns": columns, "values": values, "x": x, "y": y, "factors": (0.0, 0.0, -1.0)}
+def _combine(_, rows, mix, x, keep, y) -> dict:
+    return {"rows": rows, "team": 0, "x": x, "y": y, "factors": (keep, mix, 0.0)}
+
+
+def _dense(call, columns, values, x, y) -> dict:
+    rows = call.items // call.kernel.spec.local_size
+    return {"rows": rows, "team": -1, "columns": columns, "values": values, "x": x, "y": y, "factors": (0.0, 0.0, 0.0)}
 
 
 _STEPS = {
@@ -129,9 +128,9 @@ _STEPS = {
 
 
 def _is_trusted(device: Device) -> bool:
-    """True if each step of a persistent kernel reads what other work-groups wrote in the step before: numbers that move
-    from group to group arrive where numpy has them. Tried once for each driver and kept with the kernel. False, too,
-    where the kernel does not compile, or takes more registers than a work-group can have."""
+    """Return True if each step reads what other work-groups wrote in the step before. The test shifts numbers across
+    work-groups and compares them with numpy, once per driver; the verdict is kept with the kernel. False also where the
+    kernel does not compile or needs more registers than a work-group can have."""
     precision = "double" if device.has_fp64 else "single"
     arrays, count, shift = Arrays(device, precision), device.persistent_groups * GROUP, 7 * SLICE + 1
     numbers = np.arange(count)

@@ -95,7 +95,7 @@ class Vectors:
 
 
 def kernel_spec(name: str, arrays: Arrays) -> KernelSpec:
-    """Spec of a kernel on vectors, which stands in the file of its prefix."""
+    """KernelSpec of a kernel on vectors. The prefix of its name tells the source file."""
     group, prefix = GPU_GROUP if arrays.device.is_gpu else CPU_GROUP, name.partition("_")[0]
     file = f"krylov_{'vectors' if prefix == 'krylov' else prefix}.cl"
     sources = ("convert.cl",) if prefix == "convert" else ("krylov_sum.clh", file)

@@ -189,8 +189,8 @@ def _blocks(problem, symmetric: bool) -> str:
     if problem.discretization.has_jumps:
         return "FacetBlockJacobi"
     is_dg, conforming = problem.discretization.has_penalties, problem.callbacks.conforming
-    is_cut = conforming is not None and conforming.above is not None and problem.mesh.shape.is_simplex
-    is_cut = is_cut and problem.discretization.has_steps
+    is_cut = conforming is not None and conforming.above is not None and problem.discretization.has_steps
+    is_cut = is_cut and problem.mesh.shape.is_simplex
     return "CellBlockJacobi" if is_dg and (is_cut or not symmetric) and _blocks_fit(problem) else ""
 
 
