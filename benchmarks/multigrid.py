@@ -97,9 +97,11 @@ def timed(function) -> float:
 
 def by_petsc(mat: PETSc.Mat, solver: str, symmetric: bool) -> dict:
     ksp = PETSc.KSP().create()
+    if solver == "saviennacl":
+        mat = mat.convert("aijviennacl")
     ksp.setOperators(mat)
     method = "cg" if symmetric else "gmres"
-    if mat.getAttr("petsc_hdg_arrays").device.is_gpu and solver != "saviennacl":
+    if solver != "saviennacl" and mat.getAttr("petsc_hdg_arrays").device.is_gpu:
         ksp.setType("python")
         ksp.setPythonType(f"petsc_hdg.{'CG' if symmetric else 'FGMRES'}")
     else:

@@ -7,7 +7,7 @@ import numpy as np
 from ..operators.block_rows import SOURCE, BlockKernels, BlockRows, Product, Transpose, starts_of
 
 STALE = 0.02  # part of couplings that have become strong or weak, above which aggregates are made anew
-MOST_KEPT = 0.45  # part of a directed matrix' entries that is left without weak ones
+MOST_KEPT = 0.4  # part of a directed matrix' entries that is left without weak ones
 MOST_ROUNDS = 200  # of the maximal independent set; some ten are enough
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from functools import reduce
 from pathlib import Path
@@ -9,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from petsc4py import PETSc
+from petsc_options import petsc_options
 
+import petsc_hdg as fe
 from petsc_hdg.device import Arrays, Device
 from petsc_hdg.errors import OptionError, SolveError, our_error
 from petsc_hdg.krylov.aggregation import Aggregates, Coarsening
-from petsc_hdg.krylov.amg import AMG, CYCLE
+from petsc_hdg.krylov.amg import AMG, CYCLE, _Cycle
 from petsc_hdg.krylov.smoothers import chebyshev_steps
 from petsc_hdg.operators.block_rows import BlockRows, Collected, Product, Transpose
 
@@ -355,6 +358,30 @@ def test_sizes_patterns_and_types_may_change():
         b.setArray(dense @ np.arange(len(dense)))
         ksp.solve(b, x)
         np.testing.assert_allclose(x.getArray(), np.arange(len(dense)), rtol=0, atol=1e-6 * len(dense))
+
+
+def test_coefficients_leave_aggregates_while_these_serve_and_memory_comes_back(monkeypatch):
+    built, build = [], _Cycle._build
+    monkeypatch.setattr(_Cycle, "_build", lambda cycle: (built.append(None), build(cycle))[1])
+    f1 = "f1[0] = k*a[0]*u_x[0]; f1[1] = k*u_x[1];"
+    wall, data = [fe.Dirichlet("boundary", 0.0)], {"constants": {"k": 1.0}, "auxiliary": {"a": 1}}
+    physics = fe.Physics({"u": 1}, "f0[0] = -1;", f1, boundary=wall, **data)
+    amg = {"pc_type": "python", "pc_python_type": "petsc_hdg.AMG", "pc_amg_coarse_eq_limit": 60}
+    with petsc_options(**amg):
+        problem = fe.Problem(fe.Mesh.box((20, 20)), physics, degree=1, pmat="aij")
+        problem.set_auxiliary("a", 1.0)
+        first, held = problem.solve().getArray().copy(), []
+        for k, a, count in ((2.0, 1.0, 1), (2.0, 1e-3, 2), (4.0, 1e-3, 2), (1.0, 1.0, 3)):
+            problem.set_constants(k=k)
+            problem.set_auxiliary("a", a)
+            u = problem.solve().getArray().copy()
+            gc.collect()
+            held.append(problem.device.memory.held)
+            assert len(built) == count and problem.linear_iterations < 20
+    np.testing.assert_array_equal(u, first)  # the same aggregates, made again
+    assert held[3] <= held[0] and held[2] == held[1]
+    problem.snes.getKSP().getPC().reset()
+    assert problem.device.memory.held < held[3]
 
 
 def test_options_and_refusals():

@@ -87,7 +87,7 @@ def test_coarse_spaces_of_other_data_are_told(monkeypatch):
     with petsc_options(pc_type="gamg"):
         problem = made(WINDY)
         problem.solve()
-        monkeypatch.setattr(resets, "reset_preconditioner", lambda ksp: None)
+        monkeypatch.setattr(resets, "reset_preconditioner", lambda ksp, all_of_it: None)
         problem.set_auxiliary("kappa", 0.002)
         problem.set_constants(c=3.0)
         with pytest.warns(UserWarning, match="hides a part of the residual; "):

@@ -20,13 +20,13 @@ def watched(problem):
         problem.symmetric = problem.samples = None
 
 
-def reset_preconditioner(ksp: PETSc.KSP) -> None:
-    """Forget what preconditioners keep of former matrices, such as the coarse spaces of multigrid, as a restart does.
-    Collective."""
+def reset_preconditioner(ksp: PETSc.KSP, all_of_it: bool = True) -> None:
+    """Forget what preconditioners keep of former matrices, such as the coarse spaces of multigrid, as a restart does;
+    unless `all_of_it`, AMG, which measures whether its aggregates serve other values, keeps them. Collective."""
     pc = ksp.getPC()
     kind = pc.getType()
     context = pc.getPythonContext() if kind == PETSc.PC.Type.PYTHON else None
-    if kind in (PETSc.PC.Type.GAMG, PETSc.PC.Type.ML, PETSc.PC.Type.HYPRE) or _is_amg(context):
+    if kind in (PETSc.PC.Type.GAMG, PETSc.PC.Type.ML, PETSc.PC.Type.HYPRE) or all_of_it and _is_amg(context):
         operators = ksp.getOperators()
         pc.reset()
         ksp.setOperators(*operators)
@@ -34,9 +34,9 @@ def reset_preconditioner(ksp: PETSc.KSP) -> None:
             pc.setMGLevels(1)  # new smoothers: old ones keep their estimates of eigenvalues
     elif kind == PETSc.PC.Type.MG:
         for level in range(pc.getMGLevels()):
-            reset_preconditioner(pc.getMGSmoother(level))
+            reset_preconditioner(pc.getMGSmoother(level), all_of_it)
     elif hasattr(context, "ksp"):  # such as CellElimination
-        reset_preconditioner(context.ksp)
+        reset_preconditioner(context.ksp, all_of_it)
 
 
 def _is_amg(context) -> bool:
@@ -56,5 +56,5 @@ def follow_data(problem, snes: PETSc.SNES) -> None:
     if before is not None and before != now:
         if not problem.has_cell_states and convection.is_large_on_traces(problem):
             problem.settle_pmat()
-        reset_preconditioner(snes.getKSP())
+        reset_preconditioner(snes.getKSP(), all_of_it=False)
     snes.setAttr(COEFFICIENTS, now)
