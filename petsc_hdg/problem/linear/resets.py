@@ -13,11 +13,13 @@ COEFFICIENTS = "petsc_hdg_coefficients"  # attribute of a SNES: the data that it
 
 @contextmanager
 def watched(problem):
-    """Context manager around changes of data: what tells of matrices is asked anew where these read them."""
+    """Context manager around changes of data: what tells of matrices is asked anew where these read them, but not the
+    symmetry of one that was symmetric as its text is for any data."""
     before = problem.operator.coefficients
     yield
     if problem.operator.coefficients != before:
-        problem.symmetric = problem.samples = None
+        problem.samples = None
+        problem.symmetric = problem.symmetric and problem.derivative == "symmetric" or None
 
 
 def reset_preconditioner(ksp: PETSc.KSP, all_of_it: bool = True) -> None:
