@@ -22,6 +22,7 @@ _FACTORS = {
 }
 _FILL = {"sub_pc_factor_levels": "1", "sub_pc_factor_mat_ordering_type": "rcm"}
 _FILLED = _FACTORS | _FILL | {"ksp_max_it": "1"}
+_OFTEN = {"ksp_max_it": "4", "ksp_chebyshev_esteig": "0,0.05,0,1.05"}
 _INDEFINITE = _FACTORS | _FILL | {"ksp_type": "gmres", "sub_pc_type": "ilu"}
 # Factors follow strong couplings better than smooth aggregates, whose products fill the matrices of stretched cells.
 _GAMG = {f"mg_levels_{name}": value for name, value in _FACTORS.items()} | {
@@ -68,14 +69,14 @@ def change(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
 
 def _smoother(problem) -> dict[str, str]:
     """Options of the finest level. Where couplings across edges are strong, factors with fill get negative pivots, of
-    continuous elements and of traces in space: these smooth twice without. In space they smooth once more. Collective.
+    continuous elements and of traces in space: these smooth twice without. In space they smooth more often. Collective.
     """
     scheme, plane = problem.options.backend, problem.mesh.dim == 2
     crosses = not anisotropy.follows_edges(problem)
     fills = scheme == "sipg_gpu" or (scheme == "hdg_gpu" and plane) or not crosses
     suited = _INDEFINITE if problem.indefinite else _FILLED if fills else _FACTORS
     if crosses and not plane and not problem.indefinite:
-        suited = suited | {"ksp_max_it": "2" if fills else "3"}
+        suited = suited | ({"ksp_max_it": "2"} if fills else _OFTEN)
     return {f"mg_levels_{name}": value for name, value in suited.items()}
 
 
