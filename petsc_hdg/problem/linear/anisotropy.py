@@ -41,7 +41,7 @@ FACTORS = {
         "hexahedron": (300.0, NEVER, NEVER),
     },
 }
-MOST_OF_PLANE = 100_000  # unknowns of a coarse level in the plane that LU takes
+MOST_OF_SEVERAL = 100_000  # cells times components, of several components in the plane
 ACROSS = 10.0  # the largest coupling of the directions of a cell's edges that counts as along them
 
 
@@ -58,10 +58,10 @@ def in_words(ratio: float) -> str:
 def wants_factors(problem) -> bool:
     """Return True if levels with incomplete factors suit a problem better than levels without a matrix, whose smoothers
     are slow where anisotropy is strong, as bulk stiffness makes it too: on CPUs, which assemble fast, of low degree; of
-    several components in the plane, up to a size of the coarse level that LU takes. Collective."""
+    several components in the plane, up to a number of cells. Collective."""
     options, mesh, parts = problem.options, problem.mesh, problem.physics.num_components
     least = FACTORS.get(options.backend, {}).get(mesh.cell, ())[max(options.degree, 1) - 1 :][:1]
-    suits = parts == 1 or (mesh.dim == 2 and mesh.num_cells_all * parts <= MOST_OF_PLANE)
+    suits = parts == 1 or (mesh.dim == 2 and mesh.num_cells_all * parts <= MOST_OF_SEVERAL)
     suits = suits and of_one_degree(problem.physics) and problem.derivative in NEARLY
     if problem.device.is_gpu or not (least and suits):
         return False

@@ -21,6 +21,7 @@ FEW_OF_LEVELS = {2: 10_000, 3: 2_000}  # the same of a coarse level on a CPU, by
 MOST = 20_000  # unknowns up to which one takes the place of iterations
 # The same in the plane, times the unknowns per cell: by MUMPS, whose dense fronts are fast, and by PETSc's LU.
 IN_PLANE, IN_PLANE_BY_PETSC = 4_000_000, 600_000
+KNOWN = 2.5  # times as many where the data say that iterations would be slow: none are lost before LU
 SERVED = 200_000  # unknowns from which levels with incomplete factors take less time than LU where they converge fast
 LEAST_WIDTH = 10  # unknowns per cell that count there at least
 COPIES = 4  # ranks that may have factors of that size each
@@ -61,7 +62,7 @@ def few_of_levels(problem) -> int:
     return FEW_OF_LEVELS[problem.mesh.dim] if is_regular else FEW
 
 
-def set_type(problem, pc: PETSc.PC) -> None:
+def set_type(problem, pc: PETSc.PC, rows: int = 0) -> None:
     """LU, on each rank if there are several; the singular value decomposition where the matrix may be singular.
     Collective."""
     if len(problem.callbacks.null_space.candidates):
@@ -69,7 +70,7 @@ def set_type(problem, pc: PETSc.PC) -> None:
     elif pc.comm.size > 1:
         pc.setType("redundant")
     else:
-        set_factors(pc)
+        set_factors(pc, rows=rows)
 
 
 def set_factors(pc: PETSc.PC, deterministic: bool = False, rows: int = 0) -> None:
@@ -94,11 +95,14 @@ def most_of_failures(problem) -> int:
     """Unknowns up to which LU takes the place of iterations that fail: more in the plane, where factors have about
     n log n entries, and fewer of large cells, whose unknowns all see each other. In space factors have n^(4/3). Many
     ranks have many copies of the factors."""
-    if problem.mesh.dim > 2:
-        return MOST
-    width = max(LEAST_WIDTH, problem.num_unknowns / problem.mesh.num_cells_all)
+    width = problem.num_unknowns / problem.mesh.num_cells_all
+    return MOST if problem.mesh.dim > 2 else most_in_plane(problem, width)
+
+
+def most_in_plane(problem, width: float = 0.0) -> int:
+    """The same in the plane of unknowns of which each cell has `width`."""
     work = IN_PLANE if _has_mumps() else IN_PLANE_BY_PETSC
-    return max(MOST, int(work / width * min(1.0, COPIES / problem.comm.size)))
+    return max(MOST, int(work / max(LEAST_WIDTH, width) * min(1.0, COPIES / problem.comm.size)))
 
 
 def patience(problem) -> int:
@@ -130,7 +134,8 @@ def reason_of_text(problem) -> str:
     if peclet and is_open(problem):
         return f"the cell Péclet number is {peclet:.2g}"
     is_steady = physics.is_linear and not physics.uses_time_derivative
-    is_served = is_steady and is_open(problem, most_of_failures(problem)) and patience(problem) == PATIENCE
+    most = most_of_failures(problem) * (KNOWN if problem.mesh.dim == 2 else 1)
+    is_served = is_steady and is_open(problem, int(most)) and patience(problem) == PATIENCE
     return _reason_of_slowness(problem, ratio) if is_served else ""
 
 
@@ -235,8 +240,13 @@ def take(problem, ksp: PETSc.KSP, reason: str) -> None:
 
 def setting_up(problem):
     """Context manager: options of packages that factor matrices."""
-    wanted = SINGULAR | OF_EACH_RANK if problem.num_unknowns > MOST and _has_mumps() else SINGULAR
+    wanted = SINGULAR | of_packages(problem.num_unknowns)
     return defaults_in_database(problem.prefix, wanted, unless="pc_type")
+
+
+def of_packages(rows: int) -> dict[str, str]:
+    """Options of LU on each rank of a matrix of so many rows."""
+    return OF_EACH_RANK if rows > MOST and _has_mumps() else {}
 
 
 def view(problem) -> list[str]:

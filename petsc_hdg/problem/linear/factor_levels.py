@@ -20,7 +20,8 @@ _FACTORS = {
     "pc_asm_type": "basic",
     "sub_pc_type": "icc",
 }
-_FILL = {"sub_pc_factor_levels": "1", "sub_pc_factor_mat_ordering_type": "rcm"}
+_RCM = {"sub_pc_factor_mat_ordering_type": "rcm"}  # without fill it helps cells that are no simplices
+_FILL = {"sub_pc_factor_levels": "1"} | _RCM
 _FILLED = _FACTORS | _FILL | {"ksp_max_it": "1"}
 _OFTEN = {"ksp_max_it": "4", "ksp_chebyshev_esteig": "0,0.05,0,1.05"}
 _INDEFINITE = _FACTORS | _FILL | {"ksp_type": "gmres", "sub_pc_type": "ilu"}
@@ -39,10 +40,13 @@ def create(problem, ksp: PETSc.KSP) -> None:
     interpolation, pc = subspace.interpolation, ksp.getPC()
     two_level.set_levels(ksp, interpolation)
     problem.factors = {"pc_mg_galerkin": "both"} | _smoother(problem)
-    if _suits_lu(problem, interpolation.getSize()[1]):
-        direct_solvers.set_type(problem, pc.getMGCoarseSolve().getPC())
+    rows = interpolation.getSize()[1]
+    if _suits_lu(problem, rows):
+        direct_solvers.set_type(problem, pc.getMGCoarseSolve().getPC(), rows)
+        suited = direct_solvers.of_packages(rows)
     else:
-        problem.factors |= {f"mg_coarse_{name}": value for name, value in _GAMG.items()}
+        suited = _GAMG
+    problem.factors |= {f"mg_coarse_{name}": value for name, value in suited.items()}
     with setting_up(problem, problem.symmetric):
         pc.setFromOptions()
     if problem.options.view:
@@ -75,15 +79,22 @@ def _smoother(problem) -> dict[str, str]:
     crosses = not anisotropy.follows_edges(problem)
     fills = scheme == "sipg_gpu" or (scheme == "hdg_gpu" and plane) or not crosses
     suited = _INDEFINITE if problem.indefinite else _FILLED if fills else _FACTORS
+    if not (fills or problem.mesh.shape.is_simplex):
+        suited = suited | _RCM
     if crosses and not plane and not problem.indefinite:
         suited = suited | ({"ksp_max_it": "2"} if fills else _OFTEN)
     return {f"mg_levels_{name}": value for name, value in suited.items()}
 
 
 def _suits_lu(problem, rows: int) -> bool:
-    """Return True if LU of a coarse level costs less than the iterations that a cycle of GAMG adds. Collective."""
-    most = anisotropy.MOST_OF_PLANE if problem.mesh.dim == 2 else direct_solvers.few_of_levels(problem)
-    return not len(problem.callbacks.null_space.candidates) and rows <= most
+    """Return True if LU of a coarse level costs less than the iterations that a cycle of GAMG adds: many where strong
+    couplings cross edges. Collective."""
+    if len(problem.callbacks.null_space.candidates):
+        return False
+    if problem.mesh.dim == 2:
+        return rows <= direct_solvers.most_in_plane(problem)
+    crosses = problem.comm.size == 1 and not anisotropy.follows_edges(problem)
+    return rows <= (direct_solvers.MOST if crosses else direct_solvers.few_of_levels(problem))
 
 
 def setting_up(problem, symmetric: bool | None):
