@@ -58,13 +58,22 @@ class PrimalDiscretization(PrimalSpecs, Discretization):
         found[:, : self.mesh.num_cells] = numbers[self.dofmap.cell_numbers].T
         return [found]
 
+    def element_columns(self, numbers: np.ndarray | None = None) -> list[np.ndarray]:
+        """The same of the columns of their matrices."""
+        return self.element_numbers(numbers)
+
     def matrix_numbers(self) -> tuple[np.ndarray, np.ndarray]:
         """PETSc row and column of each entry of the element matrices [dof, dof, stride]; -1: dropped."""
-        parts = self.element_numbers()
-        shape = [(self.num_dofs,) + p.shape for p in parts]
-        rows = np.concatenate([np.broadcast_to(p[:, None, :], s).ravel() for p, s in zip(parts, shape, strict=True)])
-        columns = np.concatenate([np.broadcast_to(p[None, :, :], s).ravel() for p, s in zip(parts, shape, strict=True)])
-        return rows, columns
+        rows, columns, count = self.element_numbers(), self.element_columns(), self.num_dofs
+        return (
+            np.concatenate([np.repeat(part[:, None, :], count, axis=1).ravel() for part in rows]),
+            np.concatenate([np.repeat(part[None], count, axis=0).ravel() for part in columns]),
+        )
+
+    @property
+    def matrix_layout(self) -> tuple[int, int, int, int]:
+        """Unknowns of a cell, and distances of cells, rows and columns in their matrices."""
+        return self.num_dofs, 1, self.num_dofs * self.stride, self.stride
 
     # Costs ---------------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from .vectors import TailedVector
 
 class PrimalOperator(DeviceOperator):
     """Kernels of a PrimalDiscretization bound to the buffers they work on. Subclasses give `kernels`, `matrix_kernels`,
-    `residual`, `action`, `transposed`, `diagonal`, `matrices` and `flux`.
+    `residual`, `action`, `transposed`, `diagonal`, `matrix_buffers` and `flux`.
 
     arrays: device arrays (also says device and precision).   dofmap: the discretization's numbering.
     All buffers of vectors hold this rank's owned values [num_owned] as `real`.
@@ -221,5 +221,11 @@ class PrimalOperator(DeviceOperator):
 
     def _matrix_buffer(self, name: str, count: int):
         if name not in self._matrix_buffers:
-            self._matrix_buffers[name] = self.arrays.zeros(count)  # kernels leave out padding, which the host reads
-        return self._matrix_buffers[name]
+            self._matrix_buffers[name] = self.arrays.zeros(count), count  # kernels leave out padding, the host reads it
+        return self._matrix_buffers[name][0]
+
+    def matrices(self) -> np.ndarray:
+        """What `matrix_buffers` writes, flat: the values for `matrix_numbers`."""
+        self.matrix_buffers()
+        found = [self._matrix_buffers[name] for name in ("cells", "facets") if name in self._matrix_buffers]
+        return np.concatenate([self.arrays.to_host(*buffer, name="matrices") for buffer in found])

@@ -10,7 +10,7 @@ from mpi4py import MPI
 from petsc4py import PETSc
 
 import petsc_hdg as fe
-from petsc_hdg.operators.cg import matrix_rows
+from petsc_hdg.operators import matrix_rows
 
 CASES = [((5, 4), False, 1), ((4, 3), True, 2), ((3, 2, 2), False, 3), ((2, 2, 2), True, 1)]
 
@@ -42,14 +42,22 @@ def agree(faces, simplex, components, comm) -> None:
             conforming.is_symmetric = is_symmetric
             conforming.update(state)
             found.append(conforming.mat.getValuesCSR())
-        whole = fe.Problem(mesh, physics, backend="cg_gpu", degree=2, pmat="aij").callbacks
-        whole.linearize(None, state, whole.jacobian, whole.preconditioning)
-        found.append(whole.assembled.mat.getValuesCSR())
-    for ours, theirs in zip(found[:3], found[3:], strict=True):
+        found += [assembled(mesh, physics, backend) for backend in ("cg_gpu", "hdg_gpu", "sipg_gpu")]
+    for ours, theirs in zip(found[:5], found[5:], strict=True):
         for pattern, expected in zip(ours[:2], theirs[:2], strict=True):
             np.testing.assert_array_equal(pattern, expected)
         np.testing.assert_allclose(ours[2], theirs[2], rtol=0, atol=1e-13 * np.abs(theirs[2]).max())
         assert np.abs(ours[2]).max() > 0.1
+
+
+def assembled(mesh, physics, backend: str) -> tuple:
+    """Starts, columns and values of this rank's rows of a Jacobian."""
+    problem = fe.Problem(mesh, physics, backend=backend, degree=2 if backend == "cg_gpu" else 1, pmat="aij")
+    state, calls = problem.create_vec(), problem.callbacks
+    assert (calls.assembled._row_sums is not None) == (matrix_rows.FEW == 0)
+    state.setArray(np.sin(np.arange(*state.getOwnershipRange())))
+    calls.linearize(None, state, calls.jacobian, calls.preconditioning)
+    return calls.assembled.mat.getValuesCSR()
 
 
 @pytest.fixture(autouse=True)

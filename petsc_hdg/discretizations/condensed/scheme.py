@@ -115,9 +115,21 @@ class CondensedDiscretization(CondensedSpecs, StrongConditions, Discretization):
         places = np.arange(self.num_trace_dofs, dtype=np.int32) * self.stride + cells
         return summation_rows(dofs.ravel(), places.ravel(), self.dofmap.num_owned + self.dofmap.num_ghosts)
 
+    def element_numbers(self, numbers: np.ndarray | None = None) -> list[np.ndarray]:
+        """Numbers [trace dof, cell] of the unknowns of cells; -1: none. PETSc's, unless others are given."""
+        numbers = self.dofmap.global_numbers if numbers is None else numbers
+        return [numbers[self.dofmap.cell_numbers].T]
+
+    element_columns = element_numbers
+
+    @property
+    def matrix_layout(self) -> tuple[int, int, int, int]:
+        """Unknowns of a cell's trace, and distances of cells, rows and columns in their matrices."""
+        return self.num_trace_dofs, self.num_trace_dofs, 1, self.mesh.num_cells * self.num_trace_dofs
+
     def matrix_numbers(self) -> tuple[np.ndarray, np.ndarray]:
         """PETSc row and column of each entry of the cells' trace matrices [column, cell, row]; -1: dropped."""
-        numbers = self.dofmap.global_numbers[self.dofmap.cell_numbers]
+        numbers = self.element_numbers()[0].T
         shape = (self.num_trace_dofs, *numbers.shape)
         rows = np.broadcast_to(numbers[None], shape).ravel()
         columns = np.broadcast_to(numbers.T[:, :, None], shape).ravel()

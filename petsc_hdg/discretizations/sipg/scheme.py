@@ -167,23 +167,18 @@ class InteriorPenalty(SIPGSpecs, PrimalDiscretization):
         touched[np.flatnonzero(self.neighbours.has_ghost) // 32] = True
         return np.flatnonzero(~touched).astype(np.int32), np.flatnonzero(touched).astype(np.int32)
 
-    def coupling_numbers(self) -> tuple[np.ndarray, np.ndarray]:
-        """PETSc row and column of each entry of coupling blocks [F, test, trial, stride]; -1: dropped."""
-        numbers = np.full((self.stride, self.num_dofs), -1, dtype=self.dofmap.global_numbers.dtype)
-        numbers[: self.neighbours.num_extended] = self.dofmap.global_numbers[self.extended_dofs]
-        own = numbers.copy()
-        own[self.mesh.num_cells :] = -1
-        faces, n = self.num_facets_of_cell, self.num_dofs
-        behind = self.neighbour_rows()
-        columns = np.where(behind[:, :, None] >= 0, numbers[np.maximum(behind, 0)], -1)
-        shape = (faces, n, n, self.stride)
-        rows = np.broadcast_to(own.T[None, :, None, :], shape).ravel()
-        return rows, np.broadcast_to(np.moveaxis(columns, 2, 1)[:, None], shape).ravel()
+    def element_numbers(self, numbers: np.ndarray | None = None) -> list[np.ndarray]:
+        """Numbers [dof, stride] of the unknowns of cells, for their own blocks and for the coupling to what lies behind
+        each facet; -1: none. PETSc's, unless others are given."""
+        return super().element_numbers(numbers) * (1 + self.num_facets_of_cell)
 
-    def matrix_numbers(self) -> tuple[np.ndarray, np.ndarray]:
-        """PETSc row and column of each entry of cell blocks [test, trial, stride], then of coupling blocks."""
-        cells, couplings = super().matrix_numbers(), self.coupling_numbers()
-        return tuple(np.concatenate(pair) for pair in zip(cells, couplings, strict=True))
+    def element_columns(self, numbers: np.ndarray | None = None) -> list[np.ndarray]:
+        """The same of the cells themselves, then of those behind each facet."""
+        numbers = self.dofmap.global_numbers if numbers is None else numbers
+        found = np.full((self.num_dofs, self.stride), -1, dtype=numbers.dtype)
+        found[:, : self.neighbours.num_extended] = numbers[self.extended_dofs].T
+        behind = [np.where(cells >= 0, found[:, np.maximum(cells, 0)], -1) for cells in self.neighbour_rows()]
+        return [found, *behind]
 
     # Costs ---------------------------------------------------------------------------------------------------------
 

@@ -133,15 +133,6 @@ class CGOperator(PrimalOperator):
             self.run_facets("cg_facet_matrix", facets, first=0)
         return cells, facets
 
-    def matrices(self) -> np.ndarray:
-        """Element matrices of cells, then of facets, flat: the values for `matrix_numbers`."""
-        disc, (cells, facets) = self.discretization, self.matrix_buffers()
-        square = disc.num_dofs**2
-        parts = [self.arrays.to_host(cells, square * disc.stride, name="matrices")]
-        if facets is not None:
-            parts.append(self.arrays.to_host(facets, square * disc.facet_stride, name="matrices"))
-        return np.concatenate(parts)
-
     def flux(self, label: str, u, t: float, side: str | None = None) -> np.ndarray:
         """The flux of the scheme through the facets of a named boundary [component], as the cells of a region see it.
         It balances the sources at a steady solution, those of the region on all of its facets. Collective."""

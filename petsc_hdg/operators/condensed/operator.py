@@ -314,6 +314,10 @@ class CondensedOperator(DeviceOperator):
         """Trace matrices [column, cell, row] of the last `linearize`, flat: the values for `matrix_numbers`."""
         return self.stores.values.ravel()
 
+    def matrix_buffers(self) -> tuple:
+        """The same in a buffer, and None: traces have no other elements."""
+        return self.arrays.to_device(self.stores.values, "matrices"), None
+
     def is_symmetric(self) -> bool:
         """True if the matrix of the last `linearize` is symmetric, found out once. Collective."""
         if self._symmetric is None:

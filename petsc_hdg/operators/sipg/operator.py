@@ -242,15 +242,12 @@ class SIPGOperator(PrimalOperator):
             kernel(disc.num_dofs * stride if cells else 0, cells, stride, j, product, blocks, own)
         return blocks
 
-    def matrices(self) -> np.ndarray:
-        """Cell blocks [dof, dof, stride], then couplings [facet, dof, dof, stride], flat, as `matrix_numbers`."""
+    def matrix_buffers(self) -> tuple:
+        """Buffers of cell blocks [dof, dof, stride] and of couplings [facet, dof, dof, stride]."""
         disc = self.discretization
-        square = disc.num_dofs**2 * disc.stride
-        faces = disc.num_facets_of_cell
-        couplings = self._matrix_buffer("couplings", faces * square)
+        couplings = self._matrix_buffer("facets", disc.num_facets_of_cell * disc.num_dofs**2 * disc.stride)
         self.run_around(self.matrix_kernels["sipg_facet_coupling"], couplings)
-        sizes = ((self.cell_blocks(), square), (couplings, faces * square))
-        return np.concatenate([self.arrays.to_host(buffer, size, name="matrices") for buffer, size in sizes])
+        return self.cell_blocks(), couplings
 
     def flux(self, label: str, u, t: float, side: str | None = None) -> np.ndarray:
         """The numerical flux ∫ f1·n over the facets of a named boundary [component] out of their cells, with `side` of

@@ -1,11 +1,11 @@
-"""Rows of the matrix of continuous Galerkin: their pattern, and sums of element matrices, on the device."""
+"""Rows of assembled matrices: their pattern, and sums of element matrices, on the device."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...device import AllGather, gathered
-from ..block_rows import SOURCE, BlockKernels, BlockRows, Product, Transpose, product_pattern
+from ..device import AllGather, gathered
+from .block_rows import SOURCE, BlockKernels, BlockRows, Product, Transpose, product_pattern
 
 FEW = 1_000_000  # entries of element matrices that PETSc sorts on a CPU sooner than kernels for them are there
 MOST_DOFS, MOST_DOFS_ON_CPU = 32, 100  # of a cell: longer rows would be searched for too long
@@ -15,7 +15,7 @@ MOST_ROWS = 1 << 22
 
 
 class MatrixRows:
-    """The matrix of a CGOperator on the device: sums of what elements give. On several ranks with GPUs it is whole on
+    """The matrix of an operator on the device: sums of what elements give. On several ranks with GPUs it is whole on
     each, on those with CPUs it is the part that a rank's elements give, for PETSc to add up.
 
     Making one and `update` are collective.
@@ -29,21 +29,21 @@ class MatrixRows:
     filled: int | None = None
 
     def __init__(self, operator):
-        self._discretization, arrays = operator.discretization, operator.arrays
-        disc, comm = self._discretization, operator.discretization.mesh.comm
+        disc, arrays, comm = operator.discretization, operator.arrays, operator.discretization.mesh.comm
         self.is_part, here = comm.size > 1 and not arrays.device.has_solvers, disc.dofmap.global_numbers
         numbers = np.where(here >= 0, np.arange(len(here)), -1) if self.is_part else here
-        dofs = np.ascontiguousarray(np.concatenate(disc.element_numbers(numbers), axis=1).T, np.int32)  # [element, dof]
-        kept, rows = dofs >= 0, comm.allgather(disc.dofmap.num_owned)
+        rows = comm.allgather(disc.dofmap.num_owned)
         ends, count = np.concatenate([[0], np.cumsum(rows)]), len(here) if self.is_part else sum(rows)
-        first = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
-        elements = BlockRows(arrays, (1, 1), count, first, arrays.to_device(dofs[kept], "matrices"))
+        parts = disc.element_numbers(numbers)
+        places, elements, _ = _by_element(arrays, parts, count)
+        _, others, columns = _by_element(arrays, disc.element_columns(numbers), count)
         turned = Transpose(elements)
-        self._given = turned.result.starts_buffer, turned.source
-        self._given += tuple(arrays.to_device(a, "matrices") for a in (np.flatnonzero(kept).astype(np.int32), dofs))
-        pattern = product_pattern(arrays, turned.result.starts, turned.result.pattern, elements.pattern)
+        self._given = turned.result.starts_buffer, turned.source, places, columns
+        size, *steps = disc.matrix_layout
+        self._sizes = parts[0].shape[1], *steps, parts[-1].shape[1]
+        pattern = product_pattern(arrays, turned.result.starts, turned.result.pattern, others.pattern)
         self._part = self.whole = BlockRows(arrays, (1, 1), count, *pattern)
-        self._kernels = BlockKernels(arrays, (SOURCE, "matrix_rows.cl"), DOFS=disc.num_dofs)
+        self._kernels = BlockKernels(arrays, (SOURCE, "matrix_rows.cl"), DOFS=size)
         self._sum = self._sum_over(comm) if comm.size > 1 and not self.is_part else None
         starts, columns = self.whole.starts, arrays.to_host(self.whole.columns, self.whole.count, np.int32, "matrices")
         if self.is_part:
@@ -75,17 +75,20 @@ class MatrixRows:
         disc, arrays, comm = operator.discretization, operator.arrays, operator.discretization.mesh.comm
         on_gpu, whole = arrays.device.is_gpu, arrays.device.is_gpu and comm.size > 1
         dofs, entries = (MOST_DOFS, 0) if on_gpu else (MOST_DOFS_ON_CPU, FEW)
-        suits = hasattr(operator, "matrix_buffers") and arrays.precision == "double" and disc.num_dofs <= dofs
-        suits = suits and disc.mesh.num_cells * disc.num_dofs**2 > entries and (is_coarse or not whole)
+        suits = hasattr(operator, "matrix_buffers") and arrays.precision == "double" and (is_coarse or not whole)
+        size = disc.matrix_layout[0] if suits else 0
+        suits = 0 < size <= dofs and disc.mesh.num_cells * size**2 > entries
         unsuited, gpus, rows = comm.allreduce(np.array([not suits, on_gpu, disc.dofmap.num_owned]))
         most = MOST_ROWS if whole else np.iinfo(np.int32).max
         return unsuited == 0 and gpus in (0, comm.size) and 0 < rows <= most
 
     def update(self, cells, facets) -> None:
-        """Sum element matrices, buffers [dof, dof, stride] of cells and of facets, None if none."""
-        disc, rows = self._discretization, self._part
-        sizes = rows.num_rows, disc.stride, disc.facet_stride
-        self._kernels.run("matrix_rows", rows.num_rows, *sizes, *self._given, cells, facets, *rows.all)
+        """Sum element matrices: buffers of cells, by `matrix_layout`, and of facets [part, dof, dof, stride], None if
+        there are none."""
+        rows = self._part
+        self._kernels.run(
+            "matrix_rows", rows.num_rows, rows.num_rows, *self._sizes, *self._given, cells, facets, *rows.all
+        )
         if self._sum is not None:
             self._gather.gather(rows.values, self._parts.values)
             self._sum.update()
@@ -102,3 +105,13 @@ class MatrixRows:
         """out [entry] = the values of this rank's rows"""
         arrays = self.whole.arrays
         arrays.download(self.whole.values, out, "matrices", start=self._first * arrays.real.itemsize)
+
+
+def _by_element(arrays, parts: list[np.ndarray], count: int) -> tuple:
+    """From numbers [dof, element] below `count`, -1 for none: places of the others among all, the matrix [element,
+    number] with an entry at each, and all numbers [element, dof]; in buffers."""
+    numbers = np.ascontiguousarray(np.concatenate(parts, axis=1).T, np.int32)
+    kept = numbers >= 0
+    first, places = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]), np.flatnonzero(kept).astype(np.int32)
+    places, found, numbers = (arrays.to_device(a, "matrices") for a in (places, numbers[kept], numbers))
+    return places, BlockRows(arrays, (1, 1), count, first, found), numbers
