@@ -41,6 +41,8 @@ FACTORS = {
         "hexahedron": (300.0, NEVER, NEVER),
     },
 }
+ON_GPUS = 1000.0  # the same of aggregates of the matrix on one GPU, where strong couplings are along edges
+MOST_ON_GPUS = {"cg_gpu": 32, "hdg_gpu": 16, "sipg_gpu": 32}  # unknowns of a cell there: more make dense aggregates
 MOST_OF_SEVERAL = 100_000  # cells times components, of several components in the plane
 ACROSS = 10.0  # the largest coupling of the directions of a cell's edges that counts as along them
 
@@ -56,16 +58,21 @@ def in_words(ratio: float) -> str:
 
 
 def wants_factors(problem) -> bool:
-    """Return True if levels with incomplete factors suit a problem better than levels without a matrix, whose smoothers
-    are slow where anisotropy is strong, as bulk stiffness makes it too: on CPUs, which assemble fast, of low degree; of
-    several components in the plane, up to a number of cells. Collective."""
+    """Return True if levels of the matrix suit a problem better than levels without one, whose smoothers are slow where
+    anisotropy is strong, as bulk stiffness makes it too: of low degree; of several components in the plane, on CPUs,
+    up to a number of cells. Collective."""
     options, mesh, parts = problem.options, problem.mesh, problem.physics.num_components
     least = FACTORS.get(options.backend, {}).get(mesh.cell, ())[max(options.degree, 1) - 1 :][:1]
     suits = parts == 1 or (mesh.dim == 2 and mesh.num_cells_all * parts <= MOST_OF_SEVERAL)
     suits = suits and of_one_degree(problem.physics) and problem.derivative in NEARLY
-    if problem.device.is_gpu or not (least and suits):
+    if not (least and suits):
         return False
-    return typical(problem) >= least[0]
+    if not problem.device.has_solvers:
+        return typical(problem) >= least[0]
+    is_sparse = least[0] < NEVER and problem.discretization.matrix_layout[0] <= MOST_ON_GPUS[options.backend]
+    suits = parts == 1 and problem.comm.size == 1 and is_sparse and options.precision == "double"
+    suits = suits and not problem.physics.uses_time_derivative
+    return suits and typical(problem) >= ON_GPUS and follows_edges(problem)
 
 
 def follows_edges(problem) -> bool:

@@ -1,5 +1,5 @@
 """The default preconditioner where couplings along one direction are far stronger than along others: PETSc's PCMG on
-the assembled matrix, smoothed by incomplete factors.
+the assembled matrix, smoothed by incomplete factors; on GPUs aggregates along strong couplings (see krylov.amg).
 
 Coarse level: the conforming first-order subspace, by Galerkin products, solved by LU or one cycle of GAMG.
 """
@@ -26,6 +26,7 @@ _FILLED = _FACTORS | _FILL | {"ksp_max_it": "1"}
 _OFTEN = {"ksp_max_it": "4", "ksp_chebyshev_esteig": "0,0.05,0,1.05"}
 _INDEFINITE = _FACTORS | _FILL | {"ksp_type": "gmres", "sub_pc_type": "ilu"}
 # Factors follow strong couplings better than smooth aggregates, whose products fill the matrices of stretched cells.
+_STRONG = {"cg_gpu": "0.4"}  # couplings up to it count as weak; cells that jump have more of them, by scheme
 _GAMG = {f"mg_levels_{name}": value for name, value in _FACTORS.items()} | {
     "pc_type": "gamg",
     "pc_gamg_agg_nsmooths": "0",
@@ -36,28 +37,42 @@ _GAMG = {f"mg_levels_{name}": value for name, value in _FACTORS.items()} | {
 
 def create(problem, ksp: PETSc.KSP) -> None:
     """Give a KSP its PC, before the user's options. Collective."""
+    pc = ksp.getPC()
+    if problem.device.has_solvers:
+        pc.setType("python")
+        pc.setPythonType("petsc_hdg.AMG")
+        problem.factors = {"pc_amg_strong": _STRONG.get(problem.options.backend, "0.75")}
+    else:
+        _set_levels(problem, ksp)
+    with setting_up(problem, problem.symmetric):
+        pc.setFromOptions()
+    if problem.options.view:
+        what = "aggregates" if problem.device.has_solvers else "two levels with incomplete factors"
+        why = anisotropy.in_words(anisotropy.typical(problem))
+        PETSc.Sys.Print(f"  preconditioner: {what}, because {why}", comm=problem.petsc_comm)
+
+
+def _set_levels(problem, ksp: PETSc.KSP) -> None:
     subspace = operators.ConformingSubspace(problem.operator, problem.access, problem.petsc_comm, problem.vec_type)
-    interpolation, pc = subspace.interpolation, ksp.getPC()
+    interpolation = subspace.interpolation
     two_level.set_levels(ksp, interpolation)
     problem.factors = {"pc_mg_galerkin": "both"} | _smoother(problem)
     rows = interpolation.getSize()[1]
     if _suits_lu(problem, rows):
-        direct_solvers.set_type(problem, pc.getMGCoarseSolve().getPC(), rows)
+        direct_solvers.set_type(problem, ksp.getPC().getMGCoarseSolve().getPC(), rows)
         suited = direct_solvers.of_packages(rows)
     else:
         suited = _GAMG
     problem.factors |= {f"mg_coarse_{name}": value for name, value in suited.items()}
-    with setting_up(problem, problem.symmetric):
-        pc.setFromOptions()
-    if problem.options.view:
-        why = anisotropy.in_words(anisotropy.typical(problem))
-        PETSc.Sys.Print(f"  preconditioner: two levels with incomplete factors, because {why}", comm=problem.petsc_comm)
 
 
 def krylov(problem, symmetric: bool) -> str:
     """The Krylov method: the smoother of indefinite matrices is GMRES, so that the one outside must be flexible.
-    Products in single precision are no linear map, which stops the short recurrences of conjugate gradients."""
-    return "cg" if symmetric and problem.options.precision == "double" else "fgmres" if problem.indefinite else "gmres"
+    Products in single precision are no linear map, which stops the short recurrences of conjugate gradients. The
+    preconditioned residual of aggregates says little of the residual itself."""
+    if symmetric and problem.options.precision == "double":
+        return "cg"
+    return "fgmres" if problem.indefinite or problem.device.has_solvers else "gmres"
 
 
 def change(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
