@@ -15,7 +15,7 @@
 // needs: COMPONENTS GROUP PTX
 
 #if PTX
-#define FENCE() asm volatile("membar.sys;" ::: "memory")
+#define FENCE() asm volatile("fence.acq_rel.sys;" ::: "memory")
 #else
 #define FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
 #endif
@@ -47,9 +47,10 @@ __kernel void halo_add(__global const real *packed, __global const int *targets,
 // True for one work-item of the last group that comes here.
 static inline int is_last(__global volatile int *state)
 {
-  FENCE();
   barrier(CLK_GLOBAL_MEM_FENCE);
-  if (get_local_id(0) != 0 || atomic_inc(state + 1) != (int)get_num_groups(0) - 1) return 0;
+  if (get_local_id(0) != 0) return 0;
+  FENCE();
+  if (atomic_inc(state + 1) != (int)get_num_groups(0) - 1) return 0;
   state[1] = 0;
   FENCE();
   return 1;
@@ -81,7 +82,7 @@ static inline void receive(__global const volatile real *mailbox, int at, int st
   for (int n = (int)get_local_id(0); n < neighbours; n += GROUP)
     while ((int)((uint)flags[flag + n] - (uint)number) < 0) {
     }
-  FENCE();
+  if ((int)get_local_id(0) < neighbours) FENCE();
   barrier(CLK_GLOBAL_MEM_FENCE);
   __global const volatile real *source = mailbox + at - ((number & 1) ? 0 : step);
   for (int i = (int)get_global_id(0); i < count * COMPONENTS; i += (int)get_global_size(0)) {
