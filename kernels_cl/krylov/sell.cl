@@ -31,6 +31,8 @@ __kernel void sell_update(int rows, __global const real *product, __global const
                           __global const real *d, real keep, real mix, real scale, __global real *y)
 {
   const int row = get_global_id(0);
-  if (row < rows)
-    y[row] = row_after(keep, mix, scale, row_before(keep, mix, x, b, d, y, row), product ? product[row] : 0);
+  if (row >= rows) return;
+  const real left = (HAS_B(b) ? b[row] : 0) - (product ? product[row] : 0);
+  const real out = scale * left * (HAS_D(d) ? d[row] : 1);
+  y[row] = out + mix * (mix == 0 ? 0 : x[row]) + keep * (keep == 0 ? 0 : y[row]);  // CPUs make no vectors of a real4
 }

@@ -142,20 +142,23 @@ class Smoother:
             self.operator.step(x, before, b=b, diagonal=self.diagonal, keep=keep, mix=mix, scale=scale)
             return
         product = self.vectors.buffer("r")
-        self.operator.apply(x, product)
+        if self.is_diagonal or getattr(self.pc, "combine", None):
+            self.operator.apply(x, product)
+        else:
+            self.operator.residual(b, x, product)
+            product, b = None, product
         self.update(product, x, b, before, keep, mix, scale)
 
     def update(self, product, x, b, out, keep: float, mix: float, scale: float) -> None:
-        """out = keep out + mix x + scale M⁻¹ (b - product), without product or x where they are None."""
+        """out = keep out + mix x + scale M⁻¹ (b - product), without product or x where they are None. There is no
+        product where M is neither a diagonal nor combines."""
         if combine := getattr(self.pc, "combine", None):
             combine(product, x, b, out, keep, mix, scale)
             return
         if not self.is_diagonal:
-            if product is not None:
-                self.vectors.run("subtract", b, product)
             z = self.vectors.buffer("z")
-            self.pc.apply(b if product is None else product, z)
-            product, b = None, z
+            self.pc.apply(b, z)
+            b = z
         count = self.vectors.count
         self._combine(count, count, product, x, b, self.diagonal, keep, 0.0 if x is None else mix, scale, out)
 
