@@ -13,7 +13,7 @@ KERNEL(GROUP) void sell_step(int slices, int rows, int num_owned, int team, int 
   const int slice = HAS_TAIL(tail) && listed ? listed[get_group_id(0)] : (int)get_group_id(0);
   const int row = slice * SLICE + (int)get_local_id(0);
   const real sum = sell_row(starts, columns, values, narrow, x, tail, num_owned, slice, 1, 0);
-  if (row < rows) y[row] = row_after(keep, mix, scale, row_before(keep, mix, x, b, d, y, row), sum);
+  if (row < rows) y[row] = row_step(keep, mix, scale, x, b, d, y, row, sum);
 #else
   __local real part[GROUP];
   const int item = get_local_id(0), unit = SLICE * team, nth = (int)get_group_id(0) * (GROUP / unit) + item / unit;
@@ -31,8 +31,5 @@ __kernel void sell_update(int rows, __global const real *product, __global const
                           __global const real *d, real keep, real mix, real scale, __global real *y)
 {
   const int row = get_global_id(0);
-  if (row >= rows) return;
-  const real left = (HAS_B(b) ? b[row] : 0) - (product ? product[row] : 0);
-  const real out = scale * left * (HAS_D(d) ? d[row] : 1);
-  y[row] = out + mix * (mix == 0 ? 0 : x[row]) + keep * (keep == 0 ? 0 : y[row]);  // CPUs make no vectors of a real4
+  if (row < rows) y[row] = row_step(keep, mix, scale, x, b, d, y, row, product ? product[row] : 0);
 }

@@ -15,7 +15,6 @@ from ..operators.overlap import FIRST, LEAST
 from ..petsc import c_library
 
 SLICE = 32  # rows whose entries are interleaved
-UPDATED = 512  # rows of a work-group of a CPU that products do not go through
 FEW_ROWS = 1 << 17  # below, several work-items share a row, or the device has too little to do
 ENTRIES = 4  # of a work-item then
 MOST_TEAM = 8
@@ -174,8 +173,7 @@ def step_spec(name: str, arrays, diagonal=True, given=True, ghosts=False, narrow
     if not arrays.device.is_gpu:
         known = {"TAIL": ghosts, "B": given, "D": diagonal, "NARROW": narrow}
         macros |= {f"KNOWN_{name}": int(value) for name, value in known.items()}
-    size = group if name == "sell_step" or arrays.device.is_gpu else UPDATED
-    return KernelSpec(name, ("sell.clh", "sell.cl"), macros, precision=arrays.precision, local_size=size)
+    return KernelSpec(name, ("sell.clh", "sell.cl"), macros, precision=arrays.precision, local_size=group)
 
 
 def is_assembled(mat) -> bool:
