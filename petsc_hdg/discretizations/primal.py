@@ -48,26 +48,23 @@ class PrimalDiscretization(PrimalSpecs, Discretization):
         dofs, cells = np.arange(self.num_dofs), np.arange(self.mesh.num_cells)
         return vectors.ravel()[self.entries(dofs, cells[:, None])]
 
-    def element_numbers(self, numbers: np.ndarray | None = None) -> list[np.ndarray]:
-        """Numbers [dof, stride] of the unknowns of cells, and of other items with element matrices; -1: none.
+    def element_numbers(self, numbers: np.ndarray | None = None) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Rows and columns of element matrices, numbers [dof, element] of cells, then of other items; -1: none. Both
+        are one list where the matrices couple unknowns with themselves.
 
         numbers: of compact numbers [unknown], PETSc's by default.
         """
         numbers = self.dofmap.global_numbers if numbers is None else numbers
         found = np.full((self.num_dofs, self.stride), -1, dtype=numbers.dtype)
         found[:, : self.mesh.num_cells] = numbers[self.dofmap.cell_numbers].T
-        return [found]
-
-    def element_columns(self, numbers: np.ndarray | None = None) -> list[np.ndarray]:
-        """The same of the columns of their matrices."""
-        return self.element_numbers(numbers)
+        return (parts := [found]), parts
 
     def matrix_numbers(self) -> tuple[np.ndarray, np.ndarray]:
         """PETSc row and column of each entry of the element matrices [dof, dof, stride]; -1: dropped."""
-        rows, columns, count = self.element_numbers(), self.element_columns(), self.num_dofs
+        rows, columns = self.element_numbers()
         return (
-            np.concatenate([np.repeat(part[:, None, :], count, axis=1).ravel() for part in rows]),
-            np.concatenate([np.repeat(part[None], count, axis=0).ravel() for part in columns]),
+            np.concatenate([np.repeat(part[:, None, :], self.num_dofs, axis=1).ravel() for part in rows]),
+            np.concatenate([np.repeat(part[None], self.num_dofs, axis=0).ravel() for part in columns]),
         )
 
     @property

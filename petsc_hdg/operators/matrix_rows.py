@@ -34,14 +34,15 @@ class MatrixRows:
         numbers = np.where(here >= 0, np.arange(len(here)), -1) if self.is_part else here
         rows = comm.allgather(disc.dofmap.num_owned)
         ends, count = np.concatenate([[0], np.cumsum(rows)]), len(here) if self.is_part else sum(rows)
-        parts = disc.element_numbers(numbers)
-        places, elements, _ = _by_element(arrays, parts, count)
-        _, others, columns = _by_element(arrays, disc.element_columns(numbers), count)
+        of_rows, of_columns = disc.element_numbers(numbers)
+        places, elements, columns = _by_element(arrays, of_rows, count)
         turned = Transpose(elements)
+        if of_columns is not of_rows:
+            _, elements, columns = _by_element(arrays, of_columns, count)
         self._given = turned.result.starts_buffer, turned.source, places, columns
         size, *steps = disc.matrix_layout
-        self._sizes = parts[0].shape[1], *steps, parts[-1].shape[1]
-        pattern = product_pattern(arrays, turned.result.starts, turned.result.pattern, others.pattern)
+        self._sizes = of_rows[0].shape[1], *steps, of_rows[-1].shape[1]
+        pattern = product_pattern(arrays, turned.result.starts, turned.result.pattern, elements.pattern)
         self._part = self.whole = BlockRows(arrays, (1, 1), count, *pattern)
         self._kernels = BlockKernels(arrays, (SOURCE, "matrix_rows.cl"), DOFS=size)
         self._sum = self._sum_over(comm) if comm.size > 1 and not self.is_part else None

@@ -225,7 +225,8 @@ class PrimalOperator(DeviceOperator):
         return self._matrix_buffers[name][0]
 
     def matrices(self) -> np.ndarray:
-        """What `matrix_buffers` writes, flat: the values for `matrix_numbers`."""
+        """The element matrices of `matrix_buffers`, flat [value], in the order of the discretization's
+        `matrix_numbers`, which has the row and the column of each value."""
         self.matrix_buffers()
         found = [self._matrix_buffers[name] for name in ("cells", "facets") if name in self._matrix_buffers]
         return np.concatenate([self.arrays.to_host(*buffer, name="matrices") for buffer in found])

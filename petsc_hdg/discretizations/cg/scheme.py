@@ -57,15 +57,15 @@ class ContinuousGalerkin(CGSpecs, StrongConditions, PrimalDiscretization):
             rows = np.concatenate([rows, dofs[self.natural_facets[0]].ravel()])
         return summation_rows(rows, places, self.dofmap.num_owned + self.dofmap.num_ghosts)
 
-    def element_numbers(self, numbers: np.ndarray | None = None) -> list[np.ndarray]:
-        """Numbers [dof, stride] of the unknowns of cells, then, if there are such, of natural facets' cells; -1: none.
-        PETSc's, unless others are given."""
-        (numbers,) = super().element_numbers(numbers)
+    def element_numbers(self, numbers: np.ndarray | None = None) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """As in PrimalDiscretization: of cells, then, if there are such, of natural facets' cells."""
+        parts, _ = super().element_numbers(numbers)
         if not self.num_facets:
-            return [numbers]
+            return parts, parts
+        (numbers,) = parts
         of_facets = np.full((self.num_dofs, self.facet_stride), -1, dtype=numbers.dtype)
         of_facets[:, : self.num_facets] = numbers[:, self.natural_facets[0]]
-        return [numbers, of_facets]
+        return (parts := [numbers, of_facets]), parts
 
     @property
     def _point_costs(self) -> tuple[float, float]:

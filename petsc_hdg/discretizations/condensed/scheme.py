@@ -115,12 +115,10 @@ class CondensedDiscretization(CondensedSpecs, StrongConditions, Discretization):
         places = np.arange(self.num_trace_dofs, dtype=np.int32) * self.stride + cells
         return summation_rows(dofs.ravel(), places.ravel(), self.dofmap.num_owned + self.dofmap.num_ghosts)
 
-    def element_numbers(self, numbers: np.ndarray | None = None) -> list[np.ndarray]:
-        """Numbers [trace dof, cell] of the unknowns of cells; -1: none. PETSc's, unless others are given."""
+    def element_numbers(self, numbers: np.ndarray | None = None) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """As in PrimalDiscretization: numbers [trace dof, cell] of the unknowns of cells."""
         numbers = self.dofmap.global_numbers if numbers is None else numbers
-        return [numbers[self.dofmap.cell_numbers].T]
-
-    element_columns = element_numbers
+        return (parts := [numbers[self.dofmap.cell_numbers].T]), parts
 
     @property
     def matrix_layout(self) -> tuple[int, int, int, int]:
@@ -129,7 +127,7 @@ class CondensedDiscretization(CondensedSpecs, StrongConditions, Discretization):
 
     def matrix_numbers(self) -> tuple[np.ndarray, np.ndarray]:
         """PETSc row and column of each entry of the cells' trace matrices [column, cell, row]; -1: dropped."""
-        numbers = self.element_numbers()[0].T
+        numbers = self.element_numbers()[0][0].T
         shape = (self.num_trace_dofs, *numbers.shape)
         rows = np.broadcast_to(numbers[None], shape).ravel()
         columns = np.broadcast_to(numbers.T[:, :, None], shape).ravel()

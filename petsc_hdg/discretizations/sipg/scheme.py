@@ -167,18 +167,14 @@ class InteriorPenalty(SIPGSpecs, PrimalDiscretization):
         touched[np.flatnonzero(self.neighbours.has_ghost) // 32] = True
         return np.flatnonzero(~touched).astype(np.int32), np.flatnonzero(touched).astype(np.int32)
 
-    def element_numbers(self, numbers: np.ndarray | None = None) -> list[np.ndarray]:
-        """Numbers [dof, stride] of the unknowns of cells, for their own blocks and for the coupling to what lies behind
-        each facet; -1: none. PETSc's, unless others are given."""
-        return super().element_numbers(numbers) * (1 + self.num_facets_of_cell)
-
-    def element_columns(self, numbers: np.ndarray | None = None) -> list[np.ndarray]:
-        """The same of the cells themselves, then of those behind each facet."""
+    def element_numbers(self, numbers: np.ndarray | None = None) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """As in PrimalDiscretization: rows of each cell, with columns of itself and of the cell behind each facet."""
         numbers = self.dofmap.global_numbers if numbers is None else numbers
-        found = np.full((self.num_dofs, self.stride), -1, dtype=numbers.dtype)
-        found[:, : self.neighbours.num_extended] = numbers[self.extended_dofs].T
-        behind = [np.where(cells >= 0, found[:, np.maximum(cells, 0)], -1) for cells in self.neighbour_rows()]
-        return [found, *behind]
+        (own,), _ = super().element_numbers(numbers)
+        extended = np.full_like(own, -1)
+        extended[:, : self.neighbours.num_extended] = numbers[self.extended_dofs].T
+        behind = [np.where(cells >= 0, extended[:, np.maximum(cells, 0)], -1) for cells in self.neighbour_rows()]
+        return [own] * (1 + len(behind)), [own, *behind]
 
     # Costs ---------------------------------------------------------------------------------------------------------
 

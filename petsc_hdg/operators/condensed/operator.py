@@ -315,7 +315,7 @@ class CondensedOperator(DeviceOperator):
         return self.stores.values.ravel()
 
     def matrix_buffers(self) -> tuple:
-        """The same in a buffer, and None: traces have no other elements."""
+        """A buffer of the trace matrices [column, cell, row], and None: no items but cells have matrices."""
         return self.arrays.to_device(self.stores.values, "matrices"), None
 
     def is_symmetric(self) -> bool:

@@ -240,12 +240,12 @@ def take(problem, ksp: PETSc.KSP, reason: str) -> None:
 
 def setting_up(problem):
     """Context manager: options of packages that factor matrices."""
-    wanted = SINGULAR | of_packages(problem.num_unknowns)
+    wanted = SINGULAR | options_of_each_rank(problem.num_unknowns)
     return defaults_in_database(problem.prefix, wanted, unless="pc_type")
 
 
-def of_packages(rows: int) -> dict[str, str]:
-    """Options of LU on each rank of a matrix of so many rows."""
+def options_of_each_rank(rows: int) -> dict[str, str]:
+    """Options of LU where each rank factors a whole matrix of so many rows."""
     return OF_EACH_RANK if rows > MOST and _has_mumps() else {}
 
 

@@ -25,8 +25,9 @@ _FILL = {"sub_pc_factor_levels": "1"} | _RCM
 _FILLED = _FACTORS | _FILL | {"ksp_max_it": "1"}
 _OFTEN = {"ksp_max_it": "4", "ksp_chebyshev_esteig": "0,0.05,0,1.05"}
 _INDEFINITE = _FACTORS | _FILL | {"ksp_type": "gmres", "sub_pc_type": "ilu"}
+# -pc_amg_strong by scheme: couplings of discontinuous cells count as weak up to a larger part of the strongest one.
+_STRONG = {"cg_gpu": "0.4", "hdg_gpu": "0.75", "sipg_gpu": "0.75"}
 # Factors follow strong couplings better than smooth aggregates, whose products fill the matrices of stretched cells.
-_STRONG = {"cg_gpu": "0.4"}  # couplings up to it count as weak; cells that jump have more of them, by scheme
 _GAMG = {f"mg_levels_{name}": value for name, value in _FACTORS.items()} | {
     "pc_type": "gamg",
     "pc_gamg_agg_nsmooths": "0",
@@ -41,7 +42,7 @@ def create(problem, ksp: PETSc.KSP) -> None:
     if problem.device.has_solvers:
         pc.setType("python")
         pc.setPythonType("petsc_hdg.AMG")
-        problem.factors = {"pc_amg_strong": _STRONG.get(problem.options.backend, "0.75")}
+        problem.factors = {"pc_amg_strong": _STRONG[problem.options.backend]}
     else:
         _set_levels(problem, ksp)
     with setting_up(problem, problem.symmetric):
@@ -60,7 +61,7 @@ def _set_levels(problem, ksp: PETSc.KSP) -> None:
     rows = interpolation.getSize()[1]
     if _suits_lu(problem, rows):
         direct_solvers.set_type(problem, ksp.getPC().getMGCoarseSolve().getPC(), rows)
-        suited = direct_solvers.of_packages(rows)
+        suited = direct_solvers.options_of_each_rank(rows)
     else:
         suited = _GAMG
     problem.factors |= {f"mg_coarse_{name}": value for name, value in suited.items()}
