@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
-from mpi4py.MPI import SUM
+from mpi4py.MPI import IN_PLACE
+
+from .sums import Sums
 
 GROWTH = 1.5  # of a number at a state, from which on the one that belongs to another state does not serve
 EXCESS = 10.0  # sum over that of another state, from which on numbers do not serve there
@@ -12,14 +16,29 @@ EXCESS = 10.0  # sum over that of another state, from which on numbers do not se
 class FacetNumbers:
     """Numbers [shape] in a buffer of an operator's device, which belong to a state until the operator's `restart`.
 
-    is_known: whether these are the numbers of some state, with the operator's data.
+    shape     [component, facet of a cell, stride] or [facet of a cell, stride, component]
+    is_known  whether these are the numbers of some state, with the operator's data
+    keeps_larger  whether `serve` takes the larger numbers of two states, unless those before are too large in total
     """
 
-    def __init__(self, operator, shape: tuple[int, ...]):
+    keeps_larger = False
+
+    def __init__(self, operator, shape: tuple[int, ...], components_first: bool):
         self.op, self.disc, self.arrays = operator, operator.discretization, operator.arrays
-        self.shape = shape
-        self.buffer = self.arrays.zeros(int(np.prod(shape)))
+        self.shape, self.size = shape, int(np.prod(shape))
+        self.buffer = self.arrays.zeros(self.size)
         self.is_known = False
+        self._components = shape[0] if components_first else shape[-1]
+        entries = self.size // self._components
+        self._steps = (entries, entries, 1) if components_first else (entries, 1, self._components)
+
+    @cached_property
+    def _sums(self) -> Sums:
+        return Sums(self.arrays, "facet_numbers.cl", self._components, NC=self._components)
+
+    @cached_property
+    def _before(self):
+        return self.arrays.empty(self.size)
 
     def update(self, *state) -> None:
         """Find the numbers of a state. Collective."""
@@ -36,24 +55,29 @@ class FacetNumbers:
         if not self.is_known:
             self.update(*state)
             return False
-        before = self.values()
+        self.arrays.copy(self.buffer, self._before, self.size)
         self.update(*state)
-        now = self.values()
-        old, new = self.by_component(before), self.by_component(now)
-        sums = [each.sum(axis=1, dtype=float) for each in (old, new)]
-        *sums, grown = self.disc.mesh.comm.allreduce(np.array([*sums, (new > GROWTH * old).any(axis=1)]), SUM)
-        exceeds = (sums[0] > EXCESS * sums[1]).any()
+        old, new, grown, _ = self.compared(self._before)
+        exceeds = (old > EXCESS * new).any()
         serves = not (exceeds or grown.any())
-        self.write(before if serves else now if exceeds else self.joined(before, now))
+        if serves:
+            self.arrays.copy(self._before, self.buffer, self.size)
+        elif not exceeds and self.keeps_larger:
+            self._sums.run("facet_numbers_join", self.size, self._before, self.buffer)
         return serves
 
-    def joined(self, before: np.ndarray, now: np.ndarray) -> np.ndarray:
-        """Return the numbers that replace those of two states, where those before are not too large in total."""
-        return now
+    def compared(self, before) -> np.ndarray:
+        """Sums [4, component] over all ranks' cells: magnitudes in a buffer `before`, magnitudes now, how many have
+        grown, how many there are. Collective."""
+        where = *self._steps, max(1, self.disc.stride), self.disc.mesh.num_cells, GROWTH
+        sums = self._sums.of("facet_numbers_compare", *where, before, self.buffer).T.copy()
+        self.disc.mesh.comm.Allreduce(IN_PLACE, sums)
+        return sums
 
-    def by_component(self, values: np.ndarray) -> np.ndarray:
-        """Magnitudes [component, facet of a cell] on this rank's cells."""
-        raise NotImplementedError
+    def raise_to(self, least: np.ndarray) -> None:
+        """Raise the numbers to the least value of each component."""
+        for c, value in enumerate(least):
+            self._sums.run("facet_numbers_raise", *self._steps, c, float(value), self.buffer)
 
     def values(self) -> np.ndarray:
         """The numbers [shape] on the host."""

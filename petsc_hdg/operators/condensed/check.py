@@ -218,7 +218,10 @@ def _check_solve(s: _Sample):
 def _check_stabilization(s: _Sample):
     """tau of each facet of the cells at their states."""
     interior = s.operator.arrays.to_device(s.interior, "kernel check")
-    found = s.operator.stabilization.found(vector_of(s.operator, s.values), interior, s.t)[:, list(s.cells)]
+    stabilization = s.operator.stabilization
+    tau = s.operator.arrays.zeros(stabilization.size)
+    stabilization.find(vector_of(s.operator, s.values), interior, s.t, tau)
+    found = s.operator.arrays.to_host(tau, stabilization.shape)[:, list(s.cells)]
     states = [(c, s.state_of(c), *s.data(c)) for c in s.cells]
     return found, np.stack([s.oracle.following_tau(*state) for state in states], axis=1), None
 

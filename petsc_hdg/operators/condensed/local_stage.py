@@ -11,6 +11,7 @@ from ... import stages
 from ...device import Kernel, kernels_of
 from ...discretizations.base import padded
 from ...value_checks import plural
+from ..sums import Sums
 from .local_classes import LocalClasses, most_classes
 
 SHARE = 0.5  # of the device's memory that one tile may take
@@ -33,7 +34,8 @@ class LocalStage:
         self.residual = self.arrays.zeros(self.disc.num_trace_dofs * count)
         self.solution = self.arrays.zeros(max(1, self.disc.num_eliminated * count))
         self.status = self.arrays.zeros(count)
-        self._schur = self._scratch = self._classes = self._solved = None
+        self._schur = self._scratch = self._classes = None
+        self._failed = 0.0  # local problems of the last `solve`
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
@@ -186,8 +188,8 @@ class LocalStage:
         self._stabilize(trace, interior, t)
         with stages.event("LocalNewton"):
             self._solve(trace, interior, t)
-            self._solved = self._statuses()
-            PETSc.Log.logFlops(self.newton_flops * float(self._solved.clip(min=0).sum(dtype=float)))
+            steps, self._failed = self._verdict(-0.5)
+            PETSc.Log.logFlops(self.newton_flops * steps)
 
     @property
     def newton_flops(self) -> int:
@@ -221,13 +223,26 @@ class LocalStage:
 
     # Verdicts --------------------------------------------------------------------------------------------
 
+    @cached_property
+    def _sums(self) -> Sums:
+        return Sums(self.arrays, "condense_status.cl")
+
+    def _verdict(self, limit: float) -> tuple[float, float]:
+        """The sum of positive statuses, and how many are not above a limit."""
+        cells = self.disc.mesh.num_cells
+        total, bad = self._sums.of("condense_status", cells, limit, self.status)[0, :2] if cells else (0.0, 0.0)
+        return float(total), float(bad)
+
     def _statuses(self) -> np.ndarray:
         return self.arrays.to_host(self.status, self.disc.mesh.num_cells, name="status")
 
     def condensation_failure(self) -> str:
         """Failure of the worst cell after `condense` in words, or ""."""
-        status = self.classes.cell_status if self.classes else self._statuses()
-        bad = ~(status > SINGULAR[self.arrays.precision])
+        limit, classes = SINGULAR[self.arrays.precision], self.classes
+        if not classes and not self._verdict(limit)[1]:
+            return ""
+        status = classes.cell_status if classes else self._statuses()
+        bad = ~(status > limit)
         if not bad.any():
             return ""
         cell = int(np.argmin(np.where(np.isnan(status), -np.inf, status)))
@@ -240,10 +255,10 @@ class LocalStage:
 
     def solve_failure(self) -> str:
         """Failure of the worst cell after `solve` in words, or ""."""
-        status = self._solved
-        bad = status < 0
-        if not bad.any():
+        if not self._failed:
             return ""
+        status = self._statuses()
+        bad = status < 0
         cell = int(np.argmax(status == -1)) if (status == -1).any() else int(np.argmax(bad))
         if status[cell] == -1:
             return self._stabilization_failure(cell)

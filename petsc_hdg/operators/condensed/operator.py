@@ -14,6 +14,7 @@ from ...errors import SolveError
 from ...value_checks import plural
 from ..base import DeviceOperator
 from ..overlap import LAST, OUTER
+from ..sums import Sums
 from ..trace.stores import TraceStores, is_symmetric
 from ..vectors import TailedVector
 from .local_classes import most_classes
@@ -247,13 +248,16 @@ class CondensedOperator(DeviceOperator):
 
     def _compared(self, x) -> tuple[bool, bool]:
         """True if `interior` belongs to a trace near owned values x, and whether these are not zero. Collective."""
-        count, squares = self.dofmap.num_owned, np.zeros(2)
-        if count:
-            given = self.arrays.to_host(x, count, name="interior")
-            solved = 0 if self._solved is None else self.arrays.to_host(self._solved, count, name="interior")
-            squares = np.array([np.sum(np.square(given - solved)), np.sum(np.square(given))], dtype=float)
-        apart, size = self.discretization.mesh.comm.allreduce(squares)
+        squares = np.zeros(3)
+        if self.dofmap.num_owned:
+            squares = self._sums.of("krylov_sums", self.dofmap.num_owned, x, self._solved or x, 0)[0, :3]
+        of_solved, mixed, size = self.discretization.mesh.comm.allreduce(squares)
+        apart = of_solved - 2 * mixed + size  # NEAR is far above what rounding leaves
         return self._solved is not None and bool(apart <= NEAR**2 * size), bool(size > 0)
+
+    @cached_property
+    def _sums(self) -> Sums:
+        return Sums(self.arrays, "krylov_vectors.cl")
 
     def _solve_nonlinear(self, trace: TailedVector, t: float) -> None:
         if self.holds_interior or self.patience == 0:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from mpi4py.MPI import SUM
 
 from ...device import Kernel, kernels_of
 from ..facet_numbers import FacetNumbers
@@ -21,27 +20,27 @@ class Stabilization(FacetNumbers):
 
     def __init__(self, operator):
         disc = operator.discretization
-        super().__init__(operator, (disc.num_facets_of_cell, max(1, disc.stride), disc.components))
+        shape = disc.num_facets_of_cell, max(1, disc.stride), disc.components
+        super().__init__(operator, shape, components_first=False)
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
         """`hdg_stabilization`."""
         return kernels_of({"hdg_stabilization": self.disc.stabilization_spec()}, self.op.device)
 
-    def found(self, trace, interior, t: float) -> np.ndarray:
-        """Stabilization at a state [shape], 0 where there is none. Not collective once ghosts have come."""
+    def find(self, trace, interior, t: float, found) -> None:
+        """Find the stabilization of a state, 0 where there is none, in a buffer. Not collective after ghosts came."""
         kernel = self.kernels["hdg_stabilization"]
-        out = self.arrays.zeros(int(np.prod(self.shape)))
-        self.op.local.launch(kernel, (0, self.disc.mesh.num_cells), trace, interior, t, found=out)
-        return self.arrays.to_host(out, self.shape, name="penalties").astype(float)
+        self.op.local.launch(kernel, (0, self.disc.mesh.num_cells), trace, interior, t, found=found)
 
     def update(self, trace, interior, t: float) -> None:
         """Find tau of a state, up or down. Collective."""
         trace.end()
-        values = self.found(trace, interior, t)
-        means = self._means(values)
-        floor = np.where(means > 0, FLOOR * means, 1.0)
-        self.give(np.maximum(values, floor))
+        self.find(trace, interior, t, self.buffer)
+        _, sums, _, counts = self.compared(self.buffer)
+        means = sums / np.maximum(1.0, counts)
+        self.raise_to(np.where(means > 0, FLOOR * means, 1.0))
+        self.is_known = True
 
     def give(self, values: np.ndarray) -> None:
         """Take tau [shape] until the operator's `restart`."""
@@ -51,14 +50,3 @@ class Stabilization(FacetNumbers):
     def scale(self, factor: float) -> None:
         """Multiply tau, until it is found anew."""
         self.write(factor * self.values())
-
-    def _means(self, values: np.ndarray) -> np.ndarray:
-        """Means [component] over the facets of all ranks' cells. Collective."""
-        magnitudes = self.by_component(values)
-        sums = np.append(magnitudes.sum(axis=1, dtype=float), magnitudes.shape[1])
-        sums = self.disc.mesh.comm.allreduce(sums, SUM)
-        return sums[:-1] / max(1.0, sums[-1])
-
-    def by_component(self, values: np.ndarray) -> np.ndarray:
-        """Values [component, facet of a cell] on this rank's cells."""
-        return np.moveaxis(values[:, : self.disc.mesh.num_cells], -1, 0).reshape(self.disc.components, -1)

@@ -16,9 +16,12 @@ class SIPGPenalty(FacetNumbers):
     them: 0 where a facet has no term, negative where the diffusivity is.
     """
 
+    keeps_larger = True
+
     def __init__(self, operator):
         disc = operator.discretization
-        super().__init__(operator, (disc.physics.num_components, disc.num_facets_of_cell, disc.stride))
+        shape = disc.physics.num_components, disc.num_facets_of_cell, disc.stride
+        super().__init__(operator, shape, components_first=True)
         self.factor = 1.0  # of what the formula gives
 
     @cached_property
@@ -56,17 +59,8 @@ class SIPGPenalty(FacetNumbers):
         """The least traces [component, stride] on the host."""
         return self.arrays.to_host(self.least, (self.disc.physics.num_components, self.disc.stride), name="penalties")
 
-    def joined(self, before: np.ndarray, now: np.ndarray) -> np.ndarray:
-        """The larger penalties of two states; those of the later one replace others that are far too large in total, as
-        of a start with steep jumps."""
-        return np.where(np.abs(now) > np.abs(before), now, before)
-
-    def by_component(self, values: np.ndarray) -> np.ndarray:
-        """Magnitudes [component, facet of a cell] on this rank's cells."""
-        return np.abs(values[:, :, : self.disc.mesh.num_cells]).reshape(len(values), -1)
-
     def owned(self) -> np.ndarray:
-        """The same of owned cells [component, facet of the cell, cell]."""
+        """Penalties of owned cells [component, facet of the cell, cell] on the host."""
         return self.values()[:, :, : self.disc.mesh.num_cells]
 
     def range(self) -> tuple[float, float]:
