@@ -7,9 +7,12 @@
 //   interior  [NE, stride]  first guess on entry, solution on return, or the guess without one
 //   residual  [NM, stride]  residual of the trace
 //   status    [stride]      Newton steps taken; -1 where tau is not positive, -2 where Newton's method failed
-// Macros: SIZE is NE, CELLS is 1; LEAST_DAMPING the smallest fraction of a step that is tried
+// Macros: SIZE is NE, CELLS is 1
+//   LEAST_DAMPING  the smallest fraction of a step that is tried
+//   SURELY         fraction of the tolerance for the next step, whose size is estimated from the fall of the residual
 
 #define LEAST_DAMPING ((real)1 / 1024)
+#define SURELY ((real)0.01)
 
 // Largest absolute value of v [count] in local memory; nan counts as infinite.
 static inline real largest(__local const real *v, int count)
@@ -55,11 +58,12 @@ KERNEL(THREADS * CELLS) void condense_solve(ARGUMENTS)
     }
     for (int k = lane; k < NE; k += THREADS) s[k] = trial[k];
     TILE_BARRIER();
+    const real relative = size / (scale + size + (real)1e-30);
+    const bool next_is_small = damping == 1 && relative * reached <= SURELY * tolerance * norm;
+    const bool stagnates = relative <= sqrt(tolerance) && size >= before / 2;
     norm = reached;
     ++steps;
-    const real relative = size / (scale + size + (real)1e-30);
-    const bool stagnates = relative <= sqrt(tolerance) && size >= before / 2;
-    if (size == 0 || relative <= tolerance || stagnates) done = 1;
+    if (size == 0 || relative <= tolerance || next_is_small || stagnates) done = 1;
     else if (damping < LEAST_DAMPING || steps >= most_steps || !(size < REAL_HUGE)) done = 2;
     before = size;
     if (done != 2) continue;
@@ -79,7 +83,9 @@ KERNEL(THREADS * CELLS) void condense_solve(ARGUMENTS)
       before = REAL_HUGE;
     }
   }
-  RESIDUAL(s)
+  if (done == 2) {
+    RESIDUAL(s)
+  }
   JOIN_LEAST
   if (active) {
     if (lane == 0) status[cell] = !(least > 0) ? -1 : done == 2 ? -2 : steps;

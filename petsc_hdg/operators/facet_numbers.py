@@ -18,10 +18,11 @@ class FacetNumbers:
 
     shape     [component, facet of a cell, stride] or [facet of a cell, stride, component]
     is_known  whether these are the numbers of some state, with the operator's data
+    version   another number for each set of them
     keeps_larger  whether `serve` takes the larger numbers of two states, unless those before are too large in total
     """
 
-    keeps_larger = False
+    keeps_larger, version = False, 0
 
     def __init__(self, operator, shape: tuple[int, ...], components_first: bool):
         self.op, self.disc, self.arrays = operator, operator.discretization, operator.arrays
@@ -56,12 +57,14 @@ class FacetNumbers:
             self.update(*state)
             return False
         self.arrays.copy(self.buffer, self._before, self.size)
+        version = self.version
         self.update(*state)
         old, new, grown, _ = self.compared(self._before)
         exceeds = (old > EXCESS * new).any()
         serves = not (exceeds or grown.any())
         if serves:
             self.arrays.copy(self._before, self.buffer, self.size)
+            self.version = version
         elif not exceeds and self.keeps_larger:
             self._sums.run("facet_numbers_join", self.size, self._before, self.buffer)
         return serves
@@ -85,5 +88,6 @@ class FacetNumbers:
 
     def write(self, values: np.ndarray) -> None:
         """Take numbers [shape] from the host."""
+        self.version += 1
         if values.size:
             self.arrays.upload(self.buffer, np.ascontiguousarray(values, self.arrays.real), "penalties")

@@ -87,5 +87,6 @@ def write_interior(operator, interior: np.ndarray) -> None:
     disc, arrays = operator.discretization, operator.arrays
     values = np.zeros((disc.num_eliminated, disc.stride), arrays.real)
     values[:, : disc.mesh.num_cells] = interior
+    operator.begin_at_interior()
     if values.size:
         arrays.upload(operator.interior, values, "interior")

@@ -224,13 +224,14 @@ class LocalStage:
     # Verdicts --------------------------------------------------------------------------------------------
 
     @cached_property
-    def _sums(self) -> Sums:
+    def sums(self) -> Sums:
+        """`condense_status` and `condense_apart`."""
         return Sums(self.arrays, "condense_status.cl")
 
     def _verdict(self, limit: float) -> tuple[float, float]:
         """The sum of positive statuses, and how many are not above a limit."""
         cells = self.disc.mesh.num_cells
-        total, bad = self._sums.of("condense_status", cells, limit, self.status)[0, :2] if cells else (0.0, 0.0)
+        total, bad = self.sums.of("condense_status", cells, limit, self.status)[0, :2] if cells else (0.0, 0.0)
         return float(total), float(bad)
 
     def _statuses(self) -> np.ndarray:

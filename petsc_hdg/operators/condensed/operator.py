@@ -14,7 +14,6 @@ from ...errors import SolveError
 from ...value_checks import plural
 from ..base import DeviceOperator
 from ..overlap import LAST, OUTER
-from ..sums import Sums
 from ..trace.stores import TraceStores, is_symmetric
 from ..vectors import TailedVector
 from .local_classes import most_classes
@@ -50,6 +49,7 @@ class CondensedOperator(DeviceOperator):
         self.stabilization = Stabilization(self) if discretization.stabilization_follows else None
         self._has_begun = False  # whether `interior` is where local problems begin
         self._solved = None  # buffer [num_owned] of the trace that `interior` belongs to
+        self._interior_of: tuple | None = None  # `_data` that `interior` solves the local problems with
         self.local = LocalStage(self)
         self.stores = TraceStores(self)
         self.kept = KeptRecovery(self)
@@ -81,7 +81,7 @@ class CondensedOperator(DeviceOperator):
 
     def restart(self) -> None:
         """A solve begins: the next residual finds where its local problems begin, and the stabilization."""
-        self._has_begun = False
+        self._has_begun, self._interior_of = False, None
         if self.stabilization is not None:
             self.stabilization.is_known = False
 
@@ -248,33 +248,48 @@ class CondensedOperator(DeviceOperator):
 
     def _compared(self, x) -> tuple[bool, bool]:
         """True if `interior` belongs to a trace near owned values x, and whether these are not zero. Collective."""
-        squares = np.zeros(3)
-        if self.dofmap.num_owned:
-            squares = self._sums.of("krylov_sums", self.dofmap.num_owned, x, self._solved or x, 0)[0, :3]
-        of_solved, mixed, size = self.discretization.mesh.comm.allreduce(squares)
-        apart = of_solved - 2 * mixed + size  # NEAR is far above what rounding leaves
+        apart, size = self._apart(x)
         return self._solved is not None and bool(apart <= NEAR**2 * size), bool(size > 0)
 
-    @cached_property
-    def _sums(self) -> Sums:
-        return Sums(self.arrays, "krylov_vectors.cl")
+    def _apart(self, x) -> np.ndarray:
+        """Squares of the difference between owned values x and the trace of `interior` (0 without one), and of x, summed
+        over all unknowns. Collective."""
+        count, squares = self.dofmap.num_owned, np.zeros(2)
+        if count:
+            squares = self.local.sums.of("condense_apart", count, self._solved or x, x)[0, :2]
+        return self.discretization.mesh.comm.allreduce(squares)
 
-    def _solve_nonlinear(self, trace: TailedVector, t: float) -> None:
+    def _data(self, t: float) -> tuple:
+        """What a local solution belongs to beside the trace, until `restart`."""
+        return t, self.has_data, self.stabilization and self.stabilization.version
+
+    def _solve_nonlinear(self, trace: TailedVector, t: float, again: bool = True) -> None:
+        """Solve the local problems at a trace; again: also where `interior` is their solution, for the residual."""
         if self.holds_interior or self.patience == 0:
             trace.end()
         elif self.discretization.num_eliminated:
             self._begin_at(trace)
+            self.local._stabilize(trace, self.interior, t)
+            if not again and self._interior_of == self._data(t) and self._apart(trace.owned)[0] == 0:
+                return
+            self._interior_of = None
             self.local.solve(trace, self.interior, t)
             self._check(self.local.solve_failure())
             if not self.failure:
                 self.note_solved(trace.owned)
+                self._interior_of = self._data(t)
             if self.failure and self.patience:
                 self.patience -= 1
         else:
             self.local.condense(trace, self.interior, t)
 
+    def begin_at_interior(self) -> None:
+        """`interior` is a guess from now on."""
+        self._interior_of = None
+
     def note_solved(self, x) -> None:
         """`interior` belongs to owned values x of a trace from now on."""
+        self._interior_of = None
         count = self.dofmap.num_owned
         if self._solved is None:
             self._solved = self.arrays.zeros(max(1, count))
@@ -303,7 +318,7 @@ class CondensedOperator(DeviceOperator):
             return
         self.update_essential(self.state, t)
         self.state.keep(x, begin=True)
-        self._solve_nonlinear(self.state, t)
+        self._solve_nonlinear(self.state, t, again=False)
         self._condense(self.state, self.interior, t, matrix=True)
 
     def action(self, dx, out) -> None:
@@ -331,7 +346,7 @@ class CondensedOperator(DeviceOperator):
     def local_state(self, x, t: float = 0.0):
         """The interior [eliminated dof, stride] that belongs to a trace, in a buffer that the next call changes."""
         if not self.is_linear:
-            self._solve_nonlinear(self.trace(x, t), t)
+            self._solve_nonlinear(self.trace(x, t), t, again=False)
             if self.failure:
                 raise SolveError(self.failure)
             return self.interior

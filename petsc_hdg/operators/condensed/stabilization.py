@@ -40,6 +40,7 @@ class Stabilization(FacetNumbers):
         _, sums, _, counts = self.compared(self.buffer)
         means = sums / np.maximum(1.0, counts)
         self.raise_to(np.where(means > 0, FLOOR * means, 1.0))
+        self.version += 1
         self.is_known = True
 
     def give(self, values: np.ndarray) -> None:
