@@ -1,10 +1,9 @@
 // Diagonal blocks of a discontinuous scheme, one a cell: summed by columns, inverted, applied (block Jacobi).
 //
-// needs: NDOF GROUP ITEMS ROW
-// optional: IN_LOCAL
+// needs: NDOF GROUP ITEMS IN_REGISTERS ROW
 //
 // Sizes
-//   GROUP  work-items of a work-group that inverts a block;  ITEMS work-items per cell of a product
+//   GROUP  work-items of a work-group that inverts a block, NDOF with IN_REGISTERS;  ITEMS work-items per cell of a product
 // Arrays
 //   block    [NDOF, NDOF, stride]  entry (i, k) of a cell, cell fastest
 //   inverse  [cell, NDOF, NDOF]  transposed: entry (i, k) at [k, i], so that items side by side read entries side by side
@@ -30,21 +29,69 @@ __kernel void cell_block_column(int num_cells, int stride, int j, __global const
   x[at] = i == j + 1;
 }
 
-// Gauss-Jordan of a cell's transposed block in place by a group, columns dealt to its items; rows change places where the
-// diagonal is small. The item of column p alone prepares step p, in one of two rows of `factors`, so a step has one barrier.
-// IN_LOCAL: the block is in local memory meanwhile.
+// Gauss-Jordan of a cell's transposed block in place by a group; rows change places where the diagonal is small. The item of
+// column p alone prepares step p, in one of two rows of `factors`, so a step has one barrier.
+#if IN_REGISTERS
+// Each item has a column in registers. They move up by one place a step, so that the row of the pivot is always the first.
+#define PAIRS ((NDOF + 1) / 2)
+#define EACH(r, first) _Pragma("unroll") for (int r = first; r < NDOF; ++r)
+
+KERNEL(GROUP) void cell_block_invert(int num_cells, int stride, __global const real *block, __global real *inverse,
+                                     __global int *failed)
+{
+  const int cell = get_group_id(0), c = (int)get_local_id(0);
+  __local real2 factors[2 * PAIRS];
+  __local int pivots[NDOF];  // places behind the first one
+  real a[NDOF];
+  EACH(r, 0) a[r] = block[(size_t)(c * NDOF + r) * stride + cell];
+  for (int p = 0; p < NDOF; ++p) {
+    __local real *factor = (__local real *)(factors + p % 2 * PAIRS);
+    if (c == p) {
+      int pivot = 0;
+      real largest = fabs(a[0]) / (real)DIAGONAL_ENOUGH;
+      EACH(r, 1) {
+        const real size = r < NDOF - p ? fabs(a[r]) : 0;
+        pivot = size > largest ? r : pivot;
+        largest = fmax(size, largest);
+      }
+      pivots[p] = pivot;
+      if (pivot) EACH(r, 1) if (r == pivot) SWAP(a[0], a[r])
+      EACH(r, 0) {
+        factor[r] = a[r];
+        a[r] = r == 0;
+      }
+      if (!isfinite(1 / factor[0])) *failed = cell + 1;
+    }
+    BARRIER_LOCAL();
+    const int pivot = pivots[p];
+    if (pivot && c != p) EACH(r, 1) if (r == pivot) SWAP(a[0], a[r])
+    const real2 first = factors[p % 2 * PAIRS];
+    const real top = a[0] / first.x;
+    a[0] = a[1] - first.y * top;
+    _Pragma("unroll") for (int k = 1; k < NDOF / 2; ++k) {
+      const real2 pair = factors[p % 2 * PAIRS + k];
+      a[2 * k - 1] = a[2 * k] - pair.x * top;
+      a[2 * k] = a[2 * k + 1] - pair.y * top;
+    }
+    if (NDOF % 2) a[NDOF - 2] = a[NDOF - 1] - factor[NDOF - 1] * top;
+    a[NDOF - 1] = top;
+  }
+  int place = c;  // of this column, when rows of the block are in their order again
+  for (int p = NDOF - 1; p >= 0; --p) {
+    const int other = p + pivots[p];
+    place = place == p ? other : place == other ? p : place;
+  }
+  EACH(r, 0) inverse[(size_t)cell * (NDOF * NDOF) + r * NDOF + place] = a[r];
+}
+#else
+// Columns are dealt to the items, in global memory.
 KERNEL(GROUP) void cell_block_invert(int num_cells, int stride, __global const real *block, __global real *inverse,
                                      __global int *failed)
 {
   const int cell = get_group_id(0), item = (int)get_local_id(0);
-  __global real *out = inverse + (size_t)cell * (NDOF * NDOF);
+  __global real *a = inverse + (size_t)cell * (NDOF * NDOF);
   __local real factors[2 * NDOF];
   __local int pivots[NDOF];
-#ifdef IN_LOCAL
-  __local real a[NDOF * NDOF];
-#else
-  __global real *a = out;
-#endif
   for (int c = item; c < NDOF; c += GROUP)
     for (int r = 0; r < NDOF; ++r) a[r * NDOF + c] = block[(size_t)(c * NDOF + r) * stride + cell];
   for (int p = 0; p < NDOF; ++p) {
@@ -83,11 +130,8 @@ KERNEL(GROUP) void cell_block_invert(int num_cells, int stride, __global const r
   for (int r = item; r < NDOF; r += GROUP)  // columns of the inverse, in the other order
     for (int p = NDOF - 1; p >= 0; --p)
       if (pivots[p] != p) SWAP(a[r * NDOF + p], a[r * NDOF + pivots[p]])
-#ifdef IN_LOCAL
-  BARRIER_LOCAL();
-  for (int k = item; k < NDOF * NDOF; k += GROUP) out[k] = a[k];
-#endif
 }
+#endif
 
 // y = keep y + mix x + scale inverse (b - product), or with the transposed inverse; ITEMS work-items a cell; product and x may
 // be left out.

@@ -19,6 +19,7 @@ PLAIN = {  # sources -> their kernels: two programs, as either is used without t
     ("sipg_facet_matrix.cl",): ("sipg_facet_block", "sipg_facet_coupling"),
 }
 MOST_ITEMS = 256  # of a work-group that inverts a block
+MOST_IN_REGISTERS = 80  # rows of a block of which each work-item has a column in registers
 STEEP = 0.5  # each of two cells closes half of a jump
 
 
@@ -91,9 +92,8 @@ class SIPGSpecs(PrimalSpecs):
         size, limits = self.num_dofs, self.limits
         most = min(MOST_ITEMS, limits.max_work_group) if limits.is_gpu else 1
         items = next(n for n in range(min(size, most), 0, -1) if size % n == 0)
-        macros = {"NDOF": size, "GROUP": min(size, most), "ITEMS": items}
-        if limits.is_gpu and (size**2 + 3 * size) * self.real_bytes <= limits.local_bytes:
-            macros["IN_LOCAL"] = 1
+        in_registers = limits.is_gpu and 1 < size <= min(most, MOST_IN_REGISTERS)
+        macros = {"NDOF": size, "GROUP": min(size, most), "ITEMS": items, "IN_REGISTERS": int(in_registers)}
         tables = {"ROW": self.row_of_dof.astype(np.int32)}
         shapes = {"column": (Launch(1, size, "stride"), 64), "invert": (Launch(1, macros["GROUP"]), macros["GROUP"])}
         shapes["apply"] = Launch(1, items), 64

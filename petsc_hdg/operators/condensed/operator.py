@@ -252,8 +252,8 @@ class CondensedOperator(DeviceOperator):
         return self._solved is not None and bool(apart <= NEAR**2 * size), bool(size > 0)
 
     def _apart(self, x) -> np.ndarray:
-        """Squares of the difference between owned values x and the trace of `interior` (0 without one), and of x, summed
-        over all unknowns. Collective."""
+        """Sums of squares over all unknowns, of the difference between owned values x and the trace of `interior` (0
+        without one), and of x. Collective."""
         count, squares = self.dofmap.num_owned, np.zeros(2)
         if count:
             squares = self.local.sums.of("condense_apart", count, self._solved or x, x)[0, :2]
