@@ -1,9 +1,10 @@
 // Diagonal blocks of a discontinuous scheme, one a cell: summed by columns, inverted, applied (block Jacobi).
 //
-// needs: NDOF GROUP ITEMS IN_REGISTERS ROW
+// needs: NDOF GROUP ITEMS TILE TILE_GROUP IN_REGISTERS ROW
 //
 // Sizes
 //   GROUP  work-items of a work-group that inverts a block, NDOF with IN_REGISTERS;  ITEMS work-items per cell of a product
+//   TILE   cells, and entries of blocks, that a work-group of TILE_GROUP work-items turns
 // Arrays
 //   block    [NDOF, NDOF, stride]  entry (i, k) of a cell, cell fastest
 //   inverse  [cell, NDOF, NDOF]  transposed: entry (i, k) at [k, i], so that items side by side read entries side by side
@@ -29,6 +30,26 @@ __kernel void cell_block_column(int num_cells, int stride, int j, __global const
   x[at] = i == j + 1;
 }
 
+// Blocks into the places of their inverses, transposed: a tile of cells and entries a group.
+KERNEL(TILE_GROUP) void cell_block_turn(int num_cells, int stride, __global const real *block, __global real *inverse)
+{
+  __local real tile[TILE * (TILE + 1)];
+  const int tiles = (NDOF * NDOF + TILE - 1) / TILE, group = get_group_id(0);
+  const int cell0 = group / tiles * TILE, entry0 = group % tiles * TILE;
+  const int lane = (int)get_local_id(0) % TILE, row0 = (int)get_local_id(0) / TILE;
+  for (int row = row0; row < TILE; row += TILE_GROUP / TILE) {
+    const int entry = entry0 + row, k = entry / NDOF, i = entry % NDOF;
+    if (entry < NDOF * NDOF && cell0 + lane < num_cells)
+      tile[row * (TILE + 1) + lane] = block[(size_t)(i * NDOF + k) * stride + cell0 + lane];
+  }
+  BARRIER_LOCAL();
+  for (int row = row0; row < TILE; row += TILE_GROUP / TILE) {
+    const int entry = entry0 + lane, cell = cell0 + row;
+    if (entry < NDOF * NDOF && cell < num_cells)
+      inverse[(size_t)cell * (NDOF * NDOF) + entry] = tile[lane * (TILE + 1) + row];
+  }
+}
+
 // Gauss-Jordan of a cell's transposed block in place by a group; rows change places where the diagonal is small. The item of
 // column p alone prepares step p, in one of two rows of `factors`, so a step has one barrier.
 #if IN_REGISTERS
@@ -36,14 +57,14 @@ __kernel void cell_block_column(int num_cells, int stride, int j, __global const
 #define PAIRS ((NDOF + 1) / 2)
 #define EACH(r, first) _Pragma("unroll") for (int r = first; r < NDOF; ++r)
 
-KERNEL(GROUP) void cell_block_invert(int num_cells, int stride, __global const real *block, __global real *inverse,
-                                     __global int *failed)
+KERNEL(GROUP) void cell_block_invert(int num_cells, __global real *inverse, __global int *failed)
 {
   const int cell = get_group_id(0), c = (int)get_local_id(0);
+  __global real *out = inverse + (size_t)cell * (NDOF * NDOF);
   __local real2 factors[2 * PAIRS];
   __local int pivots[NDOF];  // places behind the first one
   real a[NDOF];
-  EACH(r, 0) a[r] = block[(size_t)(c * NDOF + r) * stride + cell];
+  EACH(r, 0) a[r] = out[r * NDOF + c];
   for (int p = 0; p < NDOF; ++p) {
     __local real *factor = (__local real *)(factors + p % 2 * PAIRS);
     if (c == p) {
@@ -81,19 +102,16 @@ KERNEL(GROUP) void cell_block_invert(int num_cells, int stride, __global const r
     const int other = p + pivots[p];
     place = place == p ? other : place == other ? p : place;
   }
-  EACH(r, 0) inverse[(size_t)cell * (NDOF * NDOF) + r * NDOF + place] = a[r];
+  EACH(r, 0) out[r * NDOF + place] = a[r];
 }
 #else
 // Columns are dealt to the items, in global memory.
-KERNEL(GROUP) void cell_block_invert(int num_cells, int stride, __global const real *block, __global real *inverse,
-                                     __global int *failed)
+KERNEL(GROUP) void cell_block_invert(int num_cells, __global real *inverse, __global int *failed)
 {
   const int cell = get_group_id(0), item = (int)get_local_id(0);
   __global real *a = inverse + (size_t)cell * (NDOF * NDOF);
   __local real factors[2 * NDOF];
   __local int pivots[NDOF];
-  for (int c = item; c < NDOF; c += GROUP)
-    for (int r = 0; r < NDOF; ++r) a[r * NDOF + c] = block[(size_t)(c * NDOF + r) * stride + cell];
   for (int p = 0; p < NDOF; ++p) {
     __local real *factor = factors + p % 2 * NDOF;
     if (item == p % GROUP) {

@@ -8,7 +8,9 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..device import Kernel
+from ..options import is_given
 from ..petsc import csr
+from .eigenvalues import Arnoldi
 from .level_operators import Unsupported
 from .multigrid_view import chebyshev_bounds, described, richardson_scale
 from .preconditioners import Preconditioner
@@ -16,6 +18,7 @@ from .sell_matrix import FEW_ROWS, SellMatrix, step_spec
 from .vectors import Vectors
 
 FEW_STEPS = 10  # of a polynomial whose steps go by its roots
+MORE = 2  # steps of a fixed polynomial per step of GMRES, which fits each residual
 
 
 def smoother_of(ksp, operator, vectors: Vectors) -> Smoother:
@@ -28,12 +31,28 @@ def smoother_of(ksp, operator, vectors: Vectors) -> Smoother:
         factors = [(0.0, 1.0, scale)] * steps
     elif kind == "chebyshev":
         factors = chebyshev_steps(*chebyshev_bounds(described(ksp)), steps)
+    elif kind == "gmres" and not is_given(ksp.getOptionsPrefix() or "", "ksp_type"):
+        factors = None
     else:
         raise Unsupported(f"multigrid smoothed by a KSP of type {kind}")
     pc = ksp.getPC()
     if pc.getType() == "pbjacobi":
-        return _smoother_of_blocks(pc, operator, vectors, factors)
-    return Smoother(operator, _preconditioner(pc, vectors), vectors, factors)
+        made = _smoother_of_blocks(pc, operator, vectors, factors or ())
+    else:
+        made = Smoother(operator, _preconditioner(pc, vectors), vectors, factors or ())
+    if factors is None:
+        made.steps = _gmres_steps(made, steps, pc.getOperators()[0].getOwnershipRange()[0])
+    return made
+
+
+def _gmres_steps(smoother: Smoother, steps: int, first: int) -> list[tuple[float, float, float]]:
+    """Factors of the polynomial that GMRES takes for noise; it is the same for all residuals.
+
+    first: global number of this rank's first unknown."""
+    roots = Arnoldi(smoother, MORE * steps + 1).roots(first)
+    if not len(roots):
+        raise Unsupported("multigrid smoothed by GMRES, which ends early for noise")
+    return polynomial_steps(roots)
 
 
 def _smoother_of_blocks(pc, operator, vectors: Vectors, factors):

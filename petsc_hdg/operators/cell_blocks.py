@@ -41,9 +41,10 @@ class CellBlocks:
     def update(self) -> None:
         """Invert the blocks of the Jacobian as it is now. Collective; raises SolveError, on all ranks."""
         self.arrays.fill(self._failed, 0)
-        kernel, blocks = self.operator.block_kernels["invert"], self.operator.cell_blocks()
-        items = kernel.spec.launch.work_items(self.num_cells)
-        kernel(items, self.num_cells, self.stride, blocks, self.inverse, self._failed)
+        blocks, kernels = self.operator.cell_blocks(), self.operator.block_kernels
+        turn, invert = (kernels[name].spec.launch.work_items(self.num_cells) for name in ("turn", "invert"))
+        kernels["turn"](turn, self.num_cells, self.stride, blocks, self.inverse)
+        kernels["invert"](invert, self.num_cells, self.inverse, self._failed)
         require_regular(
             self.arrays,
             self._failed,

@@ -19,7 +19,8 @@ PLAIN = {  # sources -> their kernels: two programs, as either is used without t
     ("sipg_facet_matrix.cl",): ("sipg_facet_block", "sipg_facet_coupling"),
 }
 MOST_ITEMS = 256  # of a work-group that inverts a block
-MOST_IN_REGISTERS = 80  # rows of a block of which each work-item has a column in registers
+TILE, TILE_GROUP = 32, 128  # cells and entries of blocks that a work-group turns, its work-items
+MOST_IN_REGISTERS = 96  # rows of a block of which each work-item has a column in registers
 STEEP = 0.5  # each of two cells closes half of a jump
 
 
@@ -88,15 +89,17 @@ class SIPGSpecs(PrimalSpecs):
         return self._facet_kernel("sipg_diagonal", ("point_block.clh", "sipg_diagonal.cl"), macros, tables)
 
     def cell_block_specs(self) -> dict[str, KernelSpec]:
-        """Specs of `column`, `invert` and `apply` of diagonal blocks."""
+        """Specs of `column`, `turn`, `invert` and `apply` of diagonal blocks."""
         size, limits = self.num_dofs, self.limits
         most = min(MOST_ITEMS, limits.max_work_group) if limits.is_gpu else 1
         items = next(n for n in range(min(size, most), 0, -1) if size % n == 0)
         in_registers = limits.is_gpu and 1 < size <= min(most, MOST_IN_REGISTERS)
-        macros = {"NDOF": size, "GROUP": min(size, most), "ITEMS": items, "IN_REGISTERS": int(in_registers)}
+        macros = {"NDOF": size, "GROUP": min(size, most), "ITEMS": items, "TILE": TILE, "TILE_GROUP": TILE_GROUP}
+        macros["IN_REGISTERS"] = int(in_registers)
         tables = {"ROW": self.row_of_dof.astype(np.int32)}
         shapes = {"column": (Launch(1, size, "stride"), 64), "invert": (Launch(1, macros["GROUP"]), macros["GROUP"])}
         shapes["apply"] = Launch(1, items), 64
+        shapes["turn"] = Launch(TILE, TILE_GROUP * -(-(size**2) // TILE)), TILE_GROUP
         given = ("cell_block.cl",), macros, tables, "", self.options.precision
         return {
             name: KernelSpec(f"cell_block_{name}", *given, local_size, launch=launch)

@@ -82,7 +82,7 @@ def _set_coarse_solver(problem, coarse: PETSc.KSP) -> None:
 
 def _set_smoothers(problem, pc: PETSc.PC, symmetric: bool) -> None:
     """Smoothers of all levels but the coarsest, before the user's options."""
-    levels = problem.callbacks.levels
+    levels, along_flow = problem.callbacks.levels, not (symmetric or problem.device.has_solvers)
     smoothed = [(o.discretization, m.mat) for o, m in zip(levels.operators, levels.matrices, strict=True)][-2::-1]
     if problem.discretization.is_polytopic:
         smoothed.append((problem.discretization, problem.callbacks.assembled.mat))
@@ -92,12 +92,12 @@ def _set_smoothers(problem, pc: PETSc.PC, symmetric: bool) -> None:
         smoother = pc.getMGSmoother(place)
         smoother.setType("chebyshev" if symmetric else "gmres")
         smoother.setTolerances(max_it=STEPS)
-        set_blocks(smoother.getPC(), discretization, mat, symmetric)
+        set_blocks(smoother.getPC(), discretization, mat, along_flow)
 
 
-def set_blocks(pc: PETSc.PC, discretization, mat: PETSc.Mat, symmetric: bool) -> None:
-    """Block Jacobi over polytopes; along the flow of nonsymmetric matrices incomplete LU of each rank's part."""
-    if not symmetric:
+def set_blocks(pc: PETSc.PC, discretization, mat: PETSc.Mat, along_flow: bool = False) -> None:
+    """Block Jacobi over polytopes; along the flow incomplete LU of each rank's part, on the host."""
+    if along_flow:
         pc.setType("bjacobi")
     elif discretization.block_size > 1:
         pc.setType("pbjacobi")

@@ -74,9 +74,11 @@ def has_taken(ksp: PETSc.KSP, method: str) -> bool:
 
 
 def _on_device(problem, method: str) -> bool:
-    """True if a default method is ours: on GPUs, with preconditioners that run there, if vectors fit. Collective."""
+    """True if a default method is ours: on GPUs, with preconditioners that run there, if vectors fit; not where a trust
+    region looks at each iterate. Collective."""
     calls, given = problem.callbacks, given_text(problem.prefix, "pc_type", "mg")
-    runs_there = given in PCS and (calls.assembled is None or calls.levels is not None)
+    in_region = problem.in_trust_region or given_text(problem.prefix, "snes_type", "").startswith("newtontr")
+    runs_there = given in PCS and (calls.assembled is None or calls.levels is not None) and not in_region
     if not (problem.device.has_solvers and runs_there) or is_given(problem.prefix, "ksp_type"):
         return False
     wanted = VECTORS[method] * problem.discretization.dofmap.num_owned * problem.arrays.real.itemsize

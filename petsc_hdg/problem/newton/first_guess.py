@@ -133,18 +133,18 @@ def _by_incomplete_method(problem, begin: PETSc.Vec) -> PETSc.Vec | None:
 
 def _by_trust_region(problem, u: PETSc.Vec, start: str, part: float) -> SolveError | bool | None:
     """Call `_attempt` with a trust region, by a SNES of its own: its KSP never forgets that. Collective."""
-    line_search, other = problem.snes, problem.create_snes()
+    line_search, problem.in_trust_region = problem.snes, True
     (rtol, atol, stol, most), ksp = line_search.getTolerances(), line_search.getKSP()
-    other.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
-    other.getKSP().setTolerances(*ksp.getTolerances())
-    other.setType("newtontr")
-    other.setMonitor(lambda _, step, norm: line_search.monitor(step, norm))
-    problem.watch.attach(other)
-    problem.snes = other
     try:
+        problem.snes = other = problem.create_snes()
+        other.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
+        other.getKSP().setTolerances(*ksp.getTolerances())
+        other.setType("newtontr")
+        other.setMonitor(lambda _, step, norm: line_search.monitor(step, norm))
+        problem.watch.attach(other)
         failure = _attempt(problem, u, f"a trust region from {start}", part)
     finally:
-        problem.snes = line_search
+        problem.snes, problem.in_trust_region = line_search, False
     if failure is None:
         line_search.setConvergedReason(other.getConvergedReason())
     other.destroy()

@@ -136,7 +136,7 @@ class RightHandSide:
         else:
             ksp.setType("preonly")
             if is_polytopic:
-                agglomerate_levels.set_blocks(pc, discretization, self._calls.jacobian, symmetric=True)
+                agglomerate_levels.set_blocks(pc, discretization, self._calls.jacobian)
             else:
                 pc.setType("python")
                 pc.setPythonType("petsc_hdg.CellBlockJacobi")
