@@ -57,6 +57,26 @@ KERNEL(TILE_GROUP) void cell_block_turn(int num_cells, int stride, __global cons
 #define PAIRS ((NDOF + 1) / 2)
 #define EACH(r, first) _Pragma("unroll") for (int r = first; r < NDOF; ++r)
 
+// Magnitude of x as a whole number, in the order of the magnitudes, to a part in a million: integers are compared sooner.
+#if REAL_BYTES == 8
+#define MAGNITUDE(x) (as_uint2(x).y & 0x7fffffffu)
+#define CHOSEN(condition, yes, no) select(no, yes, (long)(condition))
+#else
+#define MAGNITUDE(x) (as_uint(x) & 0x7fffffffu)
+#define CHOSEN(condition, yes, no) select(no, yes, (int)(condition))
+#endif
+
+// a[0] and a[pivot] change places. A compiler makes an index of other conditions, and puts the column into memory.
+static inline void swap_first(real *a, int pivot)
+{
+  const real first = a[0];
+  EACH(r, 1) {
+    const real kept = a[r];
+    a[r] = CHOSEN(r == pivot, first, kept);
+    a[0] = CHOSEN(r == pivot, kept, a[0]);
+  }
+}
+
 KERNEL(GROUP) void cell_block_invert(int num_cells, __global real *inverse, __global int *failed)
 {
   const int cell = get_group_id(0), c = (int)get_local_id(0);
@@ -69,14 +89,15 @@ KERNEL(GROUP) void cell_block_invert(int num_cells, __global real *inverse, __gl
     __local real *factor = (__local real *)(factors + p % 2 * PAIRS);
     if (c == p) {
       int pivot = 0;
-      real largest = fabs(a[0]) / (real)DIAGONAL_ENOUGH;
+      uint largest = MAGNITUDE(a[0] / (real)DIAGONAL_ENOUGH);
       EACH(r, 1) {
-        const real size = r < NDOF - p ? fabs(a[r]) : 0;
-        pivot = size > largest ? r : pivot;
-        largest = fmax(size, largest);
+        const uint size = MAGNITUDE(a[r]);
+        const bool is_larger = r < NDOF - p && size > largest;
+        pivot = is_larger ? r : pivot;
+        largest = is_larger ? size : largest;
       }
       pivots[p] = pivot;
-      if (pivot) EACH(r, 1) if (r == pivot) SWAP(a[0], a[r])
+      if (pivot) swap_first(a, pivot);
       EACH(r, 0) {
         factor[r] = a[r];
         a[r] = r == 0;
@@ -85,7 +106,7 @@ KERNEL(GROUP) void cell_block_invert(int num_cells, __global real *inverse, __gl
     }
     BARRIER_LOCAL();
     const int pivot = pivots[p];
-    if (pivot && c != p) EACH(r, 1) if (r == pivot) SWAP(a[0], a[r])
+    if (pivot && c != p) swap_first(a, pivot);
     const real2 first = factors[p % 2 * PAIRS];
     const real top = a[0] / first.x;
     a[0] = a[1] - first.y * top;
