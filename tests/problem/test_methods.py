@@ -10,9 +10,12 @@ from test_indefinite import WAVE, helmholtz
 
 import petsc_hdg as fe
 from petsc_hdg.problem.linear import direct_solvers, methods
+from petsc_hdg.problem.newton import first_guess
 
 SCHEMES = {"cg_gpu": 3, "hdg_gpu": 2, "sipg_gpu": 2, "poly_gpu": 1}
 POISSON = {"f0": "f0[0] = -1;", "f1": "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"}
+NONLINEAR = "for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*u_x[d];"
+WALL = [fe.Dirichlet("boundary", 0.0)]
 WIND = {"f0": "f0[0] = -1 + c*u_x[0];", "f1": "for (d = 0; d < dim; ++d) f1[d] = u_x[d];", "constants": {"c": 0.0}}
 
 
@@ -50,6 +53,44 @@ def test_options_win(monkeypatch, given):
         problem = made(monkeypatch, "hdg_gpu")
         problem.solve()
     assert method(problem) == given["ksp_type"]
+
+
+@pytest.mark.parametrize("backend", [pytest.param(b, marks=pytest.mark.full) if b == "hdg_gpu" else b for b in SCHEMES])
+def test_multigrid_of_convection_is_on_the_device(monkeypatch, backend):
+    """Smoothers by GMRES are fixed polynomials of twice as many steps there."""
+    physics = fe.Physics({"u": 1}, "f0[0] = 40*(x[1]*u_x[0] - x[0]*u_x[1]) - 1;", POISSON["f1"], boundary=WALL)
+    found = []
+    for on_gpu in (True, False):
+        problem = made(monkeypatch, backend, physics, on_gpu=on_gpu)
+        u = problem.solve()
+        found.append((problem.linear_iterations, u.getArray()))
+        if on_gpu:
+            context = problem.snes.getKSP().getPythonContext()
+            assert method(problem) == "petsc_hdg.FGMRES" and context.preconditioner.on_device, context.preconditioner.note
+    (ours, one), (theirs, other) = found
+    assert ours <= theirs + 3 and np.abs(one - other).max() < 1e-6 * np.abs(other).max()
+
+
+def test_smoothers_that_the_user_chose_are_petscs(monkeypatch):
+    physics = fe.Physics({"u": 1}, "f0[0] = 40*u_x[0] - 1;", POISSON["f1"], boundary=WALL)
+    with petsc_options(mg_levels_ksp_type="gmres"):
+        problem = made(monkeypatch, "cg_gpu", physics)
+        problem.solve()
+    assert "staged: multigrid smoothed by a KSP of type gmres" in problem.snes.getKSP().getPythonContext().preconditioner.note
+
+
+def test_trust_regions_have_petscs_methods(monkeypatch):
+    """They look at each iterate; as the user's choice, and where Newton's method has failed."""
+    physics = fe.Physics({"u": 1}, POISSON["f0"], NONLINEAR, boundary=WALL)
+    with petsc_options(snes_type="newtontr"):
+        problem = made(monkeypatch, "cg_gpu", physics)
+        wanted = problem.solve()
+    assert method(problem) in ("gmres", "fgmres") and problem.snes.getType() == "newtontr"
+    problem = made(monkeypatch, "cg_gpu", physics)
+    line_search, u = problem.snes, problem.create_vec()
+    assert first_guess._by_trust_region(problem, u, "zero", 1.0) is None
+    assert problem.snes is line_search and method(problem) == "petsc_hdg.FGMRES"
+    assert (u - wanted).norm() < 1e-6 * wanted.norm()
 
 
 def test_preconditioners_of_the_host_have_petscs(monkeypatch):
