@@ -66,7 +66,9 @@ def test_multigrid_of_convection_is_on_the_device(monkeypatch, backend):
         found.append((problem.linear_iterations, u.getArray()))
         if on_gpu:
             context = problem.snes.getKSP().getPythonContext()
-            assert method(problem) == "petsc_hdg.FGMRES" and context.preconditioner.on_device, context.preconditioner.note
+            assert method(problem) == "petsc_hdg.FGMRES" and context.preconditioner.on_device, (
+                context.preconditioner.note
+            )
     (ours, one), (theirs, other) = found
     assert ours <= theirs + 3 and np.abs(one - other).max() < 1e-6 * np.abs(other).max()
 
@@ -76,7 +78,10 @@ def test_smoothers_that_the_user_chose_are_petscs(monkeypatch):
     with petsc_options(mg_levels_ksp_type="gmres"):
         problem = made(monkeypatch, "cg_gpu", physics)
         problem.solve()
-    assert "staged: multigrid smoothed by a KSP of type gmres" in problem.snes.getKSP().getPythonContext().preconditioner.note
+    assert (
+        "staged: multigrid smoothed by a KSP of type gmres"
+        in problem.snes.getKSP().getPythonContext().preconditioner.note
+    )
 
 
 def test_trust_regions_have_petscs_methods(monkeypatch):
