@@ -31,8 +31,10 @@ def smoother_of(ksp, operator, vectors: Vectors) -> Smoother:
         factors = [(0.0, 1.0, scale)] * steps
     elif kind == "chebyshev":
         factors = chebyshev_steps(*chebyshev_bounds(described(ksp)), steps)
-    elif kind == "gmres" and not is_given(ksp.getOptionsPrefix() or "", "ksp_type"):
-        factors = None
+    elif (
+        kind == "gmres" and ksp.getAttr("petsc_hdg_default") and not is_given(ksp.getOptionsPrefix() or "", "ksp_type")
+    ):
+        factors = None  # nobody has asked for GMRES
     else:
         raise Unsupported(f"multigrid smoothed by a KSP of type {kind}")
     pc = ksp.getPC()

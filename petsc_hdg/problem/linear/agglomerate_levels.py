@@ -91,6 +91,7 @@ def _set_smoothers(problem, pc: PETSc.PC, symmetric: bool) -> None:
     for place, (discretization, mat) in enumerate(smoothed, 1):
         smoother = pc.getMGSmoother(place)
         smoother.setType("chebyshev" if symmetric else "gmres")
+        smoother.setAttr("petsc_hdg_default", True)
         smoother.setTolerances(max_it=STEPS)
         set_blocks(smoother.getPC(), discretization, mat, along_flow)
 

@@ -23,7 +23,7 @@ PCS = ("mg", "jacobi", "none")  # which run on the device; for any other vectors
 def take(problem, ksp: PETSc.KSP, method: str) -> None:
     """Give a KSP a method, by PETSc's name for it, before the user's options. Collective."""
     ksp.setType(method)  # first in any case: of two methods of ours PETSc would keep the norms of the former
-    if _on_device(problem, method):
+    if _on_device(problem, ksp.getPC(), method):
         ksp.setType("python")
         ksp.setPythonType(OURS[method])
 
@@ -73,12 +73,13 @@ def has_taken(ksp: PETSc.KSP, method: str) -> bool:
     return ksp.getType() == method or (ksp.getType() == "python" and ksp.getPythonType() == OURS.get(method))
 
 
-def _on_device(problem, method: str) -> bool:
+def _on_device(problem, pc: PETSc.PC, method: str) -> bool:
     """True if a default method is ours: on GPUs, with preconditioners that run there, if vectors fit; not where a trust
     region looks at each iterate. Collective."""
     calls, given = problem.callbacks, given_text(problem.prefix, "pc_type", "mg")
     in_region = problem.in_trust_region or given_text(problem.prefix, "snes_type", "").startswith("newtontr")
-    runs_there = given in PCS and (calls.assembled is None or calls.levels is not None) and not in_region
+    is_amg = pc.getType() == "python" and pc.getPythonType() == "petsc_hdg.AMG"
+    runs_there = given in PCS and (calls.assembled is None or calls.levels is not None or is_amg) and not in_region
     if not (problem.device.has_solvers and runs_there) or is_given(problem.prefix, "ksp_type"):
         return False
     wanted = VECTORS[method] * problem.discretization.dofmap.num_owned * problem.arrays.real.itemsize

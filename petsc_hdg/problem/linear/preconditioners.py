@@ -66,6 +66,8 @@ def set_defaults(problem, ksp: PETSc.KSP, attached: bool = False) -> None:
     if problem.follows_symmetry:
         problem.default_krylov = _krylov(problem, is_symmetric(problem))
         methods.take(problem, ksp, problem.default_krylov)
+    elif pc.getType() == "python" and not attached:
+        methods.take(problem, ksp, "gmres")  # PETSc's default, ours where the preconditioner is on a GPU
     problem.default_pc = pc.getType()
     calls.forget()
 
@@ -84,7 +86,7 @@ def _krylov(problem, symmetric: bool) -> str:
     levels = _levels(problem)
     if levels is not None:
         return levels.krylov(problem, symmetric)
-    return "cg" if symmetric else "gmres"
+    return "cg" if symmetric else "fgmres" if _stays_on_device(problem) else "gmres"
 
 
 def set_from_options(problem, solver) -> None:
@@ -156,20 +158,26 @@ def _follow(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
 
 def _set_multigrid(problem, ksp: PETSc.KSP, mat: PETSc.Mat, attached: bool) -> None:
     """A direct solver of small matrices, levels with incomplete factors where couplings along one direction are strong,
-    else multigrid. It is ours of continuous elements with convection, which GAMG's smoothers do not suit, and of large
-    matrices, which GAMG takes longer to set up, unless an option of GAMG is given. Saddle points are neither's."""
+    else multigrid. It is ours of continuous elements with convection, which GAMG's smoothers do not suit, of large
+    matrices, which GAMG takes longer to set up, and on GPUs of traces with convection, whose incomplete LU is the host's,
+    unless an option of GAMG is given. Saddle points are neither's."""
     tuned = attached or any_given(problem.prefix, "pc_gamg_")
     if not (tuned or loses_levels(problem.prefix)) and is_anisotropic(problem):
         factor_levels.create(problem, ksp)
         return
     suits = problem.derivative not in NEARLY or mat.getSize()[0] > direct_solvers.MOST
-    ours = problem.options.backend == "cg_gpu" and suits and not tuned
+    ours = ((problem.options.backend == "cg_gpu" and suits) or _stays_on_device(problem)) and not tuned
     ours = ours and not fields_without_own_terms(problem.physics, problem.mesh.dim)
     there = ours and coarse_solvers.on_device(problem, mat, problem.prefix)
     pc = ksp.getPC()
     direct_solvers.set_type_or(problem, pc, mat, "python" if there else "gamg")
     if pc.getType() == "python":
         pc.setPythonType("petsc_hdg.AMG")
+
+
+def _stays_on_device(problem) -> bool:
+    """Return True for traces with large convection on GPUs."""
+    return "traces" in problem.told and problem.device.has_solvers
 
 
 def is_anisotropic(problem) -> bool:

@@ -178,6 +178,7 @@ def set_smoother(problem, smoother: PETSc.KSP, symmetric: bool) -> None:
         problem.callbacks.conforming.is_symmetric = diffusive
     smoother.setTolerances(max_it=WAVE_STEPS if takes_factors(problem, symmetric) else STEPS)
     smoother.setType("chebyshev" if diffusive else "gmres")
+    smoother.setAttr("petsc_hdg_default", True)
     blocks = _blocks(problem, symmetric)
     smoother.getPC().setType("python" if blocks else "jacobi")
     if blocks:
