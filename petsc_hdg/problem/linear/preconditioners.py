@@ -159,8 +159,8 @@ def _follow(problem, ksp: PETSc.KSP, symmetric: bool) -> None:
 def _set_multigrid(problem, ksp: PETSc.KSP, mat: PETSc.Mat, attached: bool) -> None:
     """A direct solver of small matrices, levels with incomplete factors where couplings along one direction are strong,
     else multigrid. It is ours of continuous elements with convection, which GAMG's smoothers do not suit, of large
-    matrices, which GAMG takes longer to set up, and on GPUs of traces with convection, whose incomplete LU is the host's,
-    unless an option of GAMG is given. Saddle points are neither's."""
+    matrices, which GAMG takes longer to set up, and on GPUs of traces with convection, where incomplete LU is the
+    host's, unless an option of GAMG is given. Saddle points are neither's."""
     tuned = attached or any_given(problem.prefix, "pc_gamg_")
     if not (tuned or loses_levels(problem.prefix)) and is_anisotropic(problem):
         factor_levels.create(problem, ksp)
