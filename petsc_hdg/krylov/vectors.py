@@ -8,9 +8,7 @@ import numpy as np
 
 from ..codegen import KernelSpec
 from ..device import Arrays, Halo, Kernel, Node, VecAccess
-
-GPU_GROUP, GPU_GROUPS = 256, 512  # work-items of a group, groups: the same on each GPU, so that sums are
-CPU_GROUP, CPU_GROUPS = 1, 16
+from ..operators.sums import SHAPES
 
 
 class Vectors:
@@ -25,7 +23,7 @@ class Vectors:
         self.arrays = arrays if arrays.precision == precision else _sibling(arrays, precision)
         self.access = VecAccess(self.arrays, "Krylov vectors")
         self.count, self.comm = count, comm
-        self.group, self.groups = (GPU_GROUP, GPU_GROUPS) if device.is_gpu else (CPU_GROUP, CPU_GROUPS)
+        self.group, self.groups = SHAPES[device.is_gpu]
         self.items = self.group * self.groups if count else 0
         self._buffers: dict = {}
         self._parts = 0, None
@@ -96,7 +94,7 @@ class Vectors:
 
 def kernel_spec(name: str, arrays: Arrays) -> KernelSpec:
     """KernelSpec of a kernel on vectors. The prefix of its name tells the source file."""
-    group, prefix = GPU_GROUP if arrays.device.is_gpu else CPU_GROUP, name.partition("_")[0]
+    group, prefix = SHAPES[arrays.device.is_gpu][0], name.partition("_")[0]
     file = f"krylov_{'vectors' if prefix == 'krylov' else prefix}.cl"
     sources = ("convert.cl",) if prefix == "convert" else ("krylov_sum.clh", file)
     return KernelSpec(name, sources, {"GROUP": group}, precision=arrays.precision, local_size=group)

@@ -7,8 +7,7 @@ import numpy as np
 from ..codegen import KernelSpec
 from ..device import Kernel
 
-GPU_GROUP, GPU_GROUPS = 256, 512  # work-items of a group, groups
-CPU_GROUP, CPU_GROUPS = 1, 16
+SHAPES = {True: (256, 512), False: (1, 16)}  # is a GPU -> work-items of a group, groups: the same, so that sums are
 
 
 class Sums:
@@ -17,7 +16,7 @@ class Sums:
 
     def __init__(self, arrays, source: str, rows: int = 1, **macros: int):
         self._arrays, self._rows, self._made = arrays, rows, {}
-        self._group, self._groups = (GPU_GROUP, GPU_GROUPS) if arrays.device.is_gpu else (CPU_GROUP, CPU_GROUPS)
+        self._group, self._groups = SHAPES[arrays.device.is_gpu]
         self._given = ("krylov_sum.clh", source), {"GROUP": self._group, **macros}
         self._sums = arrays.empty(4 * rows * self._groups)
 

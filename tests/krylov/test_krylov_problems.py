@@ -11,7 +11,7 @@ from sample_physics import smooth_poisson
 
 from petsc_hdg import stages
 from petsc_hdg.errors import SolveError
-from petsc_hdg.krylov.vectors import CPU_GROUPS, GPU_GROUPS
+from petsc_hdg.operators.sums import SHAPES
 from petsc_hdg.options import Options
 from petsc_hdg.physics import Neumann, Physics
 from petsc_hdg.problem import Problem
@@ -66,7 +66,7 @@ def test_a_solve_copies_right_hand_side_and_solution():
     assert counts["calls"] == calls + 1 and products < 5 < problem.linear_iterations  # a few, for the symmetry
     vector = 8 * problem.num_unknowns
     copied = {way: counts[way] - before["Krylov solve"][way] for way in ("h2d", "d2h")}
-    row = 32 * (GPU_GROUPS if problem.device.is_gpu else CPU_GROUPS)
+    row = 32 * SHAPES[problem.device.is_gpu][1]
     sums = problem.linear_iterations * 2 * row + row
     assert vector <= copied["h2d"] <= 3 * vector and copied["d2h"] <= vector + sums + 4096
 
