@@ -162,7 +162,9 @@ class Costs:
         self.seconds, self.starts, self.compiling = Counter(), Counter(), Counter()
 
     def pytest_runtest_logreport(self, report):
-        """Count what a phase of a test cost for its file."""
+        """Count what a phase of a test cost for its file. That of a process that ended with it is not known."""
+        if not hasattr(report, "costs"):
+            return
         path = report.nodeid.partition("::")[0]
         self.seconds[path] += report.costs["seconds"]
         self.starts[path] += report.costs["starts"]

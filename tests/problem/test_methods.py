@@ -92,6 +92,7 @@ def test_trust_regions_have_petscs_methods(monkeypatch):
         wanted = problem.solve()
     assert method(problem) in ("gmres", "fgmres") and problem.snes.getType() == "newtontr"
     problem = made(monkeypatch, "cg_gpu", physics)
+    problem.solve()
     line_search, u = problem.snes, problem.create_vec()
     assert first_guess._by_trust_region(problem, u, "zero", 1.0) is None
     assert problem.snes is line_search and method(problem) == "petsc_hdg.FGMRES"
