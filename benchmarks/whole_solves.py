@@ -1,4 +1,4 @@
-"""What a user waits for: nonlinear and variable-coefficient physics by each scheme, with default options.
+"""What a user waits for: nonlinear physics, variable coefficients and convection by each scheme, by default options.
 
     python benchmarks/whole_solves.py -fe_device gpu -unknowns 2e6 -u_cases "cg nonlinear,sipg" -u_out rows.json
 
@@ -30,6 +30,14 @@ NONLINEAR = {
     "f1": "for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*(1 + 0.5*x[0])*u_x[d];",
 }
 VARIABLE = {"f0": "f0[0] = -1;", "f1": "for (d = 0; d < dim; ++d) f1[d] = (1 + x[0]*x[0] + x[1])*u_x[d];"}
+WIND = {"f0": "f0[0] = x[1]*u_x[0] - x[0]*u_x[1] - 1;", "f1": "for (d = 0; d < dim; ++d) f1[d] = 1e-2*u_x[d];"}
+LAWS = {
+    "nonlinear": NONLINEAR,
+    "variable": VARIABLE,
+    "wind": WIND,
+    "wind 1e-4": WIND | {"f1": "for (d = 0; d < dim; ++d) f1[d] = 1e-4*u_x[d];"},
+    "burgers": {"f0": "f0[0] = u[0]*u_x[0] - 1;", "f1": "for (d = 0; d < dim; ++d) f1[d] = 0.05*u_x[d];"},
+}
 CASES = [  # scheme, physics, cell, degree, unknowns of a box per cube of the mesh
     ("cg_gpu", "nonlinear", "quad", 3, 9),
     ("cg_gpu", "nonlinear", "tri", 2, 4),
@@ -44,19 +52,27 @@ CASES = [  # scheme, physics, cell, degree, unknowns of a box per cube of the me
     ("hdg_gpu", "nonlinear", "tri", 3, 12),
     ("hdg_gpu", "variable", "tet", 2, 72),
     ("poly_gpu", "variable", "tri", 2, 3),
+    ("poly_gpu", "nonlinear", "tri", 2, 3),
+    ("cg_gpu", "wind", "tri", 2, 4),
+    ("hdg_gpu", "wind", "tri", 2, 9),
+    ("hdg_gpu", "wind 1e-4", "tri", 2, 9),
+    ("sipg_gpu", "wind", "quad", 2, 9),
+    ("sipg_gpu", "wind 1e-4", "quad", 2, 9),
+    ("poly_gpu", "wind", "tri", 2, 3),
+    ("cg_gpu", "burgers", "tri", 2, 4),
+    ("sipg_gpu", "burgers", "quad", 2, 9),
 ]
 SHARES = {"beam": 0.3, "poly_gpu": 0.1}  # of the unknowns that are asked for
 MOST = 8  # functions of the profile
 
 
 def physics(kind: str) -> fe.Physics:
-    """A nonlinear law, a linear one with a variable coefficient, or a neo-Hookean beam that is sheared."""
+    """A scalar law by its name, or a neo-Hookean beam that is sheared."""
     if kind == "beam":
         pull = "g[0] = -0.0005; g[1] = 0.0002; g[2] = 0;"
         walls = [fe.Dirichlet("left", [0, 0, 0]), fe.Dirichlet("right", pull)]
         return library.neo_hookean(3, lame_lambda=4.0, boundary=walls)
-    texts = {"nonlinear": NONLINEAR, "variable": VARIABLE}[kind]
-    return fe.Physics({"u": 1}, boundary=[fe.Dirichlet("boundary", 0.0)], name=kind, **texts)
+    return fe.Physics({"u": 1}, boundary=[fe.Dirichlet("boundary", 0.0)], name=kind, **LAWS[kind])
 
 
 def timed(problem, run) -> float:

@@ -23,47 +23,41 @@ MORE = 2  # steps of a fixed polynomial per step of GMRES, which fits each resid
 
 def smoother_of(ksp, operator, vectors: Vectors) -> Smoother:
     """The smoother as a KSP describes it, after PETSc has set it up. Collective; raises Unsupported."""
+    pc = ksp.getPC()
+    if pc.getType() == "pbjacobi":
+        made = _smoother_of_blocks(pc, operator, vectors)
+    else:
+        made = Smoother(operator, _preconditioner(pc, vectors), vectors, ())
+    made.steps = _steps(ksp, made)
+    return made
+
+
+def _steps(ksp, smoother: Smoother) -> list[tuple[float, float, float]]:
+    """Factors of the steps of a KSP. Collective; raises Unsupported."""
     kind, steps = ksp.getType(), ksp.getTolerances()[3]
     if kind == "richardson":
         scale = richardson_scale(described(ksp))
         if scale is None:
             raise Unsupported("multigrid smoothed by Richardson iterations that choose their own damping")
-        factors = [(0.0, 1.0, scale)] * steps
-    elif kind == "chebyshev":
-        factors = chebyshev_steps(*chebyshev_bounds(described(ksp)), steps)
-    elif (
-        kind == "gmres" and ksp.getAttr("petsc_hdg_default") and not is_given(ksp.getOptionsPrefix() or "", "ksp_type")
-    ):
-        factors = None  # nobody has asked for GMRES
-    else:
-        raise Unsupported(f"multigrid smoothed by a KSP of type {kind}")
-    pc = ksp.getPC()
-    if pc.getType() == "pbjacobi":
-        made = _smoother_of_blocks(pc, operator, vectors, factors or ())
-    else:
-        made = Smoother(operator, _preconditioner(pc, vectors), vectors, factors or ())
-    if factors is None:
-        made.steps = _gmres_steps(made, steps, pc.getOperators()[0].getOwnershipRange()[0])
-    return made
+        return [(0.0, 1.0, scale)] * steps
+    if kind == "chebyshev":
+        return chebyshev_steps(*chebyshev_bounds(described(ksp)), steps)
+    is_default = ksp.getAttr("petsc_hdg_default") and not is_given(ksp.getOptionsPrefix() or "", "ksp_type")
+    if kind == "gmres" and is_default:  # the polynomial that GMRES takes for noise, for all residuals
+        first = ksp.getOperators()[0].getOwnershipRange()[0]
+        roots = Arnoldi(smoother, MORE * steps + 1).roots(first)
+        if len(roots):
+            return polynomial_steps(roots)
+    raise Unsupported(f"multigrid smoothed by a KSP of type {kind}")
 
 
-def _gmres_steps(smoother: Smoother, steps: int, first: int) -> list[tuple[float, float, float]]:
-    """Factors of the polynomial that GMRES takes for noise; it is the same for all residuals.
-
-    first: global number of this rank's first unknown."""
-    roots = Arnoldi(smoother, MORE * steps + 1).roots(first)
-    if not len(roots):
-        raise Unsupported("multigrid smoothed by GMRES, which ends early for noise")
-    return polynomial_steps(roots)
-
-
-def _smoother_of_blocks(pc, operator, vectors: Vectors, factors):
+def _smoother_of_blocks(pc, operator, vectors: Vectors) -> Smoother:
     """A smoother by inverted blocks; small assembled matrices are multiplied by these once, see BlockSmoother."""
     mat, inverse = pc.getOperators()[1], inverse_blocks(pc.getOperators()[1])
     blocks = SellMatrix(inverse, vectors.arrays)
     if not isinstance(operator, SellMatrix) or mat.getSize()[0] > FEW_ROWS or not vectors.device.is_gpu:
-        return Smoother(operator, blocks, vectors, factors)
-    return BlockSmoother(SellMatrix(inverse.matMult(mat), vectors.arrays), blocks, vectors, factors)
+        return Smoother(operator, blocks, vectors, ())
+    return BlockSmoother(SellMatrix(inverse.matMult(mat), vectors.arrays), blocks, vectors, ())
 
 
 def _preconditioner(pc, vectors: Vectors):

@@ -120,7 +120,6 @@ class Problem(Restartable, Evaluated, Described):
         self.direct = ""  # why LU is the default, see direct_solvers
         self.saddle: list[str] = []  # fields that a block preconditioner sees apart, see saddle_splits
         self.tried: list[str] = []  # by the last nonlinear solve, see first_guess
-        self.in_trust_region = False  # whether its Krylov method is for one
         self.watch = monitors.Watch(self)
         self.told: set[str] = set()  # what the user was warned of
         self.symmetric = None  # whether the matrix is, and definite, with the present data: see preconditioners

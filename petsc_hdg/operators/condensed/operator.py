@@ -260,7 +260,7 @@ class CondensedOperator(DeviceOperator):
         return self.discretization.mesh.comm.allreduce(squares)
 
     def _data(self, t: float) -> tuple:
-        """What a local solution belongs to beside the trace, until `restart`."""
+        """Return what local solutions depend on apart from the trace: time, boundary data, stabilization."""
         return t, self.has_data, self.stabilization and self.stabilization.version
 
     def _solve_nonlinear(self, trace: TailedVector, t: float, again: bool = True) -> None:

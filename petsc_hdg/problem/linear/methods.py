@@ -77,7 +77,7 @@ def _on_device(problem, pc: PETSc.PC, method: str) -> bool:
     """True if a default method is ours: on GPUs, with preconditioners that run there, if vectors fit; not where a trust
     region looks at each iterate. Collective."""
     calls, given = problem.callbacks, given_text(problem.prefix, "pc_type", "mg")
-    in_region = problem.in_trust_region or given_text(problem.prefix, "snes_type", "").startswith("newtontr")
+    in_region = given_text(problem.prefix, "snes_type", "").startswith("newtontr")
     is_amg = pc.getType() == "python" and pc.getPythonType() == "petsc_hdg.AMG"
     runs_there = given in PCS and (calls.assembled is None or calls.levels is not None or is_amg) and not in_region
     if not (problem.device.has_solvers and runs_there) or is_given(problem.prefix, "ksp_type"):

@@ -9,7 +9,7 @@ from ... import operators
 from ...discretizations.poly.projection import project
 from ...discretizations.symmetry import NEARLY
 from ...errors import DeviceError, LeftSolverError, SolveError
-from ...options import is_given
+from ...options import defaults_in_database, is_given
 from ..checks import diagnosis
 from ..linear import direct_solvers, methods, solvers
 from ..linear.coarse_solvers import on_device
@@ -133,18 +133,18 @@ def _by_incomplete_method(problem, begin: PETSc.Vec) -> PETSc.Vec | None:
 
 def _by_trust_region(problem, u: PETSc.Vec, start: str, part: float) -> SolveError | bool | None:
     """Call `_attempt` with a trust region, by a SNES of its own: its KSP never forgets that. Collective."""
-    line_search, problem.in_trust_region = problem.snes, True
+    line_search = problem.snes
     (rtol, atol, stol, most), ksp = line_search.getTolerances(), line_search.getKSP()
     try:
-        problem.snes = other = problem.create_snes()
-        other.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
-        other.getKSP().setTolerances(*ksp.getTolerances())
-        other.setType("newtontr")
-        other.setMonitor(lambda _, step, norm: line_search.monitor(step, norm))
-        problem.watch.attach(other)
-        failure = _attempt(problem, u, f"a trust region from {start}", part)
+        with defaults_in_database(problem.prefix, {"snes_type": "newtontr"}, unless="snes_type"):
+            problem.snes = other = problem.create_snes()
+            other.setTolerances(rtol=rtol, atol=atol, stol=stol, max_it=most)
+            other.getKSP().setTolerances(*ksp.getTolerances())
+            other.setMonitor(lambda _, step, norm: line_search.monitor(step, norm))
+            problem.watch.attach(other)
+            failure = _attempt(problem, u, f"a trust region from {start}", part)
     finally:
-        problem.snes, problem.in_trust_region = line_search, False
+        problem.snes = line_search
     if failure is None:
         line_search.setConvergedReason(other.getConvergedReason())
     other.destroy()
