@@ -45,13 +45,20 @@ class LevelBounds:
         """Take a KSP whose smoothers get bounds from the next `update` on, as long as others hold it too."""
         self._ksps = [*filter(_is_held, self._ksps), ksp]
 
-    def update(self) -> None:
+    def update(self, finest_only: bool = False) -> None:
         """Bounds of the smoothers of the matrices as they are now, where a KSP works on the device and the user gives
-        no option for them. Each matrix's largest eigenvalue is estimated once for each kind of smoother. Collective."""
-        self._mirrors, self._ksps = [], [*filter(_is_held, self._ksps)]
+        no option for them. Each matrix's largest eigenvalue is estimated once for each kind of smoother. Collective.
+
+        finest_only: the matrices of other levels have the same values as before.
+        """
+        self._ksps, finest = [*filter(_is_held, self._ksps)], max(self.matrices)
+        if not finest_only:
+            self._mirrors = []
         pcs = [ksp.getPC() for ksp in self._ksps if _on_device(ksp)]
         pcs = [pc for pc in pcs if pc.getType() == "mg" and not _is_told(pc)]
         for number, mat in self.matrices.items():
+            if finest_only and number != finest:
+                continue
             alike: dict[str, list[PETSc.KSP]] = {}
             for smoother in (pc.getMGSmoother(number) for pc in pcs):
                 if smoother.getType() == "chebyshev":

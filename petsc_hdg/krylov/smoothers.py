@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import islice
+from weakref import WeakValueDictionary
 
 import numpy as np
 from petsc4py import PETSc
@@ -53,11 +55,35 @@ def _steps(ksp, smoother: Smoother) -> list[tuple[float, float, float]]:
 
 def _smoother_of_blocks(pc, operator, vectors: Vectors) -> Smoother:
     """A smoother by inverted blocks; small assembled matrices are multiplied by these once, see BlockSmoother."""
-    mat, inverse = pc.getOperators()[1], inverse_blocks(pc.getOperators()[1])
-    blocks = SellMatrix(inverse, vectors.arrays)
+    mat = pc.getOperators()[1]
+    key = mat.handle, mat.stateGet(), id(vectors.device), vectors.arrays.precision
+    found = _INVERTED.get(key)
+    if found is None:
+        found = _INVERTED[key] = _InvertedBlocks(mat, vectors.arrays)
     if not isinstance(operator, SellMatrix) or mat.getSize()[0] > FEW_ROWS or not vectors.device.is_gpu:
-        return Smoother(operator, blocks, vectors, ())
-    return BlockSmoother(SellMatrix(inverse.matMult(mat), vectors.arrays), blocks, vectors, ())
+        made = Smoother(operator, found.mirror, vectors, ())
+    else:
+        made = BlockSmoother(found.product, found.mirror, vectors, ())
+    made.inverted = found  # kept for the next smoother of the same values
+    return made
+
+
+class _InvertedBlocks:
+    """Inverted diagonal blocks of a matrix as it is now, on the device. Making one is collective.
+
+    mirror: the blocks;  product: they times the matrix, made when it is asked for
+    """
+
+    def __init__(self, mat, arrays):
+        self._mat, self._arrays, self._inverse = mat, arrays, inverse_blocks(mat)
+        self.mirror = SellMatrix(self._inverse, arrays)
+
+    @cached_property
+    def product(self) -> SellMatrix:
+        return SellMatrix(self._inverse.matMult(self._mat), self._arrays)
+
+
+_INVERTED: WeakValueDictionary = WeakValueDictionary()  # by matrix, its state and device
 
 
 def _preconditioner(pc, vectors: Vectors):

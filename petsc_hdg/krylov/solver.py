@@ -145,7 +145,8 @@ class DeviceSolver(Context):
             self.matrix.update()
         is_left, pc = ksp.getPCSide() == LEFT, ksp.getPC()
         operators = [(mat, mat.stateGet()) for mat in ksp.getOperators()]
-        made_for = (pc.handle, pc.getType(), is_left, operators, mat.getNullSpace().handle)
-        if self.preconditioner is None or self._made_for != made_for:
+        made_for = [pc.handle, pc.getType(), is_left, mat.getNullSpace().handle, operators]
+        known = made_for[: -1 if c_library.is_reused(pc) else None]
+        if self.preconditioner is None or self._made_for[: len(known)] != known:
             self.preconditioner, self._made_for = Preconditioner(pc, self.vectors, is_left), made_for
         self.operation = Operation(self.matrix, self.preconditioner, is_left, self.vectors)

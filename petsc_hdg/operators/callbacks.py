@@ -12,6 +12,7 @@ from ..petsc.lifetimes import Alive
 from .vectors import require_sizes
 
 STRONGER, STRONGEST = 2.0, 8.0  # factor of penalties for each step in time that failed, and the largest one
+NOTHING, LEVELS, ALL = range(3)  # of a preconditioner that is kept: all but bounds of the finest smoother, or all
 SHIFT_BITS = 36  # t/dt · eps is what times lose: this is enough for 1e5 steps
 
 
@@ -27,6 +28,7 @@ class Callbacks:
     linearized: called with the callbacks after the first linearization.
     null_space: its `follow(callbacks)` is called after each, or None.
     set_up: called with the KSP of each linear system before PETSc sets its preconditioner up, or None.
+    kept_levels: its `serve(snes)` says what of an earlier linearization's preconditioner serves, or None.
     """
 
     jacobian = Alive("The Jacobian of a problem")
@@ -54,6 +56,7 @@ class Callbacks:
         self.stored: Any = None
         self._linearized = linearized
         self.set_up = None
+        self.kept_levels: Any = None
         self._time: float | None = None  # of the last residual in time
         self._failures = 0  # of the present run
         self._known: tuple | None = None  # what the matrices belong to, where that is no state
@@ -102,7 +105,7 @@ class Callbacks:
     def linearize(self, snes, x, jacobian, preconditioner) -> None:
         """SNES Jacobian at x: the shell keeps the state, the assembled matrix is filled. Both are kept with their
         preconditioner where they are the same for all states and no data that they read have changed."""
-        self._linearize_once(0.0, x, None, 0.0, jacobian, preconditioner)
+        self._linearize_once(snes, 0.0, x, None, 0.0, jacobian, preconditioner)
         self._set_up(snes)
 
     def ijacobian(self, ts, t, x, x_t, shift, jacobian, preconditioner) -> None:
@@ -113,8 +116,9 @@ class Callbacks:
         """
         if self.operator.discretization.is_steady:
             shift = _rounded(shift)
-        self._linearize_once(t, x, x_t, shift, jacobian, preconditioner)
-        self._set_up(ts and ts.getSNES())
+        snes = ts and ts.getSNES()
+        self._linearize_once(snes, t, x, x_t, shift, jacobian, preconditioner)
+        self._set_up(snes)
 
     def _set_up(self, snes) -> None:
         if snes and self.set_up is not None:
@@ -123,14 +127,16 @@ class Callbacks:
     def forget(self) -> None:
         """Have the next linearization fill the matrices, and preconditioners set up with them, whatever is known."""
         self._known = None
+        if self.kept_levels is not None:
+            self.kept_levels.forget()
 
-    def _linearize_once(self, t, x, x_t, shift, *matrices) -> None:
+    def _linearize_once(self, snes, t, x, x_t, shift, *matrices) -> None:
         """Linearize, unless that would change nothing. Matrices of others, such as PETSc's finite differences, follow
         the state in their own way, and are always told."""
         known = (shift, *self._place(*matrices))
         if self._known == known and all(map(PETSc.Mat.__eq__, matrices, (self.jacobian, self.preconditioning))):
             return
-        self._linearize(t, x, x_t, shift, *matrices)
+        self._linearize(snes, t, x, x_t, shift, *matrices)
         self._known = (shift, *self._place(*matrices)) if self.operator.discretization.is_steady else None
 
     def _place(self, *matrices) -> tuple[int, ...]:
@@ -149,7 +155,7 @@ class Callbacks:
                 self.operator.residual(u, out, t, u_t)
             PETSc.Log.logFlops(self.operator.flops)
 
-    def _linearize(self, t, x, x_t, shift, jacobian, preconditioner) -> None:
+    def _linearize(self, snes, t, x, x_t, shift, jacobian, preconditioner) -> None:
         self._known = None
         self._require(x, x_t)
         with self.events["Jacobian"], self.operator.arrays.callback("linearize"):
@@ -163,10 +169,11 @@ class Callbacks:
         self._note_values(jacobian, preconditioner)
         for matrix in self._with_entries:
             matrix.note_filled()
+        kept = NOTHING if self.kept_levels is None else self.kept_levels.serve(snes)
         for coarse in (self.conforming, self.levels):
-            if coarse is not None:
+            if coarse is not None and kept < ALL:
                 with self.events["Jacobian"]:
-                    coarse.update(self._of_solver(x), t, self._of_solver(x_t), shift)
+                    coarse.keep() if kept else coarse.update(self._of_solver(x), t, self._of_solver(x_t), shift)
         if self.null_space is not None:
             self.null_space.follow(self)
         if self._linearized is not None:

@@ -286,6 +286,13 @@ def pc_has_failed(pc: PETSc.PC) -> bool:
     return pc.comm.tompi4py().allreduce(int(found.value != 0)) > 0
 
 
+def is_reused(pc: PETSc.PC) -> bool:
+    """Return True if a PC is not set up anew when its matrix changes."""
+    found = ctypes.c_int()
+    call("PCGetReusePreconditioner", _pointer(pc), ctypes.byref(found))
+    return found.value != 0
+
+
 def scales_by_diagonal(pc: PETSc.PC) -> bool:
     """Return True if a PC of type jacobi divides by the diagonal itself, not by row sums, maxima or absolute values."""
     kind, absolute = ctypes.c_int(), ctypes.c_int()

@@ -16,7 +16,7 @@ from ..operators.check import check_kernels
 from ..options import chosen_mat_type
 from . import cells_in_time
 from .checks import coercivity
-from .linear import agglomerate_levels, field_splits, null_space, two_level
+from .linear import agglomerate_levels, field_splits, kept_levels, null_space, two_level
 
 _REASONS = {
     "symmetric": "symmetric",
@@ -51,6 +51,7 @@ def callbacks(problem) -> operators.Callbacks:
     if problem.stores:
         calls.stored = jacobian.getPythonContext().stored
     calls.null_space = null_space.NullSpace(problem.discretization, eps, problem.nullspace)
+    calls.kept_levels = kept_levels.KeptLevels(problem)
     calls.set_up = partial(field_splits.split, weakref.proxy(problem))
     return calls
 

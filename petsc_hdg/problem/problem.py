@@ -428,7 +428,8 @@ class Problem(Restartable, Evaluated, Described):
                         self.snes.solve(None, u)
                 self.newton_iterations = (self.newton_iterations or 0) + self.snes.getIterationNumber()
                 self.linear_iterations = (self.linear_iterations or 0) + self.snes.getLinearSolveIterations()
-                if not assembled_fallback.changes_course(self, self.snes):
+                failed_by_levels = self.callbacks.kept_levels.end(self.snes)
+                if not (failed_by_levels or assembled_fallback.changes_course(self, self.snes)):
                     break
                 aim()
 

@@ -168,9 +168,9 @@ def test_levels_are_set_up_at_states_of_the_scheme_alone(monkeypatch):
     """The extension of data for the first guess fills the coarse matrix before the scheme has been linearized."""
     update, found = LevelBounds.update, []
 
-    def told(bounds):
+    def told(bounds, **kind):
         found.append(problem.operator.linearizations)
-        update(bounds)
+        update(bounds, **kind)
 
     monkeypatch.setattr(LevelBounds, "update", told)
     f1 = "for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*u_x[d];"

@@ -59,4 +59,5 @@ def follow_data(problem, snes: PETSc.SNES) -> None:
         if not problem.has_cell_states and convection.is_large_on_traces(problem):
             problem.settle_pmat()
         reset_preconditioner(snes.getKSP(), all_of_it=False)
+        problem.callbacks.kept_levels.forget()
     snes.setAttr(COEFFICIENTS, now)

@@ -1,0 +1,163 @@
+"""Levels and smoothers that are kept from one linearization to the next while linear solvers converge nearly as fast.
+
+New levels cost as much as tens of iterations on a GPU, and a linear solver in Newton's method takes a few.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+
+from petsc4py import PETSc
+
+from ...operators.callbacks import ALL, LEVELS, NOTHING
+from ...options import is_given
+from .. import cells_in_time
+from . import direct_solvers, methods
+
+FAST = 0.1  # part of the residual that a step of Newton's method leaves where its next matrix is nearly the same
+GROWTH, SPARE = 1.3, 1  # iterations over those that new levels would take, and beyond, up to which levels are kept
+CHOSEN = ("ksp_max_it", "snes_lag_preconditioner")  # options of users who decide themselves
+MARK = "petsc_hdg_kept_levels"
+_REASON, _SNES_REASON = PETSc.KSP.ConvergedReason, PETSc.SNES.ConvergedReason
+FAILURES = (_SNES_REASON.DIVERGED_LINE_SEARCH, _SNES_REASON.DIVERGED_LINEAR_SOLVE)
+
+
+class KeptLevels:
+    """Decides at each linearization whether the levels of an earlier one serve. All calls are collective.
+
+    They do while each step leaves at most FAST of the residual, and the last linear solve took at most GROWTH times the
+    iterations per digit of that by new levels. The residual after a step is about the change of the matrix times the
+    step (Deuflhard 2011). A solve by kept levels that takes more iterations is stopped, and its step is one of an
+    inexact Newton's method. The next linearization gets new levels then; the n-th time in a row n of them do.
+
+    Bounds of the finest level's smoother are estimated anew where a run of SNES begins, which may be by another step in
+    time or far from the last state; later a fast step leaves eigenvalues within them.
+    """
+
+    def __init__(self, problem):
+        self._problem = weakref.ref(problem)
+        self._borrowed: dict = {}  # limits of a SNES and its KSP that are ours: the value given, and the one before
+        self.forget()
+
+    def forget(self) -> None:
+        """Have the next linearization make new levels."""
+        self._mark = object()  # of the KSP whose levels are known
+        self._cost = math.inf  # iterations per digit by new levels
+        self._serve, self._is_judged, self._failures, self._wait = False, False, 0, 0
+        # Norm of the residual; whether all steps of a run were fast; whether the next run goes on where it ended.
+        self._norm, self._is_fast, self._goes_on = math.inf, True, False
+        self.are_kept = False  # in the present linearization
+
+    def serve(self, snes: PETSc.SNES | None) -> int:
+        """Return what serves the system that a SNES solves next: NOTHING, LEVELS or ALL."""
+        problem = self._problem()
+        if snes is None or not _may_keep(problem):
+            self.forget()
+            return NOTHING
+        ksp = cells_in_time.trace_solver(problem, snes.getKSP())
+        if ksp.getAttr(MARK) is self._mark:
+            if not self._is_judged:
+                self._judge(ksp)
+            self._is_judged = False
+        else:
+            self.forget()
+            ksp.setAttr(MARK, self._mark)
+            ksp.setConvergenceHistory(reset=True)
+        self._put_back(snes)
+        parts = _parts(problem, ksp.getPC())
+        self.are_kept = self._leaves_little(snes) and self._serve and bool(parts)
+        if self.are_kept and ksp == snes.getKSP():
+            self._limit(snes)
+        kept = NOTHING if not self.are_kept else ALL if snes.getIterationNumber() else LEVELS
+        _reuse(parts, kept)
+        return kept
+
+    def end(self, snes: PETSc.SNES) -> bool:
+        """A SNES has come to its end. Return True if it failed by kept levels: the next linearization has new ones."""
+        problem, reason = self._problem(), snes.getConvergedReason()
+        ksp = cells_in_time.trace_solver(problem, snes.getKSP())
+        _reuse(_parts(problem, ksp.getPC()), NOTHING)
+        self._goes_on = reason == _SNES_REASON.DIVERGED_MAX_IT
+        self._is_fast &= reason > 0 or self._goes_on
+        if not self.are_kept or ksp.getAttr(MARK) is not self._mark:
+            return False
+        failed, is_stopped = reason in FAILURES, ksp.getConvergedReason() < 0
+        if failed or is_stopped:
+            self._is_judged = True
+            self._reject()
+        if is_stopped and not failed:  # which says nothing of the matrix to others
+            ksp.setConvergedReason(_REASON.CONVERGED_ITS)
+        return failed
+
+    def _leaves_little(self, snes: PETSc.SNES) -> bool:
+        """Return True if the last step left little of the residual; before the first one, if all of the last run did."""
+        before, self._norm = self._norm, snes.getFunctionNorm()
+        if snes.getIterationNumber() == 0 and not self._goes_on:
+            served, self._is_fast = self._is_fast, True
+            return served
+        self._is_fast &= self._norm <= FAST * before
+        return self._norm <= FAST * before
+
+    def _judge(self, ksp: PETSc.KSP) -> None:
+        """Look at the last linear solve."""
+        norms, reason = ksp.getConvergenceHistory(), ksp.getConvergedReason()
+        its = len(norms) - 1
+        if its < 1 or not reason:
+            return
+        digits = math.log10(norms[0] / norms[-1]) if 0 < norms[-1] < norms[0] < math.inf else 0.0
+        if self.are_kept and reason > 0 and its <= GROWTH * self._cost * digits + SPARE:
+            self._serve, self._failures = True, 0
+        elif self.are_kept:
+            self._reject()
+        else:
+            self._cost = its / digits if reason > 0 and digits > 0 else math.inf
+            self._wait = max(0, self._wait - 1)
+            self._serve = self._wait == 0 and self._cost < math.inf
+
+    def _reject(self) -> None:
+        """Have new levels in as many linearizations as kept ones have failed in a row."""
+        self._failures += 1
+        self._serve, self._wait = False, self._failures
+
+    def _limit(self, snes: PETSc.SNES) -> None:
+        """Stop the linear solve where new levels would have been better, and let the SNES take its step."""
+        ksp = snes.getKSP()
+        rtol, _, _, most = ksp.getTolerances()
+        enough = math.ceil(GROWTH * self._cost * -math.log10(min(rtol, methods.IN_NEWTON))) + SPARE
+        if enough < most:
+            self._borrowed = {
+                "max_it": (enough, most),
+                "failures": (direct_solvers.EVERY_STEP, snes.getMaxKSPFailures()),
+            }
+            ksp.setTolerances(max_it=enough)
+            snes.setMaxKSPFailures(direct_solvers.EVERY_STEP)
+
+    def _put_back(self, snes: PETSc.SNES) -> None:
+        """Give the SNES its own limits, unless somebody has given it others since."""
+        ksp, borrowed, self._borrowed = snes.getKSP(), self._borrowed, {}
+        if borrowed and ksp.getTolerances()[3] == borrowed["max_it"][0]:
+            ksp.setTolerances(max_it=borrowed["max_it"][1])
+        if borrowed and snes.getMaxKSPFailures() == borrowed["failures"][0]:
+            snes.setMaxKSPFailures(borrowed["failures"][1])
+
+
+def _reuse(parts: list[tuple[PETSc.PC, int]], kept: int) -> None:
+    for pc, least in parts:
+        pc.setReusePreconditioner(kept >= least)
+
+
+def _parts(problem, pc: PETSc.PC) -> list[tuple[PETSc.PC, int]]:
+    """Return PCs that are not set up anew, and the least that is kept then: levels of ours and the smoother of the
+    finest one, or multigrid of the assembled matrix unless the user chooses it; none of another PC."""
+    calls, kind = problem.callbacks, pc.getType()
+    if kind == "mg" and (calls.conforming is not None or calls.levels is not None):
+        return [(pc, ALL), (pc.getMGSmoother(pc.getMGLevels() - 1).getPC(), LEVELS)]
+    is_multigrid = kind == "gamg" or (kind == "python" and pc.getPythonType() == "petsc_hdg.AMG")
+    return [(pc, LEVELS)] if is_multigrid and not is_given(problem.prefix, "pc_type") else []
+
+
+def _may_keep(problem) -> bool:
+    """Return True unless users decide themselves, or a run is to go on from a file with the same bits."""
+    given = any(is_given(problem.prefix, name) for name in CHOSEN)
+    return not (given or problem.options.checkpoint or problem.options.restart)

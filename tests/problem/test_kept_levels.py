@@ -1,0 +1,128 @@
+"""Levels of preconditioners that serve several linearizations, and those that do not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from petsc4py import PETSc
+from petsc_options import petsc_options
+
+import petsc_hdg as fe
+from petsc_hdg.operators.callbacks import ALL, LEVELS, NOTHING
+from petsc_hdg.options import Options
+from petsc_hdg.problem.linear import kept_levels
+
+MILD = "for (d = 0; d < dim; ++d) f1[d] = (1 + k*u[0]*u[0])*u_x[d];"
+STEEP = "for (d = 0; d < dim; ++d) f1[d] = (1e-3 + u_x[0]*u_x[0] + u_x[1]*u_x[1])*u_x[d];"
+EACH_STEP = {"snes_lag_preconditioner": "1"}  # new levels
+
+
+def problem_of(backend="cg_gpu", f1=MILD, on_device=False, **options) -> fe.Problem:
+    mesh = fe.Mesh.box((6, 6), comm=PETSc.COMM_SELF)
+    if backend == "poly_gpu":
+        mesh = fe.agglomerate(mesh, 12)
+    walls = [fe.Dirichlet("boundary", 0.0)]
+    constants = {"k": 1.0, "s": 4.0} if f1 == MILD else {"s": 1.0}
+    physics = fe.Physics({"u": 1}, "f0[0] = -s;", f1, constants=constants, boundary=walls)
+    problem = fe.Problem(mesh, physics, Options(backend=backend, degree=2, check_kernels=False, **options))
+    problem.device.has_solvers = on_device
+    return problem
+
+
+@pytest.fixture
+def kept(monkeypatch) -> list[int]:
+    """What each linearization keeps."""
+    found, serve = [], kept_levels.KeptLevels.serve
+
+    def noted(levels, snes):
+        found.append(serve(levels, snes))
+        return found[-1]
+
+    monkeypatch.setattr(kept_levels.KeptLevels, "serve", noted)
+    return found
+
+
+@pytest.mark.parametrize("on_device", [False, True])
+@pytest.mark.parametrize("backend", ["cg_gpu", "sipg_gpu", "hdg_gpu", "poly_gpu"])
+def test_mild_changes_keep_levels(backend, on_device, kept):
+    """As many steps lead to the same solution, in nearly as many iterations."""
+    problem = problem_of(backend, on_device=on_device)
+    u = problem.solve()
+    first, steps, its = list(kept), problem.newton_iterations, problem.linear_iterations
+    again = problem.solve()
+    assert first[0] == NOTHING and NOTHING not in first[1:] + kept[len(first) :] and kept[len(first)] == LEVELS
+    assert ALL in first
+    with petsc_options(**EACH_STEP):
+        other = problem_of(backend, on_device=on_device)
+        expected = other.solve()
+    assert kept[-1] == NOTHING
+    assert steps == other.newton_iterations and its <= 1.3 * other.linear_iterations + steps
+    for found in (u, again):
+        found.axpy(-1.0, expected)
+        assert found.norm() < 1e-6 * expected.norm()
+
+
+def test_products_follow_the_state_where_all_is_kept(kept):
+    """Recorded launches of a kept preconditioner smooth by the matrix as it is now."""
+    problem = problem_of(on_device=True)
+    problem.solve()
+    assert kept[-1] == ALL
+    solver, b = problem.snes.getKSP().getPythonContext(), problem.create_vec()
+    multigrid = solver.preconditioner.inner
+    b.setArray(np.random.default_rng(1).standard_normal(b.getLocalSize()))
+    with problem.access.read(b) as given:
+        results = []
+        for apply in (multigrid.apply, multigrid._apply):
+            out = solver.vectors.arrays.zeros(solver.vectors.count)
+            apply(given, out)
+            results.append(solver.vectors.arrays.to_host(out, solver.vectors.count))
+    assert np.array_equal(*results) and np.abs(results[0]).max() > 0
+
+
+def test_slow_steps_get_new_levels(kept):
+    problem = problem_of(f1=STEEP)
+    problem.solve()
+    norms = problem.snes.getConvergenceHistory()[0]
+    is_fast = norms[1:-1] <= kept_levels.FAST * norms[:-2]
+    assert not is_fast.all()
+    assert all(what == NOTHING for what, fast in zip(kept[1:], is_fast, strict=True) if not fast)
+
+
+def test_other_coefficients_get_new_levels(kept):
+    problem = problem_of()
+    problem.solve()
+    problem.set_constants(k=50.0)
+    count = len(kept)
+    problem.solve()
+    assert kept[count] == NOTHING
+
+
+@pytest.mark.parametrize("backend", ["cg_gpu", "sipg_gpu"])
+def test_levels_that_do_not_serve(backend, kept, monkeypatch):
+    """A linear solve by them stops, Newton's method goes on with new ones, and limits are those of before."""
+    monkeypatch.setattr(kept_levels, "FAST", np.inf)
+    problem = problem_of(backend)
+    problem.solve()
+    problem.set_constants(k=400.0, s=40.0)
+    monkeypatch.setattr(problem.callbacks.kept_levels, "forget", lambda: None)  # keep those of k = 1
+    count, snes = len(kept), problem.snes
+    limits = snes.getKSP().getTolerances(), snes.getMaxKSPFailures()
+    u = problem.solve()
+    assert LEVELS in kept[count:] and NOTHING in kept[count:]
+    assert (snes.getKSP().getTolerances()[1:], snes.getMaxKSPFailures()) == (limits[0][1:], limits[1])
+    assert snes.getKSP().getConvergedReason() > 0 and not problem.direct
+    residuals = problem.create_vec(), problem.create_vec()
+    for state, residual in zip((problem.create_vec(), u), residuals, strict=True):
+        problem.callbacks.residual(None, state, residual)
+    assert residuals[1].norm() < 1e-6 * residuals[0].norm()
+
+
+def test_runs_that_may_go_on_from_a_file_keep_none(tmp_path, kept):
+    problem_of(checkpoint=str(tmp_path / "run.h5")).solve()
+    assert set(kept) == {NOTHING}
+
+
+def test_a_linear_solver_of_the_user_keeps_none(kept):
+    with petsc_options(pc_type="gamg", fe_pmat="aij"):
+        problem_of().solve()
+    assert set(kept) == {NOTHING}
