@@ -33,7 +33,7 @@ def set_essential_values(dm: PETSc.DM, insert) -> None:
 @cache
 def _viewer_entry(function):
     """The C function around a function of a vector and a viewer, kept for ever."""
-    return _BY_VIEWER(lambda vector, viewer: _run(lambda: function(_object(vector), _object(viewer))))
+    return _BY_VIEWER(lambda vector, viewer: called(lambda: function(object_at(vector), object_at(viewer))))
 
 
 @cache
@@ -41,12 +41,12 @@ def _boundary_entry(insert):
     """The C function around `insert`, kept for ever."""
 
     def inserted(dm: int, essential: int, local: int, time: float, *finite_volumes) -> int:
-        return _run(lambda: insert(_object(dm), _object(local))) if essential & 1 else 0
+        return called(lambda: insert(object_at(dm), object_at(local))) if essential & 1 else 0
 
     return _BOUNDARY(inserted)
 
 
-def _object(address: int):
+def object_at(address: int):
     """petsc4py's object of a PETSc object at a C address."""
     carrier = PETSc.IS().createGeneral([], comm=PETSc.COMM_SELF)
     call("PetscObjectCompose", ctypes.c_void_p(carrier.handle), b"object", ctypes.c_void_p(address))
@@ -55,7 +55,7 @@ def _object(address: int):
     return found
 
 
-def _run(action) -> int:
+def called(action) -> int:
     """PETSc's error code of a function of ours that PETSc called: none of Python's errors can leave through its frames.
 
     PETSc's handler is told of an error, so that petsc4py's one has the sentence.

@@ -174,10 +174,10 @@ class Problem(Restartable, Evaluated, Described):
         ranks.warn_of_sharing(self.places)
 
     def _may_share_vectors(self, local: Any) -> bool:
-        """True if PETSc's vectors live on the device by default: on GPUs that ranks have alone, for steady physics,
-        since PETSc's ARKIMEX fails with them, and unless -dm_vec_type is given. local: a node's ranks. Collective."""
+        """True if PETSc's vectors live on the device by default: on GPUs that ranks have alone, unless -dm_vec_type is
+        given. local: a node's ranks. Collective."""
         given = is_given(self.mesh.dm.getOptionsPrefix() or "", "dm_vec_type")
-        if given or self.physics.uses_time_derivative or not PETSc.Sys.hasExternalPackage("viennacl"):
+        if given or not PETSc.Sys.hasExternalPackage("viennacl"):
             return False
         with collectively(self.comm):
             device = choose(self.options.device, local.rank)

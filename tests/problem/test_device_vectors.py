@@ -20,11 +20,11 @@ def problem(physics: fe.Physics = STEADY, **options) -> fe.Problem:
 
 
 @pytest.mark.requires_viennacl
-def test_they_are_the_default_on_a_gpu_in_steady_problems(monkeypatch):
+def test_they_are_the_default_on_a_gpu(monkeypatch):
     assert problem().vec_mode == "host"
     monkeypatch.setattr(module, "is_gpu", lambda device: True)
     assert problem().vec_mode == "viennacl" and problem().create_vec().getType() == "seqviennacl"
-    assert problem(HEAT).vec_mode == "host"
+    assert problem(HEAT).vec_mode == "viennacl"
     with petsc_options(dm_vec_type="standard"):
         assert problem().vec_mode == "host"
 

@@ -91,7 +91,7 @@ class KeptLevels:
         return failed
 
     def _leaves_little(self, snes: PETSc.SNES) -> bool:
-        """Return True if the last step left little of the residual; before the first one, if all of the last run did."""
+        """Return True if the last step left little of the residual, or, before the first one, all of the last run."""
         before, self._norm = self._norm, snes.getFunctionNorm()
         if snes.getIterationNumber() == 0 and not self._goes_on:
             served, self._is_fast = self._is_fast, True

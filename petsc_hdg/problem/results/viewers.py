@@ -10,8 +10,9 @@ from contextlib import contextmanager
 
 from petsc4py import PETSc
 
+from ...device.context import is_viennacl
 from ...errors import OptionError, SolveError
-from ...petsc import views
+from ...petsc import viennacl, views
 from .. import cells_in_time
 
 OWNER = "petsc_hdg_owner"  # what a vector is composed with, and with it what is duplicated from it
@@ -43,16 +44,24 @@ def create_vec(problem) -> PETSc.Vec:
     PETSc takes long to make and to look at. Collective."""
     owner = PETSc.IS().createGeneral([], comm=PETSc.COMM_SELF)
     owner.setAttr(PROBLEM, weakref.ref(problem))
-    vector = PETSc.Vec().create(problem.petsc_comm)
-    vector.setSizes((cells_in_time.num_owned(problem), PETSc.DECIDE))
-    vector.setType(problem.vec_type)
+    return _made(problem.petsc_comm, (cells_in_time.num_owned(problem), PETSc.DECIDE), problem.vec_type, owner)
+
+
+def _made(comm, sizes, kind: str, owner: PETSc.IS) -> PETSc.Vec:
+    vector = PETSc.Vec().create(comm)
+    vector.setSizes(sizes)
+    vector.setType(kind)
     vector.compose(OWNER, owner)
     views.set_view_and_load(vector, view, load)
+    if is_viennacl(vector):
+        viennacl.mend(vector, duplicate)
     return vector
 
 
 def duplicate(vector: PETSc.Vec) -> PETSc.Vec:
-    """A vector like one of `create_vec`: PETSc's duplicate has no function that loads it."""
+    """A vector like one of `create_vec`, whose values may be any: PETSc's duplicate has no function that loads it."""
+    if is_viennacl(vector):
+        return _made(vector.comm, vector.getSizes(), vector.getType(), vector.query(OWNER))
     made = vector.duplicate()
     views.set_view_and_load(made, view, load)
     return made
