@@ -38,6 +38,11 @@ class Matrix:
         return bool(ours and self.context.operator.fuses)
 
     @property
+    def factor(self) -> float:
+        """What the matrix is times what `mult` multiplies by."""
+        return 1.0 if self.context is None else self.context.factor
+
+    @property
     def note(self) -> str:
         """Where products are computed, for `-ksp_view`."""
         if not self.on_device:

@@ -27,7 +27,8 @@ class DeviceSolver(Context):
     """Context of a PETSc Python KSP whose vectors stay on the device; subclasses have `iterate`.
 
     Right-hand side and first guess go to the device when a solve begins, and the solution comes back when it ends.
-    Monitors that ask for the solution get a copy of it.
+    Monitors that ask for the solution get a copy of it. A shell matrix times a factor, by which ARKIMEX gets a mass
+    matrix, is solved with by the matrix itself and the right-hand side over the factor, which norms are those of then.
     """
 
     norms = SYMMETRIC_NORMS  # norm, side of the preconditioner -> priority
@@ -78,11 +79,20 @@ class DeviceSolver(Context):
                 if not guessed:
                     self.vectors.arrays.fill(solution)
                 try:
-                    self.iterate(monitor, given, solution, guessed)
+                    self.iterate(monitor, self._over_factor(given), solution, guessed)
                 finally:
                     self._current = None
             PETSc.Log.logFlops(monitor.flops * self.vectors.count)
         ksp.setConvergedReason(monitor.stopped)
+
+    def _over_factor(self, b):
+        """The buffer b over the factor of the matrix."""
+        if self.matrix.factor == 1:
+            return b
+        scaled = self.vectors.buffer("over the factor")
+        self.vectors.arrays.fill(scaled)
+        self.vectors.run("combine", 1 / self.matrix.factor, b, 0.0, scaled)
+        return scaled
 
     def _require(self, ksp, b, x) -> None:
         """Raise SolveError unless matrices are square and vectors have their rows. Collective."""

@@ -101,17 +101,12 @@ class JacobianContext(ShellMatrix):
         self.factor *= factor
 
     def product(self, x, y) -> None:
-        """y = J x on buffers of owned values. Collective. Raises SolveError for a scaled Jacobian."""
-        if self.factor != 1:
-            raise SolveError(
-                "a scaled Jacobian is multiplied by PETSc's Krylov methods only: this -ts_type needs a -ksp_type such "
-                "as cg or gmres"
-            )
+        """y = J x on buffers of owned values, without the factor. Collective."""
         self._multiply(x, y)
 
     def step(self, x, y, b, diagonal, keep: float, mix: float, scale: float) -> None:
-        """y = keep y + mix x + scale diagonal (b - J x), without a diagonal where it is None, by an operator that
-        `fuses`. Raises SolveError for a scaled Jacobian."""
+        """y = keep y + mix x + scale diagonal (b - J x), without a diagonal where it is None, and without the factor,
+        by an operator that `fuses`."""
         self.operator.epilogue = x, b, diagonal, float(keep), float(mix), float(scale)
         try:
             self.product(x, y)

@@ -209,6 +209,20 @@ def test_solves_again():
     assert np.allclose(x.getArray(), 2 * first.x, rtol=1e-6)
 
 
+@pytest.mark.parametrize("method", ["CG", "FGMRES"])
+def test_matrices_times_a_factor(method):
+    """As ARKIMEX gets the mass matrix from a large shift."""
+    problem, b = system("sipg_gpu")
+    mat = problem.callbacks.jacobian
+    mat.scale(40.0)
+    for guess in (None, b):
+        found = solved(method, mat, b, guess, pc_type="jacobi", ksp_rtol=1e-10)
+        x, product = b.duplicate(), b.duplicate()
+        x.setArray(found.x)
+        mat.mult(x, product)
+        assert found.reason > 0 and (product - b).norm() < 1e-8 * b.norm()
+
+
 def test_single_precision_operators():
     problem, b = system("sipg_gpu", precision="single")
     given = {"pc_type": "jacobi", "ksp_rtol": 1e-3}
