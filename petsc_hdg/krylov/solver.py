@@ -68,6 +68,7 @@ class DeviceSolver(Context):
     def solve(self, ksp, b, x) -> None:
         """Solve A x = b. Collective."""
         self._require(ksp, b, x)
+        ksp.getPC().setUp()  # a KSP that is given no operators anew leaves this to PCApply
         if c_library.pc_has_failed(ksp.getPC()):
             ksp.setConvergedReason(Reason.DIVERGED_PCSETUP_FAILED)
             return

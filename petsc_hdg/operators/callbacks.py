@@ -13,6 +13,7 @@ from .vectors import require_sizes
 
 STRONGER, STRONGEST = 2.0, 8.0  # factor of penalties for each step in time that failed, and the largest one
 NOTHING, LEVELS, ALL = range(3)  # of a preconditioner that is kept: all but bounds of the finest smoother, or all
+INEXACT = "petsc_hdg_inexact"  # attribute of a KSP whose solution serves where its iterations end
 SHIFT_BITS = 36  # t/dt · eps is what times lose: this is enough for 1e5 steps
 
 
@@ -28,7 +29,7 @@ class Callbacks:
     linearized: called with the callbacks after the first linearization.
     null_space: its `follow(callbacks)` is called after each, or None.
     set_up: called with the KSP of each linear system before PETSc sets its preconditioner up, or None.
-    kept_levels: its `serve(snes)` says what of an earlier linearization's preconditioner serves, or None.
+    kept_levels: its `serve(snes, place)` says what of an earlier linearization's preconditioner serves, or None.
     """
 
     jacobian = Alive("The Jacobian of a problem")
@@ -169,7 +170,8 @@ class Callbacks:
         self._note_values(jacobian, preconditioner)
         for matrix in self._with_entries:
             matrix.note_filled()
-        kept = NOTHING if self.kept_levels is None else self.kept_levels.serve(snes)
+        place = None if x_t is None else (_rounded(shift), t if self.operator.discretization.reads_time else None)
+        kept = NOTHING if self.kept_levels is None else self.kept_levels.serve(snes, place)
         for coarse in (self.conforming, self.levels):
             if coarse is not None and kept < ALL:
                 with self.events["Jacobian"]:

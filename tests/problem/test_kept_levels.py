@@ -8,9 +8,10 @@ from petsc4py import PETSc
 from petsc_options import petsc_options
 
 import petsc_hdg as fe
+from petsc_hdg.operators.block_jacobi import BlockJacobi
 from petsc_hdg.operators.callbacks import ALL, LEVELS, NOTHING
 from petsc_hdg.options import Options
-from petsc_hdg.problem.linear import kept_levels
+from petsc_hdg.problem.linear import direct_solvers, kept_levels
 
 MILD = "for (d = 0; d < dim; ++d) f1[d] = (1 + k*u[0]*u[0])*u_x[d];"
 STEEP = "for (d = 0; d < dim; ++d) f1[d] = (1e-3 + u_x[0]*u_x[0] + u_x[1]*u_x[1])*u_x[d];"
@@ -34,8 +35,8 @@ def kept(monkeypatch) -> list[int]:
     """What each linearization keeps."""
     found, serve = [], kept_levels.KeptLevels.serve
 
-    def noted(levels, snes):
-        found.append(serve(levels, snes))
+    def noted(levels, *given):
+        found.append(serve(levels, *given))
         return found[-1]
 
     monkeypatch.setattr(kept_levels.KeptLevels, "serve", noted)
@@ -115,6 +116,58 @@ def test_levels_that_do_not_serve(backend, kept, monkeypatch):
     for state, residual in zip((problem.create_vec(), u), residuals, strict=True):
         problem.callbacks.residual(None, state, residual)
     assert residuals[1].norm() < 1e-6 * residuals[0].norm()
+
+
+def heat(backend: str, on_device=False) -> fe.Problem:
+    walls = [fe.Dirichlet("boundary", 0.0)]
+    f1 = "for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*u_x[d];"
+    physics = fe.Physics({"u": 1}, "f0[0] = u_t[0] - 5;", f1, boundary=walls)
+    mesh = fe.Mesh.box((6, 6), comm=PETSc.COMM_SELF)
+    problem = fe.Problem(mesh, physics, Options(backend=backend, degree=2, check_kernels=False))
+    problem.device.has_solvers = on_device
+    return problem
+
+
+@pytest.fixture
+def iterative(monkeypatch):
+    """No LU for steps of small problems."""
+    monkeypatch.setattr(direct_solvers, "IN_TIME", {})
+
+
+@pytest.mark.parametrize("on_device", [False, True])
+@pytest.mark.parametrize("backend", ["cg_gpu", "hdg_gpu"])
+def test_steps_of_one_length_keep_all(backend, on_device, kept, iterative):
+    problem = heat(backend, on_device)
+    u = problem.solve_in_time(problem.create_vec(), 0.1, 0.01)
+    assert LEVELS in kept and kept[-6:] == 6 * [ALL]
+    with petsc_options(**EACH_STEP):
+        other = heat(backend, on_device)
+        expected = other.solve_in_time(other.create_vec(), 0.1, 0.01)
+    u.axpy(-1.0, expected)
+    assert u.norm() < 1e-6 * expected.norm()
+
+
+def test_inexact_steps_of_traces_in_time(kept, iterative, monkeypatch):
+    """A linear solve that takes more iterations than new levels would stops, and its step is taken."""
+    monkeypatch.setattr(kept_levels, "GROWTH", 0.3)
+    problem = heat("hdg_gpu")
+    u = problem.solve_in_time(problem.create_vec(), 0.05, 0.01)
+    assert ALL in kept and NOTHING in kept[2:]
+    with petsc_options(**EACH_STEP):
+        other = heat("hdg_gpu")
+        expected = other.solve_in_time(other.create_vec(), 0.05, 0.01)
+    u.axpy(-1.0, expected)
+    assert u.norm() < 1e-6 * expected.norm()
+
+
+def test_blocks_follow_a_matrix_that_a_solver_on_the_device_is_not_given_anew(kept, iterative, monkeypatch):
+    """As that of a trace in time."""
+    count, set_up = [], BlockJacobi.setUp
+    monkeypatch.setattr(BlockJacobi, "setUp", lambda *given: (count.append(1), set_up(*given))[1])
+    with petsc_options(**EACH_STEP):
+        problem = heat("hdg_gpu", on_device=True)
+        problem.solve_in_time(problem.create_vec(), 0.03, 0.01)
+    assert len(count) == len(kept) > 3
 
 
 def test_runs_that_may_go_on_from_a_file_keep_none(tmp_path, kept):

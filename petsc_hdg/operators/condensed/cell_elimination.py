@@ -8,7 +8,7 @@ from ...errors import SolveError
 from ...petsc.lifetimes import Context
 from ...value_checks import plural
 from ..advice import advice
-from ..callbacks import Callbacks
+from ..callbacks import INEXACT, Callbacks
 from ..matfree import JacobianContext
 
 SAME = 1e-8  # of the residual, by which what is to be solved may differ from it
@@ -102,10 +102,12 @@ class CellElimination(Context):
         """Solve for `step`. Collective. Raises SolveError."""
         solve(self.right_side, self.step)
         self.iterations += self.ksp.getIterationNumber()
-        if self.ksp.getConvergedReason() < 0:
+        reason = self.ksp.getConvergedReason()
+        serves = reason == PETSc.KSP.ConvergedReason.DIVERGED_MAX_IT and self.ksp.getAttr(INEXACT)
+        if reason < 0 and not serves:
             raise SolveError(
                 f"the solver of the trace stopped after {plural(self.ksp.getIterationNumber(), 'iteration')} (PETSc's "
-                f"reason {self.ksp.getConvergedReason()}); {advice(self.ksp)}"
+                f"reason {reason}); {advice(self.ksp)}"
             )
 
     def _factor(self, b: PETSc.Vec) -> float | None:

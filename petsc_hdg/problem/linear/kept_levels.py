@@ -10,7 +10,7 @@ import weakref
 
 from petsc4py import PETSc
 
-from ...operators.callbacks import ALL, LEVELS, NOTHING
+from ...operators.callbacks import ALL, INEXACT, LEVELS, NOTHING
 from ...options import is_given
 from .. import cells_in_time
 from . import direct_solvers, methods
@@ -31,13 +31,13 @@ class KeptLevels:
     step (Deuflhard 2011). A solve by kept levels that takes more iterations is stopped, and its step is one of an
     inexact Newton's method. The next linearization gets new levels then; the n-th time in a row n of them do.
 
-    Bounds of the finest level's smoother are estimated anew where a run of SNES begins, which may be by another step in
-    time or far from the last state; later a fast step leaves eigenvalues within them.
+    Bounds of the finest level's smoother are estimated anew where a run of SNES begins, which may be far from the last
+    state, or by another length of the step in time. Later a fast step leaves eigenvalues within them.
     """
 
     def __init__(self, problem):
         self._problem = weakref.ref(problem)
-        self._borrowed: dict = {}  # limits of a SNES and its KSP that are ours: the value given, and the one before
+        self._borrowed: tuple | None = None  # iterations of a KSP, given and before, and failures of its SNES before
         self.forget()
 
     def forget(self) -> None:
@@ -47,10 +47,13 @@ class KeptLevels:
         self._serve, self._is_judged, self._failures, self._wait = False, False, 0, 0
         # Norm of the residual; whether all steps of a run were fast; whether the next run goes on where it ended.
         self._norm, self._is_fast, self._goes_on = math.inf, True, False
-        self.are_kept = False  # in the present linearization
+        self.are_kept, self._place = False, None  # in the present linearization
 
-    def serve(self, snes: PETSc.SNES | None) -> int:
-        """Return what serves the system that a SNES solves next: NOTHING, LEVELS or ALL."""
+    def serve(self, snes: PETSc.SNES | None, place: tuple | None) -> int:
+        """Return what serves the system that a SNES solves next: NOTHING, LEVELS or ALL.
+
+        place: what a matrix in time depends on beside the state, None for steady problems.
+        """
         problem = self._problem()
         if snes is None or not _may_keep(problem):
             self.forget()
@@ -64,12 +67,13 @@ class KeptLevels:
             self.forget()
             ksp.setAttr(MARK, self._mark)
             ksp.setConvergenceHistory(reset=True)
-        self._put_back(snes)
+        self._put_back(snes, ksp)
         parts = _parts(problem, ksp.getPC())
         self.are_kept = self._leaves_little(snes) and self._serve and bool(parts)
-        if self.are_kept and ksp == snes.getKSP():
-            self._limit(snes)
-        kept = NOTHING if not self.are_kept else ALL if snes.getIterationNumber() else LEVELS
+        if self.are_kept:
+            self._limit(snes, ksp)
+        goes_on = snes.getIterationNumber() or (place is not None and place == self._place)
+        kept, self._place = NOTHING if not self.are_kept else ALL if goes_on else LEVELS, place
         _reuse(parts, kept)
         return kept
 
@@ -120,26 +124,27 @@ class KeptLevels:
         self._failures += 1
         self._serve, self._wait = False, self._failures
 
-    def _limit(self, snes: PETSc.SNES) -> None:
+    def _limit(self, snes: PETSc.SNES, ksp: PETSc.KSP) -> None:
         """Stop the linear solve where new levels would have been better, and let the SNES take its step."""
-        ksp = snes.getKSP()
         rtol, _, _, most = ksp.getTolerances()
         enough = math.ceil(GROWTH * self._cost * -math.log10(min(rtol, methods.IN_NEWTON))) + SPARE
         if enough < most:
-            self._borrowed = {
-                "max_it": (enough, most),
-                "failures": (direct_solvers.EVERY_STEP, snes.getMaxKSPFailures()),
-            }
+            self._borrowed = (enough, most), snes.getMaxKSPFailures()
             ksp.setTolerances(max_it=enough)
+            ksp.setAttr(INEXACT, True)
             snes.setMaxKSPFailures(direct_solvers.EVERY_STEP)
 
-    def _put_back(self, snes: PETSc.SNES) -> None:
+    def _put_back(self, snes: PETSc.SNES, ksp: PETSc.KSP) -> None:
         """Give the SNES its own limits, unless somebody has given it others since."""
-        ksp, borrowed, self._borrowed = snes.getKSP(), self._borrowed, {}
-        if borrowed and ksp.getTolerances()[3] == borrowed["max_it"][0]:
-            ksp.setTolerances(max_it=borrowed["max_it"][1])
-        if borrowed and snes.getMaxKSPFailures() == borrowed["failures"][0]:
-            snes.setMaxKSPFailures(borrowed["failures"][1])
+        ksp.setAttr(INEXACT, None)
+        if self._borrowed is None:
+            return
+        (enough, most), failures = self._borrowed
+        self._borrowed = None
+        if ksp.getTolerances()[3] == enough:
+            ksp.setTolerances(max_it=most)
+        if snes.getMaxKSPFailures() == direct_solvers.EVERY_STEP:
+            snes.setMaxKSPFailures(failures)
 
 
 def _reuse(parts: list[tuple[PETSc.PC, int]], kept: int) -> None:
