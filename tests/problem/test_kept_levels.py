@@ -147,6 +147,18 @@ def test_steps_of_one_length_keep_all(backend, on_device, kept, iterative):
     assert u.norm() < 1e-6 * expected.norm()
 
 
+@pytest.mark.skipif(not hasattr(PETSc.TS.Type, "DIRK"), reason="before PETSc 3.20 ARKIMEX accepts no levels")
+@pytest.mark.parametrize("backend", ["cg_gpu", "sipg_gpu"])
+def test_first_slopes_by_solvers_on_the_device(backend, iterative):
+    """ARKIMEX and DIRK scale the matrix after smoothers have their bounds."""
+    ends = []
+    for on_device in (False, True):
+        problem = heat(backend, on_device)
+        with petsc_options(ts_type="dirk"):
+            ends.append(problem.solve_in_time(problem.create_vec(), 0.03, 0.01).norm())
+    assert ends[1] == pytest.approx(ends[0], rel=1e-6)
+
+
 def test_inexact_steps_of_traces_in_time(kept, iterative, monkeypatch):
     """A linear solve that takes more iterations than new levels would stops, and its step is taken."""
     monkeypatch.setattr(kept_levels, "GROWTH", 0.3)
