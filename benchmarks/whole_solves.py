@@ -1,10 +1,11 @@
-"""What a user waits for: nonlinear physics, variable coefficients and convection by each scheme, by default options.
+"""What a user waits for: nonlinear physics, variable coefficients, convection and steps in time by each scheme, by
+default options.
 
     python benchmarks/whole_solves.py -fe_device gpu -unknowns 2e6 -u_cases "cg nonlinear,sipg" -u_out rows.json
 
 A row has the seconds of the mesh, of Problem (kernels compiled), of the first solve and of the same solve again from
-zero, and the functions that most of the interpreter's time of a third one went to. With `-u_cold`, those of the mesh,
-of Problem and the first solve instead. `mpiexec` runs it on ranks.
+zero (of heat ten steps in time), and the functions that most of the interpreter's time of a third one went to. With
+`-u_cold`, those of the mesh, of Problem and the first solve instead. `mpiexec` runs it on ranks.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 import pstats
 import sys
 import time
+from functools import partial
 
 import petsc4py
 
@@ -37,6 +39,10 @@ LAWS = {
     "wind": WIND,
     "wind 1e-4": WIND | {"f1": "for (d = 0; d < dim; ++d) f1[d] = 1e-4*u_x[d];"},
     "burgers": {"f0": "f0[0] = u[0]*u_x[0] - 1;", "f1": "for (d = 0; d < dim; ++d) f1[d] = 0.05*u_x[d];"},
+    "heat": {
+        "f0": "f0[0] = u_t[0] - 10*sin(3*x[0] + 5*t);",
+        "f1": "for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*u_x[d];",
+    },
 }
 CASES = [  # scheme, physics, cell, degree, unknowns of a box per cube of the mesh
     ("cg_gpu", "nonlinear", "quad", 3, 9),
@@ -61,7 +67,11 @@ CASES = [  # scheme, physics, cell, degree, unknowns of a box per cube of the me
     ("poly_gpu", "wind", "tri", 2, 3),
     ("cg_gpu", "burgers", "tri", 2, 4),
     ("sipg_gpu", "burgers", "quad", 2, 9),
+    ("cg_gpu", "heat", "quad", 2, 4),
+    ("sipg_gpu", "heat", "quad", 2, 9),
+    ("hdg_gpu", "heat", "quad", 2, 15),
 ]
+STEP, STEPS = 0.01, 10  # of heat, in time
 SHARES = {"beam": 0.3, "poly_gpu": 0.1}  # of the unknowns that are asked for
 MOST = 8  # functions of the profile
 
@@ -101,12 +111,13 @@ def row(unknowns: float, scheme: str, kind: str, cell: str, degree: int, per: in
     made = time.perf_counter()
     problem = fe.Problem(mesh, physics(kind), backend=scheme, degree=degree)
     found = {"mesh": made - start, "problem": time.perf_counter() - made, "unknowns": problem.num_unknowns}
-    found |= {"first": timed(problem, problem.solve)}
+    run = problem.solve if kind != "heat" else partial(problem.solve_in_time, problem.create_vec(), STEPS * STEP, STEP)
+    found |= {"first": timed(problem, run)}
     profile.disable()
-    found |= {"again": timed(problem, problem.solve)}
+    found |= {"again": timed(problem, run)}
     found |= {"newton": problem.newton_iterations, "iterations": problem.linear_iterations, "vectors": problem.vec_mode}
     if not cold:
-        profile.runcall(timed, problem, problem.solve)
+        profile.runcall(timed, problem, run)
     calls = sorted(pstats.Stats(profile).stats.items(), key=lambda item: -item[1][2])[: MOST * (1 + 3 * cold)]
     found["profile"] = [[f"{file.split('/')[-1]}:{name}", round(own[2], 4), own[0]] for (file, _, name), own in calls]
     return found

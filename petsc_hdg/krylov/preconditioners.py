@@ -32,8 +32,7 @@ class Scaling:
             self.vectors.run("multiply", self.diagonal, x, y)
 
     def _take_diagonal(self, pc) -> None:
-        """What PETSc's Jacobi multiplies by, whichever of its kinds it is; that of a shell matrix without its factor, as
-        products are."""
+        """What PETSc's Jacobi multiplies by, whichever of its kinds it is; without the factor of a shell matrix."""
         mat, vectors, self.diagonal = pc.getOperators()[1], self.vectors, self.vectors.buffer("diagonal")
         context = context_of(mat)
         here = context is not None and context.operator.device is vectors.device

@@ -286,6 +286,18 @@ def pc_has_failed(pc: PETSc.PC) -> bool:
     return pc.comm.tompi4py().allreduce(int(found.value != 0)) > 0
 
 
+def set_lag(snes: PETSc.SNES, steps: int) -> None:
+    """Have a SNES set its preconditioner up in each so many linearizations; -1: keep it."""
+    call("SNESSetLagPreconditioner", _pointer(snes), ctypes.c_int(steps))
+
+
+def lag(snes: PETSc.SNES) -> int:
+    """Return what `set_lag` or a user has set, 1 by default."""
+    found = ctypes.c_int()
+    call("SNESGetLagPreconditioner", _pointer(snes), ctypes.byref(found))
+    return found.value
+
+
 def is_reused(pc: PETSc.PC) -> bool:
     """Return True if a PC is not set up anew when its matrix changes."""
     found = ctypes.c_int()

@@ -11,6 +11,7 @@ import petsc_hdg as fe
 from petsc_hdg.operators.block_jacobi import BlockJacobi
 from petsc_hdg.operators.callbacks import ALL, LEVELS, NOTHING
 from petsc_hdg.options import Options
+from petsc_hdg.petsc import c_library
 from petsc_hdg.problem.linear import direct_solvers, kept_levels
 
 MILD = "for (d = 0; d < dim; ++d) f1[d] = (1 + k*u[0]*u[0])*u_x[d];"
@@ -185,6 +186,18 @@ def test_blocks_follow_a_matrix_that_a_solver_on_the_device_is_not_given_anew(ke
 def test_runs_that_may_go_on_from_a_file_keep_none(tmp_path, kept):
     problem_of(checkpoint=str(tmp_path / "run.h5")).solve()
     assert set(kept) == {NOTHING}
+
+
+def test_a_lag_of_the_user_stays(kept):
+    problem = problem_of()
+    snes = problem.create_snes()
+    c_library.set_lag(snes, 2)
+    for _ in range(2):
+        u = problem.create_vec()
+        snes.solve(None, u)
+    assert set(kept) == {NOTHING} and c_library.lag(snes) == 2 and snes.getConvergedReason() > 0
+    problem.solve()
+    assert ALL in kept and c_library.lag(problem.snes) == 1
 
 
 def test_a_linear_solver_of_the_user_keeps_none(kept):

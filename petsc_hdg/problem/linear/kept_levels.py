@@ -12,6 +12,7 @@ from petsc4py import PETSc
 
 from ...operators.callbacks import ALL, INEXACT, LEVELS, NOTHING
 from ...options import is_given
+from ...petsc import c_library
 from .. import cells_in_time
 from . import direct_solvers, methods
 
@@ -55,7 +56,7 @@ class KeptLevels:
         place: what a matrix in time depends on beside the state, None for steady problems.
         """
         problem = self._problem()
-        if snes is None or not _may_keep(problem):
+        if snes is None or not _may_keep(problem, snes):
             self.forget()
             return NOTHING
         ksp = cells_in_time.trace_solver(problem, snes.getKSP())
@@ -74,14 +75,14 @@ class KeptLevels:
             self._limit(snes, ksp)
         goes_on = snes.getIterationNumber() or (place is not None and place == self._place)
         kept, self._place = NOTHING if not self.are_kept else ALL if goes_on else LEVELS, place
-        _reuse(parts, kept)
+        _reuse(snes, parts, kept)
         return kept
 
     def end(self, snes: PETSc.SNES) -> bool:
         """A SNES has come to its end. Return True if it failed by kept levels: the next linearization has new ones."""
         problem, reason = self._problem(), snes.getConvergedReason()
         ksp = cells_in_time.trace_solver(problem, snes.getKSP())
-        _reuse(_parts(problem, ksp.getPC()), NOTHING)
+        _reuse(snes, _parts(problem, ksp.getPC()), NOTHING)
         self._goes_on = reason == _SNES_REASON.DIVERGED_MAX_IT
         self._is_fast &= reason > 0 or self._goes_on
         if not self.are_kept or ksp.getAttr(MARK) is not self._mark:
@@ -147,9 +148,13 @@ class KeptLevels:
             snes.setMaxKSPFailures(failures)
 
 
-def _reuse(parts: list[tuple[PETSc.PC, int]], kept: int) -> None:
+def _reuse(snes: PETSc.SNES, parts: list[tuple[PETSc.PC, int]], kept: int) -> None:
+    """Have PETSc set up no PC of which enough is kept; a SNES tells its own PC after each linearization."""
     for pc, least in parts:
         pc.setReusePreconditioner(kept >= least)
+        if pc == snes.getKSP().getPC():
+            c_library.set_lag(snes, -1 if kept >= least else 1)
+            snes.setAttr(MARK, kept >= least)
 
 
 def _parts(problem, pc: PETSc.PC) -> list[tuple[PETSc.PC, int]]:
@@ -162,7 +167,9 @@ def _parts(problem, pc: PETSc.PC) -> list[tuple[PETSc.PC, int]]:
     return [(pc, LEVELS)] if is_multigrid and not is_given(problem.prefix, "pc_type") else []
 
 
-def _may_keep(problem) -> bool:
+def _may_keep(problem, snes: PETSc.SNES) -> bool:
     """Return True unless users decide themselves, or a run is to go on from a file with the same bits."""
-    given = any(is_given(problem.prefix, name) for name in CHOSEN)
+    given = any(is_given(problem.prefix, name) for name in CHOSEN) or not (
+        snes.getAttr(MARK) or c_library.lag(snes) == 1
+    )
     return not (given or problem.options.checkpoint or problem.options.restart)
