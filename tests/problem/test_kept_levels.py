@@ -173,6 +173,19 @@ def test_inexact_steps_of_traces_in_time(kept, iterative, monkeypatch):
     assert u.norm() < 1e-6 * expected.norm()
 
 
+def test_one_linear_solve_is_never_stopped(kept, iterative, monkeypatch):
+    """Rosenbrock methods have no Newton steps that would mend it."""
+    monkeypatch.setattr(kept_levels, "GROWTH", 0.3)
+    ends = []
+    for options in ({}, EACH_STEP):
+        problem = heat("cg_gpu")
+        with petsc_options(ts_type="rosw", **options):
+            ends.append(problem.solve_in_time(problem.create_vec(), 0.05, 0.01))
+    assert LEVELS in kept or ALL in kept
+    ends[0].axpy(-1.0, ends[1])
+    assert ends[0].norm() < 1e-7 * ends[1].norm()
+
+
 def test_blocks_follow_a_matrix_that_a_solver_on_the_device_is_not_given_anew(kept, iterative, monkeypatch):
     """As that of a trace in time."""
     count, set_up = [], BlockJacobi.setUp

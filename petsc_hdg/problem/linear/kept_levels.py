@@ -71,7 +71,7 @@ class KeptLevels:
         self._put_back(snes, ksp)
         parts = _parts(problem, ksp.getPC())
         self.are_kept = self._leaves_little(snes) and self._serve and bool(parts)
-        if self.are_kept:
+        if self.are_kept and snes.getType() != "ksponly":  # whose solution is that of the linear solve
             self._limit(snes, ksp)
         goes_on = snes.getIterationNumber() or (place is not None and place == self._place)
         kept, self._place = NOTHING if not self.are_kept else ALL if goes_on else LEVELS, place
@@ -106,9 +106,8 @@ class KeptLevels:
 
     def _judge(self, ksp: PETSc.KSP) -> None:
         """Look at the last linear solve."""
-        norms, reason = ksp.getConvergenceHistory(), ksp.getConvergedReason()
-        its = len(norms) - 1
-        if its < 1 or not reason:
+        norms, reason, its = ksp.getConvergenceHistory(), ksp.getConvergedReason(), ksp.getIterationNumber()
+        if its < 1 or len(norms) < 2 or not reason:
             return
         digits = math.log10(norms[0] / norms[-1]) if 0 < norms[-1] < norms[0] < math.inf else 0.0
         if self.are_kept and reason > 0 and its <= GROWTH * self._cost * digits + SPARE:
