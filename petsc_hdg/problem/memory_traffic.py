@@ -11,7 +11,7 @@ from petsc4py import PETSc
 
 from ..device.memory import size
 from ..value_checks import plural
-from .linear import coarse_solvers
+from .linear import coarse_solvers, kept_levels
 
 
 class Traffic:
@@ -51,6 +51,8 @@ def _snapshot(arrays) -> dict:
 def counted(problem):
     """Count what a solve copies as `problem.traffic`; with `-fe_view` say so. Collective."""
     problem.traffic = Traffic(problem.arrays)
+    if "callbacks" in vars(problem):
+        problem.callbacks.kept_levels.counts = [0, 0]
     try:
         yield
     finally:
@@ -72,7 +74,8 @@ def lines(problem) -> list[str]:
         start = f"  {name}, {plural(calls, 'call')}: {size(down)}" if name else f"solve: {size(down)} copied"
         said.append(f"{start} to the device, {size(up)} to the host")
     vectors = f"  Vec mode: {problem.vec_mode} ({problem.vec_type} vectors)"
-    return [*said, *halo_lines(problem), *coarse_solvers.view(problem), memory_line(problem), vectors]
+    levels = [*coarse_solvers.view(problem), *kept_levels.view(problem)]
+    return [*said, *halo_lines(problem), *levels, memory_line(problem), vectors]
 
 
 def halo_lines(problem) -> list[str]:

@@ -12,6 +12,7 @@ from petsc_hdg.operators.block_jacobi import BlockJacobi
 from petsc_hdg.operators.callbacks import ALL, LEVELS, NOTHING
 from petsc_hdg.options import Options
 from petsc_hdg.petsc import c_library
+from petsc_hdg.problem import memory_traffic
 from petsc_hdg.problem.linear import direct_solvers, kept_levels
 
 MILD = "for (d = 0; d < dim; ++d) f1[d] = (1 + k*u[0]*u[0])*u_x[d];"
@@ -54,6 +55,7 @@ def test_mild_changes_keep_levels(backend, on_device, kept):
     again = problem.solve()
     assert first[0] == NOTHING and NOTHING not in first[1:] + kept[len(first) :] and kept[len(first)] == LEVELS
     assert ALL in first
+    assert f"  preconditioner: new levels in 0 of {steps} linearizations" in memory_traffic.lines(problem)
     with petsc_options(**EACH_STEP):
         other = problem_of(backend, on_device=on_device)
         expected = other.solve()

@@ -13,6 +13,7 @@ from petsc4py import PETSc
 from ...operators.callbacks import ALL, INEXACT, LEVELS, NOTHING
 from ...options import is_given
 from ...petsc import c_library
+from ...value_checks import plural
 from .. import cells_in_time
 from . import direct_solvers, methods
 
@@ -34,10 +35,13 @@ class KeptLevels:
 
     Bounds of the finest level's smoother are estimated anew where a run of SNES begins, which may be far from the last
     state, or by another length of the step in time. Later a fast step leaves eigenvalues within them.
+
+    counts: linearizations of the present solve, or run in time, that got new levels, and all.
     """
 
     def __init__(self, problem):
         self._problem = weakref.ref(problem)
+        self.counts = [0, 0]
         self._borrowed: tuple | None = None  # iterations of a KSP, given and before, and failures of its SNES before
         self.forget()
 
@@ -76,6 +80,7 @@ class KeptLevels:
         goes_on = snes.getIterationNumber() or (place is not None and place == self._place)
         kept, self._place = NOTHING if not self.are_kept else ALL if goes_on else LEVELS, place
         _reuse(snes, parts, kept)
+        self.counts = [self.counts[0] + (kept == NOTHING), self.counts[1] + 1]
         return kept
 
     def end(self, snes: PETSc.SNES) -> bool:
@@ -147,6 +152,12 @@ class KeptLevels:
             snes.setMaxKSPFailures(failures)
 
 
+def view(problem) -> list[str]:
+    """A line for -fe_view after a solve that has kept levels."""
+    made, count = problem.callbacks.kept_levels.counts if "callbacks" in vars(problem) else (0, 0)
+    return [f"  preconditioner: new levels in {made} of {plural(count, 'linearization')}"] if made < count else []
+
+
 def _reuse(snes: PETSc.SNES, parts: list[tuple[PETSc.PC, int]], kept: int) -> None:
     """Have PETSc set up no PC of which enough is kept; a SNES tells its own PC after each linearization."""
     for pc, least in parts:
@@ -168,7 +179,6 @@ def _parts(problem, pc: PETSc.PC) -> list[tuple[PETSc.PC, int]]:
 
 def _may_keep(problem, snes: PETSc.SNES) -> bool:
     """Return True unless users decide themselves, or a run is to go on from a file with the same bits."""
-    given = any(is_given(problem.prefix, name) for name in CHOSEN) or not (
-        snes.getAttr(MARK) or c_library.lag(snes) == 1
-    )
-    return not (given or problem.options.checkpoint or problem.options.restart)
+    chosen = any(is_given(problem.prefix, name) for name in CHOSEN)
+    lags = c_library.lag(snes) != 1 and not snes.getAttr(MARK)
+    return not (chosen or lags or problem.options.checkpoint or problem.options.restart)
