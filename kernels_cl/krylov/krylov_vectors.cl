@@ -95,8 +95,8 @@ KERNEL(GROUP) void krylov_noise(int n, uint first, __global real *y)
   }
 }
 
-// y = 1 / (s y), 1 where that is nothing
-KERNEL(GROUP) void krylov_invert(int n, real s, __global real *y)
+// y = 1 / y, 1 where y = 0
+KERNEL(GROUP) void krylov_invert(int n, __global real *y)
 {
-  FOR_UNKNOWNS(i, n) y[i] = s * y[i] == 0 ? 1 : 1 / (s * y[i]);
+  FOR_UNKNOWNS(i, n) y[i] = y[i] == 0 ? 1 : 1 / y[i];
 }

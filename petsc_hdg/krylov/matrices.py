@@ -39,7 +39,7 @@ class Matrix:
 
     @property
     def factor(self) -> float:
-        """What the matrix is times what `mult` multiplies by."""
+        """The number f where the matrix is f times the one that `mult` applies."""
         return 1.0 if self.context is None else self.context.factor
 
     @property

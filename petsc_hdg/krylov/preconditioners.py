@@ -32,13 +32,14 @@ class Scaling:
             self.vectors.run("multiply", self.diagonal, x, y)
 
     def _take_diagonal(self, pc) -> None:
-        """What PETSc's Jacobi multiplies by, whichever of its kinds it is; without the factor of a shell matrix."""
+        """Copy the numbers by which PETSc's Jacobi multiplies, for any of its kinds. As in products, the factor of a
+        shell matrix is left out."""
         mat, vectors, self.diagonal = pc.getOperators()[1], self.vectors, self.vectors.buffer("diagonal")
         context = context_of(mat)
         here = context is not None and context.operator.device is vectors.device
         if here and not Converted(vectors, context.operator.arrays).is_needed and c_library.scales_by_diagonal(pc):
             context.diagonal(self.diagonal)
-            vectors.run("invert", 1.0, self.diagonal)
+            vectors.run("invert", self.diagonal)
             return
         ones, diagonal = mat.createVecs()
         ones.set(1.0)

@@ -27,8 +27,10 @@ class DeviceSolver(Context):
     """Context of a PETSc Python KSP whose vectors stay on the device; subclasses have `iterate`.
 
     Right-hand side and first guess go to the device when a solve begins, and the solution comes back when it ends.
-    Monitors that ask for the solution get a copy of it. A shell matrix times a factor, by which ARKIMEX gets a mass
-    matrix, is solved with by the matrix itself and the right-hand side over the factor, which norms are those of then.
+    Monitors that ask for the solution get a copy of it.
+
+    ARKIMEX multiplies the Jacobian by a factor to get the mass matrix. A system with such a shell matrix is divided by
+    the factor before it is solved; its norms are those of the divided residual.
     """
 
     norms = SYMMETRIC_NORMS  # norm, side of the preconditioner -> priority
@@ -68,7 +70,7 @@ class DeviceSolver(Context):
     def solve(self, ksp, b, x) -> None:
         """Solve A x = b. Collective."""
         self._require(ksp, b, x)
-        ksp.getPC().setUp()  # a KSP that is given no operators anew leaves this to PCApply
+        ksp.getPC().setUp()  # KSPSetUp does so only after KSPSetOperators; PETSc's own methods do so in PCApply
         if c_library.pc_has_failed(ksp.getPC()):
             ksp.setConvergedReason(Reason.DIVERGED_PCSETUP_FAILED)
             return
@@ -87,7 +89,7 @@ class DeviceSolver(Context):
         ksp.setConvergedReason(monitor.stopped)
 
     def _over_factor(self, b):
-        """The buffer b over the factor of the matrix."""
+        """Return the buffer b, divided by the factor of the matrix."""
         if self.matrix.factor == 1:
             return b
         scaled = self.vectors.buffer("over the factor")

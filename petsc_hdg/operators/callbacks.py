@@ -12,8 +12,9 @@ from ..petsc.lifetimes import Alive
 from .vectors import require_sizes
 
 STRONGER, STRONGEST = 2.0, 8.0  # factor of penalties for each step in time that failed, and the largest one
-NOTHING, LEVELS, ALL = range(3)  # of a preconditioner that is kept: all but bounds of the finest smoother, or all
-INEXACT = "petsc_hdg_inexact"  # attribute of a KSP whose solution serves where its iterations end
+# What is kept of a preconditioner: nothing, everything except the bounds of the smoother on the finest level, all.
+NOTHING, LEVELS, ALL = range(3)
+INEXACT = "petsc_hdg_inexact"  # attribute of a KSP whose iterate is used when it reaches its last iteration
 SHIFT_BITS = 36  # t/dt · eps is what times lose: this is enough for 1e5 steps
 
 
@@ -173,9 +174,11 @@ class Callbacks:
         place = None if x_t is None else (_rounded(shift), t if self.operator.discretization.reads_time else None)
         kept = NOTHING if self.kept_levels is None else self.kept_levels.serve(snes, place)
         for coarse in (self.conforming, self.levels):
-            if coarse is not None and kept < ALL:
+            if coarse is not None and kept == NOTHING:
                 with self.events["Jacobian"]:
-                    coarse.keep() if kept else coarse.update(self._of_solver(x), t, self._of_solver(x_t), shift)
+                    coarse.update(self._of_solver(x), t, self._of_solver(x_t), shift)
+            elif coarse is not None and kept == LEVELS and coarse.bounds is not None:
+                coarse.bounds.update(finest_only=True)
         if self.null_space is not None:
             self.null_space.follow(self)
         if self._linearized is not None:

@@ -84,11 +84,6 @@ class ConformingSubspace:
                 each.update()
         return state, rate
 
-    def keep(self) -> None:
-        """Keep all matrices where the scheme's Jacobian has other values. Collective."""
-        if self.bounds is not None:
-            self.bounds.update(finest_only=True)
-
     def update_at(self, state, t: float = 0.0, rate=None, shift: float = 0.0) -> None:
         """Fill the matrix at a state of the subspace (PETSc vectors). Collective."""
         self.update_data()

@@ -287,19 +287,19 @@ def pc_has_failed(pc: PETSc.PC) -> bool:
 
 
 def set_lag(snes: PETSc.SNES, steps: int) -> None:
-    """Have a SNES set its preconditioner up in each so many linearizations; -1: keep it."""
+    """Let a SNES set up its preconditioner once in this number of linearizations; -1: never again."""
     call("SNESSetLagPreconditioner", _pointer(snes), ctypes.c_int(steps))
 
 
 def lag(snes: PETSc.SNES) -> int:
-    """Return what `set_lag` or a user has set, 1 by default."""
+    """Return the number of linearizations per set-up of the preconditioner of a SNES, 1 by default."""
     found = ctypes.c_int()
     call("SNESGetLagPreconditioner", _pointer(snes), ctypes.byref(found))
     return found.value
 
 
 def is_reused(pc: PETSc.PC) -> bool:
-    """Return True if a PC is not set up anew when its matrix changes."""
+    """Return True if PETSc leaves a PC as it is when the matrix changes."""
     found = ctypes.c_int()
     call("PCGetReusePreconditioner", _pointer(pc), ctypes.byref(found))
     return found.value != 0

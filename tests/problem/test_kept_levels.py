@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from petsc4py import PETSc
 from petsc_options import petsc_options
+from sample_time import NONLINEAR, problem_in_time
 
 import petsc_hdg as fe
 from petsc_hdg.operators.block_jacobi import BlockJacobi
@@ -121,12 +122,8 @@ def test_levels_that_do_not_serve(backend, kept, monkeypatch):
     assert residuals[1].norm() < 1e-6 * residuals[0].norm()
 
 
-def heat(backend: str, on_device=False) -> fe.Problem:
-    walls = [fe.Dirichlet("boundary", 0.0)]
-    f1 = "for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*u_x[d];"
-    physics = fe.Physics({"u": 1}, "f0[0] = u_t[0] - 5;", f1, boundary=walls)
-    mesh = fe.Mesh.box((6, 6), comm=PETSc.COMM_SELF)
-    problem = fe.Problem(mesh, physics, Options(backend=backend, degree=2, check_kernels=False))
+def in_time(backend: str, on_device=False) -> fe.Problem:
+    problem = problem_in_time(NONLINEAR, faces=(6, 6), backend=backend, check_kernels=False)
     problem.device.has_solvers = on_device
     return problem
 
@@ -140,23 +137,23 @@ def iterative(monkeypatch):
 @pytest.mark.parametrize("on_device", [False, True])
 @pytest.mark.parametrize("backend", ["cg_gpu", "hdg_gpu"])
 def test_steps_of_one_length_keep_all(backend, on_device, kept, iterative):
-    problem = heat(backend, on_device)
+    problem = in_time(backend, on_device)
     u = problem.solve_in_time(problem.create_vec(), 0.1, 0.01)
     assert LEVELS in kept and kept[-6:] == 6 * [ALL]
     with petsc_options(**EACH_STEP):
-        other = heat(backend, on_device)
+        other = in_time(backend, on_device)
         expected = other.solve_in_time(other.create_vec(), 0.1, 0.01)
     u.axpy(-1.0, expected)
     assert u.norm() < 1e-6 * expected.norm()
 
 
-@pytest.mark.skipif(not hasattr(PETSc.TS.Type, "DIRK"), reason="before PETSc 3.20 ARKIMEX accepts no levels")
+@pytest.mark.skipif(not hasattr(PETSc.TS.Type, "DIRK"), reason="PETSc before 3.20 has no DIRK")
 @pytest.mark.parametrize("backend", ["cg_gpu", "sipg_gpu"])
 def test_first_slopes_by_solvers_on_the_device(backend, iterative):
     """ARKIMEX and DIRK scale the matrix after smoothers have their bounds."""
     ends = []
     for on_device in (False, True):
-        problem = heat(backend, on_device)
+        problem = in_time(backend, on_device)
         with petsc_options(ts_type="dirk"):
             ends.append(problem.solve_in_time(problem.create_vec(), 0.03, 0.01).norm())
     assert ends[1] == pytest.approx(ends[0], rel=1e-6)
@@ -165,11 +162,11 @@ def test_first_slopes_by_solvers_on_the_device(backend, iterative):
 def test_inexact_steps_of_traces_in_time(kept, iterative, monkeypatch):
     """A linear solve that takes more iterations than new levels would stops, and its step is taken."""
     monkeypatch.setattr(kept_levels, "GROWTH", 0.3)
-    problem = heat("hdg_gpu")
+    problem = in_time("hdg_gpu")
     u = problem.solve_in_time(problem.create_vec(), 0.05, 0.01)
     assert ALL in kept and NOTHING in kept[2:]
     with petsc_options(**EACH_STEP):
-        other = heat("hdg_gpu")
+        other = in_time("hdg_gpu")
         expected = other.solve_in_time(other.create_vec(), 0.05, 0.01)
     u.axpy(-1.0, expected)
     assert u.norm() < 1e-6 * expected.norm()
@@ -180,7 +177,7 @@ def test_one_linear_solve_is_never_stopped(kept, iterative, monkeypatch):
     monkeypatch.setattr(kept_levels, "GROWTH", 0.3)
     ends = []
     for options in ({}, EACH_STEP):
-        problem = heat("cg_gpu")
+        problem = in_time("cg_gpu")
         with petsc_options(ts_type="rosw", **options):
             ends.append(problem.solve_in_time(problem.create_vec(), 0.05, 0.01))
     assert LEVELS in kept or ALL in kept
@@ -193,7 +190,7 @@ def test_blocks_follow_a_matrix_that_a_solver_on_the_device_is_not_given_anew(ke
     count, set_up = [], BlockJacobi.setUp
     monkeypatch.setattr(BlockJacobi, "setUp", lambda *given: (count.append(1), set_up(*given))[1])
     with petsc_options(**EACH_STEP):
-        problem = heat("hdg_gpu", on_device=True)
+        problem = in_time("hdg_gpu", on_device=True)
         problem.solve_in_time(problem.create_vec(), 0.03, 0.01)
     assert len(count) == len(kept) > 3
 

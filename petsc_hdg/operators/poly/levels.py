@@ -74,11 +74,6 @@ class AgglomerateLevels:
         if self.bounds is not None:
             self.bounds.update()
 
-    def keep(self) -> None:
-        """Keep all matrices where the finest level's Jacobian has other values. Collective."""
-        if self.bounds is not None:
-            self.bounds.update(finest_only=True)
-
     def _update_data(self) -> None:
         """Constants and auxiliary fields as the finest level has them now. Collective."""
         if self._version == self.fine.version:

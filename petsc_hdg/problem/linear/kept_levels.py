@@ -28,15 +28,16 @@ FAILURES = (_SNES_REASON.DIVERGED_LINE_SEARCH, _SNES_REASON.DIVERGED_LINEAR_SOLV
 class KeptLevels:
     """Decides at each linearization whether the levels of an earlier one serve. All calls are collective.
 
-    They do while each step leaves at most FAST of the residual, and the last linear solve took at most GROWTH times the
-    iterations per digit of that by new levels. The residual after a step is about the change of the matrix times the
-    step (Deuflhard 2011). A solve by kept levels that takes more iterations is stopped, and its step is one of an
-    inexact Newton's method. The next linearization gets new levels then; the n-th time in a row n of them do.
+    Levels are kept while each Newton step reduces the residual to a part FAST or less, and the last linear solve took
+    at most GROWTH times the iterations per digit that new levels take. The residual after a step is about the change of
+    the matrix times the step (Deuflhard 2011). A linear solve with kept levels stops when it takes more iterations, and
+    its step is used as in an inexact Newton's method. The next linearization then has new levels. After n such stops in
+    a row the next n linearizations do.
 
-    Bounds of the finest level's smoother are estimated anew where a run of SNES begins, which may be far from the last
-    state, or by another length of the step in time. Later a fast step leaves eigenvalues within them.
+    The bounds of the smoother on the finest level are estimated again when a run of SNES begins: the state may be far
+    from the last one, or the step in time may have another length. Within a run, fast steps keep eigenvalues inside.
 
-    counts: linearizations of the present solve, or run in time, that got new levels, and all.
+    counts: linearizations with new levels, and all linearizations, of the present solve or run in time.
     """
 
     def __init__(self, problem):
@@ -84,7 +85,8 @@ class KeptLevels:
         return kept
 
     def end(self, snes: PETSc.SNES) -> bool:
-        """A SNES has come to its end. Return True if it failed by kept levels: the next linearization has new ones."""
+        """Take note that a SNES has ended. Return True if it failed with kept levels; the next linearization then has
+        new ones."""
         problem, reason = self._problem(), snes.getConvergedReason()
         ksp = cells_in_time.trace_solver(problem, snes.getKSP())
         _reuse(snes, _parts(problem, ksp.getPC()), NOTHING)
@@ -96,7 +98,7 @@ class KeptLevels:
         if failed or is_stopped:
             self._is_judged = True
             self._reject()
-        if is_stopped and not failed:  # which says nothing of the matrix to others
+        if is_stopped and not failed:  # nobody is to conclude from this that the matrix is indefinite
             ksp.setConvergedReason(_REASON.CONVERGED_ITS)
         return failed
 
