@@ -21,6 +21,7 @@ PLAIN = {  # sources -> their kernels: two programs, as either is used without t
 MOST_ITEMS = 256  # of a work-group that inverts a block
 TILE, TILE_GROUP = 32, 128  # cells and entries of blocks that a work-group turns, its work-items
 MOST_IN_REGISTERS = 96  # rows of a block of which each work-item has a column in registers
+SAME = 1e-9  # distance of reference coordinates that are the same
 STEEP = 0.5  # each of two cells closes half of a jump
 
 
@@ -57,7 +58,17 @@ class SIPGSpecs(PrimalSpecs):
 
     @cached_property
     def _plain_tables(self) -> dict[str, np.ndarray]:
-        return {**self.facet_tables(*self.facet_rules), "PERM": self.facet_permutations.astype(np.int32)}
+        tables = {**self.facet_tables(*self.facet_rules), "PERM": self.facet_permutations.astype(np.int32)}
+        return tables | ({"FACET_DOFS": self._point_dofs} if self.collocated else {})
+
+    @cached_property
+    def _point_dofs(self) -> np.ndarray:
+        """Degrees of freedom [F, point, dof] on the lines through a node on a facet: of each component as many."""
+        points = np.stack([rule.points for rule in self.facet_rules[0]])
+        apart = np.abs(points[:, :, None, :] - self.element.nodes) > SAME
+        on_lines = apart.sum(axis=3) <= 1  # of reference coordinates
+        found = np.nonzero(on_lines[:, :, self._dof_tables()["DOF_BASIS"] % self.num_nodes])[2]
+        return found.reshape(*points.shape[:2], -1).astype(np.int32)
 
     def plain_specs(self) -> dict[str, KernelSpec]:
         """Specs of `sipg_facet_residual`, `_action`, `_block`, `_coupling`."""
@@ -73,6 +84,8 @@ class SIPGSpecs(PrimalSpecs):
     def _facet_kernel(self, name: str, files, macros, tables, **how) -> KernelSpec:
         """Spec of a kernel that goes around the facets of cells."""
         how = {"arguments": FACETS_OF_CELLS, **how}
+        if "FACET_DOFS" in tables:
+            macros = {**macros, "POINT_DOFS": tables["FACET_DOFS"].shape[2]}
         return self._spec(name, self._flux_sources("sipg_facet.clh", *files), macros, tables, 32, **how)
 
     def transposed_specs(self) -> dict[str, KernelSpec]:
