@@ -10,12 +10,14 @@
 //   inverse  [cell, NDOF, NDOF]  transposed: entry (i, k) at [k, i], so that items side by side read entries side by side
 //   x, y, b, product  owned values, interleaved in chunks of CHUNK cells: of row r of cell c at
 //            (c/CHUNK) CHUNK NDOF + r w + c%CHUNK, w the number of cells in the chunk
+//   narrow   [cell, NDOF, NDOF]  the inverse as floats, which products take but for cells with wide [cell] set; may be left out
 //   failed   [1]  one more than a cell whose block is singular, 0 if there is none
 // Tables
 //   ROW      [NDOF]  row of each degree of freedom
 
 #define CHUNK 32
 #define DIAGONAL_ENOUGH 0.1   // a pivot as large as this part of the largest one stays: rows seldom change places
+#define MOST_CONDITION 1e5    // of a block whose inverse does as floats: its product then has three digits
 #define FIRST(cell) ((size_t)((cell) / CHUNK) * (CHUNK * NDOF) + (cell) % CHUNK)
 #define WIDTH(cell) min(CHUNK, num_cells - (cell) / CHUNK * CHUNK)
 #define SWAP(x, y) { const real kept = x; x = y; y = kept; }
@@ -50,6 +52,17 @@ KERNEL(TILE_GROUP) void cell_block_turn(int num_cells, int stride, __global cons
   }
 }
 
+// Whether norms [2, count] of columns, of a block and of its inverse, are those of one with a large condition.
+static inline int is_wide(__local const real *norms, int count)
+{
+  real block = 0, inverse = 0;
+  for (int c = 0; c < count; ++c) {
+    block = fmax(block, norms[c]);
+    inverse = fmax(inverse, norms[count + c]);
+  }
+  return block * inverse > (real)MOST_CONDITION;
+}
+
 // Gauss-Jordan of a cell's transposed block in place by a group; rows change places where the diagonal is small. The item of
 // column p alone prepares step p, in one of two rows of `factors`, so a step has one barrier.
 #if IN_REGISTERS
@@ -77,14 +90,18 @@ static inline void swap_first(real *a, int pivot)
   }
 }
 
-KERNEL(GROUP) void cell_block_invert(int num_cells, __global real *inverse, __global int *failed)
+KERNEL(GROUP) void cell_block_invert(int num_cells, __global real *inverse, __global float *narrow, __global int *wide,
+                                     __global int *failed)
 {
   const int cell = get_group_id(0), c = (int)get_local_id(0);
   __global real *out = inverse + (size_t)cell * (NDOF * NDOF);
   __local real2 factors[2 * PAIRS];
   __local int pivots[NDOF];  // places behind the first one
-  real a[NDOF];
+  __local real norms[2 * NDOF];
+  real a[NDOF], norm = 0;
   EACH(r, 0) a[r] = out[r * NDOF + c];
+  EACH(r, 0) norm += fabs(a[r]);
+  norms[c] = norm;
   for (int p = 0; p < NDOF; ++p) {
     __local real *factor = (__local real *)(factors + p % 2 * PAIRS);
     if (c == p) {
@@ -124,15 +141,35 @@ KERNEL(GROUP) void cell_block_invert(int num_cells, __global real *inverse, __gl
     place = place == p ? other : place == other ? p : place;
   }
   EACH(r, 0) out[r * NDOF + place] = a[r];
+  if (!narrow) return;
+  norm = 0;
+  EACH(r, 0) norm += fabs(a[r]);
+  norms[NDOF + c] = norm;
+  EACH(r, 0) narrow[(size_t)cell * (NDOF * NDOF) + r * NDOF + place] = (float)a[r];
+  BARRIER_LOCAL();
+  if (c == 0) wide[cell] = is_wide(norms, NDOF);
 }
 #else
 // Columns are dealt to the items, in global memory.
-KERNEL(GROUP) void cell_block_invert(int num_cells, __global real *inverse, __global int *failed)
+static inline real largest_column(__global const real *a, int item)
+{
+  real most = 0;
+  for (int c = item; c < NDOF; c += GROUP) {
+    real norm = 0;
+    for (int r = 0; r < NDOF; ++r) norm += fabs(a[r * NDOF + c]);
+    most = fmax(most, norm);
+  }
+  return most;
+}
+
+KERNEL(GROUP) void cell_block_invert(int num_cells, __global real *inverse, __global float *narrow, __global int *wide,
+                                     __global int *failed)
 {
   const int cell = get_group_id(0), item = (int)get_local_id(0);
   __global real *a = inverse + (size_t)cell * (NDOF * NDOF);
-  __local real factors[2 * NDOF];
+  __local real factors[2 * NDOF], norms[2 * GROUP];
   __local int pivots[NDOF];
+  norms[item] = largest_column(a, item);
   for (int p = 0; p < NDOF; ++p) {
     __local real *factor = factors + p % 2 * NDOF;
     if (item == p % GROUP) {
@@ -169,30 +206,40 @@ KERNEL(GROUP) void cell_block_invert(int num_cells, __global real *inverse, __gl
   for (int r = item; r < NDOF; r += GROUP)  // columns of the inverse, in the other order
     for (int p = NDOF - 1; p >= 0; --p)
       if (pivots[p] != p) SWAP(a[r * NDOF + p], a[r * NDOF + pivots[p]])
+  if (!narrow) return;
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+  norms[GROUP + item] = largest_column(a, item);
+  for (int k = item; k < NDOF * NDOF; k += GROUP) narrow[(size_t)cell * (NDOF * NDOF) + k] = (float)a[k];
+  BARRIER_LOCAL();
+  if (item == 0) wide[cell] = is_wide(norms, GROUP);
 }
 #endif
 
+// sum [NDOF / ITEMS] += a work-item's rows of `a` times (b - product).
+#define ADD_ROWS(a)                                                                                                   \
+  for (int k = 0; k < NDOF; ++k) {                                                                                    \
+    const size_t at = first + ROW[k] * width;                                                                         \
+    const real value = product ? b[at] - product[at] : b[at];                                                         \
+    for (int i = 0; i < NDOF / ITEMS; ++i) {                                                                          \
+      const int row = i * ITEMS + item;                                                                               \
+      sum[i] += (a)[transposed ? row * NDOF + k : k * NDOF + row] * value;                                            \
+    }                                                                                                                 \
+  }
+
 // y = keep y + mix x + scale inverse (b - product), or with the transposed inverse; ITEMS work-items a cell; product and x may
 // be left out.
-__kernel void cell_block_apply(int num_cells, int transposed, __global const real *inverse, __global const real *product,
-                               __global const real *x, __global const real *b, real keep, real mix, real scale,
-                               __global real *y)
+__kernel void cell_block_apply(int num_cells, int transposed, __global const real *inverse, __global const float *narrow,
+                               __global const int *wide, __global const real *product, __global const real *x,
+                               __global const real *b, real keep, real mix, real scale, __global real *y)
 {
   const int cell = get_global_id(0) / ITEMS, item = get_global_id(0) % ITEMS;
   if (cell >= num_cells) return;
   const int width = WIDTH(cell);
-  const size_t first = FIRST(cell);
-  __global const real *a = inverse + (size_t)cell * (NDOF * NDOF);
+  const size_t first = FIRST(cell), block = (size_t)cell * (NDOF * NDOF);
   real sum[NDOF / ITEMS];
   for (int i = 0; i < NDOF / ITEMS; ++i) sum[i] = 0;
-  for (int k = 0; k < NDOF; ++k) {
-    const size_t at = first + ROW[k] * width;
-    const real value = product ? b[at] - product[at] : b[at];
-    for (int i = 0; i < NDOF / ITEMS; ++i) {
-      const int row = i * ITEMS + item;
-      sum[i] += a[transposed ? row * NDOF + k : k * NDOF + row] * value;
-    }
-  }
+  if (narrow && !wide[cell]) ADD_ROWS(narrow + block)
+  else ADD_ROWS(inverse + block)
   for (int i = 0; i < NDOF / ITEMS; ++i) {
     const size_t at = first + ROW[i * ITEMS + item] * width;
     real out = scale * sum[i];

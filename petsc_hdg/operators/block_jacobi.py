@@ -28,7 +28,8 @@ class BlockJacobi(Context):
         """Return True if the context of a PETSc Python matrix is one whose blocks this preconditioner inverts."""
         raise NotImplementedError
 
-    def _make_blocks(self, context):
+    def _make_blocks(self, context, smooths: bool):
+        """smooths: they do so on a level of multigrid, which needs a few digits alone."""
         raise NotImplementedError
 
     def setUp(self, pc) -> None:
@@ -38,7 +39,8 @@ class BlockJacobi(Context):
         if context is None:
             raise SolveError(f"{type(self).__name__} takes {self.missing}")
         if self.blocks is None or self.context is not context:
-            self.context, self.blocks = context, self._make_blocks(context)
+            smooths = "mg_levels_" in (pc.getOptionsPrefix() or "")
+            self.context, self.blocks = context, self._make_blocks(context, smooths)
         self.factor, callback = context.factor, context.operator.arrays.callback(f"{self.of} blocks")
         with callback, stages.event("BlockSetUp", self.blocks.update_flops):
             self.blocks.update()

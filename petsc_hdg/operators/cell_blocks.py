@@ -13,20 +13,26 @@ class CellBlocks:
     """Inverses [cell, dof, dof], transposed, of the diagonal blocks of an operator with `cell_blocks`.
 
     The degrees of freedom of a cell are in the order of its dofmap.
+
+    narrow: products take entries in single precision, but for cells whose blocks have a large condition.
     """
 
-    def __init__(self, operator):
+    def __init__(self, operator, narrow: bool = False):
         self.operator, self.arrays = operator, operator.arrays
         disc = operator.discretization
         self.size = self.block = disc.num_dofs
         self.stride, self.num_cells = disc.stride, disc.mesh.num_cells
         self.inverse = self.arrays.empty(self.size**2 * self.num_cells)
+        self._narrow = self._wide = None
+        if narrow and self.arrays.precision == "double":
+            self._narrow = self.arrays.empty(self.size**2 * self.num_cells, np.float32)
+            self._wide = self.arrays.empty(max(1, self.num_cells), np.int32)
         self._failed = self.arrays.zeros(1, np.int32)
 
     @staticmethod
     def bytes_of(discretization, real_bytes: int) -> int:
-        """Bytes of the blocks and inverses of this rank's cells on the device."""
-        return 2 * discretization.num_dofs**2 * discretization.stride * real_bytes
+        """Bytes of the blocks and inverses of this rank's cells on the device, these in both precisions."""
+        return discretization.num_dofs**2 * discretization.stride * (2 * real_bytes + 4)
 
     @property
     def flops(self) -> int:
@@ -44,7 +50,7 @@ class CellBlocks:
         blocks, kernels = self.operator.cell_blocks(), self.operator.block_kernels
         turn, invert = (kernels[name].spec.launch.work_items(self.num_cells) for name in ("turn", "invert"))
         kernels["turn"](turn, self.num_cells, self.stride, blocks, self.inverse)
-        kernels["invert"](invert, self.num_cells, self.inverse, self._failed)
+        kernels["invert"](invert, self.num_cells, self.inverse, self._narrow, self._wide, self._failed)
         require_regular(
             self.arrays,
             self._failed,
@@ -63,7 +69,7 @@ class CellBlocks:
         """y = keep y + mix x + scale inverses (b - product), without product or x where they are None."""
         kernel, given = self.operator.block_kernels["apply"], (product, x, b, keep, mix, scale, y)
         items = kernel.spec.launch.work_items(self.num_cells)
-        kernel(items, self.num_cells, int(transpose), self.inverse, *given)
+        kernel(items, self.num_cells, int(transpose), self.inverse, self._narrow, self._wide, *given)
 
     def to_host(self) -> np.ndarray:
         """The inverses [cell, dof, dof] of owned cells."""
@@ -85,5 +91,5 @@ class CellBlockJacobi(BlockJacobi):
     def _has_blocks(self, context) -> bool:
         return isinstance(context, JacobianContext) and hasattr(context.operator, "cell_blocks")
 
-    def _make_blocks(self, context) -> CellBlocks:
-        return CellBlocks(context.operator)
+    def _make_blocks(self, context, smooths: bool) -> CellBlocks:
+        return CellBlocks(context.operator, narrow=smooths)

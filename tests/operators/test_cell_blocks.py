@@ -70,6 +70,7 @@ def test_a_group_inverts_a_block(size, group):
     blocks = np.random.default_rng(2).standard_normal((cells, size, size))
     blocks[1:, range(size), range(size)] = 0
     blocks[2] = np.roll(np.eye(size), 3, axis=0)
+    blocks[3] = np.diag(10.0 ** np.arange(size))  # whose inverse is too wide for floats
     sizes = {"NDOF": size, "ITEMS": 1, "GROUP": group, "TILE": 32, "TILE_GROUP": 128}
     sizes["IN_REGISTERS"] = int(group == size)
     rows = {"ROW": np.arange(size, dtype=np.int32)}
@@ -79,11 +80,14 @@ def test_a_group_inverts_a_block(size, group):
     padded = np.zeros((size, size, cells + 3))
     padded[:, :, :cells] = np.moveaxis(blocks, 0, 2)
     inverse, failed = arrays.empty(blocks.size), arrays.zeros(1, np.int32)
+    narrow, wide = arrays.empty(blocks.size, np.float32), arrays.empty(cells, np.int32)
     turn(128 * 2 * 2, cells, cells + 3, arrays.to_device(padded.ravel()), inverse)
-    invert(cells * group, cells, inverse, failed)
+    invert(cells * group, cells, inverse, narrow, wide, failed)
     found = arrays.to_host(inverse, blocks.shape).transpose(0, 2, 1)
     assert np.abs(found - np.linalg.inv(blocks)).max() < 1e-11
     assert arrays.to_host(failed, 1, np.int32)[0] == 0
+    assert (arrays.to_host(narrow, blocks.shape, np.float32) == found.transpose(0, 2, 1).astype(np.float32)).all()
+    assert (arrays.to_host(wide, cells, np.int32) == (np.linalg.cond(blocks, np.inf) > 1e5)).all()
 
 
 @pytest.mark.parametrize("physics, degree", [(smooth_poisson(), 2), (TURNING, 1)], ids=["poisson", "turning"])
@@ -110,11 +114,12 @@ def test_diagonal_of_a_nonlinear_physics_in_time():
 
 
 @pytest.mark.full("tetrahedron", "hexahedron")
+@pytest.mark.parametrize("narrow", [False, True])
 @pytest.mark.parametrize("transpose", [False, True])
 @pytest.mark.parametrize("cell", SHAPES)
-def test_products(cell, transpose):
+def test_products(cell, transpose, narrow):
     problem = made(cell, TURNING, pmat="aij", degree=1)
-    blocks, count = CellBlocks(problem.operator), problem.num_unknowns
+    blocks, count, most = CellBlocks(problem.operator, narrow), problem.num_unknowns, 1e-6 if narrow else 1e-11
     blocks.update()
     x, inverses = np.random.default_rng(4).standard_normal(count), np.linalg.inv(assembled_blocks(problem))
     arrays, dofs = problem.arrays, problem.discretization.dofmap.cell_dofs
@@ -122,11 +127,15 @@ def test_products(cell, transpose):
     blocks.apply(arrays.to_device(x), out, transpose)
     expected = np.zeros(count)
     expected[dofs] = np.einsum("cji,cj->ci" if transpose else "cij,cj->ci", inverses, x[dofs])
-    assert np.abs(arrays.to_host(out, count) - expected).max() < 1e-11 * np.abs(expected).max()
+    assert np.abs(arrays.to_host(out, count) - expected).max() < most * np.abs(expected).max()
     product, y = np.random.default_rng(5).standard_normal((2, count))
     given = (*map(arrays.to_device, (product, y, x + product)), out)
     blocks.combine(*given, keep=0.3, mix=-0.7, scale=1.3, transpose=transpose)
-    assert np.abs(arrays.to_host(out, count) - (1.6 * expected - 0.7 * y)).max() < 1e-11 * np.abs(expected).max()
+    assert np.abs(arrays.to_host(out, count) - (1.6 * expected - 0.7 * y)).max() < most * np.abs(expected).max()
+    if narrow:  # none of these is wide
+        arrays.upload(blocks._wide, np.ones(problem.mesh.num_cells, np.int32), "wide")
+        blocks.apply(arrays.to_device(x), out, transpose)
+        assert np.abs(arrays.to_host(out, count) - expected).max() < 1e-11 * np.abs(expected).max()
 
 
 def test_single_precision():

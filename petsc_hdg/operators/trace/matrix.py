@@ -64,5 +64,5 @@ class FacetBlockJacobi(BlockJacobi):
     def _has_blocks(self, context) -> bool:
         return isinstance(context, TraceMatrix)
 
-    def _make_blocks(self, context) -> FacetBlocks:
+    def _make_blocks(self, context, smooths: bool) -> FacetBlocks:
         return FacetBlocks(context.format)
