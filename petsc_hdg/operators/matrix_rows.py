@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from ..device import AllGather, gathered
 from .block_rows import SOURCE, BlockKernels, BlockRows, Product, Transpose, product_pattern
 
+MOST_LISTED = 1 << 32  # entries of element matrices that have a place
 FEW = 1_000_000  # entries of element matrices that PETSc sorts on a CPU sooner than kernels for them are there
 MOST_DOFS, MOST_DOFS_ON_CPU = 32, 100  # of a cell: longer rows would be searched for too long
 # Rows that each rank has all of: a GPU sets them up sooner than all hosts do their parts, and smooths them sooner than
@@ -22,7 +25,7 @@ class MatrixRows:
 
     is_part  whether it is such a part
     whole    BlockRows of all rows, or of those of this rank's unknowns and ghosts in a part
-    starts   [row + 1], columns [entry]: this rank's rows on the host, columns ascending in each; not in a part
+    starts   [row + 1] of this rank's rows on the host, of `whole` in a part
     filled   state of the PETSc matrix that has the values, None if none does
     """
 
@@ -30,7 +33,8 @@ class MatrixRows:
 
     def __init__(self, operator):
         disc, arrays, comm = operator.discretization, operator.arrays, operator.discretization.mesh.comm
-        self.is_part, here = comm.size > 1 and not arrays.device.has_solvers, disc.dofmap.global_numbers
+        self._here = here = disc.dofmap.global_numbers
+        self.is_part = comm.size > 1 and not arrays.device.has_solvers
         numbers = np.where(here >= 0, np.arange(len(here)), -1) if self.is_part else here
         rows = comm.allgather(disc.dofmap.num_owned)
         ends, count = np.concatenate([[0], np.cumsum(rows)]), len(here) if self.is_part else sum(rows)
@@ -39,20 +43,28 @@ class MatrixRows:
         turned = Transpose(elements)
         if of_columns is not of_rows:
             _, elements, columns = _by_element(arrays, of_columns, count)
-        self._given = turned.result.starts_buffer, turned.source, places, columns
         size, *steps = disc.matrix_layout
-        self._sizes = of_rows[0].shape[1], *steps, of_rows[-1].shape[1]
+        self._in_cells = np.uint32(of_rows[0].shape[1] * size**2)
+        sizes = of_rows[0].shape[1], *steps, of_rows[-1].shape[1], self._in_cells
         pattern = product_pattern(arrays, turned.result.starts, turned.result.pattern, elements.pattern)
-        self._part = self.whole = BlockRows(arrays, (1, 1), count, *pattern)
+        self._part = self.whole = part = BlockRows(arrays, (1, 1), count, *pattern)
         self._kernels = BlockKernels(arrays, (SOURCE, "matrix_rows.cl"), DOFS=size)
+        self._listed = [arrays.empty(max(1, n), np.uint32) for n in (part.count, turned.result.count * size)]
+        given = turned.result.starts_buffer, turned.source, places, columns, *part.pattern
+        self._kernels.run("matrix_sources", part.num_rows, part.num_rows, *sizes, *given, *self._listed)
         self._sum = self._sum_over(comm) if comm.size > 1 and not self.is_part else None
-        starts, columns = self.whole.starts, arrays.to_host(self.whole.columns, self.whole.count, np.int32, "matrices")
-        if self.is_part:
-            self._numbers = np.repeat(here, np.diff(starts)), here[columns]
-            return
-        mine = starts[ends[comm.rank] : ends[comm.rank + 1] + 1]
-        self._first, self.starts = int(mine[0]), mine - mine[0]
-        self.columns = columns[mine[0] : mine[-1]]
+        starts = self.whole.starts
+        if not self.is_part:
+            starts = starts[ends[comm.rank] : ends[comm.rank + 1] + 1]
+        self._first, self.starts = int(starts[0]), starts - starts[0]
+
+    @cached_property
+    def columns(self) -> np.ndarray:
+        """Columns [entry] of this rank's rows on the host, ascending in each."""
+        count, itemsize = int(self.starts[-1]), np.dtype(np.int32).itemsize
+        found = np.empty(count, np.int32)
+        self.whole.arrays.download(self.whole.columns, found, "matrices", start=self._first * itemsize)
+        return found
 
     def _sum_over(self, comm) -> Product:
         """The sum of the ranks' parts, `whole`: a matrix of ones times all of them, one below the other."""
@@ -78,7 +90,8 @@ class MatrixRows:
         dofs, entries = (MOST_DOFS, 0) if on_gpu else (MOST_DOFS_ON_CPU, FEW)
         suits = hasattr(operator, "matrix_buffers") and arrays.precision == "double" and (is_coarse or not whole)
         size = disc.matrix_layout[0] if suits else 0
-        suits = 0 < size <= dofs and disc.mesh.num_cells * size**2 > entries
+        of_elements = disc.stride * size**2 * (1 + disc.has_penalties * disc.num_facets_of_cell)
+        suits = 0 < size <= dofs and disc.mesh.num_cells * size**2 > entries and of_elements < MOST_LISTED
         unsuited, gpus, rows = comm.allreduce(np.array([not suits, on_gpu, disc.dofmap.num_owned]))
         most = MOST_ROWS if whole else np.iinfo(np.int32).max
         return unsuited == 0 and gpus in (0, comm.size) and 0 < rows <= most
@@ -87,16 +100,15 @@ class MatrixRows:
         """Sum element matrices: buffers of cells, by `matrix_layout`, and of facets [part, dof, dof, stride], None if
         there are none."""
         rows = self._part
-        self._kernels.run(
-            "matrix_rows", rows.num_rows, rows.num_rows, *self._sizes, *self._given, cells, facets, *rows.all
-        )
+        given = rows.count, self._in_cells, *self._listed, cells, facets, rows.values
+        self._kernels.run("matrix_rows", rows.count, *given)
         if self._sum is not None:
             self._gather.gather(rows.values, self._parts.values)
             self._sum.update()
 
     def matrix_numbers(self) -> tuple[np.ndarray, np.ndarray]:
         """PETSc's row and column of each entry of a part."""
-        return self._numbers
+        return np.repeat(self._here, np.diff(self.starts)), self._here[self.columns]
 
     def values(self) -> np.ndarray:
         """Values [entry] of a part."""
