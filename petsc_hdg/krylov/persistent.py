@@ -90,9 +90,9 @@ def _step(call) -> dict | None:
 
 
 def _sparse(
-    _, slices, rows, num_owned, team, narrow, listed, starts, columns, values, x, tail, b, d, *last
+    _, slices, rows, num_owned, team, narrow, listed, order, starts, columns, values, x, tail, b, d, *last
 ) -> dict | None:
-    if tail is not None:  # ghosts
+    if tail is not None or order is not None:  # ghosts, or rows by their lengths
         return None
     stored = {"rows": rows, "starts": starts, "indices": columns, "values": values, "narrow": narrow, "team": team}
     return {**stored, "x": x, "b": b, "d": d, "y": last[-1], "factors": last[:-1]}

@@ -18,6 +18,8 @@ SLICE = 32  # rows whose entries are interleaved
 FEW_ROWS = 1 << 17  # below, several work-items share a row, or the device has too little to do
 ENTRIES = 4  # of a work-item then
 MOST_TEAM = 8
+WINDOW = 256  # rows that may change places
+MOST_PADDED = 1.2  # of the entries, in slices of rows that stand one after the other
 _MADE: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
 
 
@@ -79,19 +81,22 @@ class SellMatrix:
         """Room for the entries of rows."""
         self.arrays, self._kernels = arrays, {}
         self.precision = precision if arrays.precision == "double" else "single"
-        self.num_entries = int(row_starts[-1])
-        starts = slice_starts(row_starts)
+        self.num_entries, lengths, order = int(row_starts[-1]), np.diff(row_starts), None
+        starts = slice_starts(lengths)
+        if is_uneven(arrays, self.num_rows, int(starts[-1]), self.num_entries):
+            order, starts = sorted_rows(lengths)
+        self._order = None if order is None else arrays.to_device(order, "matrices")
         self._starts, count = arrays.to_device(starts, "matrices"), max(1, int(starts[-1]))
         self.is_narrow = self.precision == "single" and arrays.precision == "double"
         kind = np.float32 if self.is_narrow else None
         self._columns, self._values = arrays.empty(count, np.int32), arrays.empty(count, kind)
-        self._slices = self._split(row_starts, columns)
+        self._slices = self._split(row_starts, columns, order)
 
     def _fill(self, shape: tuple[int, int], *given) -> None:
         """Copy rows of blocks of a shape, given as buffers of starts, columns and values."""
         items = -(-self.num_rows // SLICE) * SLICE
         kernel = Kernel(slice_spec(self.arrays, shape, self.precision), self.arrays.device)
-        kernel(items, self.num_rows, *given, self._starts, self._columns, self._values)
+        kernel(items, self.num_rows, *given, self._starts, self._order, self._columns, self._values)
 
     @property
     def bytes(self) -> int:
@@ -114,18 +119,18 @@ class SellMatrix:
 
     def step(self, x, y, b=None, diagonal=None, keep: float = 0.0, mix: float = 0.0, scale: float = 1.0) -> None:
         """y = keep y + mix x + scale diagonal (b - A x), without b or diagonal where they are None. Collective."""
-        stored, factors = (self._starts, self._columns, self._values), (float(keep), float(mix), float(scale))
-        sizes = self.num_rows, self.num_owned, self.team, int(self.is_narrow)
+        stored = self._order, self._starts, self._columns, self._values
+        factors, sizes = (float(keep), float(mix), float(scale)), (self.num_rows, self.num_owned, self.team)
         key = diagonal is not None, b is not None  # a kernel object each, most of whose arguments stay
         if key not in self._kernels:
-            spec = step_spec("sell_step", self.arrays, *key, self.num_ghosts > 0, self.is_narrow)
-            self._kernels[key] = Kernel(spec, self.arrays.device)
+            kinds = self.num_ghosts > 0, self.is_narrow, self._order is not None
+            self._kernels[key] = Kernel(step_spec("sell_step", self.arrays, *key, *kinds), self.arrays.device)
 
         def run(listed, count: int, part: int | None) -> None:
             if count:
-                kernel = self._kernels[key].of_part(part)
-                given = count * SLICE * self.team, count, *sizes, listed, *stored
-                kernel(*given, x, self.tail if self.num_ghosts else None, b, diagonal, *factors, y)
+                kernel, tail = self._kernels[key].of_part(part), self.tail if self.num_ghosts else None
+                given = count * SLICE * self.team, count, *sizes, int(self.is_narrow), listed, *stored
+                kernel(*given, x, tail, b, diagonal, *factors, y)
 
         inner, outer = self._slices
         if self._at_once and self.halo is not None:
@@ -136,7 +141,7 @@ class SellMatrix:
             self.halo.forward_end(self.tail)
         run(*outer, None)
 
-    def _split(self, row_starts: np.ndarray, columns: np.ndarray) -> list:
+    def _split(self, row_starts: np.ndarray, columns: np.ndarray, order: np.ndarray | None) -> list:
         """Slices without columns of other ranks, which are computed while these come, and the others: list, number.
 
         All are among the others where there are few, or no such columns at all.
@@ -146,7 +151,8 @@ class SellMatrix:
         if self.num_ghosts and not self._at_once:
             outer[:] = False
             entries = np.flatnonzero(columns >= self.num_owned)
-            outer[(np.searchsorted(row_starts, entries, side="right") - 1) // SLICE] = True
+            rows = np.searchsorted(row_starts, entries, side="right") - 1
+            outer[(rows if order is None else np.argsort(order)[rows]) // SLICE] = True
         listed = [np.flatnonzero(~outer), np.flatnonzero(outer)]
         return [(None if len(k) in (0, count) else self.arrays.to_device(k, "matrices"), len(k)) for k in listed]
 
@@ -166,12 +172,12 @@ def slice_spec(arrays, shape: tuple[int, int] = (1, 1), precision: str = "double
     return KernelSpec("sell_slice", ("sell_slice.cl",), macros, precision=arrays.precision, local_size=SLICE)
 
 
-def step_spec(name: str, arrays, diagonal=True, given=True, ghosts=False, narrow=False) -> KernelSpec:
+def step_spec(name: str, arrays, diagonal=True, given=True, ghosts=False, narrow=False, ordered=False) -> KernelSpec:
     """Spec of `sell_step` or `sell_update`: one program for all on GPUs, for a choice of buffers on CPUs."""
     group = SLICE * (MOST_TEAM if arrays.device.is_gpu else 1)
     macros = {"SLICE": SLICE, "GROUP": group}
     if not arrays.device.is_gpu:
-        known = {"TAIL": ghosts, "B": given, "D": diagonal, "NARROW": narrow}
+        known = {"TAIL": ghosts, "B": given, "D": diagonal, "NARROW": narrow, "ORDER": ordered}
         macros |= {f"KNOWN_{name}": int(value) for name, value in known.items()}
     return KernelSpec(name, ("sell.clh", "sell.cl"), macros, precision=arrays.precision, local_size=group)
 
@@ -214,9 +220,23 @@ def rows_of(mat) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return tuple(map(np.copy, c_library.rows_of_aij(plain)))
 
 
-def slice_starts(row_starts: np.ndarray) -> np.ndarray:
+def slice_starts(lengths: np.ndarray) -> np.ndarray:
     """First entry [slice + 1] of slices whose rows all have as many entries as the longest, from those of rows."""
-    lengths = np.diff(row_starts)
     padded = np.zeros(-(-len(lengths) // SLICE) * SLICE, np.int64)
     padded[: len(lengths)] = lengths
     return np.concatenate([[0], np.cumsum(padded.reshape(-1, SLICE).max(axis=1, initial=0) * SLICE)])
+
+
+def is_uneven(arrays, num_rows: int, padded: int, entries: int) -> bool:
+    """True if rows of a large matrix on a GPU are to stand by their lengths: side by side they are padded too much."""
+    return arrays.device.is_gpu and num_rows > FEW_ROWS and padded > MOST_PADDED * entries
+
+
+def sorted_rows(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows [slice, SLICE] by their lengths in each WINDOW, len(lengths) for none, and `slice_starts` of them."""
+    count = -(-len(lengths) // WINDOW) * WINDOW
+    padded = np.full(count, -1, np.int64)
+    padded[: len(lengths)] = lengths
+    places = np.argsort(-padded.reshape(-1, WINDOW), axis=1, kind="stable")
+    order = (places + np.arange(0, count, WINDOW)[:, None]).ravel()[: -(-len(lengths) // SLICE) * SLICE]
+    return np.minimum(order, len(lengths)).astype(np.int32), slice_starts(np.maximum(padded[order], 0))

@@ -10,8 +10,17 @@ from mpi4py import MPI
 from petsc4py import PETSc
 
 from petsc_hdg.device import Arrays, Device
+from petsc_hdg.krylov import sell_matrix
 from petsc_hdg.krylov.dense_matrix import DenseMatrix
-from petsc_hdg.krylov.sell_matrix import SellMatrix, mirrored, rows_of, slice_starts, transposed_product
+from petsc_hdg.krylov.sell_matrix import (
+    SLICE,
+    SellMatrix,
+    mirrored,
+    rows_of,
+    slice_starts,
+    sorted_rows,
+    transposed_product,
+)
 from petsc_hdg.krylov.vectors import Vectors
 
 ROWS, COLUMNS = 75, 75
@@ -37,8 +46,11 @@ def petsc_matrix(dense: np.ndarray) -> PETSc.Mat:
     return PETSc.Mat().createAIJ(dense.shape, csr=csr, comm=PETSc.COMM_SELF)
 
 
+@pytest.mark.parametrize("is_sorted", [False, True])
 @pytest.mark.parametrize("team", [1, 4])
-def test_products_and_updates(team):
+def test_products_and_updates(team, is_sorted, monkeypatch):
+    monkeypatch.setattr(sell_matrix, "is_uneven", lambda *_: is_sorted)
+    monkeypatch.setattr(sell_matrix, "WINDOW", 64)
     arrays, dense = Arrays(Device.select("any")), random_matrix(ROWS, COLUMNS)
     arrays.device.is_gpu = team > 1
     matrix = SellMatrix(petsc_matrix(dense), arrays)
@@ -87,12 +99,19 @@ def test_rectangles_and_single_precision(arrays):
 
 
 def test_slices_of_no_rows():
-    assert slice_starts(np.zeros(1, np.int64)).tolist() == [0]
+    assert slice_starts(np.zeros(0, np.int64)).tolist() == [0]
 
 
 def test_slices_are_as_wide_as_their_longest_row():
-    starts = np.concatenate([[0], np.cumsum([1] * 31 + [3] + [0] * 10)])
-    assert len(starts) == 43 and slice_starts(starts).tolist() == [0, 96, 96]
+    assert slice_starts(np.array([1] * 31 + [3] + [0] * 10)).tolist() == [0, 96, 96]
+
+
+def test_sorted_rows_need_less_padding():
+    lengths = np.tile([60, 1, 1, 1], 100)[:-5]
+    order, starts = sorted_rows(lengths)
+    assert np.sort(order)[: len(lengths)].tolist() == list(range(len(lengths))) and (order[len(lengths) :] == 395).all()
+    ends = np.append(lengths, 0)[order].reshape(-1, SLICE).max(axis=1)
+    assert np.diff(starts).tolist() == (SLICE * ends).tolist() and starts[-1] < 0.5 * slice_starts(lengths)[-1]
 
 
 @pytest.mark.parametrize("kind", ["aij", "baij"])
