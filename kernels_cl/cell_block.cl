@@ -1,9 +1,10 @@
 // Diagonal blocks of a discontinuous scheme, one a cell: summed by columns, inverted, applied (block Jacobi).
 //
-// needs: NDOF GROUP ITEMS TILE TILE_GROUP IN_REGISTERS ROW
+// needs: NDOF GROUP ITEMS APPLY_GROUP TILE TILE_GROUP IN_REGISTERS ROW
 //
 // Sizes
-//   GROUP  work-items of a work-group that inverts a block, NDOF with IN_REGISTERS;  ITEMS work-items per cell of a product
+//   GROUP  work-items of a work-group that inverts a block, NDOF with IN_REGISTERS
+//   ITEMS  work-items per cell of a product, in work-groups of APPLY_GROUP
 //   TILE   cells, and entries of blocks, that a work-group of TILE_GROUP work-items turns
 // Arrays
 //   block    [NDOF, NDOF, stride]  entry (i, k) of a cell, cell fastest
@@ -215,27 +216,37 @@ KERNEL(GROUP) void cell_block_invert(int num_cells, __global real *inverse, __gl
 }
 #endif
 
-// sum [NDOF / ITEMS] += a work-item's rows of `a` times (b - product).
+// sum [NDOF / ITEMS] += a work-item's rows of `a` times (b - product), of which a cell's work-items read a part each.
+#if ITEMS > 1
+#define GIVEN(k) given[k]
+#else
+#define GIVEN(k) READ(k)
+#endif
+#define READ(k) (product ? b[first + ROW[k] * width] - product[first + ROW[k] * width] : b[first + ROW[k] * width])
 #define ADD_ROWS(a)                                                                                                   \
   for (int k = 0; k < NDOF; ++k) {                                                                                    \
-    const size_t at = first + ROW[k] * width;                                                                         \
-    const real value = product ? b[at] - product[at] : b[at];                                                         \
+    const real value = GIVEN(k);                                                                                      \
     for (int i = 0; i < NDOF / ITEMS; ++i) {                                                                          \
       const int row = i * ITEMS + item;                                                                               \
       sum[i] += (a)[transposed ? row * NDOF + k : k * NDOF + row] * value;                                            \
     }                                                                                                                 \
   }
 
-// y = keep y + mix x + scale inverse (b - product), or with the transposed inverse; ITEMS work-items a cell; product and x may
-// be left out.
-__kernel void cell_block_apply(int num_cells, int transposed, __global const real *inverse, __global const float *narrow,
-                               __global const int *wide, __global const real *product, __global const real *x,
-                               __global const real *b, real keep, real mix, real scale, __global real *y)
+// y = keep y + mix x + scale inverse (b - product), or with the transposed inverse; product and x may be left out.
+KERNEL(APPLY_GROUP) void cell_block_apply(int num_cells, int transposed, __global const real *inverse, __global const float *narrow,
+                                          __global const int *wide, __global const real *product, __global const real *x,
+                                          __global const real *b, real keep, real mix, real scale, __global real *y)
 {
   const int cell = get_global_id(0) / ITEMS, item = get_global_id(0) % ITEMS;
-  if (cell >= num_cells) return;
   const int width = WIDTH(cell);
   const size_t first = FIRST(cell), block = (size_t)cell * (NDOF * NDOF);
+#if ITEMS > 1
+  __local real all_given[APPLY_GROUP / ITEMS * NDOF];
+  __local real *given = all_given + (int)get_local_id(0) / ITEMS * NDOF;
+  for (int k = item; k < NDOF && cell < num_cells; k += ITEMS) given[k] = READ(k);
+  BARRIER_LOCAL();
+#endif
+  if (cell >= num_cells) return;
   real sum[NDOF / ITEMS];
   for (int i = 0; i < NDOF / ITEMS; ++i) sum[i] = 0;
   if (narrow && !wide[cell]) ADD_ROWS(narrow + block)

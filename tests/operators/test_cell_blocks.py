@@ -71,7 +71,7 @@ def test_a_group_inverts_a_block(size, group):
     blocks[1:, range(size), range(size)] = 0
     blocks[2] = np.roll(np.eye(size), 3, axis=0)
     blocks[3] = np.diag(10.0 ** np.arange(size))  # whose inverse is too wide for floats
-    sizes = {"NDOF": size, "ITEMS": 1, "GROUP": group, "TILE": 32, "TILE_GROUP": 128}
+    sizes = {"NDOF": size, "ITEMS": size, "GROUP": group, "APPLY_GROUP": 3 * size, "TILE": 32, "TILE_GROUP": 128}
     sizes["IN_REGISTERS"] = int(group == size)
     rows = {"ROW": np.arange(size, dtype=np.int32)}
     given = ("cell_block.cl",), sizes, rows
@@ -88,6 +88,18 @@ def test_a_group_inverts_a_block(size, group):
     assert arrays.to_host(failed, 1, np.int32)[0] == 0
     assert (arrays.to_host(narrow, blocks.shape, np.float32) == found.transpose(0, 2, 1).astype(np.float32)).all()
     assert (arrays.to_host(wide, cells, np.int32) == (np.linalg.cond(blocks, np.inf) > 1e5)).all()
+    apply = Kernel(KernelSpec("cell_block_apply", *given, local_size=3 * size), device)
+    b, product, x, y = np.random.default_rng(3).standard_normal((4, cells, size))
+    out, *vectors = (arrays.to_device(interleaved(v)) for v in (y, product, x, b))
+    apply(cells * size, cells, 0, inverse, narrow, wide, *vectors, 0.3, -0.7, 1.3, out)
+    expected = 0.3 * y - 0.7 * x + 1.3 * np.einsum("cij,cj->ci", found, b - product)
+    rounding = 1e-7 * np.einsum("cij,cj->ci", np.abs(found), np.abs(b - product)) + 1e-12
+    assert (np.abs(arrays.to_host(out, cells * size) - interleaved(expected)) < interleaved(rounding)).all()
+
+
+def interleaved(values: np.ndarray) -> np.ndarray:
+    """Values [cell, row] in chunks of cells."""
+    return np.concatenate([values[first : first + 32].T.ravel() for first in range(0, len(values), 32)])
 
 
 @pytest.mark.parametrize("physics, degree", [(smooth_poisson(), 2), (TURNING, 1)], ids=["poisson", "turning"])

@@ -19,6 +19,7 @@ PLAIN = {  # sources -> their kernels: two programs, as either is used without t
     ("sipg_facet_matrix.cl",): ("sipg_facet_block", "sipg_facet_coupling"),
 }
 MOST_ITEMS = 256  # of a work-group that inverts a block
+APPLY_GROUP = 64  # work-items that multiply by inverted blocks: of whole cells, of one where it has more
 TILE, TILE_GROUP = 32, 128  # cells and entries of blocks that a work-group turns, its work-items
 MOST_IN_REGISTERS = 96  # rows of a block of which each work-item has a column in registers
 SAME = 1e-9  # distance of reference coordinates that are the same
@@ -108,10 +109,10 @@ class SIPGSpecs(PrimalSpecs):
         items = next(n for n in range(min(size, most), 0, -1) if size % n == 0)
         in_registers = limits.is_gpu and 1 < size <= min(most, MOST_IN_REGISTERS)
         macros = {"NDOF": size, "GROUP": min(size, most), "ITEMS": items, "TILE": TILE, "TILE_GROUP": TILE_GROUP}
-        macros["IN_REGISTERS"] = int(in_registers)
+        macros |= {"IN_REGISTERS": int(in_registers), "APPLY_GROUP": items * max(1, APPLY_GROUP // items)}
         tables = {"ROW": self.row_of_dof.astype(np.int32)}
         shapes = {"column": (Launch(1, size, "stride"), 64), "invert": (Launch(1, macros["GROUP"]), macros["GROUP"])}
-        shapes["apply"] = Launch(1, items), 64
+        shapes["apply"] = Launch(1, items), macros["APPLY_GROUP"]
         shapes["turn"] = Launch(TILE, TILE_GROUP * -(-(size**2) // TILE)), TILE_GROUP
         given = ("cell_block.cl",), macros, tables, "", self.options.precision
         return {
