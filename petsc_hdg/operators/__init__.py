@@ -27,7 +27,9 @@ _PUBLIC = {
     "StateCallbacks": "condensed.cell_elimination",
     "StateMatrix": "condensed.cell_elimination",
     "TraceMatrix": "trace.matrix",
+    "kept_interior": "condensed.joint",
     "read_interior": "condensed.joint",
+    "restore_interior": "condensed.joint",
     "write_interior": "condensed.joint",
 }
 

@@ -90,3 +90,21 @@ def write_interior(operator, interior: np.ndarray) -> None:
     operator.begin_at_interior()
     if values.size:
         arrays.upload(operator.interior, values, "interior")
+
+
+def kept_interior(operator):
+    """A copy of the interior in a buffer of its own, for `restore_interior` and `read_interior`."""
+    arrays, count = operator.arrays, _size(operator)
+    kept = arrays.empty(max(1, count))
+    arrays.copy(operator.interior, kept, count)
+    return kept
+
+
+def restore_interior(operator, kept) -> None:
+    """Let local problems begin at an interior that was kept."""
+    operator.begin_at_interior()
+    operator.arrays.copy(kept, operator.interior, _size(operator))
+
+
+def _size(operator) -> int:
+    return operator.discretization.num_eliminated * operator.discretization.stride

@@ -97,7 +97,7 @@ def _follow(problem, u: PETSc.Vec, begin: _Begin) -> bool:
     operator, snes = problem.operator, problem.snes
     solution, interior, tau = (
         u.copy(),
-        operators.read_interior(operator, operator.interior),
+        operators.kept_interior(operator),
         operator.stabilization.values(),
     )
     changed = not monitors.is_settled(problem, u)
@@ -110,7 +110,7 @@ def _follow(problem, u: PETSc.Vec, begin: _Begin) -> bool:
         changed = snes.getConvergedReason() >= 0
         if not changed:
             solution.copy(u)
-            operators.write_interior(operator, interior)
+            operators.restore_interior(operator, interior)
             operator.stabilization.write(tau)
             problem.solve_from(u)
     solution.destroy()
@@ -151,7 +151,7 @@ def _approach(problem, u: PETSc.Vec, begin: _Begin) -> bool:
     """
     operator, snes, reached = problem.operator, problem.snes, u.copy()
     for _ in range(min(APPROACH, begin.left)):
-        interior = operators.read_interior(operator, operator.interior)
+        interior = operators.kept_interior(operator)
         begin.allow(1)
         operator.patience = PATIENCE
         problem.solve_from(u)
@@ -159,7 +159,7 @@ def _approach(problem, u: PETSc.Vec, begin: _Begin) -> bool:
         reason = snes.getConvergedReason()
         if reason < 0 and reason != PETSc.SNES.ConvergedReason.DIVERGED_MAX_IT:
             reached.copy(u)
-            operators.write_interior(operator, interior)
+            operators.restore_interior(operator, interior)
             break
         reason = max(reason, 0)
         begin.note()
@@ -174,7 +174,7 @@ def _approach(problem, u: PETSc.Vec, begin: _Begin) -> bool:
 def _solve_once(problem, u: PETSc.Vec, begin: _Begin) -> None:
     """Let SNES work on u, or where it fails Newton's method on trace and cells and SNES after it. Collective."""
     operator, snes, guess = problem.operator, problem.snes, u.copy()
-    interior = operators.read_interior(operator, operator.interior)
+    interior = operators.kept_interior(operator)
     operator.patience = PATIENCE
     try:
         _run(problem, u, begin)
@@ -182,7 +182,7 @@ def _solve_once(problem, u: PETSc.Vec, begin: _Begin) -> None:
         operator.patience = None
     if snes.getConvergedReason() < 0:
         failure = operator.failure
-        joint = JointNewton(problem, guess, interior)
+        joint = JointNewton(problem, guess, operators.read_interior(operator, interior))
         if joint.reach():
             guess.copy(u)
             joint.finish(u)
