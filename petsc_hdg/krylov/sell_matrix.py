@@ -81,16 +81,15 @@ class SellMatrix:
         """Room for the entries of rows."""
         self.arrays, self._kernels = arrays, {}
         self.precision = precision if arrays.precision == "double" else "single"
-        self.num_entries, lengths, order = int(row_starts[-1]), np.diff(row_starts), None
+        self.num_entries, lengths, self._order = int(row_starts[-1]), np.diff(row_starts), None
         starts = slice_starts(lengths)
         if is_uneven(arrays, self.num_rows, int(starts[-1]), self.num_entries):
-            order, starts = sorted_rows(lengths)
-        self._order = None if order is None else arrays.to_device(order, "matrices")
+            self._order, starts = sorted_rows(arrays, lengths)
         self._starts, count = arrays.to_device(starts, "matrices"), max(1, int(starts[-1]))
         self.is_narrow = self.precision == "single" and arrays.precision == "double"
         kind = np.float32 if self.is_narrow else None
         self._columns, self._values = arrays.empty(count, np.int32), arrays.empty(count, kind)
-        self._slices = self._split(row_starts, columns, order)
+        self._slices = self._split(row_starts, columns)
 
     def _fill(self, shape: tuple[int, int], *given) -> None:
         """Copy rows of blocks of a shape, given as buffers of starts, columns and values."""
@@ -141,7 +140,7 @@ class SellMatrix:
             self.halo.forward_end(self.tail)
         run(*outer, None)
 
-    def _split(self, row_starts: np.ndarray, columns: np.ndarray, order: np.ndarray | None) -> list:
+    def _split(self, row_starts: np.ndarray, columns: np.ndarray) -> list:
         """Slices without columns of other ranks, which are computed while these come, and the others: list, number.
 
         All are among the others where there are few, or no such columns at all.
@@ -152,7 +151,9 @@ class SellMatrix:
             outer[:] = False
             entries = np.flatnonzero(columns >= self.num_owned)
             rows = np.searchsorted(row_starts, entries, side="right") - 1
-            outer[(rows if order is None else np.argsort(order)[rows]) // SLICE] = True
+            if self._order is not None:
+                rows = np.argsort(self.arrays.to_host(self._order, count * SLICE, np.int32, "matrices"))[rows]
+            outer[rows // SLICE] = True
         listed = [np.flatnonzero(~outer), np.flatnonzero(outer)]
         return [(None if len(k) in (0, count) else self.arrays.to_device(k, "matrices"), len(k)) for k in listed]
 
@@ -232,11 +233,14 @@ def is_uneven(arrays, num_rows: int, padded: int, entries: int) -> bool:
     return arrays.device.is_gpu and num_rows > FEW_ROWS and padded > MOST_PADDED * entries
 
 
-def sorted_rows(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows [slice, SLICE] by their lengths in each WINDOW, len(lengths) for none, and `slice_starts` of them."""
-    count = -(-len(lengths) // WINDOW) * WINDOW
-    padded = np.full(count, -1, np.int64)
-    padded[: len(lengths)] = lengths
-    places = np.argsort(-padded.reshape(-1, WINDOW), axis=1, kind="stable")
-    order = (places + np.arange(0, count, WINDOW)[:, None]).ravel()[: -(-len(lengths) // SLICE) * SLICE]
-    return np.minimum(order, len(lengths)).astype(np.int32), slice_starts(np.maximum(padded[order], 0))
+def sorted_rows(arrays, lengths: np.ndarray) -> tuple:
+    """Buffer of rows [slice, SLICE] by their lengths in each WINDOW, len(lengths) for none; `slice_starts` of them."""
+    rows = len(lengths)
+    items = -(-rows // WINDOW) * WINDOW
+    order, longest = arrays.empty(items, np.int32), arrays.empty(items // SLICE, np.int32)
+    macros = {"SLICE": SLICE, "WINDOW": WINDOW}
+    spec = KernelSpec("sell_order", ("sell_order.cl",), macros, precision=arrays.precision, local_size=WINDOW)
+    given = arrays.to_device(lengths.astype(np.int32), "matrices")
+    Kernel(spec, arrays.device)(items, rows, given, order, longest)
+    found = arrays.to_host(longest, -(-rows // SLICE), np.int32, "matrices")
+    return order, np.concatenate([[0], np.cumsum(found.astype(np.int64) * SLICE)])

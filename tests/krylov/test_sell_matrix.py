@@ -14,6 +14,7 @@ from petsc_hdg.krylov import sell_matrix
 from petsc_hdg.krylov.dense_matrix import DenseMatrix
 from petsc_hdg.krylov.sell_matrix import (
     SLICE,
+    WINDOW,
     SellMatrix,
     mirrored,
     rows_of,
@@ -106,9 +107,13 @@ def test_slices_are_as_wide_as_their_longest_row():
     assert slice_starts(np.array([1] * 31 + [3] + [0] * 10)).tolist() == [0, 96, 96]
 
 
-def test_sorted_rows_need_less_padding():
+def test_sorted_rows_need_less_padding(arrays):
     lengths = np.tile([60, 1, 1, 1], 100)[:-5]
-    order, starts = sorted_rows(lengths)
+    order, starts = sorted_rows(arrays, lengths)
+    order = arrays.to_host(order, 13 * SLICE, np.int32)
+    windows = [lengths[first : first + WINDOW] for first in (0, WINDOW)]
+    by_length = [first * WINDOW + np.argsort(-each, kind="stable") for first, each in enumerate(windows)]
+    assert np.array_equal(order[: len(lengths)], np.concatenate(by_length))
     assert np.sort(order)[: len(lengths)].tolist() == list(range(len(lengths))) and (order[len(lengths) :] == 395).all()
     ends = np.append(lengths, 0)[order].reshape(-1, SLICE).max(axis=1)
     assert np.diff(starts).tolist() == (SLICE * ends).tolist() and starts[-1] < 0.5 * slice_starts(lengths)[-1]
