@@ -154,9 +154,10 @@ class ConformingSubspace:
         kind = np.promote_types(np.min_scalar_type(-count), np.int32)
         last = np.full(len(self.fine.discretization.dofmap.compact), -1, kind)
         for part, ((owners, here), low) in enumerate(parts):
-            first = np.arange(len(numbers), dtype=kind) * width + part * len(numbers) * width
-            for node in np.flatnonzero(~np.isnan(here).any(axis=1)):
-                last[owners[:, node]] = first + node
+            kept = np.flatnonzero(~np.isnan(here).any(axis=1)).astype(kind)
+            for begin in range(0, len(owners), CHUNK):
+                cells = np.arange(begin, min(begin + CHUNK, len(owners)), dtype=kind) + part * len(numbers)
+                last[owners[begin : begin + CHUNK, kept]] = cells[:, None] * kind.type(width) + kept
             tables[part, : len(here)] = self._weights(here)
             columns.append(numbers[:, low])
         csr = _rows(last[:rows], np.array(columns), tables)
