@@ -11,6 +11,7 @@ from petsc4py import PETSc
 from ..codegen import KernelSpec
 from ..device import Kernel
 from ..device.halo import Halo
+from ..operators.block_rows import BlockRows, Transpose
 from ..operators.overlap import FIRST, LEAST
 from ..petsc import c_library
 
@@ -194,9 +195,21 @@ def mirrored(mat, arrays, precision: str = "double", transposed: bool = False) -
     key = mat.handle, mat.stateGet(), id(arrays.device), arrays.precision, precision, transposed
     made = _MADE.get(key)
     if made is None:
-        given = mat.transpose(PETSc.Mat()) if transposed else mat
-        made = _MADE[key] = SellMatrix(given, arrays, precision)
+        made = _MADE[key] = _transposed(mat, arrays, precision) if transposed else SellMatrix(mat, arrays, precision)
         made.source = mat  # kept, or PETSc might give its place to another matrix, and this would stand for that one
+    return made
+
+
+def _transposed(mat, arrays, precision: str) -> SellMatrix:
+    """The mirror of a matrix' transpose. Collective."""
+    if mat.comm.size > 1:
+        return SellMatrix(mat.transpose(PETSc.Mat()), arrays, precision)
+    starts, columns, values = rows_of(mat)
+    given = arrays.to_device(columns, "matrices"), arrays.to_device(values, "matrices")
+    turned = Transpose(BlockRows(arrays, (1, 1), mat.getSize()[1], starts, *given))
+    turned.update()
+    made = SellMatrix.of_blocks(turned.result, precision)
+    made.take(turned.result)
     return made
 
 
