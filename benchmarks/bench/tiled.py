@@ -71,23 +71,6 @@ class Tiled:
     def natural_facets(self) -> np.ndarray:
         return np.zeros((3, 0), dtype=np.int32)
 
-    def assembly_rows(self):
-        """The tile's rows, repeated with the entries' places in the larger element vector."""
-        start, entry = self.tile.assembly_rows()
-        dof, cell = self._of_tile(entry)
-        cells = self.tile.mesh.num_cells * np.arange(self.copies, dtype=np.int64)[:, None]
-        entries = self._places(dof, cell + cells)
-        starts = start[:-1] + start[-1] * np.arange(self.copies, dtype=np.int64)[:, None]
-        return np.append(starts.ravel(), start[-1] * self.copies).astype(np.int32), entries.ravel().astype(np.int32)
-
-    def _of_tile(self, entry: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Degree of freedom and cell of entries of the tile's element vectors."""
-        return np.divmod(entry, self.tile.stride)
-
-    def _places(self, dof: np.ndarray, cell: np.ndarray) -> np.ndarray:
-        """Places of degrees of freedom of cells in element vectors."""
-        return dof * np.int64(self.stride) + cell
-
 
 class TiledHDG(Tiled, HybridizedDG):
     """A HybridizedDG on copies of a tile."""
@@ -99,13 +82,6 @@ class TiledCondensedCG(Tiled, CondensedCG):
 
 class TiledCG(Tiled, ContinuousGalerkin):
     """A ContinuousGalerkin on copies of a tile."""
-
-    def _of_tile(self, entry):
-        by_cell = self.tile.cell_by_cell
-        return np.divmod(entry, self.num_dofs)[::-1] if by_cell else super()._of_tile(entry)
-
-    def _places(self, dof, cell):
-        return self.entries(dof.astype(np.int64), cell)
 
     @cached_property
     def patches(self):

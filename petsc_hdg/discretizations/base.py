@@ -145,6 +145,11 @@ class Discretization:
         """Multiplications of a product in each owned cell [num_cells], for one component; they balance ranks."""
         raise NotImplementedError
 
+    def places_of_rows(self) -> list[tuple]:
+        """Places in element vectors that add to values of a vector: (rows of the places or None for `cell_dofs`, number
+        of places, places in a line of them, used ones in each line, first place) of each part."""
+        return [(None, self.matrix_layout[0] * self.stride, self.stride, self.mesh.num_cells, 0)]
+
     @property
     def block_size(self) -> int:
         """Unknowns that stand together in PETSc's vector, wherever one of them stands."""

@@ -12,6 +12,7 @@ from ..device.halo import Halo
 from ..errors import OptionError
 from ..mesh.geometry import cell_metrics
 from ..physics.streamline import METRIC
+from .assembly_rows import assembly_rows
 from .overlap import assembled_rows
 
 
@@ -61,7 +62,8 @@ class DeviceOperator:
 
     @cached_property
     def _rows(self) -> list:
-        return [self.arrays.to_device(a, "assembly rows") for a in self.discretization.assembly_rows()]
+        places = self.discretization.places_of_rows()
+        return assembly_rows(self.arrays, self._dofs, places, self.dofmap.num_owned + self.dofmap.num_ghosts)
 
     # Data that may change between solves -----------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..base import cell_fastest, padded, summation_rows
+from ..base import cell_fastest, padded
 from ..primal import PrimalDiscretization
 from ..strong_conditions import StrongConditions
 from .patches import Patches, build_patches, patch_cells
@@ -42,20 +42,16 @@ class ContinuousGalerkin(CGSpecs, StrongConditions, PrimalDiscretization):
     def facet_stride(self) -> int:
         return padded(self.num_facets)
 
-    def assembly_rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """Element-vector entries that add to each owned and ghost value: start [row + 1], entry [nnz].
-
-        Entries count through the cells' element vectors, then the facets' [dof, facet_stride].
-        """
-        dofs, columns = self.dofmap.cell_numbers, np.arange(self.num_dofs, dtype=np.int32)
-        places = self.entries(columns, np.arange(self.mesh.num_cells, dtype=np.int32)[:, None]).ravel()
-        rows = dofs.ravel()
-        if self.num_facets:
-            facets = np.arange(self.num_facets, dtype=np.int32)[:, None]
-            of_facets = self.num_dofs * self.stride + columns * self.facet_stride + facets
-            places = np.concatenate([places, of_facets.ravel()])
-            rows = np.concatenate([rows, dofs[self.natural_facets[0]].ravel()])
-        return summation_rows(rows, places, self.dofmap.num_owned + self.dofmap.num_ghosts)
+    def places_of_rows(self) -> list[tuple]:
+        """As in Discretization: those of cells, then those of natural facets [dof, facet_stride]."""
+        size, cells, count = self.num_dofs, self.mesh.num_cells, self.num_facets
+        places = [
+            (None, size * cells, 1, 1, 0) if self.cell_by_cell else (None, size * self.stride, self.stride, cells, 0)
+        ]
+        if count:
+            numbers = cell_fastest(self.dofmap.cell_numbers[self.natural_facets[0]], self.facet_stride)
+            places.append((numbers, numbers.size, self.facet_stride, count, size * self.stride))
+        return places
 
     def element_numbers(self, numbers: np.ndarray | None = None) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """As in PrimalDiscretization: of cells, then, if there are such, of natural facets' cells."""

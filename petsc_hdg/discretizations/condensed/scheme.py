@@ -8,7 +8,7 @@ from ...errors import PhysicsError
 from ...physics import Auxiliary
 from ...reference import ReferenceElement
 from ..auxiliary import AuxiliaryRows
-from ..base import Discretization, cell_fastest, summation_rows
+from ..base import Discretization, cell_fastest
 from ..congruence import Shapes, congruent_cells
 from ..dofmap import FieldSpace
 from ..strong_conditions import StrongConditions
@@ -107,13 +107,6 @@ class CondensedDiscretization(CondensedSpecs, StrongConditions, Discretization):
         than `most`.
         """
         return congruent_cells(self, aux_rows, most)
-
-    def assembly_rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """Entries of element vectors [trace dof, stride] that add to each owned and ghost value: start, entry."""
-        dofs = self.dofmap.cell_numbers
-        cells = np.arange(self.mesh.num_cells, dtype=np.int32)[:, None]
-        places = np.arange(self.num_trace_dofs, dtype=np.int32) * self.stride + cells
-        return summation_rows(dofs.ravel(), places.ravel(), self.dofmap.num_owned + self.dofmap.num_ghosts)
 
     def element_numbers(self, numbers: np.ndarray | None = None) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """As in PrimalDiscretization: numbers [trace dof, cell] of the unknowns of cells."""

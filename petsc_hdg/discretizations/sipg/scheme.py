@@ -136,13 +136,6 @@ class InteriorPenalty(SIPGSpecs, PrimalDiscretization):
         """Compact numbers [dof, stride] of each extended cell's degrees of freedom."""
         return cell_fastest(self.extended_dofs, self.stride)
 
-    def assembly_rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """The element-vector entry that is each owned value: start [row + 1], entry [owned]; ghosts have none."""
-        owned, cells = self.dofmap.num_owned, self.mesh.num_cells
-        entry = np.empty(owned, np.int32)
-        entry[self.extended_dofs[:cells].T] = np.arange(self.num_dofs)[:, None] * self.stride + np.arange(cells)
-        return np.minimum(np.arange(owned + self.dofmap.num_ghosts + 1, dtype=np.int32), owned), entry
-
     def nodes(self) -> np.ndarray:
         return self.neighbours.nodes
 
