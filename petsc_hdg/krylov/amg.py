@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -115,6 +117,7 @@ class AMG(Context):
         viewer.printfASCII(f"  petsc_hdg.AMG: {note}\n")
 
 
+# What levels own refers to them weakly: a circle would keep their memory on the device until Python looks for circles.
 class _Cycle(Multigrid):
     """The levels of a matrix, all on each rank; patterns and aggregates come with the first values of `update`.
 
@@ -161,7 +164,8 @@ class _Cycle(Multigrid):
 
     def _repeats(self) -> Smoother:
         """Cycles as steps of an iteration."""
-        count, cycle = int(self._choice.cycles), SimpleNamespace(apply=super()._apply)
+        once = partial(Multigrid._apply, weakref.proxy(self))
+        count, cycle = int(self._choice.cycles), SimpleNamespace(apply=once)
         steps = chebyshev_steps(*CYCLE, count) if self._symmetric else count * [(0.0, 1.0, 1.0)]
         return Smoother(self.levels[-1].operator, cycle, self._vectors, steps)
 
@@ -250,7 +254,7 @@ class _Smoother(Smoother):
         diagonal = SimpleNamespace(is_diagonal=True, diagonal=inverse)
         super().__init__(operator, diagonal, vectors, ())
         self._count, self._symmetric = count, symmetric
-        self._arnoldi = Arnoldi(self, STEPS if symmetric else 2 * count + 1)
+        self._arnoldi = Arnoldi(weakref.proxy(self), STEPS if symmetric else 2 * count + 1)
 
     def fit(self) -> float:
         """Take the steps for the operator's present values; returns an estimate of the largest absolute eigenvalue of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from functools import cached_property
 
 import numpy as np
@@ -76,7 +77,7 @@ class Vectors:
 
     @cached_property
     def _partial(self):
-        return Rows(self, 1)
+        return Rows(weakref.proxy(self), 1)  # no circle: vectors take memory of the device
 
     def sums(self, a, b) -> np.ndarray:
         """(b·b, a·b, a·a, sum of a) over all ranks; waits. Collective."""

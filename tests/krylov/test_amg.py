@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import weakref
 from functools import reduce
 from pathlib import Path
 
@@ -382,6 +383,20 @@ def test_coefficients_leave_aggregates_while_these_serve_and_memory_comes_back(m
     assert held[3] <= held[0] and held[2] == held[1]
     problem.snes.getKSP().getPC().reset()
     assert problem.device.memory.held < held[3]
+
+
+def test_levels_go_without_the_garbage_collector():
+    """They have memory of the device, which other levels may need before Python looks for circles."""
+    ksp = solver(petsc_matrix(laplacian(20)), limit=10, cycles=2)
+    pc = ksp.getPC()
+    applied(pc, 400)
+    known = weakref.ref(pc.getPythonContext().cycle)
+    gc.disable()
+    try:
+        pc.getPythonContext().reset(pc)
+        assert known() is None
+    finally:
+        gc.enable()
 
 
 def test_options_and_refusals():
