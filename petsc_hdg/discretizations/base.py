@@ -16,7 +16,7 @@ from ..petsc.c_library import set_section
 from ..petsc.lifetimes import Alive
 from ..physics.dependence import Dependence
 from ..reference import ReferenceElement, cell_quadrature, inside, tabulate
-from ..threads import CHUNK, in_threads, stable_order, taken
+from ..threads import CHUNK, in_threads
 from ..value_checks import plural
 from .saddle_points import check_stable
 from .streamlines import upwinded
@@ -40,16 +40,6 @@ def cell_fastest(array: np.ndarray, stride: int) -> np.ndarray:
 
     in_threads(fill, range(0, len(flat), CHUNK))
     return out
-
-
-def summation_rows(rows: np.ndarray, places: np.ndarray, num_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Compressed list of what adds to each row: start [row + 1], entry [nnz], by ascending place.
-
-    rows, places [entry]: entry k stands at places[k] and adds to rows[k]; rows from num_rows on are left out.
-    """
-    start = np.zeros(num_rows + 1, np.int32)
-    np.cumsum(np.bincount(rows, minlength=num_rows)[:num_rows], out=start[1:])
-    return start, taken(places, stable_order(rows)[: start[-1]]).astype(np.int32, copy=False)
 
 
 class Discretization:

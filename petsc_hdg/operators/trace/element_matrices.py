@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from functools import cached_property
 
-import numpy as np
-
 from ...device import Kernel, kernels_of
-from ...discretizations.base import padded, summation_rows
+from ...discretizations.base import cell_fastest, padded
 from ...discretizations.congruence import Shapes
 from ...discretizations.trace.facet_groups import facet_kinds
 from ...value_checks import plural
+from ..assembly_rows import assembly_rows
 from ..overlap import assembled_rows, element_cells
 from ..vectors import TailedVector
 from .congruent import CongruentFacets
@@ -180,10 +179,10 @@ class ElementMatrices(TraceFormat):
         """Entries of the element vectors that each owned and ghost value sums, on the device."""
         if self.symmetric not in self._assembly:
             numbers = self.dofmap.compact[self.dofmap.cell_dofs]
-            cell_step, dof_step = (1, self.stride) if self.symmetric else (self.cell_dofs, 1)
-            places = np.arange(len(numbers))[:, None] * cell_step + np.arange(self.cell_dofs) * dof_step
-            rows = summation_rows(numbers.ravel(), places.ravel(), self.num_free)
-            self._assembly[self.symmetric] = [self.arrays.to_device(a, "assembly rows") for a in rows]
+            line = (self.stride, len(numbers)) if self.symmetric else (1, 1)
+            listed = cell_fastest(numbers, self.stride) if self.symmetric else numbers
+            place = listed, listed.size, *line, 0
+            self._assembly[self.symmetric] = assembly_rows(self.arrays, None, [place], self.num_free)
         return self._assembly[self.symmetric]
 
     def _matrix(self):
