@@ -53,7 +53,8 @@ KERNEL(TILE_GROUP) void cell_block_turn(int num_cells, int stride, __global cons
   }
 }
 
-// Whether norms [2, count] of columns, of a block and of its inverse, are those of one with a large condition.
+// Whether norms [2, count] of columns, of a block and of its inverse, are those of one with a large condition, or whose inverse
+// is beyond the range of floats.
 static inline int is_wide(__local const real *norms, int count)
 {
   real block = 0, inverse = 0;
@@ -61,7 +62,7 @@ static inline int is_wide(__local const real *norms, int count)
     block = fmax(block, norms[c]);
     inverse = fmax(inverse, norms[count + c]);
   }
-  return block * inverse > (real)MOST_CONDITION;
+  return !(block * inverse < (real)MOST_CONDITION && inverse > (real)1e-30 && inverse < (real)1e30);
 }
 
 // Gauss-Jordan of a cell's transposed block in place by a group; rows change places where the diagonal is small. The item of

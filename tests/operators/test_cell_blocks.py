@@ -71,6 +71,7 @@ def test_a_group_inverts_a_block(size, group):
     blocks[1:, range(size), range(size)] = 0
     blocks[2] = np.roll(np.eye(size), 3, axis=0)
     blocks[3] = np.diag(10.0 ** np.arange(size))  # whose inverse is too wide for floats
+    blocks[4:6] *= np.array([1e-35, 1e35])[:, None, None]
     sizes = {"NDOF": size, "ITEMS": size, "GROUP": group, "APPLY_GROUP": 3 * size, "TILE": 32, "TILE_GROUP": 128}
     sizes["IN_REGISTERS"] = int(group == size)
     rows = {"ROW": np.arange(size, dtype=np.int32)}
@@ -84,10 +85,13 @@ def test_a_group_inverts_a_block(size, group):
     turn(128 * 2 * 2, cells, cells + 3, arrays.to_device(padded.ravel()), inverse)
     invert(cells * group, cells, inverse, narrow, wide, failed)
     found = arrays.to_host(inverse, blocks.shape).transpose(0, 2, 1)
-    assert np.abs(found - np.linalg.inv(blocks)).max() < 1e-11
+    inverses = np.linalg.inv(blocks)
+    assert (np.abs(found - inverses) < 1e-11 * np.maximum(1, np.abs(inverses).max(axis=(1, 2), keepdims=True))).all()
     assert arrays.to_host(failed, 1, np.int32)[0] == 0
-    assert (arrays.to_host(narrow, blocks.shape, np.float32) == found.transpose(0, 2, 1).astype(np.float32)).all()
-    assert (arrays.to_host(wide, cells, np.int32) == (np.linalg.cond(blocks, np.inf) > 1e5)).all()
+    is_wide = (np.linalg.cond(blocks, np.inf) > 1e5) | np.isin(np.arange(cells), (4, 5))
+    assert (arrays.to_host(wide, cells, np.int32) == is_wide).all() and is_wide.sum() < 10
+    with np.errstate(over="ignore"):
+        assert (arrays.to_host(narrow, blocks.shape, np.float32) == found.transpose(0, 2, 1).astype(np.float32)).all()
     apply = Kernel(KernelSpec("cell_block_apply", *given, local_size=3 * size), device)
     b, product, x, y = np.random.default_rng(3).standard_normal((4, cells, size))
     out, *vectors = (arrays.to_device(interleaved(v)) for v in (y, product, x, b))
