@@ -61,7 +61,8 @@ class SellMatrix:
 
     def _load(self, arrays, precision: str, row_starts, columns, values) -> None:
         """Slices of CSR rows, made on the device."""
-        self._lay(arrays, precision, row_starts, columns)
+        self._lay(arrays, precision, np.diff(row_starts))
+        self._slices = self._split(row_starts, columns)
         self._fill((1, 1), *(arrays.to_device(each, "matrices") for each in (row_starts, columns, values)))
 
     @classmethod
@@ -70,19 +71,19 @@ class SellMatrix:
         made, (height, width) = cls.__new__(cls), rows.shape
         made.num_rows, made.num_owned, made.num_ghosts = rows.num_rows * height, rows.num_columns * width, 0
         made._at_once, made.halo, made.tail = True, None, rows.arrays.zeros(1)
-        counts = np.repeat(np.diff(rows.starts) * width, height)
-        made._lay(rows.arrays, precision, np.concatenate([[0], np.cumsum(counts)]), None)
+        made._lay(rows.arrays, precision, np.repeat(np.diff(rows.starts) * width, height))
+        made._slices = made._split(None, None)
         return made
 
     def take(self, rows) -> None:
         """Copy the values of BlockRows with the pattern that the slices were made for."""
         self._fill(rows.shape, *rows.all)
 
-    def _lay(self, arrays, precision: str, row_starts, columns) -> None:
-        """Room for the entries of rows."""
+    def _lay(self, arrays, precision: str, lengths: np.ndarray) -> None:
+        """Room for the entries of rows, so many [row] in each."""
         self.arrays, self._kernels = arrays, {}
         self.precision = precision if arrays.precision == "double" else "single"
-        self.num_entries, lengths, self._order = int(row_starts[-1]), np.diff(row_starts), None
+        self.num_entries, self._order = int(lengths.sum()), None
         starts = slice_starts(lengths)
         if is_uneven(arrays, self.num_rows, int(starts[-1]), self.num_entries):
             self._order, starts = sorted_rows(arrays, lengths)
@@ -90,7 +91,6 @@ class SellMatrix:
         self.is_narrow = self.precision == "single" and arrays.precision == "double"
         kind = np.float32 if self.is_narrow else None
         self._columns, self._values = arrays.empty(count, np.int32), arrays.empty(count, kind)
-        self._slices = self._split(row_starts, columns)
 
     def _fill(self, shape: tuple[int, int], *given) -> None:
         """Copy rows of blocks of a shape, given as buffers of starts, columns and values."""
@@ -141,7 +141,7 @@ class SellMatrix:
             self.halo.forward_end(self.tail)
         run(*outer, None)
 
-    def _split(self, row_starts: np.ndarray, columns: np.ndarray) -> list:
+    def _split(self, row_starts: np.ndarray | None, columns: np.ndarray | None) -> list:
         """Slices without columns of other ranks, which are computed while these come, and the others: list, number.
 
         All are among the others where there are few, or no such columns at all.

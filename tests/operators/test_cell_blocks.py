@@ -85,8 +85,9 @@ def test_a_group_inverts_a_block(size, group):
     turn(128 * 2 * 2, cells, cells + 3, arrays.to_device(padded.ravel()), inverse)
     invert(cells * group, cells, inverse, narrow, wide, failed)
     found = arrays.to_host(inverse, blocks.shape).transpose(0, 2, 1)
-    inverses = np.linalg.inv(blocks)
-    assert (np.abs(found - inverses) < 1e-11 * np.maximum(1, np.abs(inverses).max(axis=(1, 2), keepdims=True))).all()
+    off = np.abs(found - np.linalg.inv(blocks)).max(axis=(1, 2))
+    off[4:6] *= 1e-35, 1e35
+    assert off.max() < 1e-11
     assert arrays.to_host(failed, 1, np.int32)[0] == 0
     is_wide = (np.linalg.cond(blocks, np.inf) > 1e5) | np.isin(np.arange(cells), (4, 5))
     assert (arrays.to_host(wide, cells, np.int32) == is_wide).all() and is_wide.sum() < 10

@@ -59,8 +59,7 @@ class SIPGSpecs(PrimalSpecs):
 
     @cached_property
     def _plain_tables(self) -> dict[str, np.ndarray]:
-        tables = {**self.facet_tables(*self.facet_rules), "PERM": self.facet_permutations.astype(np.int32)}
-        return tables | ({"FACET_DOFS": self._point_dofs} if self.collocated else {})
+        return {**self.facet_tables(*self.facet_rules), "PERM": self.facet_permutations.astype(np.int32)}
 
     @cached_property
     def _point_dofs(self) -> np.ndarray:
@@ -85,8 +84,9 @@ class SIPGSpecs(PrimalSpecs):
     def _facet_kernel(self, name: str, files, macros, tables, **how) -> KernelSpec:
         """Spec of a kernel that goes around the facets of cells."""
         how = {"arguments": FACETS_OF_CELLS, **how}
-        if "FACET_DOFS" in tables:
-            macros = {**macros, "POINT_DOFS": tables["FACET_DOFS"].shape[2]}
+        if self.collocated:
+            macros = {**macros, "POINT_DOFS": self._point_dofs.shape[2]}
+            tables = {**tables, "FACET_DOFS": self._point_dofs}
         return self._spec(name, self._flux_sources("sipg_facet.clh", *files), macros, tables, 32, **how)
 
     def transposed_specs(self) -> dict[str, KernelSpec]:

@@ -179,9 +179,9 @@ class ElementMatrices(TraceFormat):
         """Entries of the element vectors that each owned and ghost value sums, on the device."""
         if self.symmetric not in self._assembly:
             numbers = self.dofmap.compact[self.dofmap.cell_dofs]
-            line = (self.stride, len(numbers)) if self.symmetric else (1, 1)
-            listed = cell_fastest(numbers, self.stride) if self.symmetric else numbers
-            place = listed, listed.size, *line, 0
+            place = numbers, numbers.size, 1, 1, 0
+            if self.symmetric:
+                place = cell_fastest(numbers, self.stride), self.cell_dofs * self.stride, self.stride, len(numbers), 0
             self._assembly[self.symmetric] = assembly_rows(self.arrays, None, [place], self.num_free)
         return self._assembly[self.symmetric]
 
