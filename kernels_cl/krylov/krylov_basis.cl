@@ -1,6 +1,6 @@
 // Orthonormal bases of GMRES: products with eight vectors at a time, and sums of them.
 //
-// v0 ... v7, w [n] real, of which the first `used` vectors count; c [vector] real; row [group] real4, see krylov_sum.clh:
+// v0 ... v7, w [n] real, of which the first `used` vectors count; c [vector] real; row [group] sum4, see krylov_sum.clh:
 // products with vectors 4 k ... 4 k + 3 stand in row k
 //
 // needs: GROUP FOR_UNKNOWNS
@@ -12,10 +12,10 @@
 // Products of w with the vectors, or of out = d w where there is a d.
 KERNEL(GROUP) void basis_dots(int n, int used, READ_VECTORS, __global const real *restrict w,
                               __global const real *restrict d, __global real *restrict out, int row,
-                              __global real4 *sums)
+                              __global sum4 *sums)
 {
-  __local real4 scratch[GROUP];
-  real4 low = 0, high = 0;
+  __local sum4 scratch[GROUP];
+  sum4 low = 0, high = 0;
   FOR_UNKNOWNS(i, n) {
     real wi = w[i];
     if (d) {
@@ -31,33 +31,33 @@ KERNEL(GROUP) void basis_dots(int n, int used, READ_VECTORS, __global const real
     if (used > 5) b.y = v5[i];
     if (used > 6) b.z = v6[i];
     if (used > 7) b.w = v7[i];
-    low += wi * a;
-    high += wi * b;
+    low += AS_SUM(wi * a);
+    high += AS_SUM(wi * b);
   }
   store_sum(low, scratch, sums + row * get_num_groups(0));
   store_sum(high, scratch, sums + (row + 1) * get_num_groups(0));
 }
 
 // Totals [row, 4] of rows, by one group a row.
-KERNEL(GROUP) void basis_totals(int count, __global const real4 *sums, __global real4 *totals)
+KERNEL(GROUP) void basis_totals(int count, __global const sum4 *sums, __global sum4 *totals)
 {
-  __local real4 scratch[GROUP];
+  __local sum4 scratch[GROUP];
   const int row = (int)get_group_id(0);
-  real4 mine = 0;
+  sum4 mine = 0;
   for (int k = (int)get_local_id(0); k < count; k += GROUP) mine += sums[row * count + k];
-  const real4 total = group_sum(mine, scratch);
+  const sum4 total = group_sum(mine, scratch);
   if (get_local_id(0) == 0) totals[row] = total;
 }
 
 // w += s times the sum of c[first + k] v_k, from zero if `fresh`; and the sum of its squares.
 KERNEL(GROUP) void basis_add(int n, int used, READ_VECTORS, real s, __global const real *restrict c, int first, int fresh,
-                             __global real *restrict w, int row, __global real4 *sums)
+                             __global real *restrict w, int row, __global sum4 *sums)
 {
-  __local real4 scratch[GROUP];
+  __local sum4 scratch[GROUP];
   real by[8];
 #pragma unroll
   for (int k = 0; k < 8; ++k) by[k] = k < used ? s * c[first + k] : 0;
-  real4 sum = 0;
+  sum4 sum = 0;
   FOR_UNKNOWNS(i, n) {
     real wi = (fresh ? 0 : w[i]) + by[0] * v0[i];
     if (used > 1) wi += by[1] * v1[i];
@@ -75,14 +75,14 @@ KERNEL(GROUP) void basis_add(int n, int used, READ_VECTORS, real s, __global con
 
 // v = w over its norm, whose square the sums in `row` of `given` are; their total goes to that row of `totals`, if
 // there are any.
-KERNEL(GROUP) void basis_append(int n, int count, int row, __global const real4 *given, __global real4 *totals,
+KERNEL(GROUP) void basis_append(int n, int count, int row, __global const sum4 *given, __global sum4 *totals,
                                 __global const real *restrict w, __global real *restrict v)
 {
-  __local real4 scratch[GROUP];
-  real4 mine = 0;
+  __local sum4 scratch[GROUP];
+  sum4 mine = 0;
   for (int k = (int)get_local_id(0); k < count; k += GROUP) mine += given[row * count + k];
-  const real4 total = group_sum(mine, scratch);
+  const sum4 total = group_sum(mine, scratch);
   if (totals && get_global_id(0) == 0) totals[row] = total;
-  const real by = total.x > 0 ? 1 / sqrt(total.x) : 0;
+  const real by = total.x > 0 ? (real)(1 / sqrt(total.x)) : 0;
   FOR_UNKNOWNS(i, n) v[i] = by * w[i];
 }

@@ -1,54 +1,54 @@
 // Operations on vectors that all Krylov methods share.
 //
-// a, b, x, y, z, d [n] real; row [group] real4, see krylov_sum.clh
+// a, b, x, y, z, d [n] real; row [group] sum4, see krylov_sum.clh
 //
 // needs: GROUP FOR_UNKNOWNS
 
 // Sums of (b·b, a·b, a·a, a).
 KERNEL(GROUP) void krylov_sums(int n, __global const real *restrict a, __global const real *restrict b, int row,
-                               __global real4 *sums)
+                               __global sum4 *sums)
 {
-  __local real4 scratch[GROUP];
-  real4 sum = 0;
+  __local sum4 scratch[GROUP];
+  sum4 sum = 0;
   FOR_UNKNOWNS(i, n) {
     const real ai = a[i], bi = b[i];
-    sum += (real4)(bi * bi, ai * bi, ai * ai, ai);
+    sum += AS_SUM((real4)(bi * bi, ai * bi, ai * ai, ai));
   }
   store_sum(sum, scratch, sums + row * get_num_groups(0));
 }
 
 // Sums (0, sum of parts, 0, 0), where a product with a has left parts [n] of a·b.
-KERNEL(GROUP) void krylov_total(int n, __global const real *restrict parts, int row, __global real4 *sums)
+KERNEL(GROUP) void krylov_total(int n, __global const real *restrict parts, int row, __global sum4 *sums)
 {
-  __local real4 scratch[GROUP];
-  real4 sum = 0;
+  __local sum4 scratch[GROUP];
+  sum4 sum = 0;
   FOR_UNKNOWNS(i, n) sum.y += parts[i];
   store_sum(sum, scratch, sums + row * get_num_groups(0));
 }
 
-// From row `first` on, a work-group each: totals [row, rank] real4 of this rank's sums [row, groups].
-KERNEL(GROUP) void krylov_rank_totals(int groups, int first, int ranks, int rank, __global const real4 *sums,
-                                      __global real4 *totals)
+// From row `first` on, a work-group each: totals [row, rank] sum4 of this rank's sums [row, groups].
+KERNEL(GROUP) void krylov_rank_totals(int groups, int first, int ranks, int rank, __global const sum4 *sums,
+                                      __global sum4 *totals)
 {
-  __local real4 scratch[GROUP];
+  __local sum4 scratch[GROUP];
   const int row = first + (int)get_group_id(0);
-  real4 mine = 0;
+  sum4 mine = 0;
   for (int k = (int)get_local_id(0); k < groups; k += GROUP) mine += sums[row * groups + k];
-  const real4 sum = group_sum(mine, scratch);
+  const sum4 sum = group_sum(mine, scratch);
   if (get_local_id(0) == 0) totals[row * ranks + rank] = sum;
 }
 
 // b = d x, and sums of (b·b, a·b, a·a, a).
 KERNEL(GROUP) void krylov_multiply_sums(int n, __global const real *restrict d, __global const real *restrict x,
                                         __global const real *restrict a, __global real *restrict b, int row,
-                                        __global real4 *sums)
+                                        __global sum4 *sums)
 {
-  __local real4 scratch[GROUP];
-  real4 sum = 0;
+  __local sum4 scratch[GROUP];
+  sum4 sum = 0;
   FOR_UNKNOWNS(i, n) {
     const real ai = a[i], bi = d[i] * x[i];
     b[i] = bi;
-    sum += (real4)(bi * bi, ai * bi, ai * ai, ai);
+    sum += AS_SUM((real4)(bi * bi, ai * bi, ai * ai, ai));
   }
   store_sum(sum, scratch, sums + row * get_num_groups(0));
 }

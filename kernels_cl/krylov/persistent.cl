@@ -4,14 +4,14 @@
 // A group that waits in vain writes NaN where the last step writes, and ends; so do all groups of later launches.
 //
 // needs: GROUP SLICE MOST BUFFERS GIVEN_BUFFERS ALL_BUFFERS PTX sell_row dense_row
-// needs: FIELDS ROWS TEAM COLUMNS NARROW STARTS INDICES VALUES X B D Y
+// needs: FIELDS ROWS TEAM COLUMNS STARTS INDICES VALUES X B D Y
 //
 // Sizes
 //   GROUP work-items of a group, a multiple of 256;  MOST steps of a launch
 //   BUFFERS, GIVEN_BUFFERS, ALL_BUFFERS  number of buffers, their declarations and their names
 //   FIELDS  of a step, of which the others are places:
 //     ROWS of A;  TEAM work-items per row of a sparse A, 0 where `values` are the product, -1 where A is dense
-//     COLUMNS of a dense A;  NARROW whether entries of a sparse A are floats
+//     COLUMNS of a dense A
 //     STARTS INDICES VALUES X B D Y  buffers by their number, -1 for none
 //   PTX   compute capability (90 for 9.0) where inline PTX may stand, else 0: one group only
 // Arrays
@@ -73,7 +73,7 @@ static inline void sparse_step(__global real *const __local *at, const __local i
     real4 before = 0;
     if (writes) before = before_step(at, step, factor, row);
     const real sum = sell_row((__global const int *)at[step[STARTS]], (__global const int *)at[step[INDICES]],
-                              at[step[VALUES]], step[NARROW], at[step[X]], 0, 0, slice, team, part);
+                              at[step[VALUES]], at[step[X]], 0, 0, slice, team, part);
     if (writes) at[step[Y]][row] = row_after(factor[0], factor[1], factor[2], before, sum);
   }
 }

@@ -5,7 +5,7 @@
 // slices, listed [slice]: those of the launch, the first ones where there is no list
 // order [slice, SLICE]: rows of slices, `rows` for none; one after the other where there is no order
 
-KERNEL(GROUP) void sell_step(int slices, int rows, int num_owned, int team, int narrow, __global const int *listed,
+KERNEL(GROUP) void sell_step(int slices, int rows, int num_owned, int team, __global const int *listed,
                              __global const int *order, __global const int *starts, __global const int *columns,
                              __global const real *values, __global const real *x, __global const real *tail, __global const real *b,
                              __global const real *d, real keep, real mix, real scale, __global real *y)
@@ -13,7 +13,7 @@ KERNEL(GROUP) void sell_step(int slices, int rows, int num_owned, int team, int 
 #if GROUP == SLICE
   const int slice = HAS_TAIL(tail) && listed ? listed[get_group_id(0)] : (int)get_group_id(0);
   const int slot = slice * SLICE + (int)get_local_id(0), row = HAS_ORDER(order) ? order[slot] : slot;
-  const real sum = sell_row(starts, columns, values, narrow, x, tail, num_owned, slice, 1, 0);
+  const real sum = sell_row(starts, columns, values, x, tail, num_owned, slice, 1, 0);
   if (row < rows) y[row] = row_step(keep, mix, scale, x, b, d, y, row, sum);
 #else
   __local real part[GROUP];
@@ -23,7 +23,7 @@ KERNEL(GROUP) void sell_step(int slices, int rows, int num_owned, int team, int 
   const int writes = slice >= 0 && row < rows && item % unit < SLICE;
   real4 before = 0;
   if (writes) before = row_before(keep, mix, x, b, d, y, row);
-  const real sum = sell_row(starts, columns, values, narrow, x, tail, num_owned, slice, team, part);
+  const real sum = sell_row(starts, columns, values, x, tail, num_owned, slice, team, part);
   if (writes) y[row] = row_after(keep, mix, scale, before, sum);
 #endif
 }

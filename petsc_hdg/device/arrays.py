@@ -93,15 +93,17 @@ class Arrays:
             offsets = {"src_offset": first * size, "dst_offset": at * size}
             cl.enqueue_copy(queue, target, source, byte_count=count * size, **offsets)
 
-    def pinned(self, count: int) -> np.ndarray:
-        """Host memory of `count` values that a GPU copies from and to at full speed; ordinary memory on CPUs."""
+    def pinned(self, count: int, dtype=None) -> np.ndarray:
+        """Host memory of `count` values (of `real` unless dtype is given) that a GPU copies from and to at full speed;
+        ordinary memory on CPUs."""
+        kind = self.real if dtype is None else np.dtype(dtype)
         if not self.device.is_gpu or count == 0:
-            return np.zeros(count, self.real)
+            return np.zeros(count, kind)
         cl = opencl()
         flags, access = cl.mem_flags, cl.map_flags
-        buffer = self._allocate(count * self.real.itemsize, flags.READ_WRITE | flags.ALLOC_HOST_PTR)
+        buffer = self._allocate(count * kind.itemsize, flags.READ_WRITE | flags.ALLOC_HOST_PTR)
         both = access.READ | access.WRITE
-        array, _ = cl.enqueue_map_buffer(self.device.queue, buffer, both, 0, (count,), self.real, is_blocking=True)
+        array, _ = cl.enqueue_map_buffer(self.device.queue, buffer, both, 0, (count,), kind, is_blocking=True)
         array[:] = 0
         return array
 

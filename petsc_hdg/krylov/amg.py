@@ -23,10 +23,11 @@ from .eigenvalues import Arnoldi
 from .gathered import Gathered, gathered_rows
 from .level_bounds import LOWER, STEPS, UPPER
 from .multigrid import MOST_INVERSE, Multigrid
-from .preconditioners import MAKERS
+from .preconditioners import MAKERS, in_precision_of
 from .sell_matrix import SellMatrix, is_assembled, rows_of
 from .smoothers import Smoother, chebyshev_steps, polynomial_steps
 from .solver_device import arrays_of
+from .staging import Converted
 from .vectors import Vectors
 
 DAMPING = 1.4  # of the prolongator's smoother, over the largest eigenvalue: GAMG's; 1 of a nonsymmetric matrix
@@ -59,7 +60,7 @@ class AMG(Context):
     def __init__(self):
         self.threshold, self.strong, self.limit, self.smooths, self.cycles = 0.02, STRONG, 300, 2, 1
         self.cycle: _Cycle | None = None
-        self.solver: _Cycle | Gathered | None = None  # what applies the cycle to this rank's numbers
+        self.solver: _Cycle | Gathered | None = None  # what applies the cycle to this rank's numbers, in its precision
 
     def destroy(self, pc) -> None:
         """The PC is going."""
@@ -96,7 +97,7 @@ class AMG(Context):
                 precision = Options.from_petsc(pc.getOptionsPrefix()).pmat_precision
                 self.cycle = self.solver = _Cycle(self, mat, rows, sums, symmetric, vectors, precision)
                 if comm.size > 1:
-                    self.solver = Gathered(self.cycle, vectors)
+                    self.solver = Gathered(self.cycle, vectors.in_precision(precision))
             self.cycle.update(rows)
 
     def prepare(self, pc) -> None:
@@ -107,7 +108,7 @@ class AMG(Context):
     def apply(self, pc, x, y) -> None:
         """y = a cycle from zero for x. Collective."""
         self.prepare(pc)
-        access = self.cycle.vectors.access
+        access = self.cycle.access
         with access.read(x) as given, access.write(y) as out:
             self.solver.apply(given, out)
 
@@ -122,11 +123,12 @@ class _Cycle(Multigrid):
     """The levels of a matrix, all on each rank; patterns and aggregates come with the first values of `update`.
 
     rows: starts, columns and values of this rank's rows; None where `sums`, MatrixRows, has them on the device.
-    vectors: those of this rank's rows; `apply` works on buffers of all rows. Making one and `update` are collective.
+    vectors: those of this rank's rows in the precision of the set-up; `apply` works on buffers of all rows in that of
+    the cycle, `access` has these of PETSc's vectors. Making one and `update` are collective.
     """
 
     def __init__(self, choice: AMG, mat, rows: tuple | None, sums, symmetric: bool, vectors: Vectors, precision: str):
-        self.vectors, self._choice, self._precision, self._symmetric = vectors, choice, precision, symmetric
+        self.vectors, self._choice, self._symmetric = vectors, choice, symmetric
         comm, arrays = vectors.comm, vectors.arrays
         self._modes = gathered(comm, _near_null_vectors(mat))
         self._block_size = mat.getBlockSize()
@@ -138,7 +140,7 @@ class _Cycle(Multigrid):
         else:
             self._numbers = sums.whole
         self._finest = Collected(self._numbers, _size_of_nodes(mat, self._modes))
-        super().__init__(vectors if comm.size == 1 else Vectors(arrays, mat.getSize()[0], MPI.COMM_SELF))
+        super().__init__(Vectors(arrays, mat.getSize()[0], MPI.COMM_SELF, precision))
 
     def fits(self, mat, rows: tuple | None, sums, symmetric: bool) -> bool:
         """Return True if this rank's rows have the pattern of these levels. Not collective."""
@@ -148,8 +150,9 @@ class _Cycle(Multigrid):
     def update(self, rows: tuple | None) -> None:
         """Levels of the values of rows."""
         if self._sums is None:
-            values = np.ascontiguousarray(gathered(self.vectors.comm, rows[2]), self._arrays.real)
-            self._arrays.upload(self._numbers.values, values, "matrices")
+            arrays = self.vectors.arrays
+            values = np.ascontiguousarray(gathered(self.vectors.comm, rows[2]), arrays.real)
+            arrays.upload(self._numbers.values, values, "matrices")
         self._finest.update()
         if not self.levels or not all(level.update(keep=True) for level in reversed(self.levels)):
             self._build()
@@ -176,7 +179,7 @@ class _Cycle(Multigrid):
             self._repeated.smooth(x, y, zero=True)
 
     def _build(self) -> None:
-        matrix, modes = self._finest.result, self._arrays.to_device(self._modes, "near-null vectors")
+        matrix, modes = self._finest.result, self.vectors.arrays.to_device(self._modes, "near-null vectors")
         self.levels, count = [], self._modes.shape[1]
         part = self._choice.strong if matrix.shape == (1, 1) and count == 1 else 0.0
         while matrix.num_rows * matrix.shape[0] > self._choice.limit:
@@ -185,7 +188,7 @@ class _Cycle(Multigrid):
             if not 0 < aggregates.count * count <= SMALLEST_FALL * matrix.num_rows * matrix.shape[0]:
                 return
             coarsening = Coarsening(matrix, aggregates, modes, count, self._symmetric)
-            level = _Level(matrix, aggregates, coarsening, self._vectors, self._precision, self._choice.smooths)
+            level = _Level(matrix, aggregates, coarsening, self._vectors, self._choice.smooths)
             level.update(keep=False)
             self.levels.insert(0, level)
             matrix, modes = coarsening.matrix, coarsening.modes
@@ -197,23 +200,22 @@ class _Cycle(Multigrid):
             inverse = accurate_inverse(dense)
             if inverse is None:
                 inverse = np.linalg.pinv(dense, NEGLIGIBLE, hermitian=self._symmetric)
-            return DenseMatrix(inverse, matrix.arrays)
-        inverse = Aggregates(matrix, self._choice.threshold).inverse
-        return _Relaxation(matrix, inverse, self._vectors, self._precision, self._symmetric)
+            return DenseMatrix(inverse, self.arrays)
+        return _Relaxation(matrix, Aggregates(matrix, self._choice.threshold), self._vectors, self._symmetric)
 
 
 class _Level:
     """A level above the coarsest (see Multigrid), with its set-up; `largest` is an estimate of D⁻¹ A's eigenvalues."""
 
-    def __init__(self, matrix: BlockRows, aggregates, coarsening, finest: Vectors, precision: str, smooths: int):
+    def __init__(self, matrix: BlockRows, aggregates, coarsening, finest: Vectors, smooths: int):
         self._matrix, self._aggregates, self.coarsening = matrix, aggregates, coarsening
         arrays, self.total = finest.arrays, matrix.num_rows * matrix.shape[0]
-        vectors = Vectors(arrays, self.total, finest.comm)
         given = matrix, coarsening.prolongator, coarsening.restriction
-        self.operator, self.interpolation, self.restriction = (SellMatrix.of_blocks(each, precision) for each in given)
+        self.operator, self.interpolation, self.restriction = (SellMatrix.of_blocks(each, arrays) for each in given)
         below = self.interpolation.num_owned
         self.r, self.below_b, self.below_x = map(arrays.zeros, (self.total, below, below))
-        self.smoother = _Smoother(self.operator, aggregates.inverse, vectors, smooths, coarsening.is_symmetric)
+        symmetric, vectors = coarsening.is_symmetric, finest.of_size(self.total)
+        self.smoother = _Smoother(matrix, self.operator, aggregates.inverse, vectors, smooths, symmetric)
 
     def update(self, keep: bool) -> bool:
         """The next coarser matrix, transfers and smoother of the matrix's present values, if the aggregates still serve
@@ -234,11 +236,11 @@ class _Level:
 class _Relaxation:
     """What solves, roughly, on a coarsest level that is large: such matrices have little coupling."""
 
-    def __init__(self, matrix: BlockRows, inverse, finest: Vectors, precision: str, symmetric: bool):
-        vectors = Vectors(finest.arrays, matrix.num_rows * matrix.shape[0], finest.comm)
-        operator = SellMatrix.of_blocks(matrix, precision)
+    def __init__(self, matrix: BlockRows, aggregates: Aggregates, finest: Vectors, symmetric: bool):
+        vectors = finest.of_size(matrix.num_rows * matrix.shape[0])
+        operator = SellMatrix.of_blocks(matrix, finest.arrays)
         operator.take(matrix)
-        self._smoother = _Smoother(operator, inverse, vectors, LONG, symmetric)
+        self._smoother = _Smoother(matrix, operator, aggregates.inverse, vectors, LONG, symmetric)
         self._smoother.fit()
 
     def apply(self, b, x) -> None:
@@ -250,15 +252,19 @@ class _Smoother(Smoother):
     """Chebyshev's iteration with Jacobi; of a nonsymmetric matrix, whose eigenvalues are complex, twice as many steps
     by the polynomial that makes noise least."""
 
-    def __init__(self, operator: SellMatrix, inverse, vectors: Vectors, count: int, symmetric: bool):
-        diagonal = SimpleNamespace(is_diagonal=True, diagonal=inverse)
-        super().__init__(operator, diagonal, vectors, ())
+    def __init__(self, matrix, operator: SellMatrix, inverse, vectors: Vectors, count: int, symmetric: bool):
+        self._inverse = inverse
+        self._converted = Converted(vectors.in_precision(matrix.arrays.precision), vectors.arrays)
+        taken = vectors.arrays.empty(vectors.count) if self._converted.is_needed else inverse
+        super().__init__(operator, SimpleNamespace(is_diagonal=True, diagonal=taken), vectors, ())
         self._count, self._symmetric = count, symmetric
         self._arnoldi = Arnoldi(weakref.proxy(self), STEPS if symmetric else 2 * count + 1)
 
     def fit(self) -> float:
         """Take the steps for the operator's present values; returns an estimate of the largest absolute eigenvalue of
         D⁻¹ A, 2 where there is none."""
+        if self._converted.is_needed:
+            self._converted.convert(self._inverse, self.diagonal)
         roots = () if self._symmetric else self._arnoldi.roots(0)
         if len(roots):
             self.steps = polynomial_steps(roots)
@@ -298,14 +304,15 @@ def _size_of_nodes(mat, modes: np.ndarray) -> int:
     return 1 if is_nodal else mat.getBlockSize()
 
 
-def amg_cycle(pc: PETSc.PC, vectors: Vectors) -> _Cycle | Gathered | None:
-    """For a PC of type python with a context of ours. Collective."""
+def amg_cycle(pc: PETSc.PC, vectors: Vectors):
+    """A cycle for a PC of type python with a context of ours, None for others. Collective."""
     context = pc.getPythonContext() if pc.getType() == PETSc.PC.Type.PYTHON else None
     if not isinstance(context, AMG):
         return None
     pc.setUp()
     context.prepare(pc)
-    return context.solver if context.cycle.vectors.device is vectors.device else None
+    cycle = context.cycle
+    return in_precision_of(vectors, context.solver, cycle.arrays) if cycle.vectors.device is vectors.device else None
 
 
 MAKERS.append(amg_cycle)

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from .basis import WIDTH
-from .vectors import Rows
+from .vectors import Rows, sum_type
 
 GUESS = 1.5  # largest eigenvalue guessed, over what one product with the first vector makes of its norm
 FAR = 0.6, 2.5  # largest eigenvalue found over the guessed one, outside of which the basis is ill-conditioned
@@ -29,9 +29,9 @@ class Arnoldi:
         self._basis = [arrays.empty(self._vectors.count) for _ in range(steps + 1)]
         self._zero = arrays.zeros(max(1, self._vectors.count))
         self._parts = [(k, first) for k in range(steps + 1) for first in range(0, k + 1, WIDTH)]
-        rows = 2 * len(self._parts)
-        self._rows, self._numbers = Rows(self._vectors, rows), arrays.zeros(4 * rows)
-        self._host = arrays.pinned(4 * rows)
+        rows, kind = 2 * len(self._parts), sum_type(arrays)
+        self._rows, self._numbers = Rows(self._vectors, rows), arrays.zeros(4 * rows, kind)
+        self._host = arrays.pinned(4 * rows, kind)
         self._kernels = {name: self._vectors.kernel(f"basis_{name}") for name in ("dots", "totals")}
 
     def extreme(self, first: int) -> tuple[float, float]:

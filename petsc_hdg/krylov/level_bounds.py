@@ -10,7 +10,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ..operators.block_jacobi import BlockJacobi
-from ..options import Options, any_given
+from ..options import any_given
 from ..petsc import c_library
 from .eigenvalues import Arnoldi
 from .level_operators import Unsupported, level_operator
@@ -65,12 +65,11 @@ class LevelBounds:
                     alike.setdefault(_kind(smoother.getPC()), []).append(smoother)
             alike.pop("", None)
             for kind, smoothers in alike.items():
-                precision = Options.from_petsc(pcs[0].getOptionsPrefix()).pmat_precision
-                self._set((number, kind), smoothers, mat, precision)
+                self._set((number, kind), smoothers, mat)
 
-    def _set(self, key: tuple[int, str], smoothers: list[PETSc.KSP], mat: PETSc.Mat, precision: str) -> None:
+    def _set(self, key: tuple[int, str], smoothers: list[PETSc.KSP], mat: PETSc.Mat) -> None:
         try:
-            made = self._arnoldi(key, smoothers[0], mat, precision)
+            made = self._arnoldi(key, smoothers[0], mat)
         except Unsupported:
             return
         largest = made.extreme(mat.getOwnershipRange()[0])[1]
@@ -80,7 +79,7 @@ class LevelBounds:
         for ksp in smoothers:
             c_library.set_chebyshev_bounds(ksp, LOWER * largest, upper * largest)
 
-    def _arnoldi(self, key: tuple[int, str], ksp: PETSc.KSP, mat: PETSc.Mat, precision: str) -> Arnoldi:
+    def _arnoldi(self, key: tuple[int, str], ksp: PETSc.KSP, mat: PETSc.Mat) -> Arnoldi:
         """Arnoldi's process on what a smoother of PETSc multiplies by in each step; kept where that is the product of a
         shell matrix with few unknowns. Raises Unsupported."""
         made = self._kept.get(key)
@@ -88,7 +87,7 @@ class LevelBounds:
             made.smoother.take(_preconditioner(ksp, mat, made.smoother.vectors))
             return made
         vectors = Vectors(self.arrays, mat.getLocalSize()[0], mat.comm.tompi4py())
-        operator = level_operator(mat, vectors, precision)
+        operator = level_operator(mat, vectors)
         made = Arnoldi(Smoother(operator, _preconditioner(ksp, mat, vectors), vectors, ()), STEPS)
         if isinstance(operator, SellMatrix):
             self._mirrors.append(operator)

@@ -12,10 +12,10 @@ class Unsupported(Exception):
     """What stands in the way of mirroring a multigrid; PETSc applies it then."""
 
 
-def level_operator(mat, vectors: Vectors, precision: str):
+def level_operator(mat, vectors: Vectors):
     """An object with `num_rows`, `apply(x, y)`, `residual(b, x, y)`. Collective; raises Unsupported."""
     if is_assembled(mat):
-        return mirrored(mat, vectors.arrays, precision)
+        return mirrored(mat, vectors.arrays)
     ours = ShellProduct(mat, vectors)
     if not ours.matrix.on_device:
         raise Unsupported(f"multigrid with a matrix of type {mat.getType()} on a level")

@@ -16,7 +16,7 @@ from .gathered import Gathered, whole_matrix
 from .level_operators import Unsupported, level_operator
 from .multigrid_view import cycles, described, distinct_smoothers
 from .persistent import merged
-from .preconditioners import MAKERS, ByPetsc, device_preconditioner
+from .preconditioners import MAKERS, ByPetsc, device_preconditioner, in_precision_of
 from .sell_matrix import is_assembled, mirrored
 from .smoothers import smoother_of
 from .staging import Staged
@@ -34,6 +34,7 @@ class Multigrid:
             `interpolation`, `restriction` and buffers `r` and, of the level below, `below_b`, `below_x`
     coarse  what solves on the coarsest level: `apply(b, x)`
     cycles  visits of each level by the one above it
+    arrays  device and precision of all levels;   access: VecAccess
     note    for -ksp_view
     """
 
@@ -41,12 +42,13 @@ class Multigrid:
 
     def __init__(self, vectors: Vectors):
         self.levels, self.coarse, self.cycles, self.note = [], None, 1, ""
-        self._vectors, self._arrays, self._small, self._joined = vectors, vectors.arrays, 0, None
+        self._vectors, self.arrays, self._small, self._joined = vectors, vectors.arrays, 0, None
+        self.access = vectors.access
         self.forget()
 
     def forget(self) -> None:
         """What a cycle launches is other from now on."""
-        self._recorded = Recorded(self._arrays.device, merged)
+        self._recorded = Recorded(self.arrays.device, merged)
 
     def apply(self, x, y) -> None:
         """y = M⁻¹ x. Collective."""
@@ -91,11 +93,10 @@ class Multigrid:
 class MirroredMultigrid(Multigrid):
     """Levels of a PC of type mg or gamg that is set up. Making one is collective; raises Unsupported.
 
-    vectors    those of the finest level
-    precision  that of matrices stored on the device, "double" or "single"
+    vectors  those of the finest level, whose precision all levels have
     """
 
-    def __init__(self, pc, vectors: Vectors, precision: str = "double"):
+    def __init__(self, pc, vectors: Vectors):
         super().__init__(vectors)
         text = described(pc)
         if "MULTIPLICATIVE" not in text:
@@ -106,16 +107,15 @@ class MirroredMultigrid(Multigrid):
         count = pc.getMGLevels()
         if count == 1:
             raise Unsupported("multigrid of one level")
-        self.coarse = coarse_solver(pc.getMGCoarseSolve(), vectors, precision)
+        self.coarse = coarse_solver(pc.getMGCoarseSolve(), vectors)
         whole = isinstance(self.coarse, Gathered)
-        self.levels = [_Level(pc, number, vectors, precision, whole and number == 1) for number in range(1, count)]
+        self.levels = [_Level(pc, number, vectors, whole and number == 1) for number in range(1, count)]
         if self.levels[0].is_whole_below:
             self.coarse = self.coarse.solver
         if vectors.device.is_gpu:
             self.join(MOST_JOINED if vectors.comm.size == 1 else 0, MOST_INVERSE)
         rows = [pc.getMGCoarseSolve().getOperators()[0].getSize()[0], *(level.total for level in self.levels)]
-        stored = ", matrices in single precision" if precision == "single" else ""
-        self.note = "multigrid on the device, unknowns of its levels " + ", ".join(map(str, rows)) + stored
+        self.note = "multigrid on the device, unknowns of its levels " + ", ".join(map(str, rows))
 
     def join(self, joined: int, inverted: int) -> None:
         """Replace small levels, but not the finest, by one matrix: many launches on few numbers. Collective.
@@ -137,7 +137,7 @@ class MirroredMultigrid(Multigrid):
         return inverse(level.mat, level.vectors)
 
     def _visits(self, number: int) -> DenseMatrix:
-        return as_matrix(lambda b, x: self._visit(number, b, x), self.levels[number - 1].total, self._arrays)
+        return as_matrix(lambda b, x: self._visit(number, b, x), self.levels[number - 1].total, self.arrays)
 
 
 class _Level:
@@ -147,12 +147,12 @@ class _Level:
     interpolation; `is_whole_below`: whether they are.
     """
 
-    def __init__(self, pc, number: int, fine: Vectors, precision: str, whole: bool):
+    def __init__(self, pc, number: int, fine: Vectors, whole: bool):
         arrays, smoother = fine.arrays, pc.getMGSmoother(number)
         self.mat = mat = smoother.getOperators()[0]
         self.total = mat.getSize()[0]
-        self.vectors = vectors = Vectors(arrays, mat.getLocalSize()[0], fine.comm)
-        self.operator = level_operator(mat, vectors, precision)
+        self.vectors = vectors = fine.of_size(mat.getLocalSize()[0])
+        self.operator = level_operator(mat, vectors)
         self.smoother = smoother_of(smoother, self.operator, vectors)
         interpolation = pc.getMGInterpolation(number)
         if not is_assembled(interpolation):
@@ -162,11 +162,11 @@ class _Level:
         transposed = restriction.getSize()[0] == interpolation.getSize()[0]
         self.is_whole_below = whole and transposed
         if self.is_whole_below:
-            self.restriction = whole_transfers(interpolation, arrays, precision)
+            self.restriction = whole_transfers(interpolation, arrays)
             self.interpolation = self.restriction.interpolation
         else:
-            self.interpolation = mirrored(interpolation, arrays, precision)
-            self.restriction = mirrored(interpolation if transposed else restriction, arrays, precision, transposed)
+            self.interpolation = mirrored(interpolation, arrays)
+            self.restriction = mirrored(interpolation if transposed else restriction, arrays, transposed)
         below = self.interpolation.num_owned
         self.r = arrays.zeros(max(1, vectors.count))
         self.below_b, self.below_x = arrays.zeros(max(1, below)), arrays.zeros(max(1, below))
@@ -179,8 +179,9 @@ def mirrored_multigrid(pc, vectors: Vectors):
     precision = Options.from_petsc(pc.getOptionsPrefix()).pmat_precision
     if pc.getMGCoarseSolve().getOperators()[0].getSize()[0] == 0:  # all vertices are on the boundary
         return ByPetsc(pc, vectors, "multigrid whose coarsest level has no unknowns")
+    inner = vectors.in_precision(precision)
     try:
-        return MirroredMultigrid(pc, vectors, precision)
+        return in_precision_of(vectors, MirroredMultigrid(pc, inner), inner.arrays)
     except Unsupported as why:
         return ByPetsc(pc, vectors, str(why))
 
@@ -191,13 +192,13 @@ MAKERS.append(mirrored_multigrid)
 # Coarsest level ---------------------------------------------------------------------------------------------------
 
 
-def coarse_solver(ksp, fine: Vectors, precision: str):
+def coarse_solver(ksp, fine: Vectors):
     """What solves on the coarsest level: multigrid again, a small inverse on the device, or PETSc on the host."""
     mat = ksp.getOperators()[0]
-    vectors = Vectors(fine.arrays, mat.getLocalSize()[0], fine.comm)
+    vectors = fine.of_size(mat.getLocalSize()[0])
     is_linear = ksp.getType() == "preonly"
     if is_linear and ksp.getPC().getType() in ("mg", "gamg"):
-        return MirroredMultigrid(ksp.getPC(), vectors, precision)
+        return MirroredMultigrid(ksp.getPC(), vectors)
     if is_linear and ksp.getPC().getType() == "python":
         made = device_preconditioner(ksp.getPC(), vectors)
         if made.on_device:

@@ -22,8 +22,8 @@ GROUP = 256  # work-items of a work-group
 MOST = 64  # steps of a launch
 BUFFERS = 32  # kernels take a multiple of so many
 MOST_ROWS = FEW_ROWS  # of a step: those of more rows are worth their launches
-_FIELDS = ("rows", "team", "columns", "narrow", "starts", "indices", "values", "x", "b", "d", "y")
-_BUFFERS = _FIELDS[4:]
+_FIELDS = ("rows", "team", "columns", "starts", "indices", "values", "x", "b", "d", "y")
+_BUFFERS = _FIELDS[3:]
 
 
 def merged(calls: list, device: Device) -> list:
@@ -90,11 +90,11 @@ def _step(call) -> dict | None:
 
 
 def _sparse(
-    _, slices, rows, num_owned, team, narrow, listed, order, starts, columns, values, x, tail, b, d, *last
+    _, slices, rows, num_owned, team, listed, order, starts, columns, values, x, tail, b, d, *last
 ) -> dict | None:
     if tail is not None or order is not None:  # ghosts, or rows by their lengths
         return None
-    stored = {"rows": rows, "starts": starts, "indices": columns, "values": values, "narrow": narrow, "team": team}
+    stored = {"rows": rows, "starts": starts, "indices": columns, "values": values, "team": team}
     return {**stored, "x": x, "b": b, "d": d, "y": last[-1], "factors": last[:-1]}
 
 
@@ -137,7 +137,7 @@ def _is_trusted(device: Device) -> bool:
     x, y = arrays.to_device(numbers.astype(arrays.real)), arrays.zeros(count)
     stored = (numbers[::SLICE], (numbers + shift) % count, np.ones(count))
     starts, columns, values = map(arrays.to_device, (np.append(stored[0], count), *stored[1:]))
-    matrix = {"rows": count, "team": 1, "narrow": 0, "starts": starts, "indices": columns, "values": values}
+    matrix = {"rows": count, "team": 1, "starts": starts, "indices": columns, "values": values}
     steps = MOST * [{**matrix, "x": x, "y": y, "factors": (0.0, 0.0, -1.0)}]
     steps[1::2] = MOST // 2 * [{**matrix, "x": y, "y": x, "factors": (0.0, 0.0, -1.0)}]
     try:

@@ -65,6 +65,29 @@ class Blocks:
         self._converted.apply(self._blocks.apply, x, y)
 
 
+class InPrecision:
+    """What works on buffers in the precision of `arrays`, for those of vectors."""
+
+    on_device = True
+
+    def __init__(self, inner, vectors: Vectors, arrays):
+        self.inner, self._converted = inner, Converted(vectors, arrays)
+
+    @property
+    def note(self) -> str:
+        """For -ksp_view."""
+        return f"{self.inner.note}, in {self._converted.precision} precision"
+
+    def apply(self, x, y) -> None:
+        """y = B x. Collective."""
+        self._converted.apply(self.inner.apply, x, y)
+
+
+def in_precision_of(vectors: Vectors, inner, arrays):
+    """What works on buffers of vectors, where `inner` has those of `arrays`."""
+    return inner if arrays.precision == vectors.arrays.precision else InPrecision(inner, vectors, arrays)
+
+
 class ByPetsc:
     """PCApply on vectors that values are copied to and from."""
 

@@ -27,13 +27,12 @@ _MADE: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
 class SellMatrix:
     """Rows of this rank of an AIJ or BAIJ matrix; columns of other ranks come by a halo. Collective to make.
 
-    arrays     device and precision of vectors
-    precision  that of the stored entries, "double" or "single": a preconditioner may do with the latter
+    arrays: device and precision of vectors and entries.
     """
 
     fuses = True  # `step` computes a product and the update that follows it
 
-    def __init__(self, mat, arrays, precision: str = "double"):
+    def __init__(self, mat, arrays):
         comm = mat.getComm().tompi4py()
         self.num_rows, self.num_owned = mat.getLocalSize()
         starts, columns, values = rows_of(mat)
@@ -41,7 +40,7 @@ class SellMatrix:
         few, self.num_ghosts = arrays.device.is_gpu and self.num_rows < LEAST, len(ghosts[0])
         self.halo = Halo(comm, self.num_owned, *ghosts, arrays, alone=few) if comm.size > 1 else None
         self._at_once = few if self.halo is None else self.halo.alone
-        self._load(arrays, precision, starts, columns, values)
+        self._load(arrays, starts, columns, values)
         self.tail = arrays.zeros(max(1, self.num_ghosts))
 
     def _local_columns(self, mat, columns: np.ndarray):
@@ -59,49 +58,47 @@ class SellMatrix:
         owner = np.searchsorted(ranges, ghosts, side="right") - 1
         return local, (owner, ghosts - ranges[owner])
 
-    def _load(self, arrays, precision: str, row_starts, columns, values) -> None:
+    def _load(self, arrays, row_starts, columns, values) -> None:
         """Slices of CSR rows, made on the device."""
-        self._lay(arrays, precision, np.diff(row_starts))
+        self._lay(arrays, np.diff(row_starts))
         self._slices = self._split(row_starts, columns)
-        self._fill((1, 1), *(arrays.to_device(each, "matrices") for each in (row_starts, columns, values)))
+        self._fill((1, 1), arrays, *(arrays.to_device(each, "matrices") for each in (row_starts, columns, values)))
 
     @classmethod
-    def of_blocks(cls, rows, precision: str = "double") -> SellMatrix:
-        """Slices for a matrix of BlockRows, which has one rank; `take` fills them."""
+    def of_blocks(cls, rows, arrays) -> SellMatrix:
+        """Slices for a matrix of BlockRows, which has one rank and maybe another precision; `take` fills them."""
         made, (height, width) = cls.__new__(cls), rows.shape
         made.num_rows, made.num_owned, made.num_ghosts = rows.num_rows * height, rows.num_columns * width, 0
-        made._at_once, made.halo, made.tail = True, None, rows.arrays.zeros(1)
-        made._lay(rows.arrays, precision, np.repeat(np.diff(rows.starts) * width, height))
+        made._at_once, made.halo, made.tail = True, None, arrays.zeros(1)
+        made._lay(arrays, np.repeat(np.diff(rows.starts) * width, height))
         made._slices = made._split(None, None)
         return made
 
     def take(self, rows) -> None:
         """Copy the values of BlockRows with the pattern that the slices were made for."""
-        self._fill(rows.shape, *rows.all)
+        self._fill(rows.shape, rows.arrays, *rows.all)
 
-    def _lay(self, arrays, precision: str, lengths: np.ndarray) -> None:
+    def _lay(self, arrays, lengths: np.ndarray) -> None:
         """Room for the entries of rows, so many [row] in each."""
         self.arrays, self._kernels = arrays, {}
-        self.precision = precision if arrays.precision == "double" else "single"
         self.num_entries, self._order = int(lengths.sum()), None
         starts = slice_starts(lengths)
         if is_uneven(arrays, self.num_rows, int(starts[-1]), self.num_entries):
             self._order, starts = sorted_rows(arrays, lengths)
         self._starts, count = arrays.to_device(starts, "matrices"), max(1, int(starts[-1]))
-        self.is_narrow = self.precision == "single" and arrays.precision == "double"
-        kind = np.float32 if self.is_narrow else None
-        self._columns, self._values = arrays.empty(count, np.int32), arrays.empty(count, kind)
+        self._columns, self._values = arrays.empty(count, np.int32), arrays.empty(count)
 
-    def _fill(self, shape: tuple[int, int], *given) -> None:
-        """Copy rows of blocks of a shape, given as buffers of starts, columns and values."""
+    def _fill(self, shape: tuple[int, int], arrays, *given) -> None:
+        """Copy rows of blocks of a shape, given as buffers of starts, columns and, in the precision of `arrays`,
+        values."""
         items = -(-self.num_rows // SLICE) * SLICE
-        kernel = Kernel(slice_spec(self.arrays, shape, self.precision), self.arrays.device)
+        kernel = Kernel(slice_spec(arrays, shape, self.arrays.precision), self.arrays.device)
         kernel(items, self.num_rows, *given, self._starts, self._order, self._columns, self._values)
 
     @property
     def bytes(self) -> int:
         """What a product reads of the matrix: entries and columns."""
-        return self.num_entries * (4 + (4 if self.precision == "single" else 8))
+        return self.num_entries * (4 + self.arrays.real.itemsize)
 
     # Products --------------------------------------------------------------------------------------------
 
@@ -123,13 +120,13 @@ class SellMatrix:
         factors, sizes = (float(keep), float(mix), float(scale)), (self.num_rows, self.num_owned, self.team)
         key = diagonal is not None, b is not None  # a kernel object each, most of whose arguments stay
         if key not in self._kernels:
-            kinds = self.num_ghosts > 0, self.is_narrow, self._order is not None
+            kinds = self.num_ghosts > 0, self._order is not None
             self._kernels[key] = Kernel(step_spec("sell_step", self.arrays, *key, *kinds), self.arrays.device)
 
         def run(listed, count: int, part: int | None) -> None:
             if count:
                 kernel, tail = self._kernels[key].of_part(part), self.tail if self.num_ghosts else None
-                given = count * SLICE * self.team, count, *sizes, int(self.is_narrow), listed, *stored
+                given = count * SLICE * self.team, count, *sizes, listed, *stored
                 kernel(*given, x, tail, b, diagonal, *factors, y)
 
         inner, outer = self._slices
@@ -168,18 +165,18 @@ class SellMatrix:
 
 
 def slice_spec(arrays, shape: tuple[int, int] = (1, 1), precision: str = "double") -> KernelSpec:
-    """Spec of what fills slices from rows of blocks of a shape."""
-    macros = {"SLICE": SLICE, "STORED": "float" if precision == "single" else "real"}
+    """Spec of what fills slices of a precision from rows of blocks of a shape, in that of `arrays`."""
+    macros = {"SLICE": SLICE, "STORED": "real" if precision == arrays.precision else "float"}
     macros |= {"ROWS": shape[0], "COLUMNS": shape[1]}
     return KernelSpec("sell_slice", ("sell_slice.cl",), macros, precision=arrays.precision, local_size=SLICE)
 
 
-def step_spec(name: str, arrays, diagonal=True, given=True, ghosts=False, narrow=False, ordered=False) -> KernelSpec:
+def step_spec(name: str, arrays, diagonal=True, given=True, ghosts=False, ordered=False) -> KernelSpec:
     """Spec of `sell_step` or `sell_update`: one program for all on GPUs, for a choice of buffers on CPUs."""
     group = SLICE * (MOST_TEAM if arrays.device.is_gpu else 1)
     macros = {"SLICE": SLICE, "GROUP": group}
     if not arrays.device.is_gpu:
-        known = {"TAIL": ghosts, "B": given, "D": diagonal, "NARROW": narrow, "ORDER": ordered}
+        known = {"TAIL": ghosts, "B": given, "D": diagonal, "ORDER": ordered}
         macros |= {f"KNOWN_{name}": int(value) for name, value in known.items()}
     return KernelSpec(name, ("sell.clh", "sell.cl"), macros, precision=arrays.precision, local_size=group)
 
@@ -189,26 +186,26 @@ def is_assembled(mat) -> bool:
     return "aij" in mat.getType() and "sbaij" not in mat.getType()
 
 
-def mirrored(mat, arrays, precision: str = "double", transposed: bool = False) -> SellMatrix:
+def mirrored(mat, arrays, transposed: bool = False) -> SellMatrix:
     """The mirror of a matrix as it is now, or of its transpose, made once for those that ask while it lives.
     Collective."""
-    key = mat.handle, mat.stateGet(), id(arrays.device), arrays.precision, precision, transposed
+    key = mat.handle, mat.stateGet(), id(arrays.device), arrays.precision, transposed
     made = _MADE.get(key)
     if made is None:
-        made = _MADE[key] = _transposed(mat, arrays, precision) if transposed else SellMatrix(mat, arrays, precision)
+        made = _MADE[key] = _transposed(mat, arrays) if transposed else SellMatrix(mat, arrays)
         made.source = mat  # kept, or PETSc might give its place to another matrix, and this would stand for that one
     return made
 
 
-def _transposed(mat, arrays, precision: str) -> SellMatrix:
+def _transposed(mat, arrays) -> SellMatrix:
     """The mirror of a matrix' transpose. Collective."""
     if mat.comm.size > 1:
-        return SellMatrix(mat.transpose(PETSc.Mat()), arrays, precision)
+        return SellMatrix(mat.transpose(PETSc.Mat()), arrays)
     starts, columns, values = rows_of(mat)
     given = arrays.to_device(columns, "matrices"), arrays.to_device(values, "matrices")
     turned = Transpose(BlockRows(arrays, (1, 1), mat.getSize()[1], starts, *given))
     turned.update()
-    made = SellMatrix.of_blocks(turned.result, precision)
+    made = SellMatrix.of_blocks(turned.result, arrays)
     made.take(turned.result)
     return made
 

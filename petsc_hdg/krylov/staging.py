@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from petsc4py import PETSc
 
 from .vectors import Vectors
@@ -29,21 +31,31 @@ class Staged:
 
 
 class Converted:
-    """Buffers of our operators' precision around those of the solver, where they differ."""
+    """Buffers in the precision of `arrays` around those of vectors, where they differ."""
 
     def __init__(self, vectors: Vectors, arrays):
-        self.vectors = vectors
+        self.vectors, self.precision = vectors, arrays.precision
         self.is_needed = arrays.precision != vectors.arrays.precision
         if self.is_needed:
-            self.x, self.y = arrays.empty(vectors.count), arrays.empty(vectors.count)
-            self._kernels = {name: vectors.kernel(name) for name in ("convert_narrow", "convert_widen")}
+            self._arrays = arrays
+            names = ["convert_narrow", "convert_widen"]
+            names = names if arrays.precision == "single" else names[::-1]
+            self._into, self._back = map(vectors.kernel, names)
 
     def apply(self, function, x, y) -> None:
-        """function(x, y) in the operators' precision."""
+        """function(x, y) in the precision of the arrays."""
         if not self.is_needed:
             function(x, y)
             return
-        count = self.vectors.count
-        self._kernels["convert_narrow"](count, x, self.x, count)
-        function(self.x, self.y)
-        self._kernels["convert_widen"](count, self.y, y, count)
+        given, found = self._buffers
+        self.convert(x, given)
+        function(given, found)
+        self._back(self.vectors.count, found, y, self.vectors.count)
+
+    @cached_property
+    def _buffers(self) -> tuple:
+        return tuple(self._arrays.empty(self.vectors.count) for _ in range(2))
+
+    def convert(self, x, out) -> None:
+        """out = x, in the precision of the arrays."""
+        self._into(self.vectors.count, x, out, self.vectors.count)

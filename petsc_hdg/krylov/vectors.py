@@ -13,14 +13,15 @@ from ..operators.sums import SHAPES
 
 
 class Vectors:
-    """Named buffers [count] of one rank, in double precision where the device has it, and kernels on them.
+    """Named buffers [count] of one rank, and kernels on them.
 
     arrays: those of the operator, which count the copies.   comm: mpi4py communicator.
+    precision: of the numbers, double where the device has it; sums over them are double there in any case.
     """
 
-    def __init__(self, arrays: Arrays, count: int, comm):
+    def __init__(self, arrays: Arrays, count: int, comm, precision: str = "double"):
         device = arrays.device
-        precision = "double" if device.has_fp64 else "single"
+        precision = precision if device.has_fp64 else "single"
         self.arrays = arrays if arrays.precision == precision else _sibling(arrays, precision)
         self.access = VecAccess(self.arrays, "Krylov vectors")
         self.count, self.comm = count, comm
@@ -28,6 +29,14 @@ class Vectors:
         self.items = self.group * self.groups if count else 0
         self._buffers: dict = {}
         self._parts = 0, None
+
+    def of_size(self, count: int, comm=None) -> Vectors:
+        """Vectors of another size, and maybe other ranks, in the same precision."""
+        return Vectors(self.arrays, count, comm or self.comm, self.arrays.precision)
+
+    def in_precision(self, precision: str) -> Vectors:
+        """Vectors of the same size in a precision: these, or others."""
+        return self if precision == self.arrays.precision else Vectors(self.arrays, self.count, self.comm, precision)
 
     def buffer(self, name: str):
         """The buffer of this name, allocated at first use."""
@@ -98,7 +107,13 @@ def kernel_spec(name: str, arrays: Arrays) -> KernelSpec:
     group, prefix = SHAPES[arrays.device.is_gpu][0], name.partition("_")[0]
     file = f"krylov_{'vectors' if prefix == 'krylov' else prefix}.cl"
     sources = ("convert.cl",) if prefix == "convert" else ("krylov_sum.clh", file)
-    return KernelSpec(name, sources, {"GROUP": group}, precision=arrays.precision, local_size=group)
+    macros = {"GROUP": group} if prefix == "convert" else {"GROUP": group, "SUM_BYTES": sum_type(arrays).itemsize}
+    return KernelSpec(name, sources, macros, precision=arrays.precision, local_size=group)
+
+
+def sum_type(arrays: Arrays) -> np.dtype:
+    """Type of sums over vectors."""
+    return np.dtype(np.float64 if arrays.device.has_fp64 else np.float32)
 
 
 class Rows:
@@ -106,8 +121,9 @@ class Rows:
 
     def __init__(self, vectors: Vectors, rows: int):
         self.vectors, self.width = vectors, 4 * vectors.groups
-        self.buffer = vectors.arrays.zeros(rows * self.width)
-        self._host = vectors.arrays.pinned(rows * self.width)
+        kind = sum_type(vectors.arrays)
+        self.buffer = vectors.arrays.zeros(rows * self.width, kind)
+        self._host = vectors.arrays.pinned(rows * self.width, kind)
         self._ones = np.ones(vectors.groups)  # a product with them takes a fifth of the time of numpy's sum
         self._event = None
         self._range = (0, 0)
@@ -121,7 +137,7 @@ class Rows:
         start, arrays = first * self.width, self.vectors.arrays
         self._range = (start, start + count * self.width)
         self._event = arrays.download(
-            self.buffer, self._host[slice(*self._range)], "Krylov sums", wait=False, start=start * arrays.real.itemsize
+            self.buffer, self._host[slice(*self._range)], "Krylov sums", wait=False, start=start * self._host.itemsize
         )
 
     def wait(self) -> np.ndarray:

@@ -25,7 +25,7 @@ class WholeTransfers:
     interpolation: `add(x, y)`, buffers [coarse of all ranks], [fine of this rank].   gather: AllGather
     """
 
-    def __init__(self, mat: PETSc.Mat, arrays, precision: str):
+    def __init__(self, mat: PETSc.Mat, arrays):
         starts, columns, values = rows_of(mat)
         count, total = len(starts) - 1, mat.getSize()[1]
         is_touched = np.zeros(total, bool)
@@ -33,14 +33,14 @@ class WholeTransfers:
         touched, local = np.flatnonzero(is_touched), (np.cumsum(is_touched) - 1).take(columns)
         rows = _matrix(count, total, starts, columns, values)
         parts = _matrix(count, len(touched), starts, local, values).transpose(PETSc.Mat())
-        self.interpolation = SellMatrix(rows, arrays, precision)
-        self._restriction = SellMatrix(parts, arrays, precision)
+        self.interpolation = SellMatrix(rows, arrays)
+        self._restriction = SellMatrix(parts, arrays)
         comm = mat.comm.tompi4py()
         self.gather = AllGather(comm, len(touched), arrays)
         places = gathered(comm, touched)
         ends = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=total))])
         order = stable_order(places.astype(np.int32))
-        self._sum = SellMatrix(_matrix(total, len(places), ends, order, np.ones(len(places))), arrays, "single")
+        self._sum = SellMatrix(_matrix(total, len(places), ends, order, np.ones(len(places))), arrays)
         self._part, self._parts = (arrays.zeros(max(1, size)) for size in (len(touched), len(places)))
 
     def apply(self, r, b) -> None:
@@ -50,12 +50,12 @@ class WholeTransfers:
         self._sum.apply(self._parts, b)
 
 
-def whole_transfers(mat: PETSc.Mat, arrays, precision: str) -> WholeTransfers:
+def whole_transfers(mat: PETSc.Mat, arrays) -> WholeTransfers:
     """The WholeTransfers of an interpolation with its present values, shared by all callers. Collective."""
-    key = mat.handle, mat.stateGet(), id(arrays.device), arrays.precision, precision
+    key = mat.handle, mat.stateGet(), id(arrays.device), arrays.precision
     made = _MADE.get(key)
     if made is None:
-        made = _MADE[key] = WholeTransfers(mat, arrays, precision)
+        made = _MADE[key] = WholeTransfers(mat, arrays)
         made.source = mat  # kept, or PETSc might give its place to another matrix, and this would stand for that one
     return made
 

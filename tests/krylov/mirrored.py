@@ -24,9 +24,9 @@ def difference(pc: PETSc.PC, precision: str = "double") -> tuple[float, Mirrored
     first, last = x.getOwnershipRange()
     x.setArray([((37 * i) % 101) / 101 - 0.4 for i in range(first, last)])
     pc.apply(x, expected)
-    vectors = Vectors(arrays_of(pc, x), x.getLocalSize(), pc.comm.tompi4py())
+    vectors = Vectors(arrays_of(pc, x), x.getLocalSize(), pc.comm.tompi4py(), precision)
     with mock.patch.object(MirroredMultigrid, "join"):  # by which small levels on GPUs are no longer PETSc's
-        mirror = MirroredMultigrid(pc, vectors, precision)
+        mirror = MirroredMultigrid(pc, vectors)
     for _ in range(2):  # nothing is left of the first
         with vectors.access.read(x) as given, vectors.access.write(found) as out:
             mirror.apply(given, out)

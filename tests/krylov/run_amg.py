@@ -87,8 +87,8 @@ def transfers() -> list:
     csr = *(part.astype(PETSc.IntType) for part in csr[:2]), csr[2]
     columns = [13 * k // COMM.size for k in (rank, rank + 1)]
     mat = PETSc.Mat().createAIJ(((len(rows), 40), (columns[1] - columns[0], 13)), csr=csr, comm=COMM)
-    made = whole_transfers(mat, arrays, "double")
-    assert whole_transfers(mat, arrays, "double") is made
+    made = whole_transfers(mat, arrays)
+    assert whole_transfers(mat, arrays) is made
     given, b, found = (
         arrays.to_device(np.append(r[own], 0.0)),
         arrays.zeros(13),
