@@ -1,11 +1,13 @@
 // Diagonal blocks of a discontinuous scheme, one a cell: summed by columns, inverted, applied (block Jacobi).
 //
 // needs: NDOF GROUP ITEMS APPLY_GROUP TILE TILE_GROUP IN_REGISTERS ROW
+// optional: INVERSE
 //
 // Sizes
 //   GROUP  work-items of a work-group that inverts a block, NDOF with IN_REGISTERS
 //   ITEMS  work-items per cell of a product, in work-groups of APPLY_GROUP
 //   TILE   cells, and entries of blocks, that a work-group of TILE_GROUP work-items turns
+//   INVERSE  type of the inverse that products read, real by default; they may be of floats, and it of doubles
 // Arrays
 //   block    [NDOF, NDOF, stride]  entry (i, k) of a cell, cell fastest
 //   inverse  [cell, NDOF, NDOF]  transposed: entry (i, k) at [k, i], so that items side by side read entries side by side
@@ -16,6 +18,11 @@
 // Tables
 //   ROW      [NDOF]  row of each degree of freedom
 
+#ifdef INVERSE
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#else
+#define INVERSE real
+#endif
 #define CHUNK 32
 #define DIAGONAL_ENOUGH 0.1   // a pivot as large as this part of the largest one stays: rows seldom change places
 #define MOST_CONDITION 1e5    // of a block whose inverse does as floats: its product then has three digits
@@ -234,7 +241,7 @@ KERNEL(GROUP) void cell_block_invert(int num_cells, __global real *inverse, __gl
   }
 
 // y = keep y + mix x + scale inverse (b - product), or with the transposed inverse; product and x may be left out.
-KERNEL(APPLY_GROUP) void cell_block_apply(int num_cells, int transposed, __global const real *inverse, __global const float *narrow,
+KERNEL(APPLY_GROUP) void cell_block_apply(int num_cells, int transposed, __global const INVERSE *inverse, __global const float *narrow,
                                           __global const int *wide, __global const real *product, __global const real *x,
                                           __global const real *b, real keep, real mix, real scale, __global real *y)
 {

@@ -31,8 +31,8 @@ KERNEL(GROUP) void basis_dots(int n, int used, READ_VECTORS, __global const real
     if (used > 5) b.y = v5[i];
     if (used > 6) b.z = v6[i];
     if (used > 7) b.w = v7[i];
-    low += AS_SUM(wi * a);
-    high += AS_SUM(wi * b);
+    low += as_sum(wi * a);
+    high += as_sum(wi * b);
   }
   store_sum(low, scratch, sums + row * get_num_groups(0));
   store_sum(high, scratch, sums + (row + 1) * get_num_groups(0));

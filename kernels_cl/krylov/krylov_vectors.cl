@@ -12,7 +12,7 @@ KERNEL(GROUP) void krylov_sums(int n, __global const real *restrict a, __global 
   sum4 sum = 0;
   FOR_UNKNOWNS(i, n) {
     const real ai = a[i], bi = b[i];
-    sum += AS_SUM((real4)(bi * bi, ai * bi, ai * ai, ai));
+    sum += as_sum((real4)(bi * bi, ai * bi, ai * ai, ai));
   }
   store_sum(sum, scratch, sums + row * get_num_groups(0));
 }
@@ -48,7 +48,7 @@ KERNEL(GROUP) void krylov_multiply_sums(int n, __global const real *restrict d, 
   FOR_UNKNOWNS(i, n) {
     const real ai = a[i], bi = d[i] * x[i];
     b[i] = bi;
-    sum += AS_SUM((real4)(bi * bi, ai * bi, ai * ai, ai));
+    sum += as_sum((real4)(bi * bi, ai * bi, ai * ai, ai));
   }
   store_sum(sum, scratch, sums + row * get_num_groups(0));
 }

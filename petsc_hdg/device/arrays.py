@@ -7,8 +7,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from petsc_hdg.codegen import KernelSpec
 from petsc_hdg.codegen.preamble import REAL_TYPE
 from petsc_hdg.device.context import Device
+from petsc_hdg.device.kernel import Kernel
 from petsc_hdg.device.platforms import opencl
 from petsc_hdg.errors import DeviceError
 from petsc_hdg.value_checks import plural
@@ -31,6 +33,15 @@ class Arrays:
         self.callbacks: dict[str, dict[str, int]] = {}
         self._callback: dict[str, int] | None = None
         self._tables: WeakKeyDictionary = WeakKeyDictionary()  # of specs
+        self._converters: dict[str, Kernel] = {}
+
+    def in_precision(self, precision: str) -> Arrays:
+        """Arrays of the same device in a precision: these, or others whose copies count with them."""
+        if precision == self.precision:
+            return self
+        other = Arrays(self.device, precision)
+        other.h2d, other.d2h = self.h2d, self.d2h
+        return other
 
     def empty(self, count: int, dtype=None):
         """An uninitialised buffer of `count` values (of `real` unless dtype is given); never of zero bytes."""
@@ -92,6 +103,17 @@ class Arrays:
             cl, queue = opencl(), self.device.queue
             offsets = {"src_offset": first * size, "dst_offset": at * size}
             cl.enqueue_copy(queue, target, source, byte_count=count * size, **offsets)
+
+    def convert(self, source, target, count: int, arrays: Arrays) -> None:
+        """Copy `count` values to a target in the precision of `arrays`, on the device."""
+        if arrays.precision == self.precision:
+            self.copy(source, target, count)
+            return
+        name = "convert_narrow" if arrays.precision == "single" else "convert_widen"
+        if name not in self._converters:
+            spec = KernelSpec(name, ("convert.cl",), precision="double", local_size=64)
+            self._converters[name] = Kernel(spec, self.device)
+        self._converters[name](count, source, target, count)
 
     def pinned(self, count: int, dtype=None) -> np.ndarray:
         """Host memory of `count` values (of `real` unless dtype is given) that a GPU copies from and to at full speed;

@@ -6,10 +6,8 @@ from contextlib import contextmanager, nullcontext
 
 import numpy as np
 
-from petsc_hdg.codegen import KernelSpec
 from petsc_hdg.device.arrays import Arrays
 from petsc_hdg.device.context import is_viennacl
-from petsc_hdg.device.kernel import Kernel
 from petsc_hdg.device.platforms import opencl
 from petsc_hdg.device.staging import Stage
 
@@ -29,7 +27,7 @@ class VecAccess:
         self.arrays = arrays
         self.name = name
         self._free: dict[int, list[_Slot]] = {}
-        self._converters: dict[str, Kernel] = {}
+        self._wide = arrays.in_precision("double")
 
     @property
     def mode(self) -> str:
@@ -85,11 +83,11 @@ class VecAccess:
         with self._slot(count) as slot:
             if load:
                 with self._shared(vec, "r") as wide:
-                    self._converter("convert_narrow")(count, wide, slot.buffer, count)
+                    self._wide.convert(wide, slot.buffer, count, self.arrays)
             yield slot.buffer
             if store:
                 with self._shared(vec, "w") as wide:
-                    self._converter("convert_widen")(count, slot.buffer, wide, count)
+                    self.arrays.convert(slot.buffer, wide, count, self._wide)
 
     @contextmanager
     def _staged(self, vec, load: bool, store: bool):
@@ -110,12 +108,6 @@ class VecAccess:
             yield slot
         finally:
             free.append(slot)
-
-    def _converter(self, name: str) -> Kernel:
-        if name not in self._converters:
-            spec = KernelSpec(name, ("convert.cl",), precision="double", local_size=64)
-            self._converters[name] = Kernel(spec, self.arrays.device)
-        return self._converters[name]
 
 
 class _Slot:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
 
 from ..reference import facet_quadrature
@@ -10,6 +13,9 @@ from .base import Discretization
 from .dofmap import field_spaces
 from .primal_specs import PrimalSpecs
 from .transposition import DeviceLimits
+
+
+OF_PRECISION = ("_plain_tables",)  # cached properties that depend on it
 
 
 class PrimalDiscretization(PrimalSpecs, Discretization):
@@ -24,6 +30,14 @@ class PrimalDiscretization(PrimalSpecs, Discretization):
         self.limits = limits or DeviceLimits()
         self.spaces = field_spaces(mesh.cell, physics.fields, options.degree)
         self.auxiliary = AuxiliaryRows(physics.auxiliary, self.spaces[0].element)
+
+    def in_precision(self, precision: str) -> PrimalDiscretization:
+        """The same discretization for kernels of another precision."""
+        other = copy(self)
+        other.options = replace(self.options, precision=precision)
+        for name in OF_PRECISION:
+            vars(other).pop(name, None)
+        return other
 
     @property
     def num_dofs(self) -> int:

@@ -14,7 +14,7 @@ from ..device import gathered
 from ..errors import SolveError, collectively
 from ..operators.block_rows import BlockRows, Collected
 from ..operators.spectrum import skewness
-from ..options import Options, given_numbers
+from ..options import given_numbers
 from ..petsc.lifetimes import Context
 from ..stages import event
 from .aggregation import Aggregates, Coarsening
@@ -22,12 +22,11 @@ from .dense_matrix import NEGLIGIBLE, DenseMatrix, accurate_inverse
 from .eigenvalues import Arnoldi
 from .gathered import Gathered, gathered_rows
 from .level_bounds import LOWER, STEPS, UPPER
-from .multigrid import MOST_INVERSE, Multigrid
+from .multigrid import MOST_INVERSE, Multigrid, cycle_precision
 from .preconditioners import MAKERS, in_precision_of
 from .sell_matrix import SellMatrix, is_assembled, rows_of
 from .smoothers import Smoother, chebyshev_steps, polynomial_steps
 from .solver_device import arrays_of
-from .staging import Converted
 from .vectors import Vectors
 
 DAMPING = 1.4  # of the prolongator's smoother, over the largest eigenvalue: GAMG's; 1 of a nonsymmetric matrix
@@ -59,6 +58,7 @@ class AMG(Context):
 
     def __init__(self):
         self.threshold, self.strong, self.limit, self.smooths, self.cycles = 0.02, STRONG, 300, 2, 1
+        self.finest = None  # context of the matrix of a level above whose precision the cycle has, if it is a copy
         self.cycle: _Cycle | None = None
         self.solver: _Cycle | Gathered | None = None  # what applies the cycle to this rank's numbers, in its precision
 
@@ -91,10 +91,10 @@ class AMG(Context):
         with event("AmgSetUp"):
             sums, symmetric = _sums_on_device(mat), _is_symmetric(mat)
             rows = rows_of(mat) if sums is None else None
-            fits = self.cycle is not None and self.cycle.fits(mat, rows, sums, symmetric)
+            precision = cycle_precision(pc, self.finest)
+            fits = self.cycle is not None and self.cycle.fits(mat, rows, sums, symmetric, precision)
             if not comm.allreduce(fits, MPI.LAND):
                 vectors = Vectors(arrays_of(pc, mat.createVecLeft()), mat.getLocalSize()[0], comm)
-                precision = Options.from_petsc(pc.getOptionsPrefix()).pmat_precision
                 self.cycle = self.solver = _Cycle(self, mat, rows, sums, symmetric, vectors, precision)
                 if comm.size > 1:
                     self.solver = Gathered(self.cycle, vectors.in_precision(precision))
@@ -128,7 +128,7 @@ class _Cycle(Multigrid):
     """
 
     def __init__(self, choice: AMG, mat, rows: tuple | None, sums, symmetric: bool, vectors: Vectors, precision: str):
-        self.vectors, self._choice, self._symmetric = vectors, choice, symmetric
+        self.vectors, self._choice, self._symmetric, self._precision = vectors, choice, symmetric, precision
         comm, arrays = vectors.comm, vectors.arrays
         self._modes = gathered(comm, _near_null_vectors(mat))
         self._block_size = mat.getBlockSize()
@@ -142,9 +142,10 @@ class _Cycle(Multigrid):
         self._finest = Collected(self._numbers, _size_of_nodes(mat, self._modes))
         super().__init__(Vectors(arrays, mat.getSize()[0], MPI.COMM_SELF, precision))
 
-    def fits(self, mat, rows: tuple | None, sums, symmetric: bool) -> bool:
+    def fits(self, mat, rows: tuple | None, sums, symmetric: bool, precision: str) -> bool:
         """Return True if this rank's rows have the pattern of these levels. Not collective."""
         alike = mat.getBlockSize() == self._block_size and symmetric == self._symmetric and sums is self._sums
+        alike = alike and precision == self._precision
         return alike and (sums is not None or all(map(np.array_equal, self._pattern, rows[:2])))
 
     def update(self, rows: tuple | None) -> None:
@@ -253,9 +254,8 @@ class _Smoother(Smoother):
     by the polynomial that makes noise least."""
 
     def __init__(self, matrix, operator: SellMatrix, inverse, vectors: Vectors, count: int, symmetric: bool):
-        self._inverse = inverse
-        self._converted = Converted(vectors.in_precision(matrix.arrays.precision), vectors.arrays)
-        taken = vectors.arrays.empty(vectors.count) if self._converted.is_needed else inverse
+        self._inverse, self._given = inverse, matrix.arrays
+        taken = inverse if self._given.precision == vectors.arrays.precision else vectors.arrays.empty(vectors.count)
         super().__init__(operator, SimpleNamespace(is_diagonal=True, diagonal=taken), vectors, ())
         self._count, self._symmetric = count, symmetric
         self._arnoldi = Arnoldi(weakref.proxy(self), STEPS if symmetric else 2 * count + 1)
@@ -263,8 +263,8 @@ class _Smoother(Smoother):
     def fit(self) -> float:
         """Take the steps for the operator's present values; returns an estimate of the largest absolute eigenvalue of
         D⁻¹ A, 2 where there is none."""
-        if self._converted.is_needed:
-            self._converted.convert(self._inverse, self.diagonal)
+        if self.diagonal is not self._inverse:
+            self._given.convert(self._inverse, self.diagonal, self.vectors.count, self.vectors.arrays)
         roots = () if self._symmetric else self._arnoldi.roots(0)
         if len(roots):
             self.steps = polynomial_steps(roots)

@@ -19,10 +19,13 @@ from .preconditioners import Preconditioner
 from .sell_matrix import SellMatrix
 from .smoothers import Smoother, inverse_blocks
 from .solver import DeviceSolver
+from .solver_device import context_of
 from .vectors import Vectors
 
 STEPS, LOWER, UPPER = 10, 0.1, 1.1  # of GMRES; bounds over the largest eigenvalue found: PETSc's defaults
 SAFE = 1.5  # in place of UPPER, where jumps of coefficients hide large eigenvalues from ten steps
+# In single precision: sizes of diagonal entries, or one over them, and mean size times mean size of the inverse.
+FAR, MOST_CONTRAST = 1e25, 1e5
 MOST_KEPT = 1 << 22  # unknowns of a rank up to which the vectors of an estimate are kept: 88 bytes each
 # Parts of options that have smoothers be, or have bounds, as the user says; PETSc reads them when it sets levels up.
 TOLD = ("ksp_chebyshev_", "esteig_", "ksp_type", "pc_type")
@@ -40,6 +43,7 @@ class LevelBounds:
         self._ksps: list[PETSc.KSP] = []
         self._mirrors: list[SellMatrix] = []
         self._kept: dict[tuple[int, str], Arnoldi] = {}  # by level and kind of smoother
+        self._was_copy = False
 
     def add(self, ksp: PETSc.KSP) -> None:
         """Take a KSP whose smoothers get bounds from the next `update` on, as long as others hold it too."""
@@ -54,6 +58,7 @@ class LevelBounds:
         self._ksps, finest = [*filter(_is_held, self._ksps)], max(self.matrices)
         if not finest_only:
             self._mirrors = []
+        self._choose_precision(self.matrices[finest])
         pcs = [ksp.getPC() for ksp in self._ksps if _on_device(ksp)]
         pcs = [pc for pc in pcs if pc.getType() == "mg" and not _is_told(pc)]
         for number, mat in self.matrices.items():
@@ -66,6 +71,15 @@ class LevelBounds:
             alike.pop("", None)
             for kind, smoothers in alike.items():
                 self._set((number, kind), smoothers, mat)
+
+    def _choose_precision(self, mat: PETSc.Mat) -> None:
+        """Have products of the finest level by the operator itself where a copy has too few digits. Collective."""
+        context, was_copy = context_of(mat), self._was_copy
+        if context is not None and context.is_copy and not is_narrow_enough(context, mat.comm.tompi4py()):
+            context.widen()
+        self._was_copy = context is not None and context.is_copy
+        if self._was_copy != was_copy:
+            self._kept.clear()
 
     def _set(self, key: tuple[int, str], smoothers: list[PETSc.KSP], mat: PETSc.Mat) -> None:
         try:
@@ -86,7 +100,9 @@ class LevelBounds:
         if made is not None:
             made.smoother.take(_preconditioner(ksp, mat, made.smoother.vectors))
             return made
-        vectors = Vectors(self.arrays, mat.getLocalSize()[0], mat.comm.tompi4py())
+        context = context_of(mat)
+        precision = context.operator.arrays.precision if context is not None and context.is_copy else "double"
+        vectors = Vectors(self.arrays, mat.getLocalSize()[0], mat.comm.tompi4py(), precision)
         operator = level_operator(mat, vectors)
         made = Arnoldi(Smoother(operator, _preconditioner(ksp, mat, vectors), vectors, ()), STEPS)
         if isinstance(operator, SellMatrix):
@@ -94,6 +110,18 @@ class LevelBounds:
         elif vectors.count <= MOST_KEPT:
             self._kept[key] = made
         return made
+
+
+def is_narrow_enough(context, comm) -> bool:
+    """True if numbers of a matrix suit single precision: sizes that floats have, and a small contrast. Collective."""
+    operator = context.exact
+    vectors = Vectors(operator.arrays, operator.dofmap.num_owned, comm)
+    diagonal, count = vectors.buffer("diagonal"), comm.allreduce(vectors.count)
+    operator.diagonal(diagonal)
+    size = np.sqrt(vectors.sums(diagonal, diagonal)[0] / count)
+    vectors.run("invert", diagonal)
+    inverse = np.sqrt(vectors.sums(diagonal, diagonal)[0] / count)
+    return bool(1 / FAR < size < FAR and 1 / FAR < inverse < FAR and size * inverse <= MOST_CONTRAST)
 
 
 def _preconditioner(ksp: PETSc.KSP, mat: PETSc.Mat, vectors: Vectors):

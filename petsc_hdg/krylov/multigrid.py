@@ -19,6 +19,7 @@ from .persistent import merged
 from .preconditioners import MAKERS, ByPetsc, device_preconditioner, in_precision_of
 from .sell_matrix import is_assembled, mirrored
 from .smoothers import smoother_of
+from .solver_device import context_of
 from .staging import Staged
 from .vectors import Vectors
 from .whole_transfers import whole_transfers
@@ -172,14 +173,22 @@ class _Level:
         self.below_b, self.below_x = arrays.zeros(max(1, below)), arrays.zeros(max(1, below))
 
 
+def cycle_precision(pc, finest) -> str:
+    """The precision of a multigrid's cycles: that of the products on its finest level, by a context, where these are a
+    copy for preconditioners; else single if -fe_pmat_precision says so."""
+    if finest is not None and finest.is_copy:
+        return finest.operator.arrays.precision
+    return "single" if Options.from_petsc(pc.getOptionsPrefix()).pmat_precision == "single" else "double"
+
+
 def mirrored_multigrid(pc, vectors: Vectors):
     """Multigrid as PETSc has set it up, on the device if it can be; None for other PCs. Collective."""
     if pc.getType() not in ("mg", "gamg"):
         return None
-    precision = Options.from_petsc(pc.getOptionsPrefix()).pmat_precision
     if pc.getMGCoarseSolve().getOperators()[0].getSize()[0] == 0:  # all vertices are on the boundary
         return ByPetsc(pc, vectors, "multigrid whose coarsest level has no unknowns")
-    inner = vectors.in_precision(precision)
+    finest = context_of(pc.getMGSmoother(pc.getMGLevels() - 1).getOperators()[0])
+    inner = vectors.in_precision(cycle_precision(pc, finest))
     try:
         return in_precision_of(vectors, MirroredMultigrid(pc, inner), inner.arrays)
     except Unsupported as why:

@@ -76,7 +76,7 @@ class InPrecision:
     @property
     def note(self) -> str:
         """For -ksp_view."""
-        return f"{self.inner.note}, in {self._converted.precision} precision"
+        return f"{self.inner.note}, in {self._converted.arrays.precision} precision"
 
     def apply(self, x, y) -> None:
         """y = B x. Collective."""

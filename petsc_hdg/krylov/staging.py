@@ -34,28 +34,19 @@ class Converted:
     """Buffers in the precision of `arrays` around those of vectors, where they differ."""
 
     def __init__(self, vectors: Vectors, arrays):
-        self.vectors, self.precision = vectors, arrays.precision
+        self.vectors, self.arrays = vectors, arrays
         self.is_needed = arrays.precision != vectors.arrays.precision
-        if self.is_needed:
-            self._arrays = arrays
-            names = ["convert_narrow", "convert_widen"]
-            names = names if arrays.precision == "single" else names[::-1]
-            self._into, self._back = map(vectors.kernel, names)
+
+    @cached_property
+    def _buffers(self) -> tuple:
+        return tuple(self.arrays.empty(self.vectors.count) for _ in range(2))
 
     def apply(self, function, x, y) -> None:
         """function(x, y) in the precision of the arrays."""
         if not self.is_needed:
             function(x, y)
             return
-        given, found = self._buffers
-        self.convert(x, given)
+        (given, found), theirs, count = self._buffers, self.vectors.arrays, self.vectors.count
+        theirs.convert(x, given, count, self.arrays)
         function(given, found)
-        self._back(self.vectors.count, found, y, self.vectors.count)
-
-    @cached_property
-    def _buffers(self) -> tuple:
-        return tuple(self._arrays.empty(self.vectors.count) for _ in range(2))
-
-    def convert(self, x, out) -> None:
-        """out = x, in the precision of the arrays."""
-        self._into(self.vectors.count, x, out, self.vectors.count)
+        self.arrays.convert(found, y, count, theirs)

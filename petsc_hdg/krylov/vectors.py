@@ -22,7 +22,7 @@ class Vectors:
     def __init__(self, arrays: Arrays, count: int, comm, precision: str = "double"):
         device = arrays.device
         precision = precision if device.has_fp64 else "single"
-        self.arrays = arrays if arrays.precision == precision else _sibling(arrays, precision)
+        self.arrays = arrays.in_precision(precision)
         self.access = VecAccess(self.arrays, "Krylov vectors")
         self.count, self.comm = count, comm
         self.group, self.groups = SHAPES[device.is_gpu]
@@ -106,9 +106,8 @@ def kernel_spec(name: str, arrays: Arrays) -> KernelSpec:
     """KernelSpec of a kernel on vectors. The prefix of its name tells the source file."""
     group, prefix = SHAPES[arrays.device.is_gpu][0], name.partition("_")[0]
     file = f"krylov_{'vectors' if prefix == 'krylov' else prefix}.cl"
-    sources = ("convert.cl",) if prefix == "convert" else ("krylov_sum.clh", file)
-    macros = {"GROUP": group} if prefix == "convert" else {"GROUP": group, "SUM_BYTES": sum_type(arrays).itemsize}
-    return KernelSpec(name, sources, macros, precision=arrays.precision, local_size=group)
+    macros = {"GROUP": group, "SUM_BYTES": sum_type(arrays).itemsize}
+    return KernelSpec(name, ("krylov_sum.clh", file), macros, precision=arrays.precision, local_size=group)
 
 
 def sum_type(arrays: Arrays) -> np.dtype:
@@ -236,10 +235,3 @@ class BlockSums(StepSums):
     def wait_block(self) -> np.ndarray:
         self._event.wait()
         return self._block.sum(axis=1)
-
-
-def _sibling(arrays: Arrays, precision: str) -> Arrays:
-    """Arrays of another precision that count their copies together with `arrays`."""
-    other = Arrays(arrays.device, precision)
-    other.h2d, other.d2h = arrays.h2d, arrays.d2h
-    return other

@@ -23,6 +23,7 @@ class BlockJacobi(Context):
         self.blocks = None
         self.context = None
         self.factor = 1.0
+        self._made_for: tuple | None = None
 
     def _has_blocks(self, context) -> bool:
         """Return True if the context of a PETSc Python matrix is one whose blocks this preconditioner inverts."""
@@ -38,9 +39,10 @@ class BlockJacobi(Context):
         context = next(filter(self._has_blocks, reversed(contexts)), None)
         if context is None:
             raise SolveError(f"{type(self).__name__} takes {self.missing}")
-        if self.blocks is None or self.context is not context:
+        made_for = context, context.operator
+        if self._made_for != made_for:
             smooths = "mg_levels_" in (pc.getOptionsPrefix() or "")
-            self.context, self.blocks = context, self._make_blocks(context, smooths)
+            self.context, self.blocks, self._made_for = context, self._make_blocks(context, smooths), made_for
         self.factor, callback = context.factor, context.operator.arrays.callback(f"{self.of} blocks")
         with callback, stages.event("BlockSetUp", self.blocks.update_flops):
             self.blocks.update()

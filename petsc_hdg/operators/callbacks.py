@@ -163,6 +163,8 @@ class Callbacks:
         with self.events["Jacobian"], self.operator.arrays.callback("linearize"):
             with self.access.read_state(x, x_t) as (u, u_t):
                 self.operator.linearize(u, t, u_t, shift)
+            if self.rough is not None:
+                self.rough.getPythonContext().follow()
             for matrix in self._with_entries:
                 matrix.update(shift)
         for mat in self.matrices:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..device import Kernel
 from .block_jacobi import BlockJacobi, require_regular
 from .matfree import JacobianContext
 
@@ -15,11 +16,14 @@ class CellBlocks:
     The degrees of freedom of a cell are in the order of its dofmap.
 
     narrow: products take entries in single precision, but for cells whose blocks have a large condition.
+    precision: of the vectors of products, the operator's by default.
     """
 
-    def __init__(self, operator, narrow: bool = False):
+    def __init__(self, operator, narrow: bool = False, precision: str = ""):
         self.operator, self.arrays = operator, operator.arrays
-        disc = operator.discretization
+        disc, precision = operator.discretization, precision or operator.arrays.precision
+        inverse = "" if precision == self.arrays.precision else self.arrays.precision
+        self._product = Kernel(disc.in_precision(precision).cell_block_specs(inverse)["apply"], self.arrays.device)
         self.size = self.block = disc.num_dofs
         self.stride, self.num_cells = disc.stride, disc.mesh.num_cells
         self.inverse = self.arrays.empty(self.size**2 * self.num_cells)
@@ -67,7 +71,7 @@ class CellBlocks:
 
     def combine(self, product, x, b, y, keep=0.0, mix=0.0, scale=1.0, transpose: bool = False) -> None:
         """y = keep y + mix x + scale inverses (b - product), without product or x where they are None."""
-        kernel, given = self.operator.block_kernels["apply"], (product, x, b, keep, mix, scale, y)
+        kernel, given = self._product, (product, x, b, keep, mix, scale, y)
         items = kernel.spec.launch.work_items(self.num_cells)
         kernel(items, self.num_cells, int(transpose), self.inverse, self._narrow, self._wide, *given)
 
@@ -92,4 +96,4 @@ class CellBlockJacobi(BlockJacobi):
         return isinstance(context, JacobianContext) and hasattr(context.operator, "cell_blocks")
 
     def _make_blocks(self, context, smooths: bool) -> CellBlocks:
-        return CellBlocks(context.operator, narrow=smooths)
+        return CellBlocks(context.exact, smooths, context.operator.arrays.precision)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from petsc4py import PETSc
 
 from .. import stages
-from ..device import enclosed
+from ..device import VecAccess, enclosed
 from ..errors import SolveError
 from ..petsc.lifetimes import Context
 from .vectors import require_sizes
@@ -33,6 +33,11 @@ class ShellMatrix(Context):
 
     factor = 1.0
     remedy = REMEDY
+
+    is_copy = False  # whether products are by a copy of an operator, see JacobianContext
+
+    def follow(self) -> None:
+        """Take the linearization of the operator that the matrix' own is a copy of, if it is one."""
 
     shift = _refused("shift")
     diagonalScale = _refused("diagonalScale")
@@ -61,6 +66,25 @@ class JacobianContext(ShellMatrix):
     """
 
     name = "Jacobian"
+
+    @property
+    def is_copy(self) -> bool:
+        """True if products are by a copy of an operator in another precision, for preconditioners."""
+        return getattr(self.operator, "source", None) is not None
+
+    @property
+    def exact(self):
+        """The operator that diagonals and blocks come from: that of products, or the one that it is a copy of."""
+        return self.operator.source if self.is_copy else self.operator
+
+    def follow(self) -> None:
+        if self.is_copy:
+            self.operator.follow()
+
+    def widen(self) -> None:
+        """Have products by the operator itself from now on, not by a copy."""
+        self.operator = self.exact
+        self.access = VecAccess(self.operator.arrays)
 
     @property
     def repeats(self) -> bool:
@@ -165,10 +189,16 @@ class JacobianContext(ShellMatrix):
 
     @property
     def _diagonal_flops(self) -> int:
-        return self.operator.diagonal_flops
+        return self.exact.diagonal_flops
 
     def _diagonal(self, out) -> None:
-        self.operator.diagonal(out)
+        exact, operator = self.exact, self.operator
+        if not self.is_copy:
+            exact.diagonal(out)
+            return
+        wide, count = exact.arrays.empty(max(1, exact.dofmap.num_owned)), exact.dofmap.num_owned
+        exact.diagonal(wide)
+        exact.arrays.convert(wide, out, count, operator.arrays)
 
     def view(self, mat, viewer) -> None:
         """Say what computes the products."""

@@ -20,9 +20,11 @@ class PrimalOperator(DeviceOperator):
     `residual`, `action`, `transposed`, `diagonal`, `matrix_buffers` and `flux`.
 
     arrays: device arrays (also says device and precision).   dofmap: the discretization's numbering.
+    source: the operator of which this one is a copy in another precision, see `in_precision`; None for others.
     All buffers of vectors hold this rank's owned values [num_owned] as `real`.
     """
 
+    source: PrimalOperator | None = None
     norms = ("L2", "H1")  # what the rows of `errors` are squares of
 
     def __init__(self, discretization, arrays):
@@ -37,6 +39,29 @@ class PrimalOperator(DeviceOperator):
         self.time, self.shift = 0.0, 0.0
         self._matrix_buffers: dict = {}
 
+    def in_precision(self, precision: str) -> PrimalOperator:
+        """A copy in another precision, which has products alone, of the linearization that `follow` takes. Collective.
+        """
+        made = type(self)(self.discretization.in_precision(precision), self.arrays.in_precision(precision))
+        made.source, made._followed = self, None
+        return made
+
+    def follow(self) -> None:
+        """Take the data and the linearization of `source`."""
+        other, arrays = self.source, self.arrays
+        if self._followed != other.version:
+            self._followed, self.aux_rows = other.version, other.aux_rows
+            self._load_constants(other.constants)
+            arrays.upload(self._aux, np.ascontiguousarray(self.aux_rows, arrays.real), "auxiliary")
+        self.time, self.shift = other.time, other.shift
+        self.state.copy(other.state)
+        self.rate = self.rest if other.rate is other.rest else self.kept_rate.copy(other.rate)
+        self.linearizations += 1
+
+    def _of_use(self, specs: dict) -> dict:
+        """Specs by name without those that a copy has no use for."""
+        return specs if self.source is None else {name: spec for name, spec in specs.items() if "residual" not in name}
+
     @property
     def _essential_vectors(self):
         return self.current, self.current_rate, self.state, self.kept_rate
@@ -50,7 +75,7 @@ class PrimalOperator(DeviceOperator):
 
     def compile(self, matrices: bool = False, products: bool = True) -> None:
         """Compile what residuals and products need, and the element matrices if asked for. Not collective."""
-        build_programs(self.device, self._first_specs(matrices, products))
+        build_programs(self.device, self._first_specs(matrices, products) if self.source is None else [])
         if products:
             self._compile_products()
         if matrices:

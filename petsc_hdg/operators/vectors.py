@@ -48,6 +48,18 @@ class TailedVector:
             self.operator.halo.forward_end(self.tail)
         return self
 
+    def copy(self, other: TailedVector) -> TailedVector:
+        """Take the values of a vector of the same numbering in maybe another precision, ghosts and essential ones too.
+        """
+        arrays, theirs, dofmap = self.operator.arrays, other.operator.arrays, self.operator.dofmap
+        if other.owned is not None:
+            if self._copy is None:
+                self._copy = arrays.zeros(max(1, dofmap.num_owned))
+            theirs.convert(other.owned, self._copy, dofmap.num_owned, arrays)
+            self.owned = self._copy
+        theirs.convert(other.tail, self.tail, dofmap.num_tail, arrays)
+        return self
+
     def keep(self, owned, begin: bool = False) -> TailedVector:
         """Like `use`, with a copy of `owned` on the device, for a state that outlives the caller's vector; or like
         `begin`."""

@@ -85,7 +85,9 @@ class Options:
     products: str = option(
         "auto", "products with the Jacobian: by stored entries where a CPU does these sooner, never", choices=PRODUCTS
     )
-    pmat_precision: str = option("double", "precision of the multigrid matrices on the device", choices=PRECISIONS)
+    pmat_precision: str = option(
+        "auto", "precision of multigrid on the device: vectors, products, matrices", choices=("auto", *PRECISIONS)
+    )
     view: bool = option(False, "description of discretization, device and Vec mode on stdout")
     kernel_view: str = option("", "folder for the text of each generated kernel ('stdout': print it)")
     progress: str = option(

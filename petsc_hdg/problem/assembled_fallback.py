@@ -17,12 +17,26 @@ FAILURES = (*INDEFINITE, _REASON.DIVERGED_DTOL, _REASON.DIVERGED_BREAKDOWN, _REA
 
 
 def changes_course(problem, snes: PETSc.SNES) -> bool:
-    """Return True if the linear solver failed and the next solve uses another one: LU for a small problem, else a
-    method for indefinite matrices. Collective."""
+    """Return True if the linear solver failed and the next solve uses another one: levels in double precision, LU for a
+    small problem, else a method for indefinite matrices. Collective."""
+    if takes_double(problem, snes):
+        return True
     indefinite = preconditioners.met_indefinite(problem, snes)
     if indefinite and (two_level.takes_factors(problem, False) or takes_factors(problem, snes)):
         return True
     return _take(problem, snes) or indefinite or takes_factors(problem, snes)
+
+
+def takes_double(problem, snes: PETSc.SNES) -> bool:
+    """Return True if levels are in double precision from now on, because those in single precision failed. Collective.
+    """
+    calls = problem.callbacks
+    context = None if calls.rough is None else calls.rough.getPythonContext()
+    if context is None or not context.is_copy or snes.getKSP().getConvergedReason() >= 0:
+        return False
+    context.widen()
+    calls.forget()
+    return True
 
 
 def takes_factors(problem, snes: PETSc.SNES) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from .. import operators, stages
+from ..device import VecAccess
 from ..discretizations.condensed.hdg_checks import has_point_flux
 from ..discretizations.symmetry import derivative_kind
 from ..errors import collectively
@@ -42,7 +43,7 @@ def callbacks(problem) -> operators.Callbacks:
         assembled = assembled_matrix(problem, sizes)
         levels = agglomerate_levels.agglomerate_levels(problem)
     jacobian, first = _jacobian(problem, sizes, assembled), coercivity.check_of(problem)
-    rough = _rough(problem, sizes)
+    rough = _rough(problem, sizes, conforming)
     if problem.has_cell_states:
         calls = cells_in_time.callbacks(problem, jacobian, assembled, rough, conforming)
     else:
@@ -105,9 +106,17 @@ def _jacobian(problem, sizes, assembled) -> PETSc.Mat:
     return context.as_mat(sizes, problem.petsc_comm, problem.vec_type)
 
 
-def _rough(problem, sizes) -> PETSc.Mat | None:
-    """The trace matrix with entries in single precision, where it is stored so for preconditioners."""
-    if not problem.is_condensed or problem.operator.rough is None:
+def _rough(problem, sizes, conforming) -> PETSc.Mat | None:
+    """The matrix in single precision for preconditioners: the trace's, where it is stored so, or products that the
+    levels of a conforming subspace smooth."""
+    operator = problem.operator
+    if problem.is_condensed and operator.rough is not None:
+        context = operators.TraceMatrix(operator, problem.access, own=operator.rough)
+    elif conforming is not None and two_level.is_narrow(problem):
+        copy = operator.in_precision("single")
+        with stages.stage("compile"), collectively(problem.comm):
+            copy.compile()
+        context = operators.JacobianContext(copy, VecAccess(copy.arrays))
+    else:
         return None
-    context = operators.TraceMatrix(problem.operator, problem.access, own=problem.operator.rough)
     return context.as_mat(sizes, problem.petsc_comm, problem.vec_type)

@@ -102,14 +102,15 @@ class SIPGSpecs(PrimalSpecs):
         tables = {**self._plain_tables, **self._cell_tables(self.quadrature)}
         return self._facet_kernel("sipg_diagonal", ("point_block.clh", "sipg_diagonal.cl"), macros, tables)
 
-    def cell_block_specs(self) -> dict[str, KernelSpec]:
-        """Specs of `column`, `turn`, `invert` and `apply` of diagonal blocks."""
+    def cell_block_specs(self, inverse: str = "") -> dict[str, KernelSpec]:
+        """Specs of `column`, `turn`, `invert` and `apply` of diagonal blocks; inverse: the type that products read."""
         size, limits = self.num_dofs, self.limits
         most = min(MOST_ITEMS, limits.max_work_group) if limits.is_gpu else 1
         items = next(n for n in range(min(size, most), 0, -1) if size % n == 0)
         in_registers = limits.is_gpu and 1 < size <= min(most, MOST_IN_REGISTERS)
         macros = {"NDOF": size, "GROUP": min(size, most), "ITEMS": items, "TILE": TILE, "TILE_GROUP": TILE_GROUP}
         macros |= {"IN_REGISTERS": int(in_registers), "APPLY_GROUP": items * max(1, APPLY_GROUP // items)}
+        macros |= {"INVERSE": inverse} if inverse else {}
         tables = {"ROW": self.row_of_dof.astype(np.int32)}
         shapes = {"column": (Launch(1, size, "stride"), 64), "invert": (Launch(1, macros["GROUP"]), macros["GROUP"])}
         shapes["apply"] = Launch(1, items), macros["APPLY_GROUP"]

@@ -56,7 +56,7 @@ class CGOperator(PrimalOperator):
         specs = {**disc.element_specs(), "assemble": disc.assemble_spec()}
         if disc.physics.natural:
             specs |= disc.facet_specs()
-        shapes = disc.element_shapes()
+        specs, shapes = self._of_use(specs), self._of_use(disc.element_shapes())
         found = {name: fastest_on_ones(self, choices, self._try_cells) for name, choices in shapes.items()}
         return kernels_of({name: spec for name, spec in specs.items() if name not in found}, self.device) | found
 

@@ -57,7 +57,7 @@ class SIPGOperator(PrimalOperator):
         if self.fused is None:
             plain = disc.plain_specs()
             specs |= disc.volume_specs() | {n: plain[n] for n in ("sipg_facet_residual", "sipg_facet_action")}
-        return kernels_of(specs, self.device) | self.penalty_kernels
+        return kernels_of(self._of_use(specs), self.device) | ({} if self.source else self.penalty_kernels)
 
     @cached_property
     def penalty_kernels(self) -> dict[str, Kernel]:
@@ -74,7 +74,9 @@ class SIPGOperator(PrimalOperator):
         return [p for p in (self.fused, self.fast) if p is not None]
 
     def _compile_products(self) -> None:
-        self.kernels, self.diagonal_kernel  # noqa: B018
+        self.kernels  # noqa: B018
+        if self.source is None:
+            self.diagonal_kernel  # noqa: B018
         for fused in self._passes:
             fused.kernels  # noqa: B018
 
@@ -112,8 +114,9 @@ class SIPGOperator(PrimalOperator):
 
     @cached_property
     def block_kernels(self) -> dict[str, Kernel]:
-        """`column`, `invert` and `apply` of diagonal blocks."""
-        return kernels_of(self.discretization.cell_block_specs(), self.device)
+        """`column`, `turn` and `invert` of diagonal blocks."""
+        specs = self.discretization.cell_block_specs()
+        return kernels_of({name: spec for name, spec in specs.items() if name != "apply"}, self.device)
 
     @cached_property
     def diagonal_kernel(self) -> Kernel:
@@ -175,6 +178,14 @@ class SIPGOperator(PrimalOperator):
             self.penalty.update(self.state, self.rate, t)
         else:
             self.penalty.ensure(self.state, self.rate, t)
+        if self.fast is not None:
+            self.fast.update()
+
+    def follow(self) -> None:
+        super().follow()
+        mine, theirs = self.penalty, self.source.penalty
+        theirs.arrays.convert(theirs.buffer, mine.buffer, mine.size, mine.arrays)
+        mine.is_known = True
         if self.fast is not None:
             self.fast.update()
 

@@ -75,6 +75,13 @@ def _has_level_between(problem) -> bool:
     return suits and disc.has_penalties and options.degree > 1 and of_one_degree(problem.physics) and is_ours
 
 
+def is_narrow(problem) -> bool:
+    """True if levels are to be in single precision: their products, vectors and matrices. Collective."""
+    options, device = problem.options, problem.device
+    suits = device.has_solvers and device.has_fp64 and options.precision == "double" and not problem.is_condensed
+    return suits and options.pmat_precision in ("auto", "single")
+
+
 def is_diffusive(problem, symmetric: bool) -> bool:
     """True if smoothers of symmetric matrices suit the matrix: not where CG has found it indefinite. Nonlinear physics
     of a symmetric derivative is not asked for its matrix' symmetry but on traces; penalties that follow the state may
@@ -168,7 +175,9 @@ def _set_coarse_solver(problem, pc: PETSc.PC, mat: PETSc.Mat, symmetric: bool) -
     direct_solvers.set_type_or(problem, pc, mat, "python" if there else "gamg", few)
     if pc.getType() == "python":
         pc.setPythonType("petsc_hdg.AMG")
-        pc.getPythonContext().cycles = 1 if problem.discretization.has_penalties else CYCLES
+        context = pc.getPythonContext()
+        context.cycles = 1 if problem.discretization.has_penalties else CYCLES
+        context.finest = problem.callbacks.rough and problem.callbacks.rough.getPythonContext()
 
 
 def set_smoother(problem, smoother: PETSc.KSP, symmetric: bool) -> None:

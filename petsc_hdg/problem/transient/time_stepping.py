@@ -203,7 +203,8 @@ def _impatient(problem, ts: PETSc.TS):
 
 def _has_another_solver(problem, snes: PETSc.SNES) -> bool:
     """Return True if the next run takes another linear solver than the one that failed. Collective."""
-    return preconditioners.met_indefinite(problem, snes) or assembled_fallback.takes_factors(problem, snes)
+    changed = assembled_fallback.takes_double(problem, snes) or preconditioners.met_indefinite(problem, snes)
+    return changed or assembled_fallback.takes_factors(problem, snes)
 
 
 def _check_times(t0: float, t1: float, dt: float) -> None:
