@@ -58,7 +58,7 @@ class LevelBounds:
         self._ksps, finest = [*filter(_is_held, self._ksps)], max(self.matrices)
         if not finest_only:
             self._mirrors = []
-        self._choose_precision(self.matrices[finest])
+            self._choose_precision(self.matrices[finest])
         pcs = [ksp.getPC() for ksp in self._ksps if _on_device(ksp)]
         pcs = [pc for pc in pcs if pc.getType() == "mg" and not _is_told(pc)]
         for number, mat in self.matrices.items():

@@ -56,7 +56,7 @@ def solved(mat: PETSc.Mat, twice: bool) -> tuple[int, np.ndarray]:
     return ksp.getIterationNumber(), np.concatenate(mat.comm.tompi4py().allgather(x.getArray()))
 
 
-def nonlinear(comm, by_rows: bool) -> tuple[list, PETSc.Mat]:
+def nonlinear(comm, by_rows: bool, **options) -> tuple[list, PETSc.Mat]:
     """A problem with the default solvers and queues of GPUs, and its coarse matrix at the end."""
     MatrixRows.suit = staticmethod(lambda operator, is_coarse: by_rows)
     physics = fe.Physics(
@@ -65,7 +65,8 @@ def nonlinear(comm, by_rows: bool) -> tuple[list, PETSc.Mat]:
         "for (d = 0; d < dim; ++d) f1[d] = (1 + u[0]*u[0])*u_x[d];",
         boundary=[fe.Dirichlet("boundary", "g[0] = 0.2*x[1];")],
     )
-    problem = fe.Problem(fe.Mesh.box((24, 24), simplex=False, comm=comm), physics, backend="cg_gpu", degree=2)
+    mesh, options = fe.Mesh.box((24, 24), simplex=False, comm=comm), {"backend": "cg_gpu", "degree": 2, **options}
+    problem = fe.Problem(mesh, physics, **options)
     problem.device.has_solvers = problem.device.two_queues = True
     u = problem.solve()
     coarse = problem.snes.getKSP().getPC().getMGCoarseSolve().getPC()
@@ -126,6 +127,9 @@ def main() -> None:
     if sys.argv[1:]:
         (petscs, a), (ours, b) = nonlinear(COMM, False), nonlinear(COMM, True)
         found["problem"] = petscs, ours, nonlinear(PETSc.COMM_SELF, True)[0]
+        for backend in ("cg_gpu", "sipg_gpu"):
+            given = {"backend": backend, "pmat_precision": "single"}
+            found[f"{backend} in single precision"] = [nonlinear(c, True, **given)[0] for c in (COMM, PETSc.COMM_SELF)]
         found["sums"] = (a - b).norm() / a.norm()
     found |= {"transfers": transfers(), "inverse": inverse()}
     if COMM.rank == 0:

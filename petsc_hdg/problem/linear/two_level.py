@@ -19,6 +19,7 @@ from . import direct_solvers, methods
 from .coarse_solvers import CoarseSolvers, on_device
 from .null_space import set_near_nullspace
 
+NARROW = 1 << 18  # unknowns of a rank from which levels are in single precision
 STEPS, WAVE_STEPS = 3, 5  # of a smoother, and of one of an indefinite matrix
 CYCLES = 2  # of AMG on the coarse level; interior penalty, whose smoother is the limit, takes one
 RESTART = 200  # iterations of FGMRES that are kept for an indefinite matrix
@@ -76,10 +77,12 @@ def _has_level_between(problem) -> bool:
 
 
 def is_narrow(problem) -> bool:
-    """True if levels are to be in single precision: their products, vectors and matrices. Collective."""
+    """True if levels are to be in single precision: their products, vectors and matrices. By default those of few
+    unknowns are not, whose launches take longer than kernels."""
     options, device = problem.options, problem.device
     suits = device.has_solvers and device.has_fp64 and options.precision == "double" and not problem.is_condensed
-    return suits and options.pmat_precision in ("auto", "single")
+    is_large = options.pmat_precision == "auto" and problem.num_unknowns >= NARROW * problem.comm.size
+    return suits and (is_large or options.pmat_precision == "single")
 
 
 def is_diffusive(problem, symmetric: bool) -> bool:
