@@ -14,7 +14,6 @@ from .dofmap import field_spaces
 from .primal_specs import PrimalSpecs
 from .transposition import DeviceLimits
 
-
 OF_PRECISION = ("_plain_tables",)  # cached properties that depend on it
 
 
