@@ -24,7 +24,7 @@ from .gathered import Gathered, gathered_rows
 from .level_bounds import LOWER, STEPS, UPPER
 from .multigrid import MOST_INVERSE, Multigrid, cycle_precision
 from .preconditioners import MAKERS, in_precision_of
-from .sell_matrix import SellMatrix, is_assembled, rows_of
+from .sell_matrix import SellMatrix, is_assembled, kept_with, rows_of
 from .smoothers import Smoother, chebyshev_steps, polynomial_steps
 from .solver_device import arrays_of
 from .vectors import Vectors
@@ -59,6 +59,7 @@ class AMG(Context):
     def __init__(self):
         self.threshold, self.strong, self.limit, self.smooths, self.cycles = 0.02, STRONG, 300, 2, 1
         self.finest = None  # context of the matrix of a level above whose precision the cycle has, if it is a copy
+        self.shares = False  # whether the matrix keeps levels for the next PC with it, as of another run in time
         self.cycle: _Cycle | None = None
         self.solver: _Cycle | Gathered | None = None  # what applies the cycle to this rank's numbers, in its precision
 
@@ -70,6 +71,14 @@ class AMG(Context):
     def reset(self, pc) -> None:
         """Forget levels and aggregates."""
         self.cycle = self.solver = None
+
+    def forget(self, pc) -> None:
+        """Have levels and aggregates made anew in the next set-up."""
+        kept_with(pc.getOperators()[1]).pop(self._key(cycle_precision(pc, self.finest)), None)
+        self.reset(pc)
+
+    def _key(self, precision: str) -> tuple:
+        return "cycle", self.threshold, self.strong, self.limit, self.smooths, self.cycles, precision
 
     def setFromOptions(self, pc) -> None:
         """Read the options. Raises OptionError."""
@@ -92,12 +101,16 @@ class AMG(Context):
             sums, symmetric = _sums_on_device(mat), _is_symmetric(mat)
             rows = rows_of(mat) if sums is None else None
             precision = cycle_precision(pc, self.finest)
-            fits = self.cycle is not None and self.cycle.fits(mat, rows, sums, symmetric, precision)
+            kept, key = kept_with(mat) if self.shares else {}, self._key(precision)
+            cycle = kept.get(key, self.cycle)
+            fits = cycle is not None and cycle.fits(mat, rows, sums, symmetric, precision)
             if not comm.allreduce(fits, MPI.LAND):
                 vectors = Vectors(arrays_of(pc, mat.createVecLeft()), mat.getLocalSize()[0], comm)
-                self.cycle = self.solver = _Cycle(self, mat, rows, sums, symmetric, vectors, precision)
+                cycle = _Cycle(self, mat, rows, sums, symmetric, vectors, precision)
+            if cycle is not self.cycle:
+                kept[key] = self.cycle = self.solver = cycle
                 if comm.size > 1:
-                    self.solver = Gathered(self.cycle, vectors.in_precision(precision))
+                    self.solver = Gathered(cycle, cycle.vectors.in_precision(precision))
             self.cycle.update(rows)
 
     def prepare(self, pc) -> None:

@@ -17,7 +17,7 @@ from .level_operators import Unsupported, level_operator
 from .multigrid_view import cycles, described, distinct_smoothers
 from .persistent import merged
 from .preconditioners import MAKERS, ByPetsc, device_preconditioner, in_precision_of
-from .sell_matrix import is_assembled, mirrored
+from .sell_matrix import is_assembled, transfer
 from .smoothers import smoother_of
 from .solver_device import context_of
 from .staging import Staged
@@ -166,8 +166,8 @@ class _Level:
             self.restriction = whole_transfers(interpolation, arrays)
             self.interpolation = self.restriction.interpolation
         else:
-            self.interpolation = mirrored(interpolation, arrays)
-            self.restriction = mirrored(interpolation if transposed else restriction, arrays, transposed)
+            self.interpolation = transfer(interpolation, arrays)
+            self.restriction = transfer(interpolation if transposed else restriction, arrays, transposed)
         below = self.interpolation.num_owned
         self.r = arrays.zeros(max(1, vectors.count))
         self.below_b, self.below_x = arrays.zeros(max(1, below)), arrays.zeros(max(1, below))

@@ -22,6 +22,7 @@ MOST_TEAM = 8
 WINDOW = 256  # rows that may change places
 MOST_PADDED = 1.2  # of the entries, in slices of rows that stand one after the other
 _MADE: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
+_KEPT = "petsc_hdg_kept"  # attribute of a matrix: what was made of it
 
 
 class SellMatrix:
@@ -186,15 +187,37 @@ def is_assembled(mat) -> bool:
     return "aij" in mat.getType() and "sbaij" not in mat.getType()
 
 
-def mirrored(mat, arrays, transposed: bool = False) -> SellMatrix:
-    """The mirror of a matrix as it is now, or of its transpose, made once for those that ask while it lives.
-    Collective."""
-    key = mat.handle, mat.stateGet(), id(arrays.device), arrays.precision, transposed
+def mirrored(mat, arrays) -> SellMatrix:
+    """The mirror of a matrix as it is now, made once for those that ask while it lives. Collective."""
+    key = mat.handle, mat.stateGet(), id(arrays.device), arrays.precision
     made = _MADE.get(key)
     if made is None:
-        made = _MADE[key] = _transposed(mat, arrays) if transposed else SellMatrix(mat, arrays)
+        made = _MADE[key] = SellMatrix(mat, arrays)
         made.source = mat  # kept, or PETSc might give its place to another matrix, and this would stand for that one
     return made
+
+
+def transfer(mat, arrays, transposed: bool = False) -> SellMatrix:
+    """The mirror of an interpolation as it is now, or of its transpose, see `of_values`. Collective."""
+    make = _transposed if transposed else SellMatrix
+    return of_values(mat, ("mirror", id(arrays.device), arrays.precision, transposed), lambda: make(mat, arrays))
+
+
+def kept_with(mat) -> dict:
+    """What was made of a matrix and is kept as long as it."""
+    if mat.getAttr(_KEPT) is None:
+        mat.setAttr(_KEPT, {})
+    return mat.getAttr(_KEPT)
+
+
+def of_values(mat, key: tuple, make):
+    """What `make()` gives of a matrix as it is now, kept until somebody asks when it has other values. It must not refer
+    to the matrix, which would never be freed."""
+    kept = kept_with(mat)
+    if key not in kept or kept[key][0] != mat.stateGet():
+        kept.pop(key, None)
+        kept[key] = mat.stateGet(), make()
+    return kept[key][1]
 
 
 def _transposed(mat, arrays) -> SellMatrix:
@@ -211,14 +234,11 @@ def _transposed(mat, arrays) -> SellMatrix:
 
 
 def transposed_product(access, arrays):
-    """Return a function of (mat, x, y) that sets y = matᵀ x on the device, by mirrors that it keeps. Calls of it are
-    collective."""
-    kept = {}
+    """Return a function of (mat, x, y) that sets y = matᵀ x on the device. Calls of it are collective."""
 
     def multiply(mat, x, y) -> None:
-        kept[mat.handle] = found = mirrored(mat, arrays, transposed=True)
         with access.read(x) as given, access.write(y) as out:
-            found.apply(given, out)
+            transfer(mat, arrays, transposed=True).apply(given, out)
 
     return multiply
 

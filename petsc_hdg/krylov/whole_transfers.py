@@ -6,17 +6,13 @@ residuals, gathers these parts of coarse numbers, and adds up the parts of each 
 
 from __future__ import annotations
 
-import weakref
-
 import numpy as np
 from petsc4py import PETSc
 
 from ..device import AllGather, gathered
 from ..petsc import csr
 from ..threads import stable_order
-from .sell_matrix import SellMatrix, rows_of
-
-_MADE: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
+from .sell_matrix import SellMatrix, of_values, rows_of
 
 
 class WholeTransfers:
@@ -52,12 +48,7 @@ class WholeTransfers:
 
 def whole_transfers(mat: PETSc.Mat, arrays) -> WholeTransfers:
     """The WholeTransfers of an interpolation with its present values, shared by all callers. Collective."""
-    key = mat.handle, mat.stateGet(), id(arrays.device), arrays.precision
-    made = _MADE.get(key)
-    if made is None:
-        made = _MADE[key] = WholeTransfers(mat, arrays)
-        made.source = mat  # kept, or PETSc might give its place to another matrix, and this would stand for that one
-    return made
+    return of_values(mat, ("transfers", id(arrays.device), arrays.precision), lambda: WholeTransfers(mat, arrays))
 
 
 def _matrix(rows: int, columns: int, starts, numbers, values) -> PETSc.Mat:

@@ -20,6 +20,7 @@ from petsc_hdg.krylov.sell_matrix import (
     rows_of,
     slice_starts,
     sorted_rows,
+    transfer,
     transposed_product,
 )
 from petsc_hdg.krylov.vectors import Vectors
@@ -144,7 +145,7 @@ def test_mirrors_are_shared_while_their_matrix_is_as_it_was(arrays):
     dense = random_matrix(50, 50)
     mat = petsc_matrix(dense)
     first = mirrored(mat, arrays)
-    assert mirrored(mat, arrays) is first and mirrored(mat, arrays, "single") is not first
+    assert mirrored(mat, arrays) is first and mirrored(mat, Arrays(arrays.device, "single")) is not first
     mat.scale(2.0)
     again = mirrored(mat, arrays)
     assert again is not first
@@ -161,6 +162,18 @@ def test_a_mirror_keeps_its_matrix(arrays):
     assert known() is not None
     del made
     assert known() is None
+
+
+def test_an_interpolation_keeps_its_mirror(arrays):
+    """Until it has other values, and no longer than it lives."""
+    mat = petsc_matrix(np.eye(4))
+    first = weakref.ref(transfer(mat, arrays))
+    assert transfer(mat, arrays) is first()
+    mat.scale(2.0)
+    second = weakref.ref(transfer(mat, arrays))
+    assert first() is None and second() is not None
+    mat.destroy()
+    assert second() is None
 
 
 @pytest.mark.parametrize("group", [1, 8])

@@ -9,6 +9,8 @@ from petsc_options import petsc_options
 from sample_time import NONLINEAR, problem_in_time
 
 import petsc_hdg as fe
+from petsc_hdg.krylov import amg
+from petsc_hdg.krylov.sell_matrix import SellMatrix
 from petsc_hdg.operators.block_jacobi import BlockJacobi
 from petsc_hdg.operators.callbacks import ALL, LEVELS, NOTHING
 from petsc_hdg.options import Options
@@ -216,3 +218,20 @@ def test_a_linear_solver_of_the_user_keeps_none(kept):
     with petsc_options(pc_type="gamg", fe_pmat="aij"):
         problem_of().solve()
     assert set(kept) == {NOTHING}
+
+
+@pytest.mark.parametrize("backend", ["cg_gpu", "sipg_gpu"])
+def test_runs_in_time_share_aggregates_and_transfers(backend, monkeypatch):
+    """The second run has another solver, and the levels of the first one with new values."""
+    built, laid = [], []
+    build, lay = amg._Cycle._build, SellMatrix.__init__
+    monkeypatch.setattr(amg._Cycle, "_build", lambda cycle: (built.append(None), build(cycle))[1])
+    monkeypatch.setattr(SellMatrix, "__init__", lambda *given: (laid.append(None), lay(*given))[1])
+    problem = problem_in_time(NONLINEAR, faces=(20, 20), backend=backend, pmat="conforming")
+    problem.device.has_solvers = True
+    u0 = problem.interpolate("exact")
+    norms = [problem.solve_in_time(u0, 0.2, 0.1).norm()]
+    made = len(built), len(laid)
+    norms.append(problem.solve_in_time(u0, 0.2, 0.1).norm())
+    assert made[0] == 1 and made[1] and (len(built), len(laid)) == made
+    assert norms[1] == pytest.approx(norms[0], rel=1e-7)

@@ -30,6 +30,8 @@ def reset_preconditioner(ksp: PETSc.KSP, all_of_it: bool = True) -> None:
     context = pc.getPythonContext() if kind == PETSc.PC.Type.PYTHON else None
     if kind in (PETSc.PC.Type.GAMG, PETSc.PC.Type.ML, PETSc.PC.Type.HYPRE) or all_of_it and _is_amg(context):
         operators = ksp.getOperators()
+        if _is_amg(context):
+            context.forget(pc)
         pc.reset()
         ksp.setOperators(*operators)
         if kind in (PETSc.PC.Type.GAMG, PETSc.PC.Type.ML):

@@ -180,6 +180,7 @@ def _set_coarse_solver(problem, pc: PETSc.PC, mat: PETSc.Mat, symmetric: bool) -
         pc.setPythonType("petsc_hdg.AMG")
         context = pc.getPythonContext()
         context.cycles = 1 if problem.discretization.has_penalties else CYCLES
+        context.shares = True
         context.finest = problem.callbacks.rough and problem.callbacks.rough.getPythonContext()
 
 
