@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
 
 import numpy as np
 from mpi4py import MPI
@@ -17,6 +19,26 @@ def threads_of_rank(most: int) -> int:
     """Threads of this rank, which shares the processors it may run on with the others: one, or up to `most`."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(most, usable // MPI.COMM_WORLD.size))
+
+
+@contextmanager
+def few_blas_threads():
+    """A block in which numpy's linear algebra has the threads of this rank: more than processors wait for each other,
+    which takes tens of times as long."""
+    try:
+        controller = _controller()
+    except ImportError:
+        yield
+        return
+    with controller.limit(limits=threads_of_rank(MOST), user_api="blas"):
+        yield
+
+
+@lru_cache
+def _controller():
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def in_threads(work, parts) -> list:

@@ -45,6 +45,7 @@ ONLY_IN = {
     "basix": {"reference", "mesh", "output", "commands", "discretizations"},
     "meshio": {"mesh", "output", "commands"},
     "pymetis": {"mesh"},
+    "threadpoolctl": {"threads"},
     "matplotlib": {"output", "commands"},
     "pyvista": {"output"},
     "h5py": {"output"},

@@ -46,6 +46,7 @@ PACKAGES = (
     ("sympy", "sympy", True, "pointwise functions as formulas"),
     ("pymetis", "pymetis", False, "agglomerates, and cells dealt out to ranks"),
     ("h5py", "h5py", False, "checkpoints"),
+    ("threadpoolctl", "threadpoolctl", False, "inverses on processors that ranks share"),
     ("meshio", "meshio", False, "meshes other than Gmsh's"),
     ("matplotlib", "matplotlib", False, "pictures"),
 )

@@ -39,3 +39,14 @@ def test_random_numbers_are_those_of_one_thread(monkeypatch):
     monkeypatch.setattr(threads, "threads_of_rank", lambda most: 1)
     assert np.array_equal(found, threads.random_numbers(-1.0, 3.0, 1050, 7))
     assert -1 < found.min() < -0.9 and 2.9 < found.max() < 3 and len(np.unique(found)) == 1050
+
+
+def test_linear_algebra_has_the_threads_of_a_rank(monkeypatch):
+    def count() -> list[int]:
+        return [each["num_threads"] for each in threads._controller().info() if each["user_api"] == "blas"]
+
+    monkeypatch.setattr(threads, "threads_of_rank", lambda most: 1)
+    before = count()
+    with threads.few_blas_threads():
+        assert set(count()) == {1}
+    assert count() == before and before

@@ -101,7 +101,7 @@ def smooth_by_pmat(problem, pc: PETSc.PC) -> None:
     """Have multigrid smooth its finest level by the matrix for preconditioners where it has one of its own, assembled
     or in single precision, unless the user gives -pc_use_amat."""
     calls = problem.callbacks
-    if calls.preconditioning != calls.jacobian and not is_given(problem.prefix, "pc_use_amat"):
+    if (calls.assembled or calls.rough) is not None and not is_given(problem.prefix, "pc_use_amat"):
         pc.setUseAmat(False)
 
 
