@@ -23,7 +23,7 @@ from .eigenvalues import Arnoldi
 from .gathered import Gathered, gathered_rows
 from .level_bounds import LOWER, STEPS, UPPER
 from .multigrid import MOST_INVERSE, Multigrid, cycle_precision
-from .preconditioners import MAKERS, in_precision_of
+from .preconditioners import MAKERS, InPrecision
 from .sell_matrix import SellMatrix, is_assembled, kept_with, rows_of
 from .smoothers import Smoother, chebyshev_steps, polynomial_steps
 from .solver_device import arrays_of
@@ -324,8 +324,10 @@ def amg_cycle(pc: PETSc.PC, vectors: Vectors):
         return None
     pc.setUp()
     context.prepare(pc)
-    cycle = context.cycle
-    return in_precision_of(vectors, context.solver, cycle.arrays) if cycle.vectors.device is vectors.device else None
+    arrays, solver = context.cycle.arrays, context.solver
+    if arrays.device is not vectors.device:
+        return None
+    return solver if arrays.precision == vectors.arrays.precision else InPrecision(solver, vectors, arrays)
 
 
 MAKERS.append(amg_cycle)

@@ -16,7 +16,7 @@ from .gathered import Gathered, whole_matrix
 from .level_operators import Unsupported, level_operator
 from .multigrid_view import cycles, described, distinct_smoothers
 from .persistent import merged
-from .preconditioners import MAKERS, ByPetsc, device_preconditioner, in_precision_of
+from .preconditioners import MAKERS, ByPetsc, device_preconditioner
 from .sell_matrix import is_assembled, transfer
 from .smoothers import smoother_of
 from .solver_device import context_of
@@ -37,13 +37,16 @@ class Multigrid:
     cycles  visits of each level by the one above it
     arrays  device and precision of all levels;   access: VecAccess
     note    for -ksp_view
+
+    vectors, outer: those of the finest level, in the precision of the levels and in that of `apply`.
     """
 
     on_device = True
 
-    def __init__(self, vectors: Vectors):
+    def __init__(self, vectors: Vectors, outer: Vectors | None = None):
         self.levels, self.coarse, self.cycles, self.note = [], None, 1, ""
         self._vectors, self.arrays, self._small, self._joined = vectors, vectors.arrays, 0, None
+        self._outer = (outer or vectors).arrays
         self.access = vectors.access
         self.forget()
 
@@ -53,14 +56,18 @@ class Multigrid:
 
     def apply(self, x, y) -> None:
         """y = M⁻¹ x. Collective."""
-        if self._vectors.device.recording is not None:  # the sequence around remembers the launches
+        vectors, outer, is_part = self._vectors, self._outer, self._vectors.device.recording is not None
+        if is_part and outer is self.arrays:  # the sequence around remembers the launches
             self._apply(x, y)
             return
         # Methods have a pair of vectors for each iteration; launches are recorded for this one.
-        given, found = map(self._vectors.buffer, ("cycle b", "cycle x"))
-        self._vectors.copy(x, given)
-        self._recorded.run(self._apply, given, found)
-        self._vectors.copy(found, y)
+        given, found = map(vectors.buffer, ("cycle b", "cycle x"))
+        outer.convert(x, given, vectors.count, self.arrays)
+        if is_part:
+            self._apply(given, found)
+        else:
+            self._recorded.run(self._apply, given, found)
+        self.arrays.convert(found, y, vectors.count, outer)
 
     def _apply(self, x, y) -> None:
         if self.levels:
@@ -94,11 +101,11 @@ class Multigrid:
 class MirroredMultigrid(Multigrid):
     """Levels of a PC of type mg or gamg that is set up. Making one is collective; raises Unsupported.
 
-    vectors  those of the finest level, whose precision all levels have
+    vectors, outer: see Multigrid
     """
 
-    def __init__(self, pc, vectors: Vectors):
-        super().__init__(vectors)
+    def __init__(self, pc, vectors: Vectors, outer: Vectors | None = None):
+        super().__init__(vectors, outer)
         text = described(pc)
         if "MULTIPLICATIVE" not in text:
             raise Unsupported("multigrid of another type than multiplicative")
@@ -116,7 +123,8 @@ class MirroredMultigrid(Multigrid):
         if vectors.device.is_gpu:
             self.join(MOST_JOINED if vectors.comm.size == 1 else 0, MOST_INVERSE)
         rows = [pc.getMGCoarseSolve().getOperators()[0].getSize()[0], *(level.total for level in self.levels)]
-        self.note = "multigrid on the device, unknowns of its levels " + ", ".join(map(str, rows))
+        where = "" if self._outer is self.arrays else f" in {self.arrays.precision} precision"
+        self.note = f"multigrid on the device{where}, unknowns of its levels {', '.join(map(str, rows))}"
 
     def join(self, joined: int, inverted: int) -> None:
         """Replace small levels, but not the finest, by one matrix: many launches on few numbers. Collective.
@@ -188,9 +196,8 @@ def mirrored_multigrid(pc, vectors: Vectors):
     if pc.getMGCoarseSolve().getOperators()[0].getSize()[0] == 0:  # all vertices are on the boundary
         return ByPetsc(pc, vectors, "multigrid whose coarsest level has no unknowns")
     finest = context_of(pc.getMGSmoother(pc.getMGLevels() - 1).getOperators()[0])
-    inner = vectors.in_precision(cycle_precision(pc, finest))
     try:
-        return in_precision_of(vectors, MirroredMultigrid(pc, inner), inner.arrays)
+        return MirroredMultigrid(pc, vectors.in_precision(cycle_precision(pc, finest)), vectors)
     except Unsupported as why:
         return ByPetsc(pc, vectors, str(why))
 

@@ -83,11 +83,6 @@ class InPrecision:
         self._converted.apply(self.inner.apply, x, y)
 
 
-def in_precision_of(vectors: Vectors, inner, arrays):
-    """What works on buffers of vectors, where `inner` has those of `arrays`."""
-    return inner if arrays.precision == vectors.arrays.precision else InPrecision(inner, vectors, arrays)
-
-
 class ByPetsc:
     """PCApply on vectors that values are copied to and from."""
 
