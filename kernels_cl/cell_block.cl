@@ -7,7 +7,7 @@
 //   GROUP  work-items of a work-group that inverts a block, NDOF with IN_REGISTERS
 //   ITEMS  work-items per cell of a product, in work-groups of APPLY_GROUP
 //   TILE   cells, and entries of blocks, that a work-group of TILE_GROUP work-items turns
-//   INVERSE  type of the inverse that products read, real by default; they may be of floats, and it of doubles
+//   INVERSE  type of the inverse that is turned into and that products read, real by default; doubles where real is float
 // Arrays
 //   block    [NDOF, NDOF, stride]  entry (i, k) of a cell, cell fastest
 //   inverse  [cell, NDOF, NDOF]  transposed: entry (i, k) at [k, i], so that items side by side read entries side by side
@@ -41,7 +41,7 @@ __kernel void cell_block_column(int num_cells, int stride, int j, __global const
 }
 
 // Blocks into the places of their inverses, transposed: a tile of cells and entries a group.
-KERNEL(TILE_GROUP) void cell_block_turn(int num_cells, int stride, __global const real *block, __global real *inverse)
+KERNEL(TILE_GROUP) void cell_block_turn(int num_cells, int stride, __global const real *block, __global INVERSE *inverse)
 {
   __local real tile[TILE * (TILE + 1)];
   const int tiles = (NDOF * NDOF + TILE - 1) / TILE, group = get_group_id(0);

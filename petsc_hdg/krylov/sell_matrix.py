@@ -211,8 +211,8 @@ def kept_with(mat) -> dict:
 
 
 def of_values(mat, key: tuple, make):
-    """What `make()` gives of a matrix as it is now, kept until somebody asks when it has other values. It must not refer
-    to the matrix, which would never be freed."""
+    """What `make()` gives of a matrix as it is now, kept until somebody asks when it has other values. It must not
+    refer to the matrix, which would never be freed."""
     kept = kept_with(mat)
     if key not in kept or kept[key][0] != mat.stateGet():
         kept.pop(key, None)

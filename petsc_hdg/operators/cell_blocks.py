@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..device import Kernel
 from .block_jacobi import BlockJacobi, require_regular
 from .matfree import JacobianContext
 
@@ -16,14 +15,17 @@ class CellBlocks:
     The degrees of freedom of a cell are in the order of its dofmap.
 
     narrow: products take entries in single precision, but for cells whose blocks have a large condition.
-    precision: of the vectors of products, the operator's by default.
+    near: a copy of the operator in the precision of products. It finds the blocks, too, if it does so by products, and
+    where all of them have a small condition.
     """
 
-    def __init__(self, operator, narrow: bool = False, precision: str = ""):
-        self.operator, self.arrays = operator, operator.arrays
-        disc, precision = operator.discretization, precision or operator.arrays.precision
-        inverse = "" if precision == self.arrays.precision else self.arrays.precision
-        self._product = Kernel(disc.in_precision(precision).cell_block_specs(inverse)["apply"], self.arrays.device)
+    def __init__(self, operator, narrow: bool = False, near=None):
+        self.operator, self.arrays, self._near, disc = (
+            operator,
+            operator.arrays,
+            near or operator,
+            operator.discretization,
+        )
         self.size = self.block = disc.num_dofs
         self.stride, self.num_cells = disc.stride, disc.mesh.num_cells
         self.inverse = self.arrays.empty(self.size**2 * self.num_cells)
@@ -50,11 +52,10 @@ class CellBlocks:
 
     def update(self) -> None:
         """Invert the blocks of the Jacobian as it is now. Collective; raises SolveError, on all ranks."""
-        self.arrays.fill(self._failed, 0)
-        blocks, kernels = self.operator.cell_blocks(), self.operator.block_kernels
-        turn, invert = (kernels[name].spec.launch.work_items(self.num_cells) for name in ("turn", "invert"))
-        kernels["turn"](turn, self.num_cells, self.stride, blocks, self.inverse)
-        kernels["invert"](invert, self.num_cells, self.inverse, self._narrow, self._wide, self._failed)
+        is_near = self._wide is not None and self._near.blocks_by_products
+        self._invert(self._near if is_near else self.operator)
+        if is_near and self._near is not self.operator and self._are_wide():
+            self._invert(self.operator)
         require_regular(
             self.arrays,
             self._failed,
@@ -65,13 +66,30 @@ class CellBlocks:
             ),
         )
 
+    def _invert(self, operator) -> None:
+        """Inverses of the blocks that an operator finds."""
+        self.arrays.fill(self._failed, 0)
+        blocks, turn, invert = (
+            operator.cell_blocks(),
+            operator.block_kernels["turn"],
+            self.operator.block_kernels["invert"],
+        )
+        turn(turn.spec.launch.work_items(self.num_cells), self.num_cells, self.stride, blocks, self.inverse)
+        given = self.inverse, self._narrow, self._wide, self._failed
+        invert(invert.spec.launch.work_items(self.num_cells), self.num_cells, *given)
+
+    def _are_wide(self) -> bool:
+        """True if a block of this rank has a large condition, or is singular."""
+        found = self.arrays.to_host(self._wide, self.num_cells, np.int32, "wide blocks")
+        return bool(found.any() or self.arrays.to_host(self._failed, 1, np.int32, "singular blocks")[0])
+
     def apply(self, x, y, transpose: bool = False) -> None:
         """y = inverses x, or their transposes x; buffers of owned values."""
         self.combine(None, None, x, y, transpose=transpose)
 
     def combine(self, product, x, b, y, keep=0.0, mix=0.0, scale=1.0, transpose: bool = False) -> None:
         """y = keep y + mix x + scale inverses (b - product), without product or x where they are None."""
-        kernel, given = self._product, (product, x, b, keep, mix, scale, y)
+        kernel, given = self._near.block_kernels["apply"], (product, x, b, keep, mix, scale, y)
         items = kernel.spec.launch.work_items(self.num_cells)
         kernel(items, self.num_cells, int(transpose), self.inverse, self._narrow, self._wide, *given)
 
@@ -96,4 +114,4 @@ class CellBlockJacobi(BlockJacobi):
         return isinstance(context, JacobianContext) and hasattr(context.operator, "cell_blocks")
 
     def _make_blocks(self, context, smooths: bool) -> CellBlocks:
-        return CellBlocks(context.exact, smooths, context.operator.arrays.precision)
+        return CellBlocks(context.exact, smooths, context.operator)

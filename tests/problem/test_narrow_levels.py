@@ -10,6 +10,7 @@ from petsc_options import petsc_options
 import petsc_hdg as fe
 from petsc_hdg.krylov import level_bounds
 from petsc_hdg.operators.cell_blocks import CellBlocks
+from petsc_hdg.operators.sipg.operator import SIPGOperator
 from petsc_hdg.problem.linear import two_level
 
 NONLINEAR = "for (d = 0; d < dim; ++d) f1[d] = k*(1 + u[0]*u[0])*(1 + a[0])*u_x[d];"
@@ -152,3 +153,23 @@ def test_steps_in_time():
         norms.append((problem.linear_iterations, u.norm()))
     (its, norm), (count, same) = norms
     assert abs(its - count) <= 2 and same == pytest.approx(norm, rel=1e-6)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_blocks_come_from_products_of_floats_unless_one_is_wide(wide, monkeypatch):
+    problem, made = problem_of("sipg_gpu", f1=LINEAR, f0=WIND), []
+    calls, cell_blocks = problem.callbacks, SIPGOperator.cell_blocks
+    monkeypatch.setattr(
+        SIPGOperator, "cell_blocks", lambda operator: (made.append(operator.source is None), cell_blocks(operator))[1]
+    )
+    if wide:
+        monkeypatch.setattr(CellBlocks, "_are_wide", lambda blocks: True)
+    u = problem.create_vec()
+    calls.linearize(None, u, calls.jacobian, calls.preconditioning)
+    context = calls.preconditioning.getPythonContext()
+    blocks, exact = CellBlocks(context.exact, True, context.operator), CellBlocks(problem.operator)
+    blocks.update()
+    assert made == ([False, True] if wide else [False])
+    exact.update()
+    off = np.abs(blocks.to_host() - exact.to_host()).max() / np.abs(exact.to_host()).max()
+    assert off < 1e-14 if wide else 1e-10 < off < 1e-5

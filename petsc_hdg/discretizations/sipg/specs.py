@@ -103,7 +103,7 @@ class SIPGSpecs(PrimalSpecs):
         return self._facet_kernel("sipg_diagonal", ("point_block.clh", "sipg_diagonal.cl"), macros, tables)
 
     def cell_block_specs(self, inverse: str = "") -> dict[str, KernelSpec]:
-        """Specs of `column`, `turn`, `invert` and `apply` of diagonal blocks; inverse: the type that products read."""
+        """Specs of `column`, `turn`, `invert` and `apply` of diagonal blocks; inverse: the type of inverses."""
         size, limits = self.num_dofs, self.limits
         most = min(MOST_ITEMS, limits.max_work_group) if limits.is_gpu else 1
         items = next(n for n in range(min(size, most), 0, -1) if size % n == 0)

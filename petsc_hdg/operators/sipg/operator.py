@@ -114,9 +114,9 @@ class SIPGOperator(PrimalOperator):
 
     @cached_property
     def block_kernels(self) -> dict[str, Kernel]:
-        """`column`, `turn` and `invert` of diagonal blocks."""
-        specs = self.discretization.cell_block_specs()
-        return kernels_of({name: spec for name, spec in specs.items() if name != "apply"}, self.device)
+        """`column`, `turn`, `invert` and `apply` of diagonal blocks; a copy has inverses in its source's precision."""
+        inverse = self.source.arrays.precision if self.source else ""
+        return kernels_of(self.discretization.cell_block_specs(inverse), self.device)
 
     @cached_property
     def diagonal_kernel(self) -> Kernel:
