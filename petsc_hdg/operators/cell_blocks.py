@@ -20,12 +20,8 @@ class CellBlocks:
     """
 
     def __init__(self, operator, narrow: bool = False, near=None):
-        self.operator, self.arrays, self._near, disc = (
-            operator,
-            operator.arrays,
-            near or operator,
-            operator.discretization,
-        )
+        self.operator, self.arrays, self._near = operator, operator.arrays, near or operator
+        disc = operator.discretization
         self.size = self.block = disc.num_dofs
         self.stride, self.num_cells = disc.stride, disc.mesh.num_cells
         self.inverse = self.arrays.empty(self.size**2 * self.num_cells)
@@ -69,13 +65,9 @@ class CellBlocks:
     def _invert(self, operator) -> None:
         """Inverses of the blocks that an operator finds."""
         self.arrays.fill(self._failed, 0)
-        blocks, turn, invert = (
-            operator.cell_blocks(),
-            operator.block_kernels["turn"],
-            self.operator.block_kernels["invert"],
-        )
+        blocks, turn = operator.cell_blocks(), operator.block_kernels["turn"]
+        invert, given = self.operator.block_kernels["invert"], (self.inverse, self._narrow, self._wide, self._failed)
         turn(turn.spec.launch.work_items(self.num_cells), self.num_cells, self.stride, blocks, self.inverse)
-        given = self.inverse, self._narrow, self._wide, self._failed
         invert(invert.spec.launch.work_items(self.num_cells), self.num_cells, *given)
 
     def _are_wide(self) -> bool:

@@ -40,7 +40,7 @@ class PrimalOperator(DeviceOperator):
         self._matrix_buffers: dict = {}
 
     def in_precision(self, precision: str) -> PrimalOperator:
-        """A copy in another precision, which has products alone, of the linearization that `follow` takes. Collective."""
+        """A copy in another precision: products alone, of the linearization that `follow` takes. Collective."""
         made = type(self)(self.discretization.in_precision(precision), self.arrays.in_precision(precision))
         made.source, made._followed = self, None
         return made

@@ -49,7 +49,7 @@ class TailedVector:
         return self
 
     def copy(self, other: TailedVector) -> TailedVector:
-        """Take the values of a vector of the same numbering in maybe another precision, ghosts and essential ones too."""
+        """Take the values of a vector of the same numbering in another precision, ghosts and essential ones too."""
         arrays, theirs, dofmap = self.operator.arrays, other.operator.arrays, self.operator.dofmap
         if other.owned is not None:
             if self._copy is None:

@@ -13,6 +13,12 @@ from .linear import direct_solvers, preconditioners, two_level
 
 # An indefinite matrix, as of Helmholtz' equation, and methods that its levels mislead.
 _REASON = PETSc.KSP.ConvergedReason
+BY_FLOATS = (
+    _REASON.DIVERGED_NANORINF,
+    _REASON.DIVERGED_PCSETUP_FAILED,
+    _REASON.DIVERGED_BREAKDOWN,
+    _REASON.DIVERGED_DTOL,
+)
 FAILURES = (*INDEFINITE, _REASON.DIVERGED_DTOL, _REASON.DIVERGED_BREAKDOWN, _REASON.DIVERGED_BREAKDOWN_BICG)
 
 
@@ -28,10 +34,11 @@ def changes_course(problem, snes: PETSc.SNES) -> bool:
 
 
 def takes_double(problem, snes: PETSc.SNES) -> bool:
-    """Return True if levels are in double precision from now on, because those in single precision failed. Collective."""
+    """Return True if levels are in double precision from now on, since those in single precision failed as numbers that
+    floats lack make them. Collective."""
     calls = problem.callbacks
     context = None if calls.rough is None else calls.rough.getPythonContext()
-    if context is None or not context.is_copy or snes.getKSP().getConvergedReason() >= 0:
+    if context is None or not context.is_copy or snes.getKSP().getConvergedReason() not in BY_FLOATS:
         return False
     context.widen()
     calls.forget()
