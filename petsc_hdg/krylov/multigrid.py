@@ -182,9 +182,9 @@ class _Level:
 
 
 def cycle_precision(pc, finest) -> str:
-    """The precision of a multigrid's cycles: that of the products on its finest level, by a context, where these are a
-    copy for preconditioners; else single if -fe_pmat_precision says so."""
-    if finest is not None and finest.is_copy:
+    """The precision of a multigrid's cycles: that of the products on its finest level, by a context; of assembled
+    matrices single if -fe_pmat_precision says so."""
+    if finest is not None:
         return finest.operator.arrays.precision
     return "single" if Options.from_petsc(pc.getOptionsPrefix()).pmat_precision == "single" else "double"
 

@@ -17,6 +17,7 @@ NONLINEAR = "for (d = 0; d < dim; ++d) f1[d] = k*(1 + u[0]*u[0])*(1 + a[0])*u_x[
 LINEAR = "for (d = 0; d < dim; ++d) f1[d] = k*u_x[d];"
 WIND = "f0[0] = u_x[0] - 2*u_x[1] - s;"
 STEP = "const PetscReal c = (x[0] < 0.5 && x[1] < 0.5) ? k : 1.0; for (d = 0; d < dim; ++d) f1[d] = c*u_x[d];"
+PHYSICS = fe.Physics({"u": 1}, "f0[0] = -1;", "u_x[d]", boundary=[fe.Dirichlet("boundary", 0.0)])
 CELLS = [("cg_gpu", False), ("cg_gpu", True), ("sipg_gpu", False), ("sipg_gpu", True)]
 cells = pytest.mark.parametrize("backend, simplex", CELLS)
 
@@ -173,3 +174,13 @@ def test_blocks_come_from_products_of_floats_unless_one_is_wide(wide, monkeypatc
     exact.update()
     off = np.abs(blocks.to_host() - exact.to_host()).max() / np.abs(exact.to_host()).max()
     assert off < 1e-14 if wide else 1e-10 < off < 1e-5
+
+
+def test_traces_have_cycles_in_the_precision_of_their_products():
+    """An option for stored matrices does not convert vectors around each product of a trace."""
+    with petsc_options(fe_pmat_precision="single"):
+        problem = fe.Problem(fe.Mesh.box((6, 6), comm=PETSc.COMM_SELF), PHYSICS, backend="hdg_gpu", degree=2)
+        problem.device.has_solvers = True
+        problem.solve()
+    assert problem.pmat == "conforming" and problem.callbacks.rough is None
+    assert "single precision" not in problem.snes.getKSP().getPythonContext().preconditioner.note
