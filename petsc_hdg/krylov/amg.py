@@ -58,7 +58,7 @@ class AMG(Context):
 
     def __init__(self):
         self.threshold, self.strong, self.limit, self.smooths, self.cycles = 0.02, STRONG, 300, 2, 1
-        self.finest = None  # context of the matrix of a level above whose precision the cycle has, if it is a copy
+        self.finest = None  # context of the shell matrix of a finer level, if any: it has a say in the precision
         self.shares = False  # whether the matrix keeps levels for the next PC with it, as of another run in time
         self.cycle: _Cycle | None = None
         self.solver: _Cycle | Gathered | None = None  # what applies the cycle to this rank's numbers, in its precision

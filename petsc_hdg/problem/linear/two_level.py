@@ -178,10 +178,10 @@ def _set_coarse_solver(problem, pc: PETSc.PC, mat: PETSc.Mat, symmetric: bool) -
     direct_solvers.set_type_or(problem, pc, mat, "python" if there else "gamg", few)
     if pc.getType() == "python":
         pc.setPythonType("petsc_hdg.AMG")
-        context = pc.getPythonContext()
+        context, finest = pc.getPythonContext(), problem.callbacks.smoothed
         context.cycles = 1 if problem.discretization.has_penalties else CYCLES
         context.shares = True
-        context.finest = problem.callbacks.rough and problem.callbacks.rough.getPythonContext()
+        context.finest = finest.getPythonContext() if finest.getType() == PETSc.Mat.Type.PYTHON else None
 
 
 def set_smoother(problem, smoother: PETSc.KSP, symmetric: bool) -> None:
