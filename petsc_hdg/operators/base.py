@@ -21,9 +21,11 @@ class DeviceOperator:
 
     arrays: device arrays (also says device and precision).   dofmap: the discretization's numbering.
     failure: why the last residual could not be evaluated, the same on all ranks, or "".
+    source: the operator of which this one is a copy in another precision; None for others.
     All buffers of vectors hold this rank's owned values [num_owned] as `real`. Building one is collective.
     """
 
+    source: DeviceOperator | None = None
     failure = ""
     version = 0  # counts how often constants and auxiliary fields were given
     auxiliary_version = 0  # the same of auxiliary fields alone
@@ -43,7 +45,7 @@ class DeviceOperator:
         self.dofmap = disc.dofmap
         self.halo = self._make_halo()
         self._nodes = arrays.to_device(disc.nodes(), "geometry")
-        self._cell_nodes = arrays.to_device(disc.cell_nodes(), "geometry")
+        self._cell_nodes = self._numbers("_cell_nodes", disc.cell_nodes, "geometry")
         self.ghost_sums = arrays.empty(max(1, self.dofmap.num_ghosts))
         self.aux_rows = np.zeros((disc.auxiliary.num_rows, disc.stride))
         if any(field.name == METRIC for field in disc.physics.auxiliary):
@@ -56,12 +58,18 @@ class DeviceOperator:
         dofmap, comm = self.dofmap, self.discretization.mesh.comm
         return Halo(comm, dofmap.num_owned, dofmap.ghost_rank, dofmap.ghost_index, self.arrays)
 
+    def _numbers(self, attribute: str, make, name: str):
+        """Buffer of the whole numbers that make() gives, the source's where there is one."""
+        return self.arrays.to_device(make(), name) if self.source is None else getattr(self.source, attribute)
+
     @cached_property
     def _dofs(self):
-        return self.arrays.to_device(self.discretization.cell_dofs(), "cell dofs")
+        return self._numbers("_dofs", self.discretization.cell_dofs, "cell dofs")
 
     @cached_property
     def _rows(self) -> list:
+        if self.source is not None:
+            return self.source._rows
         places = self.discretization.places_of_rows()
         return assembly_rows(self.arrays, self._dofs, places, self.dofmap.num_owned + self.dofmap.num_ghosts)
 

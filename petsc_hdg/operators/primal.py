@@ -20,11 +20,9 @@ class PrimalOperator(DeviceOperator):
     `residual`, `action`, `transposed`, `diagonal`, `matrix_buffers` and `flux`.
 
     arrays: device arrays (also says device and precision).   dofmap: the discretization's numbering.
-    source: the operator of which this one is a copy in another precision, see `in_precision`; None for others.
     All buffers of vectors hold this rank's owned values [num_owned] as `real`.
     """
 
-    source: PrimalOperator | None = None
     norms = ("L2", "H1")  # what the rows of `errors` are squares of
 
     def __init__(self, discretization, arrays):
@@ -41,8 +39,9 @@ class PrimalOperator(DeviceOperator):
 
     def in_precision(self, precision: str) -> PrimalOperator:
         """A copy in another precision: products alone, of the linearization that `follow` takes. Collective."""
-        made = type(self)(self.discretization.in_precision(precision), self.arrays.in_precision(precision))
-        made.source, made._followed = self, None
+        made = type(self).__new__(type(self))
+        made.source, made._followed = self, None  # it shares whole numbers
+        made.__init__(self.discretization.in_precision(precision), self.arrays.in_precision(precision))
         return made
 
     def follow(self) -> None:

@@ -20,7 +20,8 @@ class CGOperator(PrimalOperator):
 
     def __init__(self, discretization, arrays):
         super().__init__(discretization, arrays)
-        self._facets = arrays.to_device(discretization.facets, "facets") if discretization.num_facets else None
+        disc = discretization
+        self._facets = self._numbers("_facets", lambda: disc.facets, "facets") if disc.num_facets else None
         self._fluxes: dict[str | None, ConsistentFlux] = {}
 
     @cached_property

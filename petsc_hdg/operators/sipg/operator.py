@@ -27,11 +27,10 @@ class SIPGOperator(PrimalOperator):
 
     def __init__(self, discretization, arrays):
         super().__init__(discretization, arrays)
-        disc, to_device = discretization, arrays.to_device
-        self.neighbour = to_device(disc.neighbour_rows(), "neighbours")
-        self.code = to_device(disc.code_rows(walls=True), "neighbours")
-        kinds = disc.neighbours.kinds
-        self.kinds = to_device(kinds if kinds.size else np.zeros(1, np.int32), "boundary kinds")
+        disc, kinds = discretization, discretization.neighbours.kinds
+        self.neighbour = self._numbers("neighbour", disc.neighbour_rows, "neighbours")
+        self.code = self._numbers("code", lambda: disc.code_rows(walls=True), "neighbours")
+        self.kinds = arrays.to_device(kinds if kinds.size else np.zeros(1, np.int32), "boundary kinds")
         self.penalty = SIPGPenalty(self)
         self.fused, self.fast = fused_pass(self), fast_pass(self)
 
