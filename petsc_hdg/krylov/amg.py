@@ -24,7 +24,7 @@ from .gathered import Gathered, gathered_rows
 from .level_bounds import LOWER, STEPS, UPPER
 from .multigrid import MOST_INVERSE, Multigrid, cycle_precision
 from .preconditioners import MAKERS, InPrecision
-from .sell_matrix import SellMatrix, is_assembled, kept_with, rows_of
+from .sell_matrix import SellMatrix, cache_of, is_assembled, rows_of
 from .smoothers import Smoother, chebyshev_steps, polynomial_steps
 from .solver_device import arrays_of
 from .vectors import Vectors
@@ -74,7 +74,7 @@ class AMG(Context):
 
     def forget(self, pc) -> None:
         """Have levels and aggregates made anew in the next set-up."""
-        kept_with(pc.getOperators()[1]).pop(self._key(cycle_precision(pc, self.finest)), None)
+        cache_of(pc.getOperators()[1]).pop(self._key(cycle_precision(pc, self.finest)), None)
         self.reset(pc)
 
     def _key(self, precision: str) -> tuple:
@@ -101,7 +101,7 @@ class AMG(Context):
             sums, symmetric = _sums_on_device(mat), _is_symmetric(mat)
             rows = rows_of(mat) if sums is None else None
             precision = cycle_precision(pc, self.finest)
-            kept, key = kept_with(mat) if self.shares else {}, self._key(precision)
+            kept, key = cache_of(mat) if self.shares else {}, self._key(precision)
             cycle = kept.get(key, self.cycle)
             fits = cycle is not None and cycle.fits(mat, rows, sums, symmetric, precision)
             if not comm.allreduce(fits, MPI.LAND):

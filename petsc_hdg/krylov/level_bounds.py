@@ -75,8 +75,8 @@ class LevelBounds:
     def _choose_precision(self, mat: PETSc.Mat) -> None:
         """Have products of the finest level by the operator itself where a copy has too few digits. Collective."""
         context, was_copy = context_of(mat), self._was_copy
-        if context is not None and context.is_copy and not is_narrow_enough(context, mat.comm.tompi4py()):
-            context.widen()
+        if context is not None and context.is_copy and not suits_single_precision(context, mat.comm.tompi4py()):
+            context.drop_copy()
         self._was_copy = context is not None and context.is_copy
         if self._was_copy != was_copy:
             self._kept.clear()
@@ -112,7 +112,7 @@ class LevelBounds:
         return made
 
 
-def is_narrow_enough(context, comm) -> bool:
+def suits_single_precision(context, comm) -> bool:
     """True if numbers of a matrix suit single precision: sizes that floats have, and a small contrast. Collective."""
     operator = context.exact
     vectors = Vectors(operator.arrays, operator.dofmap.num_owned, comm)

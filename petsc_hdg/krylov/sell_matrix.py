@@ -22,7 +22,7 @@ MOST_TEAM = 8
 WINDOW = 256  # rows that may change places
 MOST_PADDED = 1.2  # of the entries, in slices of rows that stand one after the other
 _MADE: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
-_KEPT = "petsc_hdg_kept"  # attribute of a matrix: what was made of it
+_CACHE = "petsc_hdg_cache"  # attribute of a matrix: what was made of it
 
 
 class SellMatrix:
@@ -198,22 +198,22 @@ def mirrored(mat, arrays) -> SellMatrix:
 
 
 def transfer(mat, arrays, transposed: bool = False) -> SellMatrix:
-    """The mirror of an interpolation as it is now, or of its transpose, see `of_values`. Collective."""
+    """The mirror of an interpolation as it is now, or of its transpose, see `cached`. Collective."""
     make = _transposed if transposed else SellMatrix
-    return of_values(mat, ("mirror", id(arrays.device), arrays.precision, transposed), lambda: make(mat, arrays))
+    return cached(mat, ("mirror", id(arrays.device), arrays.precision, transposed), lambda: make(mat, arrays))
 
 
-def kept_with(mat) -> dict:
+def cache_of(mat) -> dict:
     """What was made of a matrix and is kept as long as it."""
-    if mat.getAttr(_KEPT) is None:
-        mat.setAttr(_KEPT, {})
-    return mat.getAttr(_KEPT)
+    if mat.getAttr(_CACHE) is None:
+        mat.setAttr(_CACHE, {})
+    return mat.getAttr(_CACHE)
 
 
-def of_values(mat, key: tuple, make):
+def cached(mat, key: tuple, make):
     """What `make()` gives of a matrix as it is now, kept until somebody asks when it has other values. It must not
     refer to the matrix, which would never be freed."""
-    kept = kept_with(mat)
+    kept = cache_of(mat)
     if key not in kept or kept[key][0] != mat.stateGet():
         kept.pop(key, None)
         kept[key] = mat.stateGet(), make()

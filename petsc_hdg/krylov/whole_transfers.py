@@ -12,7 +12,7 @@ from petsc4py import PETSc
 from ..device import AllGather, gathered
 from ..petsc import csr
 from ..threads import stable_order
-from .sell_matrix import SellMatrix, of_values, rows_of
+from .sell_matrix import SellMatrix, cached, rows_of
 
 
 class WholeTransfers:
@@ -48,7 +48,7 @@ class WholeTransfers:
 
 def whole_transfers(mat: PETSc.Mat, arrays) -> WholeTransfers:
     """The WholeTransfers of an interpolation with its present values, shared by all callers. Collective."""
-    return of_values(mat, ("transfers", id(arrays.device), arrays.precision), lambda: WholeTransfers(mat, arrays))
+    return cached(mat, ("transfers", id(arrays.device), arrays.precision), lambda: WholeTransfers(mat, arrays))
 
 
 def _matrix(rows: int, columns: int, starts, numbers, values) -> PETSc.Mat:

@@ -15,12 +15,12 @@ class CellBlocks:
     The degrees of freedom of a cell are in the order of its dofmap.
 
     narrow: products take entries in single precision, but for cells whose blocks have a large condition.
-    near: a copy of the operator in the precision of products. It finds the blocks, too, if it does so by products, and
-    where all of them have a small condition.
+    copy: a copy of the operator in the precision of products. It finds the blocks, too, if it does so by products, and
+    all of them have a small condition.
     """
 
-    def __init__(self, operator, narrow: bool = False, near=None):
-        self.operator, self.arrays, self._near = operator, operator.arrays, near or operator
+    def __init__(self, operator, narrow: bool = False, copy=None):
+        self.operator, self.arrays, self._copy = operator, operator.arrays, copy or operator
         disc = operator.discretization
         self.size = self.block = disc.num_dofs
         self.stride, self.num_cells = disc.stride, disc.mesh.num_cells
@@ -48,9 +48,9 @@ class CellBlocks:
 
     def update(self) -> None:
         """Invert the blocks of the Jacobian as it is now. Collective; raises SolveError, on all ranks."""
-        is_near = self._wide is not None and self._near.blocks_by_products
-        self._invert(self._near if is_near else self.operator)
-        if is_near and self._near is not self.operator and self._are_wide():
+        is_copy = self._copy is not self.operator and self._wide is not None and self._copy.blocks_by_products
+        self._invert(self._copy if is_copy else self.operator)
+        if is_copy and self._are_wide():
             self._invert(self.operator)
         require_regular(
             self.arrays,
@@ -81,7 +81,7 @@ class CellBlocks:
 
     def combine(self, product, x, b, y, keep=0.0, mix=0.0, scale=1.0, transpose: bool = False) -> None:
         """y = keep y + mix x + scale inverses (b - product), without product or x where they are None."""
-        kernel, given = self._near.block_kernels["apply"], (product, x, b, keep, mix, scale, y)
+        kernel, given = self._copy.block_kernels["apply"], (product, x, b, keep, mix, scale, y)
         items = kernel.spec.launch.work_items(self.num_cells)
         kernel(items, self.num_cells, int(transpose), self.inverse, self._narrow, self._wide, *given)
 

@@ -81,7 +81,7 @@ class JacobianContext(ShellMatrix):
         if self.is_copy:
             self.operator.follow()
 
-    def widen(self) -> None:
+    def drop_copy(self) -> None:
         """Have products by the operator itself from now on, not by a copy."""
         self.operator = self.exact
         self.access = VecAccess(self.operator.arrays)

@@ -11,14 +11,15 @@ from ..options import MATRIX_FREE_PCS, is_given
 from . import cells_in_time, matrices
 from .linear import direct_solvers, preconditioners, two_level
 
-# An indefinite matrix, as of Helmholtz' equation, and methods that its levels mislead.
 _REASON = PETSc.KSP.ConvergedReason
-BY_FLOATS = (
+# What numbers beyond the range of floats lead to.
+BEYOND_RANGE = (
     _REASON.DIVERGED_NANORINF,
     _REASON.DIVERGED_PCSETUP_FAILED,
     _REASON.DIVERGED_BREAKDOWN,
     _REASON.DIVERGED_DTOL,
 )
+# An indefinite matrix, as of Helmholtz' equation, and methods that its levels mislead.
 FAILURES = (*INDEFINITE, _REASON.DIVERGED_DTOL, _REASON.DIVERGED_BREAKDOWN, _REASON.DIVERGED_BREAKDOWN_BICG)
 
 
@@ -34,13 +35,12 @@ def changes_course(problem, snes: PETSc.SNES) -> bool:
 
 
 def takes_double(problem, snes: PETSc.SNES) -> bool:
-    """Return True if levels are in double precision from now on, since those in single precision failed as numbers that
-    floats lack make them. Collective."""
+    """Return True if levels are in double precision from now on, because those in single precision failed. Collective."""
     calls = problem.callbacks
     context = None if calls.rough is None else calls.rough.getPythonContext()
-    if context is None or not context.is_copy or snes.getKSP().getConvergedReason() not in BY_FLOATS:
+    if context is None or not context.is_copy or snes.getKSP().getConvergedReason() not in BEYOND_RANGE:
         return False
-    context.widen()
+    context.drop_copy()
     calls.forget()
     return True
 

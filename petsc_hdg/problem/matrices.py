@@ -112,7 +112,7 @@ def _rough(problem, sizes, conforming) -> PETSc.Mat | None:
     operator = problem.operator
     if problem.is_condensed and operator.rough is not None:
         context = operators.TraceMatrix(operator, problem.access, own=operator.rough)
-    elif conforming is not None and two_level.is_narrow(problem):
+    elif conforming is not None and two_level.in_single_precision(problem):
         copy = operator.in_precision("single")
         with stages.stage("compile"), collectively(problem.comm):
             copy.compile()

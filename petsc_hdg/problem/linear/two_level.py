@@ -19,7 +19,7 @@ from . import direct_solvers, methods
 from .coarse_solvers import CoarseSolvers, on_device
 from .null_space import set_near_nullspace
 
-NARROW = 1 << 18  # unknowns of a rank from which levels are in single precision
+SINGLE_FROM = 1 << 18  # unknowns of a rank from which levels are in single precision
 STEPS, WAVE_STEPS = 3, 5  # of a smoother, and of one of an indefinite matrix
 CYCLES = 2  # of AMG on the coarse level; interior penalty, whose smoother is the limit, takes one
 RESTART = 200  # iterations of FGMRES that are kept for an indefinite matrix
@@ -76,12 +76,12 @@ def _has_level_between(problem) -> bool:
     return suits and disc.has_penalties and options.degree > 1 and of_one_degree(problem.physics) and is_ours
 
 
-def is_narrow(problem) -> bool:
+def in_single_precision(problem) -> bool:
     """True if levels are to be in single precision: their products, vectors and matrices. By default those of few
     unknowns are not, whose launches take longer than kernels."""
     options, device = problem.options, problem.device
     suits = device.has_solvers and device.has_fp64 and options.precision == "double" and not problem.is_condensed
-    is_large = options.pmat_precision == "auto" and problem.num_unknowns >= NARROW * problem.comm.size
+    is_large = options.pmat_precision == "auto" and problem.num_unknowns >= SINGLE_FROM * problem.comm.size
     return suits and (is_large or options.pmat_precision == "single")
 
 

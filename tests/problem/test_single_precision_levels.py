@@ -126,7 +126,7 @@ def test_large_contrasts_take_doubles(backend, k, is_single):
 def test_numbers_that_floats_lack(asks, monkeypatch):
     """Doubles are taken before they are needed, or once a solve with floats has failed."""
     if not asks:
-        monkeypatch.setattr(level_bounds, "is_narrow_enough", lambda *given: True)
+        monkeypatch.setattr(level_bounds, "suits_single_precision", lambda *given: True)
     tiny = {name: text.replace("s", "1e-44*s").replace("k", "1e-44*k") for name, text in
             (("f0", "f0[0] = -s;"), ("f1", LINEAR))}  # fmt: skip
     problem = problem_of(f1=tiny["f1"], f0=tiny["f0"])
@@ -141,7 +141,7 @@ def test_numbers_that_floats_lack(asks, monkeypatch):
 def test_few_unknowns_keep_doubles_by_default(monkeypatch):
     problem = problem_of(pmat_precision="auto")
     assert problem.callbacks.rough is None
-    monkeypatch.setattr(two_level, "NARROW", 100)
+    monkeypatch.setattr(two_level, "SINGLE_FROM", 100)
     assert problem_of(pmat_precision="auto").callbacks.rough is not None
 
 
