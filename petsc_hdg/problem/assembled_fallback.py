@@ -35,7 +35,7 @@ def changes_course(problem, snes: PETSc.SNES) -> bool:
 
 
 def takes_double(problem, snes: PETSc.SNES) -> bool:
-    """Return True if levels are in double precision from now on, because those in single precision failed. Collective."""
+    """Return True if levels have double precision from now on, because those in single precision failed. Collective."""
     calls = problem.callbacks
     context = None if calls.rough is None else calls.rough.getPythonContext()
     if context is None or not context.is_copy or snes.getKSP().getConvergedReason() not in BEYOND_RANGE:
