@@ -12,7 +12,7 @@ from .. import operators, stages
 from ..device import VecAccess
 from ..discretizations.condensed.hdg_checks import has_point_flux
 from ..discretizations.symmetry import derivative_kind
-from ..errors import collectively
+from ..errors import DeviceError, collectively
 from ..operators.check import check_kernels
 from ..options import chosen_mat_type
 from . import cells_in_time
@@ -113,9 +113,12 @@ def _rough(problem, sizes, conforming) -> PETSc.Mat | None:
     if problem.is_condensed and operator.rough is not None:
         context = operators.TraceMatrix(operator, problem.access, own=operator.rough)
     elif conforming is not None and two_level.in_single_precision(problem):
-        copy = operator.in_precision("single")
-        with stages.stage("compile"), collectively(problem.comm):
-            copy.compile()
+        try:
+            with stages.stage("compile"), collectively(problem.comm):  # as the operator itself is made
+                copy = operator.in_precision("single")
+                copy.compile()
+        except DeviceError:  # it is not needed: levels are in double precision where there is no room for it
+            return None
         context = operators.JacobianContext(copy, VecAccess(copy.arrays))
     else:
         return None

@@ -8,8 +8,10 @@ from petsc4py import PETSc
 from petsc_options import petsc_options
 
 import petsc_hdg as fe
+from petsc_hdg.errors import DeviceError
 from petsc_hdg.krylov import level_bounds
 from petsc_hdg.operators.cell_blocks import CellBlocks
+from petsc_hdg.operators.cg.operator import CGOperator
 from petsc_hdg.operators.sipg.operator import SIPGOperator
 from petsc_hdg.problem.linear import two_level
 
@@ -143,6 +145,19 @@ def test_few_unknowns_keep_doubles_by_default(monkeypatch):
     assert problem.callbacks.rough is None
     monkeypatch.setattr(two_level, "SINGLE_FROM", 100)
     assert problem_of(pmat_precision="auto").callbacks.rough is not None
+
+
+def test_no_room_for_a_copy(monkeypatch):
+    """Levels are in double precision then."""
+
+    def full(*given):
+        raise DeviceError("no room")
+
+    monkeypatch.setattr(CGOperator, "in_precision", full)
+    problem = problem_of()
+    assert problem.callbacks.rough is None
+    problem.solve()
+    assert "single precision" not in problem.snes.getKSP().getPythonContext().preconditioner.note
 
 
 def test_steps_in_time():
