@@ -30,9 +30,9 @@ class Vectors:
         self._buffers: dict = {}
         self._parts = 0, None
 
-    def of_size(self, count: int, comm=None) -> Vectors:
-        """Vectors of another size, and maybe other ranks, in the same precision."""
-        return Vectors(self.arrays, count, comm or self.comm, self.arrays.precision)
+    def of_size(self, count: int) -> Vectors:
+        """Vectors of another size in the same precision."""
+        return Vectors(self.arrays, count, self.comm, self.arrays.precision)
 
     def in_precision(self, precision: str) -> Vectors:
         """Vectors of the same size in a precision: these, or others."""
