@@ -18,7 +18,7 @@ from ..options import given_numbers
 from ..petsc.lifetimes import Context
 from ..stages import event
 from .aggregation import Aggregates, Coarsening
-from .dense_matrix import NEGLIGIBLE, DenseMatrix, accurate_inverse
+from .dense_matrix import DenseMatrix, accurate_inverse, pseudoinverse
 from .eigenvalues import Arnoldi
 from .gathered import Gathered, gathered_rows
 from .level_bounds import LOWER, STEPS, UPPER
@@ -35,6 +35,7 @@ STRONG = 0.4  # coupling over the strongest one of its row or column up to which
 CONSTANT = 1e-3  # smallest over largest absolute value of a near-null vector, above which each row is a node
 SKEW = 0.01  # |A - Aᵀ| over |A|, which grows from level to level, from which levels are those of a nonsymmetric matrix
 CYCLE = 0.5, 1.05  # bounds of eigenvalues of a cycle times the matrix, between which several cycles leave least
+LEVELS = "levels"  # of a matrix, in what is kept with it
 LONG = 10  # Chebyshev steps in the place of a factorization where a large coarsest level stays
 
 
@@ -73,12 +74,14 @@ class AMG(Context):
         self.cycle = self.solver = None
 
     def forget(self, pc) -> None:
-        """Have levels and aggregates made anew in the next set-up."""
-        cache_of(pc.getOperators()[1]).pop(self._key(cycle_precision(pc, self.finest)), None)
+        """Discard the levels and aggregates, those that the matrix keeps too. The next set-up makes new ones."""
+        cache_of(pc.getOperators()[1]).pop(LEVELS, None)
         self.reset(pc)
 
-    def _key(self, precision: str) -> tuple:
-        return "cycle", self.threshold, self.strong, self.limit, self.smooths, self.cycles, precision
+    def settings(self, pc) -> tuple:
+        """What levels depend on beside the matrix; the precision is the last of them."""
+        precision = cycle_precision(pc, self.finest)
+        return self.threshold, self.strong, self.limit, self.smooths, self.cycles, precision
 
     def setFromOptions(self, pc) -> None:
         """Read the options. Raises OptionError."""
@@ -100,17 +103,16 @@ class AMG(Context):
         with event("AmgSetUp"):
             sums, symmetric = _sums_on_device(mat), _is_symmetric(mat)
             rows = rows_of(mat) if sums is None else None
-            precision = cycle_precision(pc, self.finest)
-            kept, key = cache_of(mat) if self.shares else {}, self._key(precision)
-            cycle = kept.get(key, self.cycle)
-            fits = cycle is not None and cycle.fits(mat, rows, sums, symmetric, precision)
+            kept, settings = cache_of(mat) if self.shares else {}, self.settings(pc)
+            cycle = kept.get(LEVELS, self.cycle)
+            fits = cycle is not None and cycle.fits(mat, rows, sums, symmetric, settings)
             if not comm.allreduce(fits, MPI.LAND):
                 vectors = Vectors(arrays_of(pc, mat.createVecLeft()), mat.getLocalSize()[0], comm)
-                cycle = _Cycle(self, mat, rows, sums, symmetric, vectors, precision)
+                cycle = _Cycle(self, mat, rows, sums, symmetric, vectors, settings)
             if cycle is not self.cycle:
-                kept[key] = self.cycle = self.solver = cycle
+                kept[LEVELS] = self.cycle = self.solver = cycle
                 if comm.size > 1:
-                    self.solver = Gathered(cycle, cycle.vectors.in_precision(precision))
+                    self.solver = Gathered(cycle, cycle.vectors.in_precision(settings[-1]))
             self.cycle.update(rows)
 
     def prepare(self, pc) -> None:
@@ -140,8 +142,8 @@ class _Cycle(Multigrid):
     the cycle, `access` has these of PETSc's vectors. Making one and `update` are collective.
     """
 
-    def __init__(self, choice: AMG, mat, rows: tuple | None, sums, symmetric: bool, vectors: Vectors, precision: str):
-        self.vectors, self._choice, self._symmetric, self._precision = vectors, choice, symmetric, precision
+    def __init__(self, choice: AMG, mat, rows: tuple | None, sums, symmetric: bool, vectors: Vectors, settings: tuple):
+        self.vectors, self._choice, self._symmetric, self._settings = vectors, choice, symmetric, settings
         comm, arrays = vectors.comm, vectors.arrays
         self._modes = gathered(comm, _near_null_vectors(mat))
         self._block_size = mat.getBlockSize()
@@ -153,12 +155,12 @@ class _Cycle(Multigrid):
         else:
             self._numbers = sums.whole
         self._finest = Collected(self._numbers, _size_of_nodes(mat, self._modes))
-        super().__init__(Vectors(arrays, mat.getSize()[0], MPI.COMM_SELF, precision))
+        super().__init__(Vectors(arrays, mat.getSize()[0], MPI.COMM_SELF, settings[-1]))
 
-    def fits(self, mat, rows: tuple | None, sums, symmetric: bool, precision: str) -> bool:
-        """Return True if this rank's rows have the pattern of these levels. Not collective."""
+    def fits(self, mat, rows: tuple | None, sums, symmetric: bool, settings: tuple) -> bool:
+        """Return True if this rank's rows have the pattern of these levels, which have the settings. Not collective."""
         alike = mat.getBlockSize() == self._block_size and symmetric == self._symmetric and sums is self._sums
-        alike = alike and precision == self._precision
+        alike = alike and settings == self._settings
         return alike and (sums is not None or all(map(np.array_equal, self._pattern, rows[:2])))
 
     def update(self, rows: tuple | None) -> None:
@@ -213,7 +215,7 @@ class _Cycle(Multigrid):
             dense = matrix.dense()
             inverse = accurate_inverse(dense)
             if inverse is None:
-                inverse = np.linalg.pinv(dense, NEGLIGIBLE, hermitian=self._symmetric)
+                inverse = pseudoinverse(dense, self._symmetric)
             return DenseMatrix(inverse, self.arrays)
         return _Relaxation(matrix, Aggregates(matrix, self._choice.threshold), self._vectors, self._symmetric)
 

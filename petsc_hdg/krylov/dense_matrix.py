@@ -13,17 +13,23 @@ ACCURATE = 1e-6  # relative residual of a solution by an inverse: worse ones are
 NEGLIGIBLE = 1e-12  # singular values over the largest that belong to the null space
 
 
+@few_blas_threads()
 def accurate_inverse(matrix: np.ndarray) -> np.ndarray | None:
     """The inverse of a matrix, None where it is singular or nearly so, as one is whose null space is known to
     rounding."""
+    try:
+        found = np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        return None
     given = np.random.default_rng(0).uniform(-1, 1, len(matrix))
-    with few_blas_threads():
-        try:
-            found = np.linalg.inv(matrix)
-        except np.linalg.LinAlgError:
-            return None
-        wrong = np.linalg.norm(matrix @ (found @ given) - given)
+    wrong = np.linalg.norm(matrix @ (found @ given) - given)
     return found if wrong <= ACCURATE * np.linalg.norm(given) else None
+
+
+@few_blas_threads()
+def pseudoinverse(matrix: np.ndarray, symmetric: bool) -> np.ndarray:
+    """The inverse of a singular matrix on its range."""
+    return np.linalg.pinv(matrix, NEGLIGIBLE, hermitian=symmetric)
 
 
 def product_spec(arrays) -> KernelSpec:

@@ -24,7 +24,8 @@ from .vectors import Vectors
 
 STEPS, LOWER, UPPER = 10, 0.1, 1.1  # of GMRES; bounds over the largest eigenvalue found: PETSc's defaults
 SAFE = 1.5  # in place of UPPER, where jumps of coefficients hide large eigenvalues from ten steps
-# In single precision: sizes of diagonal entries, or one over them, and mean size times mean size of the inverse.
+# Of a matrix that suits single precision: the root mean square of its diagonal, and of the inverted diagonal, is below
+# FAR and above 1 / FAR, and their product is at most MOST_CONTRAST.
 FAR, MOST_CONTRAST = 1e25, 1e5
 MOST_KEPT = 1 << 22  # unknowns of a rank up to which the vectors of an estimate are kept: 88 bytes each
 # Parts of options that have smoothers be, or have bounds, as the user says; PETSc reads them when it sets levels up.
@@ -43,7 +44,6 @@ class LevelBounds:
         self._ksps: list[PETSc.KSP] = []
         self._mirrors: list[SellMatrix] = []
         self._kept: dict[tuple[int, str], Arnoldi] = {}  # by level and kind of smoother
-        self._was_copy = False
 
     def add(self, ksp: PETSc.KSP) -> None:
         """Take a KSP whose smoothers get bounds from the next `update` on, as long as others hold it too."""
@@ -58,7 +58,7 @@ class LevelBounds:
         self._ksps, finest = [*filter(_is_held, self._ksps)], max(self.matrices)
         if not finest_only:
             self._mirrors = []
-            self._choose_precision(self.matrices[finest])
+            _choose_precision(self.matrices[finest])
         pcs = [ksp.getPC() for ksp in self._ksps if _on_device(ksp)]
         pcs = [pc for pc in pcs if pc.getType() == "mg" and not _is_told(pc)]
         for number, mat in self.matrices.items():
@@ -71,15 +71,6 @@ class LevelBounds:
             alike.pop("", None)
             for kind, smoothers in alike.items():
                 self._set((number, kind), smoothers, mat)
-
-    def _choose_precision(self, mat: PETSc.Mat) -> None:
-        """Have products of the finest level by the operator itself where a copy has too few digits. Collective."""
-        context, was_copy = context_of(mat), self._was_copy
-        if context is not None and context.is_copy and not suits_single_precision(context, mat.comm.tompi4py()):
-            context.drop_copy()
-        self._was_copy = context is not None and context.is_copy
-        if self._was_copy != was_copy:
-            self._kept.clear()
 
     def _set(self, key: tuple[int, str], smoothers: list[PETSc.KSP], mat: PETSc.Mat) -> None:
         try:
@@ -96,12 +87,11 @@ class LevelBounds:
     def _arnoldi(self, key: tuple[int, str], ksp: PETSc.KSP, mat: PETSc.Mat) -> Arnoldi:
         """Arnoldi's process on what a smoother of PETSc multiplies by in each step; kept where that is the product of a
         shell matrix with few unknowns. Raises Unsupported."""
-        made = self._kept.get(key)
-        if made is not None:
+        context, made = context_of(mat), self._kept.get(key)
+        precision = "double" if context is None else context.level_precision
+        if made is not None and made.smoother.vectors.arrays.precision == precision:
             made.smoother.take(_preconditioner(ksp, mat, made.smoother.vectors))
             return made
-        context = context_of(mat)
-        precision = context.operator.arrays.precision if context is not None and context.is_copy else "double"
         vectors = Vectors(self.arrays, mat.getLocalSize()[0], mat.comm.tompi4py(), precision)
         operator = level_operator(mat, vectors)
         made = Arnoldi(Smoother(operator, _preconditioner(ksp, mat, vectors), vectors, ()), STEPS)
@@ -110,6 +100,13 @@ class LevelBounds:
         elif vectors.count <= MOST_KEPT:
             self._kept[key] = made
         return made
+
+
+def _choose_precision(mat: PETSc.Mat) -> None:
+    """Have products of the finest level by the operator itself where a copy has too few digits. Collective."""
+    context = context_of(mat)
+    if context is not None and context.is_copy and not suits_single_precision(context, mat.comm.tompi4py()):
+        context.drop_copy()
 
 
 def suits_single_precision(context, comm) -> bool:

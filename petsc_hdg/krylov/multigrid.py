@@ -182,10 +182,10 @@ class _Level:
 
 
 def cycle_precision(pc, finest) -> str:
-    """The precision of a multigrid's cycles: that of the products on its finest level, by a context, where these are a
-    copy for preconditioners, else double; of assembled matrices single if -fe_pmat_precision says so."""
+    """The precision of a multigrid's cycles: what the context of the matrix of its finest level says, if there is one;
+    of assembled matrices single if -fe_pmat_precision says so."""
     if finest is not None:
-        return finest.operator.arrays.precision if finest.is_copy else "double"
+        return finest.level_precision
     return "single" if Options.from_petsc(pc.getOptionsPrefix()).pmat_precision == "single" else "double"
 
 

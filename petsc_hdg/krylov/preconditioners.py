@@ -66,7 +66,7 @@ class Blocks:
 
 
 class InPrecision:
-    """What works on buffers in the precision of `arrays`, for those of vectors."""
+    """Apply a preconditioner `inner`, whose buffers have the precision of `arrays`, to buffers in that of `vectors`."""
 
     on_device = True
 

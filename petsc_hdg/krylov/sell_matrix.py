@@ -204,15 +204,16 @@ def transfer(mat, arrays, transposed: bool = False) -> SellMatrix:
 
 
 def cache_of(mat) -> dict:
-    """What was made of a matrix and is kept as long as it."""
+    """Dictionary of data derived from a matrix, such as copies on a device. It lives as long as the matrix."""
     if mat.getAttr(_CACHE) is None:
         mat.setAttr(_CACHE, {})
     return mat.getAttr(_CACHE)
 
 
 def cached(mat, key: tuple, make):
-    """What `make()` gives of a matrix as it is now, kept until somebody asks when it has other values. It must not
-    refer to the matrix, which would never be freed."""
+    """Return the result of make() for the present values of a matrix, and keep it in `cache_of`. When the values have
+    changed, the next call makes a new one. The result must not refer to the matrix, which would then never be freed.
+    """
     kept = cache_of(mat)
     if key not in kept or kept[key][0] != mat.stateGet():
         kept.pop(key, None)

@@ -21,11 +21,10 @@ class DeviceOperator:
 
     arrays: device arrays (also says device and precision).   dofmap: the discretization's numbering.
     failure: why the last residual could not be evaluated, the same on all ranks, or "".
-    source: the operator of which this one is a copy in another precision; None for others.
+    source: the operator that this one copies in another precision, sharing its buffers of whole numbers, or None.
     All buffers of vectors hold this rank's owned values [num_owned] as `real`. Building one is collective.
     """
 
-    source: DeviceOperator | None = None
     failure = ""
     version = 0  # counts how often constants and auxiliary fields were given
     auxiliary_version = 0  # the same of auxiliary fields alone
@@ -38,7 +37,8 @@ class DeviceOperator:
     has_data = True  # whether essential conditions say what they say, not zero
     storage = ""  # how the operator's matrix is stored, in a few words, where it has one of its own
 
-    def __init__(self, discretization, arrays):
+    def __init__(self, discretization, arrays, source: DeviceOperator | None = None):
+        self.source = source
         self.discretization = disc = discretization
         self.arrays = arrays
         self.device = arrays.device
@@ -59,7 +59,7 @@ class DeviceOperator:
         return Halo(comm, dofmap.num_owned, dofmap.ghost_rank, dofmap.ghost_index, self.arrays)
 
     def _numbers(self, attribute: str, make, name: str):
-        """Buffer of the whole numbers that make() gives, the source's where there is one."""
+        """Buffer of the whole numbers that make() gives, or that of the source, which has the same attribute."""
         return self.arrays.to_device(make(), name) if self.source is None else getattr(self.source, attribute)
 
     @cached_property

@@ -77,6 +77,11 @@ class JacobianContext(ShellMatrix):
         """The operator that diagonals and blocks come from: that of products, or the one that it is a copy of."""
         return self.operator.source if self.is_copy else self.operator
 
+    @property
+    def level_precision(self) -> str:
+        """Precision of multigrid levels that smooth by the matrix: that of a copy, else double."""
+        return self.operator.arrays.precision if self.is_copy else "double"
+
     def follow(self) -> None:
         if self.is_copy:
             self.operator.follow()

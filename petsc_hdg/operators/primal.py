@@ -25,8 +25,8 @@ class PrimalOperator(DeviceOperator):
 
     norms = ("L2", "H1")  # what the rows of `errors` are squares of
 
-    def __init__(self, discretization, arrays):
-        super().__init__(discretization, arrays)
+    def __init__(self, discretization, arrays, source: PrimalOperator | None = None):
+        super().__init__(discretization, arrays, source)
         self.current, self.current_rate = TailedVector(self), TailedVector(self, is_rate=True)
         self.state, self.kept_rate, self.direction = (
             TailedVector(self),
@@ -36,13 +36,11 @@ class PrimalOperator(DeviceOperator):
         self.rate = self.kept_rate
         self.time, self.shift = 0.0, 0.0
         self._matrix_buffers: dict = {}
+        self._followed: int | None = None  # version of the source's data that a copy has
 
     def in_precision(self, precision: str) -> PrimalOperator:
         """A copy in another precision: products alone, of the linearization that `follow` takes. Collective."""
-        made = type(self).__new__(type(self))
-        made.source, made._followed = self, None  # it shares whole numbers
-        made.__init__(self.discretization.in_precision(precision), self.arrays.in_precision(precision))
-        return made
+        return type(self)(self.discretization.in_precision(precision), self.arrays.in_precision(precision), self)
 
     def follow(self) -> None:
         """Take the data and the linearization of `source`."""
@@ -56,8 +54,8 @@ class PrimalOperator(DeviceOperator):
         self.rate = self.rest if other.rate is other.rest else self.kept_rate.copy(other.rate)
         self.linearizations += 1
 
-    def _of_use(self, specs: dict) -> dict:
-        """Specs by name without those that a copy has no use for."""
+    def needed(self, specs: dict) -> dict:
+        """Specs by name; of a copy without residuals."""
         return specs if self.source is None else {name: spec for name, spec in specs.items() if "residual" not in name}
 
     @property

@@ -18,8 +18,8 @@ from .patch import PatchOperator
 class CGOperator(PrimalOperator):
     """Kernels of a ContinuousGalerkin discretization bound to the buffers they work on."""
 
-    def __init__(self, discretization, arrays):
-        super().__init__(discretization, arrays)
+    def __init__(self, discretization, arrays, source=None):
+        super().__init__(discretization, arrays, source)
         disc = discretization
         self._facets = self._numbers("_facets", lambda: disc.facets, "facets") if disc.num_facets else None
         self._fluxes: dict[str | None, ConsistentFlux] = {}
@@ -57,7 +57,7 @@ class CGOperator(PrimalOperator):
         specs = {**disc.element_specs(), "assemble": disc.assemble_spec()}
         if disc.physics.natural:
             specs |= disc.facet_specs()
-        specs, shapes = self._of_use(specs), self._of_use(disc.element_shapes())
+        specs, shapes = self.needed(specs), self.needed(disc.element_shapes())
         found = {name: fastest_on_ones(self, choices, self._try_cells) for name, choices in shapes.items()}
         return kernels_of({name: spec for name, spec in specs.items() if name not in found}, self.device) | found
 

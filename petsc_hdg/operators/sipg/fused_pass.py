@@ -29,7 +29,7 @@ class FusedPass:
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
         operator = self.operator
-        return kernels_of(operator._of_use(operator.discretization.fused_specs()), operator.device)
+        return kernels_of(operator.needed(operator.discretization.fused_specs()), operator.device)
 
     def run(self, what: str, out, part: int | None, state=None, rate=None, du=None, t=None, own=None) -> None:
         """Compute `residual` or `action` on the chunks without ghost neighbours (part 0), the others (1) or all; on

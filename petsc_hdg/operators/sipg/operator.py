@@ -25,8 +25,8 @@ class SIPGOperator(PrimalOperator):
     `restart` and follow where `suits` finds that they do not suit.
     """
 
-    def __init__(self, discretization, arrays):
-        super().__init__(discretization, arrays)
+    def __init__(self, discretization, arrays, source=None):
+        super().__init__(discretization, arrays, source)
         disc, kinds = discretization, discretization.neighbours.kinds
         self.neighbour = self._numbers("neighbour", disc.neighbour_rows, "neighbours")
         self.code = self._numbers("code", lambda: disc.code_rows(walls=True), "neighbours")
@@ -56,7 +56,7 @@ class SIPGOperator(PrimalOperator):
         if self.fused is None:
             plain = disc.plain_specs()
             specs |= disc.volume_specs() | {n: plain[n] for n in ("sipg_facet_residual", "sipg_facet_action")}
-        return kernels_of(self._of_use(specs), self.device) | ({} if self.source else self.penalty_kernels)
+        return kernels_of(self.needed(specs), self.device) | ({} if self.source else self.penalty_kernels)
 
     @cached_property
     def penalty_kernels(self) -> dict[str, Kernel]:
