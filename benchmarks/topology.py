@@ -38,7 +38,7 @@ def measure(cell: str, count: int) -> dict:
     """One row: a box of about `count` cells."""
     s = shape(cell)
     side = max(1, round((count / PER_BOX[cell]) ** (1 / s.dim)))
-    made, dm = seconds(lambda: create.box([side] * s.dim, s.is_simplex, 0.0, 1.0, MPI.COMM_SELF))
+    made, dm = seconds(lambda: create.box([side] * s.dim, s.is_simplex, 0.0, 1.0, MPI.COMM_SELF).plex(MPI.COMM_SELF))
     owned, numbers = PointExchange(dm, MPI.COMM_SELF).owned(), global_vertices(dm)
     read, topology = seconds(lambda: Topology(dm, s, owned, numbers))
     facets, _ = seconds(lambda: topology.facet_cells)

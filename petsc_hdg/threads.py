@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 
 import numpy as np
@@ -13,24 +14,59 @@ from mpi4py import MPI
 MOST = 8  # threads on parts of arrays
 FEW, SAMPLES = 1 << 16, 64  # items that one thread sorts; items of a sorted part that tell where to split
 CHUNK = 1 << 18  # items of a part
+LOCAL_SIZES = "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE", "PALS_LOCAL_SIZE"
+PLACED = re.compile("OMPI_MCA_(hwloc_|orte_rankfile|rmaps_(?!base_oversubscribe))").match  # variables that place ranks
 
 
 def threads_of_rank(most: int) -> int:
-    """Threads of this rank, which shares the processors it may run on with the others: one, or up to `most`."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(most, usable // MPI.COMM_WORLD.size))
+    """Threads of this rank, which shares the processors of its node with other ranks: one, or up to `most`."""
+    ranks = next((int(os.environ[name]) for name in LOCAL_SIZES if os.environ.get(name, "").isdigit()), 0)
+    share = len(_processors(everywhere=True)) // max(1, ranks or MPI.COMM_WORLD.size)
+    return max(1, min(most, share, len(_processors(everywhere=not _is_placed()))))
+
+
+def thread_pool(count: int) -> ThreadPoolExecutor:
+    """Threads that run where those of this rank may."""
+    processors = _processors(everywhere=not _is_placed())
+    return ThreadPoolExecutor(count, "petsc_hdg", _move, (processors,))
+
+
+def _is_placed() -> bool:
+    """False if this rank runs on one core for no other reason than that OpenMPI binds each of two ranks to one, unless
+    it is told where ranks are to run. Its first thread stays there, others need not."""
+    vendor, version = MPI.get_vendor()
+    by_default = vendor == "Open MPI" and version[0] < 5 and "OMPI_COMM_WORLD_SIZE" in os.environ
+    return not by_default or any(map(PLACED, os.environ))
+
+
+@lru_cache
+def _processors(everywhere: bool) -> frozenset[int]:
+    """Processors that this rank runs on, or all that its node has for it."""
+    if not hasattr(os, "sched_getaffinity"):
+        return frozenset(range(os.cpu_count() or 1))
+    if not everywhere:
+        return frozenset(os.sched_getaffinity(0))
+    with ThreadPoolExecutor(1, "petsc_hdg", _move, (range(os.cpu_count() or 1),)) as other:
+        return frozenset(other.submit(os.sched_getaffinity, 0).result())  # the system leaves out what others have
+
+
+def _move(processors) -> None:
+    """Let this thread run on processors."""
+    with suppress(AttributeError, OSError):
+        os.sched_setaffinity(0, processors)
 
 
 @contextmanager
 def few_blas_threads():
     """A block in which numpy's linear algebra has the threads of this rank: more than processors wait for each other,
-    which takes tens of times as long."""
+    which takes tens of times as long. They run where its first thread runs."""
     try:
         controller = _controller()
     except ImportError:
         yield
         return
-    with controller.limit(limits=threads_of_rank(MOST), user_api="blas"):
+    count = min(threads_of_rank(MOST), len(_processors(everywhere=False)))
+    with controller.limit(limits=count, user_api="blas"):
         yield
 
 
@@ -47,7 +83,7 @@ def in_threads(work, parts) -> list:
     count = min(threads_of_rank(MOST), len(parts))
     if count < 2:
         return [work(part) for part in parts]
-    with ThreadPoolExecutor(count) as threads:
+    with thread_pool(count) as threads:
         return list(threads.map(work, parts))
 
 

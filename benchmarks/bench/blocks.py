@@ -58,7 +58,7 @@ class Blocks:
 
     def mesh(self, comm) -> Mesh:
         """The mesh on the ranks of an mpi4py communicator, as many as there are blocks. Collective."""
-        dm = create.box(self.faces, self.cell in SIMPLICES, 0.0, self.upper, comm)
+        dm = create.box(self.faces, self.cell in SIMPLICES, 0.0, self.upper, comm).plex(comm)
         if comm.size > 1:
             self._deal(dm)
         with defaults_in_database("", {"dm_refine": str(self.refinements)}, unless="dm_refine"):

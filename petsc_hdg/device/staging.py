@@ -6,13 +6,12 @@ own: from any other it makes such copies itself, in one thread.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import numpy as np
 
 from petsc_hdg.device.arrays import Arrays
-from petsc_hdg.threads import threads_of_rank
+from petsc_hdg.threads import thread_pool, threads_of_rank
 
 MOST_THREADS = 4  # more are hardly faster: the bus is the limit
 PIECE = 1 << 22  # bytes
@@ -74,7 +73,7 @@ def pieces(count: int, itemsize: int) -> list[slice]:
 
 
 @cache
-def _threads() -> ThreadPoolExecutor | None:
-    """Threads that copy, if this rank has several processors."""
+def _threads():
+    """A pool of threads that copy, None where this rank has one processor."""
     count = threads_of_rank(MOST_THREADS)
-    return ThreadPoolExecutor(count, thread_name_prefix="staging") if count > 1 else None
+    return thread_pool(count) if count > 1 else None

@@ -10,10 +10,9 @@ from petsc4py import PETSc
 from ..errors import MeshError
 from ..value_checks import array, plural, reals
 from .array_checks import named, whole_numbers
-from .cell_plex import cell_plex
-from .labels import mark
+from .cell_plex import cell_points
+from .plex_points import PlexPoints
 from .shapes import shape
-from .topology import facet_vertices
 
 # Vertex order of DMPlexCreateFromCellList for a cell of positive volume, from basix' order.
 PLEX_ORDER = {
@@ -85,26 +84,27 @@ def _refuse(wrong: np.ndarray, message: str) -> None:
         raise MeshError(message.format(int(np.flatnonzero(wrong)[0])))
 
 
-def create_plex(listed: CellList | None, cell: str, comm):
-    """DMPlex on `comm` with all cells on rank 0, from the list that rank 0 has (checked). Collective."""
+def points_of(listed: CellList | None, cell: str) -> tuple[PlexPoints, np.ndarray]:
+    """The points of a checked list, none without one, and the vertices of each facet [facet, vertex], in any order."""
     s = shape(cell)
     if listed is None:
         cells, points = np.empty((0, s.num_vertices), PETSc.IntType), np.empty((0, s.dim))
     else:
         cells, points = listed.cells.take(PLEX_ORDER[cell], axis=1), listed.points
-    return cell_plex(cells, points, comm)
+    return cell_points(s, cells, points)
 
 
-def name_parts(dm, listed: CellList) -> dict[str, np.ndarray]:
-    """Plex facets of each named boundary of a list, on the one rank that has it. Raises MeshError if one is missing."""
-    s = shape(listed.cell)
-    facets, start, found = facet_vertices(dm, s), dm.getDepthStratum(s.dim - 1)[0], {}
+def name_parts(points: PlexPoints, facets: np.ndarray, listed: CellList) -> None:
+    """Name the boundaries and regions of a list, given the vertices of each facet. Raises MeshError for a facet that
+    no cell has."""
     for name, wanted in listed.boundaries.items():
         named = np.zeros(len(listed.points), bool)
         named[wanted] = True
         near = np.flatnonzero(np.logical_and.reduce([named[column] for column in facets.T]))
-        found[name] = start + near[_find(np.sort(facets[near], axis=1), np.sort(wanted, axis=1), name)]
-    return found
+        found = near[_find(np.sort(facets[near], axis=1), np.sort(wanted, axis=1), name)]
+        points.mark(name, points.start[points.shape.dim - 1] + found)
+    for name, cells in listed.regions.items():
+        points.mark(name, cells)
 
 
 def _find(table: np.ndarray, rows: np.ndarray, name: str) -> np.ndarray:
@@ -122,10 +122,3 @@ def _find(table: np.ndarray, rows: np.ndarray, name: str) -> np.ndarray:
             f"Boundary '{name}' names a facet with points {rows[found < 0][0].tolist()}, which no cell has."
         )
     return found
-
-
-def mark_all(dm, boundaries: dict[str, np.ndarray], regions: dict[str, np.ndarray], comm) -> None:
-    """Label facets and cells: name → plex points, on the rank that has them. Collective: names are agreed."""
-    for parts in (boundaries, regions):
-        for name in sorted(set().union(*comm.allgather(list(parts)))):
-            mark(dm, name, parts.get(name, np.empty(0, np.int64)))

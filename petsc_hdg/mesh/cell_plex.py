@@ -1,20 +1,18 @@
-"""DMPlex of a mesh from its cells: faces and edges found by sorts of all cells' sides.
+"""The points of a mesh from its cells: faces and edges found by sorts of all cells' sides.
 
-It is the one that DMPlexCreateFromCellList makes with its interpolation, point for point, whose search of a hash table
+They are those that DMPlexCreateFromCellList makes with its interpolation, point for point, whose search of a hash table
 takes several times as long.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from petsc4py import PETSc
 
-from ..petsc import c_library
 from ..threads import stable_order_of, taken
 from .order import sorted_columns
+from .plex_points import PlexPoints
+from .shapes import Shape
 
-# DMPolytopeType of cells, faces and edges, by dimension and vertices of a cell.
-_KINDS = {(2, 3): (3, 1), (2, 4): (4, 1), (3, 4): (6, 3, 1), (3, 8): (7, 4, 1)}
 # Vertices of a cell's sides in PETSc's order, as they go around them: cells of space by their number of vertices.
 _FACES = {
     4: ((0, 1, 2), (0, 3, 1), (0, 2, 3), (2, 1, 3)),
@@ -22,13 +20,14 @@ _FACES = {
 }
 
 
-def cell_plex(cells: np.ndarray, points: np.ndarray, comm):
-    """DMPlex on `comm` of cells [cell, vertex] in PETSc's order and points [point, dim]. Collective.
+def cell_points(shape: Shape, cells: np.ndarray, points: np.ndarray) -> tuple[PlexPoints, np.ndarray]:
+    """The points of cells [cell, vertex] in PETSc's order with points [point, dim], and the vertices of each facet
+    [facet, vertex], in any order.
 
-    Its points are cells, vertices, faces, then edges, each as the first that has them comes. Ranks may have no cells.
+    They are cells, vertices, faces, then edges, each as the first that has them comes.
     """
-    dim, above, sides = points.shape[1], cells, []
-    if dim == 3:
+    above, sides = cells, []
+    if shape.dim == 3:
         sides.append(_sides([cells.take(corner, axis=1) for corner in np.transpose(_FACES[cells.shape[1]])]))
         above = sides[0][2]
     sides.append(_sides([above, np.roll(above, -1, axis=1)]))
@@ -39,31 +38,7 @@ def cell_plex(cells: np.ndarray, points: np.ndarray, comm):
     edges = sides[-1][2]
     cones.append(len(cells) + edges)
     orientations = [*(orientation for _, orientation, _ in sides), np.zeros(edges.shape, np.int8)]
-    return filled_plex(cells.shape[1], cones, orientations, points, comm)
-
-
-def filled_plex(num_vertices: int, cones, orientations, points: np.ndarray, comm):
-    """DMPlex on `comm` of cells with so many vertices. Collective.
-
-    cones, orientations: those of cells, faces and edges [point, cone]; points count on: cells, vertices, faces, edges.
-    points [vertex, dim]: coordinates.
-    """
-    dim = points.shape[1]
-    points_of = [len(cones[0]), len(points), *map(len, cones[1:])]
-    sizes = np.repeat([cones[0].shape[1], 0, *(each.shape[1] for each in cones[1:])], points_of)
-    counts = [points_of[1], *points_of[:1:-1], points_of[0]]
-    dm = PETSc.DMPlex().create(comm)
-    dm.setDimension(dim)
-    dm.setCoordinateDim(dim)
-    flat = [np.concatenate([each.ravel() for each in of_all]) for of_all in (cones, orientations)]
-    c_library.set_points(dm, counts, sizes, *flat, points)
-    cell, *others = _KINDS[dim, num_vertices]
-    dm.createLabel("celltype")  # made by PETSc, point by point, it takes as long as the mesh
-    for kind, count, last in zip((cell, 0, *others), points_of, np.cumsum(points_of), strict=True):
-        if count:
-            points_in = PETSc.IS().createStride(count, last - count, 1, comm=PETSc.COMM_SELF)
-            dm.getLabel("celltype").setStratumIS(kind, points_in)
-    return dm
+    return PlexPoints.in_order(shape, cones, orientations, points), sides[0][2]
 
 
 def _sides(vertices: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

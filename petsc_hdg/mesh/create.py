@@ -1,4 +1,5 @@
-"""Ways to a DMPlex: options, boxes, files, arrays. Each returns one with all cells on rank 0, to be prepared after."""
+"""Ways to a mesh: options, boxes, files, arrays. Each gives a DMPlex with all cells on rank 0, or its points there, to
+be prepared after."""
 
 from __future__ import annotations
 
@@ -11,11 +12,10 @@ from ..value_checks import array, plural, reals, shown, truth
 from ..value_checks import path as given_path
 from . import creation
 from .box import MOST_CELLS, box_cell, box_cells, side_facets
-from .cell_list import CellList, create_plex, mark_all, name_parts
+from .cell_list import CellList, name_parts, points_of
 from .files import gmsh, meshio_file
 from .partition.distribute import prepare as prepare
-from .shapes import CELLS, SURFACE, shape
-from .topology import facet_vertices
+from .shapes import CELLS, SURFACE
 
 _BY_SIZE = {(2, 3): "triangle", (2, 4): "quadrilateral", (3, 4): "tetrahedron", (3, 8): "hexahedron"}
 
@@ -34,8 +34,7 @@ def from_options(comm, prefix: str):
         dm = from_file(given_text(prefix, "dm_plex_filename", ""), comm)
     else:
         dm = _box_from_options(comm, prefix)
-    creation.follow(dm, prefix)
-    return dm
+    return creation.followed(dm, prefix, comm)
 
 
 def _box_from_options(comm, prefix: str):
@@ -64,14 +63,11 @@ def box(faces, simplex: bool, lower, upper, comm):
         if comm.rank == 0:
             listed = box_cells(faces, simplex, lower, upper)
             listed.cells = listed.cells.astype(PETSc.IntType, copy=False)
-    dm = create_plex(listed, cell, comm)
-    sides = {}
+    points, facets = points_of(listed, cell)
     if listed is not None:
-        s = shape(cell)
-        found = side_facets(facet_vertices(dm, s), listed.points, lower, upper)
-        sides = {name: dm.getDepthStratum(s.dim - 1)[0] + facets for name, facets in found.items()}
-    mark_all(dm, sides, {}, comm)
-    return dm
+        for name, found in side_facets(facets, listed.points, lower, upper).items():
+            points.mark(name, points.start[points.shape.dim - 1] + found)
+    return points
 
 
 def _corner(given, dim: int) -> np.ndarray:
@@ -107,13 +103,11 @@ def from_cells(cells, points, boundaries, regions, cell, comm):
 def from_list(listed: CellList | None, comm):
     """A mesh from a checked list that rank 0 has."""
     cell = comm.bcast(listed.cell if listed else None)
-    dm = create_plex(listed, cell, comm)
-    boundaries, regions = {}, {}
+    points, facets = points_of(listed, cell)
     with collectively(comm):
         if listed is not None:
-            boundaries, regions = name_parts(dm, listed), listed.regions
-    mark_all(dm, boundaries, regions, comm)
-    return dm
+            name_parts(points, facets, listed)
+    return points
 
 
 def from_file(path, comm):

@@ -10,6 +10,7 @@ from petsc4py import PETSc
 
 from ..errors import MeshError
 from ..options import given_text, given_truth, is_given
+from .plex_points import PlexPoints
 
 BOX = ("dm_plex_dim", "dm_plex_simplex", "dm_plex_box_faces", "dm_plex_box_lower", "dm_plex_box_upper")
 SERVED = ("dm_plex_filename", "dm_plex_shape", "dm_plex_name", "dm_plex_orient", "dm_plex_interpolate", *BOX)
@@ -71,9 +72,14 @@ def _says_nothing(prefix: str, name: str, text: str, harmless: str) -> bool:
     return bool(harmless) and all(part.lower() == harmless for part in text.split(","))
 
 
-def follow(dm, prefix: str) -> None:
-    """Apply -dm_plex_orient and -dm_plex_name to the DM of a box or file, as PETSc does to its own. Collective."""
-    if is_given(prefix, "dm_plex_name"):
-        dm.setName(given_text(prefix, "dm_plex_name", ""))
-    if given_truth(prefix, "dm_plex_orient", False):
-        dm.orient()
+def followed(made, prefix: str, comm):
+    """The DM or PlexPoints of a box or file with -dm_plex_orient and -dm_plex_name applied, as PETSc does to its own.
+    Collective."""
+    orients, named = given_truth(prefix, "dm_plex_orient", False), is_given(prefix, "dm_plex_name")
+    if isinstance(made, PlexPoints) and (orients or named):
+        made = made.plex(comm)
+    if named:
+        made.setName(given_text(prefix, "dm_plex_name", ""))
+    if orients:
+        made.orient()
+    return made

@@ -160,18 +160,6 @@ def global_vertices(dm) -> np.ndarray:
     return np.where(numbers < 0, -numbers - 1, numbers)
 
 
-def facet_vertices(dm, shape: Shape) -> np.ndarray:
-    """Vertices [facet, vertex] int32 of this rank's facets, those of a facet in any order. Raises MeshError."""
-    stratum = tuple(_stratum(dm, d) for d in range(shape.dim))
-    edges = _local_cones(dm, shape, stratum, 1)
-    if shape.dim == 2:
-        return edges
-    faces = _local_cones(dm, shape, stratum, 2)
-    if shape.is_simplex:
-        return np.stack(_corners(edges, faces), axis=1)
-    return edges[faces[:, ::2]].reshape(-1, 4)  # cones go around: these edges are opposite
-
-
 def _corners(edges: np.ndarray, faces: np.ndarray) -> list[np.ndarray]:
     """Three columns [face] of the vertices of triangles `faces` [face, edge], in any order, from edges [edge, 2]."""
     (first, second), (begin, end) = (taken(edges, faces[:, k]).T for k in (0, 1))

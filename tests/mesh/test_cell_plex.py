@@ -6,10 +6,11 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
+from mpi4py import MPI
 from petsc4py import PETSc
 
 from petsc_hdg.mesh.box import box_cells
-from petsc_hdg.mesh.cell_list import PLEX_ORDER, CellList, create_plex
+from petsc_hdg.mesh.cell_list import PLEX_ORDER, CellList, points_of
 from petsc_hdg.petsc import c_library
 
 
@@ -60,7 +61,8 @@ def reversed_cell(simplex: bool) -> CellList:
 @pytest.mark.parametrize("make", [shuffled, reversed_cell, in_space])
 def test_points_cones_and_orientations_are_petscs(make, simplex):
     listed = make(simplex)
-    ours, theirs = create_plex(listed, listed.cell, PETSc.COMM_SELF), by_petsc(listed)
+    points, facets = points_of(listed, listed.cell)
+    ours, theirs = points.plex(MPI.COMM_SELF), by_petsc(listed)
     dim = 3 if make is in_space else 2
     assert ours.getDimension() == theirs.getDimension() == dim
     assert ours.getChart() == theirs.getChart()

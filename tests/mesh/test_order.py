@@ -1,5 +1,7 @@
 """Cells and points that touch other ranks come last, on 1 … 4 ranks."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -39,6 +41,36 @@ def test_random_numbers_are_those_of_one_thread(monkeypatch):
     monkeypatch.setattr(threads, "threads_of_rank", lambda most: 1)
     assert np.array_equal(found, threads.random_numbers(-1.0, 3.0, 1050, 7))
     assert -1 < found.min() < -0.9 and 2.9 < found.max() < 3 and len(np.unique(found)) == 1050
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor")
+def test_threads_of_a_rank_leave_the_core_that_open_mpi_binds_it_to(monkeypatch):
+    """They stay there if the user says how ranks are bound."""
+    everywhere = os.sched_getaffinity(0)
+    core = {min(everywhere)}
+    for name in filter(threads.PLACED, list(os.environ)):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "1")
+    monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "1")
+    monkeypatch.setattr(threads.MPI, "get_vendor", lambda: ("Open MPI", (4, 1, 4)))
+
+    def found() -> tuple[set, int]:
+        with threads.thread_pool(1) as pool:
+            return pool.submit(os.sched_getaffinity, 0).result(), threads.threads_of_rank(100)
+
+    os.sched_setaffinity(0, core)
+    threads._processors.cache_clear()
+    try:
+        assert found() == (everywhere, len(everywhere)) and os.sched_getaffinity(0) == core
+        monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "2")
+        assert found() == (everywhere, len(everywhere) // 2)
+        for name in ("OMPI_MCA_hwloc_base_binding_policy", "OMPI_MCA_rmaps_base_mapping_policy"):
+            with monkeypatch.context() as told:
+                told.setenv(name, "core")
+                assert found() == (core, 1)
+    finally:
+        os.sched_setaffinity(0, everywhere)
+        threads._processors.cache_clear()
 
 
 def test_linear_algebra_has_the_threads_of_a_rank(monkeypatch):

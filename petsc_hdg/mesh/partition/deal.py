@@ -1,4 +1,4 @@
-"""Cells of a DMPlex that lie on rank 0 dealt to the ranks: by METIS, the same each time, or at random, for tests."""
+"""Cells of a mesh that lie on rank 0 dealt to the ranks: by METIS, the same each time, or at random, for tests."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from petsc4py import PETSc
 from ...errors import collectively
 from ...options import Options, given_truth
 from ...petsc.c_library import has_cell_coordinates
+from ..plex_points import PlexPoints
 from .metis import balanced_parts
-from .scatter import scattered, whole_plex
+from .scatter import scattered
 
 CHOICE = "petscpartitioner_type"
 
@@ -26,6 +27,14 @@ def by_metis(prefix: str) -> bool:
     return given_truth(prefix, "fe_deterministic", Options.deterministic)
 
 
+def deal_points(points: PlexPoints, comm, seed: int | None):
+    """A DM of points that lie on rank 0, whose cells go to the ranks by METIS or with a seed at random; None of points
+    that are left to PETSc, where a facet has three cells. Collective. Raises MeshError on all ranks."""
+    if not comm.bcast(points.is_manifold):
+        return None
+    return scattered(points if comm.rank == 0 else None, _target(points, points.num_cells, comm, seed), comm)
+
+
 def deal(dm, comm, seed: int | None, scatter: bool):
     """A DM whose cells are to be sent to ranks, by METIS or with a seed at random, or are there if `scatter` allows.
     Collective. Raises MeshError on all ranks.
@@ -34,29 +43,33 @@ def deal(dm, comm, seed: int | None, scatter: bool):
     knows where they go when PETSc distributes it.
     """
     start, end = dm.getHeightStratum(0)
-    plex = target = None
+    points, name = None, dm.getName()  # which is collective
     dm.getCoordinatesLocal()  # of a refined mesh all ranks make them, once
     is_periodic = has_cell_coordinates(dm)
     with collectively(comm):
         if comm.rank == 0:
-            plex = whole_plex(dm)
-    is_straight = plex is not None and plex.is_straight
-    facts = [plex is not None, is_straight, comm.rank and end - start, is_periodic]
+            points = PlexPoints.of_plex(dm, name)
+    is_straight = points is not None and points.vertices is not None
+    facts = [points is not None, is_straight, comm.rank and end - start, is_periodic]
     is_whole, is_straight, elsewhere, is_periodic = comm.allreduce(np.array(facts, np.int64))
-    if seed is not None:
-        target = np.random.default_rng([seed, comm.rank]).integers(0, comm.size, end - start)
-    elif is_whole and not elsewhere:
-        with collectively(comm):
-            target = balanced_parts(plex.dual_graph(), comm.size) if plex else np.zeros(0, np.int64)
-    if target is None:
+    if seed is None and (elsewhere or not is_whole):
         return dm
+    target = _target(points, end - start, comm, seed)
     if scatter and is_straight and not (elsewhere or is_periodic):
-        return scattered(plex, target, dm.getName(), comm)
+        return scattered(points, target, comm)
     sizes = np.bincount(target, minlength=comm.size).astype(PETSc.IntType)
     partitioner = dm.getPartitioner()
     partitioner.setType(PETSc.Partitioner.Type.SHELL)
     partitioner.setShellPartition(comm.size, sizes, np.argsort(target, kind="stable").astype(PETSc.IntType))
     return dm
+
+
+def _target(points: PlexPoints | None, count: int, comm, seed: int | None) -> np.ndarray:
+    """The rank of each of the `count` cells here [cell]. Collective."""
+    if seed is not None:
+        return np.random.default_rng([seed, comm.rank]).integers(0, comm.size, count)
+    with collectively(comm):
+        return balanced_parts(points.dual_graph(), comm.size) if comm.rank == 0 else np.zeros(0, np.int64)
 
 
 def forget(dm) -> None:

@@ -1,4 +1,4 @@
-"""From a DMPlex on one rank to the one that PETSc's options ask for: refined, distributed, with overlap;
+"""From a mesh on one rank to the DMPlex that PETSc's options ask for: refined, distributed, with overlap;
 cells sent to chosen ranks."""
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from ...errors import MeshError
 from ...petsc.c_library import reason, shared_points
 from ..box import MOST_CELLS
 from ..labels import Labels
-from .deal import by_metis, deal, forget
+from ..plex_points import PlexPoints
+from .deal import by_metis, deal, deal_points, forget
 
 DISTRIBUTION = "dm_distribute"  # options of PETSc that begin so
 REFINEMENTS = ("dm_refine", "dm_refine_pre", "dm_refine_hierarchy")
@@ -31,20 +32,29 @@ BEFORE = (
 AFTER = ("dm_refine", "dm_refine_hierarchy", "dm_coarsen", "dm_coarsen_hierarchy")
 
 
-def prepare(dm, comm, prefix: str, overlap: int, partition_seed: int | None):
-    """Apply PETSc's options (-dm_refine, -dm_distribute, -petscpartitioner_type …), then grow the overlap. Collective.
+def prepare(made, comm, prefix: str, overlap: int, partition_seed: int | None):
+    """A DM of a DM or PlexPoints: PETSc's options (-dm_refine, -dm_distribute, -petscpartitioner_type …) are applied,
+    then the overlap grows. Collective.
 
     Cells are dealt to the ranks by METIS unless the user names a partitioner, see deal.by_metis.
     `partition_seed`: deal the cells out at random, for tests of independence from the partition.
     """
+    _refuse_curved_refinement(made, comm, prefix)
+    _refuse_endless_refinement(made, comm, prefix)
+    by_us = comm.size > 1 and (partition_seed is not None or by_metis(prefix))
+    dm, without = made, ()
+    if isinstance(made, PlexPoints):
+        at_once = by_us and not _is_changed_before(prefix) and not _asks_to_distribute(prefix)
+        dm = deal_points(made, comm, partition_seed) if at_once else None
+        by_us, without = by_us and dm is None, () if dm is None else (DISTRIBUTION,)
+        dm = made.plex(comm) if dm is None else dm
     dm.setOptionsPrefix(prefix)
-    _refuse_curved_refinement(dm, comm, prefix)
-    _refuse_endless_refinement(dm, comm, prefix)
     try:
-        if comm.size > 1 and (partition_seed is not None or by_metis(prefix)):
+        if by_us:
             dm = _set_up_dealt(dm, comm, prefix, partition_seed)
         else:
-            dm.setFromOptions()
+            with _options_but(PETSc.Options(prefix), (), **dict.fromkeys(without, "0")):
+                dm.setFromOptions()
     except PETSc.Error as error:
         raise MeshError(
             f"PETSc cannot set up this mesh ({reason(error)}); check the options that begin with -{prefix}dm_."
@@ -55,18 +65,26 @@ def prepare(dm, comm, prefix: str, overlap: int, partition_seed: int | None):
     return dm
 
 
+def _is_changed_before(prefix: str) -> bool:
+    """True if options change cells before PETSc distributes them."""
+    return any(PETSc.Options(prefix).hasName(name) for name in BEFORE)
+
+
+def _asks_to_distribute(prefix: str) -> bool:
+    return any(name.startswith(f"{prefix}{DISTRIBUTION}") for name in PETSc.Options().getAll())
+
+
 def _set_up_dealt(dm, comm, prefix: str, seed: int | None):
     """A DM with PETSc's options applied, whose cells are dealt out by us. Collective.
 
     Cells that PETSc makes or changes before it distributes them come in a first round of options, those of BEFORE.
     """
     database = PETSc.Options(prefix)
-    early = dm.getDimension() < 0 or any(database.hasName(name) for name in BEFORE)
+    early = dm.getDimension() < 0 or _is_changed_before(prefix)
     if early:
         with _options_but(database, AFTER, **{DISTRIBUTION: "0"}):
             dm.setFromOptions()
-    asked = any(name.startswith(f"{prefix}{DISTRIBUTION}") for name in PETSc.Options().getAll())
-    found = deal(dm, comm, seed, scatter=not asked)
+    found = deal(dm, comm, seed, scatter=not _asks_to_distribute(prefix))
     with _options_but(database, BEFORE if early else (), **({} if found is dm else {DISTRIBUTION: "0"})):
         found.setOptionsPrefix(prefix)
         found.setFromOptions()
@@ -95,26 +113,29 @@ def _options_but(database, left_out: tuple[str, ...], **changed: str):
             database.getString(name, "")  # used, or -options_left would list it
 
 
-def _refuse_curved_refinement(dm, comm, prefix: str) -> None:
+def _refuse_curved_refinement(made, comm, prefix: str) -> None:
     """Raise MeshError for second-order cells with -dm_refine: PETSc (3.18 to 3.26) would straighten them or fail."""
     options = PETSc.Options(prefix)
     asked = [name for name in REFINEMENTS if options.hasName(name) and options.getString(name) != "0"]
-    if asked and any(comm.allgather(is_curved(dm))):
+    if asked and not isinstance(made, PlexPoints) and any(comm.allgather(is_curved(made))):
         raise MeshError(
             f"The mesh has curved cells, which PETSc cannot refine (-{prefix}{asked[0]} was given); refine it in Gmsh, "
             "or add -dm_plex_gmsh_highorder 0 to refine straight cells."
         )
 
 
-def _refuse_endless_refinement(dm, comm, prefix: str) -> None:
+def _refuse_endless_refinement(made, comm, prefix: str) -> None:
     """Raise MeshError where -dm_refine would make more cells than there are numbers for, after hours."""
-    options, dim = PETSc.Options(prefix), max(dm.getDimension(), 0)
-    levels = 0
+    options, levels = PETSc.Options(prefix), 0
+    if isinstance(made, PlexPoints):
+        dim, count = made.shape.dim, made.num_cells
+    else:
+        start, end = made.getHeightStratum(0)
+        dim, count = max(made.getDimension(), 0), end - start
     for name in REFINEMENTS[:2]:
         text = options.getString(name, "0")
         levels += int(text) if text.isdigit() else 0  # else PETSc refuses it
-    start, end = dm.getHeightStratum(0)
-    cells = comm.allreduce(end - start) * 2 ** (dim * min(levels, 40))
+    cells = comm.allreduce(count) * 2 ** (dim * min(levels, 40))
     if levels and cells > comm.size * MOST_CELLS:
         raise MeshError(
             f"-{prefix}dm_refine {levels} would make {cells:.3g} cells; a rank has at most {MOST_CELLS:.3g}: "

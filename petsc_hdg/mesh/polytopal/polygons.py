@@ -82,7 +82,7 @@ def made_mesh(divided, degrees, comm, prefix: str) -> Mesh:
             made = divided()
             listed = made.listed()
             degrees = degrees if made.degrees is None else made.degrees
-    dm = create.from_list(listed, comm)
+    dm = create.from_list(listed, comm).plex(comm)
     dm.setOptionsPrefix(prefix)
     whole = Mesh(dm)
     owner = made.owner if made is not None else np.empty(0, np.int64)

@@ -1,0 +1,177 @@
+"""The points of a DMPlex of one cell shape as arrays, before there is a DMPlex."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from petsc4py import PETSc
+
+from ..petsc import c_library
+from ..threads import taken
+from .geometry import stratum_values
+from .graph import Graph
+from .labels import mark, stratum_points, values_of
+from .shapes import CELLS, Shape, shape
+from .topology import cells_of_facets
+
+OF_POINTS = {"celltype", "depth"}  # labels that come with the points
+# DMPolytopeType of cells, faces and edges.
+_KINDS = {"triangle": (3, 1), "quadrilateral": (4, 1), "tetrahedron": (6, 3, 1), "hexahedron": (7, 4, 1)}
+
+
+@dataclass
+class PlexPoints:
+    """The points of an interpolated mesh on this rank, which may have none.
+
+    cones, orientations: dimension, from that of the mesh to 1 → [point, cone], plex points and how they are turned.
+    start: dimension, the same and 0 → its first plex point.   vertices [vertex, dim]: coordinates, None where vertices
+    alone do not have them.   named: (label, value, its plex points).   labels: names of all labels.   name: the mesh's.
+    """
+
+    shape: Shape
+    cones: dict[int, np.ndarray]
+    orientations: dict[int, np.ndarray]
+    start: dict[int, int]
+    vertices: np.ndarray | None
+    named: list[tuple[str, int, np.ndarray]] = field(default_factory=list)
+    labels: set[str] = field(default_factory=set)
+    name: str = ""
+
+    @classmethod
+    def in_order(cls, of: Shape, cones: list, orientations: list, vertices: np.ndarray, **more) -> PlexPoints:
+        """Points that count on: cells, vertices, faces, edges; cones and orientations of cells, faces and edges."""
+        dimensions = range(of.dim, 0, -1)
+        cells, *others = map(len, cones)
+        starts = np.cumsum([0, cells, len(vertices), *others]).tolist()
+        start = dict(zip((of.dim, 0, *dimensions[1:]), starts, strict=False))
+        of_all = (dict(zip(dimensions, each, strict=True)) for each in (cones, orientations))
+        return cls(of, *of_all, start, vertices, **more)
+
+    @classmethod
+    def of_plex(cls, dm, name: str) -> PlexPoints | None:
+        """The points of a DM and its name, all on this rank; None of one without facets, or of several cell shapes."""
+        shapes = list(c_library.cell_shapes(dm))
+        if len(shapes) != 1 or shapes[0] not in CELLS or dm.getDepth() != dm.getDimension():
+            return None
+        of = shape(shapes[0])
+        stratum = {d: dm.getDepthStratum(d) for d in range(of.dim + 1)}
+        cones, orientations = (
+            {d: c_library.cones(dm, *stratum[d], of.cone_size(d), turned) for d in range(of.dim, 0, -1)}
+            for turned in (False, True)
+        )
+        labels = {dm.getLabelName(i) for i in range(dm.getNumLabels())} - OF_POINTS
+        named = [(name, int(v), stratum_points(dm, name, v)) for name in sorted(labels) for v in values_of(dm, name)]
+        start = {d: first for d, (first, _) in stratum.items()}
+        found = cls(of, cones, orientations, start, _vertices(dm, of.dim, stratum[0]), named, labels, name)
+        return found if found.is_manifold else None
+
+    @property
+    def num_cells(self) -> int:
+        """Number of cells."""
+        return len(self.cones[self.shape.dim])
+
+    def mark(self, name: str, points: np.ndarray) -> None:
+        """Give plex points a name."""
+        self.named.append((name, 1, points))
+        self.labels.add(name)
+
+    @cached_property
+    def _facets(self) -> np.ndarray:
+        """Facets of each cell [cell, facet], counted from 0."""
+        dim = self.shape.dim
+        return self.cones[dim] - self.start[dim - 1]
+
+    @cached_property
+    def _sides(self) -> np.ndarray:
+        return cells_of_facets(self._facets, len(self.cones[self.shape.dim - 1]))
+
+    @property
+    def is_manifold(self) -> bool:
+        """True if no facet has three cells."""
+        return self._facets.size == np.count_nonzero(self._sides >= 0)
+
+    def dual_graph(self) -> Graph:
+        """Cells, joined by the facets that two of them share."""
+        cells = np.arange(self.num_cells)[:, None]
+        first, last = np.moveaxis(self._sides[self._facets], 2, 0)
+        other = np.where(first == cells, last, first)
+        inside = other >= 0
+        start = np.concatenate([[0], np.cumsum(np.count_nonzero(inside, axis=1))])
+        neighbour = other[inside].astype(np.int64)
+        return Graph(start, neighbour, np.ones(len(neighbour), np.int64), np.ones(len(cells)))
+
+    def parts(self, target: np.ndarray, ranks: int) -> list[tuple[PlexPoints, np.ndarray, np.ndarray]]:
+        """What each rank is sent: its points in its own numbers; those that belong to another rank [leaf], and that
+        rank and their numbers there [leaf, 2]. A point that several ranks have belongs to the lowest one.
+
+        target [cell]: the rank of each cell.
+        """
+        dim = self.shape.dim
+        places = {d: slice(first, first + len(self.cones.get(d, self.vertices))) for d, first in self.start.items()}
+        owner, number_there = (
+            np.full(max(place.stop for place in places.values()), -1, PETSc.IntType) for _ in range(2)
+        )
+        found = []
+        for rank in range(ranks):
+            has, rows, cones = np.zeros(len(owner), bool), {}, {}
+            has[places[dim]] = target == rank
+            for d, of_all in self.cones.items():
+                rows[d] = np.flatnonzero(has[places[d]])
+                cones[d] = taken(of_all, rows[d])
+                has[cones[d]] = True
+            rows[0] = np.flatnonzero(has[places[0]])
+            points = np.concatenate([self.start[d] + rows[d] for d in (dim, 0, *range(dim - 1, 0, -1))])
+            number = np.full(len(owner), -1, PETSc.IntType)
+            number[points] = np.arange(len(points))
+            mine = points[owner[points] < 0]
+            owner[mine], number_there[mine] = rank, number[mine]
+            shared = points[owner[points] < rank]
+            part = PlexPoints.in_order(
+                self.shape,
+                [taken(number, each) for each in cones.values()],
+                [taken(of_all, rows[d]) for d, of_all in self.orientations.items()],
+                taken(self.vertices, rows[0]),
+                named=[(name, value, number[p][number[p] >= 0]) for name, value, p in self.named],
+                labels=self.labels,
+                name=self.name,
+            )
+            found.append((part, number[shared], np.stack([owner[shared], number_there[shared]], axis=1)))
+        return found
+
+    def plex(self, comm):
+        """DMPlex on `comm` of the points of all ranks, which are in order. Collective."""
+        points_of = [len(self.cones[self.shape.dim]), len(self.vertices)]
+        points_of += [len(self.cones[d]) for d in range(self.shape.dim - 1, 0, -1)]
+        dm = PETSc.DMPlex().create(comm)
+        dm.setDimension(self.shape.dim)
+        dm.setCoordinateDim(self.shape.dim)
+        sizes = [self.shape.num_facets, 0, *(self.shape.cone_size(d) for d in range(self.shape.dim - 1, 0, -1))]
+        flat = [np.concatenate([each.ravel() for each in of.values()]) for of in (self.cones, self.orientations)]
+        counts = [points_of[1], *points_of[:1:-1], points_of[0]]
+        c_library.set_points(dm, counts, np.repeat(sizes, points_of), *flat, self.vertices)
+        cell, *others = _KINDS[self.shape.name]
+        dm.createLabel("celltype")  # made by PETSc, point by point, it takes as long as the mesh
+        for kind, count, last in zip((cell, 0, *others), points_of, np.cumsum(points_of), strict=True):
+            if count:
+                points_in = PETSc.IS().createStride(count, last - count, 1, comm=PETSc.COMM_SELF)
+                dm.getLabel("celltype").setStratumIS(kind, points_in)
+        for name in sorted(set().union(*comm.allgather(self.labels))):
+            dm.createLabel(name)
+        for name, value, points in self.named:
+            mark(dm, name, points, value)
+        if name := comm.bcast(self.name):
+            dm.setName(name)
+        return dm
+
+
+def _vertices(dm, dim: int, stratum: tuple[int, int]) -> np.ndarray | None:
+    """Coordinates [vertex, dim]; None unless they are those of the vertices alone, in as many dimensions as the cells
+    have."""
+    section, (first, end) = dm.getCoordinateSection(), stratum
+    if dm.getCoordinateDim() != dim or section.getStorageSize() != (end - first) * dim:
+        return None
+    if section.getOffset(first) != 0:
+        return None
+    return stratum_values(section, dm.getCoordinatesLocal().getArray(), first, end, dim)
