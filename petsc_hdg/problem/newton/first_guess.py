@@ -186,13 +186,16 @@ def moved_with_data(problem, guess: PETSc.Vec) -> PETSc.Vec | None:
     return moved
 
 
+def are_constants_new(problem) -> bool:
+    """True if there is a solution, and constants have changed since."""
+    before = problem.solved_constants
+    return before is not None and not np.array_equal(before, problem.operator.constants)
+
+
 def _moves(problem, guess: PETSc.Vec, u: PETSc.Vec) -> bool:
     """Put the moved guess into u and return True, if constants have changed since the last solution and the move does
     not increase the residual. Collective."""
-    before = problem.solved_constants
-    if before is None or np.array_equal(before, problem.operator.constants):
-        return False
-    moved = moved_with_data(problem, guess)
+    moved = moved_with_data(problem, guess) if are_constants_new(problem) else None
     return moved is not None and _part_of_residual(problem, guess, moved) == 1.0 and take(moved, u)
 
 

@@ -30,8 +30,8 @@ SHORTER = 0.1, 0.5  # bounds of a step that is tried next, relative to the last
 def solve(problem, u: PETSc.Vec, goes_on: bool = False, is_open: bool = False) -> None:
     """Solve from u by SNES; if that fails, a nonlinear condensed problem solves for trace and interior together.
 
-    If that fails too, it is solved again from the guess moved with the data (first_guess). With `is_open` it begins
-    there, and the second try begins at the guess.
+    If that fails too, it is solved again from the guess moved with the data (first_guess). With `is_open`, or where
+    constants have changed since the last solution, as a load does, it begins there, and the second try at the guess.
     goes_on: u is an iterate of a solve whose first steps are done.
     is_open: the user gives no guess. Collective.
     """
@@ -39,9 +39,10 @@ def solve(problem, u: PETSc.Vec, goes_on: bool = False, is_open: bool = False) -
         first_guess.solve(problem, u, is_open)
         return
     guess, moved = u.copy(), None
-    if is_open:
+    if is_open or (first_guess.are_constants_new(problem) and not goes_on):
         moved = first_guess.moved_with_data(problem, guess)
-        first_guess.take(moved, u)
+        if first_guess.take(moved, u) and not is_open:
+            problem.operator.forget_interior()
     _solve_condensed(problem, u, goes_on)
     if problem.snes.getConvergedReason() < 0 and not goes_on:
         other = guess if moved is not None else first_guess.moved_with_data(problem, guess)
