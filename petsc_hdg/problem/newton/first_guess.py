@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from mpi4py import MPI
 from petsc4py import PETSc
 
 from ... import operators
@@ -153,18 +154,31 @@ def _by_trust_region(problem, u: PETSc.Vec, start: str, part: float) -> SolveErr
 
 def _has_data(problem) -> bool:
     """Return True if essential conditions say something that is not zero, or read auxiliary fields. Collective."""
+    return _largest(problem, lambda values: values(problem.operator.constants)) > 0
+
+
+def _has_new_data(problem) -> bool:
+    """Return True if essential conditions say something else than for the last solution, or read auxiliary fields.
+    Collective."""
+    before, now = problem.solved_constants, problem.operator.constants
+    return _largest(problem, lambda values: values(now) - values(before)) > 0
+
+
+def _largest(problem, of) -> float:
+    """The largest size of what `of` gives for a function of constants, the essential data [component] at a place, over
+    some places; infinite if data read auxiliary fields. Collective."""
     if problem.discretization.essential_auxiliary_components:
-        return True
+        return np.inf
     mesh, physics = problem.mesh, problem.physics
-    interpreter, constants = physics.interpreter(mesh.dim), problem.operator.constants
-    largest = 0.0
+    interpreter, largest = physics.interpreter(mesh.dim), 0.0
     for number, condition in enumerate(physics.dirichlet):
         facets = np.flatnonzero(mesh.facet_mask(condition.label))
         vertices = mesh.topology.entity_vertices[mesh.dim - 1][facets[:: max(1, len(facets) // SAMPLES)]]
         with np.errstate(all="ignore"):
             for x in mesh.geometry.nodes[np.unique(vertices)]:
-                largest = max(largest, np.abs(interpreter.pw_dirichlet(number, None, 0.0, x, constants)).max())
-    return problem.comm.allreduce(int(largest > 0)) > 0
+                found = of(lambda given, n=number, at=x: interpreter.pw_dirichlet(n, None, 0.0, at, given))
+                largest = max(largest, np.abs(found).max())
+    return problem.comm.allreduce(largest, MPI.MAX)
 
 
 def moved_with_data(problem, guess: PETSc.Vec) -> PETSc.Vec | None:
@@ -174,7 +188,7 @@ def moved_with_data(problem, guess: PETSc.Vec) -> PETSc.Vec | None:
     before, is_zero = problem.solved_constants, guess.norm() == 0
     if problem.checkpoints.monitor is not None or not (is_zero or before is not None):
         return None  # a restart does not know the constants before
-    if is_zero and not _has_data(problem):
+    if not (_has_data(problem) if is_zero else _has_new_data(problem)):
         return None
     moved = _extension(problem)
     if moved is not None and not is_zero:
