@@ -110,6 +110,16 @@ def test_larger_stabilization_is_tried_where_newton_fails_and_the_lower_one_give
         assert pressed.newton_iterations <= 60
 
 
+def test_a_start_whose_residual_is_no_number_is_no_solution(monkeypatch):
+    monkeypatch.setattr(joint_newton.JointNewton, "_norm", lambda self, u, interior: np.inf)
+    one = problem(faces=2, **CASES[0])
+    u = one.create_vec()
+    with one.access.read(u) as x:
+        one.operator.begin(x)
+    interior = np.zeros((one.discretization.num_eliminated, one.mesh.num_cells))
+    assert not joint_newton.JointNewton(one, u, interior).reach()
+
+
 def whole_system(one: fe.Problem, trace: np.ndarray, interior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Matrix and residual of [interiors of the cells, free trace] by the oracle."""
     operator, dofmap = one.operator, one.discretization.dofmap

@@ -234,7 +234,7 @@ class JointNewton:
             self.problem.snes.monitor(step, self.norm)
 
     def _is_reached(self, rtol: float, atol: float) -> bool:
-        return self.norm <= max(atol, rtol * self.first)
+        return bool(np.isfinite(self.norm)) and self.norm <= max(atol, rtol * self.first)
 
     def _suits(self) -> bool:
         """Return True if the stabilization suits the state; else it has changed. Collective."""
