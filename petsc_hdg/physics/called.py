@@ -26,7 +26,9 @@ class Called:
             return ""
         main = trimmed(program.main)
         self.functions |= {f.name: f for f in (_renamed(g, f"{tag}s_") for g in (*program.helpers, main))}
-        return f"{tag}s_{main.name}({', '.join(places.get(p.name, p.name) for p in main.parameters)});"
+        names = dict.fromkeys(main.outputs, "d" * bool(tag) + term.kind)  # expressions write to others
+        given = (names.get(p.name, p.name) for p in main.parameters)
+        return f"{tag}s_{main.name}({', '.join(places.get(name, name) for name in given)});"
 
     def has(self, name: str) -> bool:
         return name in self.functions

@@ -60,6 +60,17 @@ def test_a_linear_physics_stays_linear():
     assert streamlined(given, 2, 1).digest != given.digest
 
 
+def test_terms_of_expressions_are_those_of_bodies():
+    """Which write to an array of another name."""
+    bodies = "f0[0] = 2*u_x[0] - 1;", "for (d = 0; d < dim; ++d) f1[d] = 1e-3*u_x[d] - a[d]*u[0]*u[0];"
+    found = []
+    for f0, f1 in (bodies, ("2*u_x[0] - 1", "1e-3*u_x[d] - a[d]*u[0]*u[0]")):
+        given = Physics({"u": 1}, f0, f1, auxiliary={"wind": 2})
+        s = random_state(given, 2) | {"a": np.array([0.5, -0.3, 400, 30, 30, 300]), "a_x": np.zeros((6, 2))}
+        found.append(residual(streamlined(given, 2, 1).interpreter(2), s))
+    assert_close(*found)
+
+
 def test_components_have_their_own_winds():
     """Of two fields the second has no f1 and a degree one lower; nothing comes to the third, which stands still."""
     f0 = {"u": "f0[0] = 2*u_x[0] + u[1]; f0[1] = 3*u_x[3];", "v": "f0[0] = 5*u_x[4]; f0[1] = u[3];"}
