@@ -59,6 +59,24 @@ def test_ranks_agree(mpirun):
 
 
 @pytest.mark.full
+def test_factors_serve_where_a_preconditioner_cannot_be_set_up(monkeypatch):
+    """As GAMG of some matrices cannot, which are finite."""
+    failed, reason = [], PETSc.KSP.ConvergedReason.DIVERGED_PCSETUP_FAILED
+    physics = fe.Physics({"u": 1}, "u[0]*u[0] - 1", "(1 + u[0]*u[0])*u_x[d]", boundary=[fe.Dirichlet("left", 0.0)])
+    mesh = fe.Mesh.box((6, 6), comm=PETSc.COMM_SELF)
+    problem = fe.Problem(mesh, physics, backend="cg_gpu", degree=1, cg_condense=True)
+    reason_of_solve = direct_solvers.reason_of_solve
+
+    def first_fails(problem, snes):
+        if not failed:
+            failed.append(snes.getKSP().setConvergedReason(reason))
+        return reason_of_solve(problem, snes)
+
+    monkeypatch.setattr(direct_solvers, "reason_of_solve", first_fails)
+    problem.solve()
+    assert failed and "failed after" in problem.direct and problem.snes.getKSP().getPC().getType() == "lu"
+
+
 def test_polytopes_lose_their_levels():
     problem = fe.Problem(box(10, simplex=False), helmholtz(20.0), degree=3, backend="poly_gpu")
     assert numbers(problem)["left"] < 1e-8 and problem.direct and problem.callbacks.levels is None

@@ -212,7 +212,8 @@ def reason_of_solve(problem, snes: PETSc.SNES) -> str:
     ksp = cells_in_time.trace_solver(problem, snes.getKSP())
     stopped = ksp.getConvergedReason()
     stands_still = stopped >= 0 and snes.getConvergedReason() == PETSc.SNES.ConvergedReason.DIVERGED_LINE_SEARCH
-    by_numbers = stopped in (_REASON.DIVERGED_NANORINF, _REASON.DIVERGED_PCSETUP_FAILED)
+    is_finite = problem.callbacks.assembled is not None  # such a matrix is checked when it is filled
+    by_numbers = stopped == _REASON.DIVERGED_NANORINF or (stopped == _REASON.DIVERGED_PCSETUP_FAILED and not is_finite)
     if (stopped >= 0 and not stands_still) or by_numbers or not may_change(problem, ksp):
         return ""
     preconditioner = "AMG" if problem.default_pc == "python" else problem.default_pc
