@@ -109,6 +109,13 @@ def test_polytopes_lie_within_groups():
         assert any(0 < left[part == k].mean() < 1 for k in range(36)) == across
 
 
+def test_polytopes_lie_within_regions():
+    mesh = agglomerate(Mesh.from_file(MESHES / "regions.msh", comm=MPI.COMM_SELF), 4)
+    west = mesh.cell_mask("west")
+    parts = [set(mesh.polytopes.of_cell[side]) for side in (west, ~west)]
+    assert all(parts) and not parts[0] & parts[1] and len(parts[0] | parts[1]) == 4
+
+
 def test_degrees_by_place():
     mesh = Mesh.box((8, 8), comm=MPI.COMM_SELF)
     made = agglomerate(mesh, 10, degrees=lambda x: np.round(6 * x[:, 1]).astype(int))
