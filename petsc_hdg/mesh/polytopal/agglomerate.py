@@ -29,8 +29,8 @@ def agglomerate(mesh, count=None, groups=None, label=None, degrees=None, cost=No
     """A mesh of the same cells whose `polytopes` are agglomerates of them, each whole on one rank. Collective.
 
     One of these three says which cells belong together, or a count of polytopes that each lie within a group or label:
-    count    polytopes of the whole mesh, made by METIS: connected, of about equal cost, the same on any number of ranks,
-             and each within a region if the mesh has some, since coefficients may jump between them
+    count    polytopes of the whole mesh, made by METIS: connected, of about equal cost, the same on any number of
+             ranks, each within a region of the mesh if it has some, since coefficients may jump between them
     groups   [num_cells] whole numbers of this rank's cells (of any size; a group may lie on several ranks), or a
              function of centroids [cell, dim] that gives them
     label    name of a DMPlex label or of a cell region, or several names: cells of one name and value are a group, and
