@@ -28,9 +28,6 @@ def chosen_pmat(options: Options, physics, derivative: str = "other", assembled:
     given = PETSc.Options(options.prefix).getString("pc_type", "mg")
     if options.pmat in _LEVELS:
         _check_levels(options, physics, given)
-    if options.hdg_trace_precision == "single" and options.backend == "hdg_gpu":
-        _check_rough(options)
-        return options.pmat if options.pmat in _LEVELS else "none"
     if options.pmat != "auto":
         return options.pmat
     if takes_differences(options.prefix):
@@ -101,11 +98,3 @@ def _check_levels(options: Options, physics, pc_type: str) -> None:
             f"{name} {options.pmat} goes with -{options.prefix}pc_type mg; {pc_type} takes the assembled matrix: use "
             f"{name} aij or auto"
         )
-
-
-def _check_rough(options: Options) -> None:
-    name = f"-{options.prefix}hdg_trace_precision single"
-    if options.hdg_trace_mat == "aij":
-        raise OptionError(f"{name} is for stored blocks, and -{options.prefix}hdg_trace_mat is aij: use auto")
-    if options.pmat == "aij":
-        raise OptionError(f"{name} goes with -{options.prefix}fe_pmat none, and it is aij: leave one of them out")

@@ -127,9 +127,6 @@ class Options:
         "trace matrix storage: dense facet blocks, element matrices, packed symmetric blocks, PETSc AIJ",
         choices=TRACE_MATS,
     )
-    hdg_trace_precision: str = option(
-        "double", "precision of the trace matrix in matrix-free preconditioners", choices=PRECISIONS
-    )
     hdg_share: bool = option(True, "shared local solvers and trace matrices of congruent cells")
     hdg_keep: bool = option(True, "cache of U and of the condensed right-hand side of linear physics")
     hdg_tile_cells: int = option(

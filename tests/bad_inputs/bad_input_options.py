@@ -123,10 +123,6 @@ BAD_OPTIONS = {
         lambda c, f: by_database(c, hdg_trace_mat="csr"),
         "-hdg_trace_mat csr: not known; valid are auto, dbf, element, symmetric, aij",
     ),
-    "single precision beside an assembled trace matrix": (
-        lambda c, f: problem(c, backend="hdg_gpu", hdg_trace_precision="single", pmat="aij"),
-        "-hdg_trace_precision single goes with -fe_pmat none, and it is aij: leave one of them out",
-    ),
     "unknown setting": (
         lambda c, f: by_database(c, hdg_setting="mixed"),
         "mixed: not known; valid are condensed, full",

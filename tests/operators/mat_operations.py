@@ -14,7 +14,7 @@ CASES = {
     "hdg auto": {"backend": "hdg_gpu", "degree": 1, "pmat": "none"},
     "hdg dbf assembled": {"backend": "hdg_gpu", "degree": 1, "hdg_trace_mat": "dbf", "pmat": "aij"},
     "hdg element": {"backend": "hdg_gpu", "degree": 1, "hdg_trace_mat": "element", "pmat": "conforming"},
-    "hdg rough": {"backend": "hdg_gpu", "degree": 1, "hdg_trace_precision": "single"},
+    "hdg rough": {"backend": "hdg_gpu", "degree": 1, "pmat_precision": "single"},
     "sipg": {"backend": "sipg_gpu", "degree": 1},
     "sipg assembled": {"backend": "sipg_gpu", "degree": 1, "pmat": "aij"},
     "poly": {"backend": "poly_gpu", "degree": 1, "pmat": "none"},

@@ -78,7 +78,7 @@ def test_the_answer_is_that_of_doubles(solver, monkeypatch):
     for precision in ("double", "single"):
         with petsc_options(ksp_rtol="1e-12", ksp_max_it="2000", **solver):
             problem = fe.Problem(
-                mesh, physics(SYMMETRIC), backend="hdg_gpu", degree=2, pmat="none", hdg_trace_precision=precision
+                mesh, physics(SYMMETRIC), backend="hdg_gpu", degree=2, pmat="none", pmat_precision=precision
             )
             found[precision] = problem.solve().getArray().copy()
         assert problem.operator.format.chosen.kind == "symmetric"
@@ -98,9 +98,9 @@ def test_nonsymmetric_systems_and_copies_of_cells():
     for amount in (0.005, 0.0):
         problem = fe.Problem(
             shaken(box("triangle"), amount), physics("u_x[d] + (d + 1)*u[0]"), backend="hdg_gpu",
-            hdg_trace_precision="single",
+            pmat_precision="single",
         )  # fmt: skip
-        assert problem.pmat == "none"
+        assert problem.pmat == "conforming"
         problem.solve()
         kinds = {each.chosen.kind for each in problem.operator.stores.formats}
         assert kinds == {"dbf" if amount else "element"}

@@ -56,7 +56,7 @@ CHOICES = {
     "trace matrix aij": ({}, {"hdg_trace_mat": "aij"}, "aij"),
     "trace matrix of elements": ({}, {"hdg_trace_mat": "element"}, "conforming"),
     "full setting": ({}, {"hdg_setting": "full"}, "aij"),
-    "rough trace matrix": ({}, {"hdg_trace_precision": "single"}, "none"),
+    "rough trace matrix": ({}, {"pmat_precision": "single"}, "conforming"),
     "single": ({"ksp_rtol": "1e-5"}, {"precision": "single"}, "conforming"),
     "degree 0": ({}, {"degree": 0}, "conforming"),
     "degree 5": ({}, {"degree": 5}, "conforming"),

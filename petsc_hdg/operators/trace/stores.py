@@ -26,7 +26,8 @@ class TraceStores:
         self.op, options = operator, operator.discretization.options
         kind = operator.format_kind
         self.format = None if kind == "aij" else create_format(kind, operator)
-        rough = self.format and options.hdg_trace_precision == "single" and operator.arrays.precision == "double"
+        rough = self.format and options.pmat != "aij" and options.pmat_precision == "single"
+        rough = rough and operator.arrays.precision == "double"
         self.rough = create_format(kind, operator, True, self.format.layout) if rough else None
         self.formats = [each for each in (self.format, self.rough) if each is not None]
         self.border = border_of(operator) if self.format is not None and self.format.has_facets else None

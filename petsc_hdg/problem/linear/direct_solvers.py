@@ -114,7 +114,7 @@ def is_open(problem, most: int = MOST) -> bool:
     """Return True if a problem has few unknowns, and its user names no solver and no matrix for it."""
     options = problem.options
     named = any(is_given(problem.prefix, name) for name in NAMED) or options.pmat != "auto"
-    return not named and options.hdg_trace_precision != "single" and problem.num_unknowns <= most
+    return not named and problem.num_unknowns <= most
 
 
 def reason_of_text(problem) -> str:
