@@ -140,6 +140,10 @@ class PlexPoints:
             found.append((part, number[shared], np.stack([owner[shared], number_there[shared]], axis=1)))
         return found
 
+    def forget(self) -> None:
+        """Free the memory of all points, which callers still hold while a mesh is made of them."""
+        vars(self).clear()
+
     def plex(self, comm):
         """DMPlex on `comm` of the points of all ranks, which are in order. Collective."""
         points_of = [len(self.cones[self.shape.dim]), len(self.vertices)]

@@ -42,18 +42,21 @@ def prepare(made, comm, prefix: str, overlap: int, partition_seed: int | None):
     _refuse_curved_refinement(made, comm, prefix)
     _refuse_endless_refinement(made, comm, prefix)
     by_us = comm.size > 1 and (partition_seed is not None or by_metis(prefix))
-    dm, without = made, ()
+    dm, changed = made, {}
     if isinstance(made, PlexPoints):
         at_once = by_us and not _is_changed_before(prefix) and not _asks_to_distribute(prefix)
         dm = deal_points(made, comm, partition_seed) if at_once else None
-        by_us, without = by_us and dm is None, () if dm is None else (DISTRIBUTION,)
-        dm = made.plex(comm) if dm is None else dm
+        if dm is None:
+            dm = made.plex(comm)
+        else:
+            by_us, changed = False, {DISTRIBUTION: "0"}
+        made.forget()
     dm.setOptionsPrefix(prefix)
     try:
         if by_us:
             dm = _set_up_dealt(dm, comm, prefix, partition_seed)
         else:
-            with _options_but(PETSc.Options(prefix), (), **dict.fromkeys(without, "0")):
+            with _options_but(PETSc.Options(prefix), (), **changed):
                 dm.setFromOptions()
     except PETSc.Error as error:
         raise MeshError(
