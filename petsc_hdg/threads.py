@@ -35,7 +35,7 @@ def _is_placed() -> bool:
     """False if this rank runs on one core for no other reason than that OpenMPI binds each of two ranks to one, unless
     it is told where ranks are to run. Its first thread stays there, others need not."""
     vendor, version = MPI.get_vendor()
-    by_default = vendor == "Open MPI" and version[0] < 5 and "OMPI_COMM_WORLD_SIZE" in os.environ
+    by_default = vendor == "Open MPI" and version[0] < 5 and "OMPI_COMMAND" in os.environ  # which mpiexec sets
     return not by_default or any(map(PLACED, os.environ))
 
 

@@ -50,7 +50,7 @@ def test_threads_of_a_rank_leave_the_core_that_open_mpi_binds_it_to(monkeypatch)
     core = {min(everywhere)}
     for name in filter(threads.PLACED, list(os.environ)):
         monkeypatch.delenv(name)
-    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "1")
+    monkeypatch.setenv("OMPI_COMMAND", "python")
     monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "1")
     monkeypatch.setattr(threads.MPI, "get_vendor", lambda: ("Open MPI", (4, 1, 4)))
 

@@ -30,7 +30,9 @@ def by_metis(prefix: str) -> bool:
 def deal_points(points: PlexPoints, comm, seed: int | None):
     """A DM of points that lie on rank 0, whose cells go to the ranks by METIS or with a seed at random; None of points
     that are left to PETSc, where a facet has three cells. Collective. Raises MeshError on all ranks."""
-    if not comm.bcast(points.is_manifold):
+    with collectively(comm):
+        is_manifold = points.is_manifold
+    if not comm.bcast(is_manifold):
         return None
     return scattered(points if comm.rank == 0 else None, _target(points, points.num_cells, comm, seed), comm)
 
