@@ -79,7 +79,7 @@ class AMG(Context):
         self.reset(pc)
 
     def settings(self, pc) -> tuple:
-        """What levels depend on beside the matrix; the precision is the last of them."""
+        """Settings that the levels depend on: those of the options, and at the end the precision of the cycle."""
         precision = cycle_precision(pc, self.finest)
         return self.threshold, self.strong, self.limit, self.smooths, self.cycles, precision
 

@@ -62,7 +62,9 @@ class PlexPoints:
             for turned in (False, True)
         )
         labels = {dm.getLabelName(i) for i in range(dm.getNumLabels())} - OF_POINTS
-        named = [(name, int(v), stratum_points(dm, name, v)) for name in sorted(labels) for v in values_of(dm, name)]
+        named = [
+            (label, int(v), stratum_points(dm, label, v)) for label in sorted(labels) for v in values_of(dm, label)
+        ]
         start = {d: first for d, (first, _) in stratum.items()}
         found = cls(of, cones, orientations, start, _vertices(dm, of.dim, stratum[0]), named, labels, name)
         return found if found.is_manifold else None
@@ -103,8 +105,9 @@ class PlexPoints:
         return Graph(start, neighbour, np.ones(len(neighbour), np.int64), np.ones(len(cells)))
 
     def parts(self, target: np.ndarray, ranks: int) -> list[tuple[PlexPoints, np.ndarray, np.ndarray]]:
-        """What each rank is sent: its points in its own numbers; those that belong to another rank [leaf], and that
-        rank and their numbers there [leaf, 2]. A point that several ranks have belongs to the lowest one.
+        """The part of the mesh for each rank: its points, numbered within the part; the numbers of those that another
+        rank owns [leaf]; and of each of these the owner and its number there [leaf, 2]. The lowest of several ranks
+        owns a point.
 
         target [cell]: the rank of each cell.
         """
@@ -146,12 +149,12 @@ class PlexPoints:
 
     def plex(self, comm):
         """DMPlex on `comm` of the points of all ranks, which are in order. Collective."""
-        points_of = [len(self.cones[self.shape.dim]), len(self.vertices)]
-        points_of += [len(self.cones[d]) for d in range(self.shape.dim - 1, 0, -1)]
+        sides = range(self.shape.dim - 1, 0, -1)
+        points_of = [self.num_cells, len(self.vertices), *(len(self.cones[d]) for d in sides)]
         dm = PETSc.DMPlex().create(comm)
         dm.setDimension(self.shape.dim)
         dm.setCoordinateDim(self.shape.dim)
-        sizes = [self.shape.num_facets, 0, *(self.shape.cone_size(d) for d in range(self.shape.dim - 1, 0, -1))]
+        sizes = [self.shape.num_facets, 0, *map(self.shape.cone_size, sides)]
         flat = [np.concatenate([each.ravel() for each in of.values()]) for of in (self.cones, self.orientations)]
         counts = [points_of[1], *points_of[:1:-1], points_of[0]]
         c_library.set_points(dm, counts, np.repeat(sizes, points_of), *flat, self.vertices)

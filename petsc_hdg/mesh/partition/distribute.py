@@ -39,8 +39,12 @@ def prepare(made, comm, prefix: str, overlap: int, partition_seed: int | None):
     Cells are dealt to the ranks by METIS unless the user names a partitioner, see deal.by_metis.
     `partition_seed`: deal the cells out at random, for tests of independence from the partition.
     """
-    _refuse_curved_refinement(made, comm, prefix)
-    _refuse_endless_refinement(made, comm, prefix)
+    if isinstance(made, PlexPoints):
+        _refuse_endless_refinement(made.shape.dim, made.num_cells, comm, prefix)
+    else:
+        start, end = made.getHeightStratum(0)
+        _refuse_curved_refinement(made, comm, prefix)
+        _refuse_endless_refinement(max(made.getDimension(), 0), end - start, comm, prefix)
     by_us = comm.size > 1 and (partition_seed is not None or by_metis(prefix))
     dm, changed = made, {}
     if isinstance(made, PlexPoints):
@@ -116,25 +120,23 @@ def _options_but(database, left_out: tuple[str, ...], **changed: str):
             database.getString(name, "")  # used, or -options_left would list it
 
 
-def _refuse_curved_refinement(made, comm, prefix: str) -> None:
+def _refuse_curved_refinement(dm, comm, prefix: str) -> None:
     """Raise MeshError for second-order cells with -dm_refine: PETSc (3.18 to 3.26) would straighten them or fail."""
     options = PETSc.Options(prefix)
     asked = [name for name in REFINEMENTS if options.hasName(name) and options.getString(name) != "0"]
-    if asked and not isinstance(made, PlexPoints) and any(comm.allgather(is_curved(made))):
+    if asked and any(comm.allgather(is_curved(dm))):
         raise MeshError(
             f"The mesh has curved cells, which PETSc cannot refine (-{prefix}{asked[0]} was given); refine it in Gmsh, "
             "or add -dm_plex_gmsh_highorder 0 to refine straight cells."
         )
 
 
-def _refuse_endless_refinement(made, comm, prefix: str) -> None:
-    """Raise MeshError where -dm_refine would make more cells than there are numbers for, after hours."""
+def _refuse_endless_refinement(dim: int, count: int, comm, prefix: str) -> None:
+    """Raise MeshError where -dm_refine would make more cells than there are numbers for, after hours.
+
+    count: of this rank's cells.
+    """
     options, levels = PETSc.Options(prefix), 0
-    if isinstance(made, PlexPoints):
-        dim, count = made.shape.dim, made.num_cells
-    else:
-        start, end = made.getHeightStratum(0)
-        dim, count = max(made.getDimension(), 0), end - start
     for name in REFINEMENTS[:2]:
         text = options.getString(name, "0")
         levels += int(text) if text.isdigit() else 0  # else PETSc refuses it

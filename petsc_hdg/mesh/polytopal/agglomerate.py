@@ -99,7 +99,7 @@ class _Plan:
             self.part = connected_parts(inside, checked_count(count, graph.num_vertices, "cell"))
             groups = np.arange(self.part.max() + 1)
             if len(groups) > count:
-                what = "The groups are" if np.ptp(given) else "The mesh is"
+                what = "The groups or regions are" if np.ptp(given) else "The mesh is"
                 warnings.warn(f"{what} in pieces: {len(groups)} polytopes were made where {count} were asked for.")
         else:
             self.part, groups = _pieces(graph, given)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from mpi4py import MPI
 from petsc4py import PETSc
 
 from ... import operators
@@ -154,31 +153,34 @@ def _by_trust_region(problem, u: PETSc.Vec, start: str, part: float) -> SolveErr
 
 def _has_data(problem) -> bool:
     """Return True if essential conditions say something that is not zero, or read auxiliary fields. Collective."""
-    return _largest(problem, lambda values: values(problem.operator.constants)) > 0
+    return _is_somewhere(problem, _data(problem, problem.operator.constants))
 
 
 def _has_new_data(problem) -> bool:
     """Return True if essential conditions say something else than for the last solution, or read auxiliary fields.
     Collective."""
     before, now = problem.solved_constants, problem.operator.constants
-    return _largest(problem, lambda values: values(now) - values(before)) > 0
+    return _is_somewhere(problem, _data(problem, now) - _data(problem, before))
 
 
-def _largest(problem, of) -> float:
-    """The largest size of what `of` gives for a function of constants, the essential data [component] at a place, over
-    some places; infinite if data read auxiliary fields. Collective."""
-    if problem.discretization.essential_auxiliary_components:
-        return np.inf
-    mesh, physics = problem.mesh, problem.physics
-    interpreter, largest = physics.interpreter(mesh.dim), 0.0
-    for number, condition in enumerate(physics.dirichlet):
+def _is_somewhere(problem, values: np.ndarray) -> bool:
+    """Return True if a value of some rank is not zero, or essential conditions read auxiliary fields. Collective."""
+    reads = bool(problem.discretization.essential_auxiliary_components)
+    return problem.comm.allreduce(int(reads or (np.abs(values) > 0).any())) > 0
+
+
+def _data(problem, constants) -> np.ndarray:
+    """Values of the essential conditions at some of this rank's vertices [place and component], none if they read
+    auxiliary fields."""
+    mesh, physics, found = problem.mesh, problem.physics, []
+    interpreter, reads = physics.interpreter(mesh.dim), problem.discretization.essential_auxiliary_components
+    for number, condition in enumerate(() if reads else physics.dirichlet):
         facets = np.flatnonzero(mesh.facet_mask(condition.label))
         vertices = mesh.topology.entity_vertices[mesh.dim - 1][facets[:: max(1, len(facets) // SAMPLES)]]
         with np.errstate(all="ignore"):
             for x in mesh.geometry.nodes[np.unique(vertices)]:
-                found = of(lambda given, n=number, at=x: interpreter.pw_dirichlet(n, None, 0.0, at, given))
-                largest = max(largest, np.abs(found).max())
-    return problem.comm.allreduce(largest, MPI.MAX)
+                found.extend(interpreter.pw_dirichlet(number, None, 0.0, x, constants))
+    return np.array(found, float)
 
 
 def moved_with_data(problem, guess: PETSc.Vec) -> PETSc.Vec | None:
