@@ -7,6 +7,7 @@ from typing import Any
 
 from petsc4py import PETSc
 
+from ..errors import SolveError
 from ..petsc import c_library
 from ..petsc.lifetimes import Alive
 from .vectors import require_sizes
@@ -107,8 +108,7 @@ class Callbacks:
     def linearize(self, snes, x, jacobian, preconditioner) -> None:
         """SNES Jacobian at x: the shell keeps the state, the assembled matrix is filled. Both are kept with their
         preconditioner where they are the same for all states and no data that they read have changed."""
-        self._linearize_once(snes, 0.0, x, None, 0.0, jacobian, preconditioner)
-        self._set_up(snes)
+        self._try_to_linearize(snes, 0.0, x, None, 0.0, jacobian, preconditioner)
 
     def ijacobian(self, ts, t, x, x_t, shift, jacobian, preconditioner) -> None:
         """TS implicit Jacobian: dF/dx + shift dF/dx_t, kept with its preconditioner while it does not change.
@@ -118,11 +118,18 @@ class Callbacks:
         """
         if self.operator.discretization.is_steady:
             shift = _rounded(shift)
-        snes = ts and ts.getSNES()
-        self._linearize_once(snes, t, x, x_t, shift, jacobian, preconditioner)
-        self._set_up(snes)
+        self._try_to_linearize(ts and ts.getSNES(), t, x, x_t, shift, jacobian, preconditioner)
 
-    def _set_up(self, snes) -> None:
+    def _try_to_linearize(self, snes, *at) -> None:
+        """Linearize, and set up what the problem asks for. SNES ends its solve at a state of nonlinear physics whose
+        local problems are singular: another start or a shorter step in time may not meet it."""
+        try:
+            self._linearize_once(snes, *at)
+        except SolveError:
+            if not snes or self.operator.discretization.physics.is_linear or not self.operator.failure:
+                raise
+            c_library.set_jacobian_domain_error(snes)
+            return
         if snes and self.set_up is not None:
             self.set_up(snes.getKSP())
 

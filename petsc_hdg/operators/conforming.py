@@ -77,7 +77,7 @@ class ConformingSubspace:
         up what works with both. Returns state and rate of the subspace. Collective."""
         if self.above is not None:
             u, u_t = self.above.update(u, t, u_t, shift)
-        state, rate = self._average(u), None if u_t is None else self._average(u_t)
+        state, rate = self.average(u), None if u_t is None else self.average(u_t)
         self.update_at(state, t, rate, shift)
         for each in (self.bounds, self.solvers):
             if each is not None:
@@ -126,7 +126,7 @@ class ConformingSubspace:
         average.reciprocal()
         return spread, average, average.duplicate()
 
-    def _average(self, u: PETSc.Vec) -> PETSc.Vec:
+    def average(self, u: PETSc.Vec) -> PETSc.Vec:
         """Values at the vertices, averaged over the cells around; a vector of zeros where they do not matter."""
         state = self.mat.createVecLeft()
         state.set(0.0)

@@ -278,6 +278,12 @@ def set_function_domain_error(snes) -> None:
     call("SNESSetFunctionDomainError", _pointer(snes))
 
 
+def set_jacobian_domain_error(snes) -> None:
+    """Tell SNES that there is no Jacobian at this state; it stops with DIVERGED_JACOBIAN_DOMAIN."""
+    call("SNESSetCheckJacobianDomainError", _pointer(snes), ctypes.c_int(1))
+    call("SNESSetJacobianDomainError", _pointer(snes))
+
+
 def pc_has_failed(pc: PETSc.PC) -> bool:
     """Return True if a PC could not be set up or applied, on any rank. Collective."""
     found = ctypes.c_int()

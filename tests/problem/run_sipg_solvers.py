@@ -42,7 +42,7 @@ def found(cell: str, physics, degree: int) -> dict:
         "iterations": problem.linear_iterations,
         "coarse": conforming.mat.norm(PETSc.NormType.FROBENIUS),
         "interpolation": conforming.interpolation.norm(PETSc.NormType.FROBENIUS),
-        "state": conforming._average(state).norm() + 1,
+        "state": conforming.average(state).norm() + 1,
         "eigenvalues": problem.eigenvalues,
     }
 

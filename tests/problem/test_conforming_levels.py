@@ -107,7 +107,7 @@ def test_states_are_averaged_at_vertices(backend, degree):
     conforming = problem.callbacks.conforming
     u = conforming.interpolation.createVecLeft()
     u.set(2.5)
-    np.testing.assert_allclose(conforming._average(u).getArray(), 2.5, atol=1e-13)
+    np.testing.assert_allclose(conforming.average(u).getArray(), 2.5, atol=1e-13)
 
 
 @pytest.mark.parametrize("backend, degree", [("cg_gpu", 3), ("sipg_gpu", 2)])
@@ -200,11 +200,11 @@ def test_states_of_the_level_between_are_averages():
     conforming = problem.callbacks.conforming
     state, _ = conforming.above.mat.createVecs()
     state.setArray(np.random.default_rng(4).standard_normal(state.getSize()))
-    found = conforming.above._average(conforming.above.interpolation * state)
+    found = conforming.above.average(conforming.above.interpolation * state)
     assert (found - state).norm() < 1e-13
-    below = conforming._average(found)
+    below = conforming.average(found)
     low = conforming.interpolation * below
-    assert below.norm() > 0 and conforming._average(low).getArray() == pytest.approx(below.getArray(), abs=1e-13)
+    assert below.norm() > 0 and conforming.average(low).getArray() == pytest.approx(below.getArray(), abs=1e-13)
     solution(problem)
     assert problem.snes.getKSP().getPC().getMGLevels() == 3 and problem.linear_iterations <= 30
 

@@ -170,7 +170,7 @@ def test_states_are_averaged_at_vertices():
     problem = problem_of("quadrilateral", (4, 3), NONLINEAR, 3)
     conforming = problem.callbacks.conforming
     u = problem.interpolate(lambda x: 1 + x[..., 0] * (2 - x[..., 1]))
-    averages = conforming._average(u).getArray()
+    averages = conforming.average(u).getArray()
     x = np.zeros((conforming.dofmap.num_owned, 2))
     numbers = conforming.dofmap.compact[conforming.dofmap.cell_dofs]
     places = problem.mesh.geometry.nodes[problem.mesh.geometry.cell_nodes]

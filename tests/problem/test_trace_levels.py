@@ -197,7 +197,7 @@ def test_elasticity(poisson, most):
 def test_an_indefinite_matrix_is_assembled(cell, monkeypatch):
     """Of Helmholtz' equation, as soon as conjugate gradients find out; other data go on so. Without any LU."""
     monkeypatch.setattr(direct_solvers, "most_of_failures", lambda problem: 100)
-    monkeypatch.setattr(direct_solvers, "MOST_OF_SADDLES", 1)
+    monkeypatch.setattr(direct_solvers, "IN_SPACE", 1)
     problem = made(PHYSICS["Helmholtz"][0], cell)
     assert problem.pmat == "conforming"
     u, again = problem.solve(), problem.solve()

@@ -25,7 +25,7 @@ KNOWN = 2.5  # times as many where the data say that iterations would be slow: n
 SERVED = 200_000  # unknowns from which levels with incomplete factors take less time than LU where they converge fast
 LEAST_WIDTH = 10  # unknowns per cell that count there at least
 COPIES = 4  # ranks that may have factors of that size each
-MOST_OF_SADDLES = 50_000  # the same of saddle points, which default iterations do not solve
+IN_SPACE = 50_000  # the same in space, by MUMPS, of what default iterations do not solve, and of saddle points
 # The same in time on CPUs, by scheme, dimension and whether cells are simplices: where one matrix serves all steps, and
 # where matrices follow the state or the step.
 IN_TIME = {
@@ -36,7 +36,7 @@ IN_TIME = {
     ("hdg_gpu", 2, False): (10_000, 0),
 }
 PATIENCE = 50  # iterations of a default solver up to there, where LU costs about as much
-IN_NEWTON = 300  # the same of nonlinear problems without LU, and of GPUs above MOST
+IN_NEWTON = 300  # the same of nonlinear problems without LU, and above MOST in space and of GPUs
 EVERY_STEP = 1_000_000  # linear solves that may stop without a solution
 NAMED = ("ksp_type", "pc_type", "ksp_max_it")  # options by which users choose their solver
 # A zero pivot of a singular matrix, as of a pressure up to constants, is left out or moved; iterations mend the rest.
@@ -95,8 +95,9 @@ def most_of_failures(problem) -> int:
     """Unknowns up to which LU takes the place of iterations that fail: more in the plane, where factors have about
     n log n entries, and fewer of large cells, whose unknowns all see each other. In space factors have n^(4/3). Many
     ranks have many copies of the factors."""
-    width = problem.num_unknowns / problem.mesh.num_cells_all
-    return MOST if problem.mesh.dim > 2 else most_in_plane(problem, width)
+    if problem.mesh.dim > 2:
+        return IN_SPACE if _has_mumps() else MOST
+    return most_in_plane(problem, problem.num_unknowns / problem.mesh.num_cells_all)
 
 
 def most_in_plane(problem, width: float = 0.0) -> int:
@@ -106,8 +107,9 @@ def most_in_plane(problem, width: float = 0.0) -> int:
 
 
 def patience(problem) -> int:
-    """Iterations before LU: more of larger problems on GPUs, where LU on the host costs as much as hundreds."""
-    return IN_NEWTON if problem.device.is_gpu and problem.num_unknowns > MOST else PATIENCE
+    """Iterations before LU: more of larger problems in space and on GPUs, where LU costs as much as hundreds."""
+    is_dear = problem.device.is_gpu or problem.mesh.dim > 2
+    return IN_NEWTON if is_dear and problem.num_unknowns > MOST else PATIENCE
 
 
 def is_open(problem, most: int = MOST) -> bool:
@@ -128,10 +130,11 @@ def reason_of_text(problem) -> str:
     if problem.assembles and problem.num_unknowns <= FEW:
         return ""
     physics, dim = problem.physics, problem.mesh.dim
-    fields = _constraints(problem) if is_open(problem, MOST_OF_SADDLES) else ()
+    fields = _constraints(problem) if is_open(problem, IN_SPACE) else ()
     if fields:
         return saddle_points.reason(physics, dim, fields[0])
-    if peclet and is_open(problem):
+    upwinds = problem.options.cg_stabilization == "supg"  # which iterations suit
+    if peclet and is_open(problem, MOST if upwinds else most_of_failures(problem)):
         return f"the cell Péclet number is {peclet:.2g}"
     is_steady = physics.is_linear and not physics.uses_time_derivative
     most = most_of_failures(problem) * (KNOWN if problem.mesh.dim == 2 else 1)

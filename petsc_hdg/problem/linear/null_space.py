@@ -160,7 +160,7 @@ class NullSpace:
     def _is_computable(self, calls) -> bool:
         """Return True for one mode without a left one, of nonlinear physics: Newton's method sees what is left out."""
         alone = len(self.right) == 1 and not len(self.left) and not self.discretization.physics.is_linear
-        return alone and calls.assembled is not None and calls.solved.getSize()[0] <= direct_solvers.MOST_OF_SADDLES
+        return alone and calls.assembled is not None and calls.solved.getSize()[0] <= direct_solvers.IN_SPACE
 
     def _computed(self, calls) -> PETSc.NullSpace:
         """The left null space where one mode is the right one and none the left one, as of an enclosed flow whose

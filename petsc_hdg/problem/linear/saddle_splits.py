@@ -22,7 +22,7 @@ OF_PRESSURE = {"ksp_type": "preonly", "pc_type": "jacobi"}
 def constraints_of(problem) -> list[str]:
     """Fields that get the diagonal; none where LU, another solver or the user's is taken. Collective."""
     count = problem.num_unknowns
-    is_large = problem.options.backend == "cg_gpu" and count > direct_solvers.MOST_OF_SADDLES
+    is_large = problem.options.backend == "cg_gpu" and count > direct_solvers.IN_SPACE
     if not is_large or problem.direct or not direct_solvers.is_open(problem, count):
         return []
     return constraints(problem.physics, problem.mesh.dim)

@@ -99,7 +99,7 @@ def takes_factors(problem, symmetric: bool) -> bool:
     calls = problem.callbacks
     is_large = problem.num_unknowns > direct_solvers.MOST
     levels = is_large and problem.indefinite and not symmetric and calls.conforming is not None
-    return bool(levels and calls.conforming.mat.getSize()[0] <= direct_solvers.MOST_OF_SADDLES)
+    return bool(levels and calls.conforming.mat.getSize()[0] <= direct_solvers.IN_SPACE)
 
 
 def krylov(problem, symmetric: bool) -> str:

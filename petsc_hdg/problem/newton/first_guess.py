@@ -8,7 +8,7 @@ from petsc4py import PETSc
 from ... import operators
 from ...discretizations.poly.projection import project
 from ...discretizations.symmetry import NEARLY
-from ...errors import DeviceError, LeftSolverError, SolveError
+from ...errors import DeviceError, LeftSolverError, PetscHdgError, SolveError
 from ...options import defaults_in_database, is_given
 from ..checks import diagnosis
 from ..linear import direct_solvers, methods, solvers
@@ -24,6 +24,7 @@ FEW = 2_000  # unknowns of a continuous function up to which LU takes no longer 
 KEPT = 2  # extensions of data
 STEPS = 50  # that PETSc gives Newton's method
 INCOMPLETE = "the solution of the incomplete method"
+CONTINUOUS = "the solution by continuous elements of first degree"
 LINEAR = "the linear extension of the data"
 MOVED = "the guess, moved with the data"
 
@@ -129,6 +130,31 @@ def _by_incomplete_method(problem, begin: PETSc.Vec) -> PETSc.Vec | None:
     finally:
         problem.newton_iterations += other.newton_iterations
         problem.linear_iterations += other.linear_iterations
+
+
+def by_continuous_elements(problem, guess: PETSc.Vec) -> PETSc.Vec | None:
+    """Return the solution by cg_gpu of first degree from a guess of a trace: its steps need no solutions in cells,
+    which may not exist on the way, or may be others. None if that fails, or solvers are the user's. Collective."""
+    is_ours = not any(is_given(problem.prefix, name) for name in direct_solvers.NAMED) and _may_go_on(problem)
+    if not is_ours or any(field.degree_offset < 0 for field in problem.physics.fields):
+        return None
+    problem.tried.append(CONTINUOUS)
+    plain = {"quadrature_degree": -1, "pmat": "auto", "kernel": "auto", "view": False, "kernel_view": ""}
+    u, other = problem.create_vec(), None
+    try:
+        other = problem.with_options(backend="cg_gpu", degree=1, **plain)
+        found = other.solve(_subspace(problem).average(guess) if guess.norm() > 0 else None)
+        with problem.access.read(found) as x:
+            u.setArray(_in_scheme(problem.discretization, other.operator.cell_fields(x, 0.0)))
+    except LeftSolverError:
+        raise
+    except PetscHdgError:  # of conditions, too, that continuous elements do not have
+        return None
+    finally:
+        if other is not None:
+            problem.newton_iterations += other.newton_iterations or 0
+            problem.linear_iterations += other.linear_iterations or 0
+    return u
 
 
 def _by_trust_region(problem, u: PETSc.Vec, start: str, part: float) -> SolveError | bool | None:
@@ -243,10 +269,7 @@ def _extended(problem, constants) -> PETSc.Vec | None:
     None if that fails, or a field has no first degree where others have it. Collective."""
     if any(field.degree_offset < 0 for field in problem.physics.fields):
         return None
-    calls, u = problem.callbacks, problem.create_vec()
-    subspace = calls.conforming or operators.ConformingSubspace(
-        problem.operator, problem.access, u.comm, problem.vec_type
-    )
+    calls, u, subspace = problem.callbacks, problem.create_vec(), _subspace(problem)
     step = subspace.mat.createVecLeft()
     step.set(0.0)
     if not subspace.mat.getSize()[0]:
@@ -262,6 +285,13 @@ def _extended(problem, constants) -> PETSc.Vec | None:
     subspace.operator.set_constants(problem.operator.constants)
     calls.forget()
     return u if found else None
+
+
+def _subspace(problem) -> operators.ConformingSubspace:
+    """The continuous functions of first degree, those of the preconditioner where it has them. Collective."""
+    known = problem.callbacks.conforming
+    given = problem.operator, problem.access, problem.petsc_comm, problem.vec_type
+    return known or operators.ConformingSubspace(*given)
 
 
 def _solve_linear(problem, subspace, step: PETSc.Vec, constants) -> bool:

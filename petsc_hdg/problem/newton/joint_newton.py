@@ -11,8 +11,10 @@ import numpy as np
 from petsc4py import PETSc
 
 from ... import operators
+from ...errors import LeftSolverError, SolveError
 from ...options import is_given
 from .. import assembled_fallback
+from ..checks import trace_consistency
 from ..linear import direct_solvers, preconditioners, solvers
 from . import first_guess, monitors
 from .interior_states import Interiors
@@ -30,26 +32,52 @@ SHORTER = 0.1, 0.5  # bounds of a step that is tried next, relative to the last
 def solve(problem, u: PETSc.Vec, goes_on: bool = False, is_open: bool = False) -> None:
     """Solve from u by SNES; if that fails, a nonlinear condensed problem solves for trace and interior together.
 
-    If that fails too, it is solved again from the guess moved with the data (first_guess). With `is_open`, or where
-    constants have changed since the last solution, as a load does, it begins there, and the second try at the guess.
+    If that fails too, or cells do not hold to their trace, it is solved again from the guess moved with the data
+    (first_guess), and from the solution of continuous elements. With `is_open`, or where constants have changed since
+    the last solution, as a load does, it begins at the moved guess, and the second try at the guess.
     goes_on: u is an iterate of a solve whose first steps are done.
     is_open: the user gives no guess. Collective.
     """
     if not Interiors.are_kept(problem):
         first_guess.solve(problem, u, is_open)
         return
-    guess, moved = u.copy(), None
+    snes, guess, problem.tried, moved = problem.snes, u.copy(), [], None
     if is_open or (first_guess.are_constants_new(problem) and not goes_on):
         moved = first_guess.moved_with_data(problem, guess)
         if first_guess.take(moved, u) and not is_open:
             problem.operator.forget_interior()
+    problem.tried.append(f"Newton's method from {first_guess.MOVED if moved is not None else 'the guess'}")
     _solve_condensed(problem, u, goes_on)
-    if problem.snes.getConvergedReason() < 0 and not goes_on:
-        other = guess if moved is not None else first_guess.moved_with_data(problem, guess)
-        if first_guess.take(other, u):
+    others = [
+        lambda: guess if moved is not None else first_guess.moved_with_data(problem, guess),
+        lambda: first_guess.by_continuous_elements(problem, guess),
+    ]
+    while others and not (goes_on or (snes.getConvergedReason() >= 0 and trace_consistency.is_sound(problem, u))):
+        found = _Solution(problem, u) if snes.getConvergedReason() >= 0 else None
+        if first_guess.take(others.pop(0)(), u):
             problem.operator.forget_interior()
             _solve_condensed(problem, u)
+            if found is not None and snes.getConvergedReason() < 0:
+                found.put_back(u)
     guess.destroy()
+
+
+class _Solution:
+    """A solution of trace and cells, with its stabilization."""
+
+    def __init__(self, problem, u: PETSc.Vec):
+        operator = problem.operator
+        self.problem, self.trace, self.interior = problem, u.copy(), operators.kept_interior(operator)
+        self.tau = operator.stabilization.values() if operator.follows_solution else None
+
+    def put_back(self, u: PETSc.Vec) -> None:
+        """Have it as the solution u again. Collective."""
+        operator = self.problem.operator
+        self.trace.copy(u)
+        operators.restore_interior(operator, self.interior)
+        if self.tau is not None:
+            operator.stabilization.write(self.tau)
+        self.problem.solve_from(u)
 
 
 def _solve_condensed(problem, u: PETSc.Vec, goes_on: bool = False) -> None:
@@ -95,12 +123,7 @@ def _follow(problem, u: PETSc.Vec, begin: _Begin) -> bool:
     """From a solution u solve with the stabilization that belongs to it, unless the one there is suits; where that
     fails leave the solution as it was. Whether there is a new one. Collective.
     """
-    operator, snes = problem.operator, problem.snes
-    solution, interior, tau = (
-        u.copy(),
-        operators.kept_interior(operator),
-        operator.stabilization.values(),
-    )
+    operator, snes, solution = problem.operator, problem.snes, _Solution(problem, u)
     changed = not monitors.is_settled(problem, u)
     if changed:
         operator.patience = PATIENCE  # there is a solution already
@@ -110,11 +133,7 @@ def _follow(problem, u: PETSc.Vec, begin: _Begin) -> bool:
             operator.patience = None
         changed = snes.getConvergedReason() >= 0
         if not changed:
-            solution.copy(u)
-            operators.restore_interior(operator, interior)
-            operator.stabilization.write(tau)
-            problem.solve_from(u)
-    solution.destroy()
+            solution.put_back(u)
     return changed
 
 
@@ -282,8 +301,13 @@ class JointNewton:
         """`step` = the trace's part of Newton's step. Collective."""
         problem, snes = self.problem, self.problem.snes
         for _ in range(3):
-            with preconditioners.smoothing(problem, snes), direct_solvers.impatient(problem, snes):
-                self._solve_once(snes.getKSP())
+            try:
+                with preconditioners.smoothing(problem, snes), direct_solvers.impatient(problem, snes):
+                    self._solve_once(snes.getKSP())
+            except LeftSolverError:
+                raise
+            except SolveError:  # of a local problem that is singular
+                return False
             problem.linear_iterations += snes.getKSP().getIterationNumber()
             if not assembled_fallback.changes_course(problem, snes):
                 break
