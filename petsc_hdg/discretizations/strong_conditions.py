@@ -8,7 +8,27 @@ import numpy as np
 from mpi4py import MPI
 
 from ..codegen import KernelSpec
+from ..errors import PhysicsError
 from .dofmap import build_dofmap, create_section, dof_nodes, entity_points, point_offsets
+
+
+def require_facets(mesh, physics) -> None:
+    """Raise PhysicsError, on all ranks, for a Dirichlet condition or a boundary flux whose facets all have others that
+    are before it in the physics' list. Collective."""
+    fluxes = [condition for condition in physics.natural if condition.kind == "BoundaryFlux"]
+    ordered = sorted((*physics.dirichlet, *fluxes), key=lambda condition: condition.place)
+    held = np.zeros((mesh.num_facets, physics.num_components), bool)
+    for condition in ordered if len(ordered) > 1 else ():
+        mask = mesh.facet_mask(condition.label)
+        mine = np.ix_(mask, [condition.field.offset + c for c in condition.components])
+        free, count = mesh.comm.allreduce(np.array([held[mine].size - held[mine].sum(), mask.sum()]))
+        if count and not free:
+            raise PhysicsError(
+                f"physics '{physics.name}': the {condition.kind} condition on '{condition.label}', number "
+                f"{condition.place} of the list, holds nowhere: the first condition on a facet holds, and those before "
+                "have all of its facets; give the names of parts before the name of the whole"
+            )
+        held[mine] = True
 
 
 class StrongConditions:
@@ -21,14 +41,23 @@ class StrongConditions:
 
         Where conditions meet, the first in the physics' list holds.
         """
-        start, end = self.mesh.dm.getChart()
+        (start, end), (first, last) = self.mesh.dm.getChart(), self.mesh.topology.stratum[self.dim - 1]
         condition = np.full((end - start, self.physics.num_components), -1, dtype=np.int32)
         for number, dirichlet in enumerate(self.physics.dirichlet):
             mask = self.mesh.closure_mask(dirichlet.label)
+            mask[first - start : last - start] &= self._without_flux_before(dirichlet)
             for component in (dirichlet.field.offset + c for c in dirichlet.components):
                 free = mask & (condition[:, component] < 0)
                 condition[free, component] = number
         return condition >= 0, condition
+
+    def _without_flux_before(self, condition) -> np.ndarray:
+        """Facets [facet] bool without a boundary flux that is before a condition in the physics' list. Collective."""
+        free = np.ones(self.mesh.num_facets, bool)
+        for other in self.physics.natural:
+            if other.kind == "BoundaryFlux" and other.place < condition.place:
+                free &= ~self.mesh.facet_mask(other.label)
+        return free
 
     @cached_property
     def dofmap(self):
@@ -41,10 +70,13 @@ class StrongConditions:
     @cached_property
     def natural_facets(self) -> np.ndarray:
         """Facets of natural conditions [3, facet]: cell, facet of the reference cell, index of the condition. Inside
-        the mesh those of conditions with a side, or with one value there."""
-        rows = [np.zeros((3, 0), dtype=np.int32)]
+        the mesh those of conditions with a side, or with one value there. Of boundary fluxes the first holds."""
+        rows, numbers = [np.zeros((3, 0), dtype=np.int32)], self.mesh.topology.entity[self.dim - 1]
         for number, condition in enumerate(self.physics.natural):
             cells, facets = self.mesh.boundary_facets(condition.label, condition.may_be_inside, condition.side)
+            if condition.kind == "BoundaryFlux":
+                holds = self._without_flux_before(condition)[numbers[cells, facets]]
+                cells, facets = cells[holds], facets[holds]
             rows.append(np.stack([cells, facets, np.full(len(cells), number)]).astype(np.int32))
         return np.concatenate(rows, axis=1)
 

@@ -75,7 +75,7 @@ class Callbacks:
     def residual(self, snes, x, f) -> None:
         """SNES function: f = F(x)"""
         self._residual(0.0, x, None, f)
-        if self.operator.failure:
+        if self.operator.failure and snes is not None:
             c_library.set_function_domain_error(snes)
 
     def ifunction(self, ts, t, x, x_t, f) -> None:

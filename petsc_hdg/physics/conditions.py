@@ -58,7 +58,11 @@ class BoundaryFlux:
     `b` writes b[c] for each component c of all fields. It may use `u`, the trace û; `u_in`, the value in the cell;
     `u_x`, the gradient q; `f_hat`, the numerical flux f̂·n out of the cell with the sign of f1; and x, n, t, a, a_x and
     constants. Examples: u[c] - g (the value g), f_hat[c] (no flux), u[c] - u_in[c] (outflow).
+
+    suits: (expression of u, n, x, t, constants; what to do where it is false), or None. Solutions that do not suit the
+    condition on most of the boundary cause a warning.
     """
 
     label: str
     b: object
+    suits: tuple[str, str] | None = None

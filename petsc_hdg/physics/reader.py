@@ -77,7 +77,11 @@ class Reader:
         self._exact_given = self._by_field("exact", exact)
         if isinstance(boundary, (BoundaryFlux, Dirichlet, Neumann, Robin)):
             boundary = (boundary,)
-        conditions = [found for number, entry in enumerate(boundary or ()) for found in self._conditions(number, entry)]
+        conditions = [
+            replace(found, place=place)
+            for place, entry in enumerate(boundary or ())
+            for found in self._conditions(place, entry)
+        ]
         dirichlet = tuple(condition for condition in conditions if condition.kind == "Dirichlet")
         natural = tuple(condition for condition in conditions if condition.kind != "Dirichlet")
         blocks = self._jacobian(jacobian)
@@ -247,7 +251,7 @@ class Reader:
         if kind == "BoundaryFlux":
             every = self._every("b")
             term = self._term(what, f"flux{number}", "b", entry.b, signatures.BOUNDARY_FLUX, every, (every.components,))
-            return [Condition(kind, entry.label, every, term, tuple(range(every.components)))]
+            return [Condition(kind, entry.label, every, term, tuple(range(every.components)), suits=entry.suits)]
         field = self._field(what, entry.field)
         key, components = f"{kind.lower()}{number}", self._components(what, field, entry)
         if kind == "Robin":

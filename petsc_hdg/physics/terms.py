@@ -45,6 +45,8 @@ class Condition:
     field       the Field it is about
     components  numbers of the components of the field it constrains (Dirichlet)
     side        name of the region whose cells see the facets; None: facets are exterior, or see the same from both
+    place       its number in the physics' list, whose first Dirichlet condition or boundary flux on a facet holds
+    suits       what a boundary flux expects of a solution, and what to do otherwise, see BoundaryFlux
     """
 
     kind: str
@@ -53,6 +55,8 @@ class Condition:
     term: Term
     components: tuple[int, ...]
     side: str | None = None
+    place: int = 0
+    suits: tuple[str, str] | None = None
 
     @property
     def may_be_inside(self) -> bool:

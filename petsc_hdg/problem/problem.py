@@ -15,6 +15,7 @@ from ..device import Arrays, Device, Node, VecAccess, built_beside, ranks
 from ..device.context import is_viennacl
 from ..device.platforms import choose, identity, is_first, is_gpu
 from ..discretizations import scheme
+from ..discretizations.strong_conditions import require_facets
 from ..discretizations.transposition import DeviceLimits
 from ..errors import SolveError, collectively
 from ..mesh import Mesh
@@ -133,6 +134,7 @@ class Problem(Restartable, Evaluated, Described):
         self._unset = [f.name for f in self._given.auxiliary]
         self._choose_device()
         with stages.stage("discretize"):
+            require_facets(mesh, physics)
             self.discretization = self.scheme(mesh, physics, self.options, DeviceLimits.of(self.device))
             self.petsc_comm = self.discretization.petsc_comm  # clones the mesh's DM: the user may destroy that one
             self.device.memory.unknowns = self.discretization.dofmap.num_owned  # numbering is collective

@@ -16,6 +16,9 @@ GAMMA, MACH, REYNOLDS, PRANDTL = sympy.Rational(7, 5), 0.5, 50.0, 0.72
 X = Symbols(2, {"u": 4}).x
 
 
+STREAM = "w[0] = 1; w[1] = 0.5; w[2] = 0.1; w[3] = 2.6;"
+
+
 def smooth_state() -> sympy.Matrix:
     """Conserved variables [4] of a subsonic flow that varies by a fifth."""
     x, y = X
@@ -37,9 +40,9 @@ def flux(u: sympy.Matrix, reynolds: float | None) -> sympy.Matrix:
     return f1 + sympy.Matrix.vstack(sympy.zeros(1, 2), sigma, (sigma * v).T + heat)
 
 
-def source(law: str) -> list:
+def source(law: str, state: sympy.Matrix | None = None) -> list:
     """f0 [4] of steady flow."""
-    f1 = flux(smooth_state(), REYNOLDS if law == "viscous" else None)
+    f1 = flux(smooth_state() if state is None else state, REYNOLDS if law == "viscous" else None)
     return [sum(sympy.diff(f1[c, d], X[d]) for d in range(2)) for c in range(4)]
 
 
@@ -152,6 +155,62 @@ def test_couette(adiabatic):
         one = problem(physics, faces, 2)
         errors.append(one.errors(one.solve(one.interpolate("exact")))["L2"])
     assert errors[1] < 3e-4 and np.log2(errors[0] / errors[1]) > 2.5
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("law", "most"), [("euler", 2e-4), ("viscous", 2e-4)])
+def test_a_plane_of_symmetry(law, most):
+    """No shear and no heat cross y = 0, where all but the velocity along n is even."""
+    x, y = X
+    rho, p = 1 + sympy.sin(2 * x) * sympy.cos(y) / 5, 1 + sympy.cos(x) * sympy.cos(y) / 5
+    v = sympy.Matrix([0.6 + sympy.cos(x) * sympy.cos(2 * y) / 5, y * (0.3 + sympy.cos(y) / 5) * sympy.cos(x)])
+    u = sympy.Matrix([rho, rho * v[0], rho * v[1], p / (GAMMA - 1) + rho * v.dot(v) / 2])
+    given = {"exact": list(u), "boundary": [gas.slip_wall("bottom"), fe.Dirichlet("boundary", "exact")]}
+    if law == "viscous":
+        given |= {"mach": MACH, "reynolds": REYNOLDS, "prandtl": PRANDTL}
+    make, errors = library.compressible_navier_stokes if law == "viscous" else library.euler, []
+    for faces in (4, 8):
+        one = problem(make(2, source(law, u), **given), faces, 2)
+        solution = one.solve(one.interpolate("exact"))
+        errors.append(one.errors(solution)["L2"])
+        assert abs(one.flux("bottom", solution)[0]) < 1e-12  # of mass
+    assert errors[1] < most and np.log2(errors[0] / errors[1]) > 2.5
+
+
+def test_the_first_condition_of_a_facet_holds():
+    """Of boundary fluxes and Dirichlet conditions; one that would hold nowhere is refused."""
+    wall = gas.slip_wall("bottom")
+    for rest in (gas.far_field("boundary", STREAM), fe.Dirichlet("boundary", [1, 0.5, 0.1, 2.6])):
+        one = problem(library.euler(2, boundary=[wall, rest]), 2, 1)
+        u = one.solve(one.interpolate([1, 0.5, 0.0, 2.6]))
+        assert abs(one.flux("bottom", u)[0]) < 1e-12 < abs(one.flux("left", u)[0])
+        with pytest.raises(fe.PhysicsError, match="on 'bottom', number 1 of the list, holds nowhere"):
+            problem(library.euler(2, boundary=[rest, wall]), 2, 1)
+    walls = [fe.Dirichlet("boundary", 0.0), fe.Dirichlet("left", 1.0)]
+    with pytest.raises(fe.PhysicsError, match="Dirichlet condition on 'left', number 1"):
+        fe.Problem(fe.Mesh.box((2, 2)), library.poisson("f0[0] = -1;", boundary=walls), backend="sipg_gpu", degree=1)
+
+
+def test_conditions_that_do_not_suit_the_flow_are_told():
+    slow, fast = [1, 0.5, 0.0, 2.625], [1, 3.0, 0.0, 7.0]
+    for state, end, told in (
+        (slow, gas.outflow("right"), "on 'right' .* on 100 % of it.* give gas.pressure_outflow"),
+        (fast, gas.pressure_outflow("right", 1.0), "on 'right' .* give gas.outflow"),
+    ):
+        sides = [fe.Dirichlet("left", state), end, gas.slip_wall("boundary")]
+        one = problem(library.euler(2, boundary=sides), 2, 1)
+        with pytest.warns(UserWarning, match=told):
+            one.solve(one.interpolate(state))
+    one = problem(library.euler(2, boundary=[]), 2, 1)
+    with (
+        pytest.warns(UserWarning, match="'euler' has no condition on a part of the boundary"),
+        pytest.raises(fe.SolveError, match="without positive density and pressure"),
+    ):
+        one.solve(one.interpolate(slow))
+    sides = [gas.inflow("left", 1.0, ["0.5", 0.0]), gas.pressure_outflow("right", 1.0), gas.slip_wall("boundary")]
+    one = problem(library.euler(2, boundary=sides), 2, 1)
+    u = one.solve(one.interpolate([1.1, 0.5, 0.1, 2.8]))
+    assert one.integral("u[0]", u) == pytest.approx(1, abs=1e-6) == one.integral("2*u[1]", u)
 
 
 VORTEX = """

@@ -249,6 +249,12 @@ class LocalStage:
         cell = int(np.argmin(np.where(np.isnan(status), -np.inf, status)))
         if status[cell] < 0:
             return self._stabilization_failure(cell)
+        if np.isnan(status[cell]):
+            return (
+                f"the local problem of cell {self._where(cell)} is not finite (nor are {bad.sum() - 1} more): f0, f1 "
+                "or the stabilization has no number at this state, as of a gas without positive density and pressure; "
+                "another guess, a smaller step or other constants may help"
+            )
         return (
             f"the local problem of cell {self._where(cell)} is singular (and {bad.sum() - 1} more are): "
             "the physics and the trace do not determine the solution inside it; add diffusion or reaction"
@@ -266,7 +272,8 @@ class LocalStage:
         return (
             f"Newton's method for the local problem of cell {self._where(cell)} failed within "
             f"{plural(self.disc.options.hdg_local_max_it, 'step')} (as in {plural(bad.sum() - 1, 'other cell')} of "
-            "this rank); a better first guess, smaller load steps or a larger -hdg_tau may help"
+            "this rank); a better first guess, smaller load steps or a larger -hdg_tau may help, unless f0, f1 or the "
+            "stabilization has no number there, as of a gas without positive density and pressure"
         )
 
     def _stabilization_failure(self, cell: int) -> str:

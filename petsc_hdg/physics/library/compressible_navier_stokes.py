@@ -58,10 +58,7 @@ def compressible_navier_stokes(
     flux                            as in `euler`
     """
     numbers = {"gamma": gamma, "mach": mach, "reynolds": reynolds, "prandtl": prandtl}
-    for key, value in numbers.items():
-        if not value > (key == "gamma"):
-            least = "ratio of specific heats above 1" if key == "gamma" else "number above 0"
-            raise PhysicsError(f"physics 'compressible_navier_stokes': {key} is {value}; give a {least}")
+    gas.require_numbers("compressible_navier_stokes", dim, **numbers)
     if viscosity not in _VISCOSITIES:
         raise PhysicsError(
             f"physics 'compressible_navier_stokes': viscosity is {viscosity!r}; give {', '.join(_VISCOSITIES)}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics.library import artificial_viscosity as artificial
 from petsc_hdg.physics.library import gas
 from petsc_hdg.physics.pointwise import Physics
@@ -32,8 +31,7 @@ def euler(
     flux                  numerical flux of `hdg_gpu`: lax_friedrichs, roe (rounded at 0), hll
     artificial_viscosity  True: f1 gains ε ∇u, ε the auxiliary field "artificial_viscosity" that fe.ShockSensor sets
     """
-    if not gamma > 1:
-        raise PhysicsError(f"physics 'euler': gamma is {gamma}; give a ratio of specific heats above 1")
+    gas.require_numbers("euler", dim, gamma=gamma)
     others.setdefault("name", "euler")
     stabilization = gas.stabilization(others["name"], flux)
     f1, stabilization = artificial.added(artificial_viscosity, "dim + 2", FLUX, stabilization, others)

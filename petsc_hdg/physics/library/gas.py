@@ -7,8 +7,11 @@ boundary fluxes as in J. Peraire, N. C. Nguyen, B. Cockburn, AIAA 2010-363.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from petsc_hdg.errors import PhysicsError
 from petsc_hdg.physics.conditions import BoundaryFlux
+from petsc_hdg.value_checks import number, whole_number
 
 STATES = """\
 static inline PetscReal gas_positive(PetscReal value) { return value > 0.0 ? value : PetscSqrtReal(-1.0); }
@@ -87,6 +90,15 @@ for (PetscInt k = 0; k < dim + 2; ++k) {
 }
 
 
+def require_numbers(name: str, dim: int, **given) -> None:
+    """Raise PhysicsError unless the dimension is 2 or 3, and constants are numbers above 0, gamma above 1."""
+    whole_number(f"The dimension of physics '{name}'", dim, 2, 3, PhysicsError)
+    for key, value in given.items():
+        if not number(f"physics '{name}': {key}", value, PhysicsError) > (key == "gamma"):
+            least = "ratio of specific heats above 1" if key == "gamma" else "number above 0"
+            raise PhysicsError(f"physics '{name}': {key} is {value}; give a {least}")
+
+
 def stabilization(name: str, flux: str, extra: str = "") -> str:
     """The text of a stabilization by its name. Raises PhysicsError for an unknown one."""
     if flux not in _FLUXES:
@@ -94,6 +106,7 @@ def stabilization(name: str, flux: str, extra: str = "") -> str:
     return _FLUXES[flux] + extra
 
 
+_SPEED, _SOUND = "gas_normal_velocity(dim, u, n)", "gas_sound(dim, gamma, u)"
 RATE = "for (PetscInt c = 0; c < dim + 2; ++c) f0[c] = u_t[c];"  # f0 in time, without sources
 
 
@@ -117,15 +130,16 @@ gas_waves(dim, gamma, -1, mean, n, outer, b);""",
 
 
 def slip_wall(label: str) -> BoundaryFlux:
-    """No velocity along n, and else the cell's state: a wall without friction, or a plane of symmetry."""
+    """No velocity along n, and no flux of mass, energy and momentum along the wall: a wall without friction, or a plane
+    of symmetry, where neither shear nor heat cross it."""
     return BoundaryFlux(
         label,
         """\
-PetscReal along = 0.0;
-for (PetscInt d = 0; d < dim; ++d) along += u_in[1 + d] * n[d];
-b[0] = u_in[0] - u[0];
-b[dim + 1] = u_in[dim + 1] - u[dim + 1];
-for (PetscInt d = 0; d < dim; ++d) b[1 + d] = u_in[1 + d] - along * n[d] - u[1 + d];""",
+PetscReal across = 0.0;
+for (PetscInt d = 0; d < dim; ++d) across += (u[1 + d] - f_hat[1 + d]) * n[d];
+b[0] = f_hat[0];
+b[dim + 1] = f_hat[dim + 1];
+for (PetscInt d = 0; d < dim; ++d) b[1 + d] = f_hat[1 + d] + across * n[d];""",
     )
 
 
@@ -142,6 +156,23 @@ b[dim + 1] = {heat};""",
     )
 
 
+def inflow(label: str, density: str | float, velocity: Sequence[str | float]) -> BoundaryFlux:
+    """A given density and velocity [dim], expressions of x, t and constants, with the pressure of the cell: subsonic
+    inflow."""
+    given = "".join(f"w[1 + {d}] = w[0] * ({v}); " for d, v in enumerate(velocity))
+    return BoundaryFlux(
+        label,
+        f"""\
+PetscReal w[dim + 2], square = 0.0;
+w[0] = {density};
+{given}
+for (PetscInt d = 0; d < dim; ++d) square += w[1 + d] * w[1 + d];
+w[dim + 1] = gas_pressure(dim, gamma, u_in) / (gamma - 1.0) + 0.5 * square / w[0];
+for (PetscInt c = 0; c < dim + 2; ++c) b[c] = w[c] - u[c];""",
+        (f"-{_SPEED} < {_SOUND}", "all waves enter where it is faster than sound: give a Dirichlet condition"),
+    )
+
+
 def pressure_outflow(label: str, pressure: str | float) -> BoundaryFlux:
     """A given pressure, an expression of x, t and constants, behind which density and velocity are the cell's: subsonic
     outflow."""
@@ -152,9 +183,14 @@ PetscReal square = 0.0;
 for (PetscInt d = 0; d < dim; ++d) square += u_in[1 + d] * u_in[1 + d];
 for (PetscInt c = 0; c <= dim; ++c) b[c] = u_in[c] - u[c];
 b[dim + 1] = ({pressure}) / (gamma - 1.0) + 0.5 * square / gas_positive(u_in[0]) - u[dim + 1];""",
+        (f"{_SPEED} < {_SOUND}", "nothing can be given where the flow leaves faster than sound: give gas.outflow"),
     )
 
 
 def outflow(label: str) -> BoundaryFlux:
     """The state of the cell: supersonic outflow."""
-    return BoundaryFlux(label, "for (PetscInt c = 0; c < Nc; ++c) b[c] = u_in[c] - u[c];")
+    return BoundaryFlux(
+        label,
+        "for (PetscInt c = 0; c < Nc; ++c) b[c] = u_in[c] - u[c];",
+        (f"{_SPEED} > {_SOUND}", "waves enter where it is slower: give gas.pressure_outflow or gas.far_field"),
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from petsc_hdg.errors import PhysicsError
+from petsc_hdg.physics.library import gas
 from petsc_hdg.physics.pointwise import Physics
 
 _HELPERS = """\
@@ -22,8 +22,7 @@ for (PetscInt c = 0; c <= dim; ++c) tau[c] = fabs(along / u[0]) + PetscSqrtReal(
 
 def shallow_water(dim: int = 2, f0: object = None, *, gravity: float = 9.81, **others) -> Physics:
     """Field u = (h, h v) of dim + 1 components; f0 = -s, or u_t - s in time. gravity: g > 0, a constant."""
-    if not gravity > 0:
-        raise PhysicsError(f"physics 'shallow_water': gravity is {gravity}; give a number above 0")
+    gas.require_numbers("shallow_water", dim, gravity=gravity)
     others.setdefault("name", "shallow_water")
     others.setdefault("stabilization", _STABILIZATION)
     others["constants"] = {"gravity": gravity, **dict(others.get("constants") or {})}

@@ -8,7 +8,7 @@ from petsc4py import PETSc
 from ...errors import SolveError
 from ...operators.assembled import fault
 from ..linear import solvers
-from . import trace_consistency, true_residual
+from . import boundary_states, trace_consistency, true_residual
 
 _KSP = PETSc.KSP.ConvergedReason
 _TOO_SLOW = {_KSP.DIVERGED_MAX_IT, PETSc.SNES.ConvergedReason.DIVERGED_MAX_IT}
@@ -34,6 +34,7 @@ def check_solved(problem, u: PETSc.Vec) -> None:
     else:
         require_finite(problem, u)
     trace_consistency.check(problem, u)
+    boundary_states.check(problem, u)
 
 
 def require_finite(problem, u: PETSc.Vec, residual: PETSc.Vec | None = None, t: float = 0.0) -> None:

@@ -14,9 +14,11 @@ from functools import partial
 
 import numpy as np
 
+from ...discretizations.symmetry import random_inputs
 from . import cell_samples
 
 MOST = 64  # facets of each rank that are looked at
+SEEDS = 4  # states at which fluxes through them are
 LARGE = 1e4  # magnification of errors from which on a condition is told
 
 
@@ -31,6 +33,7 @@ def warn(problem, duration: float = 0.0) -> None:
     if is_other or "boundary flow" in problem.told or problem.missing_auxiliary:
         return
     problem.told.add("boundary flow")
+    _warn_of_closed(problem)
     with np.errstate(all="ignore"):
         found = max(_magnifications(problem, duration), default=(0.0, "", False))
     factor, label, leaves = max(problem.comm.allgather(found))
@@ -49,24 +52,55 @@ def warn(problem, duration: float = 0.0) -> None:
     )
 
 
-def _magnifications(problem, duration: float):
-    """Yield the magnification of some of this rank's exterior facets, a label there, and whether the flow leaves."""
+def _warn_of_closed(problem) -> None:
+    """Warn on rank 0 of a conservation law whose flux meets facets without a condition, through which nothing goes,
+    not even pressure. Collective."""
     mesh, physics = problem.mesh, problem.physics
+    if not physics.is_conservation_law:
+        return
+    free, crossed = mesh.exterior.copy(), False
+    for condition in (*physics.dirichlet, *physics.natural):
+        free &= ~mesh.facet_mask(condition.label)
+    with np.errstate(all="ignore"):
+        for _, cell, x, normal in _facets(mesh, free):
+            a, a_x, t, *_, constants = cell_samples.inputs(problem, cell, x)
+            for seed in range(SEEDS):
+                u, zero, flat = random_inputs(physics, mesh.dim, seed, positive=True)[0]
+                flux = physics.interpreter(mesh.dim).pw_residual(u, zero, 0 * flat, a, a_x, t, x, constants)[1] @ normal
+                crossed = crossed or bool((np.abs(flux) > 0).any())
+    if any(mesh.comm.allgather(crossed)) and mesh.comm.rank == 0:
+        warnings.warn(
+            f"physics '{physics.name}' has no condition on a part of the boundary, where its whole flux is zero: "
+            "nothing crosses it, nor is there a pressure; give a BoundaryFlux or a Dirichlet condition (one on "
+            "'boundary' at the end of the list is for the rest)",
+            stacklevel=2,
+        )
+
+
+def _facets(mesh, wanted: np.ndarray):
+    """Yield some of this rank's facets of a mask [facet]: number, cell, centre, and normal out of the cell."""
     topology, geometry, dim = mesh.topology, mesh.geometry, mesh.dim
-    essential = [(condition, mesh.facet_mask(condition.label)) for condition in physics.dirichlet]
-    natural = [(number, c, mesh.facet_mask(c.label)) for number, c in enumerate(physics.natural) if c.side is None]
-    extent = mesh.corners[1] - mesh.corners[0]
-    facets = np.flatnonzero(mesh.exterior & (topology.facet_cells[:, 0] >= 0))
-    flat, zero = np.zeros((physics.num_components, dim)), np.zeros(physics.num_components)
+    facets = np.flatnonzero(wanted & (topology.facet_cells[:, 0] >= 0))
     for facet in facets[np.unique(np.linspace(0, len(facets) - 1, min(MOST, len(facets))).astype(int))]:
         cell, corners = topology.facet_cells[facet, 0], geometry.nodes[topology.entity_vertices[dim - 1][facet]]
         x = corners.mean(axis=0)
+        normal = np.linalg.svd(corners - x)[2][-1]
+        normal *= np.sign(normal @ (x - geometry.nodes[geometry.cell_nodes[cell]].mean(axis=0)))
+        yield facet, cell, x, normal
+
+
+def _magnifications(problem, duration: float):
+    """Yield the magnification of some of this rank's exterior facets, a label there, and whether the flow leaves."""
+    mesh, physics, dim = problem.mesh, problem.physics, problem.mesh.dim
+    essential = [(condition, mesh.facet_mask(condition.label)) for condition in physics.dirichlet]
+    natural = [(number, c, mesh.facet_mask(c.label)) for number, c in enumerate(physics.natural) if c.side is None]
+    extent = mesh.corners[1] - mesh.corners[0]
+    flat, zero = np.zeros((physics.num_components, dim)), np.zeros(physics.num_components)
+    for facet, cell, x, normal in _facets(mesh, mesh.exterior):
         inputs = cell_samples.inputs(problem, cell, x)
         a, a_x, t, _, _, constants = inputs
         blocks = partial(physics.interpreter(dim).g_blocks, zero, zero, flat, a, a_x, t)
         g0, g1, g2, g3 = blocks(0.0, x, constants)
-        normal = np.linalg.svd(corners - x)[2][-1]
-        normal *= np.sign(normal @ (x - geometry.nodes[geometry.cell_nodes[cell]].mean(axis=0)))
         length = np.abs(normal) @ extent
         here = [(number, condition) for number, condition, mask in natural if mask[facet]]
         if any(condition.kind == "BoundaryFlux" for _, condition in here):
