@@ -18,7 +18,7 @@ def chosen_pmat(options: Options, physics, derivative: str = "other", assembled:
     """`aij`, `conforming`, `agglomerates` or `none`: what `-fe_pmat` says, `auto` settled by the scheme, its degree,
     the fields of the physics and the user's -pc_type.
 
-    derivative: of hybridizable DG, as `derivative_kind` says; `convective` stands for little convection.
+    derivative: of hybridizable DG, as `matrices.derivative` says; `convective` stands for little convection.
     assembled: degree up to which continuous elements are assembled; ATTACHED for solvers of the user's own, which
     traces give a matrix whatever their degree.
     Raises OptionError for `conforming` and `agglomerates` where they do not go with them.
@@ -35,8 +35,12 @@ def chosen_pmat(options: Options, physics, derivative: str = "other", assembled:
     if options.backend == "poly_gpu" and given == "mg":
         return "agglomerates"
     if options.backend == "hdg_gpu":
-        levels = given == "mg" and assembled == ASSEMBLED and _suits_traces(options, derivative)
-        return "conforming" if levels else "aij"
+        is_stored = options.hdg_trace_mat != "aij" and options.hdg_setting != "full"
+        if not is_stored or given != "mg" or assembled != ASSEMBLED or derivative == "other":
+            return "aij"
+        if derivative == "flow":
+            return "none" if physics.uses_time_derivative else "aij"
+        return "conforming"
     if options.backend != "sipg_gpu" and not (options.degree > assembled and _has_subspace(options, physics)):
         return "aij"
     return "conforming" if given == "mg" else "none" if given in MATRIX_FREE_PCS else "aij"
@@ -45,12 +49,6 @@ def chosen_pmat(options: Options, physics, derivative: str = "other", assembled:
 def takes_differences(prefix: str) -> bool:
     """Whether PETSc's options have SNES fill the Jacobian by differences of residuals, which takes an assembled one."""
     return any(given_truth(prefix, name, False) for name in ("snes_fd", "snes_fd_color"))
-
-
-def _suits_traces(options: Options, derivative: str) -> bool:
-    """Return True if two levels are the default preconditioner of a trace system."""
-    is_stored = options.hdg_trace_mat != "aij" and options.hdg_setting != "full"
-    return is_stored and derivative != "other"
 
 
 def _has_subspace(options: Options, physics) -> bool:

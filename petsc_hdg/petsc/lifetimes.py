@@ -113,9 +113,12 @@ def end() -> None:
     try:
         destroy(PETSc.COMM_WORLD if _of_all_ranks else None)
     finally:
-        for kind, handle in set().union(*_holders.values()):
+        while _holders:  # a context that goes may take others with it
+            known = next(iter(_holders.values()))
+            kind, handle = known.pop()
+            if not known:
+                del _holders[next(iter(_holders))]
             c_library.call(f"{kind}SetType", ctypes.c_void_p(handle), _HARMLESS[kind])
-        _holders.clear()
 
 
 class Alive:

@@ -20,6 +20,7 @@ BEYOND_RANGE = (
     _REASON.DIVERGED_DTOL,
 )
 # An indefinite matrix, as of Helmholtz' equation, and methods that its levels mislead.
+WITHOUT_MATRIX = "conforming", "none"  # defaults of traces
 FAILURES = (*INDEFINITE, _REASON.DIVERGED_DTOL, _REASON.DIVERGED_BREAKDOWN, _REASON.DIVERGED_BREAKDOWN_BICG)
 
 
@@ -31,7 +32,7 @@ def changes_course(problem, snes: PETSc.SNES) -> bool:
     indefinite = preconditioners.met_indefinite(problem, snes)
     if indefinite and (two_level.takes_factors(problem, False) or takes_factors(problem, snes)):
         return True
-    return _take(problem, snes) or indefinite or takes_factors(problem, snes)
+    return leaves_levels(problem, snes) or indefinite or takes_factors(problem, snes)
 
 
 def takes_double(problem, snes: PETSc.SNES) -> bool:
@@ -95,17 +96,14 @@ def _follow(problem, snes: PETSc.SNES) -> None:
     preconditioners.smooth_by_pmat(problem, ksp.getPC())
 
 
-def _take(problem, snes: PETSc.SNES) -> bool:
-    """Assemble the trace matrix if the linear solver failed with two levels that the user did not ask for; solves from
-    now on take it, with the solvers that go with it. Collective."""
-    is_ours = _are_levels_ours(problem) and not is_given(problem.prefix, "pc_type")
-    if not is_ours or snes.getKSP().getConvergedReason() not in FAILURES:
+def leaves_levels(problem, snes: PETSc.SNES) -> bool:
+    """Assemble the trace matrix if the linear solver failed with what `-fe_pmat auto` chose for a trace: two levels, or
+    facet blocks of a conservation law in time. Solves from now on take it, with the solvers that go with it.
+    Collective."""
+    is_open = problem.discretization.has_jumps and problem.options.pmat == "auto" and problem.pmat in WITHOUT_MATRIX
+    reason = cells_in_time.trace_solver(problem, snes.getKSP()).getConvergedReason()
+    fails = reason in FAILURES or (problem.pmat == "none" and reason == _REASON.DIVERGED_MAX_IT)
+    if not (is_open and fails) or is_given(problem.prefix, "pc_type"):
         return False
     take_matrix(problem)
     return True
-
-
-def _are_levels_ours(problem) -> bool:
-    """Return True if the problem has two levels that `-fe_pmat auto` chose for a trace."""
-    is_trace = problem.discretization.has_jumps
-    return is_trace and problem.options.pmat == "auto" and problem.pmat == "conforming"

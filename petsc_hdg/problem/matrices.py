@@ -24,6 +24,7 @@ _REASONS = {
     "diffusive": "symmetric but for coefficients of gradients that follow the state",
     "coupled": "without convection",
     "convective": "of little convection in a cell",
+    "flow": "that of a conservation law",
     "other": "not symmetric",
 }
 
@@ -58,12 +59,13 @@ def callbacks(problem) -> operators.Callbacks:
 
 
 def derivative(problem) -> str:
-    """Return `derivative_kind` of the physics, which settles the preconditioner of other schemes than polytopic."""
+    """Return `derivative_kind` of the physics, or `flow` of conservation laws by traces: what settles the
+    preconditioner of other schemes than polytopic."""
     scheme, physics = problem.scheme, problem.physics
     if scheme.is_polytopic:
         return "other"
-    spoils = scheme.has_jumps and (physics.stabilizes_by_state or has_point_flux(physics, problem.options))
-    return "other" if spoils else derivative_kind(physics, problem.mesh.dim)
+    is_flow = scheme.has_jumps and (physics.stabilizes_by_state or has_point_flux(physics, problem.options))
+    return "flow" if is_flow else derivative_kind(physics, problem.mesh.dim)
 
 
 def view(problem) -> list[str]:
@@ -73,7 +75,8 @@ def view(problem) -> list[str]:
     kind, levels = problem.derivative, problem.pmat == "conforming"
     if kind == "convective" and "traces" in problem.told:
         return ["  preconditioner: aij, because convection in a cell is large"]
-    why = f", because the derivative of the physics is {_REASONS[kind]}" if levels == (kind != "other") else ""
+    as_usual = levels == (kind not in ("flow", "other"))
+    why = f", because the derivative of the physics is {_REASONS[kind]}" if as_usual else ""
     return [f"  preconditioner: {problem.pmat}{why}"]
 
 

@@ -29,6 +29,7 @@ def made(scheme: str, comm, cycle: bool):
         flux = "for (d = 0; d < dim; ++d) f1[d] = u_x[d];"
         problem = fe.Problem(mesh, fe.Physics({"u": 1}, "f0[0] = u_t[0] - 1.0;", flux, boundary=[left]), backend=scheme)
         u = problem.solve_in_time(problem.interpolate(0.0), 0.2, 0.1)
+        problem.snes.setUp()  # of cells and trace, a solver in a solver
     else:
         problem = fe.Problem(mesh, library.poisson(boundary=[left]), backend=scheme)
         u = problem.solve()

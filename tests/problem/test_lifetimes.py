@@ -91,5 +91,12 @@ def test_ends(mpirun, ranks, how, schemes):
         assert done.returncode == 1 and done.stderr.count("ValueError: on all ranks") == 1, done.stderr
 
 
+@pytest.mark.parametrize("times", range(3))
+def test_solvers_in_solvers_end(mpirun, times):
+    """The preconditioner of the trace goes with that of trace and cells, whichever of both comes first."""
+    inner = ("-pc_type", "python", "-pc_python_type", "petsc_hdg.FacetBlockJacobi")
+    assert mpirun(1, HERE / "run_ends.py", "kept", "hdg_gpu,hdg_gpu", "-in_time", *inner).stdout.count("solved") == 1
+
+
 def test_matrices_end_in_every_order(mpirun):
     assert mpirun(0, HERE / "run_orders.py").stdout == "done\n"

@@ -24,6 +24,8 @@ from . import (
     two_level,
 )
 
+# Incomplete LU of traces of conservation laws, whose levels would hide residuals.
+FLOW, FLOW_RESTART = {"sub_pc_factor_mat_ordering_type": "rcm"}, 100
 # Smoothers that see a facet's unknowns together; nonsymmetric systems are smoothed along the flow by incomplete LU.
 SYMMETRIC = {"mg_levels_pc_type": "pbjacobi"}
 NONSYMMETRIC = {
@@ -39,8 +41,8 @@ def set_defaults(problem, ksp: PETSc.KSP, attached: bool = False) -> None:
 
     Agglomerates for polytopic ones (see agglomerate_levels), two levels where `conforming` was chosen (see
     two_level); LU for a small saddle point (see direct_solvers), blocks for a large one (see saddle_splits), but not in
-    solvers of the user's own (`attached`); multigrid on the assembled matrix, a direct solver if it is tiny, ILU
-    if it is of polytopes; without one Jacobi, or block Jacobi over the facets of a trace. Trace systems and
+    solvers of the user's own (`attached`); multigrid on the assembled matrix, a direct solver if it is tiny, ILU if it
+    is of polytopes or a conservation law; without one Jacobi, or facet blocks of a trace. Trace systems and
     discontinuous schemes of linear physics whose matrix is symmetric are solved by CG, others by GMRES.
     """
     ksp = cells_in_time.trace_solver(problem, ksp)
@@ -59,6 +61,8 @@ def set_defaults(problem, ksp: PETSc.KSP, attached: bool = False) -> None:
         levels.create(problem, ksp, is_symmetric(problem))
     elif calls.assembled is not None and problem.discretization.is_polytopic:
         pc.setType("bjacobi")  # incomplete LU of each rank's part
+    elif calls.assembled is not None and problem.derivative == "flow":
+        direct_solvers.set_type_or(problem, pc, calls.assembled.mat, "bjacobi")
     elif calls.assembled is not None:
         _set_multigrid(problem, ksp, calls.assembled.mat, attached)
     else:
@@ -66,6 +70,11 @@ def set_defaults(problem, ksp: PETSc.KSP, attached: bool = False) -> None:
     if problem.follows_symmetry:
         problem.default_krylov = _krylov(problem, is_symmetric(problem))
         methods.take(problem, ksp, problem.default_krylov)
+    elif problem.derivative == "flow" and not attached:
+        problem.default_krylov = "fgmres"
+        methods.take(problem, ksp, "fgmres")
+        if calls.assembled is not None and not is_given(problem.prefix, "ksp_gmres_restart"):
+            ksp.setGMRESRestart(FLOW_RESTART)
     elif pc.getType() == "python" and not attached:
         methods.take(problem, ksp, "gmres")  # PETSc's default, ours where the preconditioner is on a GPU
     problem.default_pc = pc.getType()
@@ -131,6 +140,8 @@ def _smoothing(problem, snes: PETSc.SNES):
         return direct_solvers.setting_up(problem)
     if problem.saddle:
         return saddle_splits.setting_up(problem)
+    if problem.derivative == "flow":
+        return defaults_in_database(problem.prefix, FLOW, unless="pc_type")
     if not problem.follows_symmetry:
         return nullcontext()
     symmetric = is_symmetric(problem)

@@ -184,13 +184,13 @@ def _run(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float, monitor) -> PE
 
 @contextmanager
 def _impatient(problem, ts: PETSc.TS):
-    """A block in which linear solves of a first step stop where LU takes their place. Collective."""
+    """A block in which linear solves of a first step stop where others take their place. Collective."""
     if explicit.is_explicit(ts):
         yield
         return
     ksp = cells_in_time.trace_solver(problem, ts.getSNES().getKSP())
     most, calls = ksp.getTolerances()[3], []
-    if direct_solvers.may_change(problem, ksp):
+    if direct_solvers.may_change(problem, ksp) or (problem.derivative == "flow" and problem.pmat == "none"):
         ksp.setTolerances(max_it=min(most, direct_solvers.IN_NEWTON))
         calls.append(lambda ts: ksp.setTolerances(max_it=most))
     problem.after_step[:0] = calls
@@ -204,6 +204,7 @@ def _impatient(problem, ts: PETSc.TS):
 def _has_another_solver(problem, snes: PETSc.SNES) -> bool:
     """Return True if the next run takes another linear solver than the one that failed. Collective."""
     changed = assembled_fallback.takes_double(problem, snes) or preconditioners.met_indefinite(problem, snes)
+    changed = changed or assembled_fallback.leaves_levels(problem, snes)
     return changed or assembled_fallback.takes_factors(problem, snes)
 
 
