@@ -138,19 +138,19 @@ def fresh_cache(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def mpirun():
-    """mpirun(ranks, *arguments, check=True, timeout=300, env={}) runs `python arguments` on `ranks` ranks.
+    """mpirun(ranks, *arguments, check=True, timeout=300, env={}, cwd=ROOT) runs `python arguments` on `ranks` ranks.
 
     Scripts import what all tests share. With 0 ranks it starts Python itself, without mpiexec. It returns the finished
     process with stdout and stderr as text; a run that fails is an AssertionError that shows both, unless check is
     False. A run past `timeout` seconds is an error too: ranks that wait for ever are a failure.
     """
 
-    def run(ranks: int, *arguments, check: bool = True, timeout: float = 300, env: dict | None = None):
+    def run(ranks: int, *arguments, check: bool = True, timeout: float = 300, env: dict | None = None, cwd=ROOT):
         command = [*(("mpiexec", "-n", str(ranks)) if ranks else ()), sys.executable, *map(str, arguments)]
         shared = os.pathsep.join(filter(None, (str(ROOT / "tests"), os.environ.get("PYTHONPATH"))))
         environment = for_mpiexec(**{**_MPI, "PYTHONPATH": shared, **(env or {})})
         tiers.SPENT.starts += 1
-        done = _finished(command, timeout, environment)
+        done = _finished(command, timeout, environment, cwd)
         if check:
             assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
         return done
@@ -158,10 +158,10 @@ def mpirun():
     return run
 
 
-def _finished(command: list[str], timeout: float, env: dict) -> subprocess.CompletedProcess:
+def _finished(command: list[str], timeout: float, env: dict, cwd) -> subprocess.CompletedProcess:
     # An explicit environment leaves out what MPI put into this process's own when PETSc was imported.
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=env, cwd=ROOT
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=env, cwd=cwd
     )
     try:
         out, err = process.communicate(timeout=timeout)

@@ -17,7 +17,8 @@ from ..value_checks import path as given_path
 def atomic_file(path):
     """A binary file that appears under `path` when the block ends, and not at all if the block raises.
 
-    It is written beside its final place and renamed. Raises OptionError if the folder is missing or cannot be written.
+    It is written beside its final place and renamed. Missing folders of `path` are made. Raises OptionError if the file
+    cannot be written.
     """
     with atomic_path(path) as part, open(part, "wb") as file:
         yield file
@@ -40,6 +41,7 @@ def atomic_path(path, durable: bool = False):
             path = Path(os.path.realpath(given))
             if durable:
                 _remove_leftovers(path)
+            path.parent.mkdir(parents=True, exist_ok=True)
             part = _new_part(path)
             yield part
             if durable:
@@ -88,12 +90,13 @@ def _remove_leftovers(path: Path) -> None:
 
 
 def check_target(path, suffix: str = "") -> None:
-    """Raise OptionError if `path` cannot be a file's place: no such folder, something else than a file, or without the
+    """Raise OptionError if `path` cannot be a file's place: below a file, something else than a file, or without the
     suffix. A link is what it points at."""
     path = Path(path)
     target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise OptionError(f"Cannot write {path}: there is no folder {target.parent}; make it, or give another path.")
+    above = next(folder for folder in target.parents if folder.exists())
+    if not above.is_dir():
+        raise OptionError(f"Cannot write {path}: {above} is no folder; give another path.")
     if target.is_dir():
         raise OptionError(f"Cannot write {path}: it is a folder; give the name of a file.")
     if target.exists() and not target.is_file():

@@ -52,8 +52,13 @@ def unset(c):
     problem(c, library.poisson(kappa=fe.Auxiliary(1), boundary=[fe.Dirichlet("boundary", 0.0)])).solve()
 
 
+def below_a_file(folder):
+    (folder / "file").touch()
+    return folder / "file"
+
+
 def report_to(c, folder, name: str):
-    made = problem(c, report=str(folder / "no such folder" / name))
+    made = problem(c, report=str(below_a_file(folder) / name))
     made.report(made.create_vec())
 
 
@@ -135,13 +140,13 @@ BAD = {
     "unknown solver": (lambda c, f: solve(c, clamped(), ksp_type="magic"), "magic|ksp_type"),
     "unknown preconditioner": (lambda c, f: solve(c, clamped(), pc_type="magic"), "magic|pc_type"),
     # Output
-    "report in no folder": (lambda c, f: report_to(c, f, "r.json"), "r.json"),
-    "picture in no folder": (
-        lambda c, f: (lambda p: p.plot(f / "none" / "u.png", p.create_vec()))(problem(c)),
+    "report below a file": (lambda c, f: report_to(c, f, "r.json"), "r.json: .*file is no folder"),
+    "picture below a file": (
+        lambda c, f: (lambda p: p.plot(below_a_file(f) / "u.png", p.create_vec()))(problem(c)),
         "u.png",
     ),
-    "VTU in no folder": (
-        lambda c, f: (lambda p: p.write(f / "none" / "u.vtu", p.create_vec()))(problem(c)),
+    "VTU below a file": (
+        lambda c, f: (lambda p: p.write(below_a_file(f) / "u.vtu", p.create_vec()))(problem(c)),
         "u.vtu",
     ),
     # Meshes, of which tests/mesh has many more

@@ -139,8 +139,8 @@ def test_scripts_that_are_not_there(monkeypatch):
 
 def test_a_file_that_cannot_be_written(tmp_path):
     (tmp_path / "script.py").write_text("")
-    with pytest.raises(OptionError, match="no folder"):
-        check_script.main(["-json", str(tmp_path / "none" / "c.json"), str(tmp_path / "script.py")])
+    with pytest.raises(OptionError, match="script.py is no folder"):
+        check_script.main(["-json", str(tmp_path / "script.py" / "c.json"), str(tmp_path / "script.py")])
 
 
 def solution(norm: float, size: int = 9, what: str = "Problem.solve") -> list[dict]:

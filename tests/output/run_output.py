@@ -45,9 +45,9 @@ write_report(folder / "report.json", comm, data | {"errors": {"L2": None, "H1": 
 mesh = box("triangle")
 x = node_places(mesh, 1)
 last = comm.rank == comm.size - 1
-refused(write_vtu, folder / "none" / "a.vtu", comm, "triangle", 1, x, {})
+refused(write_vtu, folder / "report.json" / "a.vtu", comm, "triangle", 1, x, {})
 refused(write_vtu, folder / "a.vtu", comm, "triangle", 1, x, {"u": x[:, :2] if last else x})
-refused(plot, folder / "none" / "a.png", comm, "triangle", 1, x, x[..., 0])
+refused(plot, folder / "report.json" / "a.png", comm, "triangle", 1, x, x[..., 0])
 refused(plot, folder / "a.png", comm, "triangle", 1, x, x[..., 0], colour_map="mud")
 refused(plot, folder / "a.png", comm, "triangle", 1, x, x[..., 0] + (np.nan if last else 0))
 refused(write_report, folder / "a.json", comm, {})

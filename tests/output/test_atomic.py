@@ -26,9 +26,19 @@ def test_failure_leaves_what_was_there(tmp_path, error, seen):
     assert (tmp_path / "a").read_text() == "old" and len(list(tmp_path.iterdir())) == 1
 
 
+def test_missing_folders_are_made(tmp_path):
+    with atomic_file(tmp_path / "b" / "c" / "a") as file:
+        file.write(b"x")
+    assert (tmp_path / "b" / "c" / "a").read_bytes() == b"x"
+
+
 def test_refuses_before_writing(tmp_path):
-    with pytest.raises(OptionError, match="there is no folder"), atomic_file(tmp_path / "b" / "a"):
+    (tmp_path / "b").write_text("a file")
+    with pytest.raises(OptionError, match="b is no folder; give another path"), atomic_file(tmp_path / "b" / "c" / "a"):
         pytest.fail("the block must not run")
+    with pytest.raises(OptionError, match="Cannot write /proc/none/a: .*; give a file in a folder that can be written"):
+        with atomic_file("/proc/none/a"):
+            pytest.fail("the block must not run")
 
 
 def test_a_link_stays_and_its_target_is_written(tmp_path):

@@ -61,7 +61,7 @@ def test_facets(written, ranks):
 def test_errors_agree(written, ranks):
     folder, lines = written[ranks]
     errors = [line for line in lines if not line.startswith("facets")]
-    expected = ("no folder", "'u' has shape", "no folder", "'mud'", "not finite", "lacks backend", "same names")
+    expected = ("is no folder", "'u' has shape", "is no folder", "'mud'", "not finite", "lacks backend", "same names")
     assert len(errors) == len(expected) - (ranks == 1)
     for line, part in zip(errors, expected, strict=False):
         assert line.startswith("refused") and part in line

@@ -51,8 +51,9 @@ def test_refused(tmp_path):
         write_report(tmp_path / "r.json", COMM, {**DATA, "errors": {"L2": 1.0}})
     with pytest.raises(OptionError, match="'seconds.solve' is a complex"):
         write_report(tmp_path / "r.json", COMM, {**DATA, "seconds": {"solve": 1j}})
-    with pytest.raises(OptionError, match="there is no folder"):
-        write_report(tmp_path / "none" / "r.json", COMM, DATA)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OptionError, match="file is no folder"):
+        write_report(tmp_path / "file" / "r.json", COMM, DATA)
 
 
 def test_table():

@@ -125,8 +125,9 @@ def test_refused(tmp_path, case):
 
 
 def test_refused_paths(tmp_path):
-    with pytest.raises(OptionError, match="there is no folder"):
-        write_vtu(tmp_path / "none" / "a.vtu", COMM, **GOOD)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OptionError, match="file is no folder"):
+        write_vtu(tmp_path / "file" / "a.vtu", COMM, **GOOD)
     with pytest.raises(OptionError, match="it is a folder"):
         write_vtu(tmp_path, COMM, **GOOD)
 

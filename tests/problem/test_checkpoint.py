@@ -179,8 +179,8 @@ def test_full_disk_leaves_the_file_before(tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert path.read_bytes() == before and [p.name for p in tmp_path.iterdir()] == ["a.h5"]
-    with pytest.raises(OptionError, match="no folder"):
-        checkpoint_file.write(tmp_path / "no" / "a.h5", COMM, ABOUT, {"u": np.arange(10.0)})
+    with pytest.raises(OptionError, match="a.h5 is no folder"):
+        checkpoint_file.write(path / "b.h5", COMM, ABOUT, {"u": np.arange(10.0)})
 
 
 def test_leftovers_of_dead_processes_go(tmp_path):

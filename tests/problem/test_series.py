@@ -132,8 +132,8 @@ def test_refusals(tmp_path):
         with pytest.raises(OptionError, match="-fe_output .*: give a name that ends in .pvd"):
             fe.Problem(fe.Mesh.box((2, 2)), steady(), output=output)
     problem, u = run_of(tmp_path / "fine.pvd", t1=DT)
-    with pytest.raises(OptionError, match="there is no folder"):
-        problem.write(tmp_path / "nowhere" / "run.pvd", u)
+    with pytest.raises(OptionError, match="fine.pvd is no folder"):
+        problem.write(tmp_path / "fine.pvd" / "run.pvd", u)
     for wrong in ((None, 0.0), (u, np.nan)):
         with pytest.raises(OptionError):
             problem.write(tmp_path / "fine.pvd", *wrong)
