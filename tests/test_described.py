@@ -16,10 +16,10 @@ from petsc_hdg.options import Options
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.py")]
 OTHERS = {
-    "problem": {"operator", "tried"},
+    "problem": {"operator", "tried", "results"},
     "mesh": {"point_data", "cells"},
     "physics": {"md", "dependence", "library"},
-}  # or meshio's, or the folder's
+}  # or meshio's, or a folder's
 
 
 @pytest.fixture(scope="module")

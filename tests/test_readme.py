@@ -12,6 +12,9 @@ import pytest
 
 import petsc_hdg
 from petsc_hdg.options import Options, option_name
+from petsc_hdg.output.grid import Grid
+from petsc_hdg.problem.results.derived_fields import Derived
+from petsc_hdg.representation import Described
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -97,6 +100,18 @@ def test_every_example_is_in_the_gallery():
 def test_every_public_name_is_in_the_reference():
     listed = re.findall(r"^\.\. auto(?:class|function|exception):: (\w+)$", text_of(DOCS / "api.md"), re.MULTILINE)
     assert sorted(listed) == petsc_hdg.__all__
+
+
+@pytest.mark.parametrize("name", ["Problem", "Physics", "Mesh", "Derived", "Grid"])
+def test_every_name_of_an_object_is_in_the_reference(name):
+    """What completion offers is a member on the page, or a row of the table in the class' docstring."""
+    page = text_of(DOCS / "api.md")
+    found = re.search(rf"^\.\. autoclass:: {name}(?:\(\))?\n   :members: (.*(?:\n      .*)*)", page, re.MULTILINE)
+    kind = getattr(petsc_hdg, name, None) or {"Derived": Derived, "Grid": Grid}[name]
+    rows = re.findall(r"^ *(\w+(?:, \w+)*)  +\S", kind.__doc__, re.MULTILINE)
+    given = kind.PUBLIC if issubclass(kind, Described) else (*kind.__dataclass_fields__, *vars(kind))
+    offered = [name for name in given if not name.startswith("_")]
+    assert len(offered) > 5 and set(offered) - set(re.findall(r"\w+", ", ".join([found[1], *rows]))) == set()
 
 
 def test_every_page_is_in_the_contents():

@@ -32,12 +32,18 @@ from .topology import Topology, global_vertices, places
 class Mesh(Described):
     """A mesh of one cell shape, distributed over the ranks of `comm`. Making one is collective.
 
-    num_cells, num_vertices, num_facets count those of this rank, num_cells_all the cells of all ranks.
-    dm: the DMPlex (interpolated).   comm: mpi4py communicator.   dim: 2 or 3.
-    cell: "triangle", "quadrilateral", "tetrahedron" or "hexahedron".
-    topology, geometry: bulk arrays, see their classes. Cells count from 0 on each rank, owned ones first, along a
-    space-filling curve; topology.cells tells their plex points.
-    polytopes: agglomerates of the cells (see petsc_hdg.agglomerate), or None: each cell for itself.
+    num_cells      cells of this rank
+    num_vertices   vertices of this rank
+    num_facets     facets of this rank
+    num_cells_all  cells of all ranks
+    dm             DMPlex (interpolated)
+    comm           mpi4py communicator
+    dim            2 or 3
+    cell           "triangle", "quadrilateral", "tetrahedron" or "hexahedron"
+    topology       connectivity as arrays; cells count from 0 on each rank, owned ones first, along a space-filling
+                   curve, and `topology.cells` has their plex points
+    geometry       coordinates as arrays: `geometry.nodes` [node, dim], `geometry.cell_nodes` [cell, node of the cell]
+    polytopes      agglomerates of the cells (see petsc_hdg.agglomerate), or None: each cell for itself
 
     Raises MeshError, on all ranks, for a mesh that cannot be used.
     """

@@ -22,7 +22,7 @@ HIGHER = "VTK_LAGRANGE_{}"
 
 @dataclass(frozen=True, repr=False)
 class Grid:
-    """A solution as arrays: of this rank's cells, or of all.
+    """A solution as arrays, from `problem.to_numpy`: of this rank's cells, or of all.
 
     cell, degree  shape of the cells and degree of their nodes, which are those of ReferenceElement(cell, degree)
     points        [node, dim] coordinates in the mesh's length unit

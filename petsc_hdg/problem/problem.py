@@ -74,7 +74,19 @@ class Problem(Restartable, Evaluated, Described):
              with or without rotations, or nothing that solvers should know of; fields that are not named are found out
     defaults values of options where the user gives none, for example degree=2
 
-    num_unknowns counts the free degrees of freedom of all ranks.
+    It has the first three as attributes, and
+
+    comm               mpi4py communicator of the mesh
+    num_unknowns       free degrees of freedom of all ranks
+    newton_iterations  of the last run, None before it
+    linear_iterations  of the last run
+    time_steps         of the last run in time
+    time               at the end of its last step
+    after_step         list of functions of a TS, called after each step
+    tried              list of what the last nonlinear solve tried, in words
+    discretization     numbering and elements of the scheme
+    operator           residual and Jacobian on the device; `operator.restart()` updates state-dependent penalties
+
     Building one is collective. Raises OptionError, MeshError, PhysicsError or DeviceError on all ranks.
     """
 

@@ -12,6 +12,7 @@ from ...discretizations.cell_field import ALL
 from ...discretizations.integral_specs import EXTRA_DEGREE, error_rule
 from ...errors import OptionError, collectively
 from ...reference import ReferenceElement, facet_cell, facet_quadrature, on_facets
+from ...representation import Described
 from ...value_checks import number, plural, reals, shown, whole_number
 from .integrals import require_auxiliary
 from .point_function import point_function
@@ -27,8 +28,8 @@ def cell_fields(problem, u, t: float = 0.0, star: bool = True) -> list[CellField
         return problem.operator.cell_fields(owned, t)
 
 
-class Derived:
-    """A field of a solution: its own, one that the scheme recovers, or a pointwise function of them.
+class Derived(Described):
+    """A field that `problem.field` makes: one of the solution, one that the scheme recovers, or a function of them.
 
     It keeps what it needs, so that it stays when the vector or the problem's data change.
 
@@ -36,6 +37,8 @@ class Derived:
     components  numbers at a point
     element     whose nodes `values` and `coordinates` take by default; of facets where it is on a boundary
     """
+
+    PUBLIC = ("along", "at", "components", "coordinates", "element", "means", "name", "values")
 
     def __init__(self, state: State, name: str, components: int, sample: Callable, facets=None):
         """sample(points, cells, normals) gives values [cell, point, component] at reference points of cells; facets:
@@ -46,12 +49,14 @@ class Derived:
             self.element = ReferenceElement(facet_cell(state.element.cell), state.element.degree)
 
     def __repr__(self) -> str:
-        where = (
-            plural(len(self._facets[0]), "facet")
-            if self.on_boundary
-            else plural(self._state.problem.mesh.num_cells, "cell")
-        )
-        return f"<Derived '{self.name}': {plural(self.components, 'component')}, in {where} of this rank>"
+        facts = self.facts()
+        return f"<Derived '{self.name}': {plural(self.components, 'component')}, in {facts['where']}>"
+
+    def facts(self) -> dict[str, str]:
+        """Name, components and place, in words."""
+        cells = self._state.problem.mesh.num_cells
+        where = plural(len(self._facets[0]), "facet") if self.on_boundary else plural(cells, "cell")
+        return {"name": self.name, "components": f"{self.components}", "where": f"{where} of this rank"}
 
     @property
     def on_boundary(self) -> bool:
