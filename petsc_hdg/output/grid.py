@@ -17,7 +17,6 @@ MESHIO = {
     1: {"triangle": "triangle", "quadrilateral": "quad", "tetrahedron": "tetra", "hexahedron": "hexahedron"},
     2: {"triangle": "triangle6", "quadrilateral": "quad9", "tetrahedron": "tetra10", "hexahedron": "hexahedron27"},
 }
-HIGHER = "VTK_LAGRANGE_{}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,17 +43,16 @@ class Grid:
         return f"<Grid: {cells} of degree {self.degree}; {data}>"
 
     def to_meshio(self):
-        """A meshio.Mesh: cells of degree 1 and 2 by the usual names, of higher degree VTK's Lagrange cells."""
-        points, cells, data = self._in_vtk_order()
-        degree = min(self.degree, MAX_DEGREE)
-        name = MESHIO[degree][self.cell] if degree in MESHIO else HIGHER.format(self.cell.upper())
+        """A meshio.Mesh of degree 1 or 2, which all formats take: above degree 2 the nodes are those of degree 2."""
+        points, cells, data = self._in_vtk_order(max(MESHIO))
+        name = MESHIO[min(self.degree, 2)][self.cell]
         cell_data = {key: [_flat(of)] for key, of in self.cell_data.items()}
         return _imported("meshio").Mesh(points, [(name, cells)], data, cell_data)
 
     def to_pyvista(self):
         """A pyvista.UnstructuredGrid. Raises OptionError where PyVista is not installed."""
         pyvista = _imported("pyvista")
-        points, cells, data = self._in_vtk_order()
+        points, cells, data = self._in_vtk_order(MAX_DEGREE)
         counted = np.insert(cells, 0, cells.shape[1], axis=1)
         kinds = np.full(len(cells), vtk_type(self.cell, min(self.degree, MAX_DEGREE)), np.uint8)
         grid = pyvista.UnstructuredGrid(counted.ravel(), kinds, padded(points, self.points.shape[1]))
@@ -63,12 +61,12 @@ class Grid:
                 target[name] = _flat(values)
         return grid
 
-    def _in_vtk_order(self) -> tuple[np.ndarray, np.ndarray, dict]:
-        """Points, cells of positive orientation and data at VTK's nodes: the same nodes up to degree 2, above them
-        equispaced ones of each cell."""
+    def _in_vtk_order(self, most: int) -> tuple[np.ndarray, np.ndarray, dict]:
+        """Points, cells of positive orientation and data at VTK's nodes: the same nodes up to degree 2, above it
+        equispaced ones of each cell, of degree `most` at most."""
         places, dim = self.points[self.cells], self.points.shape[1]
         if self.degree > 2:
-            sample = Sampling(ReferenceElement(self.cell, self.degree), min(self.degree, MAX_DEGREE), places)
+            sample = Sampling(ReferenceElement(self.cell, self.degree), min(self.degree, most), places)
             points = sample(places)[:, :dim]
             data = {name: _flat(sample(of[self.cells])) for name, of in self.point_data.items()}
             return points, np.arange(len(points)).reshape(len(places), -1), data

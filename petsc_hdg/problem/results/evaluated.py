@@ -134,7 +134,7 @@ class Evaluated:
         return nodal_arrays.grid_of(self, u, t, fields, gather)
 
     def to_meshio(self, u: PETSc.Vec, t: float = 0.0, fields: Fields = None, *, gather: bool = True) -> Any:
-        """`to_numpy` as a meshio.Mesh. Collective."""
+        """`to_numpy` as a meshio.Mesh of degree 1 or 2, sampled from higher degrees. Collective."""
         return self._converted(Grid.to_meshio, u, t, fields, gather)
 
     def to_pyvista(self, u: PETSc.Vec, t: float = 0.0, fields: Fields = None, *, gather: bool = True) -> Any:
