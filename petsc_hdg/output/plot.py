@@ -1,4 +1,4 @@
-"""Pictures of solutions: in 2D shaded values with contour lines, in 3D the lit outer surface."""
+"""Pictures of solutions: in 2D shaded values with contour lines, in 3D the lit outer surface, whole or cut."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class Picture:
     scale: float | None = None
     colour_map: str | None = None
     view: tuple[float, float] = (-58.0, 24.0)
+    cut: bool | None = None
     region_width: float = 1.2
     dpi: int = 200
 
@@ -61,7 +62,9 @@ def plot(
     title, subtitle, label (of the colour bar): text.   contours: about how many contour lines (2D; 0: none).
     mesh_lines: draw the cells' edges.   inset: a magnified disc with the mesh (2D), True or (x, y) or (x, y, radius).
     colour_map: a name of matplotlib's (None: dark to light, or blue to red about 0 for values of both signs).
-    view: azimuth and elevation in degrees (3D).   dpi: pixels per inch, the picture being some 8 inches wide.
+    view: azimuth and elevation in degrees (3D).
+    cut: leave out the cells of the near half (3D; None: if the surface shows less than 5 % of the field's range).
+    dpi: pixels per inch, the picture being some 8 inches wide.
     Very large meshes are drawn as dots, one for several cells; the picture says so.
     Raises OptionError on all ranks for arrays that do not fit, a missing matplotlib, or a path that cannot be written.
     """

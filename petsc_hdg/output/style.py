@@ -9,6 +9,7 @@ from ..errors import OptionError
 INK = "#1f2430"  # text, outlines
 FAINT = "#8a90a0"  # second text, ticks
 PAPER = "#ffffff"
+ROUNDING = 1e-12  # relative difference of values that are the same
 DUSK = ["#161d52", "#38297c", "#70328c", "#b23f86", "#e4606d", "#f79a62", "#fdd892", "#fffbe0"]
 _BALANCE = ["#123f6d", "#2f7fb5", "#8cc3dc", "#f5f3ee", "#f0a98a", "#cc5146", "#7a1528"]
 _TYPE = {"font.family": "DejaVu Sans", "font.size": 9, "mathtext.fontset": "dejavusans", "axes.unicode_minus": True}
@@ -31,14 +32,15 @@ def type_settings() -> dict:
     return _TYPE
 
 
-def colours(values: np.ndarray, name: str | None = None):
+def colours(values: np.ndarray, name: str | None = None, size: float = 0.0):
     """A colour map and a norm for values [n]: sequential, or diverging about 0 for values of both signs.
 
     name: a colour map of matplotlib instead. Raises OptionError if it has none of this name.
+    size: largest value of the whole field, of which these are a part; they are constant if they agree to its rounding.
     """
     mpl = matplotlib()
     low, high = float(values.min()), float(values.max())
-    if high - low <= 1e-12 * max(abs(low), abs(high)):
+    if high - low <= ROUNDING * max(abs(low), abs(high), size):
         low, high = low - 0.5, high + 0.5
     largest = max(abs(low), abs(high))
     signed = min(-low, high) > 0.25 * largest

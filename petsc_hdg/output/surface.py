@@ -1,4 +1,4 @@
-"""Pictures of 3D fields: the outer surface, lit, seen from outside."""
+"""Pictures of 3D fields: the outer surface, or that of the far half, lit, seen from outside."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..reference import ReferenceElement, facet_cell
-from .facets import place_keys, skin
+from .facets import FacetSet, place_keys, skin
 from .painter import Painted
 from .plane import deformed
-from .style import FAINT, colour_bar, colours, new_figure
+from .style import FAINT, ROUNDING, colour_bar, colours, new_figure
 from .subdivide import lattice, outline_points, steps
 from .transfer import gather_rows
 
 _TRIANGLES = 5.0  # how many are worth drawing, times dpi squared; each has one colour
 _MOST_STEPS = 40
+_FLAT = 0.05  # part of the field's range below which the outer surface shows nothing of it
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Surface:
     turned: np.ndarray
     regions: np.ndarray
     note: str = ""
+    size: float = 0.0  # largest value of the whole field
 
     def normals(self) -> np.ndarray:
         """Outward unit normals [facet, piece, 3]."""
@@ -59,6 +61,11 @@ def collect_surface(
     """Sample the outer facets on each rank and gather them: a Surface on rank 0, None elsewhere. Collective."""
     exterior, _ = skin(comm, element, points, np.zeros_like(tags))
     shape, note = deformed(comm, points, displacement, wish.scale)
+    low, high = _range(comm, values)
+    size, seen = max(abs(low), abs(high)), np.ptp(_range(comm, exterior.sample(element, element.degree, values)))
+    if wish.cut or (wish.cut is None and seen < _FLAT * (high - low) > _FLAT * ROUNDING * size):
+        exterior = _far_half(comm, element, points, view_axes(*wish.view)[2])
+        note = "   ".join(text for text in (note, "cut through the middle") if text)
     kind = facet_cell(element.cell)
     n = steps(kind, _MOST_STEPS, comm.allreduce(len(exterior.cells)), int(_TRIANGLES * wish.dpi**2))
     found = exterior.sample(element, n, shape)
@@ -67,7 +74,23 @@ def collect_surface(
     turned = np.einsum("fd,fd->f", _normals(found[:, pieces]).sum(axis=1), outwards) < 0
     shown, colour = gather_rows(comm, found), gather_rows(comm, exterior.sample(element, n, values)[..., 0])
     turned, regions = gather_rows(comm, turned), gather_rows(comm, tags[exterior.cells])
-    return Surface(shown, colour, pieces, outline, turned, regions, note) if comm.rank == 0 else None
+    return Surface(shown, colour, pieces, outline, turned, regions, note, size) if comm.rank == 0 else None
+
+
+def _range(comm, values: np.ndarray) -> tuple[float, float]:
+    """Smallest and largest value of all ranks. Collective."""
+    found = comm.allgather((values.min(initial=np.inf), values.max(initial=-np.inf)))
+    return min(low for low, _ in found), max(high for _, high in found)
+
+
+def _far_half(comm, element: ReferenceElement, points: np.ndarray, eye: np.ndarray) -> FacetSet:
+    """Outer facets of the cells beyond the middle, along the axis that points most to the eye [3]. Collective."""
+    axis = np.abs(eye).argmax()
+    depth = points[..., axis].mean(axis=1) * np.sign(eye[axis])
+    low, high = _range(comm, depth)
+    kept = np.flatnonzero(depth <= (low + high) / 2 + 1e-9 * (high - low))
+    found, _ = skin(comm, element, points[kept], np.zeros(len(kept), np.int64))
+    return FacetSet(kept[found.cells], found.local)
 
 
 def _normals(corners: np.ndarray) -> np.ndarray:
@@ -89,7 +112,7 @@ def draw_surface(scene: Surface, wish):
     axes.set_xlim(x0, x1), axes.set_ylim(y0, y1)
     axes.set_aspect("equal")
     axes.axis("off")
-    colour_map, norm = colours(scene.values, wish.colour_map)
+    colour_map, norm = colours(scene.values, wish.colour_map, scene.size)
     painted = Painted.of(scene, np.stack((right, up, eye), axis=1), colour_map(norm(scene.values)), wish)
     axes.add_collection(painted.collection())
     _triad(axes, right, up, (x0, y0), 0.07 * (upper - lower).max())

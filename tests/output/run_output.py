@@ -34,7 +34,18 @@ for name in (*BOXES, "one"):
     x = node_places(mesh, 2)
     u, half = x[..., 0] * x[..., 1], x.mean(axis=1)[:, 0] > 1
     write_vtu(folder / f"{name}.vtu", comm, cell, 2, x, {"u": u, "x": x}, {"half": half})
-    plot(folder / f"{name}.png", comm, cell, 2, x, u, cell_regions=half, inset=cell == "triangle", dpi=30)
+    plot(
+        folder / f"{name}.png",
+        comm,
+        cell,
+        2,
+        x,
+        u,
+        cell_regions=half,
+        inset=cell == "triangle",
+        cut=cell == "hexahedron" or None,
+        dpi=30,
+    )
     outer, between = skin(comm, ReferenceElement(cell, 2), x, half.astype(int))
     counts = [comm.allreduce(len(found.cells)) for found in (outer, between)]
     if comm.rank == 0:

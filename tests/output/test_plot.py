@@ -11,9 +11,10 @@ from samples import BOXES, box, node_places
 
 from petsc_hdg.errors import OptionError
 from petsc_hdg.output import plane, plot
+from petsc_hdg.output import surface as surfaces
 from petsc_hdg.output.inset import Lens, place_lens
 from petsc_hdg.output.plot import Picture
-from petsc_hdg.output.style import BOUNDARY_COLOURS, DUSK
+from petsc_hdg.output.style import BOUNDARY_COLOURS, DUSK, colours
 from petsc_hdg.reference import ReferenceElement
 
 COMM = MPI.COMM_SELF
@@ -130,6 +131,29 @@ def test_deformed_surface_with_mesh(tmp_path, cell):
     plot(tmp_path / "b.png", COMM, cell, 2, x, bend, mesh_lines=True, dpi=60)
     assert len(np.unique((drawn(picture(tmp_path / "a.png")) * 255).astype(int), axis=0)) > 300
     assert picture(tmp_path / "a.png").shape != picture(tmp_path / "b.png").shape
+
+
+@pytest.mark.parametrize("cell", ["tetrahedron", "hexahedron"])
+def test_a_field_that_the_surface_hides_is_shown_by_a_cut(cell):
+    """Its values inside, in a plane through the middle where cells have faces there; else, or by wish, the surface."""
+    element, x = ReferenceElement(cell, 2), node_places(box(cell, COMM), 2)
+    lower, upper = x.min(axis=(0, 1)), x.max(axis=(0, 1))
+    hidden = np.prod((x - lower) * (upper - x), axis=2, keepdims=True)
+    tags = np.zeros(len(x), np.int64)
+
+    def surface(values, **wish):
+        return surfaces.collect_surface(COMM, element, x, values, tags, {}, None, Picture(**wish))
+
+    noise = 1e-17 * np.sin(1e3 * x[..., :1])
+    for values in (hidden, hidden + noise):
+        shown = surface(values)
+        assert shown.note == "cut through the middle" and shown.values.max() > 0.9 * hidden.max()
+        assert np.isclose(shown.points[..., 1].min(), (lower[1] + upper[1]) / 2)
+        assert np.isclose(shown.points[..., 1].max(), upper[1])
+        whole = surface(values, cut=False)
+        _, norm = colours(whole.values, None, whole.size)
+        assert whole.note == "" and (norm.vmin, norm.vmax) == pytest.approx((-0.5, 0.5), abs=1e-9)
+    assert surface(x[..., :1]).note == surface(1 + noise).note == "" != surface(x[..., :1], cut=True).note
 
 
 def test_huge_meshes_become_dots(tmp_path, monkeypatch):

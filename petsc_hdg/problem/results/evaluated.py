@@ -238,6 +238,7 @@ class Evaluated:
         scale: float | None = Picture.scale,
         colour_map: str | None = Picture.colour_map,
         view: tuple[float, float] = Picture.view,
+        cut: bool | None = Picture.cut,
         region_width: float | None = None,
         dpi: int = Picture.dpi,
     ) -> Any:
@@ -261,6 +262,7 @@ class Evaluated:
         contours      about how many contour lines (2D; 0: none)
         colour_map    name of one of matplotlib's (None: dark to light, or blue to red about 0 for values of both signs)
         view          azimuth and elevation in degrees (3D)
+        cut           leave out the cells of the near half (3D; None: if the surface shows less than 5 % of the range)
         dpi           pixels per inch of a picture some 8 inches wide
 
         Returns matplotlib's Figure on rank 0, which a notebook shows, and None on other ranks. Raises OptionError on
@@ -271,7 +273,7 @@ class Evaluated:
                 self, path, u, t, field, values,
                 displacement=displacement, cell_regions=cell_regions, boundaries=boundaries, title=title,
                 subtitle=subtitle, label=label, mesh_lines=mesh_lines, inset=inset, contours=contours, scale=scale,
-                colour_map=colour_map, view=view, region_width=region_width, dpi=dpi,
+                colour_map=colour_map, view=view, cut=cut, region_width=region_width, dpi=dpi,
             )  # fmt: skip
 
     def report(self, u: PETSc.Vec | None = None) -> dict:
