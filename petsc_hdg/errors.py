@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import os
+import sys
 import time
+import warnings
 from contextlib import contextmanager
 
 PATIENCE = 60.0  # seconds that a rank that fails waits for others that are at work
+_OURS = (os.path.dirname(__file__) + os.sep, contextlib.__file__, functools.__file__)  # and what calls them in turn
 
 
 class PetscHdgError(Exception):
@@ -62,6 +68,14 @@ class LeftSolverError(SolveError):
 class Alone(BaseException):
     """An error of one rank of which the others cannot hear, since they are inside a call of all ranks: it ends the
     program (see run.py), and `except Exception` of a script does not take it for one that all ranks have caught."""
+
+
+def warn_user(text: str) -> None:
+    """Warn of a line of the user: the innermost one outside of this package."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, stacklevel=level)
 
 
 def our_error(error: BaseException | None) -> PetscHdgError | None:

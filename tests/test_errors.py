@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 from mpi4py import MPI
+from petsc4py import PETSc
 
+import petsc_hdg as fe
 from petsc_hdg import errors
 from petsc_hdg.errors import MeshError, causes, collectively, our_error
 
@@ -85,3 +87,23 @@ def test_an_error_that_stands_behind_itself_is_one_cause():
     first, second = ValueError("first"), KeyError("second")
     first.__cause__, second.__cause__ = second, first
     assert list(causes(first)) == [first, second] and our_error(second) is None
+
+
+def test_warnings_name_the_line_of_the_user():
+    """Through properties, decorators and contexts of the package, from the script and from a callback of PETSc."""
+    wind = fe.Physics({"u": 1}, "f0[0] = 1e3*u_x[0];", "u_x[d]", boundary=[fe.Dirichlet("boundary", 0)])
+    problem = fe.Problem(fe.Mesh.box((2, 2), comm=PETSc.COMM_SELF), wind, check_kernels=False)
+    with pytest.warns(UserWarning, match="cell Péclet number") as caught:
+        problem.solve()
+    with pytest.warns(UserWarning, match="in pieces") as pieces:
+        fe.agglomerate(problem.mesh, groups=[0, 1, 1, 1, 1, 1, 1, 0])
+    assert {found.filename for found in (*caught, *pieces)} == {__file__}
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    assert lines[caught[0].lineno - 1].strip() == "problem.solve()"
+
+
+def test_the_package_warns_in_one_way():
+    package = Path(errors.__file__).parent
+    assert [path.name for path in package.rglob("*.py") if "warnings.warn" in path.read_text(encoding="utf-8")] == [
+        "errors.py"
+    ]

@@ -13,10 +13,11 @@ import os
 import stat
 import tempfile
 import time
-import warnings
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+
+from ..errors import warn_user
 
 LOCK_SECONDS = 600.0
 
@@ -50,7 +51,7 @@ def warn(distrusted: str) -> None:
 
     if MPI.COMM_WORLD.rank == 0:
         remedy = "call chmod 700 for it, or set PETSC_HDG_CACHE to a folder of yours"
-        warnings.warn(f"Compiled kernels are neither read nor kept: {distrusted}; {remedy}.", stacklevel=2)
+        warn_user(f"Compiled kernels are neither read nor kept: {distrusted}; {remedy}.")
 
 
 class Entry:

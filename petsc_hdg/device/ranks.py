@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 from mpi4py import MPI
@@ -10,6 +9,7 @@ from mpi4py import MPI
 from petsc_hdg.device.context import Device
 from petsc_hdg.device.node import Node
 from petsc_hdg.device.platforms import identity
+from petsc_hdg.errors import warn_user
 from petsc_hdg.value_checks import plural
 
 MOST = 16  # devices that are listed
@@ -73,4 +73,4 @@ def warn_of_sharing(found: list[Place]) -> None:
     """A warning from the first rank, once."""
     text = sharing(found)
     if text and MPI.COMM_WORLD.rank == 0:
-        warnings.warn(text, stacklevel=2)
+        warn_user(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from petsc4py import PETSc
 
-from ..errors import MeshError, collectively
+from ..errors import MeshError, collectively, warn_user
 from ..petsc import c_library
 from ..petsc.lifetimes import Alive
 from ..representation import Described
@@ -241,9 +240,7 @@ class Mesh(Described):
         if label == EXTERIOR and self.left_out and not self._told:
             self._told = True
             if self.comm.rank == 0:
-                warnings.warn(
-                    f"'{EXTERIOR}' is {self.left_out}; give its label another name to mean all.", stacklevel=2
-                )
+                warn_user(f"'{EXTERIOR}' is {self.left_out}; give its label another name to mean all.")
         return self.labels_table.points(label, 1)
 
     @cached_property

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from importlib import import_module
-from warnings import warn
 
 import numpy as np
 
 from ..device import Kernel, fastest, verdicts
-from ..errors import DeviceError
+from ..errors import DeviceError, warn_user
 from ..threads import random_numbers
 from .vectors import TailedVector
 
@@ -54,7 +53,9 @@ def settle(kernel, precision: str, compare) -> None:
             raise
         kernel.compile_without_optimizations()
         judge_it()
-        warn(f"{str(error).partition(';')[0]}; without the compiler's optimizations, which it takes now, it is right")
+        warn_user(
+            f"{str(error).partition(';')[0]}; without the compiler's optimizations, which it takes now, it is right"
+        )
 
 
 def _scaled(operator, got: np.ndarray, expected: np.ndarray) -> tuple:

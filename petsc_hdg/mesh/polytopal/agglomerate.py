@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from math import comb
 from numbers import Integral
 
 import numpy as np
 
-from ...errors import MeshError, collectively
+from ...errors import MeshError, collectively, warn_user
 from ...stages import stage
 from ...value_checks import array, plural, shown
 from ..array_checks import cell_costs, evaluated, numbers
@@ -100,7 +99,7 @@ class _Plan:
             groups = np.arange(self.part.max() + 1)
             if len(groups) > count:
                 what = "The groups or regions are" if np.ptp(given) else "The mesh is"
-                warnings.warn(f"{what} in pieces: {len(groups)} polytopes were made where {count} were asked for.")
+                warn_user(f"{what} in pieces: {len(groups)} polytopes were made where {count} were asked for.")
         else:
             self.part, groups = _pieces(graph, given)
         self.degrees = checked_degrees(degrees, groups, lambda: _middles(whole, self.part, len(groups)))
@@ -125,7 +124,7 @@ def _pieces(graph: Graph, given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     number[order] = np.arange(len(order))
     several = np.count_nonzero(np.bincount(groups) > 1)
     if several:
-        warnings.warn(
+        warn_user(
             f"{several} of {groups.max() + 1} agglomerates are in pieces that share no facet; "
             f"each piece is a polytope of its own now, {len(groups)} in all."
         )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 from petsc4py import PETSc
+
+from ...errors import warn_user
 
 MOST = 0.5  # part of a boundary that need not suit its condition, such as that of a boundary layer
 
@@ -18,8 +18,7 @@ def check(problem, u: PETSc.Vec, t: float = 0.0) -> None:
         area = problem.integral("1", u, t, over=condition.label)
         unsuited = problem.integral(f"{expected} ? 0 : 1", u, t, over=condition.label)
         if unsuited > MOST * area and problem.comm.rank == 0:
-            warnings.warn(
+            warn_user(
                 f"the solution does not suit the condition on '{condition.label}' of physics '{problem.physics.name}', "
-                f"which expects {expected}, on {100 * unsuited / area:.0f} % of it, so that it may be wrong; {advice}",
-                stacklevel=2,
+                f"which expects {expected}, on {100 * unsuited / area:.0f} % of it, so that it may be wrong; {advice}"
             )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from functools import partial
 
 from petsc4py import PETSc
 
+from ...errors import warn_user
 from ...operators.spectrum import TOLERANCE, asymmetry, extreme_eigenvalues
 
 
@@ -28,11 +28,10 @@ def check(problem, calls) -> None:
     if options.view:
         PETSc.Sys.Print(describe(problem.eigenvalues), comm=problem.petsc_comm)
     if low < -tolerance * high and problem.comm.rank == 0:
-        warnings.warn(
+        warn_user(
             f"-{problem.prefix}sipg_penalty_scale {options.sipg_penalty_scale:g} is too small for the penalty "
             f"{options.sipg_penalty}: the smallest eigenvalue of the scaled Jacobian is {low:.2e} or less; raise "
-            "the scale, unless the physics itself has directions of negative energy",
-            stacklevel=2,
+            "the scale, unless the physics itself has directions of negative energy"
         )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from petsc4py import PETSc
+
+from ...errors import warn_user
 
 MOST = 2.0  # jumps u - û over the size of the solution; coarse meshes and unresolved layers of use stay below 1.5
 TORN = 0.2  # the same of nonlinear physics of degree 1 and more, whose discrete equations have other solutions, too
@@ -31,9 +31,7 @@ def check(problem, u: PETSc.Vec, t: float = 0.0) -> None:
         )
         sense += "method came to another one; compare it with a finer mesh, give a guess that is nearer, or take "
         sense += f"-{problem.prefix}fe_backend cg_gpu"
-    warnings.warn(
-        f"the jumps u - û of the field '{field}' are {jumps:.1e} times as large as the solution, {sense}", stacklevel=2
-    )
+    warn_user(f"the jumps u - û of the field '{field}' are {jumps:.1e} times as large as the solution, {sense}")
 
 
 def is_sound(problem, u: PETSc.Vec) -> bool:

@@ -8,12 +8,11 @@ of the matrix sees that: it is A's error scaled to be of its size or less, whate
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from petsc4py import PETSc
 
 from ...discretizations.saddle_points import constraints
+from ...errors import warn_user
 from ..linear import field_splits
 
 LOOSE = 100.0  # error that is sure, over what the tolerance asks for, up to which nothing is said
@@ -38,7 +37,7 @@ def check(problem, u: PETSc.Vec, residual: PETSc.Vec) -> None:
     once = ksp.getType() == "preonly"
     if error > max((ONCE if once else LOOSE * rtol) * size, ROUNDINGS * rounding) and problem.comm.rank == 0:
         relative = error / size if size else np.inf
-        warnings.warn((_of_one_application if once else _sentence)(problem, rtol, relative), stacklevel=2)
+        warn_user((_of_one_application if once else _sentence)(problem, rtol, relative))
 
 
 def _asks(ksp: PETSc.KSP) -> bool:
@@ -66,10 +65,9 @@ def check_rounding(problem, u: PETSc.Vec, residual: PETSc.Vec) -> None:
     ksp.getPC().apply(residual, step)
     step, size = step.norm(), u.norm()
     if step > ROUNDED * size and problem.comm.rank == 0:
-        warnings.warn(
+        warn_user(
             f"rounding in single precision changes the solution by {step / size:.1e} of its size or more: "
-            "the system is too ill-conditioned for it; -fe_precision double is accurate",
-            stacklevel=2,
+            "the system is too ill-conditioned for it; -fe_precision double is accurate"
         )
 
 

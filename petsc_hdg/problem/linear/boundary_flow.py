@@ -9,12 +9,12 @@ there, in a layer of thickness κ / |b·n|: after T the error is magnified by |b
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 
 import numpy as np
 
 from ...discretizations.symmetry import random_inputs
+from ...errors import warn_user
 from . import cell_samples
 
 MOST = 64  # facets of each rank that are looked at
@@ -44,11 +44,10 @@ def warn(problem, duration: float = 0.0) -> None:
         if leaves
         else ("no value where the flow enters", "give a Dirichlet condition, or a Robin condition with |b·n| (u - g)")
     )
-    warnings.warn(
+    warn_user(
         f"the natural condition on '{label}' of physics '{physics.name}' gives {what}: it magnifies errors up to "
         f"{min(factor, 1e16):.0e} times, so that the solution may be wrong; {remedy}, or leave out the part of b that "
-        "crosses it",
-        stacklevel=2,
+        "crosses it"
     )
 
 
@@ -69,11 +68,10 @@ def _warn_of_closed(problem) -> None:
                 flux = physics.interpreter(mesh.dim).pw_residual(u, zero, 0 * flat, a, a_x, t, x, constants)[1] @ normal
                 crossed = crossed or bool((np.abs(flux) > 0).any())
     if any(mesh.comm.allgather(crossed)) and mesh.comm.rank == 0:
-        warnings.warn(
+        warn_user(
             f"physics '{physics.name}' has no condition on a part of the boundary, where its whole flux is zero: "
             "nothing crosses it, nor is there a pressure; give a BoundaryFlux or a Dirichlet condition (one on "
-            "'boundary' at the end of the list is for the rest)",
-            stacklevel=2,
+            "'boundary' at the end of the list is for the rest)"
         )
 
 

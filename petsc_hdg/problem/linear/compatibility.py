@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from mpi4py.MPI import MAX
 from petsc4py import PETSc
 
-from ...errors import SolveError
+from ...errors import SolveError, warn_user
 
 REFUSED = 0.1  # imbalance over the size of the data from which on nothing is solved
 WAVES = 2.0  # data are called smooth if quadrature is as good for them as for WAVES radians across the domain
@@ -36,12 +34,11 @@ def check(problem, u: PETSc.Vec) -> None:
         )
     allowed = _of_quadrature(problem)
     if shares.max() > allowed and problem.comm.rank == 0:
-        warnings.warn(
+        warn_user(
             f"source and fluxes of physics '{problem.physics.name}', which where its conditions leave the solution "
             f"free must balance, {_told(space, sums, shares > allowed)}, {100 * shares.max():.2g} % of their size: the "
             "solution is that of data from which this is taken away; give data that balance, or a Dirichlet or Robin "
-            "condition",
-            stacklevel=2,
+            "condition"
         )
 
 

@@ -3,10 +3,9 @@ for."""
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
+from ...errors import warn_user
 from . import cell_samples
 
 LARGE = 10.0  # cell Péclet number from which on convection is told
@@ -47,11 +46,10 @@ def warn(problem, peclet: float) -> None:
     """Tell the user, on rank 0 and once, of schemes for convection."""
     upwinds = problem.options.cg_stabilization == "supg"
     if peclet and not upwinds and problem.comm.rank == 0 and "convection" not in problem.told:
-        warnings.warn(
+        warn_user(
             f"the cell Péclet number |b| h / (2 k κ) of physics '{problem.physics.name}' is about {peclet:.2g}: by "
             f"cg_gpu the solution may oscillate; -{problem.prefix}cg_stabilization supg, or "
-            f"-{problem.prefix}fe_backend sipg_gpu or hdg_gpu, suit convection",
-            stacklevel=2,
+            f"-{problem.prefix}fe_backend sipg_gpu or hdg_gpu, suit convection"
         )
     if peclet:
         problem.told.add("convection")

@@ -6,13 +6,12 @@ cells of `sipg_gpu`, so the preconditioner is given its splits here.
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 
 import numpy as np
 from petsc4py import PETSc
 
-from ...errors import OptionError
+from ...errors import OptionError, warn_user
 from ...options import given_text, given_truth, is_given
 from ...petsc import c_library
 from ...value_checks import plural
@@ -120,11 +119,10 @@ def _tell_of_limits(problem, ksp: PETSc.KSP, step: int, norm: float) -> None:
             continue
         problem.told.add(prefix)
         if problem.comm.rank == 0:
-            warnings.warn(
+            warn_user(
                 f"a solver inside of fieldsplit stopped after {plural(one.getIterationNumber(), 'iteration')} without "
                 f"a solution, and each iteration around it waits for that: give another -{prefix}pc_type, or say by "
-                f"-{prefix}ksp_max_it how many are enough, or leave -pc_type out",
-                stacklevel=2,
+                f"-{prefix}ksp_max_it how many are enough, or leave -pc_type out"
             )
 
 

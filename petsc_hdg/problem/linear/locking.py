@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 from mpi4py.MPI import MAX
 
+from ...errors import warn_user
 from . import cell_samples
 
 # Of each degree the least ratio of bulk to shear stiffness of a warning (Poisson's ratios 0.49 and 0.4995), and what
@@ -43,11 +43,10 @@ def warn(problem, ratio: float) -> None:
         return
     problem.told.add("locking")
     if problem.comm.rank == 0:
-        warnings.warn(
+        warn_user(
             f"physics '{problem.physics.name}' resists changes of volume about {ratio:.2g} times as much as shear: "
             f"displacements of degree {degree} by {problem.options.backend} may be {outcome}; "
-            f"-{problem.prefix}fe_degree {degree + 1} or more, or -{problem.prefix}fe_backend hdg_gpu, do better",
-            stacklevel=2,
+            f"-{problem.prefix}fe_degree {degree + 1} or more, or -{problem.prefix}fe_backend hdg_gpu, do better"
         )
 
 

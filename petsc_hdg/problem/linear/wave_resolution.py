@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 from mpi4py.MPI import MAX
 
+from ...errors import warn_user
 from . import cell_samples
 
 LARGE = {"hdg_gpu": 10.0}  # least pollution number of a warning; that of the other schemes is 1
@@ -29,11 +29,10 @@ def warn(problem) -> None:
     found = [(k * size, k) for k, size in numbers]
     angle, k = problem.comm.allreduce(max(found, default=(0.0, 0.0)), MAX)
     if problem.comm.rank == 0 and _pollution(k * length, angle, options.degree) >= LARGE.get(options.backend, 1.0):
-        warnings.warn(
+        warn_user(
             f"the waves of physics '{physics.name}' have the length {2 * math.pi / k:.2g}, that is "
             f"{2 * math.pi / angle:.2g} cells of degree {options.degree}: phase errors may be as large as the "
-            f"solution; take {_remedy(problem, k * length, angle)}",
-            stacklevel=2,
+            f"solution; take {_remedy(problem, k * length, angle)}"
         )
 
 
