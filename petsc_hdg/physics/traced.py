@@ -8,6 +8,8 @@ import numpy as np
 import sympy
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from petsc_hdg.value_checks import plural
+
 MOST = 3  # coordinates
 FUNCTIONS = {
     np.add: lambda a, b: a + b,
@@ -99,8 +101,14 @@ def expressions(source, function, components: int) -> list:
         raise source.error(
             None,
             f"is a function that cannot be read ({error}); it may use arithmetic, comparisons, np.where and functions "
-            "such as np.sin of x[..., d] and t, or give C text",
+            "such as np.sin of x[..., d] and t; give C text, or for other values a nodal auxiliary field",
         ) from error
+    if values.size not in (1, components):
+        raise source.error(
+            None,
+            f"is a function that returns {values.size} numbers per point, the field has "
+            f"{plural(components, 'component')}; return an array [...] or [..., {components}] for x [..., dim]",
+        )
     return list(values.reshape(-1)) * (components if values.size == 1 else 1)
 
 

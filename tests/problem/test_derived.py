@@ -226,7 +226,9 @@ def test_a_field_of_another_mesh_is_refused(strained):
         problem.plot("a.png", u, values=other.field("u", other.create_vec()))
 
 
-@pytest.mark.parametrize("given, message", [("f1_u", "reads u_t"), ("f1_v", "there is none")])
+@pytest.mark.parametrize(
+    "given, message", [("f1_u", "reads u_t"), ("f1_v", "there is none"), ("f1", "of several .*; give f1_u or f1_v")]
+)
 def test_a_flux_that_one_state_does_not_give(given, message):
     physics = Physics({"u": 1, "v": 1}, {"v": "f0[0] = u[1];"}, {"u": "for (d = 0; d < dim; ++d) f1[d] = u_t[0];"})
     problem = problem_of(physics, degree=1)

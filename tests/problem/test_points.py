@@ -102,7 +102,7 @@ def test_values_of_a_quadratic_and_several_fields():
 
 
 WRONG = {
-    "points outside of the mesh: 2 of 3, the first is number 1 at .1.1, 0.5.; ": [
+    "points outside of the mesh: 2 of 3, the first is number 1 at .1.1, 0.5.; give points inside of its cells": [
         [0.5, 0.5],
         [1.1, 0.5],
         [1e300, 0],

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...codegen import KernelSpec
 from ...device import Kernel
+from ...errors import PhysicsError
 from ...physics.objective import Flux, Objective
 
 
@@ -45,6 +46,8 @@ def point_function(problem, given, name: str | None, on_boundary: bool) -> Point
     physics, dim, what = problem.physics, problem.mesh.dim, f"field '{name}'" if name else "field"
     fluxes = {f"f1_{field.name}": field.name for field in physics.fields}
     fluxes |= {"f1": physics.fields[0].name} if len(physics.fields) == 1 else {}
+    if key and given == "f1" and given not in fluxes:
+        raise PhysicsError(f"The flux 'f1' of one of several fields was asked for; give {' or '.join(fluxes)}.")
     if key and given in fluxes:
         function = Flux(physics, problem.written_terms, fluxes[given], dim)
     else:

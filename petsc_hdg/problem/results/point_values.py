@@ -48,7 +48,7 @@ class Points:
             first = ", ".join(f"{x:.6g}" for x in places[outside[0]])
             raise OptionError(
                 f"points outside of the mesh: {len(outside)} of {len(places)}, the first is number {outside[0]} at "
-                f"({first}); give points of the mesh, whose cells between curved sides are what its nodes make of them"
+                f"({first}); give points inside of its cells, which may end short of a curved boundary"
             )
 
     def _values(self, field, cell: np.ndarray, at: np.ndarray, mine: np.ndarray) -> np.ndarray:
