@@ -47,7 +47,7 @@ BAD = {
         text("if (u[0] = 1.0) f0[0] = 1.0;"),
         "line 1: '=' changes a variable inside an expression",
     ),
-    "array as a number": (text("f0[0] = u * 2.0;"), "line 1: 'u' is an array; write u[i]"),
+    "array as a number": (text("f0[0] = u_x * 2.0;"), "line 1: 'u_x' is an array; write u_x[i]"),
     "number as an array": (text("f0[0] = t[0];"), "'t' is one number and has no elements"),
     "real index": (text("f0[0] = u[0.0];"), "an index must be an integer, this one is real"),
     "real remainder": (text("f0[0] = u[0] % 2;"), "'%' needs integers; use pow or fmod"),

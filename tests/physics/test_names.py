@@ -54,6 +54,8 @@ def test_names_are_offsets(name, dim):
 def test_locals_and_petsc_names_come_first():
     physics = Physics({"p": 1, "u": 1}, {"p": "PetscReal u_ = 2, p = 3; f0[0] = p + u[0] + u_;"})
     assert physics.interpreter(2).pw_residual([5.0, 7.0], None, None, None, None, 0.0, None)[0][0] == 3 + 5 + 2
+    physics = Physics({"p": 1, "u": 1}, {"p": "u*u_t + 10*u[0]"})  # without an index the field, with one PETSc's array
+    assert physics.interpreter(2).pw_residual([5.0, 7.0], [0.0, 2.0], None, None, None, 0.0, None)[0][0] == 14 + 50
     physics = Physics({"d": 1}, "f0[0] = d; for (d = 0; d < dim; ++d) f0[0] += 10*d_x[d]*d;")
     assert physics.interpreter(2).pw_residual([5.0], None, [[3.0, 4.0]], None, None, 0.0, None)[0][0] == 5 + 40
 
@@ -79,6 +81,7 @@ BAD = {
     "f0[0] = v_x[2][0];": "index 2 is outside v_x, which has 2 element",
     "f0[0] = v;": "'v' is an array; write v.i.",
     "f0[0] = p_x;": "'p_x' is an array; write p_x.i.",
+    "f0[0] = u;": "'u' is an array; write u.i.",
     "f0[0] = p[0][0];": "'p' takes 1 indices, here it has 2",
     "p = 3; f0[0] = p;": "'p' is an input or const and cannot be written",
     "f0[0] = hat[0];": "unknown name 'hat'; did you mean 'heat'",

@@ -128,15 +128,14 @@ class Expressions(Calls):
 
     def _id(self, node, constants: bool = True) -> Expr:
         symbol, line = self.scope.find(node.name), line_of(node)
-        if symbol is not None:
-            if symbol.extents:
-                raise self.source.error(line, f"'{node.name}' is an array; write {node.name}[i]")
+        if symbol is not None and not symbol.extents:
             return Name(symbol.name, symbol.type)
-        part = self._part(node.name, line)
-        if part is not None:
-            if not part.is_number:
-                raise self.source.error(line, f"'{node.name}' is an array; write {node.name}[i]")
+        own = symbol is None or symbol.name in [part.array for part in self.scope.parts.get(node.name, ())]
+        part = self._part(node.name, line) if own else None  # `u` is a number for a field u, as `T` for a field T
+        if part is not None and part.is_number:
             return Element(part.array, part.index(Num("0", INT)), REAL, line)
+        if part is not None or symbol is not None:
+            raise self.source.error(line, f"'{node.name}' is an array; write {node.name}[i]")
         if node.name in self.constants:
             if self.scope.find("constants") is None:
                 raise self.source.error(
