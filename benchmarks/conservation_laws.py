@@ -1,10 +1,13 @@
-"""Errors and orders of a manufactured gas flow by both fluxes of hdg_gpu and of Sod's shock tube, the tables of
-docs/conservation_laws.md.
+"""Errors and orders of a manufactured gas flow by both fluxes of hdg_gpu and of Sod's shock tube, and times of a vortex
+and of steady viscous flow: the tables of docs/conservation_laws.md.
 
-python benchmarks/conservation_laws.py [-only euler|numbers|viscous|sod] [-faces 32,64] [-speeds 0,1]
+python benchmarks/conservation_laws.py [-only euler|numbers|viscous|sod|times] [-faces 32,64] [-speeds 0,1]
+
+Rows of `times` are -vortex faces:degree,… and -steady faces:degree,… .
 """
 
 import sys
+import time
 from pathlib import Path
 
 import petsc4py
@@ -21,6 +24,7 @@ from petsc_hdg.physics.library import gas  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 import sod_hdg  # noqa: E402
+from vortex_hdg import VORTEX  # noqa: E402
 
 GAMMA, PRANDTL = sympy.Rational(7, 5), 0.72
 X = Symbols(2, {"u": 4}).x
@@ -84,6 +88,35 @@ def shock(speed: float, all_faces: list[int]) -> None:
         )
 
 
+VISCOUS = "w[0] = 1; w[1] = 1; w[2] = 0.2*sin(3*x[1]); w[3] = 1/(0.4*1.4*0.25) + 0.5 + 0.5*w[2]*w[2];"
+
+
+def seconds(faces: int, degree: int, steady: bool) -> None:
+    """A row: unknowns, steps of Newton's method, iterations and seconds of a second run of four steps in time of the
+    vortex, 0.2 / faces long, or of steady flow at Re 100 and Mach 0.5 in a shear."""
+    if steady:
+        far = gas.far_field("boundary", VISCOUS)
+        physics = library.compressible_navier_stokes(2, mach=0.5, boundary=far)
+    else:
+        state = {"radius": 0.15, "strength": 0.3}
+        far = gas.far_field("boundary", VORTEX.format("w"))
+        physics = library.euler(2, gas.RATE, boundary=far, exact=VORTEX.format("u"), constants=state)
+    problem, step = fe.Problem(fe.Mesh.box((faces, faces)), physics, backend="hdg_gpu", degree=degree), 0.2 / faces
+    guess = problem.interpolate([1.0, 1.0, 0.0, 1 / (0.4 * 1.4 * 0.25) + 0.5] if steady else "exact")
+    for _ in range(2):  # the first one compiles
+        start = time.perf_counter()
+        try:
+            problem.solve(guess) if steady else problem.solve_in_time(guess, 4 * step, step)
+        except fe.SolveError as error:
+            PETSc.Sys.Print(f"| {'steady' if steady else 'vortex'} {faces}² degree {degree} | {error} |")
+            return
+        took = time.perf_counter() - start
+    counts = f"{problem.newton_iterations} | {problem.linear_iterations} | {took:.2f}"
+    kind = problem.direct or problem.pmat
+    name = "steady" if steady else "vortex"
+    PETSc.Sys.Print(f"| {name} {faces}² degree {degree} | {problem.num_unknowns} | {counts} | {kind} |")
+
+
 PROJECTED = {"hdg_flux": "projected"}
 FLUXES = {
     "projected, automatic τ": {"options": PROJECTED, **AUTOMATIC},
@@ -107,6 +140,9 @@ if __name__ == "__main__":
         for cells, simplex in (("triangles", True), ("squares", False)):
             for name, given in FLUXES.items():
                 row(f"Re 10, {cells}, {name}", 16, 2, reynolds=10.0, simplex=simplex, **given)
+    for name, rows in (("vortex", "24:2"), ("steady", "24:2")) if "times" in only else ():
+        for given in filter(None, PETSc.Options().getString(name, rows).split(",")):
+            seconds(*map(int, given.split(":")), name == "steady")
     if "sod" in only:
         numbers = {
             name: PETSc.Options().getString(name, given) for name, given in (("faces", "32,64"), ("speeds", "0,1"))

@@ -38,8 +38,9 @@ def chosen_pmat(options: Options, physics, derivative: str = "other", assembled:
         is_stored = options.hdg_trace_mat != "aij" and options.hdg_setting != "full"
         if not is_stored or given != "mg" or assembled != ASSEMBLED or derivative == "other":
             return "aij"
-        if derivative == "flow":
-            return "none" if physics.uses_time_derivative else "aij"
+        if derivative == "flow":  # steps of pseudo time grow without end
+            grows = PETSc.Options(options.prefix).getString("ts_type", "") == "pseudo"
+            return "none" if physics.uses_time_derivative and not grows else "aij"
         return "conforming"
     if options.backend != "sipg_gpu" and not (options.degree > assembled and _has_subspace(options, physics)):
         return "aij"

@@ -9,7 +9,7 @@ from ..errors import collectively
 from ..operators.advice import INDEFINITE
 from ..options import MATRIX_FREE_PCS, is_given
 from . import cells_in_time, matrices
-from .linear import direct_solvers, preconditioners, two_level
+from .linear import direct_solvers, preconditioners, solvers, two_level
 
 _REASON = PETSc.KSP.ConvergedReason
 # What numbers beyond the range of floats lead to.
@@ -21,6 +21,8 @@ BEYOND_RANGE = (
 )
 # An indefinite matrix, as of Helmholtz' equation, and methods that its levels mislead.
 WITHOUT_MATRIX = "conforming", "none"  # defaults of traces
+# Iterations with facet blocks that cost as much as a matrix and its incomplete factors, which are the host's.
+MOST_WITH_BLOCKS, MOST_ON_DEVICE = 150, 1000
 FAILURES = (*INDEFINITE, _REASON.DIVERGED_DTOL, _REASON.DIVERGED_BREAKDOWN, _REASON.DIVERGED_BREAKDOWN_BICG)
 
 
@@ -53,8 +55,30 @@ def takes_factors(problem, snes: PETSc.SNES) -> bool:
         take_matrix(problem)
         ksp = cells_in_time.trace_solver(problem, snes.getKSP())
         direct_solvers.take(problem, ksp, reason)
-        preconditioners.set_from_options(problem, ksp)
+        solvers.set_from_options(ksp)
     return bool(reason)
+
+
+def has_blocks(problem) -> bool:
+    """Return True if facet blocks without a matrix are the default of a trace."""
+    return problem.derivative == "flow" and problem.options.pmat == "auto" and problem.pmat == "none"
+
+
+def most_with_blocks(problem) -> int:
+    """Iterations of a solver with facet blocks from which on the matrix takes less time."""
+    return MOST_ON_DEVICE if problem.device.has_solvers else MOST_WITH_BLOCKS
+
+
+def follow_steps(problem, ts: PETSc.TS) -> None:
+    """Assemble the trace matrix for the steps to come if the last one took too many iterations without it. Collective."""
+    ksp = cells_in_time.trace_solver(problem, ts.getSNES().getKSP())
+    if not has_blocks(problem) or ksp.getIterationNumber() < most_with_blocks(problem):
+        return
+    take_matrix(problem)
+    ksp.getPC().reset()
+    ksp.setOperators(problem.callbacks.system.trace, problem.callbacks.system.rough)
+    preconditioners.set_defaults(problem, ts.getSNES().getKSP())
+    solvers.set_from_options(ksp)
 
 
 def follow_user(problem, snes: PETSc.SNES) -> None:

@@ -11,6 +11,7 @@ from petsc_options import petsc_options
 import petsc_hdg as fe
 from petsc_hdg.physics import Symbols, library
 from petsc_hdg.physics.library import gas
+from petsc_hdg.problem import assembled_fallback
 
 GAMMA, MACH, REYNOLDS, PRANDTL = sympy.Rational(7, 5), 0.5, 50.0, 0.72
 X = Symbols(2, {"u": 4}).x
@@ -227,6 +228,26 @@ def vortex(one_flux: str = "roe") -> fe.Physics:
     """An isentropic vortex that moves through the far field of the unit square."""
     boundary = gas.far_field("boundary", VORTEX.replace("OUT", "w"))
     return library.euler(2, gas.RATE, flux=one_flux, boundary=boundary, exact=VORTEX.replace("OUT", "u"))
+
+
+def test_solvers(monkeypatch):
+    """Facet blocks without a matrix in time, while they take few iterations; incomplete LU otherwise."""
+    sides = [gas.slip_wall("bottom"), gas.far_field("boundary", STREAM)]
+    steady = problem(library.euler(2, boundary=sides), 6, 1)
+    guess = [1.05, 0.5, 0.0, 2.6]
+    steady.solve(steady.interpolate(guess))
+    ksp = steady.snes.getKSP()
+    assert steady.pmat == "aij" and ksp.getPC().getType() == "bjacobi" and ksp.getType() == "fgmres"
+    moving, found = library.euler(2, gas.RATE, boundary=sides), []
+    for most in (150, 12, 2):  # none is slow, steps after the first, the first
+        monkeypatch.setattr(assembled_fallback, "MOST_WITH_BLOCKS", most)
+        monkeypatch.setattr(assembled_fallback, "MOST_ON_DEVICE", most)
+        one = problem(moving, 6, 1)
+        assert one.pmat == "none"
+        found.append(one.solve_in_time(one.interpolate(guess), 0.2, dt=0.05).array)
+        assert one.pmat == ("none" if most == 150 else "aij") and not one.direct
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], atol=1e-6)
 
 
 @pytest.mark.full

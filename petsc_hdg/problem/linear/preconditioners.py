@@ -67,14 +67,14 @@ def set_defaults(problem, ksp: PETSc.KSP, attached: bool = False) -> None:
         _set_multigrid(problem, ksp, calls.assembled.mat, attached)
     else:
         _set_jacobi(problem, pc)
-    if problem.follows_symmetry:
-        problem.default_krylov = _krylov(problem, is_symmetric(problem))
-        methods.take(problem, ksp, problem.default_krylov)
-    elif problem.derivative == "flow" and not attached:
+    if problem.derivative == "flow" and not attached:
         problem.default_krylov = "fgmres"
         methods.take(problem, ksp, "fgmres")
         if calls.assembled is not None and not is_given(problem.prefix, "ksp_gmres_restart"):
             ksp.setGMRESRestart(FLOW_RESTART)
+    elif problem.follows_symmetry:
+        problem.default_krylov = _krylov(problem, is_symmetric(problem))
+        methods.take(problem, ksp, problem.default_krylov)
     elif pc.getType() == "python" and not attached:
         methods.take(problem, ksp, "gmres")  # PETSc's default, ours where the preconditioner is on a GPU
     problem.default_pc = pc.getType()

@@ -190,8 +190,12 @@ def _impatient(problem, ts: PETSc.TS):
         return
     ksp = cells_in_time.trace_solver(problem, ts.getSNES().getKSP())
     most, calls = ksp.getTolerances()[3], []
-    if direct_solvers.may_change(problem, ksp) or (problem.derivative == "flow" and problem.pmat == "none"):
+    if assembled_fallback.has_blocks(problem):
+        ksp.setTolerances(max_it=min(most, assembled_fallback.most_with_blocks(problem)))
+        calls.append(lambda ts: assembled_fallback.follow_steps(problem, ts))
+    elif direct_solvers.may_change(problem, ksp):
         ksp.setTolerances(max_it=min(most, direct_solvers.IN_NEWTON))
+    if ksp.getTolerances()[3] < most:
         calls.append(lambda ts: ksp.setTolerances(max_it=most))
     problem.after_step[:0] = calls
     try:
