@@ -70,7 +70,7 @@ def most_with_blocks(problem) -> int:
 
 
 def follow_steps(problem, ts: PETSc.TS) -> None:
-    """Assemble the trace matrix for the steps to come if the last one took too many iterations without it. Collective."""
+    """Assemble the trace matrix for later steps if the last one took too many iterations without it. Collective."""
     ksp = cells_in_time.trace_solver(problem, ts.getSNES().getKSP())
     if not has_blocks(problem) or ksp.getIterationNumber() < most_with_blocks(problem):
         return

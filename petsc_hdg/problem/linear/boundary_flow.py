@@ -52,10 +52,10 @@ def warn(problem, duration: float = 0.0) -> None:
 
 
 def _warn_of_closed(problem) -> None:
-    """Warn on rank 0 of a conservation law whose flux meets facets without a condition, through which nothing goes,
-    not even pressure. Collective."""
+    """Warn on rank 0 of a system of conservation laws whose flux meets facets without a condition, through which
+    nothing goes, not even pressure. Collective."""
     mesh, physics = problem.mesh, problem.physics
-    if not physics.is_conservation_law:
+    if not physics.is_conservation_law or physics.num_components == 1:
         return
     free, crossed = mesh.exterior.copy(), False
     for condition in (*physics.dirichlet, *physics.natural):
