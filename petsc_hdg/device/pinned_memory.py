@@ -18,7 +18,7 @@ class Registered:
     """A buffer on host memory, which makes the driver lock its pages while it lives.
 
     Nothing passes through it: what is copied into such a buffer need not reach the host. Copies take the memory itself.
-    speed: bytes a second of copies to the device.   is_fast: whether they are as fast as from the driver's own memory.
+    speed: bytes per second of copies to the device.   is_fast: whether that is as much as from the driver's own memory.
     """
 
     buffer: object

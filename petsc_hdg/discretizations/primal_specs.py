@@ -19,7 +19,7 @@ LANES_LIMIT = 128  # unknowns of a cell up to which a CPU does several at once, 
 class PrimalSpecs:
     """The part of PrimalDiscretization that describes its kernels; see there for the attributes it reads.
 
-    variant: of the volume kernels, `cell` (one thread a cell) or `transpose` (thread transposition).
+    variant: of the volume kernels, `cell` (one thread per cell) or `transpose` (thread transposition).
     gather_file: kernel file by which degrees of freedom of cells are read from vectors.
     cell_by_cell: whether numbers and element vectors stand cell by cell, [cell, dof], instead of [dof, stride].
     """

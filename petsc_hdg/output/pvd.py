@@ -76,5 +76,5 @@ def _read(path: Path) -> list[tuple[float, str]]:
         return sorted((float(entry.attrib["timestep"]), entry.attrib["file"]) for entry in root.iter("DataSet"))
     except (OSError, ET.ParseError, KeyError, ValueError) as error:
         raise OptionError(
-            f"Cannot go on with {path}: it is no collection of VTU files ({error}); remove it, or give another name."
+            f"Cannot continue {path}: it is no collection of VTU files ({error}); remove it, or give another name."
         ) from None

@@ -35,6 +35,6 @@ def lines(problem) -> list[str]:
     (few, most), (fewest, largest) = found["cells"], found["unknowns"]
     advice = _advice(problem) if found["cost"] > LOPSIDED else ""
     return [
-        f"  partition: {few} to {most} cells and {fewest} to {largest} unknowns a rank, largest cost over mean "
+        f"  partition: {few} to {most} cells and {fewest} to {largest} unknowns per rank, largest cost over mean "
         f"{found['cost']:.3f}{advice}; {100 * found['outer_cells']:.0f} % of the cells touch other ranks"
     ]

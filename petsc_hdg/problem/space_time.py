@@ -232,7 +232,7 @@ class SpaceTime:
         """The solver of a slab: one linear solve for linear physics, else Newton; options have the problem's prefix.
 
         GMRES with the factors of the matrix, or of each rank's part and its neighbours (additive Schwarz): incomplete
-        ones above 200 000 unknowns a rank in two dimensions, 30 000 in three.
+        ones above 200 000 unknowns per rank in two dimensions, 30 000 in three.
         """
         problem = self.problem
         snes = PETSc.SNES().create(problem.petsc_comm)

@@ -34,7 +34,7 @@ PATCHES = POINTWISE + signature("""
 SYMMETRIC_DEGREE = 8  # up to which the rules of simplices treat all corners alike
 UNROLLED_POINTS = 8  # times components: points of a cell that a thread of a patch does in a row
 MOST_SHAPES = 3  # of sums along lines that a GPU tries: each takes a second to compile
-CELL_KERNEL_LIMIT = 10  # degrees of freedom up to which a GPU's thread a cell keeps its vectors in registers
+CELL_KERNEL_LIMIT = 10  # degrees of freedom up to which one GPU thread per cell keeps its vectors in registers
 
 
 class CGSpecs(PrimalSpecs):
@@ -44,8 +44,8 @@ class CGSpecs(PrimalSpecs):
 
     @cached_property
     def variant(self) -> str:
-        """`cell` (one thread a cell), `transpose` (thread transposition), `tensor` (sums along lines of quadrilaterals
-        and hexahedra) or `patch` (one first-order field)."""
+        """`cell` (one thread per cell), `transpose` (thread transposition), `tensor` (sums along lines of
+        quadrilaterals and hexahedra) or `patch` (one first-order field)."""
         if self.options.kernel == "patch" and not self.is_first_order:
             raise OptionError(
                 f"-{self.options.prefix}fe_kernel patch takes one field of degree 1 on straight cells; "

@@ -129,7 +129,7 @@ class CondensedShapes:
 
     @cached_property
     def thread_shape(self) -> ThreadShape | None:
-        """Launch shape of `condense` by a GPU's thread a cell, or None where that does not fit."""
+        """Launch shape of `condense` by one GPU thread per cell, or None where that does not fit."""
         shape = ThreadShape(self.num_functions, self.num_eliminated)
         plain = self.components == 1 and not any(self.physics.dependence(self.dim).natural)
         fits = self.num_eliminated > 0 and shape.reals <= MOST_REALS
@@ -138,7 +138,7 @@ class CondensedShapes:
 
     @property
     def _thread_reals(self) -> int:
-        """Reals of constant memory that a thread a cell reads."""
+        """Reals of constant memory that one thread per cell reads."""
         return sum(np.size(table) for table in self._thread_tables.values())
 
     def shape_of(self, name: str) -> TileShape | WarpShape | ThreadShape:

@@ -208,7 +208,7 @@ class CondensedSpecs(CondensedShapes):
         return self.spec("condense", (*_POINTS, *sources), macros, {**tables, **self._tables}, shape)
 
     def _thread_spec(self, shape: ThreadShape) -> KernelSpec:
-        """Spec of `condense` by a thread a cell, whose tables are constants, for all threads read the same entry."""
+        """Spec of `condense` by one thread per cell, with tables of constants: all threads read the same entry."""
         macros = {**self.limits.macros, **self.sum_macros(shape)}
         macros |= {"NTERMS": len(self._thread_tables["TERM_ROW"]), "TABLE": "__constant"}
         sources, precision = (*_POINTS, "condense_thread.cl"), self.options.precision
@@ -218,7 +218,7 @@ class CondensedSpecs(CondensedShapes):
 
     @cached_property
     def _thread_tables(self) -> dict[str, np.ndarray]:
-        """Constants of a thread a cell."""
+        """Constants of one thread per cell."""
         tables = {**self._tables, **constant_terms(self)}
         return {name: table for name, table in tables.items() if not name.endswith("_POINTS")}
 

@@ -1,4 +1,4 @@
-"""Launch shapes of condensation by tensor cores, a matrix spread over warps, and by a thread a cell."""
+"""Launch shapes of condensation by tensor cores, a matrix spread over warps, and by one thread per cell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facets in groups of consecutive numbers, as a product with a dictionary reads them: few bytes a facet.
+"""Facets in groups of consecutive numbers, as a product with a dictionary reads them: few bytes per facet.
 
 Facets of one kind have the same blocks of the trace matrix, because the cells beside them are congruent.
 """

@@ -1,4 +1,4 @@
-"""Products of interior penalty for one field with constant coefficients on straight simplices: one thread a cell."""
+"""Products of interior penalty for one field with constant coefficients on straight simplices: one thread per cell."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def describe(problem) -> str:
         f"(geometry of degree {problem.mesh.geometry.degree}) on {plural(problem.comm.size, 'rank')}",
         f"  fields: {names}; {plural(problem.num_unknowns, 'unknown')}; "
         f"quadrature of degree {disc.quadrature_degree}, {plural(disc.quadrature.num_points, 'point')}",
-        f"  kernel: {variant} ({shape or 'one thread a cell'}), {options.precision} precision, "
+        f"  kernel: {variant} ({shape or 'one thread per cell'}), {options.precision} precision, "
         f"{'linear' if problem.physics.is_linear else 'nonlinear'}",
         *([f"  '{EXTERIOR}' is {problem.mesh.left_out}"] if problem.mesh.left_out else []),
         *problem.operator.details(complete=not problem.missing_auxiliary),
