@@ -142,8 +142,8 @@ class MirroredMultigrid(Multigrid):
                 return
 
     def _inverse(self, number: int) -> DenseMatrix | Gathered | None:
-        level = self.levels[number - 1]
-        return inverse(level.mat, level.vectors)
+        level = self.levels[number - 1]  # which has no entries where it is a level of continuous functions between
+        return inverse(level.mat, level.vectors) if is_assembled(level.mat) else None
 
     def _visits(self, number: int) -> DenseMatrix:
         return as_matrix(lambda b, x: self._visit(number, b, x), self.levels[number - 1].total, self.arrays)

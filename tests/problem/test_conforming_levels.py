@@ -227,6 +227,17 @@ def test_simplices_have_a_level_between(solvers):
     assert problem_of("sipg_gpu", 2, "hexahedron", (2, 2, 2)).callbacks.conforming.above is None
 
 
+def test_few_unknowns_of_the_level_between_are_joined_on_gpus(monkeypatch):
+    """It has no entries there, of which an inverse would be made."""
+    expected = solution(problem_of("sipg_gpu", 2, faces=(4, 3)))
+    problem = problem_of("sipg_gpu", 2, faces=(4, 3))
+    for name in ("has_solvers", "is_gpu"):
+        monkeypatch.setattr(problem.device, name, True)
+    found = solution(problem)
+    assert problem.callbacks.conforming.above.mat.getType() == "python" and problem.linear_iterations <= 12
+    np.testing.assert_allclose(found.array, expected.array, atol=1e-7 * expected.norm())
+
+
 def stepping(where: str, jump: float = 100.0) -> Physics:
     """A diffusivity that is larger where a condition on x holds."""
     flux = f"for (d = 0; d < dim; ++d) f1[d] = ({where} ? {jump} : 1.0)*u_x[d];"
