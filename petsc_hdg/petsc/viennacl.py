@@ -43,7 +43,9 @@ def _duplicate(function):
 
 @ctypes.CFUNCTYPE(_CODE, _VEC, _NUMBER, _NUMBER, _NUMBER, _VEC, _VEC)
 def _axpbypcz(z: int, a: float, b: float, c: float, x: int, y: int) -> int:
-    """z = a x + b y + c z"""
+    """z = a x + b y + c z; b (y - x) without rounding of equal values, which steps of no length take"""
+    if c == 0 and a == -b:
+        return _code("VecWAXPY", _VEC(z), _NUMBER(-1.0), _VEC(x), _VEC(y)) or _code("VecScale", _VEC(z), _NUMBER(b))
     if c == 0:
         return _code("VecCopy", _VEC(y), _VEC(z)) or _code("VecAXPBY", _VEC(z), _NUMBER(a), _NUMBER(b), _VEC(x))
     code = _code("VecAXPBY", _VEC(z), _NUMBER(a), _NUMBER(c), _VEC(x))
