@@ -60,9 +60,12 @@ def test_a_thin_layer(no_warning):
 
 
 def test_an_answer_without_meaning_is_told():
+    """GMRES from the left finds one, by a preconditioner that hides most of the residual; the default does not."""
     one = problem(WIND, 12, hdg_tau="0.001")
-    with pytest.warns(UserWarning, match="the jumps u - û of the field 'u' are .* as large as the solution"):
-        one.solve()
+    assert one.errors(one.solve())["L2"] < 1e-4
+    told = pytest.warns(UserWarning, match="the jumps u - û of the field 'u' are .* as large as the solution")
+    with petsc_options(ksp_type="gmres"), told:
+        problem(WIND, 12, hdg_tau="0.001").solve()
 
 
 STEEP = "exp(x[0] + x[1])"

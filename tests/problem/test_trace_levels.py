@@ -202,7 +202,7 @@ def test_an_indefinite_matrix_is_assembled(cell, monkeypatch):
     assert problem.pmat == "conforming"
     u, again = problem.solve(), problem.solve()
     ksp = problem.snes.getKSP()
-    assert (problem.pmat, ksp.getType(), ksp.getPC().getType()) == ("aij", "gmres", "gamg")
+    assert (problem.pmat, ksp.getType(), ksp.getPC().getType()) == ("aij", "fgmres", "gamg")
     assert problem.callbacks.conforming is None and problem.symmetric is False
     with petsc_options(pc_type="lu", ksp_type="preonly"):
         expected = made(problem.physics, cell, pmat="aij").solve()

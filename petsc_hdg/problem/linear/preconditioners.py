@@ -95,7 +95,7 @@ def _krylov(problem, symmetric: bool) -> str:
     levels = _levels(problem)
     if levels is not None:
         return levels.krylov(problem, symmetric)
-    return "cg" if symmetric else "fgmres" if _stays_on_device(problem) else "gmres"
+    return "cg" if symmetric else "fgmres"  # by the residual itself, of which incomplete factors may hide a part
 
 
 def set_from_options(problem, solver) -> None:
