@@ -219,6 +219,8 @@ def reason_of_solve(problem, snes: PETSc.SNES) -> str:
     by_numbers = stopped == _REASON.DIVERGED_NANORINF or (stopped == _REASON.DIVERGED_PCSETUP_FAILED and not is_finite)
     if (stopped >= 0 and not stands_still) or by_numbers or not may_change(problem, ksp):
         return ""
+    if stopped in INDEFINITE and problem.mesh.dim > 2 and problem.num_unknowns > MOST:
+        return ""  # methods of indefinite matrices cost less
     preconditioner = "AMG" if problem.default_pc == "python" else problem.default_pc
     solver = f"{problem.default_krylov or 'gmres'} with {preconditioner}"
     if stands_still:  # which steps that only look solved, by a preconditioner that hides a part of them, may do
