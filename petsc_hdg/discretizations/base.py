@@ -119,10 +119,10 @@ class Discretization:
     def prepared(cls, physics, options, dim: int):
         """The physics as the scheme takes it, with what options add to it. Raises PhysicsError."""
         check_stable(physics, dim, cls.name)
-        named = [condition.label for condition in physics.natural if condition.kind == "BoundaryFlux"]
-        if named:
+        if physics.boundary_fluxes:
+            label = physics.boundary_fluxes[0].label
             raise PhysicsError(
-                f"physics '{physics.name}' has a boundary flux on '{named[0]}', which {cls.name} has no trace for; "
+                f"physics '{physics.name}' has a boundary flux on '{label}', which {cls.name} has no trace for; "
                 "give -fe_backend hdg_gpu, or a Dirichlet, Neumann or Robin condition"
             )
         if physics.stabilizes_by_state:

@@ -15,8 +15,7 @@ from .dofmap import build_dofmap, create_section, dof_nodes, entity_points, poin
 def require_facets(mesh, physics) -> None:
     """Raise PhysicsError, on all ranks, for a Dirichlet condition or a boundary flux whose facets all have others that
     are before it in the physics' list. Collective."""
-    fluxes = [condition for condition in physics.natural if condition.kind == "BoundaryFlux"]
-    ordered = sorted((*physics.dirichlet, *fluxes), key=lambda condition: condition.place)
+    ordered = sorted((*physics.dirichlet, *physics.boundary_fluxes), key=lambda condition: condition.place)
     held = np.zeros((mesh.num_facets, physics.num_components), bool)
     for condition in ordered if len(ordered) > 1 else ():
         mask = mesh.facet_mask(condition.label)
@@ -54,8 +53,8 @@ class StrongConditions:
     def _without_flux_before(self, condition) -> np.ndarray:
         """Facets [facet] bool without a boundary flux that is before a condition in the physics' list. Collective."""
         free = np.ones(self.mesh.num_facets, bool)
-        for other in self.physics.natural:
-            if other.kind == "BoundaryFlux" and other.place < condition.place:
+        for other in self.physics.boundary_fluxes:
+            if other.place < condition.place:
                 free &= ~self.mesh.facet_mask(other.label)
         return free
 

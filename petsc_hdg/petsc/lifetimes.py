@@ -114,10 +114,10 @@ def end() -> None:
         destroy(PETSc.COMM_WORLD if _of_all_ranks else None)
     finally:
         while _holders:  # a context that goes may take others with it
-            known = next(iter(_holders.values()))
+            context, known = next(iter(_holders.items()))
             kind, handle = known.pop()
             if not known:
-                del _holders[next(iter(_holders))]
+                del _holders[context]
             c_library.call(f"{kind}SetType", ctypes.c_void_p(handle), _HARMLESS[kind])
 
 

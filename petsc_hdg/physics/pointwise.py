@@ -152,6 +152,11 @@ class Physics(Described):
         return self.terms.natural
 
     @property
+    def boundary_fluxes(self) -> tuple[Condition, ...]:
+        """Natural conditions in the place of f̂·n = 0."""
+        return tuple(condition for condition in self.natural if condition.kind == "BoundaryFlux")
+
+    @property
     def has_boundary_f1(self) -> bool:
         """True if a natural condition multiplies gradients of test functions."""
         return any(condition.term.kind == "f1" for condition in self.natural)
@@ -176,7 +181,7 @@ class Physics(Described):
         """True if the stabilization reads u or there are boundary fluxes."""
         term = self.terms.stabilization
         follows = term is not None and "u" in term.program.inputs
-        return follows or any(condition.kind == "BoundaryFlux" for condition in self.natural)
+        return follows or bool(self.boundary_fluxes)
 
     @property
     def stabilizes_by_state(self) -> bool:

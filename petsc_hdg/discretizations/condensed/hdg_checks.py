@@ -40,11 +40,10 @@ def has_point_flux(physics, options) -> bool:
 
 def check_flux(physics, options) -> None:
     """Raise OptionError for boundary fluxes with a flux that is projected, which has no value at a point."""
-    named = [condition.label for condition in physics.natural if condition.kind == "BoundaryFlux"]
-    if named and options.hdg_flux == "projected":
+    if physics.boundary_fluxes and options.hdg_flux == "projected":
         raise OptionError(
             f"-{options.prefix}hdg_flux projected has no flux at the points of a facet, and physics '{physics.name}' "
-            f"has a boundary flux on '{named[0]}'; leave the option out, or give pointwise"
+            f"has a boundary flux on '{physics.boundary_fluxes[0].label}'; leave the option out, or give pointwise"
         )
 
 

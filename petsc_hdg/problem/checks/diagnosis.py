@@ -19,7 +19,7 @@ def check_solved(problem, u: PETSc.Vec) -> None:
     """Raise SolveError, on all ranks, if the problem's solver stopped without a solution u, or with numbers that are
     not finite; warn if a linear one came to something else. Collective.
 
-    It costs a residual of linear physics, or in single precision, and what `trace_consistency.check` does.
+    It costs a residual of linear physics, or in single precision, and what `check_meaning` does.
     """
     explain = lambda: of_solve(problem, problem.snes, u)  # noqa: E731
     solvers.check_converged(problem.snes, problem.operator.failure, explain, solvers.told(problem.tried))
@@ -33,8 +33,13 @@ def check_solved(problem, u: PETSc.Vec) -> None:
         residual.destroy()
     else:
         require_finite(problem, u)
-    trace_consistency.check(problem, u)
-    boundary_states.check(problem, u)
+    check_meaning(problem, u)
+
+
+def check_meaning(problem, u: PETSc.Vec, t: float = 0.0) -> None:
+    """Warn of a solution, of its discrete equations, that may not be one of the physics. Collective."""
+    trace_consistency.check(problem, u, t)
+    boundary_states.check(problem, u, t)
 
 
 def require_finite(problem, u: PETSc.Vec, residual: PETSc.Vec | None = None, t: float = 0.0) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from petsc4py import PETSc
 
 from ... import operators
 from ...discretizations.poly.projection import project
 from ...discretizations.symmetry import NEARLY
-from ...errors import DeviceError, LeftSolverError, PetscHdgError, SolveError
+from ...errors import LeftSolverError, PetscHdgError, SolveError
 from ...options import defaults_in_database, is_given
 from ..checks import diagnosis
 from ..linear import direct_solvers, methods, solvers
@@ -115,21 +117,28 @@ def _by_incomplete_method(problem, begin: PETSc.Vec) -> PETSc.Vec | None:
     unbounded where a jump meets a large flux. None too if the scheme is that method or another one. Collective."""
     if problem.options.backend == "cg_gpu" or problem.options.sipg_theta == 0:
         return None
-    problem.tried.append(INCOMPLETE)
+    found = _solved_by(problem, INCOMPLETE, lambda other: other.solve(begin), sipg_theta=0)
+    return None if found is None else found[1]
+
+
+def _solved_by(problem, name: str, solve, **options) -> tuple | None:
+    """Return a problem of the same physics, mesh and data by other options, which warns of nothing, and what `solve`
+    gives for it; None where that fails, as of conditions that its scheme lacks, or of room for two. Collective."""
+    problem.tried.append(name)
+    other = None
     try:
-        other = problem.with_options(sipg_theta=0, view=False, kernel_view="")
-    except DeviceError:  # two problems are too large
-        return None
-    other.told = problem.told
-    try:
-        return other.solve(begin)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            other = problem.with_options(view=False, kernel_view="", **options)
+            return other, solve(other)
     except LeftSolverError:
         raise
-    except SolveError:
+    except PetscHdgError:
         return None
     finally:
-        problem.newton_iterations += other.newton_iterations
-        problem.linear_iterations += other.linear_iterations
+        if other is not None:
+            problem.newton_iterations += other.newton_iterations or 0
+            problem.linear_iterations += other.linear_iterations or 0
 
 
 def by_continuous_elements(problem, guess: PETSc.Vec) -> PETSc.Vec | None:
@@ -138,22 +147,14 @@ def by_continuous_elements(problem, guess: PETSc.Vec) -> PETSc.Vec | None:
     is_ours = not any(is_given(problem.prefix, name) for name in direct_solvers.NAMED) and _may_go_on(problem)
     if not is_ours or any(field.degree_offset < 0 for field in problem.physics.fields):
         return None
-    problem.tried.append(CONTINUOUS)
-    plain = {"quadrature_degree": -1, "pmat": "auto", "kernel": "auto", "view": False, "kernel_view": ""}
-    u, other = problem.create_vec(), None
-    try:
-        other = problem.with_options(backend="cg_gpu", degree=1, **plain)
-        found = other.solve(_subspace(problem).average(guess) if guess.norm() > 0 else None)
-        with problem.access.read(found) as x:
-            u.setArray(_in_scheme(problem.discretization, other.operator.cell_fields(x, 0.0)))
-    except LeftSolverError:
-        raise
-    except PetscHdgError:  # of conditions, too, that continuous elements do not have
+    start = _subspace(problem).average(guess) if guess.norm() > 0 else None
+    plain = {"backend": "cg_gpu", "degree": 1, "quadrature_degree": -1, "pmat": "auto", "kernel": "auto"}
+    solved = _solved_by(problem, CONTINUOUS, lambda other: other.solve(start), **plain)
+    if solved is None:
         return None
-    finally:
-        if other is not None:
-            problem.newton_iterations += other.newton_iterations or 0
-            problem.linear_iterations += other.linear_iterations or 0
+    u, (other, found) = problem.create_vec(), solved
+    with problem.access.read(found) as x:
+        u.setArray(_in_scheme(problem.discretization, other.operator.cell_fields(x, 0.0)))
     return u
 
 

@@ -16,7 +16,7 @@ from ...value_checks import function, number
 from .. import assembled_fallback, cells_in_time, input_data, memory_traffic
 from ..checkpoints import checkpoint_schedule, first_slope, interrupts
 from ..checkpoints.bdf_history import is_bdf
-from ..checks import boundary_states, diagnosis, trace_consistency
+from ..checks import diagnosis
 from ..linear import boundary_flow, direct_solvers, methods, preconditioners, solvers
 from ..results import viewers
 from . import explicit
@@ -241,8 +241,7 @@ def advance(problem, ts: PETSc.TS, u: PETSc.Vec, monitor=None) -> None:
     problem.time_steps, problem.time = ts.getStepNumber(), ts.getTime()
     _check_converged(problem, ts)
     diagnosis.require_finite(problem, u, t=ts.getTime())
-    trace_consistency.check(problem, u, ts.getTime())
-    boundary_states.check(problem, u, ts.getTime())
+    diagnosis.check_meaning(problem, u, ts.getTime())
 
 
 def _smoothing(problem, ts: PETSc.TS):
