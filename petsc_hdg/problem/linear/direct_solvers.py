@@ -25,7 +25,8 @@ KNOWN = 2.5  # times as many where the data say that iterations would be slow: n
 SERVED = 200_000  # unknowns from which levels with incomplete factors take less time than LU where they converge fast
 LEAST_WIDTH = 10  # unknowns per cell that count there at least
 COPIES = 4  # ranks that may have factors of that size each
-IN_SPACE = 50_000  # the same in space, by MUMPS, of what default iterations do not solve, and of saddle points
+IN_SPACE = 50_000  # the same in space, by MUMPS: of coarse levels, saddle points, and the least of iterations that fail
+WORK_IN_SPACE = 560_000  # the most of those times the root of the unknowns per cell; half where all are of cells
 # The same in time on CPUs, by scheme, dimension and whether cells are simplices: where one matrix serves all steps, and
 # where matrices follow the state or the step.
 IN_TIME = {
@@ -95,9 +96,27 @@ def most_of_failures(problem) -> int:
     """Unknowns up to which LU takes the place of iterations that fail: more in the plane, where factors have about
     n log n entries, and fewer of large cells, whose unknowns all see each other. In space factors have n^(4/3). Many
     ranks have many copies of the factors."""
-    if problem.mesh.dim > 2:
-        return IN_SPACE if _has_mumps() else MOST
-    return most_in_plane(problem, problem.num_unknowns / problem.mesh.num_cells_all)
+    width = problem.num_unknowns / problem.mesh.num_cells_all
+    if problem.mesh.dim == 2:
+        return most_in_plane(problem, width)
+    if not _has_mumps():
+        return MOST
+    work = WORK_IN_SPACE / problem.comm.size / (2 if _is_of_cells(problem) else 1)
+    return max(IN_SPACE, int(work / max(LEAST_WIDTH, width) ** 0.5))
+
+
+def most_of_slow(problem) -> int:
+    """The same where the data say that iterations would be slow: none are lost before LU, which costs more than them in
+    space if all unknowns are of cells, and on GPUs."""
+    most = most_of_failures(problem)
+    if problem.device.is_gpu or (problem.mesh.dim > 2 and _is_of_cells(problem)):
+        return min(MOST, most)
+    return int(most * KNOWN) if problem.mesh.dim == 2 else most
+
+
+def _is_of_cells(problem) -> bool:
+    """Return True if neighbours share no unknowns, so that rows of the matrix have the unknowns of many cells."""
+    return problem.discretization.has_penalties or problem.discretization.is_polytopic
 
 
 def most_in_plane(problem, width: float = 0.0) -> int:
@@ -137,9 +156,7 @@ def reason_of_text(problem) -> str:
     if peclet and is_open(problem, MOST if upwinds else most_of_failures(problem)):
         return f"the cell Péclet number is {peclet:.2g}"
     is_steady = physics.is_linear and not physics.uses_time_derivative
-    most = most_of_failures(problem) * (KNOWN if problem.mesh.dim == 2 else 1)
-    is_served = is_steady and is_open(problem, int(most)) and patience(problem) == PATIENCE
-    return _reason_of_slowness(problem, ratio) if is_served else ""
+    return _reason_of_slowness(problem, ratio) if is_steady and is_open(problem, most_of_slow(problem)) else ""
 
 
 def _constraints(problem) -> Sequence[str]:
