@@ -14,7 +14,7 @@ from ...operators.advice import INDEFINITE
 from ...options import defaults_in_database, is_given
 from ...value_checks import plural
 from .. import cells_in_time
-from . import anisotropy, boundary_flow, convection, locking, methods, wave_resolution
+from . import anisotropy, boundary_flow, convection, locking, methods, straddling_polytopes, wave_resolution
 
 FEW = 300  # unknowns up to which a direct solver is the default
 FEW_OF_LEVELS = {2: 10_000, 3: 2_000}  # the same of a coarse level on a CPU, by dimension
@@ -146,6 +146,7 @@ def reason_of_text(problem) -> str:
     ratio = locking.largest_ratio(problem)
     locking.warn(problem, ratio)
     wave_resolution.warn(problem)
+    straddling_polytopes.warn(problem)
     if problem.assembles and problem.num_unknowns <= FEW:
         return ""
     physics, dim = problem.physics, problem.mesh.dim
