@@ -18,9 +18,8 @@ from ..options import given_numbers
 from ..petsc.lifetimes import Context
 from ..stages import event
 from .aggregation import Aggregates, Coarsening
-from .dense_matrix import DenseMatrix, accurate_inverse, pseudoinverse
+from .dense_matrix import DenseMatrix, Gathered, accurate_inverse, gathered_rows, pseudoinverse
 from .eigenvalues import Arnoldi
-from .gathered import Gathered, gathered_rows
 from .level_bounds import LOWER, STEPS, UPPER
 from .multigrid import MOST_INVERSE, Multigrid, cycle_precision
 from .preconditioners import MAKERS, InPrecision
