@@ -16,7 +16,7 @@ from ..errors import DeviceError, collectively
 from ..operators.check import check_kernels
 from ..options import chosen_mat_type
 from . import cells_in_time
-from .checks import coercivity
+from .checks import diagnosis
 from .linear import agglomerate_levels, field_splits, kept_levels, null_space, two_level
 
 _REASONS = {
@@ -43,7 +43,7 @@ def callbacks(problem) -> operators.Callbacks:
                 operator.compile(matrices=True)
         assembled = assembled_matrix(problem, sizes)
         levels = agglomerate_levels.agglomerate_levels(problem)
-    jacobian, first = _jacobian(problem, sizes, assembled), coercivity.check_of(problem)
+    jacobian, first = _jacobian(problem, sizes, assembled), diagnosis.coercivity_check_of(problem)
     rough = _rough(problem, sizes, conforming)
     if problem.has_cell_states:
         calls = cells_in_time.callbacks(problem, jacobian, assembled, rough, conforming)

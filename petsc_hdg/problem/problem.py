@@ -46,16 +46,14 @@ from .linear import (
     convection,
     direct_solvers,
     field_splits,
-    gauge,
+    kept_levels,
     methods,
     null_space,
     preconditioners,
-    resets,
-    saddle_splits,
     solvers,
 )
 from .newton import joint_newton, monitors
-from .newton.full_setting import solve_full
+from .newton.joint_newton import solve_full
 from .results import results, viewers
 from .results.evaluated import Evaluated
 from .transient import time_stepping
@@ -266,7 +264,7 @@ class Problem(Restartable, Evaluated, Described):
     def set_constants(self, **values: float) -> None:
         """Change named constants (collective); nothing is compiled again. Raises PhysicsError for an unknown name."""
         self.physics = self.discretization.physics = self.physics.with_constants(**values)
-        with resets.watched(self):
+        with kept_levels.watched(self):
             self.operator.set_constants(self.physics.constants.values())
 
     def set_auxiliary(self, name: str, value: object) -> None:
@@ -275,7 +273,7 @@ class Problem(Restartable, Evaluated, Described):
         value: a number or a sequence of one number a component; a dict {region name: number}; a callable of coordinates
         x [..., dim] that returns [...] or [..., component]; an array [cell] or [cell, component] for this rank's cells.
         """
-        with resets.watched(self):
+        with kept_levels.watched(self):
             self.operator.set_auxiliary(name, input_data.auxiliary_values(self.discretization, name, value))
         if name in self._unset:
             self._unset.remove(name)
@@ -363,7 +361,7 @@ class Problem(Restartable, Evaluated, Described):
         continuous elements), a -pc_type that came into PETSc's database after the problem, LU, or levels
         with incomplete factors. Collective."""
         chosen = chosen_pmat(self.options, self.physics, self.derivative, assembled)
-        wanted = chosen == "aij" or direct_solvers.reason_of_text(self) or saddle_splits.constraints_of(self)
+        wanted = chosen == "aij" or direct_solvers.reason_of_text(self) or field_splits.constraints_of(self)
         if wanted or convection.is_large_on_traces(self) or preconditioners.is_anisotropic(self):
             assembled_fallback.take_matrix(self)
 
@@ -428,7 +426,7 @@ class Problem(Restartable, Evaluated, Described):
                 joint_newton.solve(self, u, goes_on, guess is None and not goes_on)
             diagnosis.check_solved(self, u)
             self.solved_constants = self.operator.constants.copy()
-            gauge.make_orthogonal(self, u)
+            compatibility.make_orthogonal(self, u)
         return u
 
     def solve_from(self, u: PETSc.Vec) -> None:

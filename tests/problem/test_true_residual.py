@@ -13,7 +13,7 @@ import petsc_hdg as fe
 from petsc_hdg.options import Options
 from petsc_hdg.options.options import BACKENDS
 from petsc_hdg.problem.checks import true_residual
-from petsc_hdg.problem.linear import resets
+from petsc_hdg.problem.linear import kept_levels
 
 FLUX = "for (d = 0; d < dim; ++d) f1[d] = a[0]*u_x[d];"
 JUMPS = fe.Physics(
@@ -87,7 +87,7 @@ def test_coarse_spaces_of_other_data_are_told(monkeypatch):
     with petsc_options(pc_type="gamg"):
         problem = made(WINDY)
         problem.solve()
-        monkeypatch.setattr(resets, "reset_preconditioner", lambda ksp, all_of_it: None)
+        monkeypatch.setattr(kept_levels, "reset_preconditioner", lambda ksp, all_of_it: None)
         problem.set_auxiliary("kappa", 0.002)
         problem.set_constants(c=3.0)
         with pytest.warns(UserWarning, match="hides a part of the residual; "):

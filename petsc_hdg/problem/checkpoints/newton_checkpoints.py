@@ -12,7 +12,7 @@ from ...errors import CheckpointError, OptionError
 from ...progress import PROGRESS
 from ...value_checks import plural, shown
 from ..input_data import require_vec
-from ..linear.resets import reset_preconditioner
+from ..linear.kept_levels import reset_preconditioner
 from ..linear.solvers import own_tolerances
 from ..results import file_series
 from . import checkpoint, interrupts

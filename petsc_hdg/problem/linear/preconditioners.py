@@ -17,9 +17,9 @@ from . import (
     coarse_solvers,
     direct_solvers,
     factor_levels,
+    field_splits,
+    kept_levels,
     methods,
-    resets,
-    saddle_splits,
     solvers,
     two_level,
 )
@@ -52,9 +52,9 @@ def set_defaults(problem, ksp: PETSc.KSP, attached: bool = False) -> None:
     if reason:
         direct_solvers.take(problem, ksp, reason)
         return
-    names = [] if attached else saddle_splits.constraints_of(problem)
+    names = [] if attached else field_splits.constraints_of(problem)
     if names:
-        saddle_splits.take(problem, ksp, names)
+        field_splits.take_saddle(problem, ksp, names)
         return
     levels = _levels(problem)
     if levels is not None:
@@ -122,7 +122,7 @@ def smoothing(problem, snes: PETSc.SNES):
     -pc_type or the option itself. Where constants have made the system (un)symmetric since the solver was created, the
     Krylov method follows. Where matrices read those that changed, preconditioners forget what they keep of former ones.
     """
-    resets.follow_data(problem, snes)
+    kept_levels.follow_data(problem, snes)
     with coarse_solvers.products(problem), _splits_by_pmat(problem, snes), _smoothing(problem, snes):
         yield
 
@@ -139,7 +139,7 @@ def _smoothing(problem, snes: PETSc.SNES):
     if problem.direct:
         return direct_solvers.setting_up(problem)
     if problem.saddle:
-        return saddle_splits.setting_up(problem)
+        return field_splits.setting_up_saddle(problem)
     if problem.derivative == "flow":
         return defaults_in_database(problem.prefix, FLOW, unless="pc_type")
     if not problem.follows_symmetry:

@@ -7,17 +7,21 @@ change trace and interior together, as in any other scheme, and SNES goes on fro
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 from petsc4py import PETSc
 
 from ... import operators
+from ...discretizations.canonical import cell_keys, inside_space
 from ...errors import LeftSolverError, SolveError
-from ...options import is_given
+from ...mesh.global_order import GlobalOrder
+from ...operators import read_interior, write_interior
+from ...options import database, is_given
 from .. import assembled_fallback
-from ..checks import trace_consistency
-from ..linear import direct_solvers, preconditioners, solvers
+from ..checks import diagnosis, trace_consistency
+from ..linear import direct_solvers, methods, preconditioners, solvers
 from . import first_guess, monitors
-from .interior_states import Interiors
 
 APPROACH = 10  # steps of Newton's method by themselves, at most, while the stabilization follows the state
 PATIENCE = 4  # residuals in which local problems fail before the solver of the trace is left
@@ -328,3 +332,97 @@ def _shorter(damping: float, before: float, norm: float) -> float:
     square, least = before**2, SHORTER[0] * damping
     bend = norm**2 - square + 2 * damping * square
     return float(np.clip(damping**2 * square / bend if np.isfinite(bend) else least, least, SHORTER[1] * damping))
+
+
+class Interiors:
+    """Where local Newton iterations begin, in the order that is the same for every partition. Making one is collective.
+
+    order: GlobalOrder of the eliminated unknowns of this rank's cells, [cell, dof] flat.
+    """
+
+    def __init__(self, problem):
+        self._problem, disc = weakref.ref(problem), problem.discretization  # which keeps this
+        cells = problem.checkpoints.unknowns.cells
+        keys = cell_keys(disc, cells, [inside_space(disc)])
+        bound = max(1, cells.total * keys.shape[1])
+        # Functions of the trace, where the element has them, stand before those that are eliminated.
+        self.order = GlobalOrder.of_keys(problem.comm, keys[:, keys.shape[1] - disc.num_eliminated :].ravel(), bound)
+
+    @staticmethod
+    def are_kept(problem) -> bool:
+        """Return True if results depend on where local iterations begin, in their last bits."""
+        disc = problem.discretization
+        return (
+            problem.is_condensed and not problem.has_cell_states and not problem.physics.is_linear
+            and disc.num_eliminated > 0
+        )  # fmt: skip
+
+    def collect(self) -> np.ndarray:
+        """This rank's block [count] of the interiors of all cells. Collective."""
+        operator = self._problem().operator
+        return self.order.collect(read_interior(operator, operator.interior).T.ravel())
+
+    def take(self, block: np.ndarray, u) -> None:
+        """Let local iterations at a trace u begin at interiors from the blocks [count] of all ranks. Collective."""
+        problem = self._problem()
+        shape = problem.mesh.num_cells, problem.discretization.num_eliminated
+        write_interior(problem.operator, self.order.deal(block).reshape(shape).T)
+        with problem.access.read(u) as x:
+            problem.operator.note_solved(x)
+
+
+def solve_full(problem, guess: PETSc.Vec | None = None) -> PETSc.Vec:
+    """The trace of the solution of all unknowns together, from a guess of the trace; collective.
+
+    `problem.full` keeps (u [cell, dof], q̃ [cell, dim, basis, component]) in the frames of the reference cell. The
+    default solver factors the matrix; PETSc's options choose another, GMRES around a -pc_type. Raises OptionError for a
+    problem that is too large, SolveError if the solver stops without a solution.
+    """
+    problem.callbacks  # noqa: B018  complains of data that are missing, and checks the kernels of recovery
+    system = operators.FullSystem(problem.operator, problem.access)
+    snes = _create_snes(problem, system)
+    trace = problem.create_vec() if guess is None else guess.copy()
+    x = system.join(trace)
+    problem.newton_iterations = problem.linear_iterations = 0
+    problem.operator.restart()
+    with problem.access.read(trace) as owned:
+        problem.operator.begin(owned)
+    for _ in range(ROUNDS):
+        system.follow()
+        snes.solve(None, x)
+        problem.newton_iterations += snes.getIterationNumber()
+        problem.linear_iterations += snes.getLinearSolveIterations()
+        solvers.check_converged(snes)
+        *problem.full, trace = system.split(x)
+        if problem.physics.is_linear:
+            break
+        operators.write_interior(problem.operator, problem.full[0].T)
+        if monitors.is_settled(problem, trace):
+            break
+    diagnosis.require_finite(problem, trace)
+    for thing in (snes, x, system.matrix):
+        thing.destroy()
+    return trace
+
+
+def _create_snes(problem, system: operators.FullSystem) -> PETSc.SNES:
+    snes = PETSc.SNES().create(problem.petsc_comm)
+    if problem.prefix:
+        snes.setOptionsPrefix(problem.prefix)
+    snes.setFunction(system.residual, system.create_vec())
+    snes.setJacobian(system.linearize, system.matrix, system.matrix)
+    if problem.physics.is_linear:
+        snes.setType("ksponly")
+    is_given = database.is_given(problem.prefix, "pc_type")  # one application of it is no solution
+    snes.getKSP().setType("gmres" if is_given else "preonly")
+    methods.set_tolerances(problem, snes)
+    pc = snes.getKSP().getPC()
+    if problem.comm.size == 1:
+        pc.setType("lu")
+    elif PETSc.Sys.hasExternalPackage("mumps"):
+        pc.setType("lu")
+        pc.setFactorSolverType("mumps")
+    else:
+        pc.setType("redundant")
+    solvers.set_from_options(snes)
+    return snes

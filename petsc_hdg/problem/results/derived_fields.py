@@ -14,8 +14,7 @@ from ...errors import OptionError, collectively
 from ...reference import ReferenceElement, facet_cell, facet_quadrature, on_facets
 from ...representation import Described
 from ...value_checks import number, plural, reals, shown, whole_number
-from .integrals import require_auxiliary
-from .point_function import point_function
+from .point_functions import point_function, require_auxiliary
 
 CHUNK = 1 << 14  # cells whose points are evaluated at a time
 

@@ -12,14 +12,16 @@ from ...device import ranks
 from ...discretizations.dofmap import element_nodes
 from ...errors import OptionError, collectively
 from ...mesh.labels import EXTERIOR
+from ...mesh.partition.rebalance import balance
 from ...reference import on_facets
 from ...value_checks import plural, shown
-from .. import load_balance, matrices, stored_products
-from ..linear import direct_solvers, saddle_splits
+from .. import matrices, stored_products
+from ..linear import direct_solvers, field_splits
 from ..memory_traffic import memory_line
 from .derived_fields import State
 
 OUTLINE_WIDTH = 0.6  # of polytopes in pictures, in points
+LOPSIDED = 1.2  # from which on rebalancing pays
 
 
 def write_vtu(problem, path, u, t: float = 0.0, fields=None) -> None:
@@ -141,7 +143,7 @@ def report(problem, u=None) -> dict:
         "device": problem.device.name,
         "precision": problem.options.precision,
         "vec_mode": problem.vec_mode,
-        "balance": load_balance.numbers(problem),
+        "balance": balance_numbers(problem),
         "newton_iterations": problem.newton_iterations,
         "iterations": problem.linear_iterations,
         "errors": errors,
@@ -185,11 +187,44 @@ def describe(problem) -> str:
         *matrices.view(problem),
         *stored_products.view(problem),
         *direct_solvers.view(problem),
-        *saddle_splits.view(problem),
-        *load_balance.lines(problem),
+        *field_splits.view_saddle(problem),
+        *balance_lines(problem),
         problem.device.view(),
         *(ranks.table(problem.places) if problem.comm.size > 1 else []),
         memory_line(problem),
         f"  Vec mode: {problem.vec_mode} ({problem.vec_type} vectors)",
     ]
     return "\n".join(lines)
+
+
+def balance_numbers(problem) -> dict:
+    """Largest cost over the mean; fewest and most cells and unknowns of a rank; part of cells that touch other ranks.
+    Collective."""
+    comm, mesh = problem.comm, problem.mesh
+    found = comm.allgather((mesh.num_cells, problem.discretization.dofmap.num_owned, mesh.num_inner))
+    cells, unknowns, inner = zip(*found, strict=True)
+    return {
+        "cost": balance(comm, problem.cell_costs),
+        "cells": [min(cells), max(cells)],
+        "unknowns": [min(unknowns), max(unknowns)],
+        "outer_cells": 1 - sum(inner) / max(sum(cells), 1),
+    }
+
+
+def _advice(problem) -> str:
+    if problem.mesh.polytopes is not None:
+        return " (give `cost` to fe.agglomerate)"
+    return " (fe.rebalance(mesh, problem.cell_costs) evens it out)"
+
+
+def balance_lines(problem) -> list[str]:
+    """The numbers in a line for `-fe_view`, where there are several ranks. Collective."""
+    if problem.comm.size == 1:
+        return []
+    found = balance_numbers(problem)
+    (few, most), (fewest, largest) = found["cells"], found["unknowns"]
+    advice = _advice(problem) if found["cost"] > LOPSIDED else ""
+    return [
+        f"  partition: {few} to {most} cells and {fewest} to {largest} unknowns per rank, largest cost over mean "
+        f"{found['cost']:.3f}{advice}; {100 * found['outer_cells']:.0f} % of the cells touch other ranks"
+    ]

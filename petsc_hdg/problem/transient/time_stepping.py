@@ -14,8 +14,8 @@ from ...petsc import stepping
 from ...progress import PROGRESS
 from ...value_checks import function, number
 from .. import assembled_fallback, cells_in_time, input_data, memory_traffic
-from ..checkpoints import checkpoint_schedule, first_slope, interrupts
-from ..checkpoints.bdf_history import is_bdf
+from ..checkpoints import checkpoint_schedule, interrupts, method_history
+from ..checkpoints.method_history import is_bdf
 from ..checks import diagnosis
 from ..linear import boundary_flow, direct_solvers, methods, preconditioners, solvers
 from ..results import viewers
@@ -167,7 +167,7 @@ def _run(problem, u0: PETSc.Vec, t1: float, dt: float, t0: float, monitor) -> PE
         set_from_options(problem, ts)
         resumed = checkpoint_schedule.resume(problem, ts, u)
         if not resumed:
-            first_slope.tell_time(ts, u)
+            method_history.tell_time_of_slope(ts, u)
         first = ts.getStepNumber()
         try:
             with _impatient(problem, ts):
