@@ -10,7 +10,7 @@ from petsc4py import PETSc
 from ..codegen import KernelSpec
 from ..codegen.preamble import CONSTANT_BYTES, REAL_BYTES, place_tables
 from ..errors import OptionError, PhysicsError
-from ..mesh.hanging import check_conforming
+from ..mesh.quality import check_conforming
 from ..options import Options
 from ..petsc.c_library import set_section
 from ..petsc.lifetimes import Alive

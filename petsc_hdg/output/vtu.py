@@ -6,8 +6,11 @@ rank 0 receives them one at a time and appends them, so that no rank holds more 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+import zlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +18,8 @@ import numpy as np
 from ..errors import OptionError, collectively
 from ..reference import ReferenceElement
 from ..value_checks import path as given_path
-from . import encode
 from .arrays import cellwise, coordinates, element_for, named, nodal
 from .atomic import atomic_file, check_target
-from .encode import TAIL, array_head, blocks_head, in_base64, little_endian, packed_blocks
 from .lagrange import MAX_DEGREE, to_vtk, vtk_type
 from .transfer import pieces_in_rank_order, whole_blocks
 
@@ -28,6 +29,10 @@ _HEAD = """<?xml version="1.0"?>
 <UnstructuredGrid>
 """
 _TAIL = b"</UnstructuredGrid>\n</VTKFile>\n"
+BLOCK = 1 << 20  # bytes compressed at a time; ParaView unpacks blocks one by one
+_LEVEL = 4
+_TYPES = {"f8": "Float64", "i4": "Int32", "i8": "Int64", "u1": "UInt8"}
+TAIL = b"</DataArray>\n"
 
 
 def write_vtu(path, comm, cell: str, degree: int, points, fields, cell_data=None, facets: bool = False) -> Path:
@@ -97,7 +102,7 @@ class _Packed:
         """The array whose part on this rank is `values` [row] or [row, component]. Collective."""
         data = little_endian(values).tobytes()
         total = comm.allreduce(len(data))
-        return cls(array_head(name, values), total, packed_blocks(whole_blocks(comm, data, encode.BLOCK)))
+        return cls(array_head(name, values), total, packed_blocks(whole_blocks(comm, data, BLOCK)))
 
 
 def _stream(comm, parts: list[bytes | _Packed]) -> Iterator[bytes]:
@@ -186,3 +191,38 @@ def negative_cells(element: ReferenceElement, points: np.ndarray) -> np.ndarray:
 def padded(values: np.ndarray, dim: int) -> np.ndarray:
     """Rows [row, component] with a third component of zero if there are two, in 2D."""
     return np.pad(values, ((0, 0), (0, 1))) if dim == values.shape[-1] == 2 else values
+
+
+def little_endian(values: np.ndarray) -> np.ndarray:
+    """Values as the file has them."""
+    return np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
+
+
+def array_head(name: str, values: np.ndarray) -> bytes:
+    """The opening tag of an array like `values` [row] or [row, component]."""
+    components = "" if values.ndim == 1 else f' NumberOfComponents="{values.shape[1]}"'
+    kind = _TYPES[values.dtype.newbyteorder("<").str[1:]]
+    return f'<DataArray type="{kind}" Name="{escape(name)}"{components} format="binary">'.encode()
+
+
+def packed_blocks(data: bytes) -> list[bytes]:
+    """`data` in blocks of BLOCK bytes, each compressed; the last one may be short."""
+    return [zlib.compress(data[start : start + BLOCK], _LEVEL) for start in range(0, len(data), BLOCK)]
+
+
+def blocks_head(packed: list[int], total: int) -> bytes:
+    """VTK's header of an array of `total` bytes: number of blocks, block size, size of a short last block, and the
+    packed sizes [block]."""
+    sizes = [len(packed), BLOCK, total % BLOCK, *packed]
+    return base64.b64encode(np.array(sizes, "<u8").tobytes())
+
+
+def in_base64(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The base64 text of chunks laid end to end."""
+    rest = b""
+    for chunk in chunks:
+        data = rest + chunk
+        whole = len(data) // 3 * 3
+        rest = data[whole:]
+        yield base64.b64encode(data[:whole])
+    yield base64.b64encode(rest)

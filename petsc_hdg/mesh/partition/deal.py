@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from mpi4py.util import pkl5
 from petsc4py import PETSc
 
 from ...errors import collectively
@@ -10,7 +11,6 @@ from ...options import Options, given_truth
 from ...petsc.c_library import has_cell_coordinates
 from ..plex_points import PlexPoints
 from .metis import balanced_parts
-from .scatter import scattered
 
 CHOICE = "petscpartitioner_type"
 
@@ -77,3 +77,24 @@ def _target(points: PlexPoints | None, count: int, comm, seed: int | None) -> np
 def forget(dm) -> None:
     """A partitioner as PETSc makes it, in place of the one that knows where cells went."""
     dm.setPartitioner(PETSc.Partitioner().create(dm.comm))
+
+
+def scattered(points: PlexPoints | None, target: np.ndarray, comm):
+    """A DMPlex on `comm` of the points that rank 0 has, each cell on the rank `target` [cell]. Collective."""
+    parts = None
+    with collectively(comm):
+        if points is not None:
+            parts = points.parts(target, comm.size)
+    link = pkl5.Intracomm(comm)  # messages of any size
+    if parts is None:
+        part = link.recv(source=0)
+    else:
+        part = parts[0]
+        for request in [link.isend(other, dest) for dest, other in enumerate(parts) if dest]:
+            request.wait()
+    mine, leaves, roots = part
+    dm = mine.plex(comm)
+    star_forest = PETSc.SF().create(dm.comm)
+    star_forest.setGraph(dm.getChart()[1], leaves, roots)
+    dm.setPointSF(star_forest)
+    return dm
