@@ -9,7 +9,7 @@ import numpy as np
 
 from ..codegen import KernelSpec
 from ..device import Arrays, Halo, Kernel, Node, VecAccess
-from ..operators.sums import SHAPES
+from ..operators.vectors import SHAPES
 
 
 class Vectors:

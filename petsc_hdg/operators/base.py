@@ -12,7 +12,7 @@ from ..device.halo import Halo
 from ..errors import OptionError
 from ..mesh.geometry import cell_metrics
 from ..physics.streamline import METRIC
-from .assembly_rows import assembly_rows
+from .matrix_rows import assembly_rows
 from .overlap import assembled_rows
 
 

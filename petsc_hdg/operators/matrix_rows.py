@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..device import AllGather, gathered
-from .block_rows import SOURCE, BlockKernels, BlockRows, Product, Transpose, product_pattern
+from .block_rows import SOURCE, BlockKernels, BlockRows, Product, Transpose, product_pattern, starts_of
 
 MOST_LISTED = 1 << 32  # entries of element matrices that have a place
 FEW = 1_000_000  # entries of element matrices that PETSc sorts on a CPU sooner than kernels for them are there
@@ -128,3 +128,24 @@ def _by_element(arrays, parts: list[np.ndarray], count: int) -> tuple:
     first, places = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]), np.flatnonzero(kept).astype(np.int32)
     places, found, numbers = (arrays.to_device(a, "matrices") for a in (places, numbers[kept], numbers))
     return places, BlockRows(arrays, (1, 1), count, first, found), numbers
+
+
+def assembly_rows(arrays, dofs, places: list[tuple], rows: int) -> list:
+    """Buffers start [row + 1] and entry: of each of `rows` rows its places in element vectors, ascending.
+
+    dofs: buffer of the rows of cells.   places: what a discretization's `places_of_rows` gives.
+    """
+    kernels = BlockKernels(arrays, ("assembly_rows.cl",))
+    given = [
+        (dofs if numbers is None else arrays.to_device(numbers, "assembly rows"), *rest) for numbers, *rest in places
+    ]
+    counts = arrays.zeros(max(1, rows), np.int32)
+    for numbers, count, length, used, _ in given:
+        kernels.run("assembly_counts", count, count, length, used, rows, numbers, counts)
+    starts = starts_of(arrays, counts, rows)
+    start, following = (arrays.to_device(starts, "assembly rows") for _ in range(2))
+    entry = arrays.empty(max(1, int(starts[-1])), np.int32)
+    for numbers, count, length, used, first in given:
+        kernels.run("assembly_places", count, count, length, used, rows, first, numbers, following, entry)
+    kernels.run("assembly_sort", rows, rows, start, entry)
+    return [start, entry]

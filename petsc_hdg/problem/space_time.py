@@ -15,8 +15,7 @@ from ..discretizations.slab_space import SlabSpace
 from ..errors import OptionError, PhysicsError, SolveError, collectively
 from ..operators.check import check_kernels
 from ..operators.matfree import JacobianContext
-from ..operators.slab import SlabOperator
-from ..operators.slab_matrix import SlabMatrix
+from ..operators.slab import SlabMatrix, SlabOperator
 from ..options import defaults_in_database
 from ..petsc import c_library
 from ..petsc.lifetimes import Alive

@@ -20,8 +20,8 @@ from petsc_hdg.discretizations.sipg.scheme import InteriorPenalty
 from petsc_hdg.discretizations.sipg.simplex import CELLS, simplex_specs
 from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.errors import OptionError
-from petsc_hdg.operators.sipg.affine_simplex import MOST_DEGREE, AffineSimplexPass
 from petsc_hdg.operators.sipg.operator import SIPGOperator
+from petsc_hdg.operators.sipg.passes import MOST_DEGREE, AffineSimplexPass
 from petsc_hdg.options import Options
 from petsc_hdg.problem.input_data import auxiliary_values
 

@@ -16,7 +16,7 @@ from petsc_hdg.discretizations.trace.facet_groups import facet_kinds
 from petsc_hdg.operators.trace.automatic import create_format
 from petsc_hdg.operators.trace.check import check_trace
 from petsc_hdg.operators.trace.congruent import CongruentFacets
-from petsc_hdg.operators.trace.facet_blocks import FacetBlocks
+from petsc_hdg.operators.trace.matrix import FacetBlocks
 
 KINDS = ("dbf", "element", "packed", "symmetric", "congruent")
 

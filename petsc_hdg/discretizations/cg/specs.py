@@ -8,8 +8,7 @@ from ...codegen import KernelSpec, Launch, in_roles, signature
 from ...errors import OptionError
 from ...options import VARIANTS
 from ..lines import UNROLL
-from ..primal_arguments import POINTWISE
-from ..primal_specs import LANES_LIMIT, PrimalSpecs
+from ..primal_specs import LANES_LIMIT, POINTWISE, PrimalSpecs
 from .clusters import LONGEST
 from .patches import PATCH_THREADS
 from .tensor import (

@@ -13,7 +13,7 @@ from ..congruence import Shapes, congruent_cells
 from ..dofmap import FieldSpace
 from ..strong_conditions import StrongConditions
 from ..transposition import DeviceLimits
-from .lines import check_lines
+from .shapes import check_lines
 from .specs import CondensedSpecs
 
 RATES = "u_t"  # behind the user's auxiliary fields: rates of the interior, where the physics has them

@@ -12,9 +12,8 @@ from ...options import is_number
 from ...reference import cell_quadrature, facet_quadrature, tabulate
 from .arguments import ARGUMENTS
 from .hdg_checks import has_point_flux
+from .launch_shapes import ThreadShape, TileShape, WarpShape, tile_shape
 from .shapes import CondensedShapes
-from .tile_shape import TileShape, tile_shape
-from .warp_shape import ThreadShape, WarpShape
 from .warp_tables import constant_terms, warp_constant, warp_points, warp_tensor
 
 CONDENSE_POINT = ("gather_tvector.clh", "normal_derivatives.clh", "condense_point.clh")  # in this order

@@ -11,11 +11,11 @@ from ...discretizations.base import no_effect
 from ...discretizations.sipg.facet_data import facet_data
 from ...errors import OptionError
 from ..primal import PrimalOperator
-from .affine import AffinePass
-from .affine_simplex import AffineSimplexPass
 from .facet_halo import FacetHalo
-from .fused_pass import FusedPass
-from .penalty import SIPGPenalty
+from .passes import AffinePass, AffineSimplexPass, FusedPass
+from .penalty import (
+    SIPGPenalty,
+)
 
 
 class SIPGOperator(PrimalOperator):

@@ -9,7 +9,7 @@ from ...discretizations.base import cell_fastest, padded
 from ...discretizations.congruence import Shapes
 from ...discretizations.trace.facet_groups import facet_kinds
 from ...value_checks import plural
-from ..assembly_rows import assembly_rows
+from ..matrix_rows import assembly_rows
 from ..overlap import assembled_rows, element_cells
 from ..vectors import TailedVector
 from .congruent import CongruentFacets
