@@ -22,7 +22,7 @@ from mpi4py.MPI import COMM_TYPE_SHARED
 from petsc4py import PETSc
 
 from petsc_hdg import stages
-from petsc_hdg.commands.alone import own_arguments
+from petsc_hdg.commands.arguments import own_arguments
 from petsc_hdg.commands.bench import SPLIT, copy_bandwidth, poisson
 from petsc_hdg.device import Device
 from petsc_hdg.errors import OptionError, collectively

@@ -16,7 +16,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from petsc_hdg import stages
-from petsc_hdg.commands.alone import own_arguments
+from petsc_hdg.commands.arguments import own_arguments
 from petsc_hdg.commands.bench import SPLIT, poisson
 from petsc_hdg.device import Device
 from petsc_hdg.discretizations.legendre import num_basis

@@ -18,7 +18,8 @@ from functools import partial
 from pathlib import Path
 
 from petsc_hdg import stages
-from petsc_hdg.commands.alone import alone, own_arguments
+from petsc_hdg.commands.alone import alone
+from petsc_hdg.commands.arguments import own_arguments
 from petsc_hdg.discretizations import SCHEMES
 from petsc_hdg.errors import DeviceError
 from petsc_hdg.mesh import Mesh, agglomerate

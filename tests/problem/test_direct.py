@@ -13,7 +13,7 @@ from petsc_options import petsc_options
 from run_direct import CASES, box, helmholtz, numbers, stokes, stretched, wind
 
 import petsc_hdg as fe
-from petsc_hdg.discretizations.sipg.specs import SIPGSpecs
+from petsc_hdg.discretizations.sipg.scheme import InteriorPenalty
 from petsc_hdg.options import loses_levels
 from petsc_hdg.physics import library
 from petsc_hdg.problem.linear import anisotropy, direct_solvers
@@ -287,7 +287,7 @@ def test_factors_follow_an_indefinite_matrix(sees_least, most, monkeypatch):
     """A coefficient that jumps inside of cells: by penalties that do not see it the matrix is indefinite, by others
     Cholesky's incomplete factors are. GMRES smooths with incomplete LU; Chebyshev's method finds no end."""
     monkeypatch.setattr(direct_solvers, "MOST", 300)
-    monkeypatch.setattr(SIPGSpecs, "sees_least", sees_least)
+    monkeypatch.setattr(InteriorPenalty, "sees_least", sees_least)
     flux = "(x[0]*x[0] + x[1]*x[1] < 0.3 ? 1e4 : 1.0)*u_x[d]"
     box = fe.Mesh.box((4, 4, 4), upper=(1.0, 1.0, 0.2), comm=PETSc.COMM_SELF)
     given = fe.Physics({"u": 1}, "-1", flux, boundary=[fe.Dirichlet("left", 0.0)])

@@ -17,7 +17,7 @@ from sample_quadratic import exact, quadratic
 
 from petsc_hdg.errors import OptionError
 from petsc_hdg.options import Options
-from petsc_hdg.output import vtu
+from petsc_hdg.output import grid
 from petsc_hdg.output.lagrange import vtk_nodes
 from petsc_hdg.problem import Problem
 from petsc_hdg.reference import ReferenceElement
@@ -57,7 +57,7 @@ def test_nodes_of_meshio_are_those_of_vtk(tmp_path, cell, degree):
     u = problem.interpolate(exact)
     mesh, element = problem.to_meshio(u), ReferenceElement(cell, 1)
     (block,) = mesh.cells
-    assert block.type == vtu.MESHIO[min(degree, 2)][cell]
+    assert block.type == grid.MESHIO[min(degree, 2)][cell]
     assert len(mesh.points) == {3: block.data.size}.get(degree, len(np.unique(mesh.points.round(9), axis=0)))
     places, corners = mesh.points[block.data], vtk_nodes(cell, 1)
     order = [int(np.abs(corners - node).sum(axis=1).argmin()) for node in element.nodes]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...codegen import signature
-from ..primal_specs import POINTWISE
+from ..primal import POINTWISE
 from ..sipg.arguments import AROUND
 
 _ITEMS = signature("""
