@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from petsc4py import PETSc
 
-from ...petsc import stepping
+from ...petsc import c_library
 from ...petsc.lifetimes import Context
 
 KINDS = ("arkimex", "dirk")
@@ -48,12 +48,12 @@ def by_known_solutions(ts: PETSc.TS, u: PETSc.Vec):
     snes = PETSc.SNES().create(ts.comm)
     snes.setDM(ts.getDM())
     snes.setType(PETSc.SNES.Type.PYTHON)
-    stepping.set_snes(ts, snes)
+    c_library.set_snes(ts, snes)
     try:
-        with stepping.fixed_steps(ts):
+        with c_library.fixed_steps(ts):
             yield snes, true
     finally:
-        stepping.set_snes(ts, true)
+        c_library.set_snes(ts, true)
         snes.destroy()
 
 
@@ -63,7 +63,7 @@ def is_bdf(ts: PETSc.TS) -> bool:
 
 def depth(ts: PETSc.TS) -> int:
     """Former states that the next steps of a BDF of its order read, with the estimate of their errors."""
-    order = stepping.bdf_order(ts)
+    order = c_library.bdf_order(ts)
     return order + 1
 
 

@@ -10,7 +10,7 @@ from petsc4py import PETSc
 from ... import stages
 from ...errors import OptionError, SolveError
 from ...options import ASSEMBLED, ATTACHED, defaults_in_database, given_text, loses_levels
-from ...petsc import stepping
+from ...petsc import c_library
 from ...progress import PROGRESS
 from ...value_checks import function, number
 from .. import assembled_fallback, cells_in_time, input_data, memory_traffic
@@ -288,9 +288,9 @@ class Start:
     def before(self, ts) -> None:
         """Find the state after the step that begins. Collective."""
         problem, self._state = self._problem(), None
-        if problem is None or not is_bdf(ts) or stepping.adapt_type(ts) != b"none":
+        if problem is None or not is_bdf(ts) or c_library.adapt_type(ts) != b"none":
             return
-        order = stepping.bdf_order(ts)
+        order = c_library.bdf_order(ts)
         if order > 2 and ts.getStepNumber() < order:
             self._state = _extrapolated(self._form(problem), ts, order - 1)
 
