@@ -260,7 +260,9 @@ class PrimalDiscretization(Discretization):
         macros = {**self._macros(), "NQ": self.quadrature.num_points}
         tables, kept = self._cell_tables(self.quadrature), self._sources("cell_lanes.clh")
         return {
-            "cg_matrix": self._cell_spec("cg_matrix", (*kept, "cg_matrix.cl"), macros, tables, 32, self.num_dofs),
+            "cg_matrix": self._cell_spec(
+                "cg_matrix", (*kept, *in_roles("cg_cell.cl", "matrix")), macros, tables, 32, self.num_dofs
+            ),
             "cg_diagonal": self._cell_spec("cg_diagonal", (*kept, "point_block.clh", "cg_diagonal.cl"), macros, tables),
         }
 

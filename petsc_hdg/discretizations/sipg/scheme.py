@@ -21,7 +21,7 @@ from .tensor import tensor_specs
 
 PLAIN = {  # sources -> their kernels: two programs, as either is used without the other
     in_roles("sipg_facet.cl"): ("sipg_facet_residual", "sipg_facet_action"),
-    ("sipg_facet_matrix.cl",): ("sipg_facet_block", "sipg_facet_coupling"),
+    (*in_roles("sipg_facet.cl", "matrix"), "sipg_facet_coupling.cl"): ("sipg_facet_matrix", "sipg_facet_coupling"),
 }
 MOST_ITEMS = 256  # of a work-group that inverts a block
 APPLY_GROUP = 64  # work-items that multiply by inverted blocks: of whole cells, of one where it has more
@@ -251,12 +251,12 @@ class InteriorPenalty(PrimalDiscretization):
         return found.reshape(*points.shape[:2], -1).astype(np.int32)
 
     def plain_specs(self) -> dict[str, KernelSpec]:
-        """Specs of `sipg_facet_residual`, `_action`, `_block`, `_coupling`."""
+        """Specs of `sipg_facet_residual`, `_action`, `_matrix`, `_coupling`."""
         macros = {**self._macros(), **self.flux_macros}
         found = {}
         for files, names in PLAIN.items():
             for name in names:
-                columns = self.num_dofs * {"block": 1, "coupling": self.num_facets_of_cell}.get(name[11:], 0)
+                columns = self.num_dofs * {"matrix": 1, "coupling": self.num_facets_of_cell}.get(name[11:], 0)
                 launch = Launch(1, columns, "stride") if columns else Launch()
                 found[name] = self._facet_kernel(name, files, macros, self._plain_tables, launch=launch)
         return found

@@ -101,10 +101,10 @@ class SIPGOperator(PrimalOperator):
 
     @cached_property
     def matrix_kernels(self) -> dict[str, Kernel]:
-        """`sipg_facet_coupling`, and where products do not give blocks `cg_matrix` and `sipg_facet_block`."""
+        """`sipg_facet_coupling`, and where products do not give blocks `cg_matrix` and `sipg_facet_matrix`."""
         plain, names = self.discretization.plain_specs(), ["sipg_facet_coupling"]
         if not self.blocks_by_products:
-            plain, names = plain | self.discretization.matrix_specs(), ["cg_matrix", "sipg_facet_block", *names]
+            plain, names = plain | self.discretization.matrix_specs(), ["cg_matrix", "sipg_facet_matrix", *names]
         return kernels_of({name: plain[name] for name in names}, self.device)
 
     @property
@@ -243,7 +243,7 @@ class SIPGOperator(PrimalOperator):
         blocks, cells = self._matrix_buffer("cells", disc.num_dofs**2 * disc.stride), disc.mesh.num_cells
         if not self.blocks_by_products:
             self.run_columns("cg_matrix", blocks)
-            self.run_around(self.matrix_kernels["sipg_facet_block"], blocks)
+            self.run_around(self.matrix_kernels["sipg_facet_matrix"], blocks)
             return blocks
         own, product = (self._matrix_buffer(name, disc.num_dofs * cells) for name in ("own", "product"))
         kernel, stride, others = self.block_kernels["column"], disc.stride, self._at_rest
