@@ -5,7 +5,7 @@
 // Phases, for each cell: load coefficients and geometry; at each quadrature point evaluate the fields, call the physics,
 // add to the element vector; write it.
 // Work-items are (column, cells), cell fastest; vectors have one column.
-// needs: ARGUMENTS ROLE ALONG MATRIX COLUMNS DIRECTION POINT_TERMS LANES UNROLLED NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME
+// needs: ARGUMENTS ROLE ALONG MATRIX TRIALS DIRECTION POINT_TERMS LANES UNROLLED NDOF NBASIS NC NA NAUX NQ DIM NNODES TIME
 // needs: BASIS GRAD GEO GEO_GRAD WEIGHTS
 //
 // Arrays
@@ -40,7 +40,7 @@
 
 LANES_KERNEL ROLE(cg)(ARGUMENTS)
 {
-  CELLS_OF_ITEM(COLUMNS)
+  CELLS_OF_ITEM(TRIALS)
   POINT_LOAD_CONSTANTS
   OF_ITEM(POINT_LOAD_AUX(cell) Geometry g;)
   STATE_OF_CELL

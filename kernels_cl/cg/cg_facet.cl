@@ -1,14 +1,14 @@
 // Boundary integrals of continuous Galerkin: natural (Neumann, Robin) conditions, one thread a facet's vector or column.
 // After cg_facet.clh.
-// needs: ARGUMENTS ROLE COLUMNS DIRECTION BOUNDARY_TERMS NDOF NC DIM NQF
+// needs: ARGUMENTS ROLE TRIALS DIRECTION BOUNDARY_TERMS NDOF NC DIM NQF
 //
 // Arrays
-//   out  from `first` on: [NDOF, COLUMNS, facet_stride], facet fastest
+//   out  from `first` on: [NDOF, TRIALS, facet_stride], facet fastest
 
 __kernel void ROLE(cg_facet)(ARGUMENTS)
 {
   const int facet = get_global_id(0) % facet_stride, column = get_global_id(0) / facet_stride;
-  if (facet >= num_cells || column >= COLUMNS) return;
+  if (facet >= num_cells || column >= TRIALS) return;
   FACET_LOAD(facet)
   real r_e[NDOF];
   for (int i = 0; i < NDOF; ++i) r_e[i] = 0;
@@ -20,5 +20,5 @@ __kernel void ROLE(cg_facet)(ARGUMENTS)
     point_pull_back(&g, weight, f0, f1);
     for (int i = 0; i < NDOF; ++i) r_e[i] += cg_test(i, basis, grad, f0, f1);
   }
-  for (int i = 0; i < NDOF; ++i) out[first + ((size_t)i * COLUMNS + column) * facet_stride + facet] = r_e[i];
+  for (int i = 0; i < NDOF; ++i) out[first + ((size_t)i * TRIALS + column) * facet_stride + facet] = r_e[i];
 }

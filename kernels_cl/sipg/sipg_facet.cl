@@ -1,14 +1,14 @@
 // Fluxes of interior penalty, the plain version: one thread a cell, or a column of its block, goes around the cell's facets and adds
 // to what the volume kernels wrote. An interior facet is done from both sides, so no sums cross threads. After sipg_facet.clh.
-// needs: ARGUMENTS ROLE MATRIX COLUMNS FACET_TERMS NDOF NFACETS NQF
+// needs: ARGUMENTS ROLE MATRIX TRIALS FACET_TERMS NDOF NFACETS NQF
 //
 // Arrays
-//   out       [NDOF, COLUMNS, stride] vectors or blocks, which are added to. Cell fastest.
+//   out       [NDOF, TRIALS, stride] vectors or blocks, which are added to. Cell fastest.
 
 __kernel void ROLE(sipg_facet)(ARGUMENTS)
 {
   const int cell = get_global_id(0) % stride, trial = get_global_id(0) / stride;
-  if (cell >= num_cells || trial >= COLUMNS) return;
+  if (cell >= num_cells || trial >= TRIALS) return;
   SIPG_CELL
   real r_e[NDOF];
   for (int i = 0; i < NDOF; ++i) r_e[i] = 0;
@@ -22,5 +22,5 @@ __kernel void ROLE(sipg_facet)(ARGUMENTS)
       for (int i = 0; i < NDOF; ++i) r_e[i] += SIPG_TEST(i);
     }
   }
-  for (int i = 0; i < NDOF; ++i) out[((size_t)i * COLUMNS + trial) * stride + cell] += r_e[i];
+  for (int i = 0; i < NDOF; ++i) out[((size_t)i * TRIALS + trial) * stride + cell] += r_e[i];
 }

@@ -15,8 +15,7 @@ from ..discretizations.symmetry import derivative_kind
 from ..errors import DeviceError, collectively
 from ..operators.check import check_kernels
 from ..options import chosen_mat_type
-from . import cells_in_time
-from .checks import diagnosis
+from . import cells_in_time, solution_checks
 from .linear import agglomerate_levels, field_splits, kept_levels, null_space, two_level
 
 _REASONS = {
@@ -43,7 +42,7 @@ def callbacks(problem) -> operators.Callbacks:
                 operator.compile(matrices=True)
         assembled = assembled_matrix(problem, sizes)
         levels = agglomerate_levels.agglomerate_levels(problem)
-    jacobian, first = _jacobian(problem, sizes, assembled), diagnosis.coercivity_check_of(problem)
+    jacobian, first = _jacobian(problem, sizes, assembled), solution_checks.coercivity_check_of(problem)
     rough = _rough(problem, sizes, conforming)
     if problem.has_cell_states:
         calls = cells_in_time.callbacks(problem, jacobian, assembled, rough, conforming)

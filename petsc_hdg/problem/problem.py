@@ -35,15 +35,15 @@ from . import (
     input_data,
     matrices,
     memory_traffic,
+    solution_checks,
     stored_products,
     user_solvers,
 )
 from .checkpoints import newton_checkpoints
 from .checkpoints.restartable import Restartable
-from .checks import diagnosis
 from .linear import (
+    cell_measures,
     compatibility,
-    convection,
     direct_solvers,
     field_splits,
     kept_levels,
@@ -362,7 +362,7 @@ class Problem(Restartable, Evaluated, Described):
         with incomplete factors. Collective."""
         chosen = chosen_pmat(self.options, self.physics, self.derivative, assembled)
         wanted = chosen == "aij" or direct_solvers.reason_of_text(self) or field_splits.constraints_of(self)
-        if wanted or convection.is_large_on_traces(self) or preconditioners.is_anisotropic(self):
+        if wanted or cell_measures.is_large_on_traces(self) or preconditioners.is_anisotropic(self):
             assembled_fallback.take_matrix(self)
 
     @property
@@ -424,7 +424,7 @@ class Problem(Restartable, Evaluated, Described):
                 self.newton_iterations = self.linear_iterations = 0
                 self.time = None
                 joint_newton.solve(self, u, goes_on, guess is None and not goes_on)
-            diagnosis.check_solved(self, u)
+            solution_checks.check_solved(self, u)
             self.solved_constants = self.operator.constants.copy()
             compatibility.make_orthogonal(self, u)
         return u

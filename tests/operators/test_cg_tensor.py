@@ -20,7 +20,7 @@ from petsc_hdg.errors import OptionError
 from petsc_hdg.operators.cg.operator import CGOperator
 from petsc_hdg.operators.check import random_values, vector_of
 from petsc_hdg.options import Options
-from petsc_hdg.physics.library import elliptic
+from petsc_hdg.physics.library import elasticity, minimal_surface
 
 GPU = DeviceLimits(local_bytes=49152, max_work_group=1024, is_gpu=True)  # work-groups as on a GPU, wherever they run
 TOLERANCE = 2e-12  # of the largest entry: distorted cells of degree 4 with the rule of degree 8
@@ -28,8 +28,8 @@ PHYSICS = {
     "everything": lambda dim: everything(),
     "everything alike": lambda dim: everything(pressure_offset=0),
     "poisson": lambda dim: smooth_poisson(),
-    "elasticity": lambda dim: elliptic(dim),
-    "minimal surface": lambda dim: elliptic(),
+    "elasticity": lambda dim: elasticity(dim),
+    "minimal surface": lambda dim: minimal_surface(),
 }
 # cell, degree, physics, degree of the rule (-1: twice the degree), curved, with the work-groups of a GPU
 CASES = [
@@ -126,7 +126,7 @@ def test_diagonals(cell, degree, physics, curved, gpu):
 
 def test_operations_are_counted():
     """On 5³ nodes and points, there and back: 2 tables along the first axis, 3 along the second, 4 along the last."""
-    disc = ContinuousGalerkin(box_mesh("hexahedron"), elliptic(), Options(degree=4))
+    disc = ContinuousGalerkin(box_mesh("hexahedron"), minimal_surface(), Options(degree=4))
     assert disc.variant == "tensor" and line_flops(disc) == 2 * 2 * (2 + 3 + 4) * 5**4
     assert line_diagonal_flops(disc) == 2 * (3 + 6 + 10) * 5**4 < disc.flops_per_matrix / disc.num_dofs / 5
 
@@ -200,14 +200,14 @@ def test_a_gpu_tries_launch_shapes(monkeypatch, tmp_path):
 def test_shapes_fit_a_gpu(cell, most):
     mesh = box_mesh(cell, comm=PETSc.COMM_SELF)
     for degree in range(1, most + 1):
-        disc = ContinuousGalerkin(mesh, elliptic(), Options(degree=degree, kernel="tensor"), GPU)
+        disc = ContinuousGalerkin(mesh, minimal_surface(), Options(degree=degree, kernel="tensor"), GPU)
         for shape in line_shapes(disc):
             spec = line_specs(disc, shape)["cg_action"]
             assert spec.local_bytes <= GPU.local_bytes and spec.local_size == shape.lanes * shape.threads <= GPU_ITEMS
 
 
 def test_what_does_not_fit_is_said():
-    physics = elliptic(3)
+    physics = elasticity(3)
     with pytest.raises(
         OptionError, match="-fe_kernel tensor sums along lines of quadrilaterals and hexahedra, .* tetra"
     ):

@@ -25,7 +25,7 @@ from petsc_hdg.discretizations.transposition import DeviceLimits
 from petsc_hdg.errors import OptionError
 from petsc_hdg.mesh import Mesh
 from petsc_hdg.options import Options
-from petsc_hdg.physics.library import elliptic
+from petsc_hdg.physics.library import elasticity, minimal_surface
 from petsc_hdg.reference import gauss_lobatto, on_facets, tensor_points
 
 MESHES = Path(__file__).parents[1] / "meshes"
@@ -37,8 +37,8 @@ TOLERANCE = 2e-13  # of the largest entry; sums of up to 300 terms
 PHYSICS = {
     "everything": lambda dim: everything(pressure_offset=0),
     "poisson": lambda dim: smooth_poisson(),
-    "elasticity": lambda dim: elliptic(dim),
-    "minimal surface": lambda dim: elliptic(),
+    "elasticity": lambda dim: elasticity(dim),
+    "minimal surface": lambda dim: minimal_surface(),
     "one field": lambda dim: one_field(),
 }
 
@@ -143,7 +143,7 @@ def test_ranks(mpirun):
 
 
 def discretization(cell: str, degree: int, components: int, limits: DeviceLimits) -> InteriorPenalty:
-    made_of = elliptic(components) if components > 1 else smooth_poisson()
+    made_of = elasticity(components) if components > 1 else smooth_poisson()
     return InteriorPenalty(box_mesh(cell), made_of, Options(backend="sipg_gpu", degree=degree), limits)
 
 
@@ -197,6 +197,6 @@ def test_derivatives_on_a_line(degree):
 
 def test_the_state_may_be_left_out():
     mesh = box_mesh("quadrilateral")
-    for physics, state in ((smooth_poisson(), 0), (elliptic(), 1)):
+    for physics, state in ((smooth_poisson(), 0), (minimal_surface(), 1)):
         disc = made(mesh, physics, 2, GPU).discretization
         assert tensor_specs(disc)["sipg_action"].macros["STATE"] == state

@@ -11,7 +11,7 @@ from sample_meshes import box_mesh
 from petsc_hdg.errors import PetscHdgError
 from petsc_hdg.options import Options
 from petsc_hdg.physics import Dirichlet
-from petsc_hdg.physics.library import elliptic
+from petsc_hdg.physics.library import elasticity
 from petsc_hdg.problem import Problem
 from petsc_hdg.run import guarded
 
@@ -33,7 +33,7 @@ def stretched():
     """Plane strain under the displacement SLOPES x."""
     exact = f"u[0] = {SLOPES[0, 0]}*x[0] + {SLOPES[0, 1]}*x[1]; u[1] = {SLOPES[1, 0]}*x[0] + {SLOPES[1, 1]}*x[1];"
     boundary = [Dirichlet("boundary", "exact")]
-    return elliptic(2, lame_lambda=3.0, mu=2.0, boundary=boundary, exact={"u": exact}, name="stretched")
+    return elasticity(2, lame_lambda=3.0, mu=2.0, boundary=boundary, exact={"u": exact}, name="stretched")
 
 
 def refused(problem, u) -> list[str]:

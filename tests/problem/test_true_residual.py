@@ -12,7 +12,7 @@ from petsc_options import petsc_options
 import petsc_hdg as fe
 from petsc_hdg.options import Options
 from petsc_hdg.options.options import BACKENDS
-from petsc_hdg.problem.checks import true_residual
+from petsc_hdg.problem import solution_checks
 from petsc_hdg.problem.linear import kept_levels
 
 FLUX = "for (d = 0; d < dim; ++d) f1[d] = a[0]*u_x[d];"
@@ -38,7 +38,7 @@ class Half:
 def least_error(problem, u) -> float:
     f = u.duplicate()
     problem.callbacks.residual(problem.snes, u, f)
-    return true_residual.least_error(problem, f)
+    return solution_checks.least_error(problem, f)
 
 
 def made(physics=JUMPS, kappa=1.0, **options) -> fe.Problem:

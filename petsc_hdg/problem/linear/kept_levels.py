@@ -16,7 +16,7 @@ from ...options import is_given
 from ...petsc import c_library
 from ...value_checks import plural
 from .. import cells_in_time
-from . import convection, direct_solvers, methods
+from . import cell_measures, direct_solvers, methods
 
 FAST = 0.1  # part of the residual that a step of Newton's method leaves where its next matrix is nearly the same
 GROWTH, SPARE = 1.3, 1  # iterations over those that new levels would take, and beyond, up to which levels are kept
@@ -235,7 +235,7 @@ def follow_data(problem, snes: PETSc.SNES) -> None:
     """
     before, now = snes.getAttr(COEFFICIENTS), problem.operator.coefficients
     if before is not None and before != now:
-        if not problem.has_cell_states and convection.is_large_on_traces(problem):
+        if not problem.has_cell_states and cell_measures.is_large_on_traces(problem):
             problem.settle_pmat()
         reset_preconditioner(snes.getKSP(), all_of_it=False)
         problem.callbacks.kept_levels.forget()

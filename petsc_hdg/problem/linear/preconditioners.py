@@ -13,7 +13,7 @@ from ...options import any_given, defaults_in_database, is_given, loses_levels
 from .. import cells_in_time
 from . import (
     agglomerate_levels,
-    anisotropy,
+    cell_measures,
     coarse_solvers,
     direct_solvers,
     factor_levels,
@@ -196,7 +196,7 @@ def is_anisotropic(problem) -> bool:
     """Return True if a large problem has levels with incomplete factors by default. Collective."""
     size = problem.num_unknowns
     is_open = size > direct_solvers.MOST and direct_solvers.is_open(problem, size)
-    return is_open and anisotropy.wants_factors(problem)
+    return is_open and cell_measures.wants_factors(problem)
 
 
 def _set_jacobi(problem, pc: PETSc.PC) -> None:

@@ -18,8 +18,7 @@ from ...errors import LeftSolverError, SolveError
 from ...mesh.global_order import GlobalOrder
 from ...operators import read_interior, write_interior
 from ...options import database, is_given
-from .. import assembled_fallback
-from ..checks import diagnosis, trace_consistency
+from .. import assembled_fallback, solution_checks
 from ..linear import direct_solvers, methods, preconditioners, solvers
 from . import first_guess, monitors
 
@@ -56,7 +55,7 @@ def solve(problem, u: PETSc.Vec, goes_on: bool = False, is_open: bool = False) -
         lambda: guess if moved is not None else first_guess.moved_with_data(problem, guess),
         lambda: first_guess.by_continuous_elements(problem, guess),
     ]
-    while others and not (goes_on or (snes.getConvergedReason() >= 0 and trace_consistency.is_sound(problem, u))):
+    while others and not (goes_on or (snes.getConvergedReason() >= 0 and solution_checks.is_trace_sound(problem, u))):
         found = _Solution(problem, u) if snes.getConvergedReason() >= 0 else None
         if first_guess.take(others.pop(0)(), u):
             problem.operator.forget_interior()
@@ -399,7 +398,7 @@ def solve_full(problem, guess: PETSc.Vec | None = None) -> PETSc.Vec:
         operators.write_interior(problem.operator, problem.full[0].T)
         if monitors.is_settled(problem, trace):
             break
-    diagnosis.require_finite(problem, trace)
+    solution_checks.require_finite(problem, trace)
     for thing in (snes, x, system.matrix):
         thing.destroy()
     return trace

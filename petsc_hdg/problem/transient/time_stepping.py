@@ -13,10 +13,9 @@ from ...options import ASSEMBLED, ATTACHED, defaults_in_database, given_text, lo
 from ...petsc import c_library
 from ...progress import PROGRESS
 from ...value_checks import function, number
-from .. import assembled_fallback, cells_in_time, input_data, memory_traffic
+from .. import assembled_fallback, cells_in_time, input_data, memory_traffic, solution_checks
 from ..checkpoints import checkpoint_schedule, interrupts, method_history
 from ..checkpoints.method_history import is_bdf
-from ..checks import diagnosis
 from ..linear import boundary_flow, direct_solvers, methods, preconditioners, solvers
 from ..results import viewers
 from . import explicit
@@ -240,8 +239,8 @@ def advance(problem, ts: PETSc.TS, u: PETSc.Vec, monitor=None) -> None:
     problem.newton_iterations, problem.linear_iterations = ts.getSNESIterations(), _linear_iterations(problem, ts)
     problem.time_steps, problem.time = ts.getStepNumber(), ts.getTime()
     _check_converged(problem, ts)
-    diagnosis.require_finite(problem, u, t=ts.getTime())
-    diagnosis.check_meaning(problem, u, ts.getTime())
+    solution_checks.require_finite(problem, u, t=ts.getTime())
+    solution_checks.check_meaning(problem, u, ts.getTime())
 
 
 def _smoothing(problem, ts: PETSc.TS):
@@ -269,7 +268,7 @@ def _check_converged(problem, ts: PETSc.TS) -> None:
     where = f"the step from t = {ts.getTime():g} of length {ts.getTimeStep():g} failed"
     try:
         state = ts.getSolution(), ts.getTime()
-        explain = lambda: diagnosis.of_solve(problem, ts.getSNES(), *state)  # noqa: E731
+        explain = lambda: solution_checks.of_solve(problem, ts.getSNES(), *state)  # noqa: E731
         solvers.check_converged(ts.getSNES(), problem.operator.failure, explain)
     except SolveError as error:
         raise SolveError(f"{where}: {error}") from None
