@@ -10,7 +10,7 @@ from petsc4py import PETSc
 from ..errors import OptionError
 from ..options import given_numbers
 from ..petsc.lifetimes import Context
-from .eigenvalues import Arnoldi
+from .arnoldi import Arnoldi
 from .matrices import ShellProduct
 from .preconditioners import LEFT, MAKERS
 from .smoothers import Smoother, steps_between

@@ -15,14 +15,12 @@ from ..options import Options, any_given
 from ..petsc import csr
 from ..threads import stable_order
 from .dense_matrix import DenseMatrix, Gathered, accurate_inverse, whole_matrix
-from .matrices import Unsupported, level_operator
+from .matrices import Unsupported, context_of, level_operator
 from .persistent import merged
 from .preconditioners import MAKERS, ByPetsc, device_preconditioner
 from .sell_matrix import SellMatrix, cached, is_assembled, rows_of, transfer
 from .smoothers import cycles, described, distinct_smoothers, smoother_of
-from .solver_device import context_of
-from .staging import Staged
-from .vectors import Vectors
+from .vectors import Staged, Vectors
 
 MOST_INVERSE = 1536  # rows of a matrix whose inverse is kept on the device
 MOST_JOINED = 512  # rows of levels that are joined where their matrix has no inverse

@@ -8,10 +8,8 @@ from petsc4py import PETSc
 from ..device import aside
 from ..operators.block_jacobi import BlockJacobi
 from ..petsc import c_library
-from .matrices import Matrix
-from .solver_device import context_of
-from .staging import Converted, Staged, removal
-from .vectors import Vectors
+from .matrices import Matrix, context_of
+from .vectors import Converted, Staged, Vectors, removal
 
 LEFT, RIGHT = PETSc.PC.Side.LEFT, PETSc.PC.Side.RIGHT
 

@@ -16,7 +16,7 @@ from petsc4py import PETSc
 from ..device import Kernel
 from ..options import is_given
 from ..petsc import c_library, csr
-from .eigenvalues import Arnoldi
+from .arnoldi import Arnoldi
 from .matrices import Unsupported
 from .preconditioners import Preconditioner
 from .sell_matrix import FEW_ROWS, SellMatrix, step_spec

@@ -11,9 +11,8 @@ from ..operators.vectors import require_sizes
 from ..petsc import c_library
 from ..petsc.c_library import pc_has_failed
 from ..petsc.lifetimes import Context
-from .matrices import Matrix
+from .matrices import Matrix, arrays_of
 from .preconditioners import LEFT, Operation, Preconditioner
-from .solver_device import arrays_of
 from .vectors import Vectors
 
 Reason = PETSc.KSP.ConvergedReason

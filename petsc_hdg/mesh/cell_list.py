@@ -14,7 +14,7 @@ from petsc4py import PETSc
 from ..errors import MeshError
 from ..threads import stable_order_of, taken
 from ..value_checks import array, plural, reals
-from .array_checks import named, whole_numbers
+from .mesh_checks import named, whole_numbers
 from .order import sorted_columns
 from .plex_points import PlexPoints
 from .shapes import Shape, shape

@@ -13,7 +13,7 @@ _PUBLIC = {
     "AssembledMatrix": "assembled",
     "CGOperator": "cg.operator",
     "Callbacks": "callbacks",
-    "CellBlockJacobi": "cell_blocks",
+    "CellBlockJacobi": "block_jacobi",
     "CellElimination": "condensed.cell_elimination",
     "CondensedInTime": "condensed.in_time",
     "CondensedOperator": "condensed.operator",

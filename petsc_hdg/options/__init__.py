@@ -10,8 +10,17 @@ from .choices import (
     of_one_degree,
     takes_differences,
 )
-from .database import any_given, defaults_in_database, given_numbers, given_text, given_truth, is_given
-from .fields import is_number, option_name, parse
+from .database import (
+    any_given,
+    defaults_in_database,
+    given_numbers,
+    given_text,
+    given_truth,
+    is_given,
+    is_number,
+    option_name,
+    parse,
+)
 from .options import VARIANTS, Options
 
 __all__ = [

@@ -8,7 +8,13 @@ from dataclasses import dataclass, fields, replace
 
 from ..errors import OptionError
 from ..value_checks import text as given_text
-from .fields import SCHEME_PREFIXES, check, option, option_name, parse
+from .database import (
+    SCHEME_PREFIXES,
+    check,
+    option,
+    option_name,
+    parse,
+)
 
 HDG_FLUXES = ("auto", "projected", "pointwise")
 BACKENDS = ("cg_gpu", "hdg_gpu", "sipg_gpu", "poly_gpu")

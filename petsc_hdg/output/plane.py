@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..reference import ReferenceElement
-from .facets import FacetSet, all_facets, skin
+from .facets import FacetSet, all_facets, lattice, pieces_per_cell, skin, steps
 from .inset import Lens, pick_focus
 from .style import contrasting
-from .subdivide import lattice, pieces_per_cell, steps
 from .transfer import gather_rows
 
 _TRIANGLES = 600_000  # how many are worth drawing

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..reference import ReferenceElement, facet_cell
-from .facets import FacetSet, place_keys, skin
+from .facets import FacetSet, lattice, outline_points, place_keys, skin, steps
 from .plane import deformed
 from .style import FAINT, INK, ROUNDING, colour_bar, colours, contrasting, new_figure
-from .subdivide import lattice, outline_points, steps
 from .transfer import gather_rows
 
 _TRIANGLES = 5.0  # how many are worth drawing, times dpi squared; each has one colour

@@ -29,16 +29,7 @@ from ..physics.terms import Terms
 from ..progress import PROGRESS
 from ..representation import Described
 from ..value_checks import number, plural
-from . import (
-    assembled_fallback,
-    cells_in_time,
-    input_data,
-    matrices,
-    memory_traffic,
-    solution_checks,
-    stored_products,
-    user_solvers,
-)
+from . import assembled_fallback, cells_in_time, input_data, matrices, memory_traffic, solution_checks, user_solvers
 from .checkpoints import newton_checkpoints
 from .checkpoints.restartable import Restartable
 from .linear import (
@@ -202,7 +193,7 @@ class Problem(Restartable, Evaluated, Described):
         lifetimes.make_room(self.comm, self.num_unknowns)
         with collectively(self.comm):  # so that a lack of memory, or a kernel that fails, is everyone's
             self.operator = create_operator(self.discretization, self.arrays)
-            self.stores = stored_products.suit(self)
+            self.stores = matrices.suit_stored(self)
             with built_beside(self.device, self._solver_programs()):
                 self.operator.compile(matrices=self.assembles or self.stores)
 

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from petsc_hdg.discretizations.legendre import num_basis
+from petsc_hdg.discretizations.poly.legendre import num_basis
 from petsc_hdg.discretizations.poly.team_shape import MOST_SUMS, WARP, mma_shape, split_of, team_shape, tile
 from petsc_hdg.discretizations.transposition import DeviceLimits
 

@@ -6,7 +6,7 @@ from petsc4py import PETSc
 from shuffled_boxes import MESHES
 
 import petsc_hdg as fe
-from petsc_hdg.mesh.array_checks import cell_costs
+from petsc_hdg.mesh.mesh_checks import cell_costs
 from petsc_hdg.mesh.partition.distribute import overlap_of
 from petsc_hdg.mesh.partition.rebalance import balance
 from petsc_hdg.problem.results import results

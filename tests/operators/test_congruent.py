@@ -15,7 +15,7 @@ import petsc_hdg as fe
 from petsc_hdg.discretizations.congruence import Shapes
 from petsc_hdg.discretizations.trace.facet_groups import facet_kinds
 from petsc_hdg.krylov.matrices import sums_products
-from petsc_hdg.operators.trace.congruent import CongruentFacets
+from petsc_hdg.operators.trace.element_matrices import CongruentFacets
 from petsc_hdg.operators.trace.stores import create_format
 
 

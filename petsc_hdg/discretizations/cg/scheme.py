@@ -14,8 +14,7 @@ from ..base import cell_fastest, padded
 from ..lines import UNROLL
 from ..primal import LANES_LIMIT, POINTWISE, PrimalDiscretization
 from ..strong_conditions import StrongConditions
-from .clusters import LONGEST
-from .patches import PATCH_THREADS, Patches, build_patches, patch_cells
+from .patches import LONGEST, PATCH_THREADS, Patches, build_patches, patch_cells
 from .tensor import (
     check_tensor,
     line_diagonal,

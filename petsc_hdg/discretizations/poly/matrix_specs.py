@@ -6,7 +6,7 @@ import numpy as np
 
 from ...codegen import KernelSpec, Launch
 from ...codegen.preamble import CONSTANT_BYTES
-from ..legendre import num_basis
+from .legendre import num_basis
 from .scheme import FACETS, FACETS_BY_STEPS, VOLUME, dependences
 from .team_shape import FEWEST_WARPS, TARGET, MmaShape, mma_shape, split_of, team_shape
 

@@ -19,11 +19,11 @@ from ...reference import ReferenceElement, is_tensor
 from ..base import Discretization, cell_fastest, check_one_degree
 from ..dofmap import DofMap
 from ..forwarded import forwarded
-from ..legendre import exponents, num_basis
 from ..primal import POINTWISE
 from ..sipg.arguments import AROUND
 from ..sipg.interleaved import unconstrained_dofmap
 from ..sipg.scheme import InteriorPenalty, check_sipg, degrees_of
+from .legendre import exponents, num_basis
 from .matrix import Blocks
 from .outline import Measures
 from .penalty import penalty_numbers

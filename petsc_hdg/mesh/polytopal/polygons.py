@@ -11,11 +11,10 @@ from ...stages import stage
 from ...value_checks import path as given_path
 from ...value_checks import reals
 from .. import create
-from ..array_checks import named
 from ..cell_list import CellList
 from ..files.polygon_file import read
 from ..mesh import Mesh
-from ..mesh_checks import place
+from ..mesh_checks import named, place
 from .agglomerate import agglomerate
 from .polygon_list import PolygonList
 from .polyhedron_list import PolyhedronList

@@ -14,7 +14,7 @@ from petsc4py import PETSc
 
 from ...discretizations import PolytopicDG
 from ...discretizations.dofmap import element_nodes
-from ...discretizations.legendre import exponents, tabulate
+from ...discretizations.poly.legendre import exponents, tabulate
 from ...errors import collectively
 from ...mesh.polytopal.agglomerate import coarsen
 from ...mesh.polytopes import Polytopes

@@ -11,8 +11,8 @@ from ...codegen import KernelSpec
 from ...device import Kernel, kernels_of
 from ...device.halo import Halo
 from ...discretizations.base import cell_fastest, no_effect
-from ...discretizations.sipg.facet_data import FacetData, facet_data
 from ...discretizations.sipg.interleaved import Interleaved
+from ...discretizations.sipg.neighbours import FacetData, facet_data
 from ...errors import OptionError
 from ..facet_numbers import FacetNumbers
 from ..primal import PrimalOperator

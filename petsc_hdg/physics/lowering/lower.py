@@ -18,8 +18,7 @@ from petsc_hdg.physics.lowering.scope import Scope
 from petsc_hdg.physics.lowering.signatures import UNAVAILABLE, Signature, inner_quals, result_type, symbol, type_words
 from petsc_hdg.physics.lowering.statements import Statements, allocated
 from petsc_hdg.physics.text import preprocess
-from petsc_hdg.physics.text.extract import is_never_changed
-from petsc_hdg.physics.text.parse import Parsed, deeply, line_of, parse
+from petsc_hdg.physics.text.parse import Parsed, deeply, is_never_changed, line_of, parse
 from petsc_hdg.physics.text.source import Source
 from petsc_hdg.physics.tree import ir
 from petsc_hdg.physics.tree.ir import REAL, Function, Program, Symbol

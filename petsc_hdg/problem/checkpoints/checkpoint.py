@@ -1,14 +1,19 @@
-"""Description of a problem in a checkpoint, and the state; both for any partition."""
+"""Description of a problem in a checkpoint, and the state; both for any partition. Ctrl-C and SIGTERM end a run that
+writes checkpoints after its step, with a checkpoint of it.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import signal
 import sys
+import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
+from mpi4py import MPI
 from petsc4py import PETSc
 
 from ... import stages
@@ -16,10 +21,12 @@ from ...errors import CheckpointError
 from ...mesh.canonical import FINE
 from ...output import checkpoint_file
 from ...output.checkpoint_file import unclear
-from ..results.file_series import claim
-from . import interrupts
+from ..results.results import claim_series
 
 NAME = re.compile(r"\w[\w-]*")
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_received = 0  # the signal that waits for the next checkpoint
+_waits = False  # whether signals wait
 
 
 @dataclass(frozen=True)
@@ -136,7 +143,7 @@ def write(problem, path, u, kind: str, t: float, step: int, numbers=None, vector
     """Write a checkpoint: u and more vectors {name: Vec} of unknowns, with plain details. Collective."""
     with stages.stage("output"), stages.event("Checkpoint"):
         if path == problem.options.checkpoint:
-            claim(problem, path, "checkpoint", "fe_checkpoint", CheckpointError)
+            claim_series(problem, path, "checkpoint", "fe_checkpoint", CheckpointError)
         given = {"u": u, **(vectors or {})}
         remedy = "what was written before is still there, a smaller step may help"
         _check_finite(given, f"No checkpoint {path} was written", remedy)
@@ -159,7 +166,7 @@ def write(problem, path, u, kind: str, t: float, step: int, numbers=None, vector
         }
         checkpoint_file.write(path, problem.comm, about, arrays)
     if path == problem.options.checkpoint:
-        interrupts.end_if_asked(problem)
+        end_if_asked(problem)
 
 
 def _check_finite(vectors: dict, what: str, remedy: str) -> None:
@@ -267,3 +274,42 @@ def alike(theirs, mine) -> bool:
     if isinstance(mine, list):
         return _list_of(_number, len(mine))(theirs)
     return type(theirs) is type(mine)
+
+
+@contextmanager
+def deferred_signals(problem):
+    """Let the first signal inside wait for the next step, if `-fe_checkpoint` is given; a second one does not wait.
+
+    Collective. Raises KeyboardInterrupt on all ranks when the state of that step is written.
+    """
+    global _waits, _received
+    if not problem.options.checkpoint or _waits or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, _receive) for number in _SIGNALS}
+    _waits, _received = True, 0
+    try:
+        yield
+        end_if_asked(problem)
+    finally:
+        _waits = False
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _receive(number: int, _frame) -> None:
+    global _received
+    if _received:
+        raise KeyboardInterrupt
+    _received = number
+
+
+def is_end_asked(problem) -> bool:
+    """Return True if a rank was asked to end. Collective within `deferred_signals`, as its other names are."""
+    return _waits and bool(problem.comm.allreduce(_received, MPI.MAX))
+
+
+def end_if_asked(problem) -> None:
+    """Raise KeyboardInterrupt on all ranks if a rank was asked to end. Collective."""
+    if is_end_asked(problem):
+        raise KeyboardInterrupt

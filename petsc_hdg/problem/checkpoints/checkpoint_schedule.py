@@ -12,8 +12,8 @@ from ...value_checks import shown
 from ..input_data import require_vec
 from ..linear.kept_levels import reset_preconditioner
 from ..linear.preconditioners import smoothing
-from ..results import file_series
-from . import checkpoint, interrupts, method_history
+from ..results import results
+from . import checkpoint, method_history
 from .method_history import History
 
 KINDS = {
@@ -31,7 +31,7 @@ def is_due(problem, step: int) -> bool:
     options = problem.options
     if not options.checkpoint or step == 0:
         return False
-    return step % options.checkpoint_interval == 0 or interrupts.asked(problem)
+    return step % options.checkpoint_interval == 0 or checkpoint.is_end_asked(problem)
 
 
 def wanted(problem, *kinds: str, others: bool = False) -> checkpoint.Restart | None:
@@ -87,7 +87,7 @@ def restart(problem, path, ts, u) -> checkpoint.Restart | None:
 
 def watch(problem, ts: PETSc.TS) -> None:
     """Let a TS write a series of states, then checkpoints, if `-fe_output` and `-fe_checkpoint` ask for them."""
-    file_series.watch(problem, ts)
+    results.watch_series(problem, ts)
     if problem.options.checkpoint:
         ts.setMonitor(_TimeMonitor(problem))
 
@@ -206,7 +206,7 @@ def slabs_done(problem, u0: PETSc.Vec, times: tuple[float, float, int]) -> tuple
 
 def after_slab(problem, ksp: PETSc.KSP, u: PETSc.Vec, t: float, step: int, times: tuple[float, float, int]) -> None:
     """Write the state after a slab if that is due, or the march ends. Collective."""
-    file_series.after_step(problem, u, t, step, ends=step == times[2])
+    results.write_after_step(problem, u, t, step, ends=step == times[2])
     if is_due(problem, step) or (problem.options.checkpoint and step == times[2]):
         checkpoint.write(problem, problem.options.checkpoint, u, "slabs", t, step, times=times)
         if problem.options.deterministic:

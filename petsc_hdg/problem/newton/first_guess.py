@@ -8,7 +8,7 @@ import numpy as np
 from petsc4py import PETSc
 
 from ... import operators
-from ...discretizations.poly.projection import project
+from ...discretizations.poly.legendre import project
 from ...discretizations.symmetry import NEARLY
 from ...errors import LeftSolverError, PetscHdgError, SolveError
 from ...options import defaults_in_database, is_given

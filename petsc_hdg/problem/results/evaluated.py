@@ -16,7 +16,7 @@ from ...errors import collectively
 from ...output import Grid, Picture
 from ...value_checks import FilePath, number, text
 from .. import input_data
-from . import derived_fields, file_series, results, solution_values
+from . import derived_fields, results, solution_values
 from .derived_fields import Derived, cell_fields
 from .point_functions import Exact, Integrals
 from .solution_values import Points
@@ -116,8 +116,8 @@ class Evaluated:
         in place of what it has from time t on. The first call begins it anew, but after a restart from a checkpoint.
         """
         with stages.stage("output"):
-            if file_series.is_series(path):
-                file_series.add(self, path, u, t, fields=fields)
+            if results.is_series(path):
+                results.add_to_series(self, path, u, t, fields=fields)
             else:
                 results.write_vtu(self, path, u, t, fields)
 

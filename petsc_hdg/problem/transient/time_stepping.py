@@ -14,7 +14,7 @@ from ...petsc import c_library
 from ...progress import PROGRESS
 from ...value_checks import function, number
 from .. import assembled_fallback, cells_in_time, input_data, memory_traffic, solution_checks
-from ..checkpoints import checkpoint_schedule, interrupts, method_history
+from ..checkpoints import checkpoint, checkpoint_schedule, method_history
 from ..checkpoints.method_history import is_bdf
 from ..linear import boundary_flow, direct_solvers, methods, preconditioners, solvers
 from ..results import viewers
@@ -230,7 +230,7 @@ def advance(problem, ts: PETSc.TS, u: PETSc.Vec, monitor=None) -> None:
     try:
         with solvers.agreed(problem.comm, ts), stages.stage("solve"), memory_traffic.counted(problem):
             problem.operator.restart()
-            with _smoothing(problem, ts), interrupts.deferred(problem):
+            with _smoothing(problem, ts), checkpoint.deferred_signals(problem):
                 ts.solve(u)
     finally:
         problem.operator.strengthen(1.0)
