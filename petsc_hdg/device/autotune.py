@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 
 from petsc_hdg.device.build import build_programs, program_digest
 from petsc_hdg.device.cache import Entry
-from petsc_hdg.device.kernel import Kernel
-from petsc_hdg.device.recording import unrecorded
+from petsc_hdg.device.kernel import Kernel, unrecorded
 from petsc_hdg.errors import DeviceError
 
 _FILE = "shape.json"

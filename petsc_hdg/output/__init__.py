@@ -4,9 +4,9 @@ from .grid import (
     Grid,
 )
 from .plot import Picture, plot
-from .pvd import Collection
 from .report import Report, format_report, write_report
 from .vtu import (
+    Collection,
     write_vtu,
 )
 

@@ -17,8 +17,7 @@ from petsc_hdg.physics.dependence import Dependence, dependence
 from petsc_hdg.physics.device_text import device_text
 from petsc_hdg.physics.dm_fields import auxiliary_of, fields_of
 from petsc_hdg.physics.instance import Instance
-from petsc_hdg.physics.interpreter.check import first_run, run_stabilization
-from petsc_hdg.physics.interpreter.interpret import Interpreter
+from petsc_hdg.physics.interpreter.interpret import Interpreter, first_run, run_stabilization
 from petsc_hdg.physics.layout import Auxiliary, Field, make_fields
 from petsc_hdg.physics.reader import UPWIND, Reader, check_constants
 from petsc_hdg.physics.terms import Condition, Terms

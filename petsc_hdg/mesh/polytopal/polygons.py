@@ -12,7 +12,7 @@ from ...value_checks import path as given_path
 from ...value_checks import reals
 from .. import create
 from ..cell_list import CellList
-from ..files.polygon_file import read
+from ..files.meshio_file import read_polygons
 from ..mesh import Mesh
 from ..mesh_checks import named, place
 from .agglomerate import agglomerate
@@ -115,7 +115,7 @@ def polygons_from_file(path, degrees=None, comm=None, prefix: str = "") -> Mesh:
     """
 
     def divided() -> Divided:
-        dim, *found = read(given_path("A file of polytopes", path, MeshError))
+        dim, *found = read_polygons(given_path("A file of polytopes", path, MeshError))
         return (_triangles if dim == 2 else _tetrahedra)(*found)
 
     return made_mesh(divided, degrees, place(comm, prefix), prefix)
