@@ -13,6 +13,7 @@ from ..reference import ReferenceElement
 from ..threads import in_threads, taken
 
 CHUNK = 1 << 14  # cells numbered at a time: temporaries stay in the cache
+ALL = slice(None)
 
 
 @dataclass(frozen=True)
@@ -297,3 +298,25 @@ def element_nodes(mesh, points: np.ndarray, cells=slice(None)) -> np.ndarray:
 def dof_nodes(mesh, space: FieldSpace, cells=slice(None)) -> np.ndarray:
     """Physical coordinates [cell, basis, dim] of a field's interpolation nodes."""
     return element_nodes(mesh, space.element.nodes, cells)
+
+
+@dataclass(frozen=True)
+class CellField:
+    """Values [cell, node, component] at the nodes of `element` in this rank's cells; they may jump between cells."""
+
+    name: str
+    element: ReferenceElement
+    values: np.ndarray
+
+    def at(self, points: np.ndarray, cells=ALL) -> np.ndarray:
+        """Values [cell, point, component] at reference points [point, dim], or [cell, point, dim], of some cells."""
+        return self._tabulated(points, 0)[0] @ self.values[cells]
+
+    def slopes(self, points: np.ndarray, cells=ALL) -> np.ndarray:
+        """Derivatives [cell, point, component, direction] by reference coordinates, at points as `at` takes them."""
+        return np.stack([table @ self.values[cells] for table in self._tabulated(points, 1)[1:]], axis=-1)
+
+    def _tabulated(self, points: np.ndarray, derivatives: int) -> np.ndarray:
+        """Basis functions, and derivatives [1 + dim, …, point, node] if asked for, at points [..., point, dim]."""
+        table = self.element.tabulate(points.reshape(-1, points.shape[-1]), derivatives)
+        return table.reshape(len(table), *points.shape[:-1], self.element.num_basis)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..errors import OptionError, PhysicsError
 from ..physics.streamline import streamlined
-from .saddle_points import dependences
+from .symmetry import dependences
 
 
 def upwinded(physics, options, dim: int):

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 from petsc4py import PETSc
 
-from ..discretizations.saddle_points import constraints
+from ..discretizations.symmetry import constraints
 from ..errors import SolveError, warn_user
 from ..operators.assembled import fault
 from ..operators.spectrum import TOLERANCE, asymmetry, extreme_eigenvalues

@@ -12,7 +12,7 @@ from ...reference import is_tensor, lobatto_cell_quadrature, lobatto_facet_quadr
 from ..base import STEP_INWARDS, cell_fastest, check_one_degree, padded
 from ..lines import tensor_order
 from ..primal import PrimalDiscretization
-from ..saddle_points import dependences
+from ..symmetry import dependences
 from .arguments import BOUNDARY_FLUX, FACETS_OF_CELLS, PENALTY
 from .interleaved import create_section, discontinuous_dofmap, num_chunks
 from .neighbours import MOST_NATURAL, Orientations, find_neighbours

@@ -11,10 +11,10 @@ from functools import cache
 
 from pycparser import c_ast
 
+from petsc_hdg.physics.lowering.calls import Scope
 from petsc_hdg.physics.lowering.declarations import Declarations
 from petsc_hdg.physics.lowering.expressions import Expressions
 from petsc_hdg.physics.lowering.names import ALL_INPUTS
-from petsc_hdg.physics.lowering.scope import Scope
 from petsc_hdg.physics.lowering.signatures import UNAVAILABLE, Signature, inner_quals, result_type, symbol, type_words
 from petsc_hdg.physics.lowering.statements import Statements, allocated
 from petsc_hdg.physics.text import preprocess

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from petsc4py import PETSc
 
-from ...discretizations import saddle_points
+from ...discretizations import symmetry
 from ...discretizations.symmetry import fields_without_own_terms
 from ...operators.advice import INDEFINITE
 from ...options import defaults_in_database, is_given
@@ -132,7 +132,7 @@ def reason_of_text(problem) -> str:
     physics, dim = problem.physics, problem.mesh.dim
     fields = _constraints(problem) if is_open(problem, IN_SPACE) else ()
     if fields:
-        return saddle_points.reason(physics, dim, fields[0])
+        return symmetry.reason(physics, dim, fields[0])
     upwinds = problem.options.cg_stabilization == "supg"  # which iterations suit
     if peclet and is_open(problem, MOST if upwinds else most_of_failures(problem)):
         return f"the cell Péclet number is {peclet:.2g}"
@@ -145,7 +145,7 @@ def reason_of_text(problem) -> str:
 def _constraints(problem) -> Sequence[str]:
     """Names of the fields that make the system a saddle point."""
     physics, dim = problem.physics, problem.mesh.dim
-    return fields_without_own_terms(physics, dim) or saddle_points.constraints(physics, dim)
+    return fields_without_own_terms(physics, dim) or symmetry.constraints(physics, dim)
 
 
 def reason_in_time(problem, fixed: bool) -> str:

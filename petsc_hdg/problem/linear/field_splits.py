@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 from petsc4py import PETSc
 
-from ...discretizations.saddle_points import constraints, reason
+from ...discretizations.symmetry import constraints, reason
 from ...errors import OptionError, warn_user
 from ...options import defaults_in_database, given_text, given_truth, is_given
 from ...petsc import c_library

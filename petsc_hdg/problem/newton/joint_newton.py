@@ -15,7 +15,7 @@ from petsc4py import PETSc
 from ... import operators
 from ...discretizations.canonical import cell_keys, inside_space
 from ...errors import LeftSolverError, SolveError
-from ...mesh.global_order import GlobalOrder
+from ...mesh.canonical import GlobalOrder
 from ...operators import read_interior, write_interior
 from ...options import database, is_given
 from .. import assembled_fallback, solution_checks

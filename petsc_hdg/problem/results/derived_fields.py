@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import stages
 from ...discretizations import CellField
-from ...discretizations.cell_field import ALL
+from ...discretizations.dofmap import ALL
 from ...discretizations.integral_specs import EXTRA_DEGREE, error_rule
 from ...errors import OptionError, collectively
 from ...reference import ReferenceElement, facet_cell, facet_quadrature, on_facets
