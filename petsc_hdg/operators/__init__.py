@@ -19,7 +19,6 @@ _PUBLIC = {
     "CondensedOperator": "condensed.operator",
     "ConformingSubspace": "conforming",
     "FacetBlockJacobi": "trace.matrix",
-    "FullSystem": "condensed.full",
     "JacobianContext": "matfree",
     "JointState": "condensed.joint",
     "PolytopicOperator": "poly.operator",

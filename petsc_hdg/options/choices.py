@@ -35,8 +35,7 @@ def chosen_pmat(options: Options, physics, derivative: str = "other", assembled:
     if options.backend == "poly_gpu" and given == "mg":
         return "agglomerates"
     if options.backend == "hdg_gpu":
-        is_stored = options.hdg_trace_mat != "aij" and options.hdg_setting != "full"
-        if not is_stored or given != "mg" or assembled != ASSEMBLED or derivative == "other":
+        if options.hdg_trace_mat == "aij" or given != "mg" or assembled != ASSEMBLED or derivative == "other":
             return "aij"
         if derivative == "flow":  # steps of pseudo time grow without end
             grows = PETSc.Options(options.prefix).getString("ts_type", "") == "pseudo"
