@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import OptionError, PhysicsError
-from ..physics.streamline import streamlined
+from ..physics.upwind import streamlined
 from .symmetry import dependences
 
 

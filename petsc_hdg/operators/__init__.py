@@ -20,16 +20,16 @@ _PUBLIC = {
     "ConformingSubspace": "conforming",
     "FacetBlockJacobi": "trace.matrix",
     "JacobianContext": "matfree",
-    "JointState": "condensed.joint",
+    "JointState": "condensed.in_time",
     "PolytopicOperator": "poly.operator",
     "SIPGOperator": "sipg.operator",
     "StateCallbacks": "condensed.cell_elimination",
     "StateMatrix": "condensed.cell_elimination",
     "TraceMatrix": "trace.matrix",
-    "kept_interior": "condensed.joint",
-    "read_interior": "condensed.joint",
-    "restore_interior": "condensed.joint",
-    "write_interior": "condensed.joint",
+    "kept_interior": "condensed.in_time",
+    "read_interior": "condensed.in_time",
+    "restore_interior": "condensed.in_time",
+    "write_interior": "condensed.in_time",
 }
 
 

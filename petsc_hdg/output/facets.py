@@ -12,7 +12,7 @@ import basix
 import numpy as np
 
 from ..reference import ReferenceElement, cell_dim, facet_cell
-from .transfer import gather_rows
+from .arrays import gather_rows
 
 _GRID = 1e-8  # spacing of the grid that tells facets apart, relative to the mesh's size
 _SHIFT = 0.6180339887498949  # grid points are off the round numbers that nodes like to have

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..reference import ReferenceElement, facet_cell
+from .arrays import gather_rows
 from .facets import FacetSet, lattice, outline_points, place_keys, skin, steps
 from .plane import deformed
 from .style import FAINT, INK, ROUNDING, colour_bar, colours, contrasting, new_figure
-from .transfer import gather_rows
 
 _TRIANGLES = 5.0  # how many are worth drawing, times dpi squared; each has one colour
 _MOST_STEPS = 40

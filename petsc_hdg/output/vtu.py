@@ -21,10 +21,9 @@ import numpy as np
 from ..errors import OptionError, collectively
 from ..reference import ReferenceElement
 from ..value_checks import path as given_path
-from .arrays import cellwise, coordinates, element_for, named, nodal
+from .arrays import cellwise, coordinates, element_for, named, nodal, pieces_in_rank_order, whole_blocks
 from .atomic import atomic_file, check_target
 from .lagrange import MAX_DEGREE, to_vtk, vtk_type
-from .transfer import pieces_in_rank_order, whole_blocks
 
 _HEAD = """<?xml version="1.0"?>
 <VTKFile type="UnstructuredGrid" version="%s" byte_order="LittleEndian" header_type="UInt64"

@@ -12,8 +12,7 @@ from ...discretizations.dofmap import FieldSpace, build_dofmap
 from ...errors import OptionError, collectively
 from ...mesh.locate import Locator
 from ...output import Grid
-from ...output.arrays import cellwise
-from ...output.transfer import gather_rows
+from ...output.arrays import cellwise, gather_rows
 from ...value_checks import reals, truth
 from .derived_fields import State
 from .results import cell_data
