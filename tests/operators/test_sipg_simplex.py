@@ -14,7 +14,7 @@ from sample_physics import everything, give_everything, one_field
 import petsc_hdg as fe
 from petsc_hdg.device import Arrays, Device
 from petsc_hdg.discretizations.oracle import State
-from petsc_hdg.discretizations.sipg.affine_simplex import SimplexTables, affine_simplex_specs
+from petsc_hdg.discretizations.sipg.affine import SimplexTables, affine_simplex_specs
 from petsc_hdg.discretizations.sipg.oracle import PenaltyOracle
 from petsc_hdg.discretizations.sipg.scheme import InteriorPenalty
 from petsc_hdg.discretizations.sipg.simplex import CELLS, simplex_specs

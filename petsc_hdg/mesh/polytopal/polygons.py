@@ -16,8 +16,7 @@ from ..files.meshio_file import read_polygons
 from ..mesh import Mesh
 from ..mesh_checks import named, place
 from .agglomerate import agglomerate
-from .polygon_list import PolygonList
-from .polyhedron_list import PolyhedronList
+from .polytope_lists import PolygonList, PolyhedronList
 
 
 @stage("mesh")

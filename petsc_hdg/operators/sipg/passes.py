@@ -10,17 +10,20 @@ import numpy as np
 
 from ...device import Kernel, fastest, kernels_of
 from ...discretizations.sipg.affine import (
+    SimplexTables,
     affine_shapes,
+    affine_simplex_specs,
     affine_spec,
     build_links,
+    cell_classes,
     cell_edges,
     class_rows,
     classes_of_cells,
     is_diagonal,
+    links,
     mark_classes,
     metrics,
 )
-from ...discretizations.sipg.affine_simplex import SimplexTables, affine_simplex_specs, cell_classes, links
 from ...discretizations.sipg.interleaved import CHUNK
 from ...discretizations.sipg.simplex import vertex_orders
 from ...discretizations.sipg.tensor import facet_places
