@@ -1,15 +1,5 @@
 """The options of petsc_hdg as data, and PETSc's own where they are followed: what reads PETSc's database."""
 
-from .choices import (
-    ASSEMBLED,
-    ATTACHED,
-    MATRIX_FREE_PCS,
-    chosen_mat_type,
-    chosen_pmat,
-    loses_levels,
-    of_one_degree,
-    takes_differences,
-)
 from .database import (
     any_given,
     defaults_in_database,
@@ -21,7 +11,18 @@ from .database import (
     option_name,
     parse,
 )
-from .options import VARIANTS, Options
+from .options import (
+    ASSEMBLED,
+    ATTACHED,
+    MATRIX_FREE_PCS,
+    VARIANTS,
+    Options,
+    chosen_mat_type,
+    chosen_pmat,
+    loses_levels,
+    of_one_degree,
+    takes_differences,
+)
 
 __all__ = [
     "ASSEMBLED",

@@ -11,8 +11,7 @@ from numbers import Integral, Real
 from pathlib import Path
 
 from petsc_hdg.errors import PhysicsError
-from petsc_hdg.physics.conditions import BoundaryFlux, Dirichlet, Neumann, Robin
-from petsc_hdg.physics.layout import Field
+from petsc_hdg.physics.layout import BoundaryFlux, Dirichlet, Field, Neumann, Robin
 from petsc_hdg.physics.lowering import names, signatures
 from petsc_hdg.physics.lowering.lower import lower, shared_helpers
 from petsc_hdg.physics.lowering.names import parts_of

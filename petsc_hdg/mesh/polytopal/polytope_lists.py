@@ -1,4 +1,4 @@
-"""Polygons given by their vertices, polyhedra given by their faces: checked, divided into simplices that fit together."""
+"""Polygons by their vertices, polyhedra by their faces: checked, divided into simplices that fit together."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from petsc4py import PETSc
 
 from ...discretizations import symmetry
 from ...discretizations.symmetry import fields_without_own_terms
-from ...operators.advice import INDEFINITE
+from ...operators.callbacks import INDEFINITE
 from ...options import defaults_in_database, is_given
 from ...value_checks import plural
 from .. import cells_in_time

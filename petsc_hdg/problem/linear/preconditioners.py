@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from petsc4py import PETSc
 
 from ...discretizations.symmetry import NEARLY, fields_without_own_terms
-from ...operators.advice import INDEFINITE
+from ...operators.callbacks import INDEFINITE
 from ...operators.spectrum import TOLERANCE, asymmetry
 from ...options import any_given, defaults_in_database, is_given, loses_levels
 from .. import cells_in_time
