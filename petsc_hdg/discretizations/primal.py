@@ -11,9 +11,8 @@ import numpy as np
 from ..codegen import KernelSpec, Launch, in_roles, signature
 from ..codegen.preamble import CONSTANT_BYTES, SCATTERED_BYTES
 from ..reference import facet_quadrature, tabulate
-from .auxiliary import AuxiliaryRows
 from .base import Discretization
-from .dofmap import field_spaces
+from .dofmap import AuxiliaryRows, field_spaces
 from .lines import UNROLL, as_vectors, cpu_lanes
 from .transposition import DeviceLimits, transposition
 

@@ -15,8 +15,7 @@ from ..errors import MeshError, collectively
 from ..options import given_numbers, given_text, given_truth, is_given
 from ..value_checks import array, plural, reals, shown, truth
 from ..value_checks import path as given_path
-from .box import MOST_CELLS, box_cell, box_cells, side_facets
-from .cell_list import CellList, name_parts, points_of
+from .cell_list import MOST_CELLS, CellList, box_cell, box_cells, name_parts, points_of, side_facets
 from .files import gmsh, meshio_file
 from .partition.distribute import prepare as prepare
 from .plex_points import PlexPoints

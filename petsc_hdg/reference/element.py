@@ -1,5 +1,6 @@
-"""Lagrange elements on the four reference cells, with the place of every degree of freedom, and their tables; quadrature
-on reference cells and on each of their facets.
+"""Lagrange elements on the four reference cells, with the place of every degree of freedom, and their tables.
+
+Quadrature rules are those of the reference cells and of each of their facets.
 """
 
 from __future__ import annotations

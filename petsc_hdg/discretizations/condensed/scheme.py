@@ -7,10 +7,9 @@ import numpy as np
 from ...errors import PhysicsError
 from ...physics import Auxiliary
 from ...reference import ReferenceElement
-from ..auxiliary import AuxiliaryRows
 from ..base import Discretization, cell_fastest
 from ..congruence import Shapes, congruent_cells
-from ..dofmap import FieldSpace
+from ..dofmap import AuxiliaryRows, FieldSpace
 from ..strong_conditions import StrongConditions
 from ..transposition import DeviceLimits
 from .specs import CondensedSpecs, check_lines

@@ -15,7 +15,7 @@ from petsc4py import PETSc
 from ...errors import MeshError, collectively
 from ...options import Options, given_truth
 from ...petsc.c_library import has_cell_coordinates, reason, shared_points
-from ..box import MOST_CELLS
+from ..cell_list import MOST_CELLS
 from ..labels import Labels
 from ..plex_points import PlexPoints
 from .metis import balanced_parts

@@ -10,7 +10,7 @@ from mpi4py.MPI import MIN
 from ... import stages
 from ...discretizations.dofmap import FieldSpace, build_dofmap
 from ...errors import OptionError, collectively
-from ...mesh.locate import Locator
+from ...mesh.geometry import Locator
 from ...output import Grid
 from ...output.arrays import cellwise, gather_rows
 from ...value_checks import reals, truth
