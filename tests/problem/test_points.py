@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from petsc4py import PETSc
-from petsc_hdg.mesh.locate import Locator
 from sample_meshes import bent, box_mesh
 
 import petsc_hdg as fe
 from petsc_hdg.errors import OptionError
 from petsc_hdg.mesh import geometry as locate
+from petsc_hdg.mesh.geometry import Locator
 from petsc_hdg.options import Options
 from petsc_hdg.options.options import BACKENDS
 from petsc_hdg.problem import Problem

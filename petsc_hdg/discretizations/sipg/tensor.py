@@ -44,18 +44,16 @@ class PassShape:
         return self.lanes * self.threads
 
 
-def gpu_shapes(disc, geometry: int) -> list[PassShape]:
-    """Shapes for a GPU, the likeliest to be fast first; none where no cell fits. geometry: nodes on an edge."""
-    found = []
+def gpu_shape(disc, geometry: int) -> PassShape | None:
+    """Shape for a GPU, None where no cell fits. geometry: nodes on an edge."""
     if disc.dim == 2 and disc.num_dofs <= CELL_NODES and geometry == 2:
-        found.append(PassShape(CELLS, 1, 0, 0))
+        return PassShape(CELLS, 1, 0, 0)
     for lanes in (32, 16, 8, 4, 2, 1):
         residual, action = (lanes * cell_bytes(disc, geometry, s) for s in (0, int(not disc.physics.is_linear)))
         most = min(GPU_THREADS, disc.limits.max_work_group) // lanes
         if action <= disc.limits.local_bytes:
-            threads = max(2, min(disc.flux_macros["NQF"], most))
-            found.append(PassShape(lanes, threads, residual, action))
-    return found
+            return PassShape(lanes, max(2, min(disc.flux_macros["NQF"], most)), residual, action)
+    return None
 
 
 def cell_bytes(disc, geometry: int, states: int) -> int:
@@ -166,23 +164,23 @@ def facet_places(disc, count: int) -> np.ndarray:
 
 def tensor_shape(disc) -> PassShape:
     """Cells and work-items of a work-group. Raises OptionError where not even one cell fits into local memory."""
-    shapes = gpu_shapes(disc, tensor_sizes(disc)["G"]) if disc.limits.is_gpu else cpu_shapes(disc)
-    if not shapes:
+    shape = gpu_shape(disc, tensor_sizes(disc)["G"]) if disc.limits.is_gpu else cpu_shape(disc)
+    if shape is None:
         degree, prefix = disc.element.degree, disc.options.prefix
         raise OptionError(
             f"-{prefix}fe_degree {degree} with {plural(disc.physics.num_components, 'component')} needs more than the "
             f"{disc.limits.local_bytes} bytes of local memory that the device has for a {disc.mesh.cell}; lower "
             f"-{prefix}fe_degree, or give -{prefix}sipg_kernel split"
         )
-    return shapes[0]
+    return shape
 
 
-def cpu_shapes(disc) -> list[PassShape]:
-    """Cells that a CPU does at once, the most first."""
+def cpu_shape(disc) -> PassShape | None:
+    """Cells that a CPU does at once, as many as fit."""
     residual, action = (cell_reals(disc, v) * disc.real_bytes for v in (1, 1 + int(not disc.physics.is_linear)))
     most = cpu_lanes(disc)
-    lanes = [k for k in (most, 4, 2, 1) if k <= most and k * action <= disc.limits.local_bytes]
-    return [PassShape(k, 1, k * residual, k * action) for k in lanes]
+    lanes = (k for k in (most, 4, 2, 1) if k <= most and k * action <= disc.limits.local_bytes)
+    return next((PassShape(k, 1, k * residual, k * action) for k in lanes), None)
 
 
 def cell_reals(disc, vectors: int) -> int:
