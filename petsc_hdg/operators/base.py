@@ -12,7 +12,7 @@ from ..device.halo import Halo
 from ..errors import OptionError
 from ..mesh.geometry import cell_metrics
 from ..physics.upwind import METRIC
-from .matrix_rows import assembly_rows
+from .block_rows import assembly_rows
 from .overlap import assembled_rows
 
 

@@ -12,7 +12,7 @@ from ...discretizations.base import cell_fastest, padded
 from ...discretizations.congruence import Shapes
 from ...discretizations.trace.facet_groups import FacetKinds, facet_groups, facet_kinds
 from ...value_checks import plural
-from ..matrix_rows import assembly_rows
+from ..block_rows import assembly_rows
 from ..overlap import assembled_rows, element_cells
 from ..vectors import TailedVector
 from .format import SYMMETRIC, TraceFormat, tile_asymmetry
