@@ -99,7 +99,7 @@ class Device:
         self.constant_bytes = int(cl_device.max_constant_buffer_size)
         self.max_work_group = int(cl_device.max_work_group_size)
         self.memory = Memory(self.name, self.memory_bytes, self.opened.taken)
-        self.recording: list | None = None  # of launches, see recording.py
+        self.recording: list | None = None  # of launches, see kernel.py
         self.halo, self.exchanges = "auto", Exchanges()
         self._copy_queue = None
         self._profile = False
